@@ -1,0 +1,55 @@
+"""Derivable: exact, fast grammar constraints for language models.
+
+>>> import derivable as dv
+>>> vocab = dv.Vocabulary.from_bytes([b"yes", b"no", b"n", b"o", None], eos=[4])
+>>> matcher = dv.compile(dv.Grammar.from_choices(["yes", "no"]), vocab).matcher()
+>>> matcher.allowed_tokens().tolist()
+[0, 1, 2]
+"""
+
+from .compile import Constraint, compile
+from .errors import (
+    ArtifactError,
+    BitmaskShapeError,
+    DerivableError,
+    GrammarError,
+    GrammarSyntaxError,
+    LimitError,
+    MatcherError,
+    RollbackError,
+    TokenRejectedError,
+    UnsupportedFeatureError,
+    VocabularyError,
+)
+from .grammar import Grammar, Lexing, Terminal
+from .limits import Limits
+from .matcher import Explanation, Matcher, allocate_bitmask, apply_bitmask, fill_bitmasks
+from .vocabulary import Vocabulary
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArtifactError",
+    "BitmaskShapeError",
+    "Constraint",
+    "DerivableError",
+    "Explanation",
+    "Grammar",
+    "GrammarError",
+    "GrammarSyntaxError",
+    "Lexing",
+    "LimitError",
+    "Limits",
+    "Matcher",
+    "MatcherError",
+    "RollbackError",
+    "Terminal",
+    "TokenRejectedError",
+    "UnsupportedFeatureError",
+    "Vocabulary",
+    "VocabularyError",
+    "allocate_bitmask",
+    "apply_bitmask",
+    "compile",
+    "fill_bitmasks",
+]

@@ -1,0 +1,166 @@
+"""Every error Derivable raises on purpose, in one tree.
+
+```
+DerivableError
+├── GrammarError                    a grammar, pattern or schema cannot be used (source, span, caret, hint)
+│   ├── GrammarSyntaxError          its text cannot be parsed
+│   └── UnsupportedFeatureError     it asks for something that cannot be enforced exactly (feature, pointer)
+├── LimitError                      a size or time bound of `Limits` was reached (limit, used, allowed)
+├── VocabularyError                 a vocabulary cannot be read, or cannot spell the grammar
+├── ArtifactError                   a saved constraint cannot be loaded (wrong file, version, vocabulary)
+└── MatcherError                    a matcher was asked for something impossible; its state is unchanged
+    ├── TokenRejectedError          the token (or byte) is not allowed here (token_id, token_bytes)
+    ├── RollbackError               more tokens to roll back than were advanced
+    └── BitmaskShapeError           the bitmask has the wrong shape, dtype or layout
+```
+
+The kernel raises the same classes. Every message says what was met, where, and what to do.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ArtifactError",
+    "BitmaskShapeError",
+    "DerivableError",
+    "GrammarError",
+    "GrammarSyntaxError",
+    "LimitError",
+    "MatcherError",
+    "RollbackError",
+    "TokenRejectedError",
+    "UnsupportedFeatureError",
+    "VocabularyError",
+]
+
+
+class DerivableError(Exception):
+    """Root of the tree: `except dv.DerivableError` catches all of them."""
+
+
+class GrammarError(DerivableError):
+    """A grammar, pattern or schema cannot be used.
+
+    Attributes:
+        problem: what is wrong, one sentence.
+        source: the text the user gave, if there is one.
+        span: half-open range of *character* offsets in `source` that the problem is about.
+        hint: what to do about it.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        source: str | None = None,
+        span: tuple[int, int] | None = None,
+        hint: str | None = None,
+    ) -> None:
+        self.problem = problem
+        self.source = source
+        self.span = span
+        self.hint = hint
+        super().__init__(_display(problem, source, span, hint))
+
+
+class GrammarSyntaxError(GrammarError):
+    """The text of a grammar or pattern cannot be parsed; the message shows the place with a caret."""
+
+
+class UnsupportedFeatureError(GrammarError):
+    """A feature that cannot be enforced exactly; it is refused by name and never ignored.
+
+    Attributes:
+        feature: its name, e.g. ``"backreference"`` or a JSON Schema keyword.
+        pointer: JSON pointer into the schema, or ``None`` where the source is not JSON.
+    """
+
+    def __init__(
+        self,
+        feature: str,
+        problem: str,
+        *,
+        pointer: str | None = None,
+        source: str | None = None,
+        span: tuple[int, int] | None = None,
+        hint: str | None = None,
+    ) -> None:
+        self.feature = feature
+        self.pointer = pointer
+        where = f" (at {pointer or '#'})" if pointer is not None else ""
+        super().__init__(f"{problem}{where}", source=source, span=span, hint=hint)
+
+
+class LimitError(DerivableError):
+    """A bound of `derivable.Limits` was reached.
+
+    Attributes:
+        limit: the field of `Limits`.
+        used: how much was asked for when work stopped (a lower bound).
+        allowed: the bound.
+    """
+
+    def __init__(self, limit: str, used: int, allowed: int, detail: str = "") -> None:
+        self.limit = limit
+        self.used = used
+        self.allowed = allowed
+        super().__init__(
+            f"{detail + ': ' if detail else ''}{limit} reached ({used:,} wanted, {allowed:,} allowed). "
+            f"Simplify the grammar, or raise the bound with Limits({limit}=...) if its author is trusted."
+        )
+
+
+class VocabularyError(DerivableError):
+    """A vocabulary cannot be read, is inconsistent, or cannot spell what a grammar needs."""
+
+
+class ArtifactError(DerivableError):
+    """A saved constraint cannot be loaded: wrong file, format version or vocabulary."""
+
+
+class MatcherError(DerivableError):
+    """A matcher was asked for something impossible. Its state is as it was before the call."""
+
+
+class TokenRejectedError(MatcherError):
+    """A token that the mask does not allow was advanced.
+
+    Attributes:
+        token_id: the token, or ``None`` where bytes were advanced.
+        token_bytes: its bytes (``None`` for a special token).
+    """
+
+    def __init__(self, token_id: int | None, token_bytes: bytes | None, detail: str = "") -> None:
+        self.token_id = token_id
+        self.token_bytes = token_bytes
+        name = f"token {token_id} ({token_bytes!r})" if token_id is not None else f"{token_bytes!r}"
+        super().__init__(
+            f"{name} is not allowed here{': ' + detail if detail else ''}. The matcher is unchanged; "
+            "ask allowed_tokens() for what may follow, or explain(token_id) for the reason."
+        )
+
+
+class RollbackError(MatcherError):
+    """More tokens to roll back than the matcher has advanced."""
+
+
+class BitmaskShapeError(MatcherError):
+    """A bitmask must be int32, C-contiguous, writable, of shape [batch, ceil(V / 32)]."""
+
+
+def _display(problem: str, source: str | None, span: tuple[int, int] | None, hint: str | None) -> str:
+    """The message with the offending line, a caret under the span, and the hint."""
+    text = problem
+    if source is not None and span is not None:
+        start = min(max(span[0], 0), len(source))
+        end = min(max(span[1], start), len(source))
+        line_start = source.rfind("\n", 0, start) + 1
+        line_end = source.find("\n", start)
+        line_end = len(source) if line_end < 0 else line_end
+        number, column = source.count("\n", 0, start) + 1, start - line_start
+        # Long lines (one-line schemas) show a window around the span.
+        left = max(0, column - 60)
+        window = source[line_start + left : min(line_end, line_start + column + 60)]
+        width = max(1, min(end, line_start + left + len(window)) - start)
+        text += f"\n  line {number}, column {column + 1}:\n    {window}\n    {' ' * (column - left)}{'^' * width}"
+    return text + (f"\n  {hint}" if hint else "")

@@ -1,0 +1,200 @@
+"""Expressions: the one tree in which front ends write languages.
+
+An expression describes a set of byte strings. Leaves are text; inner nodes are the usual operators; `Ref` names
+a rule or a terminal of the surrounding `Grammar`. An expression without `Ref` is regular (`is_regular`) and can be
+compiled to one automaton; `Look`, `And` and `Not` are allowed in regular expressions only.
+
+Nodes are immutable and hashable, so equal expressions share one automaton.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+__all__ = [
+    "ANY_CHAR",
+    "EMPTY",
+    "NOTHING",
+    "Alt",
+    "And",
+    "Bytes",
+    "ByteSet",
+    "Chars",
+    "Concat",
+    "Expr",
+    "Look",
+    "Not",
+    "Ref",
+    "Repeat",
+    "Special",
+    "children",
+    "is_regular",
+    "optional",
+    "plus",
+    "refs",
+    "star",
+    "text",
+    "walk",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """Exactly these bytes."""
+
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Chars:
+    """One character whose code point lies in one of `ranges` (inclusive, sorted, disjoint, no surrogates), as UTF-8."""
+
+    ranges: tuple[tuple[int, int], ...]
+
+    @staticmethod
+    def of(*ranges: tuple[int, int], negated: bool = False) -> Chars:
+        """Normalise any ranges: sorted, merged, surrogates removed; `negated` gives the complement."""
+        merged: list[list[int]] = []
+        for lo, hi in sorted(ranges):
+            if merged and lo <= merged[-1][1] + 1:
+                merged[-1][1] = max(merged[-1][1], hi)
+            else:
+                merged.append([lo, hi])
+        if negated:
+            edges = [-1, *(x for lo, hi in merged for x in (lo, hi)), 0x110000]
+            merged = [[edges[i] + 1, edges[i + 1] - 1] for i in range(0, len(edges), 2)]
+        out: list[tuple[int, int]] = []
+        for lo, hi in merged:
+            out += [(a, b) for a, b in ((lo, min(hi, 0xD7FF)), (max(lo, 0xE000), hi)) if a <= b]
+        return Chars(tuple(out))
+
+
+@dataclass(frozen=True, slots=True)
+class ByteSet:
+    """One byte in one of `ranges` (inclusive, sorted, disjoint). May describe text that is not UTF-8."""
+
+    ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Concat:
+    """All items, one after the other. `Concat(())` is the empty string."""
+
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alt:
+    """Any one item. The order matters only where a terminal is read as Python's `re` reads it (leftmost first).
+    `Alt(())` is the empty set."""
+
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """`item` at least `min` and at most `max` times (`None`: without bound); `lazy` prefers fewer."""
+
+    item: Expr
+    min: int
+    max: int | None
+    lazy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Zero-width assertion: the text ahead (or behind) does (or, `negative`, does not) match `item`."""
+
+    item: Expr
+    ahead: bool
+    negative: bool
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Strings that every item matches (regular only)."""
+
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Valid UTF-8 strings that `item` does not match (regular only)."""
+
+    item: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A rule or terminal of the grammar, by name. `span` points into the source for error messages."""
+
+    name: str
+    span: tuple[int, int] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A special token of the vocabulary, by its text (``"<|end|>"``) or id. Never matched by ordinary bytes."""
+
+    token: str | int
+
+
+Expr = Bytes | Chars | ByteSet | Concat | Alt | Repeat | Look | And | Not | Ref | Special
+
+EMPTY = Concat(())
+"""The empty string."""
+NOTHING = Alt(())
+"""The empty set."""
+ANY_CHAR = Chars.of((0, 0x10FFFF))
+"""Any Unicode scalar value."""
+
+
+def text(value: str) -> Bytes:
+    """The UTF-8 bytes of `value`."""
+    return Bytes(value.encode("utf-8"))
+
+
+def star(item: Expr) -> Repeat:
+    """`item*`"""
+    return Repeat(item, 0, None)
+
+
+def plus(item: Expr) -> Repeat:
+    """`item+`"""
+    return Repeat(item, 1, None)
+
+
+def optional(item: Expr) -> Repeat:
+    """`item?`"""
+    return Repeat(item, 0, 1)
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """Direct sub-expressions."""
+    match expr:
+        case Concat(items) | Alt(items) | And(items):
+            return items
+        case Repeat(item=item) | Look(item=item) | Not(item):
+            return (item,)
+        case _:
+            return ()
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """`expr` and everything below it, parents first (no recursion, whatever the depth)."""
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(children(node)))
+
+
+def refs(expr: Expr) -> Iterator[Ref]:
+    """Every `Ref` in `expr`, left to right."""
+    return (node for node in walk(expr) if isinstance(node, Ref))
+
+
+def is_regular(expr: Expr) -> bool:
+    """No `Ref` and no `Special` inside."""
+    return not any(isinstance(node, Ref | Special) for node in walk(expr))

@@ -1,0 +1,306 @@
+"""Loading with the `lark` library: its internals, and its errors turned into ours. `lark` is the front end proper."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from lark import Token, Tree
+
+from ..errors import DerivableError, GrammarError, GrammarSyntaxError, LimitError
+from ..limits import Limits
+from .regex import parse_regex
+
+__all__ = ["Loaded", "Source", "load"]
+
+_lark: Any = importlib.import_module("lark.load_grammar")
+
+# Lark's lexical syntax. Its own patterns for strings and patterns take exponential time on an unclosed one, so that
+# case is found here, before Lark sees the text.
+_LEXEME = re.compile(
+    r"""
+      (?P<comment>  //[^\n]* | \#[^\n]* )
+    | (?P<string>   "(?:\\.|[^"\\\n])*"i? )
+    | (?P<regexp>   /(?:\\.|[^/\\])*/[imslux]* )
+    | (?P<unclosed> ["/] )
+    | (?P<name>     [a-zA-Z_][a-zA-Z0-9_]* )
+    | (?P<open>     [(\[{] )
+    | (?P<close>    [)\]}] )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What Lark made of a grammar.
+
+    Attributes:
+        rules: name to tree (`None` if only declared), templates applied, terminals named.
+        terminals: name to pattern (`None` if only declared) and priority, in Lark's order.
+        ignored: names of terminals.
+    """
+
+    rules: dict[str, Any]
+    terminals: dict[str, tuple[Any, int]]
+    ignored: list[str]
+
+
+class Source:
+    """The text of a grammar: finds places in it and says what is wrong there."""
+
+    def __init__(self, text: str, limits: Limits) -> None:
+        if not isinstance(text, str):
+            raise GrammarError(f"a Lark grammar must be a str, not {type(text).__name__}", hint="Decode it as UTF-8.")
+        if len(text) > limits.max_source:
+            raise LimitError("max_source", len(text), limits.max_source, "Lark grammar")
+        self.text = text
+        self.limits = limits
+        self.lexemes = [(str(found.lastgroup), found.span()) for found in _LEXEME.finditer(text)]
+        self.depth = self._check()
+
+    def _check(self) -> int:
+        """What must not reach Lark: unclosed strings and patterns, and nesting beyond the limit."""
+        depth = deepest = 0
+        for kind, span in self.lexemes:
+            if kind == "unclosed":
+                what = "string" if self.text[span[0]] == '"' else "pattern"
+                hint = "Close it on the same line." if what == "string" else "Close it with `/`."
+                raise GrammarSyntaxError(f"this {what} is never closed", source=self.text, span=span, hint=hint)
+            depth += (kind == "open") - (kind == "close")
+            deepest = max(deepest, depth)
+        if deepest > self.limits.max_depth:
+            raise LimitError("max_depth", deepest, self.limits.max_depth, "brackets of a Lark grammar")
+        return deepest
+
+    @cached_property
+    def _names(self) -> tuple[dict[str, tuple[int, int]], dict[str, tuple[int, int]]]:
+        """Where each name is used first, and where it is defined, ignored or declared first."""
+        uses: dict[str, tuple[int, int]] = {}
+        definitions: dict[str, tuple[int, int]] = {}
+        for kind, span in self.lexemes:
+            if kind == "name":
+                line = self.text[self.text.rfind("\n", 0, span[0]) + 1 : span[0]]
+                defines = re.fullmatch(r"[ \t?!]*|%(?:ignore|declare|override|extend)\b.*", line)
+                (definitions if defines else uses).setdefault(self.text[slice(*span)], span)
+        return uses, definitions
+
+    def find(self, name: str) -> tuple[int, int] | None:
+        """Where `name` is used first, else where it is defined."""
+        uses, definitions = self._names
+        return uses.get(name) or definitions.get(name)
+
+    def bounds(self, operator: Sequence[Any]) -> tuple[int, int | None]:
+        """The bounds that `*`, `+`, `?`, `~ n` or `~ n..m` (a list of tokens) stand for."""
+        if str(operator[0]) in _REPEATS:
+            return _REPEATS[str(operator[0])]
+        numbers = [int(number) for number in operator[1:]]
+        low, high = numbers[0], numbers[-1]
+        if low < 0 or high < low:
+            first, last = operator[1], operator[-1]
+            raise GrammarSyntaxError(
+                f"nothing can be repeated {low} to {high} times"
+                if low != high
+                else f"nothing can be repeated {low} times",
+                source=self.text,
+                span=self.between(first, last),
+                hint="Write `~ n` or `~ n..m` with 0 <= n <= m.",
+            )
+        return low, high
+
+    def is_here(self, token: Token) -> bool:
+        """Whether a token comes from this text and not from an imported grammar."""
+        return token.start_pos is not None and self.text.startswith(str(token), token.start_pos)
+
+    def between(self, first: Token, last: Token) -> tuple[int, int] | None:
+        """From one token to another, if they stand in this text."""
+        return (int(first.start_pos or 0), int(last.end_pos or 0)) if self.is_here(first) else None
+
+    # Errors
+
+    def blame(self, error: Exception) -> DerivableError:
+        """Our error for one of Lark's: with the place if it can be found."""
+        message = str(error).strip().split("\n")[0] or type(error).__name__
+        if isinstance(error, RecursionError):
+            return LimitError("max_depth", self.depth, self.depth, "terminals of a Lark grammar within one another")
+        try:
+            _lark._parse_grammar(self.text, "<string>")
+        except Exception as again:
+            return self._syntax_error(again)
+        try:
+            self._check_literals()
+        except GrammarError as found:
+            return found
+        if isinstance(error, FileNotFoundError):
+            return GrammarError(
+                f"the grammar {error.filename!r} to import cannot be found",
+                source=self.text,
+                span=self.find("import"),
+                hint="Import one that comes with Lark, or name its directory in `import_paths`.",
+            )
+        quoted = re.search(r"['`](\w+)['`]|: (\w+)$", message)
+        name = (quoted[1] or quoted[2]) if quoted else ""
+        return GrammarError(
+            f"Lark cannot load this grammar: {message}",
+            source=self.text,
+            span=self.find(name),
+            hint="Define what is missing, or correct the spelling." if "not defined" in message else None,
+        )
+
+    def _syntax_error(self, error: Exception) -> GrammarSyntaxError:
+        message = str(error).strip().split("\n")[0]
+        place = re.search(r"line (\d+),? col(?:umn)? (\d+)", str(error))
+        line, column = (int(place[1]), int(place[2])) if place else (0, 0)
+        if line < 1:  # at the very end
+            line, column = self.text.count("\n") + 1, len(self.text) - self.text.rfind("\n")
+        starts = [0, *(found.end() for found in re.finditer("\n", self.text))]
+        begin = min(starts[min(line, len(starts)) - 1] + max(column, 1) - 1, len(self.text))
+        message = re.sub(r",? at line .*|Unexpected token Token\((\S+), (.*)\)$", r"\2", message) or "unexpected text"
+        return GrammarSyntaxError(
+            f"the Lark grammar cannot be parsed: {message}",
+            source=self.text,
+            span=(begin, begin + 1),
+            hint="A rule is `name: ...`, a terminal `NAME: ...`; it continues on a new line that begins with `|`.",
+        )
+
+    def _check_literals(self) -> None:
+        """Raise for the first string or pattern in the text that Lark or `re` cannot read."""
+        for kind, (begin, end) in self.lexemes:
+            if kind in ("string", "regexp"):
+                value = self.text[begin:end]
+                try:
+                    pattern = _lark._literal_to_pattern(Token(kind.upper(), value))
+                except Exception as error:
+                    raise GrammarSyntaxError(
+                        f"this {'pattern' if kind == 'regexp' else kind} cannot be read: {error}",
+                        source=self.text,
+                        span=(begin, end),
+                        hint="Check its escapes; an empty one is not allowed.",
+                    ) from None
+                if kind == "regexp":
+                    flags = sum(int(getattr(re, letter.upper())) for letter in set(pattern.flags))
+                    parse_regex(pattern.value, flags, source=self.text, offset=begin + 1, limits=self.limits)
+
+    def blame_terminal(self, name: str, error: DerivableError) -> DerivableError:
+        """The error for a terminal whose pattern is refused, shown in the grammar if it stands there."""
+        try:
+            self._check_literals()
+        except DerivableError as found:
+            if type(found) is type(error):
+                return found
+        error.args = (f"in terminal {name!r}: {error.args[0]}",)
+        return error
+
+
+class _Literals(_lark.PrepareLiterals):  # type: ignore[misc]
+    """Lark's reader of literals; ranges are checked, and `"^".."z"` is not taken for a negated class."""
+
+    source: Source
+
+    def range(self, children: list[Token]) -> Any:
+        ends = [_lark.eval_escaping(str(child)[1:-1]) for child in children if str(child).endswith('"')]
+        ends = [end.replace("\\\\", "\\") for end in ends]
+        if len(ends) != 2 or len(ends[0]) != 1 or len(ends[1]) != 1 or ends[1] < ends[0]:
+            raise GrammarSyntaxError(
+                "a range goes from one character to a higher one",
+                source=self.source.text,
+                span=self.source.between(children[0], children[1]),
+                hint='Write `"a".."z"`, without flags.',
+            )
+        return _lark.ST("pattern", [_lark.PatternRE(f"[{re.escape(ends[0])}-{re.escape(ends[1])}]")])
+
+
+class _Builder(_lark.GrammarBuilder):  # type: ignore[misc]
+    """Lark's builder, which would resolve relative imports against the running program's directory."""
+
+    source: Source
+
+    def _unpack_import(self, stmt: Any, grammar_name: str) -> Any:
+        path = stmt.children[0]
+        if path.data == "import_rel" and grammar_name == "<string>":
+            first = path.children[0]
+            raise GrammarError(
+                "a relative import needs a directory to start from",
+                source=self.source.text,
+                span=(first.start_pos, first.end_pos),
+                hint="Name it in `import_paths`, or import one of the grammars that come with Lark.",
+            )
+        return super()._unpack_import(stmt, grammar_name)
+
+
+def load(source: Source, import_paths: Sequence[str]) -> Loaded:
+    """Everything Lark does with a grammar, up to (not including) the expansion of repeats.
+
+    Raises:
+        DerivableError: a mistake that is found here.
+        Exception: whatever Lark raises; `Source.blame` explains it.
+    """
+    builder = _Builder(False, list(import_paths))
+    builder.source = source
+    builder.load_grammar(source.text, os.path.join(import_paths[0], "<string>") if import_paths else "<string>")
+    _bound_terminals(builder, source.limits)
+    grammar = builder.build()
+    literals = _Literals()
+    literals.source = source
+
+    # Terminals: those built from others become one pattern.
+    to_pattern = literals * _lark.TerminalTreeToPattern()
+    definitions, declared = [], set()
+    for name, (tree, priority) in grammar.term_defs:
+        if tree is None:
+            declared.add(name)
+            continue
+        for node in tree.find_data("expr"):
+            source.bounds(node.children[1:])
+        if not any(expansion.children for expansion in tree.find_data("expansion")):
+            raise GrammarError(
+                f"the terminal {name!r} is empty",
+                source=source.text,
+                span=source.find(name),
+                hint="A terminal must match some text; leave it out of the rules that use it.",
+            )
+        copy = _lark.nr_deepcopy_tree(tree)
+        definitions.append(_lark.TerminalDef(name, to_pattern.transform(copy), priority))
+
+    # Rules: terminals get names, templates are applied. The list grows while it is walked.
+    rule_definitions = [(n, p, t if t is None else _lark.nr_deepcopy_tree(t), o) for n, p, t, o in grammar.rule_defs]
+    anonymous = _lark.PrepareAnonTerminals(definitions)
+    anonymous.term_set |= declared
+    prepare = literals * _lark.ValidateSymbols() * anonymous * _lark.ApplyTemplates(rule_definitions)
+    rules: dict[str, Any] = {}
+    for name, params, tree, _ in rule_definitions:
+        if name.count("{") > source.limits.max_depth:
+            raise LimitError("max_depth", name.count("{"), source.limits.max_depth, "templates of a Lark grammar")
+        if len(rules) > source.limits.max_symbols:
+            raise LimitError("max_symbols", len(rules), source.limits.max_symbols, "rules of a Lark grammar")
+        if not params:
+            rules[name] = tree if tree is None or not isinstance(tree, Tree) else prepare.transform(tree)
+
+    patterns = {definition.name: (definition.pattern, definition.priority) for definition in definitions}
+    order = [name for name, _ in grammar.term_defs] + list(patterns)
+    return Loaded(rules, {name: patterns.get(name, (None, 0)) for name in order}, list(grammar.ignore))
+
+
+def _bound_terminals(builder: Any, limits: Limits) -> None:
+    """Terminals share the trees of those they use, and Lark is about to write all of them out: bound the size."""
+    sizes: dict[int, int] = {}
+    for definition in builder._definitions.values():
+        todo = [definition.tree] if definition.is_term and definition.tree is not None else []
+        while todo:
+            tree = todo[-1]
+            below = [child for child in tree.children if isinstance(child, Tree)]
+            missing = [child for child in below if id(child) not in sizes]
+            if id(tree) in sizes or not missing:
+                todo.pop()
+                sizes[id(tree)] = 1 + len(tree.children) + sum(sizes[id(child)] for child in below)
+                if sizes[id(tree)] > limits.max_symbols:
+                    detail = "a terminal of a Lark grammar, written out"
+                    raise LimitError("max_symbols", sizes[id(tree)], limits.max_symbols, detail)
+            else:
+                todo += missing

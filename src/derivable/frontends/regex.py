@@ -1,0 +1,344 @@
+"""Regular expressions in Python's syntax, read by the standard library's own parser.
+
+The parser's tree is converted to `derivable.expr` node by node. Two things are asked of `re` itself instead of being
+imitated, so they agree with it on every version of Python: which characters a category (`\\w`) holds, and what
+`re.IGNORECASE` adds to a character or class. Both are answered once and cached.
+
+Anchors and `\\b` become look-around. The text that an anchor sees is the text of the match: under `scannerless` the
+piece a terminal matches, under `longest` and `basic` the whole input (`docs/lexing.md`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Iterable
+from functools import cache, lru_cache
+from typing import Any
+
+from ..errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
+from ..expr import ANY_CHAR, NOTHING, Alt, Bytes, Chars, Concat, Expr, Look
+from ..grammar import Grammar
+from ..limits import Limits
+from .build import Step, alternation, characters, concatenation, look, recursion_room, repeat, run
+
+__all__ = ["grammar_from_regex", "parse_regex"]
+
+_sre: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
+
+_DEFAULTS = Limits()
+_DEEPEST = 2_000
+_FLAGS = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.ASCII | re.UNICODE | re.DEBUG
+_TYPE_FLAGS = int(re.ASCII | re.UNICODE | re.LOCALE)
+_NEWLINE = Bytes(b"\n")
+_NOT_NEWLINE = Chars.of((10, 10), negated=True)
+_START = Look(ANY_CHAR, ahead=False, negative=True)
+_END = Look(ANY_CHAR, ahead=True, negative=True)
+_ANCHORS: dict[tuple[str, bool], Expr] = {  # (name, MULTILINE)
+    ("AT_BEGINNING", False): _START,
+    ("AT_BEGINNING", True): Look(_NOT_NEWLINE, ahead=False, negative=True),
+    ("AT_BEGINNING_STRING", False): _START,
+    ("AT_END", False): Look(alternation((Concat((_NEWLINE, _END)), _END)), ahead=True, negative=False),
+    ("AT_END", True): Look(_NOT_NEWLINE, ahead=True, negative=True),
+    ("AT_END_STRING", False): _END,
+}
+_UNSUPPORTED = {  # node: (feature, regular expression that finds its place)
+    "GROUPREF": ("backreference", r"\(\?P=|\\[1-9]"),
+    "GROUPREF_EXISTS": ("conditional group", r"\(\?\("),
+    "ATOMIC_GROUP": ("atomic group", r"\(\?>"),
+    "POSSESSIVE_REPEAT": ("possessive quantifier", r"(?<=[*+?}])\+"),
+}
+
+
+def grammar_from_regex(pattern: str, flags: int = 0, *, limits: Limits = _DEFAULTS) -> Grammar:
+    """Text that matches `pattern` from beginning to end, as `re.fullmatch` does.
+
+    Args:
+        pattern: in Python's syntax.
+        flags: `re` flags.
+        limits: bounds on its size and nesting.
+
+    Raises:
+        GrammarSyntaxError: it cannot be parsed.
+        UnsupportedFeatureError: it is not regular.
+        LimitError: it is longer or deeper than `limits` allows.
+    """
+    expr = parse_regex(pattern, flags, limits=limits)
+    return Grammar(rules={"root": expr}, terminals={}, start="root", source=pattern)
+
+
+def parse_regex(
+    pattern: str, flags: int = 0, *, source: str | None = None, offset: int = 0, limits: Limits = _DEFAULTS
+) -> Expr:
+    """The expression for a regular expression, its preferences (order of alternatives, laziness) kept.
+
+    Args:
+        pattern: in Python's syntax.
+        flags: `re` flags.
+        source: the text that `pattern` stands in, for error messages; the pattern itself by default.
+        offset: where in `source` it begins.
+        limits: bounds on its size and nesting.
+
+    Raises:
+        GrammarError: `pattern` is not a string, or a flag means nothing for strings.
+        GrammarSyntaxError: it cannot be parsed; the caret shows the place.
+        UnsupportedFeatureError: back reference, conditional, atomic group or possessive quantifier.
+        LimitError: it is longer or deeper than `limits` allows.
+    """
+    if not isinstance(pattern, str):
+        raise GrammarError(
+            f"a pattern must be a str, not {type(pattern).__name__}",
+            hint="Decode a bytes pattern, or pass `compiled.pattern` and `compiled.flags` of a compiled one.",
+        )
+    flags = int(flags)
+    if flags & ~int(_FLAGS) or (flags & re.ASCII and flags & re.UNICODE):
+        raise GrammarError(
+            f"these flags cannot be used for a str pattern: {re.RegexFlag(flags)!r}",
+            source=pattern,
+            hint="Use re.IGNORECASE, MULTILINE, DOTALL, VERBOSE and either ASCII or UNICODE.",
+        )
+    if len(pattern) > limits.max_source:
+        raise LimitError("max_source", len(pattern), limits.max_source, "regular expression")
+    depth = _depth(pattern, verbose=bool(flags & re.VERBOSE))
+    if depth > limits.max_depth:
+        raise LimitError("max_depth", depth, limits.max_depth, "groups of a regular expression")
+    place = _Place(pattern, pattern if source is None else source, 0 if source is None else offset)
+    tree = _parse(pattern, flags & ~int(re.DEBUG), depth, place)
+    return run(_sequence(tree, tree.state.flags, place))
+
+
+class _Place:
+    """Turns offsets in the pattern into errors that show the outer source."""
+
+    def __init__(self, pattern: str, source: str, offset: int) -> None:
+        self.pattern, self.source, self.offset = pattern, source, offset
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        return self.offset + start, self.offset + end
+
+    def syntax_error(self, problem: str, pos: int | None) -> GrammarSyntaxError:
+        return GrammarSyntaxError(
+            f"the regular expression cannot be parsed: {problem}",
+            source=self.source,
+            span=self.span(pos, pos + 1) if pos is not None else self.span(0, len(self.pattern)),
+            hint="The syntax is that of Python's `re` module; put a backslash before a character meant literally.",
+        )
+
+    def unsupported(self, node: str) -> UnsupportedFeatureError:
+        feature, finder = _UNSUPPORTED.get(node, (node.lower().replace("_", " "), None))
+        found = finder and re.match(r"(?s)(?:[^\\]|\\.)*?(" + finder + ")", self.pattern)
+        return UnsupportedFeatureError(
+            feature,
+            f"{'an' if feature[0] == 'a' else 'a'} {feature} is not regular and cannot be enforced exactly",
+            source=self.source,
+            span=self.span(*found.span(1)) if found else self.span(0, len(self.pattern)),
+            hint="Write out the alternatives it stands for, or use a grammar.",
+        )
+
+
+def _depth(pattern: str, verbose: bool) -> int:
+    """How deep groups are nested: never less than the truth for a pattern that can be parsed, unless comments hide it.
+
+    It is a guard for the parser, which recurses; `_parse` is safe even if this should be too low.
+    """
+    # An unterminated class or comment is taken to the end, so that no character is looked at twice.
+    skip = r"(?s)\\.|\[\^?\]?(?:\\.?|[^\]\\])*(?:\]|\Z)|\(\?#[^)]*\)?|[()]" + (r"|#[^\n]*" if verbose else "")
+    depth = deepest = 0
+    for found in re.finditer(skip, pattern):
+        if found[0] == "(":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif found[0] == ")":
+            depth -= 1
+    return deepest
+
+
+def _parse(pattern: str, flags: int, depth: int, place: _Place) -> Any:
+    """The standard library's tree, all its errors made ours."""
+    try:
+        # Two frames a group; the cap protects the C stack, which Python 3.10 uses for each.
+        with recursion_room(4 * min(depth, _DEEPEST) + 200):
+            return _sre.parse(pattern, flags)
+    except re.error as error:
+        if error.pos is not None and error.msg == "multiple repeat" and pattern[error.pos : error.pos + 1] == "+":
+            raise place.unsupported("POSSESSIVE_REPEAT") from None  # syntax since 3.11
+        if error.msg == "unknown extension ?>":
+            raise place.unsupported("ATOMIC_GROUP") from None  # syntax since 3.11
+        raise place.syntax_error(error.msg, error.pos) from None
+    except (OverflowError, ValueError) as error:  # too large a repeat; inline flags that contradict those given
+        raise place.syntax_error(str(error), None) from None
+    except RecursionError:
+        detail = "groups of a regular expression, for Python's own parser"
+        raise LimitError("max_depth", depth, min(depth - 1, _DEEPEST), detail) from None
+
+
+def _sequence(tree: Any, flags: int, place: _Place) -> Step:
+    parts: list[Expr] = []
+    for op, value in tree:
+        match op.name:
+            case "LITERAL" | "NOT_LITERAL" | "IN" | "ANY" | "RANGE" | "CATEGORY":
+                parts.append(_one(op.name, value, flags))
+            case "SUBPATTERN":
+                _, added, removed, inner = value
+                kept = flags & ~_TYPE_FLAGS if added & _TYPE_FLAGS else flags
+                parts.append((yield _sequence(inner, (kept | added) & ~removed, place)))
+            case "BRANCH":
+                branches = []
+                for branch in value[1]:
+                    branches.append((yield _sequence(branch, flags, place)))
+                parts.append(alternation(branches))
+            case "MAX_REPEAT" | "MIN_REPEAT":
+                low, high, inner = value
+                item = yield _sequence(inner, flags, place)
+                bound = None if high is _sre.MAXREPEAT else int(high)
+                parts.append(repeat(item, int(low), bound, lazy=op.name == "MIN_REPEAT"))
+            case "ASSERT" | "ASSERT_NOT":
+                direction, inner = value
+                if direction < 0 and len(set(inner.getwidth())) > 1:
+                    at = place.pattern.find("(?<")
+                    raise place.syntax_error("look-behind requires fixed-width pattern", at if at >= 0 else None)
+                item = yield _sequence(inner, flags, place)
+                parts.append(look(item, ahead=direction > 0, negative=op.name == "ASSERT_NOT"))
+            case "AT":
+                parts.append(_anchor(value.name, flags))
+            case "FAILURE":
+                parts.append(NOTHING)
+            case name:
+                raise place.unsupported(name)
+    return concatenation(parts)
+
+
+def _anchor(name: str, flags: int) -> Expr:
+    if name in ("AT_BOUNDARY", "AT_NON_BOUNDARY"):
+        return _boundary(bool(flags & re.UNICODE), name == "AT_BOUNDARY")
+    multiline = bool(flags & re.MULTILINE) and not name.endswith("_STRING")
+    return _ANCHORS[name, multiline]
+
+
+@cache
+def _boundary(unicode: bool, boundary: bool) -> Expr:
+    word = _category("WORD", unicode)
+
+    def sides(behind: bool, ahead: bool) -> tuple[Expr, Expr]:
+        return Look(word, ahead=False, negative=not behind), Look(word, ahead=True, negative=not ahead)
+
+    if boundary:
+        return Alt((Concat(sides(True, False)), Concat(sides(False, True))))
+    nowhere: tuple[Expr, ...] = sides(False, False)
+    if sys.version_info < (3, 14):  # \B does not match in the empty string before 3.14
+        nowhere += (Alt((Look(ANY_CHAR, ahead=False, negative=False), Look(ANY_CHAR, ahead=True, negative=False))),)
+    return Alt((Concat(sides(True, True)), Concat(nowhere)))
+
+
+# Characters and classes.
+
+
+def _one(name: str, value: Any, flags: int) -> Expr:
+    """A node that matches one character."""
+    if name == "ANY":
+        return ANY_CHAR if flags & re.DOTALL else _NOT_NEWLINE
+    if name == "IN":
+        members = tuple((op.name, value if op.name in ("RANGE", "LITERAL") else str(value)) for op, value in value)
+        return characters(_class(members, flags & int(re.IGNORECASE | re.UNICODE)))
+    if name == "LITERAL" and not flags & re.IGNORECASE and not 0xD800 <= value <= 0xDFFF:
+        return Bytes(chr(value).encode())
+    return characters(_class(((name, value),), flags & int(re.IGNORECASE | re.UNICODE)))
+
+
+@lru_cache(maxsize=4_096)
+def _class(members: tuple[tuple[str, Any], ...], flags: int) -> Chars:
+    """The characters of a class given as the parser does: NEGATE, LITERAL, RANGE, CATEGORY; or one (NOT_)LITERAL."""
+    unicode = bool(flags & re.UNICODE)
+    negated = False
+    ranges: list[tuple[int, int]] = []
+    for name, value in members:
+        match name:
+            case "NEGATE":
+                negated = True
+            case "LITERAL" | "NOT_LITERAL":
+                negated = negated or name == "NOT_LITERAL"
+                ranges.append((value, value))
+            case "RANGE":
+                ranges.append(value)
+            case _:
+                ranges.extend(_category_ranges(value, unicode))
+    plain = Chars.of(*ranges, negated=negated)
+    if not flags & re.IGNORECASE:
+        return plain
+    # Case can only matter for the characters that have one: about 3,000, and `re` itself is asked about them.
+    cased = _cased()
+    matched = re.findall(_spell(members), cased, re.IGNORECASE if unicode else re.IGNORECASE | re.ASCII)
+    caseless = Chars.of(*_complement(plain.ranges), *((ord(c), ord(c)) for c in cased), negated=True)
+    return Chars.of(*caseless.ranges, *((ord(c), ord(c)) for c in matched))
+
+
+def _complement(ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    return Chars.of(*ranges, negated=True).ranges
+
+
+def _spell(members: tuple[tuple[str, Any], ...]) -> str:
+    """The members as a pattern again, every character escaped."""
+    letter = {"DIGIT": "d", "SPACE": "s", "WORD": "w"}
+    if members[0][0] in ("LITERAL", "NOT_LITERAL") and len(members) == 1:
+        # Not as a class: `re` folds single characters by other (better) rules than the members of a class.
+        code = f"\\U{members[0][1]:08x}"
+        return code if members[0][0] == "LITERAL" else f"[^{code}]"
+    out = ""
+    for name, value in members:
+        match name:
+            case "NEGATE":
+                out += "^"
+            case "LITERAL":
+                out += f"\\U{value:08x}"
+            case "RANGE":
+                out += f"\\U{value[0]:08x}-\\U{value[1]:08x}"
+            case _:
+                kind = value.removeprefix("CATEGORY_")
+                out += "\\" + (letter[kind[4:]].upper() if kind.startswith("NOT_") else letter[kind])
+    return f"[{out}]"
+
+
+def _category_ranges(name: str, unicode: bool) -> Iterable[tuple[int, int]]:
+    kind = name.removeprefix("CATEGORY_")
+    if kind.startswith("NOT_"):
+        return _complement(_category(kind[4:], unicode).ranges)
+    return _category(kind, unicode).ranges
+
+
+@cache
+def _category(kind: str, unicode: bool) -> Chars:
+    """DIGIT, SPACE or WORD: what `re` says, found by running it over all characters."""
+    pattern = {"DIGIT": r"\d+", "SPACE": r"\s+", "WORD": r"\w+"}[kind]
+    if not unicode:
+        ascii_only = "".join(map(chr, range(128)))
+        return Chars.of(*((m.start(), m.end() - 1) for m in re.finditer(pattern, ascii_only, re.ASCII)))
+    ranges: list[tuple[int, int]] = []
+    for plane, chars in enumerate(_planes()):
+        base = plane << 16
+        ranges += [(base + m.start(), base + m.end() - 1) for m in re.finditer(pattern, chars)]
+    return Chars.of(*ranges)
+
+
+@cache
+def _cased() -> str:
+    """Every character that differs from its lower or upper case: the only ones `re.IGNORECASE` treats specially."""
+    return "".join(
+        char
+        for plane in _planes()
+        for block in (plane[start : start + 256] for start in range(0, len(plane), 256))
+        if block.lower() != block or block.upper() != block
+        for char in block
+        if char.lower() != char or char.upper() != char
+    )
+
+
+def _planes() -> Iterable[str]:
+    """The 17 planes of Unicode as strings of 65,536 characters (surrogates included)."""
+    # PERF: slice assignment and one decode make them 20 times faster than join(map(chr, ...)).
+    buffer = bytearray(4 << 16)
+    buffer[0::4] = bytes(range(256)) * 256
+    buffer[1::4] = b"".join(bytes([high]) * 256 for high in range(256))
+    for plane in range(17):
+        buffer[2::4] = bytes([plane]) * 65_536
+        yield buffer.decode("utf-32-le", "surrogatepass")

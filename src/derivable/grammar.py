@@ -1,0 +1,154 @@
+"""The grammar every front end produces and the pipeline compiles: rules over terminals, plus a lexing policy.
+
+A `Grammar` is data. `derivable.lowering` turns it into numbered productions for the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+from .errors import GrammarError
+from .expr import Expr, refs
+
+__all__ = ["Grammar", "Lexing", "Terminal"]
+
+Lexing = Literal["scannerless", "longest", "basic"]
+"""How text is cut into lexemes; `docs/lexing.md` defines the three and their differences.
+
+`scannerless`: any segmentation (plain context-free semantics). `longest`: the longest match among the terminals
+that the parser can accept here, and the ignored ones. `basic`: the longest match among all terminals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """A lexical symbol.
+
+    Attributes:
+        expr: its language; regular.
+        priority: the higher wins between lexemes of equal length (not under `scannerless`).
+        literal: a plain string, which wins over a pattern of the same length and priority.
+    """
+
+    expr: Expr
+    priority: int = 0
+    literal: bool = False
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """Rules, terminals and how text is cut into lexemes. Immutable; made by the `from_*` constructors.
+
+    Attributes:
+        rules: nonterminal name to expression. Under `longest` and `basic`, expressions hold names only
+            (every terminal is named in `terminals`); under `scannerless`, text may stand in them directly.
+        terminals: terminal name to `Terminal`, in order of definition (the last tie-break between lexemes).
+        start: the start rule (or terminal).
+        ignore: terminals that may stand between any two others and are dropped.
+        lexing: see `Lexing`.
+        source: the text it was made from, for error messages.
+        relaxed: what the caller allowed to be enforced loosely, by name.
+    """
+
+    rules: Mapping[str, Expr]
+    terminals: Mapping[str, Terminal]
+    start: str
+    ignore: tuple[str, ...] = ()
+    lexing: Lexing = "scannerless"
+    source: str | None = field(default=None, repr=False)
+    relaxed: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.lexing not in get_args(Lexing):
+            raise GrammarError(
+                f"unknown lexing policy {self.lexing!r}", hint=f"Use one of {', '.join(get_args(Lexing))}."
+            )
+        known = self.rules.keys() | self.terminals.keys()
+        if self.start not in known:
+            raise GrammarError(
+                f"the start rule {self.start!r} is not defined",
+                source=self.source,
+                hint=f"Define it, or choose another start. Defined rules: {_some(list(self.rules))}.",
+            )
+        for name, expr in self.rules.items():
+            for ref in refs(expr):
+                if ref.name not in known:
+                    raise GrammarError(
+                        f"{ref.name!r}, used in rule {name!r}, is not defined",
+                        source=self.source,
+                        span=ref.span,
+                        hint="Define it as a rule or a terminal, or correct the spelling.",
+                    )
+        for name in self.ignore:
+            if name not in self.terminals:
+                raise GrammarError(
+                    f"the ignored terminal {name!r} is not defined",
+                    source=self.source,
+                    hint="Only terminals can be ignored.",
+                )
+
+    def with_lexing(self, lexing: Lexing) -> Grammar:
+        """The same rules read under another lexing policy."""
+        return replace(self, lexing=lexing)
+
+    # The constructors import their front end when called: front ends depend on this module, and nobody pays at
+    # import time for one that is not used.
+
+    @staticmethod
+    def from_regex(pattern: str, *, flags: int = 0) -> Grammar:
+        """Text that matches a regular expression in Python's syntax from beginning to end.
+
+        Args:
+            pattern: as `re.compile` takes it; back references and conditionals are refused.
+            flags: `re` flags (`re.I | re.S ...`).
+
+        Raises:
+            GrammarSyntaxError: the pattern cannot be parsed (caret at the place).
+            UnsupportedFeatureError: it is not regular.
+        """
+        from .frontends.regex import grammar_from_regex
+
+        return grammar_from_regex(pattern, flags)
+
+    @staticmethod
+    def from_choices(choices: Sequence[str]) -> Grammar:
+        """Exactly one of the given strings.
+
+        Raises:
+            GrammarError: no choices, or one that is not a string.
+        """
+        from .frontends.choices import grammar_from_choices
+
+        return grammar_from_choices(choices)
+
+    @staticmethod
+    def from_gbnf(text: str, *, start: str = "root") -> Grammar:
+        """A grammar in llama.cpp's GBNF.
+
+        Raises:
+            GrammarSyntaxError, GrammarError: with the place.
+        """
+        from .frontends.gbnf import grammar_from_gbnf
+
+        return grammar_from_gbnf(text, start)
+
+    @staticmethod
+    def from_lark(text: str, *, start: str = "start", lexing: Lexing = "longest") -> Grammar:
+        """A grammar in Lark's language (templates, imports, `%ignore`, priorities, `%declare`, aliases).
+
+        Args:
+            text: the grammar.
+            start: the start rule.
+            lexing: `longest` (Lark's contextual lexer made a true longest match), `basic` or `scannerless`.
+
+        Raises:
+            GrammarSyntaxError, GrammarError, UnsupportedFeatureError: with the place where known.
+        """
+        from .frontends.lark import grammar_from_lark
+
+        return grammar_from_lark(text, start, lexing)
+
+
+def _some(names: list[str], limit: int = 8) -> str:
+    return ", ".join(names[:limit]) + (", …" if len(names) > limit else "") or "none"

@@ -1,0 +1,219 @@
+"""The matcher: one sequence being generated, and masks as arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _kernel
+from .errors import BitmaskShapeError, TokenRejectedError
+
+if TYPE_CHECKING:
+    from .compile import Constraint
+
+__all__ = ["Explanation", "Matcher", "allocate_bitmask", "apply_bitmask", "fill_bitmasks"]
+
+_Array = TypeVar("_Array")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a token is allowed or not.
+
+    Attributes:
+        token_id, token_bytes: the token (`None`: a special token).
+        allowed: the verdict.
+        accepted_bytes: how much of the token fits before the first byte that cannot follow.
+        lexeme: terminals that a lexeme in progress may belong to, before the token.
+        expected: terminals that may come next (or are under way), before the token.
+        expected_bytes: bytes that could stand where the token fails.
+        reason: the above in one sentence.
+    """
+
+    token_id: int
+    token_bytes: bytes | None
+    allowed: bool
+    accepted_bytes: bytes
+    lexeme: tuple[str, ...]
+    expected: tuple[str, ...]
+    expected_bytes: bytes
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class Matcher(_kernel.Matcher):
+    """One sequence being generated under a `Constraint`. Made by `Constraint.matcher()`.
+
+    A call that is refused leaves the state as it was. Not to be used from two threads at once; different matchers may
+    be. Every method releases the interpreter lock while it works.
+    """
+
+    def __init__(self, origin: Constraint | Matcher) -> None:
+        if isinstance(origin, Matcher):
+            self.constraint: Constraint = origin.constraint
+            super().__init__(origin)
+        else:
+            self.constraint = origin
+            super().__init__(origin._kernel)
+
+    def fork(self) -> Matcher:
+        """A second matcher at the same place, sharing the past. Cost: constant."""
+        return Matcher(self)
+
+    def forced_tokens(self) -> list[int]:
+        """Tokens that must come next, tokenized as the tokenizer itself would.
+
+        The forced bytes are tokenized canonically, then tokens are dropped from the end while some allowed token could
+        continue across their boundary: a model might prefer a longer token there.
+
+        Returns:
+            Token ids, perhaps none. `advance` accepts them one after the other.
+        """
+        data = self.forced_bytes()
+        if not data:
+            return []
+        vocabulary = self.constraint.vocabulary
+        tokens = vocabulary.encode_forced(data)
+        # Where the forced bytes end, the canonical tokenization of the whole text may join what follows to the last tokens.
+        probe = self.fork()
+        ends: list[int] = []
+        at = 0
+        for token in tokens:
+            at += len(vocabulary.token_bytes(token) or b"")
+            ends.append(at)
+        probe.advance_bytes(data)
+        if probe.is_accepting and not probe.next_bytes():
+            return tokens  # nothing can follow
+        following = probe.next_bytes()
+        keep = len(tokens)
+        while keep:
+            start = ends[keep - 2] if keep > 1 else 0
+            tail = data[start:]
+            if not vocabulary.can_extend(tail, following):
+                break
+            keep -= 1
+        return tokens[:keep]
+
+    def explain(self, token_id: int) -> Explanation:
+        """Why a token is allowed here, or not: the lexeme in progress, what the parser expects, where the token fails.
+
+        Raises:
+            TokenRejectedError: `token_id` is not in the vocabulary.
+        """
+        allowed = self.allows(token_id)
+        vocabulary = self.constraint.vocabulary
+        data = None if token_id in vocabulary.eos_ids else vocabulary.token_bytes(token_id)
+        names = ["end of text", *self.constraint._lowered.terminal_names]
+        lexeme: dict[str, None] = {}
+        expected: dict[str, None] = {}
+        for members, accepts in self.threads():
+            lexeme.update((names[t], None) for t, _ in members)
+            expected.update((names[t], None) for t in accepts)
+        probe = self.fork()
+        fits = 0
+        for byte in data or b"":
+            try:
+                probe.advance_bytes(bytes([byte]))
+            except TokenRejectedError:
+                break
+            fits += 1
+        following = probe.next_bytes()
+        if allowed:
+            reason = f"token {token_id} {data!r} is allowed"
+        elif data is None:
+            what = "end of sequence" if token_id in vocabulary.eos_ids else "a special token"
+            reason = f"token {token_id} is {what}, and the text so far is not complete" if token_id in vocabulary.eos_ids else (
+                f"token {token_id} is {what}: it has no text, and the grammar does not name it"
+            )
+        else:
+            reason = f"token {token_id} {data!r} fails at byte {fits}: after {data[:fits]!r} only {_show_bytes(following)} can follow"
+        if lexeme:
+            reason += f"; in progress: {_join(lexeme)}"
+        reason += f"; expected: {_join(expected)}"
+        return Explanation(
+            token_id, data, allowed, (data or b"")[:fits], tuple(lexeme), tuple(expected), following if not allowed else b"", reason
+        )
+
+    def __repr__(self) -> str:
+        state = "finished" if self.is_finished else "accepting" if self.is_accepting else "in progress"
+        return f"<Matcher {state} after {self.length} steps>"
+
+
+def _join(names: dict[str, None], limit: int = 12) -> str:
+    return ", ".join(list(names)[:limit]) + (", ..." if len(names) > limit else "") or "nothing"
+
+
+def _show_bytes(data: bytes) -> str:
+    if not data:
+        return "the end"
+    return repr(data[:24]) + (" ..." if len(data) > 24 else "")
+
+
+def allocate_bitmask(batch: int, vocab_size: int) -> NDArray[np.int32]:
+    """A bitmask for `batch` rows: int32 [batch, ceil(vocab_size / 32)], all bits 0 (nothing allowed).
+
+    The layout is that of xgrammar, llguidance and vLLM: bit `t % 32` of word `t // 32` stands for token `t`.
+    """
+    if batch < 0 or vocab_size <= 0:
+        raise BitmaskShapeError(
+            f"cannot allocate a bitmask for {batch} rows of {vocab_size} tokens. Give a batch of at least 0 and vocab.size."
+        )
+    return np.zeros((batch, (vocab_size + 31) // 32), dtype=np.int32)
+
+
+def fill_bitmasks(matchers: Sequence[Matcher], bitmask: Any, *, threads: int | None = None) -> None:
+    """Fills row `i` of a bitmask with the mask of `matchers[i]`, in parallel for large batches.
+
+    Args:
+        matchers: of any constraints over vocabularies of one size.
+        bitmask: int32 [>= len(matchers), ceil(V / 32)].
+        threads: at most this many; by default the number of processors.
+
+    Raises:
+        BitmaskShapeError: wrong shape, dtype or layout.
+    """
+    _kernel.fill_bitmasks(list(matchers), bitmask, threads or os.cpu_count() or 1)
+
+
+def apply_bitmask(logits: _Array, bitmask: NDArray[np.int32] | Any) -> _Array:
+    """Sets the logits of tokens that are not allowed to minus infinity, in place.
+
+    Args:
+        logits: numpy array or torch tensor, floating point, [batch, W] or [W]. Logits past the bitmask's vocabulary (padding) are set
+            to minus infinity as well.
+        bitmask: int32 [batch, ceil(V / 32)] as `fill_bitmask` writes it (numpy array or tensor).
+
+    Returns:
+        `logits` itself.
+
+    Raises:
+        BitmaskShapeError: the shapes do not go together.
+    """
+    words = np.atleast_2d(np.asarray(bitmask))
+    shape = tuple(int(n) for n in logits.shape)  # type: ignore[attr-defined]
+    if words.dtype != np.int32 or len(shape) not in (1, 2) or (shape[0] if len(shape) == 2 else 1) != words.shape[0]:
+        raise BitmaskShapeError(
+            f"logits of shape {shape} do not fit a bitmask of shape {words.shape} and dtype {words.dtype}. "
+            "Use one int32 bitmask row per row of logits."
+        )
+    width = shape[-1]
+    bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, bitorder="little")[:, :width]
+    refused = np.ones((words.shape[0], width), dtype=bool)
+    refused[:, : bits.shape[1]] = bits == 0
+    if len(shape) == 1:
+        refused = refused[0]
+    if isinstance(logits, np.ndarray):
+        logits[refused] = -np.inf
+    else:
+        import torch
+
+        tensor: Any = logits
+        tensor.masked_fill_(torch.from_numpy(refused).to(tensor.device), float("-inf"))
+    return logits

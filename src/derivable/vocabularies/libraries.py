@@ -1,0 +1,185 @@
+"""Vocabularies that need their own library: tiktoken, SentencePiece, GGUF. Each is imported when first used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from derivable.errors import VocabularyError
+from derivable.vocabularies.source import GIVE_BYTES, Source, byte_level, byte_literal, table, utf8
+
+__all__ = ["piece_bytes", "read_gguf", "read_sentencepiece", "read_tiktoken"]
+
+# GGUF token types other than 1, normal; and the id that means none.
+_UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = 2, 3, 4, 5, 6
+_NO_TOKEN = 0xFFFFFFFF
+
+
+class TiktokenEncoder:
+    """A tiktoken encoding as an encoder: special tokens in the text are text."""
+
+    def __init__(self, encoding: Any) -> None:
+        self._encoding = encoding
+
+    def __call__(self, text: str) -> list[int]:
+        return list(self._encoding.encode(text, allowed_special=set(), disallowed_special=()))
+
+
+def read_tiktoken(encoding: Any) -> Source:
+    """A `Source` from a `tiktoken.Encoding`: ranks are bytes already, special tokens have none."""
+    ranks = getattr(encoding, "_mergeable_ranks", None)
+    special = getattr(encoding, "_special_tokens", None)
+    name = f"tiktoken encoding {getattr(encoding, 'name', '?')!r}"
+    if not isinstance(ranks, dict) or not isinstance(special, dict):
+        raise VocabularyError(f"{name}: expected a tiktoken.Encoding, got {type(encoding).__name__}.")
+    entries: list[tuple[int, bytes | None]] = [(token_id, data) for data, token_id in ranks.items()]
+    entries += [(token_id, None) for token_id in set(special.values())]  # o200k_harmony has two names for one id
+    return Source(
+        kind="tiktoken",
+        where=name,
+        tokens=table(entries, name),
+        special=dict(special),
+        encoder=TiktokenEncoder(encoding),
+    )
+
+
+def piece_bytes(processor: Any, piece: int, where: str) -> bytes | None:
+    """Bytes of one piece of a SentencePiece model; `None` for control, unknown and unused pieces."""
+    if processor.is_control(piece) or processor.is_unknown(piece) or processor.is_unused(piece):
+        return None
+    text: str = processor.id_to_piece(piece)
+    if processor.is_byte(piece):
+        return byte_literal(text)
+    return utf8(text.replace("▁", " "), where)
+
+
+class SentencePieceEncoder:
+    """A SentencePiece processor as an encoder."""
+
+    def __init__(self, processor: Any) -> None:
+        self._processor = processor
+
+    def __call__(self, text: str) -> list[int]:
+        return list(self._processor.encode(text, out_type=int, add_bos=False, add_eos=False))
+
+
+def read_sentencepiece(model: Any) -> Source:
+    """A `Source` from a SentencePiece model file or a loaded processor."""
+    if isinstance(model, str | os.PathLike):
+        processor, where = _load_sentencepiece(Path(model)), str(model)
+    else:
+        processor, where = model, "SentencePiece model"
+    try:
+        size: int = processor.get_piece_size()
+    except AttributeError as error:
+        raise VocabularyError(
+            f"{where}: expected a path or a SentencePieceProcessor, got {type(model).__name__}."
+        ) from error
+    texts = {processor.id_to_piece(piece): piece for piece in reversed(range(size))}
+    special = {text: i for text, i in sorted(texts.items(), key=lambda item: item[1])
+               if processor.is_control(i) or processor.is_unknown(i)}  # fmt: skip
+    eos: int = processor.eos_id()
+    return Source(
+        kind="SentencePiece",
+        where=where,
+        tokens=table(((piece, piece_bytes(processor, piece, where)) for piece in range(size)), where),
+        special=special,
+        ids_by_text=texts,
+        named_eos=[("the model", eos)] if eos >= 0 else [],
+        encoder=SentencePieceEncoder(processor),
+        strips_leading_space=True,
+    )
+
+
+def _load_sentencepiece(path: Path) -> Any:
+    try:
+        from sentencepiece import SentencePieceProcessor
+    except ImportError as error:
+        raise VocabularyError(
+            f"{path}: reading a SentencePiece model needs its library: pip install sentencepiece."
+        ) from error
+    if not path.is_file():
+        raise VocabularyError(f"{path}: no such file. Give a SentencePiece model (often named tokenizer.model).")
+    processor = SentencePieceProcessor()
+    try:
+        processor.LoadFromFile(str(path))
+    except Exception as error:  # RuntimeError or OSError, by version
+        raise VocabularyError(f"{path}: not a SentencePiece model ({error}). Give a tokenizer.model file.") from error
+    return processor
+
+
+def read_gguf(path: str | os.PathLike[str]) -> Source:
+    """A `Source` from the metadata of a GGUF file, read as llama.cpp does."""
+    where = str(path)
+    fields = _load_gguf(Path(path))
+    model = _scalar(fields, "tokenizer.ggml.model")
+    if "tokenizer.ggml.tokens" not in fields:
+        raise VocabularyError(f"{where}: it holds no tokenizer.ggml.tokens. Give a model file that has its vocabulary.")
+    if model not in ("llama", "gpt2", "t5"):
+        raise VocabularyError(
+            f"{where}: tokenizer.ggml.model is {model!r}, and only llama, t5 (SentencePiece) and gpt2 (byte-level) "
+            "can be read exactly. " + GIVE_BYTES
+        )
+    field = fields["tokenizer.ggml.tokens"]
+    try:
+        texts = [bytes(field.parts[index]).decode("utf-8") for index in field.data]
+    except UnicodeDecodeError as error:
+        raise VocabularyError(f"{where}: a token is not UTF-8 ({error}). Convert the model again.") from error
+    types = [1] * len(texts)
+    if "tokenizer.ggml.token_type" in fields:
+        types = [int(value) for value in fields["tokenizer.ggml.token_type"].contents()]
+    if len(types) != len(texts):
+        raise VocabularyError(
+            f"{where}: {len(texts):,} tokens but {len(types):,} token types. Convert the model again."
+        )
+
+    def entries() -> Iterator[tuple[int, bytes | None]]:
+        for token_id, (text, kind) in enumerate(zip(texts, types, strict=True)):
+            data: bytes | None
+            if kind in (_UNKNOWN, _CONTROL, _UNUSED):
+                data = None
+            elif kind == _USER_DEFINED:  # llama.cpp prints these as they are
+                data = utf8(text, where)
+            elif kind == _BYTE:
+                data = byte_literal(text)
+                if data is None:
+                    raise VocabularyError(f"{where}: byte token {token_id} is {text!r}, not <0xHH>. Convert it again.")
+            elif model == "gpt2":
+                data = byte_level(text, where)
+            else:
+                data = utf8(text.replace("▁", " "), where)
+            yield token_id, data
+
+    special: dict[str, int] = {}
+    for token_id, (text, kind) in enumerate(zip(texts, types, strict=True)):
+        if kind in (_UNKNOWN, _CONTROL):
+            special.setdefault(text, token_id)
+    keys = [f"tokenizer.ggml.{name}_token_id" for name in ("eos", "eot", "eom")]
+    return Source(
+        kind=f"GGUF {model}",
+        where=where,
+        tokens=table(entries(), where),
+        special=special,
+        ids_by_text={text: token_id for token_id, text in reversed(list(enumerate(texts)))},
+        named_eos=[(key, int(_scalar(fields, key))) for key in keys if _scalar(fields, key) not in (None, _NO_TOKEN)],
+        strips_leading_space=model != "gpt2",
+    )
+
+
+def _load_gguf(path: Path) -> dict[str, Any]:
+    try:
+        from gguf import GGUFReader
+    except ImportError as error:
+        raise VocabularyError(f"{path}: reading a GGUF file needs its library: pip install gguf.") from error
+    if not path.is_file():
+        raise VocabularyError(f"{path}: no such file. Give a GGUF model file.")
+    try:
+        return dict(GGUFReader(path).fields)
+    except Exception as error:  # ValueError, IndexError, ... from the reader on damaged files
+        raise VocabularyError(f"{path}: not a readable GGUF file ({error}). Convert or download it again.") from error
+
+
+def _scalar(fields: dict[str, Any], key: str) -> Any:
+    return fields[key].contents() if key in fields else None

@@ -1,0 +1,434 @@
+"""A model's vocabulary: the exact bytes of every token, and the ids that end a generation.
+
+Masks are about bytes, so this is where exactness starts. Three kinds of ids have no bytes (`None`) and are never text:
+
+- special tokens (`<s>`, `<|eot_id|>`, unknown): allowed only where a grammar names them, by `special_ids`;
+- holes: ids below the size that no token has, and the padding of logits wider than the tokenizer (`size=`);
+- empty tokens: bytes `b""`. By the definition of a mask they would be allowed everywhere, and a model could emit them
+  for ever without writing anything, so they are allowed nowhere.
+
+A token id in `eos_ids` ends the text and so cannot be part of it: whatever it spells, it has no bytes here.
+
+Where the tokenizer's own decoder drops one space at the start of a text (SentencePiece), token bytes keep it:
+`▁the` is always `b" the"`. `strips_leading_space` tells callers that begin a generation at the start of a text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+import os
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from derivable.errors import VocabularyError
+from derivable.vocabularies.huggingface import read_tokenizer_json, read_transformers
+from derivable.vocabularies.libraries import read_gguf, read_sentencepiece, read_tiktoken
+from derivable.vocabularies.source import MAX_SIZE, Source, resolve_eos
+
+__all__ = ["Vocabulary"]
+
+# Put before a text so that what follows is encoded without the space that SentencePiece adds at the start. The first
+# that leaves a token boundary before the text is used; a newline is a token of its own in nearly every vocabulary.
+_LEADS = ("", "\n", ".", "(", "0")
+
+
+class Vocabulary:
+    """The tokens of a model as bytes. Immutable; equal if sizes, bytes and end ids are.
+
+    Make one with a `from_...` constructor. All of them take
+
+    - `eos`: ids (or, except in `from_bytes`, texts) of the tokens that end a generation. It replaces what the source
+      says; `[]` is none.
+    - `size`: the width of the model's logits, where larger than the tokenizer. The ids added are never allowed.
+    """
+
+    def __init__(self, source: Source, *, eos: Iterable[str | int] | None = None, size: int | None = None) -> None:
+        tokens = list(source.tokens)
+        if size is not None:
+            width = operator.index(size)
+            if width < len(tokens):
+                raise VocabularyError(
+                    f"{source.where}: it has {len(tokens):,} tokens (largest id + 1), more than size={width:,}. "
+                    "Pass the width of the model's logits, or no size."
+                )
+            if width > MAX_SIZE:
+                raise VocabularyError(f"size={width:,} is out of range. Pass the width of the model's logits.")
+            tokens += [None] * (width - len(tokens))
+        eos_ids = resolve_eos(source, eos, len(tokens))
+        special = dict(source.special)
+        named = set(special.values())
+        if not named.issuperset(eos_ids):
+            texts = {token_id: text for text, token_id in source.ids_by_text.items()}
+            special |= {texts[i]: i for i in eos_ids if i in texts and i not in named}
+        for token_id in eos_ids:
+            tokens[token_id] = None
+        self._empty = tokens.count(b"")
+        self._tokens = tuple(token or None for token in tokens)
+        self._eos_ids = eos_ids
+        self._special_ids = dict(sorted(special.items(), key=lambda item: item[1]))
+        self._kind = source.kind
+        self._encoder = source.encoder
+        self._strips_leading_space = source.strips_leading_space
+
+    @classmethod
+    def from_tokenizer_json(
+        cls, path: str | os.PathLike[str], *, eos: Iterable[str | int] | None = None, size: int | None = None
+    ) -> Vocabulary:
+        """The vocabulary of a Hugging Face `tokenizer.json`, without the `tokenizers` library.
+
+        Byte-level BPE, SentencePiece-style BPE and Unigram (with or without byte fallback) are exact. End-of-sequence
+        tokens come from generation_config.json, tokenizer_config.json, special_tokens_map.json or config.json in the
+        same folder, completed by well-known chat terminators unless the first of these lists them all.
+
+        Args:
+            path: the file, or the folder that holds it.
+            eos: texts or ids of the tokens that end a generation, in place of those found.
+            size: the width of the model's logits.
+
+        Returns:
+            The vocabulary; its `encode` loads the `tokenizers` library when first called.
+
+        Raises:
+            VocabularyError: the file is missing or malformed, its tokens' bytes depend on their place (WordPiece), an
+                end-of-sequence token does not exist, or there are more tokens than `size`.
+
+        Cost: 0.3 s for 128,000 tokens, most of it JSON.
+        """
+        return cls(read_tokenizer_json(path), eos=eos, size=size)
+
+    @classmethod
+    def from_transformers(
+        cls, tokenizer: Any, *, eos: Iterable[str | int] | None = None, size: int | None = None
+    ) -> Vocabulary:
+        """The vocabulary of a `transformers` tokenizer object.
+
+        Args:
+            tokenizer: a fast tokenizer, or a slow one with a SentencePiece model or a byte map.
+            eos: texts or ids of the tokens that end a generation; by default `tokenizer.eos_token_id`, the ids of
+                generation_config.json where `name_or_path` is a local folder, and well-known chat terminators.
+            size: `model.config.vocab_size`, where larger than the tokenizer.
+
+        Raises:
+            VocabularyError: the bytes of its tokens cannot be told exactly, or as for `from_tokenizer_json`.
+
+        Cost: that of `from_tokenizer_json`, plus the tokenizer's own serialization (about 1 s for 128,000 tokens).
+        """
+        return cls(read_transformers(tokenizer), eos=eos, size=size)
+
+    @classmethod
+    def from_tiktoken(
+        cls, encoding: Any, *, eos: Iterable[str | int] | None = None, size: int | None = None
+    ) -> Vocabulary:
+        """The vocabulary of a `tiktoken.Encoding`.
+
+        Args:
+            encoding: the encoding; its special tokens (`<|endoftext|>`, `<|return|>`, ...) give the end ids.
+            eos: texts or ids of the tokens that end a generation, in place of those found.
+            size: the width of the model's logits.
+
+        Raises:
+            VocabularyError: not an encoding, no end-of-sequence token found, or more tokens than `size`.
+
+        Cost: linear in the number of tokens; 0.1 s for 200,000.
+        """
+        return cls(read_tiktoken(encoding), eos=eos, size=size)
+
+    @classmethod
+    def from_sentencepiece(
+        cls, model: Any, *, eos: Iterable[str | int] | None = None, size: int | None = None
+    ) -> Vocabulary:
+        """The vocabulary of a SentencePiece model, with the `sentencepiece` library.
+
+        Args:
+            model: path of a model file (often tokenizer.model), or a loaded `SentencePieceProcessor`.
+            eos: texts or ids of the tokens that end a generation; by default the model's `eos_id`, and well-known
+                chat terminators among its control pieces.
+            size: the width of the model's logits.
+
+        Raises:
+            VocabularyError: the library is absent, or the file is missing or not a model.
+
+        Cost: linear in the number of pieces; 0.1 s for 32,000.
+        """
+        return cls(read_sentencepiece(model), eos=eos, size=size)
+
+    @classmethod
+    def from_gguf(
+        cls, path: str | os.PathLike[str], *, eos: Iterable[str | int] | None = None, size: int | None = None
+    ) -> Vocabulary:
+        """The vocabulary in a GGUF file's metadata, with the `gguf` library. It has no canonical encoder.
+
+        Args:
+            path: the model file; only its metadata is read.
+            eos: texts or ids of the tokens that end a generation; by default the file's eos, eot and eom ids.
+            size: the width of the model's logits.
+
+        Raises:
+            VocabularyError: the library is absent, the file is missing or damaged, or its tokenizer is neither
+                SentencePiece-style (llama, t5) nor byte-level (gpt2).
+
+        Cost: linear in the number of tokens; about 1 s for 128,000 (the library's reader).
+        """
+        return cls(read_gguf(path), eos=eos, size=size)
+
+    @classmethod
+    def from_bytes(cls, tokens: Sequence[bytes | None], *, eos: Iterable[int], size: int | None = None) -> Vocabulary:
+        """A vocabulary from the bytes of each token, in the order of their ids.
+
+        >>> vocabulary = Vocabulary.from_bytes([b"a", b"b", b"ab", None], eos=[3])
+        >>> vocabulary
+        Vocabulary(size=4, eos=(3,), kind='bytes')
+        >>> vocabulary.token_bytes(2), vocabulary.encode_bytes_greedy(b"aab")
+        (b'ab', [0, 2])
+
+        Args:
+            tokens: bytes of each token; `None` for special tokens and holes. Tokens may be spelled the same.
+            eos: ids of the tokens that end a generation.
+            size: the width of the model's logits, where larger.
+
+        Raises:
+            VocabularyError: no tokens, an entry that is not bytes, or an end id out of range.
+
+        Cost: linear in the number of tokens.
+        """
+        where = "from_bytes"
+        entries: list[bytes | None] = []
+        for token_id, token in enumerate(tokens):
+            if token is not None and not isinstance(token, bytes | bytearray):
+                raise VocabularyError(
+                    f"{where}: token {token_id} is {token!r}; give bytes, or None for a special token or a hole."
+                )
+            entries.append(None if token is None else bytes(token))
+        if not entries:
+            raise VocabularyError(f"{where}: the vocabulary is empty. Give at least one token.")
+        return cls(Source("bytes", where, entries), eos=eos, size=size)
+
+    @property
+    def size(self) -> int:
+        """Number of ids, those without a token included: the width of a mask."""
+        return len(self._tokens)
+
+    @property
+    def kind(self) -> str:
+        """Where it came from: the model type of a tokenizer.json, or the library."""
+        return self._kind
+
+    @property
+    def tokens(self) -> tuple[bytes | None, ...]:
+        """Bytes of each id, `None` where an id is never text."""
+        return self._tokens
+
+    @property
+    def eos_ids(self) -> tuple[int, ...]:
+        """Ids that end a generation, ascending."""
+        return self._eos_ids
+
+    @property
+    def special_ids(self) -> Mapping[str, int]:
+        """Text of each special token -> id, for grammars that name special tokens. Read-only."""
+        return MappingProxyType(self._special_ids)
+
+    @property
+    def strips_leading_space(self) -> bool:
+        """The source's own decoder drops a space at the start of a text; the bytes here keep it."""
+        return self._strips_leading_space
+
+    def token_bytes(self, token_id: int) -> bytes | None:
+        """What a token spells; `None` for special tokens, holes and empty tokens.
+
+        Raises:
+            VocabularyError: the id is out of range.
+        """
+        return self._tokens[self._check(token_id)]
+
+    def decode(self, ids: Iterable[int]) -> bytes:
+        """The bytes that tokens spell, one after the other. Ids without bytes are skipped.
+
+        Raises:
+            VocabularyError: an id is out of range.
+        """
+        return b"".join(self._tokens[self._check(token_id)] or b"" for token_id in ids)
+
+    def encode(self, text: str) -> list[int]:
+        """The canonical tokens of `text`, as the model's own tokenizer splits it: `decode(encode(text))` is `text`.
+
+        Nothing is added: no special tokens, and not the space that SentencePiece puts before a text (the text is
+        encoded as the beginning of a later line). Texts of special tokens are text. Where the tokenizer would change
+        the text (normalization) or knows no token for it, the tokens are those of `encode_bytes_greedy`.
+
+        Raises:
+            VocabularyError: the source has no encoder, its library is not installed, or the tokens cannot spell it.
+
+        Cost: that of the tokenizer, plus its loading at the first call.
+        """
+        if self._encoder is None:
+            raise VocabularyError(
+                f"a vocabulary of kind {self._kind!r} has no canonical encoder. Use encode_bytes_greedy(), "
+                "or load it with from_tokenizer_json, from_transformers, from_tiktoken or from_sentencepiece."
+            )
+        try:
+            data = text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise VocabularyError(
+                f"the text holds a lone surrogate at offset {error.start}, which has no UTF-8. Remove or replace it."
+            ) from error
+        for lead in _LEADS:
+            ids = self._tail(self._encoder(lead + text), data)
+            if ids is not None:
+                return ids
+        return self.encode_bytes_greedy(data)
+
+    def _tail(self, ids: list[int], data: bytes) -> list[int] | None:
+        """The last of `ids`, if there are such, that spell exactly `data`."""
+        start, left = len(ids), len(data)
+        while left > 0 and start > 0:
+            start -= 1
+            token_id = ids[start]
+            token = self._tokens[token_id] if token_id < len(self._tokens) else None
+            if token is None or not data.endswith(token, 0, left):
+                return None
+            left -= len(token)
+        return ids[start:] if left == 0 else None
+
+    def encode_bytes_greedy(self, data: bytes) -> list[int]:
+        """Tokens that spell `data`, each as long as it can be while the rest can still be spelled.
+
+        Not the model's own split, but any bytes will do. Of tokens spelled the same, the lowest id is used.
+
+        Raises:
+            VocabularyError: no sequence of tokens spells `data`.
+
+        Cost: O(len(data) * number of distinct token lengths).
+        """
+        ids, lengths = self._spelling
+        best = [0] * len(data) + [1]  # length of the token to use at each offset; 0 where the rest cannot be spelled
+        for offset in range(len(data) - 1, -1, -1):
+            for length in lengths.get(data[offset], ()):
+                end = offset + length
+                if end <= len(data) and best[end] and data[offset:end] in ids:
+                    best[offset] = length
+                    break
+        if not best[0]:
+            raise VocabularyError(self._cannot_spell(data))
+        result, offset = [], 0
+        while offset < len(data):
+            end = offset + best[offset]
+            result.append(ids[data[offset:end]])
+            offset = end
+        return result
+
+    def _cannot_spell(self, data: bytes) -> str:
+        """The message that says up to where `data` can be spelled."""
+        ids, lengths = self._spelling
+        reached = {0}
+        for offset in range(len(data)):
+            if offset in reached:
+                reached |= {
+                    offset + length for length in lengths.get(data[offset], ()) if data[offset : offset + length] in ids
+                }
+        offset = max(reached)
+        return (
+            f"no sequence of tokens spells the bytes: at best they reach offset {offset}, "
+            f"{data[offset : offset + 16]!r}. Use a vocabulary that has these bytes, or another text."
+        )
+
+    @cached_property
+    def _spelling(self) -> tuple[dict[bytes, int], dict[int, list[int]]]:
+        """Token -> lowest id; and first byte -> lengths of the tokens that begin with it, longest first."""
+        ids: dict[bytes, int] = {}
+        lengths: dict[int, set[int]] = {}
+        for token_id, token in enumerate(self._tokens):
+            if token is not None:
+                ids.setdefault(token, token_id)
+                lengths.setdefault(token[0], set()).add(len(token))
+        return ids, {first: sorted(found, reverse=True) for first, found in lengths.items()}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) of the size, every token's bytes and the end ids; the same in every process.
+
+        Cost: linear in the number of tokens at the first use (10 ms for 128,000), then kept.
+        """
+        lengths = array("i", (-1 if token is None else len(token) for token in self._tokens))
+        digest = hashlib.sha256(b"derivable vocabulary 1\n")
+        for numbers in (array("i", [self.size, len(self._eos_ids), *self._eos_ids]), lengths):
+            if _BIG_ENDIAN:
+                numbers.byteswap()
+            digest.update(numbers.tobytes())
+        digest.update(b"".join(token for token in self._tokens if token is not None))
+        return digest.hexdigest()
+
+    def describe(self) -> dict[str, object]:
+        """Counts that tell vocabularies apart, for people and the command line.
+
+        Returns:
+            `kind`, `size`, `special` (ids that have a name and no bytes), `holes` (ids with neither), `empty` (tokens
+            that spell nothing), `invalid_utf8` (tokens that are not whole characters), `duplicates` (tokens beyond the
+            first of each spelling), `longest` (bytes of the longest token), `single_bytes` (of 256), `eos_ids`,
+            `strips_leading_space`, `fingerprint`.
+
+        Cost: linear in the number of tokens, 0.1 s for 128,000.
+        """
+        spelled = [token for token in self._tokens if token is not None]
+        distinct = set(spelled)
+        special = set(self._special_ids.values()) | set(self._eos_ids)
+        return {
+            "kind": self._kind,
+            "size": self.size,
+            "special": len(special),
+            "holes": sum(token is None for token in self._tokens) - len(special) - self._empty,
+            "empty": self._empty,
+            "invalid_utf8": sum(not _is_utf8(token) for token in spelled),
+            "duplicates": len(spelled) - len(distinct),
+            "longest": max(spelled, key=len, default=b""),
+            "single_bytes": sum(len(token) == 1 for token in distinct),
+            "eos_ids": self._eos_ids,
+            "strips_leading_space": self._strips_leading_space,
+            "fingerprint": self.fingerprint,
+        }
+
+    @cached_property
+    def _kernel_vocabulary(self) -> Any:
+        """The kernel's copy, made at first use so that this module works without the kernel."""
+        from derivable._kernel import Vocabulary as KernelVocabulary
+
+        return KernelVocabulary(list(self._tokens), list(self._eos_ids))
+
+    def _check(self, token_id: int) -> int:
+        index = operator.index(token_id)
+        if not 0 <= index < len(self._tokens):
+            raise VocabularyError(
+                f"token id {index} is out of range: this vocabulary has {self.size:,} ids, 0 to {self.size - 1}. "
+                "Where the model's logits are wider than its tokenizer, load the vocabulary with size=."
+            )
+        return index
+
+    def __repr__(self) -> str:
+        return f"Vocabulary(size={self.size}, eos={self._eos_ids}, kind={self._kind!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return self is other or self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickled without what is derived; the kernel's copy is made again where it is needed."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_kernel_vocabulary", "_spelling")}
+
+
+_BIG_ENDIAN = array("H", [1]).tobytes() != b"\x01\x00"
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,74 @@
+// Shared by every file of the kernel: error types that the bindings translate, and hashing of small integer keys.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace derivable {
+
+// A bound of `Limits` was reached (Python: LimitError).
+struct LimitExceeded : std::runtime_error {
+    std::string limit, detail;
+    uint64_t used, allowed;
+    LimitExceeded(std::string limit_name, uint64_t used_, uint64_t allowed_, std::string detail_ = "")
+        : std::runtime_error(limit_name), limit(std::move(limit_name)), detail(std::move(detail_)), used(used_), allowed(allowed_) {}
+};
+
+// Something that cannot be enforced exactly (Python: UnsupportedFeatureError).
+struct Unsupported : std::runtime_error {
+    std::string feature;
+    Unsupported(std::string feature_name, const std::string& problem) : std::runtime_error(problem), feature(std::move(feature_name)) {}
+};
+
+// A grammar that describes nothing usable (Python: GrammarError).
+struct BadGrammar : std::runtime_error {
+    std::string hint;
+    BadGrammar(const std::string& problem, std::string hint_) : std::runtime_error(problem), hint(std::move(hint_)) {}
+};
+
+inline uint64_t mix(uint64_t h) {
+    h ^= h >> 33;
+    h *= 0xff51afd7ed558ccdULL;
+    h ^= h >> 33;
+    h *= 0xc4ceb9fe1a85ec53ULL;
+    return h ^ (h >> 33);
+}
+
+struct MixHash {
+    size_t operator()(uint64_t key) const { return mix(key); }
+};
+
+struct WordsHash {
+    size_t operator()(const std::vector<uint32_t>& words) const {
+        uint64_t h = words.size() * 0x9e3779b97f4a7c15ULL;
+        for (uint32_t w : words) h = (h ^ w) * 0x9ddfea08eb382d69ULL, h ^= h >> 29;
+        return mix(h);
+    }
+};
+
+inline uint64_t pack(uint32_t high, uint32_t low) { return (uint64_t(high) << 32) | low; }
+
+// Numbers equal word lists with small consecutive ids.
+class Interner {
+  public:
+    Interner() = default;
+    Interner(Interner&&) = default;  // not copyable: lists_ points into ids_
+    Interner& operator=(Interner&&) = default;
+    uint32_t intern(const std::vector<uint32_t>& words) {
+        auto [it, fresh] = ids_.try_emplace(words, uint32_t(lists_.size()));
+        if (fresh) lists_.push_back(&it->first);  // keys of a node-based map never move
+        return it->second;
+    }
+    const std::vector<uint32_t>& operator[](uint32_t id) const { return *lists_[id]; }
+    uint32_t size() const { return uint32_t(lists_.size()); }
+
+  private:
+    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> ids_;
+    std::vector<const std::vector<uint32_t>*> lists_;
+};
+
+}  // namespace derivable

@@ -1,0 +1,313 @@
+#include "constraint.hpp"
+
+#include <algorithm>
+
+#include "matcher.hpp"
+
+namespace derivable {
+
+namespace {
+constexpr LexState kUnknownStart = ~0u - 2;
+// Answers that look further down the stack than this are not worth a key; the stack nodes remember what they found anyway.
+constexpr int kMaxKeyHops = 32;
+constexpr uint32_t kMaxPrefixNodes = 1u << 20;
+}  // namespace
+
+Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Spanner> spanner, std::vector<TerminalSpec> terminals,
+                       Productions productions, ConstraintLimits limits)
+    : stacks(lr_),  // keeps a reference; lr_ is ready before it is used
+      vocabulary_(std::move(vocabulary)),
+      spanner_(std::move(spanner)),
+      limits_(limits),
+      lr_(std::move(productions)),
+      liveness_(spanner_->lexer, stacks, to_lexer_, ignored_) {
+    std::lock_guard<std::mutex> guard(spanner_->mutex);
+    Lexer& lexer = spanner_->lexer;
+    to_lexer_.push_back(0);  // the end of the text is no lexeme
+    ignored_.push_back(0);
+    for (TerminalSpec& t : terminals) {
+        Symbol symbol = Symbol(to_lexer_.size());
+        uint32_t id = lexer.add(std::move(t.dfa), t.rank);
+        to_lexer_.push_back(id);
+        ignored_.push_back(t.ignored);
+        if (to_symbols_.size() <= id) to_symbols_.resize(id + 1);
+        to_symbols_[id].push_back(symbol);
+        if (t.ignored) ignored_lexer_.push_back(id);
+    }
+    if (lexer.policy() != Policy::kScannerless) spanner_->separable = liveness_.separable();
+    LexState start = lexeme_start(stacks.accepts(stacks.bottom()), Lexer::kFree);
+    initial_ = {{lexer.fresh(start == kNoState ? lexer.none() : start), stacks.bottom()}};
+    if (!alive(initial_[0]) && !thread_accepts(initial_[0], nullptr))
+        throw BadGrammar("under longest match no text at all is in the language: some lexeme always swallows the next one",
+                         "Separate lexemes that can run together, for example with an ignored white space terminal.");
+}
+
+LexState Constraint::lexeme_start(uint32_t accept_set, uint32_t duties) {
+    if (starts_.size() <= accept_set) starts_.resize(accept_set + 1, kUnknownStart);
+    if (starts_[accept_set] == kUnknownStart) {
+        std::vector<uint32_t> candidates;
+        if (spanner_->lexer.policy() == Policy::kBasic) {
+            candidates.assign(to_lexer_.begin() + 1, to_lexer_.end());
+        } else {
+            candidates = ignored_lexer_;
+            for (Symbol s : stacks.terminals(accept_set))
+                if (s != kEnd) candidates.push_back(to_lexer_[s]);
+        }
+        starts_[accept_set] = spanner_->lexer.start(candidates, Lexer::kFree);
+    }
+    LexState s = starts_[accept_set];
+    return s == kNoState ? s : spanner_->lexer.with_duties(s, duties);
+}
+
+void Constraint::step(const Threads& from, uint8_t byte, Threads& to) {
+    Lexer& lexer = spanner_->lexer;
+    const bool scannerless = lexer.policy() == Policy::kScannerless;
+    to.clear();
+    auto add = [&](LexState lex, Frontier stack) {
+        if (lex == kNoState) return;
+        if (!scannerless && (!spanner_->separable || lexer.duties(lex) != Lexer::kFree || lexer.policy() == Policy::kBasic) &&
+            !liveness_.alive(lex, stack))
+            return;
+        for (Thread& t : to) {
+            if (t.lex != lex) continue;
+            if (t.stack == stack) return;
+            if (scannerless) {  // candidates do not depend on the parse, so the parses may share a thread
+                t.stack = stacks.merge(t.stack, stack);
+                return;
+            }
+        }
+        if (to.size() >= limits_.max_threads) throw LimitExceeded("max_threads", to.size() + 1, limits_.max_threads, "parses of one text");
+        to.push_back({lex, stack});
+    };
+    for (const Thread& t : from) {
+        add(lexer.step(t.lex, byte), t.stack);
+        for (const Lexer::Exit& e : lexer.exits(t.lex)) {
+            uint32_t duties = lexer.step_duties(e.duties, byte);
+            if (duties == Lexer::kViolated) continue;
+            auto begin = [&](Frontier f) {
+                LexState s = lexeme_start(stacks.accepts(f), Lexer::kFree);
+                if (s == kNoState) return;
+                s = lexer.step(s, byte);
+                if (s != kNoState) add(lexer.with_duties(s, duties), f);
+            };
+            for (Symbol symbol : to_symbols_[e.terminal]) {
+                if (ignored_[symbol]) begin(t.stack);
+                if (ignored_[symbol] && !scannerless) continue;
+                Frontier f = stacks.shift(t.stack, symbol).frontier;
+                if (f != kNoFrontier) begin(f);
+            }
+        }
+    }
+}
+
+bool Constraint::advance(Threads& threads, std::string_view bytes) {
+    Threads now = threads, next;
+    for (char c : bytes) {
+        step(now, uint8_t(c), next);
+        if (next.empty()) return false;
+        now.swap(next);
+    }
+    threads = std::move(now);
+    return true;
+}
+
+bool Constraint::thread_accepts(Thread t, int* hops) {
+    Lexer& lexer = spanner_->lexer;
+    int looked = 0;
+    auto look = [&](int h) {
+        looked = std::max(looked, h);
+        if (hops) *hops = looked;
+    };
+    auto ends = [&](Frontier f, int above) {
+        int h = 0;
+        uint32_t set = stacks.accepts(f, &h);
+        look(above + h);
+        return stacks.contains(set, kEnd);
+    };
+    look(0);
+    if (lexer.is_fresh(t.lex)) return ends(t.stack, 0);
+    for (const Lexer::Exit& e : lexer.exits(t.lex)) {
+        if (!lexer.duties_hold_at_end(e.duties)) continue;
+        for (Symbol symbol : to_symbols_[e.terminal]) {
+            if (ignored_[symbol] && ends(t.stack, 0)) return true;
+            Stacks::Shifted s = stacks.shift(t.stack, symbol);
+            look(s.hops);
+            if (s.frontier != kNoFrontier && ends(s.frontier, s.above)) return true;
+        }
+    }
+    return false;
+}
+
+bool Constraint::accepting(const Threads& threads) {
+    return std::any_of(threads.begin(), threads.end(), [&](const Thread& t) { return thread_accepts(t, nullptr); });
+}
+
+bool Constraint::alive(LexState, Frontier stack, Split::Sureness sureness, uint32_t key, int* hops) {
+    switch (sureness) {
+        case Split::Sureness::kSure:
+            *hops = 0;
+            return true;
+        case Split::Sureness::kProducible: {
+            uint32_t set = stacks.accepts(stack, hops);
+            for (uint32_t lexer_terminal : spanner_->producible(key))
+                for (Symbol s : to_symbols_[lexer_terminal])
+                    if (ignored_[s] || stacks.contains(set, s)) return true;
+            return false;
+        }
+        case Split::Sureness::kExact:
+            *hops = kMaxKeyHops + 1;  // the answer may depend on the whole stack
+            return liveness_.alive(key, stack);
+    }
+    return false;
+}
+
+int Constraint::compute(Thread t, std::vector<uint32_t>& words) {
+    struct Item {
+        uint32_t residual;
+        LexState lex;
+        Frontier stack;
+        int above;
+    };
+    words.assign(vocabulary_->words(), 0);
+    int looked = 0;
+    std::vector<Item> work{{Spanner::kWholeVocabulary, t.lex, t.stack, 0}};
+    while (!work.empty()) {
+        Item x = work.back();
+        work.pop_back();
+        stats_.walk_nodes++;
+        const Split& split = spanner_->split(x.residual, x.lex);
+        for (const Split::Inside& group : split.inside) {
+            int hops = 0;
+            bool allowed = alive(x.lex, x.stack, group.sureness, group.key, &hops);
+            looked = std::max(looked, x.above + hops);
+            if (allowed) group.tokens.or_into(words.data());
+        }
+        for (const Split::Exit& e : split.exits) {
+            auto enter = [&](Frontier f, int above) {
+                int hops = 0;
+                uint32_t set = stacks.accepts(f, &hops);
+                looked = std::max(looked, above + hops);
+                LexState s = lexeme_start(set, e.duties);
+                if (s != kNoState) work.push_back({e.residual, s, f, above});
+            };
+            for (Symbol symbol : to_symbols_[e.terminal]) {
+                if (ignored_[symbol]) enter(x.stack, x.above);
+                if (ignored_[symbol] && spanner_->lexer.policy() != Policy::kScannerless) continue;
+                Stacks::Shifted s = stacks.shift(x.stack, symbol);
+                looked = std::max(looked, x.above + s.hops);
+                if (s.frontier != kNoFrontier) enter(s.frontier, x.above + s.above);
+            }
+        }
+    }
+    int hops = 0;
+    if (thread_accepts(t, &hops))
+        for (uint32_t e : vocabulary_->eos) words[e >> 5] |= 1u << (e & 31);
+    return std::max(looked, hops);
+}
+
+void Constraint::drop_rows() {
+    prefix_roots_.clear();
+    prefixes_.clear();
+    row_ids_.clear();
+    rows_.clear();
+    stats_.row_bytes = 0;
+}
+
+const std::vector<uint32_t>& Constraint::row(Thread t) {
+    stats_.masks++;
+    auto found = prefix_roots_.find(t.lex);
+    if (found != prefix_roots_.end() && stacks.signature(t.stack, found->second.second, signature_)) {
+        uint32_t node = found->second.first;
+        for (uint64_t word : signature_) {
+            auto next = prefixes_[node].next.find(word);
+            if (next == prefixes_[node].next.end()) break;
+            node = next->second;
+            if (prefixes_[node].row >= 0) {
+                stats_.mask_hits++;
+                return *rows_[size_t(prefixes_[node].row)];
+            }
+        }
+    }
+    int hops = compute(t, scratch_);
+    if (hops > kMaxKeyHops || !stacks.signature(t.stack, uint32_t(hops), signature_)) return scratch_;
+
+    if (stats_.row_bytes > limits_.cache_bytes || prefixes_.size() > kMaxPrefixNodes) drop_rows();
+    auto [row, fresh] = row_ids_.try_emplace(scratch_, uint32_t(rows_.size()));
+    if (fresh) {
+        rows_.push_back(&row->first);
+        stats_.row_bytes += scratch_.size() * 4 + 64;
+    }
+    auto [root, new_root] = prefix_roots_.try_emplace(t.lex, uint32_t(prefixes_.size()), uint32_t(hops));
+    if (new_root) prefixes_.emplace_back();
+    root->second.second = std::max(root->second.second, uint32_t(hops));
+    uint32_t node = root->second.first;
+    for (uint64_t word : signature_) {
+        auto [next, fresh_node] = prefixes_[node].next.try_emplace(word, uint32_t(prefixes_.size()));
+        node = next->second;
+        if (fresh_node) prefixes_.emplace_back();
+    }
+    prefixes_[node].row = int32_t(row->second);
+    return row->first;
+}
+
+void Constraint::fill(const Threads& threads, uint32_t* mask) {
+    bool first = true;
+    uint32_t words = vocabulary_->words();
+    for (const Thread& t : threads) {
+        const std::vector<uint32_t>& r = row(t);
+        if (first)
+            std::copy(r.begin(), r.end(), mask);
+        else
+            for (uint32_t i = 0; i < words; i++) mask[i] |= r[i];
+        first = false;
+    }
+    if (first) std::fill_n(mask, words, 0);
+}
+
+std::array<uint64_t, 4> Constraint::next_bytes(const Threads& threads) {
+    std::array<uint64_t, 4> out{};
+    Threads next;
+    for (int b = 0; b < 256; b++) {
+        step(threads, uint8_t(b), next);
+        if (!next.empty()) out[size_t(b) / 64] |= 1ULL << (b % 64);
+    }
+    return out;
+}
+
+std::vector<Constraint::Explanation> Constraint::explain(const Threads& threads) {
+    std::vector<Explanation> out;
+    for (const Thread& t : threads) {
+        Explanation e;
+        for (auto [terminal, state] : spanner_->lexer.describe(t.lex))
+            for (Symbol s : to_symbols_[terminal]) e.lexeme.emplace_back(s, state);
+        if (spanner_->lexer.is_fresh(t.lex)) e.lexeme.clear();
+        e.accepts = stacks.terminals(stacks.accepts(t.stack));
+        out.push_back(std::move(e));
+    }
+    return out;
+}
+
+Stats Constraint::locked_stats() {
+    std::lock_guard<std::mutex> guard(mutex), spanner_guard(spanner_->mutex);
+    Stats s = stats_;
+    s.rows = rows_.size();
+    s.lr_states = lr_.num_states();
+    s.stack_nodes = stacks.num_live();
+    s.spanner_bytes = spanner_->bytes();
+    s.separable = spanner_->separable;
+    return s;
+}
+
+void Constraint::collect_if_needed() {
+    if (!stacks.wants_collection()) return;
+    liveness_.forget_stacks();
+    stacks.collect([&](const std::function<void(Frontier)>& mark) {
+        for (const Thread& t : initial_) mark(t.stack);
+        std::set<const Moment*> seen;
+        for (const Matcher* m : matchers)
+            for (const Moment* h = m->now(); h && seen.insert(h).second; h = h->before.get())
+                for (const Thread& t : h->threads) mark(t.stack);
+    });
+}
+
+}  // namespace derivable

@@ -1,0 +1,116 @@
+// A grammar compiled for a vocabulary: the four levels of the index, and the operations of a matcher on top of them.
+//
+// A matcher's configuration is a set of threads, each a lexer state and a frontier of parser stacks. The mask of a thread is
+//
+//   level 4   looked up by lexer state and as much of the stack as the answer depends on; on a miss
+//   levels 1-2 unfolded: the spanner tree is walked with the parser, and the token sets of viable nodes are united.
+#pragma once
+
+#include <set>
+
+#include "liveness.hpp"
+#include "spanner.hpp"
+#include "stacks.hpp"
+
+namespace derivable {
+
+struct Thread {
+    LexState lex;
+    Frontier stack;
+    bool operator==(const Thread& o) const { return lex == o.lex && stack == o.stack; }
+    bool operator<(const Thread& o) const { return lex != o.lex ? lex < o.lex : stack < o.stack; }
+};
+using Threads = std::vector<Thread>;
+
+struct TerminalSpec {
+    std::shared_ptr<const Dfa> dfa;  // without the empty string
+    uint32_t rank;                   // lower wins between lexemes of equal length
+    bool ignored;
+};
+
+struct ConstraintLimits {
+    uint64_t max_threads, cache_bytes;
+};
+
+struct Stats {
+    uint64_t masks = 0, mask_hits = 0, walk_nodes = 0;
+    uint64_t rows = 0, lr_states = 0, stack_nodes = 0, spanner_bytes = 0, row_bytes = 0;
+    bool separable = false;
+};
+
+class Matcher;
+
+class Constraint {
+  public:
+    // Terminal i of `terminals` is grammar symbol i + 1. `shared` is the vocabulary's scannerless spanner, or null.
+    Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Spanner> spanner, std::vector<TerminalSpec> terminals,
+               Productions productions, ConstraintLimits limits);
+
+    const Vocabulary& vocabulary() const { return *vocabulary_; }
+    const Threads& initial() const { return initial_; }
+
+    // One byte further; an empty result means the byte is not allowed.
+    void step(const Threads& from, uint8_t byte, Threads& to);
+    // All bytes of a text; false (and `threads` as it was) if some byte is not allowed.
+    bool advance(Threads& threads, std::string_view bytes);
+    bool accepting(const Threads& threads);
+    // ORs the mask of the threads into `mask` (end-of-sequence tokens included). Needs vocabulary().words() words.
+    void fill(const Threads& threads, uint32_t* mask);
+    // Bytes that may follow, as 256 bits.
+    std::array<uint64_t, 4> next_bytes(const Threads& threads);
+
+    struct Explanation {
+        std::vector<std::pair<uint32_t, uint32_t>> lexeme;  // (terminal symbol, automaton state) in progress
+        std::vector<uint32_t> accepts;                      // terminal symbols that may follow or be under way; kEnd for the end
+    };
+    std::vector<Explanation> explain(const Threads& threads);
+    Stats locked_stats();
+
+    std::mutex mutex;  // SAFETY: guards everything but vocabulary_; taken by Matcher around each operation
+    Stacks stacks;
+    std::set<Matcher*> matchers;  // whose histories keep stack nodes alive
+    void collect_if_needed();
+
+  private:
+    friend class Matcher;
+    struct Row {
+        std::vector<uint32_t> words;
+    };
+    const std::vector<uint32_t>& row(Thread t);
+    int compute(Thread t, std::vector<uint32_t>& words);  // returns the hops that the answer depends on
+    bool thread_accepts(Thread t, int* hops);
+    LexState lexeme_start(uint32_t accept_set, uint32_t duties);
+    bool alive(LexState lex, Frontier stack, Split::Sureness sureness, uint32_t key, int* hops);
+    bool alive(Thread t) {
+        if (spanner_->lexer.policy() == Policy::kScannerless) return true;
+        return liveness_.alive(t.lex, t.stack);
+    }
+    void drop_rows();
+
+    std::shared_ptr<const Vocabulary> vocabulary_;
+    std::shared_ptr<Spanner> spanner_;
+    std::vector<uint32_t> to_lexer_;          // terminal symbol -> lexer terminal
+    std::vector<std::vector<Symbol>> to_symbols_;  // lexer terminal -> terminal symbols (none if it is another grammar's)
+    std::vector<char> ignored_;               // by terminal symbol
+    std::vector<uint32_t> ignored_lexer_;
+    ConstraintLimits limits_;
+    LrAutomaton lr_;
+    Liveness liveness_;
+    Threads initial_;
+    std::vector<LexState> starts_;  // by accept set, without duties; kUnknownStart if not asked for yet
+
+    // Level 4: a trie keyed by lexer state, then the words of Stacks::signature.
+    struct PrefixNode {
+        int32_t row = -1;
+        std::unordered_map<uint64_t, uint32_t, MixHash> next;
+    };
+    std::unordered_map<LexState, std::pair<uint32_t, uint32_t>> prefix_roots_;  // root, longest key so far (hops)
+    std::vector<PrefixNode> prefixes_;
+    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> row_ids_;
+    std::vector<const std::vector<uint32_t>*> rows_;
+    std::vector<uint32_t> scratch_;
+    std::vector<uint64_t> signature_;
+    Stats stats_;
+};
+
+}  // namespace derivable

@@ -1,0 +1,326 @@
+#include <algorithm>
+
+#include "nfa.hpp"
+
+namespace derivable {
+
+namespace {
+
+// A thread of the subset construction: an NFA state and the obligations it carries (an interned set).
+struct Thread {
+    uint32_t state, duties;
+};
+
+class Subsets {
+  public:
+    Subsets(const Nfa& nfa, const std::vector<LookDfa>& looks, const std::vector<Dfa>& behinds)
+        : nfa_(nfa), looks_(looks), behinds_(behinds), seen_(nfa.states.size(), 0) {
+        duty_ids_.intern({});
+        find_classes();
+    }
+
+    std::array<uint8_t, 256> classes{};
+    std::vector<uint8_t> bytes;  // one of each class
+
+    std::vector<int32_t> start_behinds() const {
+        std::vector<int32_t> b;
+        for (const Dfa& d : behinds_) b.push_back(d.empty() ? kDead : 0);
+        return b;
+    }
+
+    void step_behinds(std::vector<int32_t>& b, uint8_t byte) const {
+        for (size_t i = 0; i < b.size(); i++)
+            if (b[i] >= 0) b[i] = behinds_[i].step(uint32_t(b[i]), byte);
+    }
+
+    void begin() {
+        stamp_++;
+        seen_pairs_.clear();
+    }
+
+    // Adds the threads that `thread` stands for, in order of preference: consuming states and matches.
+    void closure(Thread thread, const std::vector<int32_t>& behinds, std::vector<Thread>& out) {
+        stack_.push_back(thread);
+        while (!stack_.empty()) {
+            Thread t = stack_.back();
+            stack_.pop_back();
+            if (t.duties == 0) {
+                if (seen_[t.state] == stamp_) continue;
+                seen_[t.state] = stamp_;
+            } else if (!seen_pairs_.emplace(pack(t.state, t.duties), 1).second) {
+                continue;
+            }
+            const Nfa::State& s = nfa_.states[t.state];
+            switch (s.kind) {
+                case Nfa::Kind::kRanges:
+                case Nfa::Kind::kMatch:
+                    out.push_back(t);
+                    break;
+                case Nfa::Kind::kSplit:
+                    for (size_t i = s.out.size(); i-- > 0;) stack_.push_back({s.out[i], t.duties});
+                    break;
+                case Nfa::Kind::kLook:
+                    if (s.ahead) {
+                        int32_t start = looks_[s.look].start;
+                        if (start >= 0) {
+                            int64_t duties = with(t.duties, {s.look, uint32_t(start), s.negative});
+                            if (duties >= 0) stack_.push_back({s.out[0], uint32_t(duties)});
+                        } else if ((start == kMatched) != s.negative) {
+                            stack_.push_back({s.out[0], t.duties});
+                        }
+                    } else {
+                        int32_t b = behinds[s.look];
+                        bool holds = b >= 0 && behinds_[s.look].accepting[size_t(b)];
+                        if (holds != s.negative) stack_.push_back({s.out[0], t.duties});
+                    }
+            }
+        }
+    }
+
+    // The set with one more obligation; -1 if it contradicts one that is there.
+    int64_t with(uint32_t duties, Obligation o) {
+        Condition set = unpack(duties);
+        for (const Obligation& d : set)
+            if (d.look == o.look && d.state == o.state) return d.negative == o.negative ? int64_t(duties) : -1;
+        set.push_back(o);
+        return intern(set);
+    }
+
+    // After one more byte: -1 if an obligation failed.
+    int64_t step(uint32_t duties, uint32_t byte_class) {
+        if (duties == 0) return 0;
+        auto [it, fresh] = steps_.try_emplace(pack(duties, byte_class), -1);
+        if (!fresh) return it->second;
+        Condition next;
+        for (const Obligation& o : unpack(duties)) {
+            int32_t s = looks_[o.look].step(o.state, bytes[byte_class]);
+            if (s >= 0) {
+                Obligation moved{o.look, uint32_t(s), o.negative};
+                for (const Obligation& n : next)
+                    if (n.look == moved.look && n.state == moved.state && n.negative != moved.negative) return -1;
+                next.push_back(moved);
+            } else if ((s == kMatched) == o.negative) {
+                return -1;
+            }
+        }
+        int64_t result = intern(next);
+        steps_[pack(duties, byte_class)] = result;
+        return result;
+    }
+
+    bool holds_at_end(uint32_t duties) const {
+        for (const Obligation& o : unpack(duties))
+            if (bool(looks_[o.look].matches_at_end[o.state]) == o.negative) return false;
+        return true;
+    }
+
+    Condition unpack(uint32_t duties) const {
+        const auto& words = duty_ids_[duties];
+        Condition set;
+        for (size_t i = 0; i < words.size(); i += 3) set.push_back({words[i], words[i + 1], words[i + 2] != 0});
+        return set;
+    }
+
+    int64_t intern(Condition set) {
+        std::sort(set.begin(), set.end());
+        set.erase(std::unique(set.begin(), set.end()), set.end());
+        std::vector<uint32_t> words;
+        for (const Obligation& o : set) words.insert(words.end(), {o.look, o.state, o.negative});
+        return duty_ids_.intern(words);
+    }
+
+    uint32_t target(uint32_t state, uint8_t byte, uint32_t* out) const {
+        uint32_t n = 0;
+        for (const Nfa::Range& r : nfa_.states[state].ranges)
+            if (r.lo <= byte && byte <= r.hi) {
+                out[n++] = r.to;
+                if (n == 256) break;
+            }
+        return n;
+    }
+
+    bool is_match(uint32_t state) const { return nfa_.states[state].kind == Nfa::Kind::kMatch; }
+    uint32_t start() const { return nfa_.start; }
+
+  private:
+    void find_classes() {
+        // Refine {all bytes} by every range boundary and by the classes of the other automata.
+        std::vector<uint8_t> boundary(257, 0);
+        for (const Nfa::State& s : nfa_.states)
+            for (const Nfa::Range& r : s.ranges) boundary[r.lo] = 1, boundary[size_t(r.hi) + 1] = 1;
+        Interner kinds;
+        uint32_t segment = 0;
+        for (int b = 0; b < 256; b++) {
+            segment += boundary[size_t(b)];
+            std::vector<uint32_t> key{segment};
+            for (const LookDfa& l : looks_) key.push_back(l.classes[size_t(b)]);
+            for (const Dfa& d : behinds_) key.push_back(d.classes[size_t(b)]);
+            uint32_t before = kinds.size(), id = kinds.intern(key);
+            if (id == before) bytes.push_back(uint8_t(b));
+            classes[size_t(b)] = uint8_t(id);
+        }
+    }
+
+    const Nfa& nfa_;
+    const std::vector<LookDfa>& looks_;
+    const std::vector<Dfa>& behinds_;
+    std::vector<uint32_t> seen_;
+    uint32_t stamp_ = 0;
+    std::unordered_map<uint64_t, char, MixHash> seen_pairs_;
+    std::vector<Thread> stack_;
+    Interner duty_ids_;
+    std::unordered_map<uint64_t, int64_t, MixHash> steps_;
+};
+
+std::vector<uint32_t> key_of(const std::vector<int32_t>& behinds, const std::vector<Thread>& threads) {
+    std::vector<uint32_t> key;
+    key.reserve(behinds.size() + 2 * threads.size());
+    for (int32_t b : behinds) key.push_back(uint32_t(b));
+    for (const Thread& t : threads) key.push_back(t.state), key.push_back(t.duties);
+    return key;
+}
+
+void sort_unique(std::vector<Thread>& threads) {
+    auto before = [](Thread a, Thread b) { return a.state != b.state ? a.state < b.state : a.duties < b.duties; };
+    std::sort(threads.begin(), threads.end(), before);
+    auto same = [](Thread a, Thread b) { return a.state == b.state && a.duties == b.duties; };
+    threads.erase(std::unique(threads.begin(), threads.end(), same), threads.end());
+}
+
+}  // namespace
+
+Dfa determinize(const Nfa& nfa, const std::vector<LookDfa>& looks, const std::vector<Dfa>& behinds, bool leftmost_first, uint64_t max_states) {
+    Subsets subsets(nfa, looks, behinds);
+    Dfa dfa;
+    dfa.classes = subsets.classes;
+    dfa.num_classes = uint32_t(subsets.bytes.size());
+    dfa.looks = looks;
+    Interner ids;
+    std::vector<std::vector<Thread>> threads_of;
+    std::vector<std::vector<int32_t>> behinds_of;
+
+    // A match cuts off what is less preferred; a conditional one leaves it alive under the negated condition.
+    auto cut = [&](std::vector<Thread>& threads) {
+        for (size_t i = 0; i < threads.size(); i++) {
+            if (!subsets.is_match(threads[i].state)) continue;
+            Condition pending = subsets.unpack(threads[i].duties);
+            std::vector<Thread> rest(threads.begin() + long(i) + 1, threads.end());
+            threads.resize(i + 1);
+            for (const Thread& t : rest)
+                for (Obligation o : pending) {
+                    o.negative = !o.negative;
+                    int64_t duties = subsets.with(t.duties, o);
+                    if (duties < 0) continue;
+                    bool known = std::any_of(threads.begin(), threads.end(),
+                                             [&](const Thread& x) { return x.state == t.state && x.duties == uint32_t(duties); });
+                    if (!known) threads.push_back({t.state, uint32_t(duties)});
+                }
+        }
+    };
+
+    auto state_for = [&](std::vector<Thread> threads, std::vector<int32_t> behind) -> int32_t {
+        if (leftmost_first)
+            cut(threads);
+        else
+            sort_unique(threads);
+        if (threads.empty()) return kDead;
+        uint32_t before = ids.size(), id = ids.intern(key_of(behind, threads));
+        if (id < before) return int32_t(id);
+        if (ids.size() > max_states) throw LimitExceeded("max_dfa_states", ids.size(), max_states, "a pattern's automaton");
+        Conditions alternatives;
+        bool accepts = false, certain = false;
+        for (const Thread& t : threads) {
+            if (!subsets.is_match(t.state)) continue;
+            if (t.duties == 0)
+                accepts = certain = true;
+            else if (!leftmost_first)
+                accepts = certain = certain || subsets.holds_at_end(t.duties);
+            else
+                accepts = true, alternatives.push_back(subsets.unpack(t.duties));
+        }
+        dfa.accepting.push_back(accepts);
+        if (accepts && !certain) {
+            dfa.conditions.push_back(std::move(alternatives));
+            dfa.condition.push_back(uint32_t(dfa.conditions.size()));
+        } else {
+            dfa.condition.push_back(0);
+        }
+        threads_of.push_back(std::move(threads));
+        behinds_of.push_back(std::move(behind));
+        return int32_t(id);
+    };
+
+    std::vector<Thread> threads;
+    subsets.begin();
+    std::vector<int32_t> behind = subsets.start_behinds();
+    subsets.closure({subsets.start(), 0}, behind, threads);
+    state_for(std::move(threads), behind);
+    uint32_t targets[256];
+    for (size_t i = 0; i < threads_of.size(); i++)
+        for (uint32_t c = 0; c < dfa.num_classes; c++) {
+            std::vector<Thread> next;
+            std::vector<int32_t> next_behind = behinds_of[i];
+            subsets.step_behinds(next_behind, subsets.bytes[c]);
+            subsets.begin();
+            for (const Thread& t : threads_of[i]) {
+                uint32_t n = subsets.target(t.state, subsets.bytes[c], targets);
+                if (n == 0) continue;
+                int64_t duties = subsets.step(t.duties, c);
+                if (duties < 0) continue;
+                for (uint32_t j = 0; j < n; j++) subsets.closure({targets[j], uint32_t(duties)}, next_behind, next);
+            }
+            dfa.table.push_back(state_for(std::move(next), std::move(next_behind)));
+        }
+    dfa.minimize();
+    return dfa;
+}
+
+LookDfa determinize_look(const Nfa& nfa, const std::vector<LookDfa>& looks, uint64_t max_states) {
+    static const std::vector<Dfa> no_behinds;
+    Subsets subsets(nfa, looks, no_behinds);
+    LookDfa look;
+    look.classes = subsets.classes;
+    look.num_classes = uint32_t(subsets.bytes.size());
+    Interner ids;
+    std::vector<std::vector<Thread>> threads_of;
+    auto state_for = [&](std::vector<Thread> threads) -> int32_t {
+        bool at_end = false;
+        for (const Thread& t : threads)
+            if (subsets.is_match(t.state)) {
+                if (t.duties == 0) return kMatched;
+                at_end = at_end || subsets.holds_at_end(t.duties);
+            }
+        if (threads.empty()) return kDead;
+        sort_unique(threads);
+        uint32_t before = ids.size(), id = ids.intern(key_of({}, threads));
+        if (id < before) return int32_t(id);
+        if (ids.size() > max_states) throw LimitExceeded("max_dfa_states", ids.size(), max_states, "a look-ahead's automaton");
+        look.matches_at_end.push_back(at_end);
+        threads_of.push_back(std::move(threads));
+        return int32_t(id);
+    };
+    std::vector<Thread> threads;
+    subsets.begin();
+    subsets.closure({subsets.start(), 0}, {}, threads);
+    look.start = state_for(std::move(threads));
+    uint32_t targets[256];
+    for (size_t i = 0; i < threads_of.size(); i++)
+        for (uint32_t c = 0; c < look.num_classes; c++) {
+            std::vector<Thread> next;
+            subsets.begin();
+            for (const Thread& t : threads_of[i]) {
+                int64_t duties = subsets.step(t.duties, c);
+                if (duties < 0) continue;
+                if (subsets.is_match(t.state)) {  // matched already; its own look-ahead is still running
+                    next.push_back({t.state, uint32_t(duties)});
+                    continue;
+                }
+                uint32_t n = subsets.target(t.state, subsets.bytes[c], targets);
+                for (uint32_t j = 0; j < n; j++) subsets.closure({targets[j], uint32_t(duties)}, {}, next);
+            }
+            look.table.push_back(state_for(std::move(next)));
+        }
+    return look;
+}
+
+}  // namespace derivable

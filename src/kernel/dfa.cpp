@@ -1,0 +1,327 @@
+#include "dfa.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace derivable {
+
+int32_t Dfa::run(std::string_view text) const {
+    if (empty()) return kDead;
+    int32_t state = 0;
+    for (char c : text)
+        if ((state = step(uint32_t(state), uint8_t(c))) < 0) return kDead;
+    return state;
+}
+
+bool Dfa::accepts(std::string_view text) const {
+    int32_t state = run(text);
+    return state >= 0 && accepting[size_t(state)];
+}
+
+Dfa Dfa::literal(std::string_view text) {
+    Dfa d;
+    std::array<int, 256> seen;
+    seen.fill(-1);
+    d.num_classes = 1;  // class 0: bytes that do not occur
+    for (char c : text)
+        if (seen[uint8_t(c)] < 0) {
+            if (d.num_classes == 256) {  // every byte occurs: class 0 is free for the last one
+                seen[uint8_t(c)] = 0;
+                break;
+            }
+            seen[uint8_t(c)] = int(d.num_classes++);
+        }
+    for (int b = 0; b < 256; b++) d.classes[size_t(b)] = uint8_t(seen[size_t(b)] < 0 ? 0 : seen[size_t(b)]);
+    size_t n = text.size() + 1;
+    d.table.assign(n * d.num_classes, kDead);
+    for (size_t i = 0; i < text.size(); i++) d.table[i * d.num_classes + d.classes[uint8_t(text[i])]] = int32_t(i + 1);
+    d.accepting.assign(n, 0);
+    d.accepting[n - 1] = 1;
+    d.condition.assign(n, 0);
+    return d;
+}
+
+namespace {
+
+// Merges byte classes whose columns are equal, in order of first byte.
+void merge_classes(Dfa& d) {
+    size_t n = d.num_states(), k = d.num_classes;
+    std::vector<uint32_t> column(n);
+    Interner columns;
+    std::vector<uint32_t> merged(k, ~0u);
+    std::vector<uint32_t> kept;
+    for (int b = 0; b < 256; b++) {
+        uint32_t c = d.classes[size_t(b)];
+        if (merged[c] == ~0u) {
+            for (size_t s = 0; s < n; s++) column[s] = uint32_t(d.table[s * k + c]);
+            uint32_t before = columns.size();
+            merged[c] = columns.intern(column);
+            if (columns.size() > before) kept.push_back(c);
+        }
+    }
+    std::vector<int32_t> table(n * kept.size());
+    for (size_t s = 0; s < n; s++)
+        for (size_t c = 0; c < kept.size(); c++) table[s * kept.size() + c] = d.table[s * k + kept[c]];
+    for (auto& c : d.classes) c = uint8_t(merged[c]);
+    d.table = std::move(table);
+    d.num_classes = uint32_t(kept.size());
+}
+
+// Keeps states reachable from 0 that can reach acceptance; an empty language leaves no states.
+void trim(Dfa& d) {
+    size_t n = d.num_states(), k = d.num_classes;
+    if (n == 0) return;
+    std::vector<uint32_t> heads(n + 1, 0), from;
+    for (int32_t t : d.table)
+        if (t >= 0) heads[size_t(t) + 1]++;
+    for (size_t i = 0; i < n; i++) heads[i + 1] += heads[i];
+    from.resize(heads[n]);
+    std::vector<uint32_t> fill(heads.begin(), heads.end() - 1);
+    for (size_t s = 0; s < n; s++)
+        for (size_t c = 0; c < k; c++)
+            if (int32_t t = d.table[s * k + c]; t >= 0) from[fill[size_t(t)]++] = uint32_t(s);
+    std::vector<uint8_t> alive(n, 0);
+    std::vector<uint32_t> work;
+    for (size_t s = 0; s < n; s++)
+        if (d.accepting[s]) alive[s] = 1, work.push_back(uint32_t(s));
+    while (!work.empty()) {
+        uint32_t s = work.back();
+        work.pop_back();
+        for (uint32_t i = heads[s]; i < heads[s + 1]; i++)
+            if (!alive[from[i]]) alive[from[i]] = 1, work.push_back(from[i]);
+    }
+    std::vector<int32_t> number(n, kDead);
+    std::vector<uint32_t> order;
+    if (alive[0]) number[0] = 0, order.push_back(0);
+    for (size_t i = 0; i < order.size(); i++)
+        for (size_t c = 0; c < k; c++)
+            if (int32_t t = d.table[order[i] * k + c]; t >= 0 && alive[size_t(t)] && number[size_t(t)] < 0)
+                number[size_t(t)] = int32_t(order.size()), order.push_back(uint32_t(t));
+    Dfa out;
+    out.classes = d.classes;
+    out.num_classes = d.num_classes;
+    out.conditions = std::move(d.conditions);
+    out.looks = std::move(d.looks);
+    out.table.reserve(order.size() * k);
+    for (uint32_t s : order) {
+        for (size_t c = 0; c < k; c++) {
+            int32_t t = d.table[s * k + c];
+            out.table.push_back(t < 0 ? kDead : number[size_t(t)]);
+        }
+        out.accepting.push_back(d.accepting[s]);
+        out.condition.push_back(d.condition[s]);
+    }
+    d = std::move(out);
+}
+
+// Hopcroft's partition refinement. Returns the block of every state; `n` is the (virtual) dead state.
+std::vector<uint32_t> equivalence(const Dfa& d) {
+    uint32_t n = d.num_states(), k = d.num_classes, total = n + 1;
+    auto next = [&](uint32_t s, uint32_t c) -> uint32_t {
+        if (s == n) return n;
+        int32_t t = d.table[size_t(s) * k + c];
+        return t < 0 ? n : uint32_t(t);
+    };
+    // Inverse transitions, one compressed list per class.
+    std::vector<std::vector<uint32_t>> heads(k, std::vector<uint32_t>(total + 1, 0)), sources(k, std::vector<uint32_t>(total));
+    for (uint32_t c = 0; c < k; c++) {
+        for (uint32_t s = 0; s < total; s++) heads[c][next(s, c) + 1]++;
+        for (uint32_t s = 0; s < total; s++) heads[c][s + 1] += heads[c][s];
+        std::vector<uint32_t> fill(heads[c].begin(), heads[c].end() - 1);
+        for (uint32_t s = 0; s < total; s++) sources[c][fill[next(s, c)]++] = s;
+    }
+    std::vector<uint32_t> elements(total), place(total), block(total), begin, end, marked;
+    Interner labels;
+    std::vector<std::vector<uint32_t>> initial;
+    for (uint32_t s = 0; s < total; s++) {
+        std::vector<uint32_t> label;  // dead; not accepting; accepting under these conditions
+        label.push_back(s == n ? 0u : d.accepting[s] ? 2u + d.condition[s] : 1u);
+        uint32_t id = labels.intern(label);
+        if (id == initial.size()) initial.emplace_back();
+        initial[id].push_back(s);
+    }
+    uint32_t at = 0;
+    for (uint32_t b = 0; b < initial.size(); b++) {
+        begin.push_back(at);
+        for (uint32_t s : initial[b]) elements[at] = s, place[s] = at++, block[s] = b;
+        end.push_back(at);
+        marked.push_back(0);
+    }
+    std::vector<std::pair<uint32_t, uint32_t>> work;
+    std::vector<std::vector<uint8_t>> waiting(initial.size(), std::vector<uint8_t>(k, 1));
+    for (uint32_t b = 0; b < initial.size(); b++)
+        for (uint32_t c = 0; c < k; c++) work.emplace_back(b, c);
+    std::vector<uint32_t> touched, splitter;
+    while (!work.empty()) {
+        auto [b, c] = work.back();
+        work.pop_back();
+        waiting[b][c] = 0;
+        splitter.assign(elements.begin() + begin[b], elements.begin() + end[b]);
+        touched.clear();
+        for (uint32_t t : splitter)
+            for (uint32_t i = heads[c][t]; i < heads[c][t + 1]; i++) {
+                uint32_t s = sources[c][i], sb = block[s];
+                uint32_t target = begin[sb] + marked[sb];
+                if (place[s] < target) continue;  // already marked
+                if (marked[sb] == 0) touched.push_back(sb);
+                uint32_t other = elements[target];
+                std::swap(elements[place[s]], elements[target]);
+                place[other] = place[s];
+                place[s] = target;
+                marked[sb]++;
+            }
+        for (uint32_t tb : touched) {
+            uint32_t m = marked[tb];
+            marked[tb] = 0;
+            if (m == end[tb] - begin[tb]) continue;
+            uint32_t fresh = uint32_t(begin.size());
+            // The smaller half becomes the new block.
+            if (m <= end[tb] - begin[tb] - m) {
+                begin.push_back(begin[tb]);
+                end.push_back(begin[tb] + m);
+                begin[tb] += m;
+            } else {
+                begin.push_back(begin[tb] + m);
+                end.push_back(end[tb]);
+                end[tb] = begin[tb] + m;
+            }
+            marked.push_back(0);
+            for (uint32_t i = begin[fresh]; i < end[fresh]; i++) block[elements[i]] = fresh;
+            waiting.emplace_back(k, 0);
+            for (uint32_t cc = 0; cc < k; cc++) {
+                // If (tb, cc) is waiting both halves must be; otherwise the smaller is enough.
+                waiting[fresh][cc] = 1;
+                work.emplace_back(fresh, cc);
+            }
+        }
+    }
+    return block;
+}
+
+}  // namespace
+
+void Dfa::minimize() {
+    // Equal conditions get equal numbers first, so that they can be compared as numbers.
+    for (size_t i = 0; i < condition.size(); i++)
+        if (condition[i]) {
+            for (uint32_t j = 0; j + 1 < condition[i]; j++)
+                if (conditions[j] == conditions[condition[i] - 1]) {
+                    condition[i] = j + 1;
+                    break;
+                }
+        }
+    trim(*this);
+    if (empty()) {
+        classes.fill(0);
+        num_classes = 1;
+        return;
+    }
+    merge_classes(*this);
+    uint32_t n = num_states();
+    std::vector<uint32_t> block = equivalence(*this);
+    std::vector<int32_t> representative(n + 2, -1);
+    uint32_t blocks = 0;
+    for (uint32_t s = 0; s < n; s++)
+        if (representative[block[s]] < 0) representative[block[s]] = int32_t(s), blocks++;
+    if (blocks < n) {
+        std::vector<int32_t> new_id(n + 2, -1);
+        std::vector<uint32_t> order{uint32_t(representative[block[0]])};
+        new_id[block[0]] = 0;
+        for (size_t i = 0; i < order.size(); i++)
+            for (uint32_t c = 0; c < num_classes; c++)
+                if (int32_t t = table[size_t(order[i]) * num_classes + c]; t >= 0 && new_id[block[size_t(t)]] < 0) {
+                    new_id[block[size_t(t)]] = int32_t(order.size());
+                    order.push_back(uint32_t(representative[block[size_t(t)]]));
+                }
+        std::vector<int32_t> new_table;
+        std::vector<uint8_t> new_accepting;
+        std::vector<uint32_t> new_condition;
+        for (uint32_t s : order) {
+            for (uint32_t c = 0; c < num_classes; c++) {
+                int32_t t = table[size_t(s) * num_classes + c];
+                new_table.push_back(t < 0 ? kDead : new_id[block[size_t(t)]]);
+            }
+            new_accepting.push_back(accepting[s]);
+            new_condition.push_back(condition[s]);
+        }
+        table = std::move(new_table);
+        accepting = std::move(new_accepting);
+        condition = std::move(new_condition);
+        merge_classes(*this);
+    }
+}
+
+Dfa Dfa::without_empty() const {
+    if (!accepts_empty()) return *this;
+    Dfa d = *this;
+    // A fresh start with the old one's transitions, not accepting; minimize() drops the old start if nothing returns to it.
+    uint32_t n = num_states(), k = num_classes;
+    d.table.assign(size_t(n + 1) * k, kDead);
+    for (uint32_t c = 0; c < k; c++) d.table[c] = table[c] < 0 ? kDead : table[c] + 1;
+    for (size_t i = 0; i < size_t(n) * k; i++) d.table[k + i] = table[i] < 0 ? kDead : table[i] + 1;
+    d.accepting.insert(d.accepting.begin(), 0);
+    d.condition.insert(d.condition.begin(), 0);
+    d.minimize();
+    return d;
+}
+
+Dfa Dfa::product(const Dfa& a, const Dfa& b, Op op, uint64_t max_states) {
+    for (const Dfa* d : {&a, &b})
+        if (!d->conditions.empty()) throw Unsupported("look-ahead", "look-ahead past the end of an operand of a set operation");
+    Dfa out;
+    std::array<uint8_t, 256> classes{};
+    std::unordered_map<uint64_t, uint32_t, MixHash> pairs;
+    std::vector<uint8_t> bytes;
+    for (int i = 0; i < 256; i++) {
+        auto [it, fresh] = pairs.try_emplace(pack(a.classes[size_t(i)], b.classes[size_t(i)]), uint32_t(pairs.size()));
+        if (fresh) bytes.push_back(uint8_t(i));
+        classes[size_t(i)] = uint8_t(it->second);
+    }
+    out.classes = classes;
+    out.num_classes = uint32_t(bytes.size());
+    std::unordered_map<uint64_t, uint32_t, MixHash> ids;
+    std::vector<std::pair<int32_t, int32_t>> states;
+    auto id = [&](int32_t x, int32_t y) -> int32_t {
+        bool dead = op == Op::kAnd ? x < 0 || y < 0 : op == Op::kOr ? x < 0 && y < 0 : x < 0;
+        if (dead) return kDead;
+        auto [it, fresh] = ids.try_emplace(pack(uint32_t(x), uint32_t(y)), uint32_t(states.size()));
+        if (fresh) {
+            if (states.size() >= max_states) throw LimitExceeded("max_dfa_states", states.size() + 1, max_states, "set operation on automata");
+            states.emplace_back(x, y);
+            bool in_a = x >= 0 && a.accepting[size_t(x)], in_b = y >= 0 && b.accepting[size_t(y)];
+            out.accepting.push_back(op == Op::kAnd ? in_a && in_b : op == Op::kOr ? in_a || in_b : in_a && !in_b);
+            out.condition.push_back(0);
+        }
+        return int32_t(it->second);
+    };
+    id(a.empty() ? kDead : 0, b.empty() ? kDead : 0);
+    for (size_t i = 0; i < states.size(); i++)
+        for (uint8_t byte : bytes) {
+            auto [x, y] = states[i];
+            out.table.push_back(id(x < 0 ? kDead : a.step(uint32_t(x), byte), y < 0 ? kDead : b.step(uint32_t(y), byte)));
+        }
+    out.minimize();
+    return out;
+}
+
+std::string Dfa::fingerprint() const {
+    std::string out;
+    auto put = [&](const void* p, size_t n) { out.append(static_cast<const char*>(p), n); };
+    auto put_word = [&](uint32_t w) { put(&w, sizeof w); };
+    put_word(num_states());
+    put(classes.data(), classes.size());
+    put(table.data(), table.size() * sizeof(int32_t));
+    put(accepting.data(), accepting.size());
+    put(condition.data(), condition.size() * sizeof(uint32_t));
+    for (const Conditions& alternatives : conditions)
+        for (const Condition& all : alternatives)
+            for (const Obligation& o : all) put_word(o.look), put_word(o.state), put_word(o.negative);
+    for (const LookDfa& l : looks) {
+        put(l.classes.data(), 256);
+        put(l.table.data(), l.table.size() * sizeof(int32_t));
+        put(l.matches_at_end.data(), l.matches_at_end.size());
+    }
+    return out;
+}
+
+}  // namespace derivable

@@ -1,0 +1,73 @@
+// Deterministic byte automata: the language of one terminal.
+//
+// A Dfa is complete in the sense of its users' needs: state 0 is the start, -1 is "no way to accept any more", and every
+// other state reaches an accepting one (trimmed), so "alive" and "a prefix of the language" are the same thing.
+//
+// An accepting state may carry conditions: look-ahead that reached past the end of the match. Such a match
+// counts only if the text that follows keeps one of the alternative lists of obligations.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "common.hpp"
+
+namespace derivable {
+
+// A look-ahead in progress: automaton `look` of the Dfa, now in `state`; it must match (or, negative, must never match).
+struct Obligation {
+    uint32_t look, state;
+    bool negative;
+    bool operator<(const Obligation& o) const {
+        return look != o.look ? look < o.look : state != o.state ? state < o.state : negative < o.negative;
+    }
+    bool operator==(const Obligation& o) const { return look == o.look && state == o.state && negative == o.negative; }
+};
+
+constexpr int32_t kDead = -1;
+constexpr int32_t kMatched = -2;  // of a look-ahead automaton: matched, whatever follows
+
+// The automaton of a look-ahead. State 0 is the start; the table leads to a state, kDead or kMatched.
+struct LookDfa {
+    std::array<uint8_t, 256> classes{};
+    uint32_t num_classes = 1;
+    std::vector<int32_t> table;
+    std::vector<uint8_t> matches_at_end;  // matched if the text ends here
+    int32_t start = 0;                    // may be kDead or kMatched outright
+    int32_t step(uint32_t state, uint8_t byte) const { return table[size_t(state) * num_classes + classes[byte]]; }
+};
+
+using Condition = std::vector<Obligation>;      // all of these
+using Conditions = std::vector<Condition>;      // one of these
+
+class Dfa {
+  public:
+    std::array<uint8_t, 256> classes{};  // byte -> class
+    uint32_t num_classes = 1;
+    std::vector<int32_t> table;          // [state][class] -> state or kDead
+    std::vector<uint8_t> accepting;      // [state]
+    std::vector<uint32_t> condition;     // [state] -> 0, or 1 + index into `conditions`
+    std::vector<Conditions> conditions;
+    std::vector<LookDfa> looks;
+
+    uint32_t num_states() const { return uint32_t(accepting.size()); }
+    bool empty() const { return accepting.empty(); }
+    bool accepts_empty() const { return !empty() && accepting[0]; }
+    int32_t step(uint32_t state, uint8_t byte) const { return table[size_t(state) * num_classes + classes[byte]]; }
+    int32_t run(std::string_view text) const;  // from the start; kDead if no longer alive
+    bool accepts(std::string_view text) const;
+
+    // Removes states that are unreachable or cannot accept, merges equivalent ones (Hopcroft, O(n k log n)),
+    // numbers the rest breadth first: equal languages give equal tables.
+    void minimize();
+    // The same language without the empty string.
+    Dfa without_empty() const;
+    // Unconditional automata only.
+    enum class Op { kAnd, kOr, kMinus };
+    static Dfa product(const Dfa& a, const Dfa& b, Op op, uint64_t max_states);
+    static Dfa literal(std::string_view text);
+    // Identifies the automaton up to equality of its minimal table.
+    std::string fingerprint() const;
+};
+
+}  // namespace derivable

@@ -1,0 +1,307 @@
+#include "lexer.hpp"
+
+#include <algorithm>
+
+namespace derivable {
+
+namespace {
+constexpr LexState kUnknown = ~0u - 1;
+}
+
+uint32_t Lexer::add(std::shared_ptr<const Dfa> dfa, uint32_t rank) {
+    uint32_t id = num_terminals();
+    if (policy_ == Policy::kScannerless) {
+        auto [it, fresh] = by_language_.try_emplace(dfa->fingerprint(), id);
+        if (!fresh) return it->second;
+    }
+    base_.push_back(uint32_t(single_terminal_.size()));
+    for (uint32_t s = 0; s < dfa->num_states(); s++) single_terminal_.push_back(id), single_state_.push_back(s);
+    if (single_terminal_.size() >= kSetBit) throw LimitExceeded("lexer states", single_terminal_.size(), kSetBit);
+    bytes_ += dfa->table.size() * 4 + dfa->num_states() * 16 + 512;
+    dfas_.push_back(std::move(dfa));
+    rank_.push_back(rank);
+    representatives_.clear();
+    return id;
+}
+
+LexState Lexer::start(const std::vector<uint32_t>& terminals, uint32_t duties) {
+    std::vector<uint32_t> singles;
+    for (uint32_t t : terminals)
+        if (!dfas_[t]->empty()) singles.push_back(base_[t]);
+    std::sort(singles.begin(), singles.end());
+    singles.erase(std::unique(singles.begin(), singles.end()), singles.end());
+    if (singles.empty()) return kNoState;
+    return with_duties(intern_set(std::move(singles)), duties);
+}
+
+LexState Lexer::with_duties(LexState m, uint32_t duties) {
+    if (duties == kFree || m == kNoState) return m;
+    auto [it, fresh] = pair_ids_.try_emplace(pack(m, duties), uint32_t(pairs_.size()));
+    if (fresh) pairs_.push_back({m, duties}), bytes_ += 40;
+    return kPairBit | it->second;
+}
+
+LexState Lexer::intern_set(std::vector<uint32_t> singles) {
+    if (singles.size() == 1) return singles[0];
+    uint32_t id = set_lists_.intern(singles);
+    if (id == sets_.size()) {
+        bytes_ += singles.size() * 8 + 64;
+        sets_.push_back({std::move(singles), nullptr});
+    }
+    return kSetBit | id;
+}
+
+LexState Lexer::step_slow(LexState s, uint8_t byte) {
+    if (s & kPairBit) {
+        Pair p = pairs_[s & ~kPairBit];
+        LexState m = step(p.members, byte);
+        if (m == kNoState) return kNoState;
+        uint32_t duties = step_duties(p.duties, byte);
+        return duties == kViolated ? kNoState : with_duties(m, duties);
+    }
+    return step_set(s & ~kSetBit, byte);
+}
+
+LexState Lexer::step_set(uint32_t id, uint8_t byte) {
+    if (!sets_[id].next) {
+        sets_[id].next.reset(new LexState[256]);
+        std::fill_n(sets_[id].next.get(), 256, kUnknown);
+        bytes_ += 1024;
+    }
+    LexState known = sets_[id].next[byte];
+    if (known != kUnknown) return known;
+    std::vector<uint32_t> next;
+    for (uint32_t s : sets_[id].singles) {
+        int32_t to = dfas_[single_terminal_[s]]->step(single_state_[s], byte);
+        if (to >= 0) next.push_back(base_[single_terminal_[s]] + uint32_t(to));
+    }
+    LexState result = next.empty() ? kNoState : intern_set(std::move(next));  // still sorted: bases ascend with terminals
+    sets_[id].next[byte] = result;
+    return result;
+}
+
+bool Lexer::has_next(LexState m) {
+    for (auto [t, q] : describe(m)) {
+        const Dfa& d = *dfas_[t];
+        for (uint32_t c = 0; c < d.num_classes; c++)
+            if (d.table[size_t(q) * d.num_classes + c] >= 0) return true;
+    }
+    return false;
+}
+
+const std::vector<Lexer::Option>& Lexer::options(LexState m) {
+    auto found = options_.find(m);
+    if (found != options_.end()) return found->second;
+    std::vector<std::pair<uint32_t, uint32_t>> accepted;  // (terminal, state)
+    for (auto [t, q] : describe(m))
+        if (dfas_[t]->accepting[q]) accepted.emplace_back(t, q);
+    std::vector<Option> out;
+    if (policy_ == Policy::kScannerless) {
+        for (auto [t, q] : accepted) out.push_back({t, kFree});
+    } else {
+        std::stable_sort(accepted.begin(), accepted.end(), [&](auto a, auto b) { return rank_[a.first] < rank_[b.first]; });
+        uint32_t better_fail = kFree;
+        for (auto [t, q] : accepted) {
+            uint32_t condition = dfas_[t]->condition[q];
+            if (condition == 0) {
+                out.push_back({t, better_fail});
+                break;
+            }
+            const Conditions& c = dfas_[t]->conditions[condition - 1];
+            out.push_back({t, all_of(better_fail, conditions_formula(t, c, false))});
+            better_fail = all_of(better_fail, conditions_formula(t, c, true));
+        }
+    }
+    bytes_ += 64 + out.size() * sizeof(Option);
+    return options_.emplace(m, std::move(out)).first->second;
+}
+
+uint32_t Lexer::refutation(LexState m) {
+    uint32_t result = kFree;
+    for (auto [t, q] : describe(m)) {
+        const Dfa& d = *dfas_[t];
+        if (!d.accepting[q]) continue;
+        if (d.condition[q] == 0) return kViolated;
+        result = all_of(result, conditions_formula(t, d.conditions[d.condition[q] - 1], true));
+    }
+    return result;
+}
+
+const std::vector<Lexer::Exit>& Lexer::exits(LexState s) {
+    auto found = exits_.find(s);
+    if (found != exits_.end()) return found->second;
+    LexState m = members(s);
+    uint32_t before = duties(s);
+    if (before == fresh_) before = kFree;
+    std::vector<Exit> out;
+    for (const Option& o : options(m)) {
+        uint32_t after = all_of(before, o.condition);
+        if (policy_ != Policy::kScannerless && has_next(m)) after = all_of(after, conjunction({add_duty({Duty::kGhost, m, 0, 0, false})}));
+        if (after != kViolated) out.push_back({o.terminal, after});
+    }
+    bytes_ += 64 + out.size() * sizeof(Exit);
+    return exits_.emplace(s, std::move(out)).first->second;
+}
+
+std::vector<std::pair<uint32_t, uint32_t>> Lexer::describe(LexState s) const {
+    std::vector<std::pair<uint32_t, uint32_t>> out;
+    s = members(s);
+    if (s < kSetBit) {
+        out.emplace_back(single_terminal_[s], single_state_[s]);
+    } else {
+        for (uint32_t x : sets_[s & ~kSetBit].singles) out.emplace_back(single_terminal_[x], single_state_[x]);
+    }
+    return out;
+}
+
+const std::vector<uint8_t>& Lexer::representative_bytes() {
+    if (representatives_.empty()) {
+        Interner kinds;
+        for (int b = 0; b < 256; b++) {
+            std::vector<uint32_t> key;
+            for (const auto& d : dfas_) {
+                key.push_back(d->classes[size_t(b)]);
+                for (const LookDfa& l : d->looks) key.push_back(l.classes[size_t(b)]);
+            }
+            uint32_t before = kinds.size();
+            if (kinds.intern(key) == before) representatives_.push_back(uint8_t(b));
+        }
+    }
+    return representatives_;
+}
+
+// ---- formulas over duties: a list of alternatives, each a sorted list of duties followed by a separator ----
+
+uint32_t Lexer::add_duty(const Duty& d) {
+    uint32_t id = duty_ids_.intern({d.kind, d.subject, d.look, d.state, d.negative});
+    if (id == duty_table_.size()) duty_table_.push_back(d);
+    return id;
+}
+
+uint32_t Lexer::any_of(std::vector<std::vector<uint32_t>> alts) {
+    std::sort(alts.begin(), alts.end());
+    alts.erase(std::unique(alts.begin(), alts.end()), alts.end());
+    if (!alts.empty() && alts[0].empty()) return kFree;
+    std::vector<uint32_t> words;
+    for (auto& a : alts) {
+        words.insert(words.end(), a.begin(), a.end());
+        words.push_back(kSeparator);
+    }
+    return duty_lists_.intern(words);
+}
+
+uint32_t Lexer::conjunction(const std::vector<uint32_t>& duties) { return any_of({duties}); }
+
+std::vector<std::vector<uint32_t>> Lexer::alternatives(uint32_t formula) const {
+    std::vector<std::vector<uint32_t>> out;
+    std::vector<uint32_t> current;
+    for (uint32_t w : duty_lists_[formula]) {
+        if (w == kSeparator)
+            out.push_back(std::move(current)), current.clear();
+        else
+            current.push_back(w);
+    }
+    return out;
+}
+
+uint32_t Lexer::all_of(uint32_t a, uint32_t b) {
+    if (a == kFree || a == b) return b;
+    if (b == kFree) return a;
+    if (a == kViolated || b == kViolated) return kViolated;
+    auto [it, fresh] = conjunctions_.try_emplace(pack(a, b), 0);
+    if (!fresh) return it->second;
+    std::vector<std::vector<uint32_t>> out;
+    for (const auto& x : alternatives(a))
+        for (const auto& y : alternatives(b)) {
+            std::vector<uint32_t> both = x;
+            both.insert(both.end(), y.begin(), y.end());
+            std::sort(both.begin(), both.end());
+            both.erase(std::unique(both.begin(), both.end()), both.end());
+            bool contradiction = false;
+            for (uint32_t i : both)
+                for (uint32_t j : both) {
+                    const Duty &p = duty_table_[i], &q = duty_table_[j];
+                    contradiction |= p.kind == Duty::kLook && q.kind == Duty::kLook && p.subject == q.subject && p.look == q.look &&
+                                     p.state == q.state && p.negative != q.negative;
+                }
+            if (!contradiction) out.push_back(std::move(both));
+        }
+    uint32_t result = any_of(std::move(out));
+    conjunctions_[pack(a, b)] = result;
+    return result;
+}
+
+uint32_t Lexer::conditions_formula(uint32_t terminal, const Conditions& c, bool negated) {
+    auto duty = [&](const Obligation& o, bool flip) { return add_duty({Duty::kLook, terminal, o.look, o.state, o.negative != flip}); };
+    if (!negated) {
+        std::vector<std::vector<uint32_t>> alts;
+        for (const Condition& all : c) {
+            std::vector<uint32_t> one;
+            for (const Obligation& o : all) one.push_back(duty(o, false));
+            std::sort(one.begin(), one.end());
+            alts.push_back(std::move(one));
+        }
+        return any_of(std::move(alts));
+    }
+    uint32_t result = kFree;  // every alternative has an obligation that fails
+    for (const Condition& all : c) {
+        std::vector<std::vector<uint32_t>> alts;
+        for (const Obligation& o : all) alts.push_back({duty(o, true)});
+        result = all_of(result, any_of(std::move(alts)));
+    }
+    return result;
+}
+
+uint32_t Lexer::step_duty(const Duty& d, uint8_t byte) {
+    switch (d.kind) {
+        case Duty::kFresh:
+            return kFree;
+        case Duty::kGhost: {
+            LexState next = step(d.subject, byte);
+            if (next == kNoState) return kFree;
+            uint32_t result = refutation(next);
+            if (has_next(next)) result = all_of(result, conjunction({add_duty({Duty::kGhost, next, 0, 0, false})}));
+            return result;
+        }
+        case Duty::kLook: {
+            int32_t next = dfas_[d.subject]->looks[d.look].step(d.state, byte);
+            if (next >= 0) return conjunction({add_duty({Duty::kLook, d.subject, d.look, uint32_t(next), d.negative})});
+            return (next == kMatched) != d.negative ? kFree : kViolated;
+        }
+    }
+    return kFree;
+}
+
+uint32_t Lexer::step_duties(uint32_t formula, uint8_t byte) {
+    if (formula <= kFree) return formula;
+    uint64_t key = pack(formula, byte);
+    auto found = duty_steps_.find(key);
+    if (found != duty_steps_.end()) return found->second;
+    std::vector<std::vector<uint32_t>> out;
+    for (const auto& conj : alternatives(formula)) {
+        uint32_t all = kFree;
+        for (uint32_t id : conj) {
+            Duty d = duty_table_[id];  // a copy: stepping may add duties
+            all = all_of(all, step_duty(d, byte));
+        }
+        for (auto& a : alternatives(all)) out.push_back(std::move(a));
+    }
+    uint32_t result = any_of(std::move(out));
+    duty_steps_[key] = result;
+    bytes_ += 48;
+    return result;
+}
+
+bool Lexer::duties_hold_at_end(uint32_t formula) const {
+    for (const auto& conj : alternatives(formula)) {
+        bool all = true;
+        for (uint32_t id : conj) {
+            const Duty& d = duty_table_[id];
+            if (d.kind == Duty::kLook) all &= bool(dfas_[d.subject]->looks[d.look].matches_at_end[d.state]) != d.negative;
+        }
+        if (all) return true;
+    }
+    return false;
+}
+
+}  // namespace derivable

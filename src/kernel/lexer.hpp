@@ -1,0 +1,132 @@
+// The lexer: which lexemes are in progress, and what the text to come must still do.
+//
+// A lexer state is a pair of
+//   members   the terminals a lexeme in progress may belong to, each with the state of its automaton, and
+//   duties    what future bytes owe to lexemes that have already ended (only under longest and basic):
+//             a longer attempt that must die, a look-ahead that must hold or fail.
+// Duties are a formula in disjunctive normal form, so a state steps to exactly one state, whatever the obligations.
+//
+// Ending a lexeme is lazy: a lexeme that could end stays in progress until the next byte, where `exits` says how it may
+// have ended before that byte.
+#pragma once
+
+#include <memory>
+
+#include "dfa.hpp"
+
+namespace derivable {
+
+enum class Policy : uint8_t { kScannerless, kLongest, kBasic };
+
+using LexState = uint32_t;
+constexpr LexState kNoState = ~0u;
+
+class Lexer {
+  public:
+    explicit Lexer(Policy policy) : policy_(policy) {
+        duty_lists_.intern({});            // kViolated: no alternative
+        duty_lists_.intern({kSeparator});  // kFree: one alternative, no duty
+        fresh_ = conjunction({add_duty({Duty::kFresh, 0, 0, 0, false})});
+    }
+
+    static constexpr uint32_t kViolated = 0, kFree = 1;
+
+    Policy policy() const { return policy_; }
+    // Terminals are numbered in order of addition. Equal automata share a number under scannerless, where only languages count.
+    // `rank`: lower wins between lexemes of equal length.
+    uint32_t add(std::shared_ptr<const Dfa> dfa, uint32_t rank);
+    uint32_t num_terminals() const { return uint32_t(dfas_.size()); }
+    const Dfa& dfa(uint32_t terminal) const { return *dfas_[terminal]; }
+
+    // The state before the first byte of a lexeme of one of `terminals`, with `duties` from before. kNoState if there are none.
+    LexState start(const std::vector<uint32_t>& terminals, uint32_t duties);
+    LexState with_duties(LexState members, uint32_t duties);
+    LexState none() { return intern_set({}); }  // no terminal at all: only the end can follow
+    LexState fresh(LexState members) { return with_duties(members, fresh_); }
+    bool is_fresh(LexState s) const { return duties(s) == fresh_; }
+
+    LexState step(LexState s, uint8_t byte) {
+        if (s < kSetBit) {
+            int32_t next = dfas_[single_terminal_[s]]->step(single_state_[s], byte);
+            return next < 0 ? kNoState : base_[single_terminal_[s]] + uint32_t(next);
+        }
+        return step_slow(s, byte);
+    }
+
+    struct Exit {
+        uint32_t terminal;
+        uint32_t duties;  // before the next byte
+    };
+    // How the lexeme in progress may have ended before the next byte.
+    const std::vector<Exit>& exits(LexState s);
+    bool accepts(LexState s) { return !exits(s).empty(); }
+
+    LexState members(LexState s) const { return s & kPairBit ? pairs_[s & ~kPairBit].members : s; }
+    uint32_t duties(LexState s) const { return s & kPairBit ? pairs_[s & ~kPairBit].duties : kFree; }
+    uint32_t step_duties(uint32_t duties, uint8_t byte);
+    // The duties are met if the text ends here.
+    bool duties_hold_at_end(uint32_t duties) const;
+
+    // (terminal, automaton state) of every member; for explanations and analyses.
+    std::vector<std::pair<uint32_t, uint32_t>> describe(LexState s) const;
+    // Bytes that act differently in some terminal, one of each class (all of a class act alike).
+    const std::vector<uint8_t>& representative_bytes();
+    size_t bytes() const { return bytes_; }
+
+  private:
+    static constexpr uint32_t kSetBit = 1u << 30, kPairBit = 1u << 31, kSeparator = ~0u;
+
+    struct Duty {
+        enum Kind : uint32_t { kFresh, kGhost, kLook } kind;  // kGhost: a longer attempt that must die
+        uint32_t subject;                                     // kGhost: members; kLook: terminal
+        uint32_t look, state;
+        bool negative;
+    };
+    struct Set {
+        std::vector<uint32_t> singles;
+        std::unique_ptr<LexState[]> next;  // [256], kUnknown until asked for
+    };
+    struct Pair {
+        LexState members;
+        uint32_t duties;
+    };
+    struct Option {
+        uint32_t terminal, condition;
+    };
+
+    LexState step_slow(LexState s, uint8_t byte);
+    LexState step_set(uint32_t set, uint8_t byte);
+    LexState intern_set(std::vector<uint32_t> singles);
+    bool has_next(LexState members);
+    const std::vector<Option>& options(LexState members);
+    uint32_t refutation(LexState members);  // duties under which no terminal accepts here
+
+    // Formulas over duties.
+    uint32_t add_duty(const Duty& d);
+    uint32_t conjunction(const std::vector<uint32_t>& duties);
+    uint32_t all_of(uint32_t a, uint32_t b);
+    uint32_t any_of(std::vector<std::vector<uint32_t>> alternatives);
+    std::vector<std::vector<uint32_t>> alternatives(uint32_t formula) const;
+    uint32_t conditions_formula(uint32_t terminal, const Conditions& c, bool negated);
+    uint32_t step_duty(const Duty& d, uint8_t byte);
+
+    Policy policy_;
+    std::vector<std::shared_ptr<const Dfa>> dfas_;
+    std::vector<uint32_t> rank_, base_;
+    std::unordered_map<std::string, uint32_t> by_language_;
+    std::vector<uint32_t> single_terminal_, single_state_;
+    Interner set_lists_;
+    std::vector<Set> sets_;
+    std::unordered_map<uint64_t, uint32_t, MixHash> pair_ids_;
+    std::vector<Pair> pairs_;
+    Interner duty_ids_, duty_lists_;
+    std::vector<Duty> duty_table_;
+    uint32_t fresh_ = 0;
+    std::unordered_map<uint64_t, uint32_t, MixHash> duty_steps_, conjunctions_;
+    std::unordered_map<LexState, std::vector<Option>> options_;
+    std::unordered_map<LexState, std::vector<Exit>> exits_;
+    std::vector<uint8_t> representatives_;
+    size_t bytes_ = 0;
+};
+
+}  // namespace derivable

@@ -1,0 +1,92 @@
+#include "lr.hpp"
+
+#include <algorithm>
+
+namespace derivable {
+
+LrAutomaton::LrAutomaton(Productions productions) : productions_(std::move(productions)) {
+    uint32_t at = 0, max_symbol = 0;
+    for (uint32_t i = 0; i < productions_.size(); i++) {
+        offset_.push_back(at);
+        uint32_t n = uint32_t(productions_[i].body.size()) + 1;
+        production_of_.insert(production_of_.end(), n, i);
+        at += n;
+        max_symbol = std::max(max_symbol, productions_[i].head);
+        for (Symbol s : productions_[i].body) max_symbol = std::max(max_symbol, s);
+    }
+    visited_.assign(size_t(max_symbol) + 1, 0);
+    kernels_.intern({item(0, 0)});
+    states_.emplace_back();
+}
+
+void LrAutomaton::expand(uint32_t id) {
+    std::vector<std::pair<Symbol, uint32_t>> moves;  // (symbol, item after it)
+    std::vector<Reduction> reductions;
+    std::vector<uint32_t> work = kernels_[id];
+    visit_++;
+    if (id == kStart && productions_.start_nullable()) moves.emplace_back(kEnd, item(0, 2));
+    for (size_t i = 0; i < work.size(); i++) {
+        const Production& p = productions_[production_of_[work[i]]];
+        uint32_t dot = work[i] - offset_[production_of_[work[i]]];
+        if (dot == p.body.size()) {
+            if (production_of_[work[i]] != 0) reductions.push_back({p.head, dot});
+            continue;
+        }
+        Symbol next = p.body[dot];
+        if (productions_.is_terminal(next)) {
+            moves.emplace_back(next, work[i] + 1);
+            continue;
+        }
+        for (Symbol s : productions_.chain(next)) {
+            moves.emplace_back(s, work[i] + 1);
+            if (productions_.is_terminal(s)) continue;
+            if (visited_[s] == visit_) continue;
+            visited_[s] = visit_;
+            for (uint32_t q : productions_.of(s)) work.push_back(item(q, 0));
+        }
+    }
+    std::sort(moves.begin(), moves.end());
+    moves.erase(std::unique(moves.begin(), moves.end()), moves.end());
+    State& state = states_[id];
+    for (const Reduction& r : reductions)
+        if (std::find(state.reductions.begin(), state.reductions.end(), r) == state.reductions.end()) state.reductions.push_back(r);
+    for (uint32_t i = 0; i < moves.size(); i++) {
+        if (i == 0 || moves[i].first != moves[i - 1].first) {
+            state.moves.push_back({moves[i].first, i, i, kNone});
+            if (productions_.is_terminal(moves[i].first)) state.shifts.push_back(moves[i].first);
+        }
+        state.moves.back().end = i + 1;
+        state.items.push_back(moves[i].second);
+    }
+    state.is_expanded = true;
+}
+
+uint32_t LrAutomaton::move(uint32_t id, Symbol symbol) {
+    State& state = expanded(id);
+    auto it = std::lower_bound(state.moves.begin(), state.moves.end(), symbol, [](const Move& m, Symbol s) { return m.symbol < s; });
+    if (it == state.moves.end() || it->symbol != symbol) return kNone;
+    if (it->target == kNone) {
+        std::vector<uint32_t> kernel(state.items.begin() + it->begin, state.items.begin() + it->end);
+        std::sort(kernel.begin(), kernel.end());
+        uint32_t target = kernels_.intern(kernel);
+        it->target = target;
+        if (target == states_.size()) states_.emplace_back();  // invalidates `state`
+        return target;
+    }
+    return it->target;
+}
+
+const std::vector<Symbol>& LrAutomaton::symbols(uint32_t id) {
+    static thread_local std::vector<Symbol> out;
+    out.clear();
+    for (const Move& m : expanded(id).moves) out.push_back(m.symbol);
+    return out;
+}
+
+const std::vector<std::pair<uint32_t, uint32_t>> LrAutomaton::kernel(uint32_t state) const {
+    std::vector<std::pair<uint32_t, uint32_t>> out;
+    for (uint32_t i : kernels_[state]) out.emplace_back(production_of_[i], i - offset_[production_of_[i]]);
+    return out;
+}
+
+}  // namespace derivable

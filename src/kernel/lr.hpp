@@ -1,0 +1,67 @@
+// The LR(0) automaton, built on demand.
+//
+// States are sets of items; a state is expanded when the parser first stands in it, so a schema with thousands of
+// properties never pays for states that no text visits. Unit productions do not occur: moving over X moves over every
+// symbol from which X is reached by units. There are no look-ahead sets: what a stack accepts is computed exactly, once per
+// stack node, and remembered there (stacks.hpp).
+#pragma once
+
+#include <deque>
+
+#include "productions.hpp"
+
+namespace derivable {
+
+class LrAutomaton {
+  public:
+    explicit LrAutomaton(Productions productions);
+
+    struct Reduction {
+        Symbol head;
+        uint32_t length;
+        bool operator==(const Reduction& o) const { return head == o.head && length == o.length; }
+    };
+    static constexpr uint32_t kNone = ~0u;
+    static constexpr uint32_t kStart = 0;
+
+    // The state after moving over a symbol; kNone if no item allows it.
+    uint32_t move(uint32_t state, Symbol symbol);
+    const std::vector<Reduction>& reductions(uint32_t state) { return expanded(state).reductions; }
+    // Terminals that can be shifted directly, sorted; the end of the text counts as one.
+    const std::vector<Symbol>& shifts(uint32_t state) { return expanded(state).shifts; }
+    const std::vector<Symbol>& symbols(uint32_t state);  // all that `move` allows
+    uint32_t num_states() const { return uint32_t(states_.size()); }
+    Productions& productions() { return productions_; }
+    // (production, dot) of the items a state was made from; for explanations and analyses.
+    const std::vector<std::pair<uint32_t, uint32_t>> kernel(uint32_t state) const;
+
+  private:
+    struct Move {
+        Symbol symbol;
+        uint32_t begin, end;  // the items of the state moved to, in `items`
+        uint32_t target;
+    };
+    struct State {
+        bool is_expanded = false;
+        std::vector<Reduction> reductions;
+        std::vector<Symbol> shifts;
+        std::vector<Move> moves;  // sorted by symbol
+        std::vector<uint32_t> items;
+    };
+    State& expanded(uint32_t state) {
+        if (!states_[state].is_expanded) expand(state);
+        return states_[state];
+    }
+    void expand(uint32_t state);
+    // An item is a position in the concatenation of all bodies, each followed by one end position.
+    uint32_t item(uint32_t production, uint32_t dot) const { return offset_[production] + dot; }
+
+    Productions productions_;
+    std::vector<uint32_t> offset_, production_of_;
+    Interner kernels_;
+    std::deque<State> states_;  // grows while references into it are held
+    std::vector<uint32_t> visited_;  // by nonterminal: the expansion that last visited it
+    uint32_t visit_ = 0;
+};
+
+}  // namespace derivable

@@ -1,0 +1,166 @@
+#include "matcher.hpp"
+
+#include <algorithm>
+
+namespace derivable {
+
+namespace {
+
+// Every operation on the index takes both locks, always in this order.
+struct Guard {
+    explicit Guard(Constraint& c, std::mutex& spanner) : a(c.mutex), b(spanner) {}
+    std::lock_guard<std::mutex> a, b;
+};
+
+}  // namespace
+
+Matcher::Matcher(std::shared_ptr<Constraint> constraint) : constraint_(std::move(constraint)) {
+    auto start = std::make_shared<Moment>();
+    std::lock_guard<std::mutex> guard(constraint_->mutex);
+    start->threads = constraint_->initial();
+    now_ = std::move(start);
+    constraint_->matchers.insert(this);
+}
+
+Matcher::Matcher(const Matcher& other) : constraint_(other.constraint_) {
+    std::lock_guard<std::mutex> guard(constraint_->mutex);
+    now_ = other.now_;
+    constraint_->matchers.insert(this);
+}
+
+Matcher::~Matcher() {
+    std::lock_guard<std::mutex> guard(constraint_->mutex);
+    constraint_->matchers.erase(this);
+    let_go(now_);
+}
+
+void Matcher::let_go(std::shared_ptr<const Moment>& chain) {
+    // One by one: the destructor of a long chain would recurse as deep as it is long.
+    while (chain && chain.use_count() == 1) {
+        std::shared_ptr<const Moment> before = chain->before;
+        chain = std::move(before);
+    }
+    chain.reset();
+}
+
+bool Matcher::is_eos(uint32_t token) const {
+    const auto& eos = constraint_->vocabulary().eos;
+    return std::find(eos.begin(), eos.end(), token) != eos.end();
+}
+
+Matcher::Verdict Matcher::after(const Moment& m, uint32_t token, Threads& threads, bool& finished) {
+    if (token >= constraint_->vocabulary().size()) return Verdict::kOutOfRange;
+    if (m.finished) return Verdict::kRejected;
+    finished = false;
+    if (is_eos(token)) {
+        if (!constraint_->accepting(m.threads)) return Verdict::kRejected;
+        finished = true;
+        threads.clear();
+        return Verdict::kAccepted;
+    }
+    const std::string& bytes = constraint_->vocabulary().bytes[token];
+    if (bytes.empty()) return Verdict::kRejected;
+    threads = m.threads;
+    return constraint_->advance(threads, bytes) ? Verdict::kAccepted : Verdict::kRejected;
+}
+
+void Matcher::push(Threads threads, bool finished) {
+    auto next = std::make_shared<Moment>();
+    next->length = now_->length + 1;
+    next->before = std::move(now_);
+    next->threads = std::move(threads);
+    next->finished = finished;
+    now_ = std::move(next);
+}
+
+Matcher::Verdict Matcher::advance(uint32_t token) {
+    Guard guard(*constraint_, constraint_->spanner_->mutex);
+    constraint_->collect_if_needed();
+    Threads threads;
+    bool finished = false;
+    Verdict v = after(*now_, token, threads, finished);
+    if (v == Verdict::kAccepted) push(std::move(threads), finished);
+    return v;
+}
+
+bool Matcher::advance_bytes(std::string_view bytes) {
+    Guard guard(*constraint_, constraint_->spanner_->mutex);
+    constraint_->collect_if_needed();
+    if (now_->finished && !bytes.empty()) return false;
+    Threads threads = now_->threads;
+    if (!constraint_->advance(threads, bytes)) return false;
+    push(std::move(threads), now_->finished);
+    return true;
+}
+
+bool Matcher::allows(uint32_t token) {
+    Guard guard(*constraint_, constraint_->spanner_->mutex);
+    Threads threads;
+    bool finished;
+    return after(*now_, token, threads, finished) == Verdict::kAccepted;
+}
+
+uint32_t Matcher::count_valid(const std::vector<uint32_t>& tokens) {
+    Guard guard(*constraint_, constraint_->spanner_->mutex);
+    Moment m{nullptr, now_->threads, 0, now_->finished};
+    uint32_t n = 0;
+    for (uint32_t token : tokens) {
+        Threads threads;
+        if (after(m, token, threads, m.finished) != Verdict::kAccepted) break;
+        m.threads = std::move(threads);
+        n++;
+    }
+    return n;
+}
+
+bool Matcher::rollback(uint64_t count) {
+    if (count > now_->length) return false;
+    std::lock_guard<std::mutex> guard(constraint_->mutex);
+    while (count-- > 0) {
+        std::shared_ptr<const Moment> before = now_->before;
+        now_ = std::move(before);
+    }
+    return true;
+}
+
+void Matcher::reset() { rollback(now_->length); }
+
+void Matcher::fill(uint32_t* mask) {
+    Guard guard(*constraint_, constraint_->spanner_->mutex);
+    constraint_->fill(now_->threads, mask);
+}
+
+bool Matcher::accepting() {
+    if (now_->finished) return true;
+    Guard guard(*constraint_, constraint_->spanner_->mutex);
+    return constraint_->accepting(now_->threads);
+}
+
+std::array<uint64_t, 4> Matcher::next_bytes() {
+    Guard guard(*constraint_, constraint_->spanner_->mutex);
+    return constraint_->next_bytes(now_->threads);
+}
+
+std::string Matcher::forced_bytes(size_t max_length) {
+    Guard guard(*constraint_, constraint_->spanner_->mutex);
+    std::string out;
+    Threads threads = now_->threads, next;
+    while (out.size() < max_length && !threads.empty() && !constraint_->accepting(threads)) {
+        std::array<uint64_t, 4> bytes = constraint_->next_bytes(threads);
+        int only = -1, count = 0;
+        for (int b = 0; b < 256; b++)
+            if (bytes[size_t(b) / 64] >> (b % 64) & 1) only = b, count++;
+        if (count != 1) break;
+        constraint_->step(threads, uint8_t(only), next);
+        threads.swap(next);
+        out.push_back(char(only));
+    }
+    return out;
+}
+
+std::vector<Constraint::Explanation> Matcher::explain() {
+    Guard guard(*constraint_, constraint_->spanner_->mutex);
+    return constraint_->explain(now_->threads);
+}
+
+}  // namespace derivable

@@ -1,0 +1,156 @@
+#include "productions.hpp"
+
+#include <algorithm>
+
+namespace derivable {
+
+namespace {
+
+// Which heads follow from which bodies: the least set of symbols with `holds(symbol)` such that a head is in it when all (but the
+// optional) symbols of one of its bodies are. Linear in the size of the grammar.
+std::vector<char> least_fixpoint(const std::vector<Production>& ps, uint32_t num_symbols, std::vector<char> holds) {
+    std::vector<std::vector<uint32_t>> uses(num_symbols);
+    std::vector<uint32_t> missing(ps.size());
+    std::vector<Symbol> work;
+    auto add = [&](Symbol s) {
+        if (!holds[s]) holds[s] = 1, work.push_back(s);
+    };
+    for (Symbol s = 0; s < num_symbols; s++)
+        if (holds[s]) work.push_back(s);
+    for (uint32_t i = 0; i < ps.size(); i++) {
+        missing[i] = uint32_t(ps[i].body.size());
+        for (Symbol s : ps[i].body) uses[s].push_back(i);
+    }
+    for (const Production& p : ps)
+        if (p.body.empty()) add(p.head);
+    while (!work.empty()) {
+        Symbol s = work.back();
+        work.pop_back();
+        for (uint32_t i : uses[s])
+            if (--missing[i] == 0) add(ps[i].head);
+    }
+    return holds;
+}
+
+}  // namespace
+
+Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symbol start, std::vector<Production> given)
+    : num_terminals_(num_terminals) {
+    uint32_t num_symbols = 1 + num_terminals + num_nonterminals;
+    auto terminal = [&](Symbol s) { return s <= num_terminals; };
+
+    // Productive symbols: those that derive a terminal string (perhaps the empty one).
+    std::vector<char> terminals(num_symbols, 0);
+    for (Symbol s = 0; s <= num_terminals; s++) terminals[s] = 1;
+    std::vector<char> productive = least_fixpoint(given, num_symbols, terminals);
+    for (Symbol s = num_terminals + 1; s < num_symbols; s++)
+        if (!productive[s]) unproductive_.push_back(s);
+    if (!productive[start]) throw BadGrammar("the grammar describes no text at all: its start rule never ends", "Give every recursive rule an alternative that does not recurse.");
+    auto useless = [&](const Production& p) {
+        return !productive[p.head] || std::any_of(p.body.begin(), p.body.end(), [&](Symbol s) { return !productive[s]; });
+    };
+    given.erase(std::remove_if(given.begin(), given.end(), useless), given.end());
+
+    std::vector<char> nullable = least_fixpoint(given, num_symbols, std::vector<char>(num_symbols, 0));
+    start_nullable_ = nullable[start];
+
+    // Split right-hand sides with more than two nullable symbols: A -> X Y Z ... becomes A -> X R, R -> Y Z ...
+    std::vector<Production> split;
+    for (Production& p : given) {
+        auto optional = [&](const std::vector<Symbol>& body) { return std::count_if(body.begin(), body.end(), [&](Symbol s) { return nullable[s]; }); };
+        while (p.body.size() > 2 && optional(p.body) > 2) {
+            std::vector<Symbol> rest(p.body.begin() + 1, p.body.end());
+            Symbol r = num_symbols++;
+            nullable.push_back(optional(rest) == long(rest.size()));
+            split.push_back({p.head, {p.body[0], r}});
+            p = {r, std::move(rest)};
+        }
+        split.push_back(std::move(p));
+    }
+
+    // Every way of leaving nullable symbols out, except all of them.
+    std::vector<Production> full;
+    std::vector<std::vector<Symbol>> units(num_symbols);
+    for (const Production& p : split) {
+        std::vector<uint32_t> optional;
+        for (uint32_t i = 0; i < p.body.size(); i++)
+            if (nullable[p.body[i]]) optional.push_back(i);
+        for (uint32_t choice = 0; choice < (1u << optional.size()); choice++) {
+            std::vector<Symbol> body;
+            for (uint32_t i = 0, k = 0; i < p.body.size(); i++) {
+                bool out = k < optional.size() && optional[k] == i && (choice >> k++ & 1);
+                if (!out) body.push_back(p.body[i]);
+            }
+            if (body.size() == 1)
+                units[p.head].push_back(body[0]);
+            else if (body.size() > 1)
+                full.push_back({p.head, std::move(body)});
+        }
+    }
+
+    // Symbols that derive only the empty string derive nothing now.
+    std::vector<Production> all = full;
+    for (Symbol s = 0; s < num_symbols; s++)
+        for (Symbol u : units[s]) all.push_back({s, {u}});
+    std::vector<char> seeds(num_symbols, 0);
+    for (Symbol s = 0; s <= num_terminals; s++) seeds[s] = 1;
+    productive = least_fixpoint(all, num_symbols, seeds);
+    full.erase(std::remove_if(full.begin(), full.end(), useless), full.end());
+
+    by_head_.resize(num_symbols - num_terminals - 1);
+    units_.resize(by_head_.size());
+    chains_.resize(by_head_.size());
+    used_.assign(num_terminals + 1, 0);
+    productions_.push_back({num_symbols, {start, kEnd}});
+    if (!productive[start]) {
+        productions_[0].body = {kEnd, kEnd};  // only the empty text: `start_nullable` says so, nothing else is ever accepted
+        return;
+    }
+
+    // Keep what the start reaches, without duplicates.
+    std::vector<std::vector<uint32_t>> heads(num_symbols);
+    for (uint32_t i = 0; i < full.size(); i++) heads[full[i].head].push_back(i);
+    std::vector<char> reached(num_symbols, 0);
+    std::vector<Symbol> work{start};
+    reached[start] = 1;
+    auto reach = [&](Symbol s) {
+        if (!reached[s]) reached[s] = 1, work.push_back(s);
+    };
+    while (!work.empty()) {
+        Symbol s = work.back();
+        work.pop_back();
+        if (terminal(s)) {
+            used_[s] = 1;
+            continue;
+        }
+        uint32_t n = s - num_terminals - 1;
+        for (Symbol u : units[s])
+            if (productive[u] && u != s) reach(u), units_[n].push_back(u);
+        std::sort(heads[s].begin(), heads[s].end(), [&](uint32_t a, uint32_t b) { return full[a].body < full[b].body; });
+        const std::vector<Symbol>* previous = nullptr;
+        for (uint32_t i : heads[s]) {
+            if (previous && *previous == full[i].body) continue;
+            for (Symbol b : full[i].body) reach(b);
+            by_head_[n].push_back(uint32_t(productions_.size()));
+            productions_.push_back(full[i]);
+            previous = &full[i].body;
+        }
+    }
+}
+
+const std::vector<Symbol>& Productions::chain(Symbol s) {
+    static const std::vector<Symbol> none;
+    if (is_terminal(s)) return none;
+    std::vector<Symbol>& c = chains_[s - num_terminals_ - 1];
+    if (c.empty()) {
+        c.push_back(s);
+        for (size_t i = 0; i < c.size(); i++) {
+            if (is_terminal(c[i])) continue;
+            for (Symbol u : units_[c[i] - num_terminals_ - 1])
+                if (std::find(c.begin(), c.end(), u) == c.end()) c.push_back(u);
+        }
+    }
+    return c;
+}
+
+}  // namespace derivable

@@ -1,0 +1,339 @@
+#include "stacks.hpp"
+
+#include <algorithm>
+
+namespace derivable {
+
+Stacks::Stacks(LrAutomaton& lr) : lr_(lr) { new_node(LrAutomaton::kStart, kNoNode); }
+
+NodeId Stacks::new_node(uint32_t state, uint32_t parent) {
+    NodeId id;
+    if (!free_.empty()) {
+        id = free_.back();
+        free_.pop_back();
+        nodes_[id] = Node{state, parent};
+    } else {
+        id = NodeId(nodes_.size());
+        if (id >= kManyBit) throw LimitExceeded("parser stack nodes", id, kManyBit);
+        nodes_.push_back({state, parent});
+    }
+    return id;
+}
+
+NodeId Stacks::child(NodeId parent, uint32_t state) {
+    for (NodeId c = nodes_[parent].first_child; c != kNoNode; c = nodes_[c].next_sibling)
+        if (nodes_[c].state == state) return c;
+    NodeId c = new_node(state, parent);
+    nodes_[c].next_sibling = nodes_[parent].first_child;
+    nodes_[parent].first_child = c;
+    return c;
+}
+
+NodeId Stacks::node(uint32_t state, std::vector<NodeId> parents) {
+    std::sort(parents.begin(), parents.end());
+    parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
+    if (parents.size() == 1) return child(parents[0], state);
+    std::vector<uint32_t> key{state};
+    key.insert(key.end(), parents.begin(), parents.end());
+    auto it = joined_.find(key);
+    if (it != joined_.end()) return it->second;
+    parent_lists_.push_back(std::move(parents));
+    NodeId n = new_node(state, kManyBit | uint32_t(parent_lists_.size() - 1));
+    joined_.emplace(std::move(key), n);
+    return n;
+}
+
+Frontier Stacks::frontier(std::vector<NodeId> nodes) {
+    std::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    if (nodes.size() == 1) return nodes[0];
+    auto [it, fresh] = many_ids_.try_emplace(nodes, uint32_t(many_.size()));
+    if (fresh) many_.push_back(std::move(nodes));
+    return kManyBit | it->second;
+}
+
+NodeId Stacks::after(NodeId below, Symbol nonterminal) { return child(below, lr_.move(nodes_[below].state, nonterminal)); }
+
+std::vector<NodeId> Stacks::pop(NodeId n, uint32_t count) const {
+    std::vector<NodeId> level{n}, next;
+    while (count-- > 0) {
+        next.clear();
+        for (NodeId x : level) {
+            uint32_t p = nodes_[x].parent;
+            if (p & kManyBit && p != kNoNode)
+                next.insert(next.end(), parent_lists_[p & ~kManyBit].begin(), parent_lists_[p & ~kManyBit].end());
+            else if (p != kNoNode)
+                next.push_back(p);
+        }
+        if (next.size() > 1) {
+            std::sort(next.begin(), next.end());
+            next.erase(std::unique(next.begin(), next.end()), next.end());
+        }
+        level.swap(next);
+    }
+    return level;
+}
+
+uint32_t Stacks::intern_set(std::vector<Symbol> sorted) {
+    uint32_t id = sets_.intern(sorted);
+    if (id == bits_.size()) {
+        std::vector<uint64_t> bits;
+        for (Symbol s : sorted) {
+            if (bits.size() <= s / 64) bits.resize(s / 64 + 1);
+            bits[s / 64] |= 1ULL << (s % 64);
+        }
+        bits_.push_back(std::move(bits));
+    }
+    return id;
+}
+
+uint32_t Stacks::unite(uint32_t a, uint32_t b) {
+    if (a == b) return a;
+    if (a > b) std::swap(a, b);
+    auto [it, fresh] = unions_.try_emplace(pack(a, b), 0);
+    if (!fresh) return it->second;
+    std::vector<Symbol> both;
+    std::set_union(sets_[a].begin(), sets_[a].end(), sets_[b].begin(), sets_[b].end(), std::back_inserter(both));
+    uint32_t id = intern_set(std::move(both));
+    return unions_[pack(a, b)] = id;
+}
+
+uint32_t Stacks::accept_of(NodeId n) {
+    if (nodes_[n].accept != kUnknown) return nodes_[n].accept;
+    // Depth first with an explicit stack: chains of reductions may be as long as the parser stack. Every reduction leads to a
+    // lower node (all right-hand sides have two symbols or more), so this ends.
+    std::vector<NodeId> work{n};
+    while (!work.empty()) {
+        NodeId x = work.back();
+        if (nodes_[x].accept != kUnknown) {
+            work.pop_back();
+            continue;
+        }
+        uint32_t state = nodes_[x].state;
+        if (direct_.size() <= state) direct_.resize(std::max<size_t>(lr_.num_states(), state + 1), kUnknown);
+        if (direct_[state] == kUnknown) direct_[state] = intern_set(lr_.shifts(state));
+        uint32_t set = direct_[state];
+        int32_t hops = 0;
+        bool ready = true;
+        const auto reductions = lr_.reductions(state);
+        for (const auto& r : reductions)
+            for (NodeId below : pop(x, r.length)) {
+                NodeId y = after(below, r.head);
+                if (nodes_[y].accept == kUnknown) {
+                    work.push_back(y);
+                    ready = false;
+                } else if (ready) {
+                    set = unite(set, nodes_[y].accept);
+                    int32_t len = int32_t(r.length);
+                    hops = std::max({hops, len, len + nodes_[y].accept_hops - 1});
+                }
+            }
+        if (!ready) continue;
+        nodes_[x].accept = set;
+        nodes_[x].accept_hops = hops;
+        work.pop_back();
+    }
+    return nodes_[n].accept;
+}
+
+uint32_t Stacks::accepts(Frontier f, int* hops) {
+    if (!(f & kManyBit)) {
+        uint32_t set = accept_of(f);
+        if (hops) *hops = nodes_[f].accept_hops;
+        return set;
+    }
+    uint32_t set = kUnknown;
+    for (NodeId n : nodes(f)) {
+        uint32_t s = accept_of(n);
+        if (hops) *hops = std::max(set == kUnknown ? 0 : *hops, nodes_[n].accept_hops);
+        set = set == kUnknown ? s : unite(set, s);
+    }
+    return set;
+}
+
+void Stacks::shifters(NodeId n, Symbol t, std::vector<Shifter>& out, int& hops) {
+    // Depth first over the reductions that lead to nodes accepting t. Chains longer than kFar are remembered.
+    constexpr uint32_t kFar = 8;
+    struct Step {
+        NodeId node;
+        int32_t above;
+        uint32_t depth;
+    };
+    std::vector<Step> work{{n, 0, 0}};
+    std::vector<std::pair<NodeId, int32_t>> chain;  // a single file of reductions so far, for remembering
+    bool single_file = true;
+    size_t first = out.size();
+    while (!work.empty()) {
+        Step x = work.back();
+        work.pop_back();
+        if (x.depth >= kFar) {
+            auto it = far_.find(pack(x.node, t));
+            if (it != far_.end()) {
+                for (Shifter s : it->second.first) out.push_back({s.node, s.above + x.above});
+                hops = std::max(hops, it->second.second + x.above);
+                continue;
+            }
+            chain.emplace_back(x.node, x.above);
+        }
+        uint32_t state = nodes_[x.node].state;
+        if (direct_[state] != kUnknown && contains(direct_[state], t)) out.push_back({x.node, x.above});
+        const auto reductions = lr_.reductions(state);
+        size_t before = work.size();
+        for (const auto& r : reductions)
+            for (NodeId below : pop(x.node, r.length)) {
+                hops = std::max(hops, x.above + int(r.length));
+                NodeId y = after(below, r.head);
+                accept_of(y);
+                hops = std::max(hops, x.above + int(r.length) - 1 + nodes_[y].accept_hops);
+                if (contains(nodes_[y].accept, t)) work.push_back({y, x.above + int32_t(r.length) - 1, x.depth + 1});
+            }
+        single_file &= work.size() - before <= 1 && before == 0;
+    }
+    if (out.size() - first > 1) {
+        std::sort(out.begin() + long(first), out.end(), [](Shifter a, Shifter b) { return a.node != b.node ? a.node < b.node : a.above > b.above; });
+        auto same = [](Shifter a, Shifter b) { return a.node == b.node; };
+        out.erase(std::unique(out.begin() + long(first), out.end(), same), out.end());
+    }
+    // PERF: along a single file every node shifts where its last one does; remembering that keeps a closing
+    // bracket after n right-recursive items at O(1) amortised instead of O(n) per question.
+    if (single_file && !chain.empty() && out.size() == first + 1)
+        for (auto [node, above] : chain)
+            if (node != out[first].node) far_[pack(node, t)] = {{{out[first].node, out[first].above - above}}, hops - above};
+}
+
+Stacks::Shifted Stacks::shift(Frontier f, Symbol t) {
+    int hops = 0;
+    uint32_t set = accepts(f, &hops);
+    if (!contains(set, t)) return {kNoFrontier, hops, 0};
+    if (!(f & kManyBit) && lr_.reductions(nodes_[f].state).empty())  // the usual case
+        return {child(f, lr_.move(nodes_[f].state, t)), hops, -1};
+    std::vector<Shifter> from;
+    for (NodeId n : nodes(f)) shifters(n, t, from, hops);
+    int above = -1;
+    std::vector<std::pair<uint32_t, NodeId>> targets;
+    for (Shifter s : from) {
+        above = std::max(above, s.above - 1);
+        targets.emplace_back(lr_.move(nodes_[s.node].state, t), s.node);
+    }
+    std::sort(targets.begin(), targets.end());
+    std::vector<NodeId> result;
+    for (size_t i = 0; i < targets.size();) {
+        std::vector<NodeId> parents;
+        size_t j = i;
+        for (; j < targets.size() && targets[j].first == targets[i].first; j++) parents.push_back(targets[j].second);
+        result.push_back(node(targets[i].first, std::move(parents)));
+        i = j;
+    }
+    return {frontier(std::move(result)), hops, above};
+}
+
+Frontier Stacks::merge(Frontier a, Frontier b) {
+    if (a == b) return a;
+    std::vector<NodeId> all = nodes(a);
+    for (NodeId n : nodes(b)) all.push_back(n);
+    std::sort(all.begin(), all.end(), [&](NodeId x, NodeId y) { return nodes_[x].state != nodes_[y].state ? nodes_[x].state < nodes_[y].state : x < y; });
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    std::vector<NodeId> result;
+    for (size_t i = 0; i < all.size();) {
+        size_t j = i + 1;
+        while (j < all.size() && nodes_[all[j]].state == nodes_[all[i]].state) j++;
+        if (j == i + 1) {
+            result.push_back(all[i]);
+        } else {
+            std::vector<NodeId> below;
+            for (size_t k = i; k < j; k++)
+                for (NodeId p : parents(all[k])) below.push_back(p);
+            result.push_back(node(nodes_[all[i]].state, std::move(below)));
+        }
+        i = j;
+    }
+    return frontier(std::move(result));
+}
+
+bool Stacks::signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out) {
+    constexpr size_t kMaxWidth = 64;
+    out.clear();
+    uint32_t depth = 0;
+    if (!(f & kManyBit)) {
+        // One stack: its states.
+        NodeId n = f;
+        for (;; depth++) {
+            out.push_back(nodes_[n].state);
+            uint32_t p = nodes_[n].parent;
+            if (depth == hops || p == kNoNode) return true;
+            if (p & kManyBit) {
+                f = n;
+                break;
+            }
+            n = p;
+        }
+        out.pop_back();
+    }
+    // Several: the tree of parents, level by level, as interned lists with separators.
+    std::vector<NodeId> level = nodes(f), next;
+    for (;; depth++) {
+        std::vector<uint32_t> words;
+        next.clear();
+        for (NodeId n : level) {
+            words.push_back(nodes_[n].state);
+            if (depth == hops) continue;
+            std::vector<NodeId> below = parents(n);
+            words.push_back(uint32_t(below.size()));
+            next.insert(next.end(), below.begin(), below.end());
+        }
+        out.push_back((1ULL << 32) | levels_.intern(words));
+        if (depth == hops || next.empty()) return true;
+        if (next.size() > kMaxWidth) return false;
+        level.swap(next);
+    }
+}
+
+void Stacks::collect(const std::function<void(const std::function<void(Frontier)>&)>& roots) {
+    std::vector<char> live(nodes_.size(), 0), live_many(many_.size(), 0);
+    std::vector<NodeId> work;
+    auto mark = [&](NodeId n) {
+        if (!live[n]) live[n] = 1, work.push_back(n);
+    };
+    mark(0);
+    roots([&](Frontier f) {
+        if (f & kManyBit) live_many[f & ~kManyBit] = 1;
+        for (NodeId n : nodes(f)) mark(n);
+    });
+    while (!work.empty()) {
+        NodeId n = work.back();
+        work.pop_back();
+        for (NodeId p : parents(n)) mark(p);
+    }
+    for (char& c : live) c = char(c != 0);
+    std::vector<char> freed(nodes_.size(), 0);
+    for (NodeId n : free_) freed[n] = 1;
+    for (NodeId n = 0; n < nodes_.size(); n++) {
+        nodes_[n].first_child = kNoNode;
+        if (!live[n] && !freed[n]) free_.push_back(n);
+    }
+    for (NodeId n = 0; n < nodes_.size(); n++) {
+        uint32_t p = nodes_[n].parent;
+        if (!live[n] || p == kNoNode || p & kManyBit) continue;
+        nodes_[n].next_sibling = nodes_[p].first_child;
+        nodes_[p].first_child = n;
+    }
+    for (auto it = joined_.begin(); it != joined_.end();) it = live[it->second] ? std::next(it) : joined_.erase(it);
+    // Lists of dead nodes are emptied in place: indices of live ones must not move.
+    std::vector<char> used(parent_lists_.size(), 0);
+    for (NodeId n = 0; n < nodes_.size(); n++)
+        if (live[n] && nodes_[n].parent != kNoNode && nodes_[n].parent & kManyBit) used[nodes_[n].parent & ~kManyBit] = 1;
+    for (size_t i = 0; i < parent_lists_.size(); i++)
+        if (!used[i]) std::vector<NodeId>().swap(parent_lists_[i]);
+    for (auto it = many_ids_.begin(); it != many_ids_.end();) {
+        if (live_many[it->second]) {
+            ++it;
+        } else {
+            std::vector<NodeId>().swap(many_[it->second]);
+            it = many_ids_.erase(it);
+        }
+    }
+    far_.clear();
+    collect_at_ = std::max(1u << 16, 2 * num_live());
+}
+
+}  // namespace derivable

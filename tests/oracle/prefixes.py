@@ -1,0 +1,126 @@
+"""Every member of `L` up to a length, and hence every prefix and every mask.
+
+A text `w` of at most `max_len` bytes counts as a prefix if a member of at most `max_len + slack` bytes extends it.
+So "yes" is always right: the member is there to be seen. "No" is right only if `slack` covers the shortest completion.
+The tests guard that: where the engine allows what the oracle refuses, they ask `deeper()`, an oracle with twice the
+slack, before they call it a mistake of the engine. (The other way round there is nothing to guard.)
+
+The alphabet must hold a byte of every class that the terminals can tell apart (`notation.alphabet_of` does that), for
+a completion may need any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import product
+
+from derivable.expr import Expr
+from derivable.grammar import Grammar
+
+from .recognizers import Recognizer
+from .regular import pattern_of
+
+__all__ = ["PrefixOracle"]
+
+ByLength = list[set[bytes]]
+"""A set of texts; `[n]` holds those of `n` bytes."""
+
+
+class PrefixOracle:
+    """Answers "is `w` a prefix of a member?" and "is it a member?" from a list of all members up to a length.
+
+    Args:
+        grammar: any policy.
+        alphabet: the bytes that texts are made of.
+        max_len: the longest text that will be asked about.
+        slack: how much longer the members that are enumerated may be.
+    """
+
+    def __init__(self, grammar: Grammar, alphabet: bytes, max_len: int, slack: int) -> None:
+        self.grammar = grammar
+        self.alphabet = bytes(sorted(set(alphabet)))
+        self.max_len = max_len
+        self.slack = slack
+        self.recognizer = Recognizer(grammar)
+        length = max_len + slack
+        if grammar.lexing == "scannerless":
+            self.members = frozenset(self._derived(length))
+        else:
+            self.members = frozenset(w for w in texts(self.alphabet, length) if self.recognizer.member(w))
+        self._prefixes = frozenset(w[:n] for w in self.members for n in range(len(w) + 1))
+        self._deeper: PrefixOracle | None = None
+
+    def is_member(self, w: bytes) -> bool:
+        """`w ∈ L`."""
+        self._check(w)
+        return w in self.members
+
+    def is_prefix(self, w: bytes) -> bool:
+        """Some member of at most `max_len + slack` bytes extends `w`."""
+        self._check(w)
+        return w in self._prefixes
+
+    def mask(self, w: bytes, tokens: Iterable[bytes]) -> set[int]:
+        """Indices of the tokens that keep `w` a prefix."""
+        return {index for index, token in enumerate(tokens) if self.is_prefix(w + token)}
+
+    def prefixes(self, max_len: int) -> list[bytes]:
+        """All prefixes up to a length, shortest first."""
+        return sorted((w for w in self._prefixes if len(w) <= max_len), key=lambda w: (len(w), w))
+
+    def deeper(self) -> PrefixOracle:
+        """The same oracle with twice the slack."""
+        if self._deeper is None:
+            self._deeper = PrefixOracle(self.grammar, self.alphabet, self.max_len, 2 * self.slack)
+        return self._deeper
+
+    def _check(self, w: bytes) -> None:
+        if len(w) > self.max_len or not set(w) <= set(self.alphabet):
+            raise ValueError(f"{w!r} is longer than {self.max_len} or leaves the alphabet {self.alphabet!r}")
+
+    def _derived(self, length: int) -> Iterator[bytes]:
+        """Scannerless: the texts of every symbol as a least fixed point of "concatenate what the bodies name".
+
+        A set of texts per symbol is all there is: the texts of a body are the concatenations of texts of its symbols.
+        """
+        cfg = self.recognizer.cfg
+        derived: dict[str, ByLength] = {name: [set() for _ in range(length + 1)] for name in cfg.productions}
+        for name, expr in cfg.terminals.items():
+            derived[name] = _terminal_texts(expr, self.alphabet, length)
+        changed = True
+        while changed:
+            changed = False
+            for name, bodies in cfg.productions.items():
+                for body in bodies:
+                    for n, found in enumerate(_concatenated([derived[symbol] for symbol in body], length)):
+                        if not found <= derived[name][n]:
+                            derived[name][n] |= found
+                            changed = True
+        for found in derived[cfg.start]:
+            yield from found
+
+
+def texts(alphabet: bytes, length: int) -> Iterator[bytes]:
+    """All texts up to a length, shortest first."""
+    for n in range(length + 1):
+        yield from map(bytes, product(alphabet, repeat=n))
+
+
+def _concatenated(parts: list[ByLength], length: int) -> ByLength:
+    result: ByLength = [{b""}, *(set() for _ in range(length))]
+    for part in parts:
+        longer: ByLength = [set() for _ in range(length + 1)]
+        for i, heads in enumerate(result):
+            for j, tails in enumerate(part[: length + 1 - i]):
+                if heads and tails:
+                    longer[i + j] |= {head + tail for head in heads for tail in tails}
+        result = longer
+    return result
+
+
+@cache
+def _terminal_texts(expr: Expr, alphabet: bytes, length: int) -> ByLength:
+    """The texts of one terminal (do not change the result: it is shared)."""
+    pattern = pattern_of(expr)
+    return [{w for w in map(bytes, product(alphabet, repeat=n)) if pattern.full_match(w)} for n in range(length + 1)]

@@ -1,0 +1,80 @@
+"""Membership in the byte language of a grammar, one recogniser for each policy, straight from `docs/lexing.md`."""
+
+from __future__ import annotations
+
+from derivable.grammar import Grammar
+
+from .regular import pattern_of
+from .terminals import TerminalLanguage, expand
+
+__all__ = ["Recognizer"]
+
+
+class Recognizer:
+    """Says whether a text is a member of `L`."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self.grammar = grammar
+        expressions = {name: terminal.expr for name, terminal in grammar.terminals.items()}
+        self.cfg = expand(grammar).trimmed().with_ignored(grammar.ignore, expressions)
+        self.sequences = TerminalLanguage(grammar)
+        self._order = {name: index for index, name in enumerate(grammar.terminals)}
+        self._patterns = {name: pattern_of(expr) for name, expr in self.cfg.terminals.items()}
+
+    def member(self, text: bytes) -> bool:
+        """`text ∈ L`."""
+        if self.grammar.lexing == "scannerless":
+            return self._derives(text)
+        sequence = self.lex(text)
+        return sequence is not None and self.sequences.accepts(sequence)
+
+    def lex(self, text: bytes) -> tuple[str, ...] | None:
+        """The terminals of `text` under `longest` or `basic`, ignored ones dropped; `None` where the cutting stops."""
+        terminals = self.grammar.terminals
+        sequence: tuple[str, ...] = ()
+        pos = 0
+        if not self.sequences.viable(sequence):
+            return None
+        while pos < len(text):
+            winner: tuple[int, int, bool, int, str] | None = None
+            for name in self._candidates(sequence):
+                length = self._patterns[name].match_length(text, pos)
+                if length is None or length == 0:
+                    continue
+                terminal = terminals[name]
+                rank = (length, terminal.priority, terminal.literal, -self._order[name], name)
+                if winner is None or rank > winner:
+                    winner = rank
+            if winner is None:
+                return None
+            pos += winner[0]
+            name = winner[-1]
+            if name not in self.grammar.ignore:
+                sequence = (*sequence, name)
+                if not self.sequences.viable(sequence):
+                    return None
+        return sequence
+
+    def _candidates(self, sequence: tuple[str, ...]) -> frozenset[str]:
+        if self.grammar.lexing == "basic":
+            return frozenset(self.grammar.terminals)
+        return self.sequences.acceptable(sequence).union(self.grammar.ignore)
+
+    def _derives(self, text: bytes) -> bool:
+        """Scannerless: for every symbol the spans `(i, j)` of `text` that it derives, as a least fixed point."""
+        positions = range(len(text) + 1)
+        spans: dict[str, set[tuple[int, int]]] = {name: set() for name in self.cfg.productions}
+        for name, pattern in self._patterns.items():
+            spans[name] = {(i, j) for i in positions for j in positions[i:] if pattern.full_match(text[i:j])}
+        changed = True
+        while changed:
+            changed = False
+            for name, bodies in self.cfg.productions.items():
+                for body in bodies:
+                    reached = {(i, i) for i in positions}
+                    for symbol in body:
+                        reached = {(i, k) for i, j in reached for start, k in spans[symbol] if start == j}
+                    if not reached <= spans[name]:
+                        spans[name] |= reached
+                        changed = True
+        return (0, len(text)) in spans[self.cfg.start]

@@ -1,0 +1,364 @@
+"""Exactness, against the oracle: every mask of the engine equals the definition, bit by bit.
+
+For each case (a tiny grammar with a tiny vocabulary, see `families`) the test walks every path of allowed tokens up to a
+length and compares, at every step: the mask in its three forms (`fill_bitmask`, `allowed_tokens`, `allows`), the end of
+sequence, `is_accepting`, what `advance` refuses (and that the refusal leaves no trace), and the way back (`rollback`,
+`fork`). Languages without a single text must be refused by `compile`.
+
+A failure prints its case as one line of JSON. Paste it into `testdata/regressions.json`; `test_regressions` runs it from
+then on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from families import POLICIES, Case, cases, enumerated, handmade, matches_only_empty, sample, shaped, with_vocabulary
+from hypothesis import HealthCheck, assume, given, settings
+from oracle.prefixes import PrefixOracle
+from oracle.recognizers import Recognizer
+
+import derivable as dv
+from derivable.errors import GrammarError, TokenRejectedError
+from derivable.grammar import Lexing
+
+CHUNK = 25
+"""Cases per pytest item."""
+
+SHAPED, ENUMERATED = 200, 120
+"""Cases per policy in a fast run."""
+
+REGRESSIONS = Path(__file__).parent.parent / "testdata" / "regressions.json"
+
+
+class Mismatch(AssertionError):
+    """The engine and the oracle disagree."""
+
+
+# --- the comparison ---
+
+
+class Comparison:
+    """One case: the oracle, the engine's constraint, and the walk over both."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.tokens = case.tokens
+        self.eos = len(case.tokens)
+        longest = max(map(len, case.tokens))
+        self.oracle = PrefixOracle(case.grammar, case.alphabet, case.depth + longest, case.slack)
+        self.expected: dict[bytes, frozenset[int]] = {}
+        self.masks = 0
+
+    def run(self) -> None:
+        """Raises `Mismatch` at the first difference."""
+        vocabulary = dv.Vocabulary.from_bytes([*self.tokens, b"</s>"], eos=[self.eos])
+        try:
+            constraint = dv.compile(self.case.grammar, vocabulary)
+        except GrammarError as error:
+            if self.oracle.members:
+                shortest = min(self.oracle.members, key=len)
+                self.fail(b"", f"compile refuses a language that holds {shortest!r}: {error}")
+            return
+        if not self.oracle.members and not self.oracle.deeper().members:
+            self.fail(b"", "compile accepts an empty language")
+        self.walk(constraint.matcher(), b"", ())
+
+    def walk(self, matcher: dv.Matcher, w: bytes, path: tuple[int, ...]) -> None:
+        """Checks the state after `w`, reached by the tokens of `path`, and everything behind it."""
+        first_visit = w not in self.expected
+        expected = self.mask(matcher, w)
+        self.compare(self.bitmask(matcher), expected, w, path, "fill_bitmask")
+        if first_visit:
+            self.compare(matcher.allowed_tokens().tolist(), expected, w, path, "allowed_tokens")
+            every = range(self.eos + 1)
+            self.compare([t for t in every if matcher.allows(t)], expected, w, path, "allows")
+            if matcher.is_accepting != (self.eos in expected):
+                self.fail(w, f"is_accepting is {matcher.is_accepting}", path)
+            for token in every:
+                if token not in expected:
+                    self.rejects(matcher, w, path, token)
+            self.compare(self.bitmask(matcher), expected, w, path, "fill_bitmask after refusals")
+        for token in sorted(expected):
+            longer = w if token == self.eos else w + self.tokens[token]
+            if len(longer) > self.case.depth:
+                continue
+            if token == self.eos:
+                if first_visit:
+                    self.ends(matcher.fork(), w, path)
+                continue
+            forked = len(path) % 2 == 1
+            after = matcher.fork() if forked else matcher
+            try:
+                after.advance(token)
+            except TokenRejectedError as error:
+                self.fail(w, f"advance refuses the allowed token {self.tokens[token]!r}: {error}", path)
+            self.walk(after, longer, (*path, token))
+            if not forked:
+                after.rollback(1)
+            self.compare(self.bitmask(matcher), expected, w, path, f"the way back from {self.tokens[token]!r}")
+
+    def mask(self, matcher: dv.Matcher, w: bytes) -> frozenset[int]:
+        """What the mask after `w` must be."""
+        if w not in self.expected:
+            self.masks += 1
+            mask = self.oracle.mask(w, self.tokens)
+            surplus = set(matcher.allowed_tokens().tolist()) - mask - {self.eos}
+            if surplus:  # is the oracle short of breath?
+                mask |= {t for t in surplus if t < self.eos and self.oracle.deeper().is_prefix(w + self.tokens[t])}
+            self.expected[w] = frozenset(mask | ({self.eos} if self.oracle.is_member(w) else set()))
+        return self.expected[w]
+
+    def bitmask(self, matcher: dv.Matcher) -> list[int]:
+        """`fill_bitmask` as token ids; bits behind the vocabulary count as ids too."""
+        bitmask = dv.allocate_bitmask(1, self.eos + 1)
+        matcher.fill_bitmask(bitmask, 0)
+        bits = np.unpackbits(bitmask[0].view(np.uint8), bitorder="little")
+        return [int(t) for t in np.flatnonzero(bits)]
+
+    def rejects(self, matcher: dv.Matcher, w: bytes, path: tuple[int, ...], token: int) -> None:
+        try:
+            matcher.advance(token)
+        except TokenRejectedError:
+            return
+        self.fail(w, f"advance takes the token {self.name(token)} that the mask refuses", path)
+
+    def ends(self, matcher: dv.Matcher, w: bytes, path: tuple[int, ...]) -> None:
+        try:
+            matcher.advance(self.eos)
+        except TokenRejectedError as error:
+            self.fail(w, f"advance refuses the end of sequence: {error}", path)
+        if not matcher.is_finished:
+            self.fail(w, "not finished behind the end of sequence", path)
+        matcher.rollback(1)
+        self.compare(self.bitmask(matcher), self.expected[w], w, path, "the way back from the end")
+
+    def compare(
+        self, got: Sequence[int], expected: frozenset[int], w: bytes, path: tuple[int, ...], source: str
+    ) -> None:
+        if list(got) == sorted(expected):
+            return
+        surplus = [self.name(t) for t in sorted(set(got) - expected)]
+        missing = [self.name(t) for t in sorted(expected - set(got))]
+        message = f"{source}: allowed but must not be: {surplus}; missing: {missing}"
+        if missing and missing != ["end"]:
+            token = next(t for t in sorted(expected - set(got)) if t != self.eos)
+            longer = w + self.tokens[token]
+            members = self.oracle.members | (self.oracle.deeper().members if self.oracle._deeper else frozenset())
+            shortest = min((m for m in members if m.startswith(longer)), key=len)
+            message += f" (the language holds {shortest!r})"
+        self.fail(w, message, path)
+
+    def name(self, token: int) -> str:
+        if token > self.eos:
+            return f"bit {token}"
+        return "end" if token == self.eos else repr(self.tokens[token])
+
+    def fail(self, w: bytes, problem: str, path: tuple[int, ...] = ()) -> None:
+        by_tokens = [self.tokens[t] for t in path]
+        raise Mismatch(f"after {w!r} (tokens {by_tokens}): {problem}\n  case: {self.case.to_json()}")
+
+
+def check(chunk: Sequence[Case]) -> None:
+    """Compares every case, then reports how many differ and the smallest ones."""
+    failures: list[str] = []
+    for case in chunk:
+        try:
+            Comparison(case).run()
+        except Mismatch as mismatch:
+            failures.append(str(mismatch))
+        except Exception as error:  # a crash is a finding like any other; say where
+            failures.append(f"{type(error).__name__}: {error}\n  case: {case.to_json()}")
+    if failures:
+        smallest = "\n".join(sorted(failures, key=len)[:3])
+        pytest.fail(f"{len(failures)} of {len(chunk)} cases differ, the shortest:\n{smallest}", pytrace=False)
+
+
+# --- exhaustive ---
+
+
+def family(policy: Lexing, *, whole: bool = False) -> list[Case]:
+    """The cases of a run."""
+    drawn = (
+        shaped(policy) + enumerated(policy)
+        if whole
+        else (sample(shaped(policy), SHAPED) + sample(enumerated(policy), ENUMERATED))
+    )
+    return [with_vocabulary(case, index) for index, case in enumerate([*handmade(policy), *drawn])]
+
+
+def chunks() -> Iterator[tuple[Lexing, int]]:
+    for policy in POLICIES:
+        for index in range(0, len(handmade(policy)) + SHAPED + ENUMERATED, CHUNK):
+            yield policy, index
+
+
+@pytest.mark.parametrize(("policy", "index"), list(chunks()))
+def test_family(policy: Lexing, index: int) -> None:
+    check(family(policy)[index : index + CHUNK])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("part", range(20))
+def test_whole_family(policy: Lexing, part: int) -> None:
+    check(family(policy, whole=True)[part::20])
+
+
+# --- random ---
+
+RANDOM = settings(
+    max_examples=120,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+)
+
+
+def check_random(case: Case) -> None:
+    if case.lexing != "scannerless":
+        assume(not matches_only_empty(case))
+    Comparison(case).run()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_random(policy: Lexing) -> None:
+    RANDOM(given(cases(policy))(check_random))()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", POLICIES)
+def test_many_random(policy: Lexing) -> None:
+    settings(RANDOM, max_examples=5000)(given(cases(policy))(check_random))()
+
+
+# --- completeness and soundness on longer texts (GreatGramma's theorems C.5 and C.8) ---
+
+LONGER = [
+    Case({"s": "s t |", "t": "N E S | N S"}, {"N": "[0-9]+(?:e[0-9]+)?", "E": "e", "S": '";"', "W": " +"}, ("W",)),
+    Case({"e": "e P e | O e C | N"}, {"P": '"+"', "O": '"("', "C": '")"', "N": "[1-9][0-9]*|0+", "W": " +"}, ("W",)),
+    Case(
+        {"s": "s D v | v", "v": "N | I"},
+        {"D": '"/"', "C": r"/\*(?:.)*?\*/", "N": "[0-9]+", "I": "[a-z]+", "W": " "},
+        ("C", "W"),
+    ),
+    Case(
+        {"s": "t*", "t": "IF I B s E | I S"},
+        {"IF": '"if"', "I": "(?!if(?![a-z]))[a-z]+", "B": '"{"', "E": '"}"', "S": '";"', "W": " +"},
+        ("W",),
+    ),
+    Case({"s": "T+"}, {"T": r'"(?!"").*?(?<!\\)(\\\\)*?"'}),
+    Case({"t": "N | N L t G"}, {"N": "[a-z]", "L": '"<"', "G": '">"', "R": '">>"'}),
+]
+PIECES = [
+    "1",
+    "2",
+    "1e",
+    "3e4",
+    "e",
+    "e;",
+    ";",
+    ";;",
+    "+",
+    "(",
+    ")",
+    "(1",
+    "0",
+    "00",
+    "/*",
+    "*/",
+    "/**/",
+    "/",
+    "/*/",
+    "*",
+    "if",
+    "iff",
+    "if{",
+    "x",
+    "x;",
+    "{",
+    "}",
+    "}}",
+    '"',
+    '""',
+    "\\",
+    '\\"',
+    'a"',
+    "a",
+    "<",
+    ">",
+    ">>",
+    "<a",
+    ">;",
+]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("index", range(len(LONGER)))
+def test_walks(policy: Lexing, index: int) -> None:
+    """Soundness: random walks through the mask end in members, and never in a dead end. Completeness: every way to cut
+    the text of such a member into tokens is allowed from beginning to end."""
+    case = replace(LONGER[index], lexing=policy, _grammar=[])
+    letters = sorted({bytes([byte]) for piece in PIECES for byte in piece.encode()} | {b" "})
+    tokens = [*letters, *(piece.encode() for piece in PIECES), b" x", b"  ", b"; "]
+    eos = len(tokens)
+    recognizer = Recognizer(case.grammar)
+    constraint = dv.compile(case.grammar, dv.Vocabulary.from_bytes([*tokens, b"</s>"], eos=[eos]))
+    generator = np.random.default_rng(index)
+    for _ in range(30):
+        matcher, text, members = constraint.matcher(), b"", []
+        for _ in range(24):
+            allowed = matcher.allowed_tokens()
+            assert len(allowed), f"dead end after {text!r} in {case.to_json()}"
+            assert (eos in allowed) == recognizer.member(text), f"end after {text!r} in {case.to_json()}"
+            if eos in allowed:
+                members.append(text)
+            going_on = allowed[allowed != eos]
+            if not len(going_on):
+                break
+            token = int(generator.choice(going_on))
+            matcher.advance(token)
+            text += tokens[token]
+        for member in members[-1:]:
+            retokenized(constraint, tokens, member, generator)
+
+
+def retokenized(
+    constraint: dv.Constraint, tokens: Sequence[bytes], member: bytes, generator: np.random.Generator
+) -> None:
+    matcher, at, path = constraint.matcher(), 0, []
+    while at < len(member):
+        fitting = [t for t, token in enumerate(tokens) if member.startswith(token, at)]
+        allowed = set(matcher.allowed_tokens().tolist())
+        masked = [tokens[t] for t in fitting if t not in allowed]
+        assert not masked, f"{masked} masked after {path} on the way to {member!r}"
+        token = int(generator.choice(fitting))
+        matcher.advance(token)
+        path.append(tokens[token])
+        at += len(tokens[token])
+    assert matcher.is_accepting, f"no end after {path}"
+
+
+# --- found before ---
+
+
+def regressions() -> list[dict[str, object]]:
+    return json.loads(REGRESSIONS.read_text()) if REGRESSIONS.exists() else []
+
+
+@pytest.mark.parametrize("entry", regressions(), ids=lambda entry: str(entry.get("name", "case")))
+def test_regressions(entry: dict[str, object]) -> None:
+    check([Case.from_json(entry)])
+
+
+def test_regression_format() -> None:
+    """What a failure prints can be read back."""
+    for policy in POLICIES:
+        for case in handmade(policy):
+            full = with_vocabulary(case, 0)
+            assert Case.from_json(json.loads(full.to_json())) == full
