@@ -2,8 +2,9 @@
 
     python generate_data.py --out /tmp/tiny --megabytes 17
 
-Every line of ``train.jsonl`` and ``val.jsonl`` is a JSON string, one document (the private character BOUNDARY marks where an answer begins). The generated part is the same for
-the same seed; the standard library is that of the running interpreter.
+Every line of ``train.jsonl`` and ``val.jsonl`` is a JSON string, one document (the private character BOUNDARY
+marks where an answer begins). The generated part is the same for the same seed; the standard library is that
+of the running interpreter.
 """
 
 from __future__ import annotations
@@ -18,7 +19,16 @@ from pathlib import Path
 from generators import GENERATORS
 from generators.common import BOUNDARY
 
-SKIPPED_FOLDERS = {"test", "tests", "idlelib", "lib2to3", "site-packages", "dist-packages", "encodings", "__pycache__"}
+SKIPPED_FOLDERS = {
+    "test",
+    "tests",
+    "idlelib",
+    "lib2to3",
+    "site-packages",
+    "dist-packages",
+    "encodings",
+    "__pycache__",
+}
 
 
 def standard_library() -> Iterator[str]:
@@ -47,8 +57,16 @@ def main() -> None:
     """Write ``train.jsonl``, ``val.jsonl`` and print the sizes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--megabytes", type=float, default=17.0, help="generated text, in millions of characters")
+    parser.add_argument(
+        "--megabytes", type=float, default=17.0, help="generated text, in millions of characters"
+    )
     parser.add_argument("--seed", type=int, default=20261120)
+    parser.add_argument(
+        "--library-share", type=float, default=1.0, help="part of the standard library's modules"
+    )
+    parser.add_argument(
+        "--boost", default="", help="factors for some generators, such as arithmetic=4,yes_no=3"
+    )
     parser.add_argument("--show", action="store_true", help="print one document of each kind and stop")
     options = parser.parse_args()
     if options.show:
@@ -56,12 +74,15 @@ def main() -> None:
             print(f"=== {name}\n{make(random.Random(options.seed)).replace(BOUNDARY, '|')}\n")
         return
     options.out.mkdir(parents=True, exist_ok=True)
-    weight = sum(share for _, share in GENERATORS.values())
+    boosts = dict(item.split("=") for item in options.boost.split(",") if item)
+    shares = {name: share * float(boosts.get(name, 1)) for name, (_, share) in GENERATORS.items()}
+    weight = sum(shares.values())
     documents = list(standard_library())
+    documents = random.Random(options.seed).sample(documents, int(len(documents) * options.library_share))
     print(f"{'standard_library':18} {len(documents):7} documents {sum(map(len, documents)) / 1e6:6.2f} MB")
-    for name, (_, share) in GENERATORS.items():
+    for name, share in shares.items():
         part = list(generated(name, int(options.megabytes * 1e6 * share / weight), options.seed))
-        print(f"{name:18} {len(part):7} documents {sum(map(len, part)) / 1e6:6.2f} MB, {len(set(part)) / len(part):.0%} distinct")
+        print(f"{name:18} {len(part):7} documents {sum(map(len, part)) / 1e6:6.2f} MB")
         documents += part
     random.Random(options.seed).shuffle(documents)
     held_out = len(documents) // 100

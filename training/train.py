@@ -1,10 +1,11 @@
-"""Train the embedded model on a CPU, for a given number of minutes.
+r"""Train the embedded model on a CPU, for a given number of minutes.
 
-    nice -n 5 python train.py --data /tmp/tiny --tokenizer /tmp/tiny/tokenizer.json --out /tmp/tiny/run --minutes 45
+    nice -n 5 python train.py --data /tmp/tiny --tokenizer /tmp/tiny/tokenizer.json \
+        --out /tmp/tiny/run --minutes 45
 
-The learning rate follows the wall clock: a short warm-up, then a cosine that reaches zero when the time is over,
-however fast the machine is. The last fifth of the time trains on sequences twice as long, so that the rotary
-positions up to ``2 * --sequence`` are known. Checkpoints are written every few minutes.
+The learning rate follows the wall clock: a short warm-up, then a cosine that reaches zero when the time is
+over, however fast the machine is. The last fifth of the time trains on sequences twice as long, so that the
+rotary positions up to ``2 * --sequence`` are known. Checkpoints are written every few minutes.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Shape:
 
 
 class Block(nn.Module):
-    """One Llama layer: attention and SwiGLU, each behind an RMS norm. Parameters are named as in transformers."""
+    """One Llama layer: attention and SwiGLU, each behind an RMS norm. Named as in transformers."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -54,11 +55,16 @@ class Block(nn.Module):
         self.shape = shape
         self.input_layernorm = nn.RMSNorm(h, eps=shape.rms_norm_eps)
         self.post_attention_layernorm = nn.RMSNorm(h, eps=shape.rms_norm_eps)
-        self.self_attn = nn.ModuleDict({name: nn.Linear(h, h, bias=False) for name in ("q_proj", "k_proj", "v_proj", "o_proj")})
-        self.mlp = nn.ModuleDict({
-            "gate_proj": nn.Linear(h, m, bias=False), "up_proj": nn.Linear(h, m, bias=False),
-            "down_proj": nn.Linear(m, h, bias=False),
-        })
+        self.self_attn = nn.ModuleDict(
+            {name: nn.Linear(h, h, bias=False) for name in ("q_proj", "k_proj", "v_proj", "o_proj")}
+        )
+        self.mlp = nn.ModuleDict(
+            {
+                "gate_proj": nn.Linear(h, m, bias=False),
+                "up_proj": nn.Linear(h, m, bias=False),
+                "down_proj": nn.Linear(m, h, bias=False),
+            }
+        )
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         """``x`` is ``[batch, time, hidden]``; ``cos`` and ``sin`` are ``[time, head_dim]``."""
@@ -96,7 +102,9 @@ class Llama(nn.Module):
         for name, parameter in self.named_parameters():
             if parameter.dim() == 2:
                 deep = name.endswith(("o_proj.weight", "down_proj.weight"))
-                nn.init.normal_(parameter, std=0.02 / (math.sqrt(2 * shape.num_hidden_layers) if deep else 1.0))
+                nn.init.normal_(
+                    parameter, std=0.02 / (math.sqrt(2 * shape.num_hidden_layers) if deep else 1.0)
+                )
 
     def forward(self, ids: Tensor) -> Tensor:
         """Logits ``[batch, time, vocab]`` for ``ids`` ``[batch, time]``."""
@@ -110,13 +118,15 @@ class Llama(nn.Module):
         return F.linear(self.norm(x), self.embed_tokens.weight)
 
 
-def encode(tokenizer: Tokenizer, path: Path, seed: int, split: float = 0.35) -> tuple[NDArray[np.uint16], int]:
+def encode(
+    tokenizer: Tokenizer, path: Path, seed: int, split: float = 0.35
+) -> tuple[NDArray[np.uint16], int]:
     """All documents as one token array ``[tokens]``, each between begin and end, and their bytes.
 
-    Where a document marks the beginning of an answer, the two sides are encoded apart with probability ``split``.
+    Where a document marks the beginning of an answer, its sides are encoded apart with probability ``split``.
     """
     rng = random.Random(seed)
-    begin, end = tokenizer.token_to_id("<|begin|>"), tokenizer.token_to_id("<|end|>")
+    begin, end = (int(tokenizer.token_to_id(text) or 0) for text in ("<|begin|>", "<|end|>"))
     ids: list[int] = []
     size = 0
     with path.open(encoding="utf-8") as stream:
@@ -159,6 +169,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--resume", type=Path, help="start from the weights of this checkpoint")
     parser.add_argument("--minutes", type=float, default=45.0)
     parser.add_argument("--sequence", type=int, default=512)
     parser.add_argument("--batch", type=int, default=8)
@@ -176,14 +187,21 @@ def main() -> None:
     bits = held_out_bytes and len(held_out) / held_out_bytes / math.log(2)
     train_bits = len(data) / train_bytes / math.log(2)
     model = Llama(Shape(vocab_size=tokenizer.get_vocab_size()))
+    if options.resume:
+        model.load_state_dict(torch.load(options.resume, weights_only=True)["model"])
     parameters = sum(p.numel() for p in model.parameters())
-    print(f"{parameters / 1e6:.2f}M parameters, {len(data) / 1e6:.2f}M tokens, {train_bytes / 1e6:.1f} MB", flush=True)
+    print(
+        f"{parameters / 1e6:.2f}M parameters, {len(data) / 1e6:.2f}M tokens, {train_bytes / 1e6:.1f} MB",
+        flush=True,
+    )
 
     decayed = [p for p in model.parameters() if p.dim() == 2]
     plain = [p for p in model.parameters() if p.dim() != 2]
     optimizer = torch.optim.AdamW(
         [{"params": decayed, "weight_decay": 0.1}, {"params": plain, "weight_decay": 0.0}],
-        lr=options.rate, betas=(0.9, 0.95), fused=True,
+        lr=options.rate,
+        betas=(0.9, 0.95),
+        fused=True,
     )
     rng = np.random.default_rng(3)
     begun = saved = time.monotonic()
@@ -192,8 +210,15 @@ def main() -> None:
     log: list[dict[str, float]] = []
 
     def save() -> None:
-        record = {"shape": asdict(model.shape), "log": log, "parameters": parameters, "tokens_seen": seen,
-                  "train_tokens": len(data), "train_bytes": train_bytes, "minutes": (time.monotonic() - begun) / 60}
+        record = {
+            "shape": asdict(model.shape),
+            "log": log,
+            "parameters": parameters,
+            "tokens_seen": seen,
+            "train_tokens": len(data),
+            "train_bytes": train_bytes,
+            "minutes": (time.monotonic() - begun) / 60,
+        }
         torch.save({"model": model.state_dict(), "record": record}, options.out / "checkpoint.tmp")
         (options.out / "checkpoint.tmp").rename(options.out / "checkpoint.pt")
         (options.out / "log.json").write_text(json.dumps(record, indent=1))
@@ -203,14 +228,19 @@ def main() -> None:
         loss = evaluate(model, held_out, options.sequence)
         model.train()
         log.append({"step": step, "tokens": seen, "train": smooth * train_bits, "val": loss * bits})
-        print(f"  val {loss:.4f} nats/token, {loss * bits:.4f} bits/byte; train {smooth * train_bits:.4f} bits/byte", flush=True)
+        print(
+            f"  val {loss:.4f} nats/token, {loss * bits:.4f} bits/byte; train {smooth * train_bits:.4f}",
+            flush=True,
+        )
 
     order, cursor = np.zeros(0, np.int64), 0
     previous_length = 0
     while (elapsed := time.monotonic() - begun) < budget:
         done = elapsed / budget
         long = done > 0.8
-        length, rows = (2 * options.sequence, options.batch // 2) if long else (options.sequence, options.batch)
+        length, rows = (
+            (2 * options.sequence, options.batch // 2) if long else (options.sequence, options.batch)
+        )
         if cursor + rows > len(order) or length != previous_length:  # a new epoch, at a new phase
             order = rng.permutation(np.arange(rng.integers(length), len(data) - length - 1, length))
             cursor, previous_length = 0, length
@@ -223,14 +253,17 @@ def main() -> None:
             logits = model(x)
         loss = F.cross_entropy(logits.float().flatten(0, 1), y.flatten())
         optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         step, seen = step + 1, seen + x.numel()
         smooth = loss.item() if smooth != smooth else 0.98 * smooth + 0.02 * loss.item()
         if step % 50 == 0:
             speed = seen / (time.monotonic() - begun)
-            print(f"{step:5} {done:5.1%} loss {smooth:.4f} lr {rate:.2e} {speed:,.0f} tokens/s {seen / 1e6:.1f}M", flush=True)
+            print(
+                f"{step:5} {done:5.1%} loss {smooth:.4f} lr {rate:.2e} {speed:,.0f}/s {seen / 1e6:.1f}M",
+                flush=True,
+            )
         if time.monotonic() - saved > options.checkpoint_minutes * 60:
             saved = time.monotonic()
             validate()

@@ -2,9 +2,9 @@
 
     python train_tokenizer.py --data /tmp/tiny --out /tmp/tiny/tokenizer.json
 
-The pre-tokenizer pattern is that of llama-3 and Qwen 2 without the English contractions and with single digits:
-runs of punctuation stay together with a preceding blank and following newlines, a letter run takes one preceding
-character with it. Tokens therefore cross the terminals of every programming language (``"name``, ``": "``,
+The pre-tokenizer pattern is that of Qwen 2 (llama-3's with single digits) without the English contractions:
+runs of punctuation stay together with a preceding blank and following newlines, a letter run takes one
+preceding character with it. Tokens therefore cross the terminals of programming languages (``":``,
 ``},\\n``, ``(self``), as those of real vocabularies do.
 """
 
@@ -44,22 +44,28 @@ def main() -> None:
     options = parser.parse_args()
 
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
-        pre_tokenizers.Split(Regex(PATTERN), "isolated"),
-        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-    ])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(PATTERN), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=options.vocabulary, special_tokens=SPECIAL_TOKENS, show_progress=False,
-        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()), min_frequency=2,
+        vocab_size=options.vocabulary,
+        special_tokens=SPECIAL_TOKENS,
+        show_progress=False,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        min_frequency=2,
     )
     tokenizer.train_from_iterator(documents(options.data / "train.jsonl", 60_000_000), trainer)
     tokenizer.save(str(options.out))
 
-    sample = [text for text in documents(options.data / "val.jsonl", 10_000_000)]
+    sample = list(documents(options.data / "val.jsonl", 10_000_000))
     random.Random(0).shuffle(sample)
     tokens = sum(len(tokenizer.encode(text, add_special_tokens=False).ids) for text in sample)
-    print(f"{tokenizer.get_vocab_size()} entries, {sum(len(t.encode()) for t in sample) / tokens:.2f} bytes per token on val")
+    size = sum(len(text.encode()) for text in sample)
+    print(f"{tokenizer.get_vocab_size()} entries, {size / tokens:.2f} bytes per token on val")
 
 
 if __name__ == "__main__":

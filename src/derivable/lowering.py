@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ._kernel import Dfa
 from .automata import compile_expr
 from .errors import GrammarError, LimitError, UnsupportedFeatureError
-from .expr import EMPTY, Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Look, Not, Ref, Repeat, Special, children, walk
+from .expr import EMPTY, Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Look, Not, Ref, Repeat, Special, children, is_regular, refs, walk
 from .grammar import Grammar, Terminal
 from .limits import Limits
 
@@ -248,12 +248,16 @@ def _short(expr: Expr) -> str:
 def _fold_regular_rules(grammar: Grammar) -> dict[str, Expr]:
     """Rules in which every reference to a small regular rule is replaced by that rule, and every regular part made one leaf.
 
-    Bottom up: a rule is regular if all it refers to is regular and it does not refer to itself.
+    Bottom up: a rule is regular if all it refers to is regular and it does not refer to itself. Nothing is folded across a place where
+    an ignored terminal could stand, nor out of a terminal with look-around, which sees its own text only.
     """
+    if grammar.ignore:
+        return {name: expr if any(refs(expr)) or not is_regular(expr) else _leaf(expr) for name, expr in grammar.rules.items()}
     bodies: dict[str, Expr] = {}  # the expanded regular rules and terminals
     costs: dict[str, int] = {}
     for name, terminal in grammar.terminals.items():
-        bodies[name], costs[name] = terminal.expr, 1  # a terminal stays what it is, whatever its size
+        if not _looks(terminal.expr):
+            bodies[name], costs[name] = terminal.expr, 1  # a terminal stays what it is, whatever its size
     unfit: set[str] = set()
     for root in grammar.rules:
         stack = [(root, False)]
@@ -264,7 +268,7 @@ def _fold_regular_rules(grammar: Grammar) -> dict[str, Expr]:
                 open_rules.discard(name)
                 expr = grammar.rules[name]
                 inner = [n for n in walk(expr) if isinstance(n, Ref)]
-                if name in unfit or any(r.name not in bodies for r in inner) or any(isinstance(n, Special) for n in walk(expr)):
+                if name in unfit or any(r.name not in bodies for r in inner) or _looks(expr) or _has_special(expr):
                     unfit.add(name)
                     continue
                 cost = _cost(expr, costs)
@@ -272,24 +276,27 @@ def _fold_regular_rules(grammar: Grammar) -> dict[str, Expr]:
                     unfit.add(name)
                 else:
                     bodies[name], costs[name] = _substitute(expr, bodies), cost
-            elif name not in bodies and name not in unfit:
+            elif name in grammar.rules and name not in bodies and name not in unfit:
                 if name in open_rules:
                     unfit.update(open_rules)  # recursion: none on the way round is regular
                     continue
                 open_rules.add(name)
                 stack.append((name, True))
                 stack.extend((r.name, False) for r in walk(grammar.rules[name]) if isinstance(r, Ref))
-    return {
-        name: _Leaf.of(bodies[name]) if name in bodies else _mark(expr, bodies, costs) for name, expr in grammar.rules.items()
-    }
+    return {name: _leaf(bodies[name]) if name in bodies else _mark(expr, bodies, costs) for name, expr in grammar.rules.items()}
 
 
-class _Leaf:
+def _leaf(expr: Expr) -> Expr:
     """A regular expression as one leaf: an `And` of one item, which the lowering takes as a terminal."""
+    return expr if isinstance(expr, Bytes | Chars | ByteSet) or expr == EMPTY else And((expr,))
 
-    @staticmethod
-    def of(expr: Expr) -> Expr:
-        return expr if isinstance(expr, Bytes | Chars | ByteSet) or expr == EMPTY else And((expr,))
+
+def _looks(expr: Expr) -> bool:
+    return any(isinstance(n, Look) for n in walk(expr))
+
+
+def _has_special(expr: Expr) -> bool:
+    return any(isinstance(n, Special) for n in walk(expr))
 
 
 def _cost(expr: Expr, costs: Mapping[str, int]) -> int:
@@ -320,24 +327,26 @@ def _substitute(expr: Expr, bodies: Mapping[str, Expr]) -> Expr:
 
 def _mark(expr: Expr, bodies: Mapping[str, Expr], costs: Mapping[str, int]) -> Expr:
     """Makes every maximal regular part of an irregular expression one leaf."""
-    names = [r.name for r in walk(expr) if isinstance(r, Ref)]
-    special = any(isinstance(n, Special) for n in walk(expr))
-    if not special and all(n in bodies for n in names) and _cost(expr, costs) <= _MAX_FOLDED_NODES:
-        return _Leaf.of(_substitute(expr, bodies))
+    if is_regular(expr):
+        return _leaf(expr)
+    foldable = not _has_special(expr) and not _looks(expr) and all(r.name in bodies for r in refs(expr))
+    if foldable and _cost(expr, costs) <= _MAX_FOLDED_NODES:
+        return _leaf(_substitute(expr, bodies))
     match expr:
         case Concat(items):
             # Neighbouring regular items become one leaf together.
             out: list[Expr] = []
             run: list[Expr] = []
+            cost = 0
             for item in (*items, None):
-                fits = item is not None and all(r.name in bodies for r in walk(item) if isinstance(r, Ref))
-                fits = fits and not any(isinstance(n, Special) for n in walk(item)) if item is not None else False
-                if fits and item is not None and _cost(item, costs) + sum(_cost(r, costs) for r in run) <= _MAX_FOLDED_NODES:
-                    run.append(item)
-                    continue
+                if item is not None and not _has_special(item) and not _looks(item) and all(r.name in bodies for r in refs(item)):
+                    cost += _cost(item, costs)
+                    if cost <= _MAX_FOLDED_NODES:
+                        run.append(item)
+                        continue
                 if run:
-                    out.append(_Leaf.of(_substitute(run[0] if len(run) == 1 else Concat(tuple(run)), bodies)))
-                    run = []
+                    out.append(_leaf(_substitute(run[0] if len(run) == 1 else Concat(tuple(run)), bodies)))
+                run, cost = [], 0
                 if item is not None:
                     out.append(_mark(item, bodies, costs))
             return Concat(tuple(out))

@@ -1,7 +1,7 @@
 """Seeded generators of the training text that is not Python's standard library.
 
-Each generator is a function from a ``random.Random`` to one document (prompt and answer). ``GENERATORS`` names
-them with their share of the generated characters.
+Each generator is a function from a ``random.Random`` to one document (prompt and answer). ``GENERATORS``
+names them with their share of the generated characters.
 """
 
 from __future__ import annotations

@@ -13,8 +13,9 @@ from . import words
 Rng = random.Random
 T = TypeVar("T")
 
-#: Marks where an answer begins. It never reaches the model: ``train.py`` removes it and, in a third of the cases,
-#: encodes the two sides apart, so that the model also knows prompts which end in a blank or right after a colon.
+#: Marks where an answer begins. It never reaches the model: ``train.py`` removes it and, in a third of the
+#: cases, encodes the two sides apart, so that the model also knows prompts which end in a blank or right
+#: after a colon.
 BOUNDARY = "\ue000"
 
 #: The ways a prompt is separated from its answer; the newline is the usual one.

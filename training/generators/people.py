@@ -54,7 +54,9 @@ def person_record(rng: Rng, who: Person, friends: bool | None = None, depth: int
     if friends or (friends is None and rng.random() < 0.15):
         others = [person(rng) for _ in range(rng.randint(1, 3))]
         plain = rng.random() < 0.3
-        record["friends"] = [other.name if plain else person_record(rng, other, False, depth + 1) for other in others]
+        record["friends"] = [
+            other.name if plain else person_record(rng, other, False, depth + 1) for other in others
+        ]
     return shuffled(rng, record)
 
 
@@ -64,24 +66,41 @@ def json_person(rng: Rng) -> str:
     friends: bool | None = None
     style = rng.random()
     if style < 0.4:
-        prompt = rng.choice([
-            "A person as JSON:", "A JSON file describing a person:", "A JSON person:", "A person in JSON format:",
-            "JSON of a person:", "Write a JSON object describing a person:", "A user profile as JSON:",
-        ])
+        prompt = rng.choice(
+            [
+                "A person as JSON:",
+                "A JSON file describing a person:",
+                "A JSON person:",
+                "A person in JSON format:",
+                "JSON of a person:",
+                "Write a JSON object describing a person:",
+                "A user profile as JSON:",
+            ]
+        )
     elif style < 0.7:
-        prompt = rng.choice([
-            "A JSON file of a person {}", "JSON of a person {}", "A person {} as JSON", "{} as JSON",
-            "A JSON object describing {}", "A JSON file describing a person named {}",
-        ]).format(who.name)
+        prompt = rng.choice(
+            [
+                "A JSON file of a person {}",
+                "JSON of a person {}",
+                "A person {} as JSON",
+                "{} as JSON",
+                "A JSON object describing {}",
+                "A JSON file describing a person named {}",
+            ]
+        ).format(who.name)
         if rng.random() < 0.4:
             prompt += " with friends"
             friends = True
         prompt += rng.choice([":", ":", ":", ""])
     else:
         facts = f"{who.name} is {a(who.job)}, {who.age} years old, from {who.city}."
-        prompt = rng.choice([
-            f"Text: {facts}\nJSON:", f"{facts}\nJSON:", f"{who.name}, age {who.age}, {who.job} in {who.city}, as JSON:",
-        ])
+        prompt = rng.choice(
+            [
+                f"Text: {facts}\nJSON:",
+                f"{facts}\nJSON:",
+                f"{who.name}, age {who.age}, {who.job} in {who.city}, as JSON:",
+            ]
+        )
         record: dict[str, Any] = {"name": who.name, "age": who.age, "job": who.job, "city": who.city}
         return answered(rng, prompt, dump(rng, record))
     if rng.random() < 0.2:
@@ -93,7 +112,7 @@ def json_people(rng: Rng) -> str:
     """A JSON array of small person records."""
     prompt = rng.choice(["A list of people as JSON:", "A JSON array of people:", "Users as a JSON array:"])
     people = [person(rng) for _ in range(rng.randint(1, 5))]
-    keys = ["name"] + some(rng, ["age", "job", "city", "email"], 1, 3)
+    keys = ["name", *some(rng, ["age", "job", "city", "email"], 1, 3)]
     rows = [{key: email(rng, who) if key == "email" else getattr(who, key) for key in keys} for who in people]
     return answered(rng, prompt, dump(rng, rows, 0.3))
 
@@ -103,7 +122,9 @@ def xml_element(rng: Rng, who: Person, friends: int, gap: str, level: int) -> st
     newline = "\n" + gap * level if gap else ""
     inner = newline + gap
     salary = rng.randint(20, 150) * 1000
-    job = f"{inner}<job>{inner}{gap}<title>{who.job}</title>{inner}{gap}<salary>{salary}</salary>{inner}</job>"
+    job = (
+        f"{inner}<job>{inner}{gap}<title>{who.job}</title>{inner}{gap}<salary>{salary}</salary>{inner}</job>"
+    )
     text = f"<person>{inner}<name>{who.name}</name>{inner}<age>{who.age}</age>{job}"
     if friends:
         others = [xml_element(rng, person(rng), 0, gap, level + 2) for _ in range(friends)]
@@ -117,10 +138,14 @@ def xml_person(rng: Rng) -> str:
     who = person(rng)
     friends = 0
     if rng.random() < 0.45:
-        prompt = rng.choice(["An XML file describing a person:", "An XML person:", "A person as XML:", "XML of a person:"])
+        prompt = rng.choice(
+            ["An XML file describing a person:", "An XML person:", "A person as XML:", "XML of a person:"]
+        )
         friends = rng.choice([0, 0, 0, 1, 2])
     else:
-        prompt = rng.choice(["An XML file of a person {}", "XML of a person {}", "{} as XML"]).format(who.name)
+        prompt = rng.choice(["An XML file of a person {}", "XML of a person {}", "{} as XML"]).format(
+            who.name
+        )
         if rng.random() < 0.5:
             prompt += " with friends"
             friends = rng.randint(1, 2)
@@ -140,23 +165,41 @@ def character(rng: Rng) -> str:
         name += " " + rng.choice(words.FANTASY_SURNAMES)
     style = rng.random()
     if style < 0.6:
-        prompt = rng.choice([
-            "The following is a character profile for an RPG game in JSON format.",
-            "A character profile for an RPG game:", "A character profile for an RPG game in JSON format:",
-            "An RPG character sheet as JSON:",
-        ])
+        prompt = rng.choice(
+            [
+                "The following is a character profile for an RPG game in JSON format.",
+                "A character profile for an RPG game:",
+                "A character profile for an RPG game in JSON format:",
+                "An RPG character sheet as JSON:",
+            ]
+        )
     elif style < 0.8:
-        others = ", ".join(f"{rng.randint(3, 20)} {trait}" for trait in
-                           ("dexterity", "constitution", "intelligence", "wisdom"))
-        prompt = (f"A character that is a level {level} {race} {job} with {strength} strength, {others}, "
-                  f"and {rng.randint(3, 20)} charisma:")
+        others = ", ".join(
+            f"{rng.randint(3, 20)} {trait}"
+            for trait in ("dexterity", "constitution", "intelligence", "wisdom")
+        )
+        prompt = (
+            f"A character that is a level {level} {race} {job} with {strength} strength, {others}, "
+            f"and {rng.randint(3, 20)} charisma:"
+        )
     else:
         prompt = f"JSON specifying a character that is a level {level} {race} {job} from a game:"
-    description = "A nimble fighter" if rng.random() < 0.7 else f"A {rng.choice(['brave', 'cunning', 'quiet'])} {race} {job}"
+    description = (
+        "A nimble fighter"
+        if rng.random() < 0.7
+        else f"A {rng.choice(['brave', 'cunning', 'quiet'])} {race} {job}"
+    )
     sheet = {
-        "id": rng.randint(1, 99), "description": description, "name": name, "age": rng.randint(16, 90),
-        "armor": rng.choice(words.ARMOR), "weapon": rng.choice(words.WEAPONS), "class": job,
-        "mantra": rng.choice(words.MANTRAS), "strength": strength, "items": rng.sample(words.FANTASY_ITEMS, 3),
+        "id": rng.randint(1, 99),
+        "description": description,
+        "name": name,
+        "age": rng.randint(16, 90),
+        "armor": rng.choice(words.ARMOR),
+        "weapon": rng.choice(words.WEAPONS),
+        "class": job,
+        "mantra": rng.choice(words.MANTRAS),
+        "strength": strength,
+        "items": rng.sample(words.FANTASY_ITEMS, 3),
     }
     if rng.random() < 0.75:
         return f"{prompt}\n```json\n{dump(rng, sheet, 0.7)}\n```"

@@ -1,109 +1,29 @@
+# ruff: noqa: E501 (templates of sentences stay on one line)
 """Small programs in C, Go, Java and Python.
 
-A task (sum an array, print a greeting, sort, ...) is built once as a few statement objects; each language has a
-renderer. Expressions are written in the syntax the four languages share.
+A task (sum an array, print a greeting, sort, ...) is built once as a few statement objects; each language has
+a renderer here.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
-from . import words
 from .common import Rng, capital
-
-
-@dataclass
-class Declare:
-    """``int name = value;``"""
-
-    name: str
-    value: str
-
-
-@dataclass
-class Array:
-    """An array of ``size`` integers, all zero."""
-
-    name: str
-    size: int
-
-
-@dataclass
-class Assign:
-    """``target = value;``"""
-
-    target: str
-    value: str
-
-
-@dataclass
-class For:
-    """Count ``var`` from ``start`` up to, not including, ``stop``."""
-
-    var: str
-    start: str
-    stop: str
-    body: list[Statement] = field(default_factory=list)
-
-
-@dataclass
-class While:
-    """``while (condition) { ... }``"""
-
-    condition: str
-    body: list[Statement]
-
-
-@dataclass
-class If:
-    """``if (condition) { ... } else { ... }``"""
-
-    condition: str
-    then: list[Statement]
-    otherwise: list[Statement] = field(default_factory=list)
-
-
-@dataclass
-class Return:
-    """``return value;``"""
-
-    value: str
-
-
-@dataclass
-class Print:
-    """Print a text and then, perhaps, an integer expression."""
-
-    text: str
-    value: str = ""
-
-
-@dataclass
-class Comment:
-    """A one-line comment."""
-
-    text: str
-
-
-Statement = Declare | Array | Assign | For | While | If | Return | Print | Comment
-
-
-@dataclass
-class Function:
-    """A function from integers to an integer, or ``main`` where ``params`` is empty."""
-
-    name: str
-    params: list[str]
-    body: list[Statement]
-
-
-@dataclass
-class Task:
-    """What the program does, in words that follow "A C program that ...", and its functions."""
-
-    description: str
-    functions: list[Function]
+from .statements import (
+    Array,
+    Assign,
+    Comment,
+    Declare,
+    For,
+    If,
+    Print,
+    Return,
+    Statement,
+    Task,
+    While,
+)
+from .tasks import task
 
 
 def _braced(statements: list[Statement], language: str, level: int, tight: bool) -> str:
@@ -121,8 +41,11 @@ def _braced(statements: list[Statement], language: str, level: int, tight: bool)
             case Declare(name, value):
                 lines.append(f"{pad}{name} := {value}" if bare else f"{pad}int {name} = {value};")
             case Array(name, size):
-                shape = {"c": f"int {name}[{size}];", "java": f"int[] {name} = new int[{size}];",
-                         "go": f"{name} := make([]int, {size})"}[language]
+                shape = {
+                    "c": f"int {name}[{size}];",
+                    "java": f"int[] {name} = new int[{size}];",
+                    "go": f"{name} := make([]int, {size})",
+                }[language]
                 lines.append(pad + shape)
             case Assign(target, value):
                 lines.append(f"{pad}{target} = {value}{end}")
@@ -130,12 +53,16 @@ def _braced(statements: list[Statement], language: str, level: int, tight: bool)
                 if bare:
                     lines.append(block(f"for {var} := {start}; {var} < {stop}; {var}++", body))
                 elif tight:
-                    lines.append(block(f"for(int {var} = {start}; {var} < {stop}; {var} = {var} + 1)", body, "{"))
+                    lines.append(
+                        block(f"for(int {var} = {start}; {var} < {stop}; {var} = {var} + 1)", body, "{")
+                    )
                 else:
                     step = f"{var} = {var} + 1" if language == "c" else f"{var}++"
                     lines.append(block(f"for (int {var} = {start}; {var} < {stop}; {step})", body))
             case While(condition, body):
-                head = f"for {condition}" if bare else f"while({condition})" if tight else f"while ({condition})"
+                head = (
+                    f"for {condition}" if bare else f"while({condition})" if tight else f"while ({condition})"
+                )
                 lines.append(block(head, body, "{" if tight else " {"))
             case If(condition, then, otherwise):
                 head = f"if {condition}" if bare else f"if({condition})" if tight else f"if ({condition})"
@@ -153,7 +80,11 @@ def _braced(statements: list[Statement], language: str, level: int, tight: bool)
                     join = f'"{text}" + {value}' if text and value else value or f'"{text}"'
                     call = f"System.out.println({join});"
                 else:
-                    call = "fmt.Println(" + ", ".join(part for part in (f'"{text.rstrip()}"' if text else "", value) if part) + ")"
+                    call = (
+                        "fmt.Println("
+                        + ", ".join(part for part in (f'"{text.rstrip()}"' if text else "", value) if part)
+                        + ")"
+                    )
                 lines.append(pad + call)
             case Comment(text):
                 lines.append(f"{pad}// {text}")
@@ -204,7 +135,10 @@ def render(task: Task, language: str, rng: Rng) -> str:
             if main and rng.random() < 0.5:
                 parts.append(_python(function.body, 0))
             else:
-                parts.append(f"def {function.name}({', '.join(function.params)}):\n{body}" + ("\n\nmain()\n" if main else ""))
+                parts.append(
+                    f"def {function.name}({', '.join(function.params)}):\n{body}"
+                    + ("\n\nmain()\n" if main else "")
+                )
             continue
         if language == "c":
             head = f"int {function.name}({', '.join('int ' + name for name in function.params)})"
@@ -243,62 +177,6 @@ def _camel(text: str, task: Task) -> str:
     return text
 
 
-def task(rng: Rng) -> Task:
-    """A random task with random names and numbers."""
-    i, j = rng.choice([("i", "j"), ("i", "j"), ("k", "m"), ("row", "col")])
-    x, y = rng.sample(["a", "b", "x", "y", "first", "second", "left", "right"], 2)
-    total = rng.choice(["sum", "total", "result", "s"])
-    count = rng.choice(["count", "counter", "c"])
-    array = rng.choice(["array", "arr", "numbers", "values", "data"])
-    n, p, q = rng.randint(3, 20), rng.randint(1, 50), rng.randint(1, 50)
-    var = rng.choice(["n", "x", "value", "number"])
-    fill = For(i, "0", str(n), [Assign(f"{array}[{i}]", rng.choice([i, f"{i} * {i}", f"{i} * {rng.randint(2, 9)}", f"{i} + {p}"]))])
-    show = For(i, "0", str(n), [Print("", f"{array}[{i}]")])
-    thing = rng.choice(words.PRODUCTS)
-    greeting = rng.choice(["Hello, world!", "Hello, world!", f"Hello, {rng.choice(words.FIRST_NAMES[:40])}!", f"Good {rng.choice(['morning', 'evening'])}!", f"This is a {thing}."])
-
-    def main(*body: Statement) -> list[Function]:
-        return [Function("main", [], list(body))]
-
-    def called(function: Function, *arguments: int) -> list[Function]:
-        call = f"{function.name}({', '.join(map(str, arguments))})"
-        if rng.random() < 0.5:
-            return [function]
-        if rng.random() < 0.5:
-            return [function, *main(Print("", call))]
-        return [function, *main(Declare("answer", call), Print(rng.choice(["", "Result: "]), "answer"))]
-
-    tasks = [
-        lambda: Task(f'prints "{greeting}"', main(Print(greeting))),
-        lambda: Task("prints the sum of two integers", main(Declare(x, str(p)), Declare(y, str(q)), Declare(total, f"{x} + {y}"), Print(rng.choice(["", "Sum: ", "The sum is "]), total))),
-        lambda: Task("finds the sum of two integers", called(Function(rng.choice(["add", "sum_of"]), [x, y], [Return(f"{x} + {y}")]), p, q)),
-        lambda: Task("multiplies two integers", called(Function(rng.choice(["multiply", "product"]), [x, y], [Return(f"{x} * {y}")]), p, q)),
-        lambda: Task(f"fills an array with the numbers 0 to {n - 1} and prints them", main(Array(array, n), For(i, "0", str(n), [Assign(f"{array}[{i}]", i)]), show)),
-        lambda: Task("iterates over an array of integers and prints each one", main(Array(array, n), fill, show)),
-        lambda: Task("computes the sum of an array", main(Array(array, n), fill, Declare(total, "0"), For(i, "0", str(n), [Assign(total, f"{total} + {array}[{i}]")]), Print("", total))),
-        lambda: Task("finds the largest element of an array", main(Array(array, n), fill, Declare("max", f"{array}[0]"), For(i, "1", str(n), [If(f"{array}[{i}] > max", [Assign("max", f"{array}[{i}]")])]), Print("Max: ", "max"))),
-        lambda: Task("sorts an array with bubble sort", main(Array(array, n), For(i, "0", str(n), [Assign(f"{array}[{i}]", f"{n} - {i}")]), For(i, "0", str(n), [For(j, "0", f"{n - 1} - {i}", [If(f"{array}[{j}] > {array}[{j} + 1]", [Declare("temp", f"{array}[{j}]"), Assign(f"{array}[{j}]", f"{array}[{j} + 1]"), Assign(f"{array}[{j} + 1]", "temp")])])]), show)),
-        lambda: Task("computes the factorial of a number", called(Function("factorial", [var], [Declare("result", "1"), For(i, "1", f"{var} + 1", [Assign("result", f"result * {i}")]), Return("result")]), rng.randint(3, 10))),
-        lambda: Task("computes the factorial recursively", called(Function("factorial", [var], [If(f"{var} <= 1", [Return("1")]), Return(f"{var} * factorial({var} - 1)")]), rng.randint(3, 10))),
-        lambda: Task("computes Fibonacci numbers", called(Function(rng.choice(["fib", "fibonacci"]), [var], [Declare("a", "0"), Declare("b", "1"), For(i, "0", var, [Declare("next", "a + b"), Assign("a", "b"), Assign("b", "next")]), Return("a")]), n)),
-        lambda: Task("returns the larger of two numbers", called(Function("max", [x, y], [If(f"{x} > {y}", [Return(x)]), Return(y)]), p, q)),
-        lambda: Task("returns the smaller of two numbers", called(Function("min", [x, y], [If(f"{x} < {y}", [Return(x)], [Return(y)])]), p, q)),
-        lambda: Task("counts down to zero", main(Declare(count, str(n)), While(f"{count} > 0", [Print("", count), Assign(count, f"{count} - 1")]))),
-        lambda: Task(f"prints the numbers from 1 to {n}", main(For(i, "1", str(n + 1), [Print("", i)]))),
-        lambda: Task("prints a multiplication table", main(For(i, "1", str(n + 1), [For(j, "1", str(n + 1), [Print("", f"{i} * {j}")])]))),
-        lambda: Task("computes the square of a number", called(Function("square", [var], [Return(f"{var} * {var}")]), p)),
-        lambda: Task("computes the absolute value of a number", called(Function(rng.choice(["abs_value", "absolute"]), [var], [If(f"{var} < 0", [Return(f"-{var}")]), Return(var)]), p)),
-        lambda: Task("computes a power", called(Function("power", ["base", "exponent"], [Declare("result", "1"), For(i, "0", "exponent", [Assign("result", "result * base")]), Return("result")]), rng.randint(2, 9), rng.randint(2, 5))),
-        lambda: Task("computes the average of two numbers", called(Function("average", [x, y], [Comment("integer division"), Return(f"({x} + {y}) / 2")]), p, q)),
-        lambda: Task("counts how many times a number can be divided by two", called(Function("halvings", [var], [Declare(count, "0"), While(f"{var} > 1", [Assign(var, f"{var} / 2"), Assign(count, f"{count} + 1")]), Return(count)]), p)),
-        lambda: Task("checks whether a number is greater than another", main(Declare(x, str(p)), Declare(y, str(q)), If(f"{x} > {y}", [Print(f"{x} is greater")], [Print(f"{y} is greater")]))),
-        lambda: Task(f"prints every multiple of {p % 9 + 2} up to {n * 10}", main(Declare(var, str(p % 9 + 2)), While(f"{var} <= {n * 10}", [Print("", var), Assign(var, f"{var} + {p % 9 + 2}")]))),
-        lambda: Task("sums the numbers from 1 to n", called(Function(rng.choice(["sum_to", "sum_up"]), ["n"], [Declare(total, "0"), For(i, "1", "n + 1", [Assign(total, f"{total} + {i}")]), Return(total)]), n)),
-        lambda: Task(f"prints the price of {p % 9 + 2} {thing}s", main(Comment(f"price of one {thing}"), Declare("price", str(q)), Declare("quantity", str(p % 9 + 2)), Print("Total: ", "price * quantity"))),
-    ]
-    return rng.choice(tasks)()
-
-
 LANGUAGES = {"c": "C", "go": "Go", "java": "Java", "python": "Python"}
 
 
@@ -310,12 +188,18 @@ def program(rng: Rng, language: str) -> str:
     whole = any(function.name == "main" for function in job.functions)
     noun = "program" if whole else rng.choice(["function", "function", "program"])
     gerund = job.description
-    prompt = rng.choice([
-        f"A {name} {noun} that {gerund}:", f"A {name} {noun} that {gerund}:",
-        f"The following is a {noun} that {gerund} in {name}:", f"Write a {name} {noun} that {gerund}.",
-        f"A {name} main function that {gerund}:" if whole else f"A {name} {noun} that {gerund}:",
-        "A C implementation of a simple bubble sort:" if "bubble" in gerund and language == "c" else f"A {name} {noun} that {gerund}:",
-    ])
+    prompt = rng.choice(
+        [
+            f"A {name} {noun} that {gerund}:",
+            f"A {name} {noun} that {gerund}:",
+            f"The following is a {noun} that {gerund} in {name}:",
+            f"Write a {name} {noun} that {gerund}.",
+            f"A {name} main function that {gerund}:" if whole else f"A {name} {noun} that {gerund}:",
+            "A C implementation of a simple bubble sort:"
+            if "bubble" in gerund and language == "c"
+            else f"A {name} {noun} that {gerund}:",
+        ]
+    )
     if rng.random() < 0.75:
         return f"{prompt}\n```{language}\n{text.rstrip()}\n```"
     if rng.random() < 0.4 and language != "python":
@@ -349,17 +233,33 @@ def python_program(rng: Rng) -> str:
     return program(rng, "python")
 
 
-_FIELDS = [("name", "str"), ("age", "int"), ("price", "int"), ("count", "int"), ("city", "str"), ("email", "str"),
-           ("size", "int"), ("color", "str"), ("title", "str"), ("id", "int")]
+_FIELDS = [
+    ("name", "str"),
+    ("age", "int"),
+    ("price", "int"),
+    ("count", "int"),
+    ("city", "str"),
+    ("email", "str"),
+    ("size", "int"),
+    ("color", "str"),
+    ("title", "str"),
+    ("id", "int"),
+]
 _CLASSES = ["Person", "Product", "Order", "Book", "Account", "Item", "Student", "Car", "Point", "Customer"]
 
 
 def _java_class(rng: Rng) -> str:
     name, fields = rng.choice(_CLASSES), rng.sample(_FIELDS, rng.randint(1, 3))
     kinds = {"str": "String", "int": "int"}
-    text = f"public class {name} {{\n" + "".join(f"    private {kinds[kind]} {field};\n" for field, kind in fields)
+    text = f"public class {name} {{\n" + "".join(
+        f"    private {kinds[kind]} {field};\n" for field, kind in fields
+    )
     params = ", ".join(f"{kinds[kind]} {field}" for field, kind in fields)
-    text += f"\n    public {name}({params}) {{\n" + "".join(f"        this.{f} = {f};\n" for f, _ in fields) + "    }\n"
+    text += (
+        f"\n    public {name}({params}) {{\n"
+        + "".join(f"        this.{f} = {f};\n" for f, _ in fields)
+        + "    }\n"
+    )
     for field_, kind in fields:
         text += f"\n    public {kinds[kind]} get{capital(field_)}() {{\n        return {field_};\n    }}\n"
     listed = " and ".join(f for f, _ in fields)
@@ -370,7 +270,11 @@ def _go_struct(rng: Rng) -> str:
     name, fields = rng.choice(_CLASSES), rng.sample(_FIELDS, rng.randint(1, 3))
     kinds = {"str": "string", "int": "int"}
     short = name[0].lower()
-    text = f"type {name} struct {{\n" + "".join(f"\t{capital(field)} {kinds[kind]}\n" for field, kind in fields) + "}\n"
+    text = (
+        f"type {name} struct {{\n"
+        + "".join(f"\t{capital(field)} {kinds[kind]}\n" for field, kind in fields)
+        + "}\n"
+    )
     for field_, kind in fields[:2]:
         text += f"\nfunc ({short} *{name}) Get{capital(field_)}() {kinds[kind]} {{\n\treturn {short}.{capital(field_)}\n}}\n"
     listed = " and ".join(f for f, _ in fields)

@@ -1,7 +1,8 @@
+# ruff: noqa: E501 (templates of sentences stay on one line)
 """Word problems with structured or plain answers, and arithmetic.
 
-The structured answer has the shape of DOMINO's GSM8K grammar: thoughts with step, calculation and result, then
-the answer.
+The structured answer has the shape of DOMINO's GSM8K grammar: thoughts with step, calculation and result,
+then the answer.
 """
 
 from __future__ import annotations
@@ -45,49 +46,95 @@ def problem(rng: Rng) -> Problem:
     def p(question: str, *steps: tuple[str, str]) -> Problem:
         thoughts = []
         for step, calculation in steps:
-            result = int(eval(calculation.replace("/", "//")))  # noqa: S307 - our own digits and operators
+            result = int(eval(calculation.replace("/", "//")))
             thoughts.append(Thought(step.replace("#", str(result)), calculation, result))
         return Problem(question, thoughts)
 
     made = [
-        lambda: p(f"{who} has {a} {thing} and buys {b} more. How many {thing} does {who} have?",
-                  (f"{who} has {a} {thing} and buys {b} more.", f"{a}+{b}")),
-        lambda: p(f"{who} has {a} {thing} and gives {small} to {other}. How many {thing} does {who} have left?",
-                  (f"{who} gives {small} of {a} {thing} away.", f"{a}-{small}")),
-        lambda: p(f"There are {c} boxes with {b} {thing} each. How many {thing} are there?",
-                  (f"{c} boxes with {b} {thing} each.", f"{c}*{b}")),
-        lambda: p(f"{who} has {a} {thing}. {other} has {b} more {thing} than {who}. How many {thing} do they have together?",
-                  (f"{other} has {b} more than {a}.", f"{a}+{b}"), (f"Together they have {a} and #0.".replace("#0", str(a + b)), f"{a}+{a + b}")),
-        lambda: p(f"{who} buys {b} {thing} for {c} dollars each and pays with a {b * c + small} dollar voucher. How much money is left?",
-                  (f"{b} {thing} cost {c} dollars each.", f"{b}*{c}"), ("Subtract the cost from the voucher.", f"{b * c + small}-{b * c}")),
-        lambda: p(f"{who} collects {a} {thing} on {day} and {b} {thing} on {next_day}. Then {who} gives {small} to {other}. How many {thing} are left?",
-                  (f"{who} collects {a} and {b} {thing}.", f"{a}+{b}"), (f"{who} gives {small} away.", f"{a + b}-{small}")),
-        lambda: p(f"{c} friends share {c * b} {thing} equally. How many {thing} does each friend get?",
-                  (f"{c * b} {thing} are shared by {c} friends.", f"{c * b}/{c}")),
-        lambda: p(f"{who} reads {b} pages a day for {c} days. The book has {b * c + a} pages. How many pages are left?",
-                  (f"{who} reads {b} pages on {c} days.", f"{b}*{c}"), ("Subtract the pages read.", f"{b * c + a}-{b * c}")),
-        lambda: p(f"{who} has {a} {thing} and {b} {second}. {who} loses {small} {thing}. How many things does {who} have now?",
-                  (f"{who} loses {small} of {a} {thing}.", f"{a}-{small}"), (f"Add the {b} {second}.", f"{a - small}+{b}")),
-        lambda: p(f"A shop sells {a} {thing} in the morning and {b} in the afternoon. Each costs {c} dollars. How much money does the shop make?",
-                  (f"The shop sells {a} and {b} {thing}.", f"{a}+{b}"), (f"Each costs {c} dollars.", f"{a + b}*{c}")),
-        lambda: p(f"{who} is {a} years old. {other} is {b} years older. How old is {other} in {c} years?",
-                  (f"{other} is {b} years older than {a}.", f"{a}+{b}"), (f"In {c} years {other} is {c} years older.", f"{a + b}+{c}")),
-        lambda: p(f"{who} has {c} bags with {b} {thing} each and finds {a} more {thing}. How many {thing} does {who} have?",
-                  (f"{c} bags with {b} {thing} each.", f"{c}*{b}"), (f"{who} finds {a} more.", f"{c * b}+{a}")),
-        lambda: p(f"{who} walks {c} miles every day. How many miles does {who} walk in {b} days?",
-                  (f"{who} walks {c} miles on {b} days.", f"{c}*{b}")),
-        lambda: p(f"A bus has {a + b} seats. {a} people get on, then {small} people get off. How many people are on the bus?",
-                  (f"{a} people get on and {small} get off.", f"{a}-{small}")),
-        lambda: p(f"{who} has {a} {thing}. {who} buys {b} more and then eats {small}. {other} gives {who} {c}. How many {thing} does {who} have?",
-                  (f"{who} buys {b} more.", f"{a}+{b}"), (f"{who} eats {small}.", f"{a + b}-{small}"), (f"{other} gives {c} more.", f"{a + b - small}+{c}")),
+        lambda: p(
+            f"{who} has {a} {thing} and buys {b} more. How many {thing} does {who} have?",
+            (f"{who} has {a} {thing} and buys {b} more.", f"{a}+{b}"),
+        ),
+        lambda: p(
+            f"{who} has {a} {thing} and gives {small} to {other}. How many {thing} does {who} have left?",
+            (f"{who} gives {small} of {a} {thing} away.", f"{a}-{small}"),
+        ),
+        lambda: p(
+            f"There are {c} boxes with {b} {thing} each. How many {thing} are there?",
+            (f"{c} boxes with {b} {thing} each.", f"{c}*{b}"),
+        ),
+        lambda: p(
+            f"{who} has {a} {thing}. {other} has {b} more {thing} than {who}. How many {thing} do they have together?",
+            (f"{other} has {b} more than {a}.", f"{a}+{b}"),
+            (f"Together they have {a} and #0.".replace("#0", str(a + b)), f"{a}+{a + b}"),
+        ),
+        lambda: p(
+            f"{who} buys {b} {thing} for {c} dollars each and pays with a {b * c + small} dollar voucher. How much money is left?",
+            (f"{b} {thing} cost {c} dollars each.", f"{b}*{c}"),
+            ("Subtract the cost from the voucher.", f"{b * c + small}-{b * c}"),
+        ),
+        lambda: p(
+            f"{who} collects {a} {thing} on {day} and {b} {thing} on {next_day}. Then {who} gives {small} to {other}. How many {thing} are left?",
+            (f"{who} collects {a} and {b} {thing}.", f"{a}+{b}"),
+            (f"{who} gives {small} away.", f"{a + b}-{small}"),
+        ),
+        lambda: p(
+            f"{c} friends share {c * b} {thing} equally. How many {thing} does each friend get?",
+            (f"{c * b} {thing} are shared by {c} friends.", f"{c * b}/{c}"),
+        ),
+        lambda: p(
+            f"{who} reads {b} pages a day for {c} days. The book has {b * c + a} pages. How many pages are left?",
+            (f"{who} reads {b} pages on {c} days.", f"{b}*{c}"),
+            ("Subtract the pages read.", f"{b * c + a}-{b * c}"),
+        ),
+        lambda: p(
+            f"{who} has {a} {thing} and {b} {second}. {who} loses {small} {thing}. How many things does {who} have now?",
+            (f"{who} loses {small} of {a} {thing}.", f"{a}-{small}"),
+            (f"Add the {b} {second}.", f"{a - small}+{b}"),
+        ),
+        lambda: p(
+            f"A shop sells {a} {thing} in the morning and {b} in the afternoon. Each costs {c} dollars. How much money does the shop make?",
+            (f"The shop sells {a} and {b} {thing}.", f"{a}+{b}"),
+            (f"Each costs {c} dollars.", f"{a + b}*{c}"),
+        ),
+        lambda: p(
+            f"{who} is {a} years old. {other} is {b} years older. How old is {other} in {c} years?",
+            (f"{other} is {b} years older than {a}.", f"{a}+{b}"),
+            (f"In {c} years {other} is {c} years older.", f"{a + b}+{c}"),
+        ),
+        lambda: p(
+            f"{who} has {c} bags with {b} {thing} each and finds {a} more {thing}. How many {thing} does {who} have?",
+            (f"{c} bags with {b} {thing} each.", f"{c}*{b}"),
+            (f"{who} finds {a} more.", f"{c * b}+{a}"),
+        ),
+        lambda: p(
+            f"{who} walks {c} miles every day. How many miles does {who} walk in {b} days?",
+            (f"{who} walks {c} miles on {b} days.", f"{c}*{b}"),
+        ),
+        lambda: p(
+            f"A bus has {a + b} seats. {a} people get on, then {small} people get off. How many people are on the bus?",
+            (f"{a} people get on and {small} get off.", f"{a}-{small}"),
+        ),
+        lambda: p(
+            f"{who} has {a} {thing}. {who} buys {b} more and then eats {small}. {other} gives {who} {c}. How many {thing} does {who} have?",
+            (f"{who} buys {b} more.", f"{a}+{b}"),
+            (f"{who} eats {small}.", f"{a + b}-{small}"),
+            (f"{other} gives {c} more.", f"{a + b - small}+{c}"),
+        ),
     ]
     return rng.choice(made)()
 
 
 def structured(item: Problem, spaced: bool = False, indent: int | None = None) -> str:
     """The answer as JSON in the GSM8K grammar's shape."""
-    thoughts = [{"step": t.step, "calculation": " ".join(_split(t.calculation)) if spaced else t.calculation, "result": t.result}
-                for t in item.thoughts]
+    thoughts = [
+        {
+            "step": t.step,
+            "calculation": " ".join(_split(t.calculation)) if spaced else t.calculation,
+            "result": t.result,
+        }
+        for t in item.thoughts
+    ]
     return json.dumps({"thoughts": thoughts, "answer": item.answer}, indent=indent)
 
 
@@ -151,7 +198,10 @@ def arithmetic(rng: Rng) -> str:
                 x, y = rng.randint(0, 12), rng.randint(0, 12)
             if operator == "-" and rng.random() < 0.8:
                 x, y = max(x, y), min(x, y)
-            text, value = f"{x} {operator} {y}", x + y if operator == "+" else x - y if operator == "-" else x * y
+            text, value = (
+                f"{x} {operator} {y}",
+                x + y if operator == "+" else x - y if operator == "-" else x * y,
+            )
         else:
             text, value = expression(rng, rng.choice([1, 2, 2]))
             if " " not in text:
@@ -159,7 +209,10 @@ def arithmetic(rng: Rng) -> str:
         lines.append(f"{text} = {value}")
     style = rng.random()
     if style < 0.2:
-        return "\n".join(f"Q: What is {line.split(' = ')[0]}?\nA: {line.split(' = ')[1]}" for line in lines) or "1 + 1 = 2"
+        return (
+            "\n".join(f"Q: What is {line.split(' = ')[0]}?\nA: {line.split(' = ')[1]}" for line in lines)
+            or "1 + 1 = 2"
+        )
     if style < 0.3:
         return "\n".join(f"Calculate: {line}" for line in lines) or "1 + 1 = 2"
     return "\n".join(lines) or "1 + 1 = 2"

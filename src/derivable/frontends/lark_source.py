@@ -64,6 +64,7 @@ class Source:
         self.limits = limits
         self.lexemes = [(str(found.lastgroup), found.span()) for found in _LEXEME.finditer(text)]
         self.depth = self._check()
+        self._bound_terminals()
 
     def _check(self) -> int:
         """What must not reach Lark: unclosed strings and patterns, and nesting beyond the limit."""
@@ -78,6 +79,37 @@ class Source:
         if deepest > self.limits.max_depth:
             raise LimitError("max_depth", deepest, self.limits.max_depth, "brackets of a Lark grammar")
         return deepest
+
+    def _bound_terminals(self) -> None:
+        """Lark writes out the terminals that a terminal uses, at every use, and takes as long: bound the size."""
+        parts: dict[str, list[str]] = {}
+        current: list[str] = []
+        for kind, (begin, end) in self.lexemes:
+            word = self.text[begin:end]
+            if kind == "name":
+                line = self.text[self.text.rfind("\n", 0, begin) + 1 : begin]
+                if re.fullmatch(r"[ \t?!]*|%(?:override|extend)[ \t]+[?!]*", line):
+                    current = parts.setdefault(word, []) if word.isupper() else []
+                    continue
+            if kind in ("name", "string", "regexp"):
+                current.append(word)
+        sizes: dict[str, int] = {}
+        opened: set[str] = set()
+        for first in parts:
+            todo = [first]
+            while todo:
+                name = todo[-1]
+                if name not in opened:
+                    opened.add(name)  # a part that is open already is in a circle, which Lark reports
+                    todo += {part for part in parts[name] if part in parts and part not in opened}
+                    continue
+                todo.pop()
+                sizes[name] = 1 + sum(sizes.get(part, 1) for part in parts[name])
+                if sizes[name] > self.limits.max_symbols // 10:  # about ten of Lark's nodes for each
+                    detail = f"terminal {name!r} of a Lark grammar, written out"
+                    raise LimitError("max_symbols", 10 * sizes[name], self.limits.max_symbols, detail)
+        if sum(sizes.values()) > self.limits.max_symbols:
+            raise LimitError("max_symbols", sum(sizes.values()), self.limits.max_symbols, "terminals of a Lark grammar")
 
     @cached_property
     def _names(self) -> tuple[dict[str, tuple[int, int]], dict[str, tuple[int, int]]]:
@@ -244,7 +276,6 @@ def load(source: Source, import_paths: Sequence[str]) -> Loaded:
     builder = _Builder(False, list(import_paths))
     builder.source = source
     builder.load_grammar(source.text, os.path.join(import_paths[0], "<string>") if import_paths else "<string>")
-    _bound_terminals(builder, source.limits)
     grammar = builder.build()
     literals = _Literals()
     literals.source = source
@@ -280,27 +311,10 @@ def load(source: Source, import_paths: Sequence[str]) -> Loaded:
         if len(rules) > source.limits.max_symbols:
             raise LimitError("max_symbols", len(rules), source.limits.max_symbols, "rules of a Lark grammar")
         if not params:
-            rules[name] = tree if tree is None or not isinstance(tree, Tree) else prepare.transform(tree)
+            rules[str(name)] = tree if tree is None or not isinstance(tree, Tree) else prepare.transform(tree)
 
-    patterns = {definition.name: (definition.pattern, definition.priority) for definition in definitions}
-    order = [name for name, _ in grammar.term_defs] + list(patterns)
-    return Loaded(rules, {name: patterns.get(name, (None, 0)) for name in order}, list(grammar.ignore))
-
-
-def _bound_terminals(builder: Any, limits: Limits) -> None:
-    """Terminals share the trees of those they use, and Lark is about to write all of them out: bound the size."""
-    sizes: dict[int, int] = {}
-    for definition in builder._definitions.values():
-        todo = [definition.tree] if definition.is_term and definition.tree is not None else []
-        while todo:
-            tree = todo[-1]
-            below = [child for child in tree.children if isinstance(child, Tree)]
-            missing = [child for child in below if id(child) not in sizes]
-            if id(tree) in sizes or not missing:
-                todo.pop()
-                sizes[id(tree)] = 1 + len(tree.children) + sum(sizes[id(child)] for child in below)
-                if sizes[id(tree)] > limits.max_symbols:
-                    detail = "a terminal of a Lark grammar, written out"
-                    raise LimitError("max_symbols", sizes[id(tree)], limits.max_symbols, detail)
-            else:
-                todo += missing
+    patterns = {str(definition.name): (definition.pattern, definition.priority) for definition in definitions}
+    order = [str(name) for name, _ in grammar.term_defs] + list(patterns)
+    return Loaded(
+        rules, {name: patterns.get(name, (None, 0)) for name in order}, [str(name) for name in grammar.ignore]
+    )

@@ -1,0 +1,185 @@
+"""Language models for `generate`: the embedded one, and any causal model of the `transformers` library.
+
+Both have `vocabulary`, `context` and `start` (the `LanguageModel` protocol), and `encode` and `decode` for prompts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derivable.errors import DerivableError
+from derivable.tiny import State, TinyModel, TinyTokenizer, tokenizer_path
+from derivable.vocabulary import Vocabulary
+
+__all__ = ["TinyLanguageModel", "TinyState", "TransformersLanguageModel", "TransformersState"]
+
+
+class TinyState:
+    """A sequence in the embedded model."""
+
+    def __init__(self, model: TinyModel, state: State) -> None:
+        self._model = model
+        self._state = state
+
+    @property
+    def length(self) -> int:
+        """Number of tokens so far."""
+        return self._state.length
+
+    def append(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
+        """Appends tokens; returns the logits `[V]` of what follows.
+
+        Raises:
+            DerivableError: no tokens, unknown ids, or more than the context holds.
+        """
+        row: NDArray[np.float32] = self._model.forward(self._state, token_ids)[-1]
+        return row
+
+    def truncate(self, length: int) -> None:
+        """Forgets everything after the first `length` tokens. Constant time."""
+        self._state.truncate(length)
+
+
+class TinyLanguageModel:
+    """The embedded model: no download, about a thousand tokens a second.
+
+    Example:
+        >>> from derivable.decoding.models import TinyLanguageModel
+        >>> model = TinyLanguageModel()
+        >>> model.decode(model.encode("A person as JSON:"))
+        'A person as JSON:'
+
+    Attributes:
+        vocabulary: of its tokenizer.
+        context: 1,024 tokens.
+    """
+
+    def __init__(self) -> None:
+        self._model = TinyModel.load()
+        self._tokenizer = TinyTokenizer.load()
+        self.context: int | None = self._model.context
+        self.vocabulary = Vocabulary.from_tokenizer_json(
+            tokenizer_path(), eos=[self._model.eos_id], size=self._model.vocab_size
+        )
+
+    def start(self) -> TinyState:
+        """A state without tokens."""
+        return TinyState(self._model, self._model.start())
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of a prompt, the begin token first."""
+        return [self._model.bos_id, *self._tokenizer.encode(text)]
+
+    def decode(self, token_ids: Iterable[int]) -> str:
+        """The text of tokens, without special ones."""
+        return self._tokenizer.decode(token_ids)
+
+
+class TransformersState:
+    """A sequence in a `transformers` model, with its key/value cache."""
+
+    def __init__(self, model: Any, torch: Any) -> None:
+        self._model = model
+        self._torch = torch
+        self._cache: Any = None
+        self._length = 0
+
+    @property
+    def length(self) -> int:
+        """Number of tokens so far."""
+        return self._length
+
+    def append(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
+        """Appends tokens; returns the logits of what follows (as wide as the model's output layer).
+
+        Raises:
+            DerivableError: no tokens.
+        """
+        if not len(token_ids):
+            raise DerivableError("there are no tokens to append; give at least one.")
+        with self._torch.inference_mode():
+            output = self._model(
+                input_ids=self._torch.tensor([list(token_ids)]), past_key_values=self._cache, use_cache=True
+            )
+        self._cache = output.past_key_values
+        self._length += len(token_ids)
+        row: NDArray[np.float32] = output.logits[0, -1].float().numpy()
+        return row
+
+    def truncate(self, length: int) -> None:
+        """Forgets everything after the first `length` tokens.
+
+        Raises:
+            DerivableError: there are fewer tokens, or the model's cache cannot be cut (recurrent models).
+        """
+        if not 0 <= length <= self._length:
+            raise DerivableError(f"cannot truncate {self._length} tokens to {length}; pass 0 to {self._length}.")
+        if length == 0:
+            self._cache = None
+        elif length < self._length:
+            if not hasattr(self._cache, "crop"):
+                raise DerivableError("this model's cache cannot be cut. Start a new state and append the tokens again.")
+            self._cache.crop(length)
+        self._length = length
+
+
+class TransformersLanguageModel:
+    """A causal language model of the `transformers` library, on the CPU.
+
+    Args:
+        path: folder of a saved model and its tokenizer. Nothing is downloaded.
+
+    Raises:
+        DerivableError: `transformers` or `torch` is not installed, or the folder holds no causal model.
+        VocabularyError: the tokenizer's bytes cannot be told exactly.
+
+    Attributes:
+        vocabulary: of its tokenizer, as wide as the model's logits.
+        context: the model's largest number of positions, if its configuration says so.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        try:
+            self._torch: Any = import_module("torch")
+            transformers: Any = import_module("transformers")
+        except ImportError as error:
+            raise DerivableError(
+                f"running {os.fspath(path)!r} needs {error.name}. Install it: pip install 'derivable[transformers]'."
+            ) from error
+        if not Path(path).is_dir():
+            raise DerivableError(
+                f"{os.fspath(path)!r} is no folder. Give the folder of a saved model (config.json, weights, tokenizer)."
+            )
+        try:
+            self._tokenizer: Any = transformers.AutoTokenizer.from_pretrained(path, local_files_only=True)
+            self._model: Any = transformers.AutoModelForCausalLM.from_pretrained(path, local_files_only=True)
+        except (OSError, ValueError, KeyError) as error:
+            raise DerivableError(
+                f"{os.fspath(path)!r} cannot be loaded: {error} Give the folder of a saved causal model."
+            ) from error
+        self._model.eval()
+        # The tokenizer may name more ids than the model has logits for, or fewer (padding).
+        width = max(int(self._model.config.vocab_size), len(self._tokenizer))
+        self.vocabulary = Vocabulary.from_transformers(self._tokenizer, size=width)
+        self.context: int | None = getattr(self._model.config, "max_position_embeddings", None)
+
+    def start(self) -> TransformersState:
+        """A state without tokens."""
+        return TransformersState(self._model, self._torch)
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of a prompt as the model's tokenizer begins a text (with a begin token, if it adds one)."""
+        ids: list[int] = list(self._tokenizer.encode(text))
+        return ids or [i for i in [self._tokenizer.bos_token_id or self._tokenizer.eos_token_id] if i is not None]
+
+    def decode(self, token_ids: Iterable[int]) -> str:
+        """The text of tokens, without special ones."""
+        text: str = self._tokenizer.decode(list(token_ids), skip_special_tokens=True)
+        return text

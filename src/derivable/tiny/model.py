@@ -1,0 +1,202 @@
+"""The embedded model's forward pass in numpy, with a key/value cache.
+
+A Llama network: token embedding, per layer (RMS norm, rotary causal attention, RMS norm, SwiGLU), a final
+norm, and logits by the transposed embedding. The weights are float16 in ``data/weights.npz``; everything is
+computed in float32. Sizes used below: ``V`` vocabulary, ``H`` hidden, ``M`` intermediate, ``A`` attention
+heads, ``D`` head dimension (``A * D = H``), ``L`` layers, ``T`` tokens in one call.
+
+Cost: one token is 2.4 million multiply-adds, 1 to 2 ms; a call with ``T`` tokens costs far less than ``T``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derivable.errors import DerivableError
+
+__all__ = ["State", "TinyModel", "load_arrays"]
+
+Array = NDArray[np.float32]
+
+WEIGHTS = Path(__file__).parent / "data" / "weights.npz"
+_FIRST_CAPACITY = 128
+
+
+class State:
+    """The key/value cache of one sequence.
+
+    Positions ``0 .. length - 1`` hold what was appended by `TinyModel.forward`; the arrays grow by doubling.
+    """
+
+    def __init__(self, layers: int, heads: int, head_dim: int) -> None:
+        self.length = 0
+        #: float32 ``[L, A, capacity, D]``, rotated.
+        self.keys: Array = np.empty((layers, heads, _FIRST_CAPACITY, head_dim), np.float32)
+        #: float32 ``[L, A, capacity, D]``.
+        self.values: Array = np.empty_like(self.keys)
+
+    def reserve(self, count: int) -> None:
+        """Make room for ``count`` more positions."""
+        wanted, capacity = self.length + count, self.keys.shape[2]
+        if wanted <= capacity:
+            return
+        capacity = max(wanted, 2 * capacity)
+        for name in ("keys", "values"):
+            old: Array = getattr(self, name)
+            new = np.empty((*old.shape[:2], capacity, old.shape[3]), np.float32)
+            new[:, :, : self.length] = old[:, :, : self.length]
+            setattr(self, name, new)
+
+    def truncate(self, length: int) -> None:
+        """Forget everything after the first ``length`` positions, as after a rejected draft."""
+        if not 0 <= length <= self.length:
+            raise DerivableError(
+                f"cannot truncate {self.length} positions to {length}; pass 0 to {self.length}."
+            )
+        self.length = length
+
+    def copy(self) -> State:
+        """An independent state with the same contents."""
+        other = State.__new__(State)
+        other.length, other.keys, other.values = self.length, self.keys.copy(), self.values.copy()
+        return other
+
+
+class _Layer:
+    """The weights of one layer, transposed for ``x @ w`` and fused; all float32."""
+
+    def __init__(self, weights: Mapping[str, NDArray[Any]], prefix: str) -> None:
+        def matrix(*names: str) -> Array:
+            rows = np.concatenate([weights[f"{prefix}.{name}.weight"] for name in names])
+            return np.ascontiguousarray(rows.T, np.float32)
+
+        self.attention_norm: Array = weights[f"{prefix}.input_layernorm.weight"].astype(np.float32)  # [H]
+        self.mlp_norm: Array = weights[f"{prefix}.post_attention_layernorm.weight"].astype(np.float32)  # [H]
+        self.qkv = matrix("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")  # [H, 3H]
+        self.out = matrix("self_attn.o_proj")  # [H, H]
+        self.gate_up = matrix("mlp.gate_proj", "mlp.up_proj")  # [H, 2M]
+        self.down = matrix("mlp.down_proj")  # [M, H]
+
+
+class TinyModel:
+    """The embedded model. Immutable once loaded; one instance serves any number of `State`s.
+
+    Attributes:
+        vocab_size: width of the logits.
+        context: largest number of positions of a state, that of training.
+        bos_id, eos_id: the tokens that begin and end every document.
+        config: the dimensions, under the names of a transformers ``LlamaConfig``.
+    """
+
+    def __init__(self, config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]]) -> None:
+        self.config = dict(config)
+        self.vocab_size = int(config["vocab_size"])
+        self.context = int(config["max_position_embeddings"])
+        self.bos_id, self.eos_id = int(config["bos_token_id"]), int(config["eos_token_id"])
+        self._heads = int(config["num_attention_heads"])
+        self._head_dim = int(config["hidden_size"]) // self._heads
+        self._epsilon = np.float32(config["rms_norm_eps"])
+        self._embedding: Array = weights["model.embed_tokens.weight"].astype(np.float32)  # [V, H]
+        self._unembedding: Array = np.ascontiguousarray(self._embedding.T)  # [H, V]
+        self._norm: Array = weights["model.norm.weight"].astype(np.float32)  # [H]
+        self._layers = [_Layer(weights, f"model.layers.{i}") for i in range(int(config["num_hidden_layers"]))]
+        half = self._head_dim // 2
+        frequencies = float(config["rope_theta"]) ** (-np.arange(half) / half)
+        angles = np.outer(np.arange(self.context), frequencies)
+        self._cos: Array = np.cos(angles).astype(np.float32)  # [context, D/2]
+        self._sin: Array = np.sin(angles).astype(np.float32)
+
+    @classmethod
+    def load(cls) -> TinyModel:
+        """The model of the package. Read once per process (about 0.05 s)."""
+        return _packaged()
+
+    def start(self) -> State:
+        """A state without any tokens. Feed `bos_id` first: every training document begins with it."""
+        return State(len(self._layers), self._heads, self._head_dim)
+
+    def forward(self, state: State, token_ids: Sequence[int]) -> Array:
+        """Append tokens to a state.
+
+        Args:
+            state: changed in place; afterwards ``state.length`` is larger by ``len(token_ids)``.
+            token_ids: the tokens, at least one.
+
+        Returns:
+            float32 ``[len(token_ids), V]``: row ``i`` is the prediction of what follows ``token_ids[i]``.
+
+        Raises:
+            DerivableError: no tokens, an id outside the vocabulary, or more than `context` positions.
+        """
+        ids = np.asarray(token_ids, dtype=np.int64)
+        count, start = len(ids), state.length
+        end = start + count
+        if not count or ids.min() < 0 or ids.max() >= self.vocab_size:
+            raise DerivableError(
+                f"token ids must be a non-empty sequence of numbers below {self.vocab_size}."
+            )
+        if end > self.context:
+            raise DerivableError(
+                f"{end} positions are wanted, the context is {self.context}; shorten the text."
+            )
+        state.reserve(count)
+        cos, sin = self._cos[start:end, None], self._sin[start:end, None]  # [T, 1, D/2]
+        hidden_from = None  # [T, end]: True where a key lies in a query's future
+        if count > 1:
+            hidden_from = np.arange(end)[None] > np.arange(start, end)[:, None]
+        scale = np.float32(self._head_dim**-0.5)
+        x: Array = self._embedding[ids]  # [T, H]
+        for index, layer in enumerate(self._layers):
+            qkv = (self._normalized(x, layer.attention_norm) @ layer.qkv).reshape(
+                count, 3, self._heads, self._head_dim
+            )
+            keys, values = state.keys[index], state.values[index]  # [A, capacity, D]
+            keys[:, start:end] = _rotated(qkv[:, 1], cos, sin).transpose(1, 0, 2)
+            values[:, start:end] = qkv[:, 2].transpose(1, 0, 2)
+            queries = (_rotated(qkv[:, 0], cos, sin) * scale).transpose(1, 0, 2)  # [A, T, D]
+            scores = queries @ keys[:, :end].transpose(0, 2, 1)  # [A, T, end]
+            if hidden_from is not None:
+                scores[:, hidden_from] = -np.inf
+            scores -= scores.max(axis=-1, keepdims=True)
+            np.exp(scores, out=scores)
+            scores /= scores.sum(axis=-1, keepdims=True)
+            mixed = scores @ values[:, :end]  # [A, T, D]
+            x = x + mixed.transpose(1, 0, 2).reshape(count, -1) @ layer.out
+            gate, up = np.split(self._normalized(x, layer.mlp_norm) @ layer.gate_up, 2, axis=1)
+            x = x + (gate / (1.0 + np.exp(-np.maximum(gate, -80.0))) * up) @ layer.down
+        state.length = end
+        logits: Array = self._normalized(x, self._norm) @ self._unembedding
+        return logits
+
+    def _normalized(self, x: Array, weight: Array) -> Array:
+        """RMS norm of every row of ``x`` ``[T, H]``."""
+        mean = np.einsum("th,th->t", x, x) / np.float32(x.shape[1])
+        result: Array = x * (1.0 / np.sqrt(mean + self._epsilon))[:, None] * weight
+        return result
+
+
+def _rotated(x: Array, cos: Array, sin: Array) -> Array:
+    """Rotary embedding of ``x`` ``[T, A, D]``; ``x[..., i]`` and ``x[..., i + D/2]`` are a pair."""
+    half = x.shape[-1] // 2
+    left, right = x[..., :half], x[..., half:]
+    return np.concatenate((left * cos - right * sin, right * cos + left * sin), axis=-1)
+
+
+def load_arrays() -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The configuration and the float16 arrays of the package, under their transformers names."""
+    with np.load(WEIGHTS) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    config: dict[str, Any] = json.loads(arrays.pop("config").tobytes())
+    return config, arrays
+
+
+@lru_cache(maxsize=1)
+def _packaged() -> TinyModel:
+    return TinyModel(*load_arrays())
