@@ -1,2 +1,34 @@
-x:
-	true
+# make demo: set up and run the main job on the embedded model. make test: set up and run the tests.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+KERNEL := $(wildcard src/kernel/*.cpp src/kernel/*.hpp) CMakeLists.txt pyproject.toml
+
+.PHONY: demo test test-all lint sanitize clean
+
+demo: $(STAMP)
+	$(BIN)/derivable demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: $(STAMP)
+	$(BIN)/python -m pytest
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+sanitize:
+	bash tools/sanitize.sh
+
+# An editable install: Python files are used where they are; the kernel is built once and again when it changes.
+$(STAMP): $(KERNEL)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[dev]"
+	touch $(STAMP)
+
+clean:
+	rm -rf build $(VENV) .pytest_cache .mypy_cache .ruff_cache

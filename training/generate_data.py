@@ -78,7 +78,9 @@ def main() -> None:
     shares = {name: share * float(boosts.get(name, 1)) for name, (_, share) in GENERATORS.items()}
     weight = sum(shares.values())
     documents = list(standard_library())
-    documents = random.Random(options.seed).sample(documents, int(len(documents) * options.library_share))
+    if options.library_share < 1:
+        keep = int(len(documents) * options.library_share)
+        documents = random.Random(options.seed).sample(documents, keep)
     print(f"{'standard_library':18} {len(documents):7} documents {sum(map(len, documents)) / 1e6:6.2f} MB")
     for name, share in shares.items():
         part = list(generated(name, int(options.megabytes * 1e6 * share / weight), options.seed))

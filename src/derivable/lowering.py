@@ -71,7 +71,7 @@ class _Lowering:
         start = self._symbol(Ref(self.grammar.start))
         if start[0] and start[1] in self.nullable:
             start = (False, self._helper(Alt((Ref(self.grammar.start),))))
-        for name in self.grammar.ignore:
+        for name in self.grammar.terminals if self.grammar.lexing == "basic" else self.grammar.ignore:
             self._terminal(name, self.grammar.terminals[name])
         done: set[int] = set()
         while self.pending:

@@ -189,7 +189,10 @@ void sort_unique(std::vector<Thread>& threads) {
 
 }  // namespace
 
-Dfa determinize(const Nfa& nfa, const std::vector<LookDfa>& looks, const std::vector<Dfa>& behinds, bool leftmost_first, uint64_t max_states) {
+namespace {
+
+Dfa determinize_from(const std::vector<int32_t>& start_behinds, const Nfa& nfa, const std::vector<LookDfa>& looks, const std::vector<Dfa>& behinds,
+                     bool leftmost_first, uint64_t max_states) {
     Subsets subsets(nfa, looks, behinds);
     Dfa dfa;
     dfa.classes = subsets.classes;
@@ -252,9 +255,8 @@ Dfa determinize(const Nfa& nfa, const std::vector<LookDfa>& looks, const std::ve
 
     std::vector<Thread> threads;
     subsets.begin();
-    std::vector<int32_t> behind = subsets.start_behinds();
-    subsets.closure({subsets.start(), 0}, behind, threads);
-    state_for(std::move(threads), behind);
+    subsets.closure({subsets.start(), 0}, start_behinds, threads);
+    state_for(std::move(threads), start_behinds);
     uint32_t targets[256];
     for (size_t i = 0; i < threads_of.size(); i++)
         for (uint32_t c = 0; c < dfa.num_classes; c++) {
@@ -272,6 +274,27 @@ Dfa determinize(const Nfa& nfa, const std::vector<LookDfa>& looks, const std::ve
             dfa.table.push_back(state_for(std::move(next), std::move(next_behind)));
         }
     dfa.minimize();
+    return dfa;
+}
+
+}  // namespace
+
+Dfa determinize(const Nfa& nfa, const std::vector<LookDfa>& looks, const std::vector<Dfa>& behinds, bool leftmost_first, uint64_t max_states) {
+    Subsets subsets(nfa, looks, behinds);
+    std::vector<std::vector<int32_t>> pasts{subsets.start_behinds()};
+    Dfa dfa = determinize_from(pasts[0], nfa, looks, behinds, leftmost_first, max_states);
+    if (!leftmost_first || behinds.empty()) return dfa;
+    // A lexeme starts anywhere in a text. Its automaton is one only if what stands before makes no difference.
+    std::string same = dfa.fingerprint();
+    for (size_t i = 0; i < pasts.size(); i++)
+        for (uint8_t byte : subsets.bytes) {
+            std::vector<int32_t> past = pasts[i];
+            subsets.step_behinds(past, byte);
+            if (std::find(pasts.begin(), pasts.end(), past) != pasts.end()) continue;
+            if (pasts.size() >= 64 || determinize_from(past, nfa, looks, behinds, leftmost_first, max_states).fingerprint() != same)
+                throw Unsupported("look-behind", "look-behind that reaches to text before its own lexeme");
+            pasts.push_back(std::move(past));
+        }
     return dfa;
 }
 

@@ -40,9 +40,9 @@ bool Liveness::separable() {
     std::vector<uint32_t> everything;
     std::vector<Symbol> wanted;
     for (Symbol s = 1; s < ignored_.size(); s++)
-        if (ignored_[s] || productions.is_used(s)) {
+        if (lexer_.policy() == Policy::kBasic || ignored_[s] || productions.is_used(s)) {
             everything.push_back(to_lexer_[s]);
-            if (!ignored_[s]) wanted.push_back(s);
+            if (!ignored_[s] && productions.is_used(s)) wanted.push_back(s);
         }
     std::vector<uint32_t> work{Lexer::kFree};
     std::unordered_map<uint32_t, char> seen{{Lexer::kFree, 1}}, good;
@@ -65,7 +65,7 @@ bool Liveness::separable() {
                     if (ignored_[symbol]) {
                         if (good.count(e.duties)) return true;
                         if (passed.try_emplace(e.duties, 1).second) through.push_back(e.duties);
-                    } else if (!have[symbol]) {
+                    } else if (!have[symbol] && productions.is_used(symbol)) {
                         have[symbol] = 1, count++;
                     }
                 }
@@ -204,6 +204,7 @@ bool Liveness::alive_at(uint32_t duties, NodeId n) {
             do {
                 changed_ = false;
                 ends = sequence(d, node, body, dot);
+                if (production == 0 && dot == 0 && lr.productions().start_nullable() && ends.empty()) ends = sequence(d, node, {kEnd}, 0);
                 if (changed_) solve(), changed_ = true;
             } while (changed_);
             if (ends.empty()) continue;

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 (templates of sentences stay on one line)
 """Named entities, choice questions, formats (dates, addresses, numbers), and small English."""
 
 from __future__ import annotations

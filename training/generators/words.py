@@ -1,4 +1,4 @@
-# ruff: noqa: SIM905, E501
+# ruff: noqa: SIM905
 """Word lists the generators draw from. All written for this project."""
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
 Without a matcher this is Algorithm 1 of Willard & Louf (sample until the end token); with one it is Algorithm 2
 (multiply the distribution by the mask, then sample).
 
-Both use the *same* randomness. A token is drawn as the largest of `logit / temperature + noise`, with one Gumbel number per
-token of the vocabulary (which is sampling from the softmax). The unconstrained choice of a step is the largest of
-all, the constrained choice the largest of the allowed ones; so the mask changes the text exactly where the model's own
-choice is refused, and such steps are counted as interventions. Under `top_k` and `top_p` this holds less strictly: they
-apply to the allowed tokens, and where the mask removes likely tokens, others come into reach.
+Both use the *same* randomness. A token is drawn as the largest of `logit / temperature + noise`, with one Gumbel
+number per token of the vocabulary (which is sampling from the softmax). The unconstrained choice of a step is the
+largest of all, the constrained choice the largest of the allowed ones; so the mask changes a choice exactly where the
+model's own is refused, and such steps are counted as interventions. Under `top_k` and `top_p` this holds less
+strictly: they apply to the allowed tokens, and where the mask removes likely tokens, others come into reach.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def generate(
     top_k: int | None = None,
     top_p: float | None = None,
     seed: int | None = 0,
-    on_token: Callable[[int, bytes], None] | None = None,
+    on_token: Callable[[int, bytes], object] | None = None,
 ) -> Generation:
     """Generates until the end token, `max_tokens`, or the model's context is full.
 

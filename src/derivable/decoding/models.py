@@ -126,7 +126,7 @@ class TransformersState:
         elif length < self._length:
             if not hasattr(self._cache, "crop"):
                 raise DerivableError("this model's cache cannot be cut. Start a new state and append the tokens again.")
-            self._cache.crop(length)
+            self._cache.crop(length - self._length)  # negative: so many to remove, in every version of the library
         self._length = length
 
 
@@ -177,7 +177,9 @@ class TransformersLanguageModel:
     def encode(self, text: str) -> list[int]:
         """The tokens of a prompt as the model's tokenizer begins a text (with a begin token, if it adds one)."""
         ids: list[int] = list(self._tokenizer.encode(text))
-        return ids or [i for i in [self._tokenizer.bos_token_id or self._tokenizer.eos_token_id] if i is not None]
+        if not ids and self._tokenizer.bos_token_id is not None:
+            ids = [int(self._tokenizer.bos_token_id)]
+        return ids
 
     def decode(self, token_ids: Iterable[int]) -> str:
         """The text of tokens, without special ones."""

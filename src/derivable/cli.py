@@ -1,0 +1,638 @@
+"""The command line: `derivable generate | check | mask | vocab | demo`.
+
+Generated text goes to standard output as it comes; figures about it go to standard error, so that
+`derivable generate ... > file` writes the text alone. Errors of Derivable are shown without a traceback, exit code 2.
+"""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import json
+import re
+import sqlite3
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import typer
+from rich.cells import cell_len
+from rich.console import Console
+from rich.live import Live
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+from typer.core import TyperGroup
+
+from . import __version__
+from .compile import compile as compile_grammar
+from .decoding.generate import Generation, generate
+from .decoding.models import TinyLanguageModel, TransformersLanguageModel
+from .errors import DerivableError, GrammarError, TokenRejectedError
+from .grammar import Grammar
+from .matcher import Matcher
+from .tiny import tokenizer_path
+from .vocabulary import Vocabulary
+
+__all__ = ["app", "main"]
+
+EXAMPLES = Path(__file__).parent / "examples"
+
+
+class _Commands(TyperGroup):
+    """Shows the errors of Derivable as messages."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except DerivableError as error:
+            _console(stderr=True).print(
+                Panel(Text(str(error)), title=type(error).__name__, title_align="left", border_style="red")
+            )
+            raise typer.Exit(2) from None
+
+
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Constrain what a language model can say: regular expressions, Lark and GBNF grammars, choices.",
+)
+
+RegexOption = Annotated[
+    str | None, typer.Option("--regex", "-r", help="A regular expression in Python's syntax, for the whole text.")
+]
+GrammarOption = Annotated[
+    Path | None,
+    typer.Option("--grammar", "-g", exists=True, dir_okay=False, help="A grammar file: .lark, or .gbnf (llama.cpp's)."),
+]
+ChoicesOption = Annotated[str | None, typer.Option("--choices", "-c", help="The possible texts, separated by commas.")]
+StartOption = Annotated[
+    str | None, typer.Option(help="The rule of --grammar to begin with.  [default: start (.lark), root (.gbnf)]")
+]
+TokenizerOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--tokenizer",
+        "-t",
+        exists=True,
+        help="tokenizer.json or its folder, a SentencePiece .model, or a .gguf file."
+        "  [default: that of the embedded model]",
+    ),
+]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"derivable {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+# --- generate ---------------------------------------------------------------------------------------------------
+
+
+@app.command("generate")
+def generate_command(
+    prompt: Annotated[str, typer.Argument(help="What the model continues.")],
+    regex: RegexOption = None,
+    grammar: GrammarOption = None,
+    choices: ChoicesOption = None,
+    start: StartOption = None,
+    model: Annotated[
+        Path | None, typer.Option("--model", "-m", help="Folder of a transformers model.  [default: the embedded one]")
+    ] = None,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", "-n", min=1, help="Stop after so many tokens.")] = 256,
+    temperature: Annotated[float, typer.Option("--temperature", "-T", min=0.0, help="0: most likely token.")] = 0.7,
+    seed: Annotated[int, typer.Option("--seed", "-s", min=0, help="Of the random numbers.")] = 0,
+    compare: Annotated[bool, typer.Option("--compare", help="Show the unconstrained text beside it.")] = False,
+) -> None:
+    """Continue a prompt with a text of the grammar (without one: unconstrained).
+
+    Exits with 0 if the text is complete, with 1 if --max-tokens cut it off.
+
+    Example: derivable generate "Date: " --regex "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    """
+    chosen = _grammar(regex, grammar, choices, start)
+    if compare and chosen is None:
+        raise typer.BadParameter("there is nothing to compare with; give --regex, --grammar or --choices.")
+    language_model = TinyLanguageModel() if model is None else TransformersLanguageModel(model)
+    matcher = None if chosen is None else compile_grammar(chosen, language_model.vocabulary).matcher()
+    prompt_ids = language_model.encode(prompt)
+
+    def run(matcher: Matcher | None, write: Callable[[str], object]) -> Generation:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        result = generate(
+            language_model,
+            prompt_ids,
+            matcher,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            seed=seed,
+            on_token=lambda _, data: write(decoder.decode(data)),
+        )
+        write(decoder.decode(b"", final=True))
+        return result
+
+    if compare:
+        constrained, other = Text(), Text()
+        with Live(_side_by_side(constrained, other), console=_console(), refresh_per_second=12):
+            result = run(matcher, constrained.append)
+            run(None, other.append)
+    else:
+        result = run(matcher, _write)
+        _write("\n")
+    complete = result.finish_reason == "stop" or (matcher is not None and matcher.is_accepting)
+    _console(stderr=True).print(_figures(result, complete, matcher))
+    if not complete:
+        raise typer.Exit(1)
+
+
+def _figures(result: Generation, complete: bool, matcher: Matcher | None) -> Text:
+    """One line about a generation."""
+    stats = result.stats
+    parts = [f"{len(result.token_ids)} tokens", f"{stats.tokens_per_second:,.0f} tokens/s"]
+    if matcher is not None:
+        parts += [
+            f"mask {stats.mean_mask_seconds * 1e6:,.1f} µs a token",
+            f"{stats.interventions} intervention{'s' * (stats.interventions != 1)}",
+            f"{stats.forced} forced",
+        ]
+    ended = result.finish_reason == "stop"
+    verdict = ("complete" if ended else "complete, cut off by --max-tokens") if complete else "incomplete: --max-tokens"
+    return Text(" · ".join(parts) + " · ", style="dim").append(verdict, style="green" if complete else "red")
+
+
+# --- check ------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def check(
+    text: Annotated[str | None, typer.Argument(help="The text.")] = None,
+    file: Annotated[Path | None, typer.Option("--file", "-f", exists=True, dir_okay=False, help="Or a file.")] = None,
+    regex: RegexOption = None,
+    grammar: GrammarOption = None,
+    choices: ChoicesOption = None,
+    start: StartOption = None,
+) -> None:
+    """Say whether a text is in the language, only the beginning of one that is, or where it fails.
+
+    Exits with 0 if the text is in the language, otherwise with 1.
+
+    Example: derivable check "2026-11-3" --regex "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    """
+    if (text is None) == (file is None):
+        raise typer.BadParameter("give either TEXT or --file.")
+    data = file.read_bytes() if file is not None else (text or "").encode("utf-8", "surrogateescape")
+    end_id = 256  # the vocabulary of all bytes, and an end token
+    vocabulary = Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos=[end_id])
+    matcher = compile_grammar(_required(_grammar(regex, grammar, choices, start)), vocabulary).matcher()
+    fits = _advance_while_possible(matcher, data)
+    console = _console()
+    if fits < len(data):
+        line = data.count(b"\n", 0, fits) + 1
+        column = len(_shown(data[data.rfind(b"\n", 0, fits) + 1 : fits])) + 1
+        place = f"at byte {fits} (line {line}, column {column}): {data[fits : fits + 1]!r} cannot stand there"
+        console.print(Text("✘ not in the language, fails ", style="red").append(place))
+        console.print(_caret(data, fits), soft_wrap=True)
+    elif matcher.is_accepting:
+        console.print(Text("✔ in the language", style="green"))
+    else:
+        console.print(Text("… a prefix of the language, not complete", style="yellow"))
+    explanation = matcher.explain(end_id)
+    following = [_byte_ranges(matcher.next_bytes()) or "nothing"] + ["the end"] * matcher.is_accepting
+    rows = [("may follow", ", or ".join(following))]
+    rows += [("in progress", ", ".join(explanation.lexeme))] * bool(explanation.lexeme)
+    rows += [("expected", ", ".join(explanation.expected))] * bool(explanation.expected)
+    console.print(_facts(rows))
+    if fits < len(data) or not matcher.is_accepting:
+        raise typer.Exit(1)
+
+
+def _advance_while_possible(matcher: Matcher, data: bytes) -> int:
+    """Advances over as much as fits; returns how many bytes."""
+    at, size = 0, 4096
+    while at < len(data):
+        try:
+            matcher.advance_bytes(data[at : at + size])
+            at += size
+        except TokenRejectedError:
+            if size == 1:
+                return at
+            size = max(1, size // 8)
+    return len(data)
+
+
+def _caret(data: bytes, offset: int, width: int = 60) -> Text:
+    """The line with the byte at `offset`, and a caret under it."""
+    first = data.rfind(b"\n", 0, offset) + 1
+    end = data.find(b"\n", offset)
+    before = _shown(data[first:offset])[-width:]
+    after = _shown(data[offset : len(data) if end < 0 else end])[:width]
+    return Text(f"  {before}{after}\n  {' ' * cell_len(before)}").append("^", style="bold red")
+
+
+def _shown(data: bytes) -> str:
+    """Bytes as one line of text: one replacement character for what is not printable."""
+    return "".join(c if c.isprintable() else " " if c == "\t" else "\ufffd" for c in data.decode("utf-8", "replace"))
+
+
+def _byte_ranges(data: bytes) -> str:
+    """Bytes as ranges: `'0'-'9' 'a' \\x80-\\xff`."""
+    ranges: list[list[int]] = []
+    for byte in data:
+        if ranges and ranges[-1][1] == byte - 1:
+            ranges[-1][1] = byte
+        else:
+            ranges.append([byte, byte])
+    return " ".join(_byte(a) if a == b else f"{_byte(a)}{'-' if b > a + 1 else ' '}{_byte(b)}" for a, b in ranges)
+
+
+def _byte(byte: int) -> str:
+    return repr(chr(byte)) if 32 <= byte < 127 else {9: r"\t", 10: r"\n", 13: r"\r"}.get(byte, f"\\x{byte:02x}")
+
+
+# --- mask and vocab ---------------------------------------------------------------------------------------------
+
+
+@app.command()
+def mask(
+    text: Annotated[str, typer.Argument(help="The text so far; may be empty.")] = "",
+    regex: RegexOption = None,
+    grammar: GrammarOption = None,
+    choices: ChoicesOption = None,
+    start: StartOption = None,
+    tokenizer: TokenizerOption = None,
+    limit: Annotated[int, typer.Option("--limit", "-l", min=0, help="Show so many of them.")] = 20,
+) -> None:
+    """Show which tokens of a vocabulary may come after a text.
+
+    Example: derivable mask "20" --regex "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    """
+    vocabulary = _vocabulary(tokenizer)
+    matcher = compile_grammar(_required(_grammar(regex, grammar, choices, start)), vocabulary).matcher()
+    matcher.advance_bytes(text.encode("utf-8", "surrogateescape"))
+    started = perf_counter()
+    allowed = matcher.allowed_tokens().tolist()
+    seconds = perf_counter() - started
+    console = _console()
+    end = "allowed" if matcher.is_accepting else "not allowed"
+    console.print(
+        f"{len(allowed):,} of {vocabulary.size:,} tokens allowed, end of text {end} ({seconds * 1e6:,.0f} µs)",
+        highlight=False,
+    )
+    if not limit:
+        return
+    names = {token_id: name for name, token_id in vocabulary.special_ids.items()}
+    table = Table(box=None, pad_edge=False)
+    table.add_column("id", justify="right", style="cyan")
+    table.add_column("text")
+    for token_id in allowed[:limit]:
+        data = None if token_id in vocabulary.eos_ids else vocabulary.token_bytes(token_id)
+        label = f"end of text {names.get(token_id, '')}".rstrip() if data is None else _quoted(data)
+        table.add_row(str(token_id), Text(label))
+    console.print(table)
+    if len(allowed) > limit:
+        console.print(f"... and {len(allowed) - limit:,} more (--limit)", highlight=False, style="dim")
+
+
+@app.command()
+def vocab(
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            exists=True,
+            help="tokenizer.json or its folder, a SentencePiece .model, or a .gguf file.  "
+            "[default: that of the embedded model]",
+        ),
+    ] = None,
+) -> None:
+    """Show facts about a tokenizer's vocabulary: size, special tokens, duplicates, bytes that cannot be spelled."""
+    vocabulary = _vocabulary(path)
+    facts = vocabulary.describe()
+    rows = []
+    for name, value in facts.items():
+        shown = _quoted(value) if isinstance(value, bytes) else f"{value:,}" if type(value) is int else str(value)
+        rows.append((name.replace("_", " "), shown))
+    _console().print(_facts(rows))
+    if vocabulary.special_ids:
+        shown = ", ".join(f"{text} ({i})" for text, i in list(vocabulary.special_ids.items())[:12])
+        more = len(vocabulary.special_ids) - 12
+        _console().print(_facts([("special tokens", shown + (f", and {more} more" if more > 0 else ""))]))
+
+
+def _quoted(data: bytes) -> str:
+    """A token's text in quotes, or its bytes where it is not whole characters."""
+    try:
+        return json.dumps(data.decode("utf-8"), ensure_ascii=False)
+    except UnicodeDecodeError:
+        return repr(data)
+
+
+# --- demo -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One generation of the demo. `check` decides, without Derivable, whether a text is what was asked for."""
+
+    title: str
+    grammar: Callable[[], Grammar]
+    prompt: str
+    check: Callable[[str], bool]
+    checked_by: str
+    max_tokens: int
+    temperature: float = 1.0
+    seed: int = 0
+
+
+_DATE = r"(19|20)[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])"
+_OCTET = r"(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_IPV4 = rf"({_OCTET}\.){{3}}{_OCTET}"
+_FEELINGS = ["positive", "negative", "neutral"]
+_TABLES = """
+CREATE TABLE users (id INTEGER, name TEXT, age INTEGER, email TEXT, city TEXT);
+CREATE TABLE products (id INTEGER, name TEXT, price INTEGER, stock INTEGER, color TEXT);
+"""
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_equation(text: str) -> bool:
+    """Two sides that Python can evaluate; whether they are equal is up to the model."""
+    sides = text.split(" = ")
+    try:
+        return len(sides) == 2 and all(isinstance(_value(ast.parse(side, mode="eval").body), int) for side in sides)
+    except (SyntaxError, ValueError):
+        return False
+
+
+def _value(node: ast.expr) -> int:
+    """The value of an arithmetic expression."""
+    match node:
+        case ast.Constant(value=int(value)):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _value(left) + _value(right)
+        case ast.BinOp(left=left, op=ast.Sub(), right=right):
+            return _value(left) - _value(right)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _value(left) * _value(right)
+    raise ValueError(ast.dump(node))
+
+
+def _runs_as_sql(text: str) -> bool:
+    database = sqlite3.connect(":memory:")
+    try:
+        database.executescript(_TABLES)
+        database.execute(text)
+    except (sqlite3.Error, sqlite3.Warning, ValueError):
+        return False
+    finally:
+        database.close()
+    return True
+
+
+def _is_xml(text: str) -> bool:
+    try:
+        ElementTree.fromstring(text)
+    except ElementTree.ParseError:
+        return False
+    return True
+
+
+def _example(name: str) -> Callable[[], Grammar]:
+    return lambda: _grammar_file(EXAMPLES / name, None)
+
+
+_CASES = [
+    _Case(
+        "a date, as a regular expression",
+        lambda: Grammar.from_regex(_DATE),
+        "Date: ",
+        lambda text: re.fullmatch(_DATE, text) is not None,
+        "re.fullmatch",
+        24,
+    ),
+    _Case(
+        "an IPv4 address, as a regular expression",
+        lambda: Grammar.from_regex(_IPV4),
+        "IP address: ",
+        lambda text: re.fullmatch(_IPV4, text) is not None,
+        "re.fullmatch",
+        32,
+    ),
+    _Case(
+        "one of three choices",
+        lambda: Grammar.from_choices(_FEELINGS),
+        "Review: The hotel was terrible.\nSentiment: ",
+        lambda text: text in _FEELINGS,
+        "in choices",
+        16,
+    ),
+    _Case(
+        "JSON, as a Lark grammar (examples/json.lark)",
+        _example("json.lark"),
+        "A configuration as JSON:\n",
+        _is_json,
+        "json.loads",
+        300,
+        seed=3,
+    ),
+    _Case(
+        "an equation, in GBNF (examples/arithmetic.gbnf)",
+        _example("arithmetic.gbnf"),
+        "(3 + 4) * 2 = 14\n",
+        _is_equation,
+        "evaluated",
+        96,
+    ),
+    _Case(
+        "SQL over two tables, as a Lark grammar (examples/select.lark)",
+        _example("select.lark"),
+        "Question: Find the name of all users whose age is greater than 30\nSQL: ",
+        _runs_as_sql,
+        "sqlite3",
+        64,
+    ),
+    _Case(
+        "a person as XML, in GBNF (examples/person.gbnf)",
+        _example("person.gbnf"),
+        "A person as XML:\n",
+        _is_xml,
+        "xml.etree",
+        200,
+    ),
+]
+
+
+@app.command()
+def demo() -> None:
+    """Run the embedded model with and without a grammar, side by side, and check what comes out.
+
+    Every constrained text must end by itself and be accepted by a checker that is not Derivable (re, json,
+    sqlite3, ...); otherwise the exit code is 1. Prompts and seeds are fixed.
+    """
+    console = _console()
+    model = TinyLanguageModel()
+    failed = tokens = interventions = 0
+    mask_seconds = 0.0
+    for number, case in enumerate(_CASES, 1):
+        matcher = compile_grammar(case.grammar(), model.vocabulary).matcher()
+        results = [
+            generate(
+                model,
+                model.encode(case.prompt),
+                each,
+                max_tokens=case.max_tokens,
+                temperature=case.temperature,
+                seed=case.seed,
+            )
+            for each in (matcher, None)
+        ]
+        verdicts = [result.finish_reason == "stop" and case.check(result.text) for result in results]
+        console.rule(Text(f"{number}. {case.title}", style="bold"), align="left")
+        console.print(Text("prompt: ", style="dim").append(json.dumps(case.prompt, ensure_ascii=False)))
+        console.print(
+            _side_by_side(
+                *(Text(result.text) for result in results),
+                marks=[_mark(*pair) for pair in zip(verdicts, results, strict=True)],
+                checked_by=case.checked_by,
+            )
+        )
+        console.print(_figures(results[0], verdicts[0], matcher))
+        failed += not verdicts[0]
+        tokens += results[0].stats.steps
+        interventions += results[0].stats.interventions
+        mask_seconds += results[0].stats.mask_seconds
+    console.rule()
+    console.print(
+        Text(f"{len(_CASES) - failed} of {len(_CASES)} constrained texts valid", style="red" if failed else "green")
+        .append(f" · {tokens} tokens · mask {mask_seconds / max(1, tokens) * 1e6:,.1f} µs a token", style="dim")
+        .append(f" · {interventions} interventions", style="dim")
+    )
+    if failed:
+        raise typer.Exit(1)
+
+
+def _mark(valid: bool, result: Generation) -> Text:
+    """A check mark or a cross."""
+    if valid:
+        return Text("✔ valid", style="green")
+    return Text("✘ not valid" if result.finish_reason == "stop" else "✘ did not end in time", style="red")
+
+
+# --- shared -----------------------------------------------------------------------------------------------------
+
+
+def _console(*, stderr: bool = False) -> Console:
+    """A console on the current standard stream; plain text where that is no terminal."""
+    return Console(stderr=stderr)
+
+
+def _write(text: str) -> None:
+    """Writes to standard output at once, without any formatting."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _side_by_side(constrained: Text, other: Text, *, marks: list[Text] | None = None, checked_by: str = "") -> Table:
+    """Two panels beside each other."""
+    grid = Table.grid(expand=True)
+    panels = []
+    for index, (title, text) in enumerate([("constrained", constrained), ("unconstrained", other)]):
+        grid.add_column(ratio=1)
+        mark = marks[index].copy().append(f" ({checked_by})", style="dim") if marks else None
+        style = "green" if index == 0 else "dim"
+        panels.append(
+            Panel(text, title=title, title_align="left", subtitle=mark, subtitle_align="right", border_style=style)
+        )
+    grid.add_row(*panels)
+    return grid
+
+
+def _facts(rows: list[tuple[str, str]]) -> Table:
+    """Names and values in two columns."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(name, Text(value))
+    return table
+
+
+def _grammar(regex: str | None, grammar: Path | None, choices: str | None, start: str | None) -> Grammar | None:
+    """The grammar that the options ask for; `None` without any."""
+    if sum(option is not None for option in (regex, grammar, choices)) > 1:
+        raise typer.BadParameter("give only one of --regex, --grammar and --choices.")
+    if start is not None and grammar is None:
+        raise typer.BadParameter("--start names a rule of --grammar; give both.")
+    if regex is not None:
+        return Grammar.from_regex(regex)
+    if choices is not None:
+        return Grammar.from_choices(choices.split(","))
+    return None if grammar is None else _grammar_file(grammar, start)
+
+
+def _required(grammar: Grammar | None) -> Grammar:
+    if grammar is None:
+        raise typer.BadParameter("give a grammar: --regex, --grammar or --choices.")
+    return grammar
+
+
+def _grammar_file(path: Path, start: str | None) -> Grammar:
+    """A grammar file, read as its suffix says."""
+    if path.suffix not in (".lark", ".gbnf"):
+        raise GrammarError(
+            f"{path.name}: the kind of grammar is told by the suffix, and {path.suffix or 'none'!r} is unknown",
+            hint="Name the file .lark or .gbnf.",
+        )
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise GrammarError(f"{path.name} is not UTF-8 (byte {error.start})", hint="Save it as UTF-8.") from error
+    if path.suffix == ".lark":
+        return Grammar.from_lark(text, start=start or "start")
+    return Grammar.from_gbnf(text, start=start or "root")
+
+
+def _vocabulary(path: Path | None) -> Vocabulary:
+    """The vocabulary in a file, read as its suffix says; that of the embedded model without one."""
+    if path is not None and path.suffix == ".model":
+        return Vocabulary.from_sentencepiece(str(path))
+    if path is not None and path.suffix == ".gguf":
+        return Vocabulary.from_gguf(path)
+    return Vocabulary.from_tokenizer_json(path or tokenizer_path())
+
+
+def main() -> None:
+    """Entry point of the `derivable` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal that cannot show a character gets a question mark, no crash
+            stream.reconfigure(errors="replace")
+    app(prog_name="derivable")
+
+
+if __name__ == "__main__":
+    main()

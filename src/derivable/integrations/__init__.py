@@ -1,0 +1,4 @@
+"""Hosts: one thin adapter per library that runs models. Each module imports its host when it is imported itself.
+
+- `derivable.integrations.transformers`: `DerivableLogitsProcessor` for `model.generate`.
+"""

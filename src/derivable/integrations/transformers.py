@@ -1,0 +1,334 @@
+"""Hugging Face transformers: a logits processor that keeps `model.generate` inside a grammar.
+
+    import derivable as dv
+    from derivable.integrations.transformers import DerivableLogitsProcessor
+
+    vocabulary = dv.Vocabulary.from_transformers(tokenizer, size=model.config.vocab_size)
+    constraint = dv.compile(dv.Grammar.from_regex(r"(yes|no), because [a-z ]{1,60}\\."), vocabulary)
+    model.generate(**inputs, logits_processor=[DerivableLogitsProcessor(constraint)], max_new_tokens=60)
+
+Greedy search, sampling, beam search, batches with left padding, `num_return_sequences`, assisted generation
+(`assistant_model=`, `prompt_lookup_num_tokens=`) and static caches work. Two things cannot:
+
+- continuous batching (`generate_batch`) shows a processor only the last token of each row;
+- an assistant with another tokenizer (`assistant_tokenizer=`): transformers hands its ids to the target's processors.
+
+How the state is found. transformers never says what became of a row: beams are reordered, drafts are asked about
+prefix by prefix and dropped. So nothing is assumed about the order of calls. A row's state depends on its generated ids
+alone; the rows of the last two calls are remembered, and a row starts from the one that shares the longest prefix
+with it, rolled back to the end of that prefix (forks share their history, so remembering a row is one pointer).
+
+Where the prompt ends. Without `prompt_length` the first call shows the prompt and nothing else, and a call belongs to
+the same generation if its prompt is the same and each row is at most one token longer than something asked about
+before, as every decoding loop of transformers guarantees. Anything else is a new `generate`, with a new prompt. Only a
+new prompt that is a former *output* plus at most one token looks like the former generation: call `reset()` then.
+
+What a call returns. A new tensor (`PromptLookupCandidateGenerator` reuses its own, so in place would be wrong), with
+minus infinity for every token that is not allowed and for ids past the vocabulary. Rows that have ended get minus
+infinity everywhere except for one end-of-sequence token, at 0: never a row without a choice, whose softmax is NaN.
+A row has ended when
+
+- it took an end-of-sequence token; whatever follows is padding (several end ids are offered in turn, so that one is
+  met that `generate` knows);
+- `generate` itself ended it before the grammar did (`stop_strings`): a token that is not text and that the mask
+  refused was appended, the padding;
+- it is a draft (or a beam of probability zero) with a token that the mask refused. Assisted generation asks about all
+  positions of a draft before it verifies the first. It discards what lies beyond a refused token whatever the scores
+  there, since that token has probability 0; but it does take the softmax of all of them and samples from it, so fully
+  masked rows would end in an error.
+
+Everywhere else a refused token is an error. A draft is recognised by its `input_ids`, which are a slice of a longer
+tensor (whoever asks already holds later tokens), see `drafts`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import LogitsProcessor
+
+from ..compile import Constraint
+from ..errors import BitmaskShapeError, MatcherError, TokenRejectedError
+from ..matcher import Matcher, allocate_bitmask, fill_bitmasks
+from ..vocabulary import Vocabulary
+
+__all__ = ["DerivableLogitsProcessor"]
+
+_GENERATIONS = 4  # remembered at a time; more than one matters where two `generate` calls take turns
+_Ids = NDArray[np.int64]
+
+
+class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
+    """Masks what the grammar does not allow. One object serves any number of `generate` calls, one after the other.
+
+    Args:
+        constraint: compiled for the model's vocabulary. Its end-of-sequence ids should be those `generate` stops at.
+        prompt_length: where generated text begins, padding included. By default what the first call brings, and
+            anything that does not go on from there is a new generation. Given, nothing is guessed: for loops other than
+            transformers' own (several tokens at a time), and for outputs that are to be continued.
+        drafts: whether rows may be asked about that hold tokens which this processor has refused. By default that is
+            recognised (see above); `True` accepts it always (a candidate generator that copies its ids), `False` never.
+
+    Cost: per row, a fork and an advance (about 2 us) and the mask; per call, unpacking the mask and one `masked_fill`.
+    """
+
+    supports_continuous_batching = False
+
+    def __init__(self, constraint: Constraint, *, prompt_length: int | None = None, drafts: bool | None = None) -> None:
+        if prompt_length is not None and prompt_length < 0:
+            raise MatcherError(f"prompt_length={prompt_length} is negative. Give the width of input_ids, or nothing.")
+        self.constraint = constraint
+        self.prompt_length = prompt_length
+        self.drafts = drafts
+        self._generations: list[_Generation] = []  # latest first
+        self._draft_width = 0  # of the draft that the last call sliced
+
+    def reset(self) -> None:
+        """Forgets everything: the next call begins a generation."""
+        self._generations.clear()
+        self._draft_width = 0
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """The scores of the next token, masked.
+
+        Args:
+            input_ids: [B, T], prompt included.
+            scores: [B, W]; W may differ from the vocabulary's size, ids past it are never allowed.
+
+        Returns:
+            A new tensor like `scores`.
+
+        Raises:
+            TokenRejectedError: a row holds a token that the mask refused, and is not a draft.
+            MatcherError: other processors left none of the tokens that the grammar allows.
+            BitmaskShapeError: the tensors do not go together.
+        """
+        if input_ids.dim() != 2 or scores.dim() != 2 or input_ids.shape[0] != scores.shape[0]:
+            raise BitmaskShapeError(
+                f"input_ids of shape {tuple(input_ids.shape)} and scores of shape {tuple(scores.shape)} do not go "
+                "together. Give [batch, length] and [batch, vocabulary]."
+            )
+        generation, rows = self._follow(input_ids)
+        self._check_refused(input_ids, generation, rows)
+        generation.remember(rows)
+
+        position = {id(row): at for at, row in enumerate(rows)}  # equal rows share a matcher: each is asked once
+        unique = [rows[at] for at in position.values()]
+        eos_ids = self.constraint.vocabulary.eos_ids
+        width = scores.shape[1]
+        bitmask = allocate_bitmask(len(unique), max(width, self.constraint.vocabulary.size))
+        if len(unique) == 1:
+            unique[0].matcher.fill_bitmask(bitmask)
+        else:
+            fill_bitmasks([row.matcher for row in unique], bitmask)
+        if len(unique) < len(rows):
+            number = {key: at for at, key in enumerate(position)}
+            bitmask = bitmask[[number[id(row)] for row in rows]]
+        masked = scores.masked_fill(_refused(bitmask, width, scores.device), float("-inf"))
+        for at, row in enumerate(rows):
+            if row.end is None:
+                continue
+            if eos_ids:
+                masked[at] = float("-inf")
+                masked[at, eos_ids[(len(row.ids) - row.taken) % len(eos_ids)]] = 0.0
+            else:
+                masked[at] = scores[at]  # not finished (it cannot be), so nobody uses this
+        self._check_choice(input_ids, scores, masked, rows)
+        return masked
+
+    def _follow(self, input_ids: torch.Tensor) -> tuple[_Generation, list[_Row]]:
+        """The generation that the rows belong to, the latest that fits or a new one, and their states."""
+        for generation in self._generations:
+            rows = generation.rows_of(input_ids)
+            if rows is not None:
+                self._generations.remove(generation)
+                self._generations.insert(0, generation)
+                return generation, rows
+        length = input_ids.shape[1] if self.prompt_length is None else self.prompt_length
+        if length > input_ids.shape[1]:
+            raise MatcherError(
+                f"input_ids are {input_ids.shape[1]} tokens long, shorter than prompt_length={length}. "
+                "Give the length of the prompt as generate sees it (padding included), or leave it out."
+            )
+        root = _Row(np.empty(0, np.int64), self.constraint.matcher(), 0, None)
+        generation = _Generation(input_ids[:, :length].clone(), self.prompt_length is not None, root)
+        rows = generation.rows_of(input_ids)
+        assert rows is not None  # nothing generated yet, or any length will do
+        self._generations.insert(0, generation)
+        del self._generations[_GENERATIONS:]
+        return generation, rows
+
+    def _check_refused(self, input_ids: torch.Tensor, generation: _Generation, rows: list[_Row]) -> None:
+        """Raises for a refused token, unless the row is a draft."""
+        # A draft is verified by asking about each prefix, slices of one tensor, and then about all of it.
+        length, stride = input_ids.shape[1], input_ids.stride(0)
+        is_draft = stride > length or length == self._draft_width
+        self._draft_width = stride if stride > length else 0
+        if is_draft if self.drafts is None else self.drafts:
+            return
+        for at, row in enumerate(rows):
+            if row.end == "refused":
+                place = generation.prompt.shape[1] + row.taken
+                token = int(row.ids[row.taken])
+                data = _text(self.constraint.vocabulary, token)
+                raise TokenRejectedError(
+                    token,
+                    data,
+                    f"row {at}, position {place} (generated token {row.taken}). The processor had masked it, so it was "
+                    "chosen by something that runs later, or this is a draft (then pass drafts=True), or a new prompt "
+                    "that looks like a former output (then call reset())",
+                )
+
+    def _check_choice(
+        self, input_ids: torch.Tensor, scores: torch.Tensor, masked: torch.Tensor, rows: list[_Row]
+    ) -> None:
+        """Raises where nothing is left to choose: greedy search would take token 0 then."""
+        hopeless = masked.amax(dim=1) == float("-inf")
+        if not bool(hopeless.any()):
+            return
+        at = int(hopeless.nonzero()[0, 0])
+        allowed = rows[at].matcher.allowed_tokens()
+        vocabulary = self.constraint.vocabulary
+        shown = ", ".join(repr(vocabulary.token_bytes(int(i)) or f"id {i}") for i in allowed[:5])
+        where = f"row {at}, position {input_ids.shape[1]}: no token is left"
+        if not allowed.size:
+            raise MatcherError(
+                f"{where}. The text is complete and the vocabulary has no end-of-sequence token. Load it with eos=[...]."
+            )
+        raise MatcherError(
+            f"{where}. The grammar allows {allowed.size} ({shown}{', ...' if allowed.size > 5 else ''}), but they lie "
+            f"past the width of the scores ({scores.shape[1]}) or other processors gave them minus infinity. "
+            "Look at min_new_tokens, forced_eos_token_id, bad_words_ids and suppress_tokens, or at the model's vocabulary."
+        )
+
+    def __repr__(self) -> str:
+        return f"<DerivableLogitsProcessor {self.constraint!r}>"
+
+
+@dataclass(eq=False)
+class _Row:
+    """The state after some generated ids.
+
+    Attributes:
+        ids: all generated ids of the row.
+        matcher: after the first `taken` of them. Never advanced in place: other rows start from it.
+        taken: how many the matcher took; fewer than all only if the row has ended.
+        end: why the others do not count: end of sequence was taken, the host stopped the row, a token was refused.
+    """
+
+    ids: _Ids
+    matcher: Matcher
+    taken: int
+    end: Literal["finished", "stopped", "refused"] | None
+
+    def goes_on(self, ids: _Ids, shared: int, vocabulary: Vocabulary) -> _Row:
+        """The row of `ids`, whose first `shared` are those of this row."""
+        taken = min(self.taken, shared)
+        if self.end is not None and (shared > self.taken or (self.end == "finished" and shared == self.taken)):
+            return _Row(ids, self.matcher, self.taken, self.end)
+        matcher = self.matcher.fork()
+        if taken < self.taken:
+            matcher.rollback(self.taken - taken)
+        end: Literal["finished", "stopped", "refused"] | None = None
+        for token in ids[taken:].tolist():
+            if matcher.is_finished:
+                break
+            try:
+                matcher.advance(token)
+            except TokenRejectedError:
+                end = "stopped" if _text(vocabulary, token) is None else "refused"
+                break
+            taken += 1
+        return _Row(ids, matcher, taken, "finished" if matcher.is_finished else end)
+
+
+@dataclass(eq=False)
+class _Generation:
+    """One `generate` call: its prompt and the rows it has been asked about lately.
+
+    Attributes:
+        prompt: [B, T], on the device of the ids.
+        pinned: the prompt's length was given, so rows may grow by any number of tokens.
+        root: nothing generated.
+        rows, before: of the last call and the one before, by the bytes of their ids.
+    """
+
+    prompt: torch.Tensor
+    pinned: bool
+    root: _Row
+    rows: dict[bytes, _Row] = field(default_factory=dict)
+    before: dict[bytes, _Row] = field(default_factory=dict)
+
+    def rows_of(self, input_ids: torch.Tensor) -> list[_Row] | None:
+        """The states of the rows; `None` if they are not of this generation."""
+        length = self.prompt.shape[1]
+        if input_ids.shape[1] < length or not self._begins(input_ids[:, :length]):
+            return None
+        found: dict[bytes, _Row] = {}
+        rows = []
+        for ids in input_ids[:, length:].cpu().numpy().astype(np.int64, copy=False):
+            key = ids.tobytes()
+            row = found.get(key) or self._row(key, ids)
+            if row is None:
+                return None
+            found[key] = row
+            rows.append(row)
+        return rows
+
+    def remember(self, rows: list[_Row]) -> None:
+        """Keeps the rows of this call, and those of the last: beams and drafts start from both."""
+        self.before = self.rows
+        self.rows = {row.ids.tobytes(): row for row in rows}
+
+    def _begins(self, prompt: torch.Tensor) -> bool:
+        if prompt.device != self.prompt.device:
+            prompt = prompt.to(self.prompt.device)
+        if prompt.shape == self.prompt.shape:
+            return torch.equal(prompt, self.prompt)
+        known = {ids.tobytes() for ids in self.prompt.cpu().numpy()}  # a host that drops finished rows
+        return all(ids.tobytes() in known for ids in prompt.to(self.prompt.dtype).cpu().numpy())
+
+    def _row(self, key: bytes, ids: _Ids) -> _Row | None:
+        row = self.rows.get(key) or self.before.get(key)
+        if row is not None:
+            return row
+        ids = ids.copy()  # not a view of the host's tensor, nor of all the rows
+        vocabulary = self.root.matcher.constraint.vocabulary
+        parent = self.rows.get(key[: -ids.itemsize])
+        if parent is not None:
+            return parent.goes_on(ids, len(ids) - 1, vocabulary)
+        nearest, shared = self.root, 0
+        for row in (*self.rows.values(), *self.before.values()):
+            common = _common(row.ids, ids)
+            if common > shared:
+                nearest, shared = row, common
+        if shared < len(ids) - 1 and not self.pinned:
+            return None
+        return nearest.goes_on(ids, shared, vocabulary)
+
+
+def _common(a: _Ids, b: _Ids) -> int:
+    """The length of the longest common prefix."""
+    length = min(len(a), len(b))
+    different = a[:length] != b[:length]
+    first = int(different.argmax()) if length else 0
+    return first if length and different[first] else length
+
+
+def _text(vocabulary: Vocabulary, token: int) -> bytes | None:
+    """What a token spells; `None` if it is not text (special, padding, past the vocabulary)."""
+    return vocabulary.token_bytes(token) if 0 <= token < vocabulary.size else None
+
+
+def _refused(bitmask: NDArray[np.int32], width: int, device: torch.device) -> torch.Tensor:
+    """Bool [B, width]: the tokens whose bit is 0. The packed words travel, not the flags."""
+    if device.type == "cpu":
+        flags = np.unpackbits(np.invert(bitmask).view(np.uint8), axis=1, bitorder="little")
+        return torch.from_numpy(flags[:, :width].view(np.bool_))
+    words = torch.from_numpy(bitmask).to(device)
+    bits = words.unsqueeze(-1) >> torch.arange(32, dtype=torch.int32, device=device)
+    return ((bits & 1) == 0).flatten(1)[:, :width]
