@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from . import _kernel
-from .errors import VocabularyError
+from .errors import GrammarError, VocabularyError
+from .expr import NOTHING
 from .grammar import Grammar
 from .limits import Limits
 from .lowering import Lowered, lower
@@ -78,6 +79,7 @@ def compile(grammar: Grammar, vocabulary: Vocabulary, *, limits: Limits = Limits
         limits.max_threads,
         limits.cache_bytes,
     )
+    _refuse_unproductive(grammar, lowered, kernel.unproductive())
     constraint = Constraint(grammar, vocabulary, lowered, kernel)
     if not constraint.matcher().allowed_tokens().size:
         first = constraint.matcher().next_bytes()
@@ -86,3 +88,15 @@ def compile(grammar: Grammar, vocabulary: Vocabulary, *, limits: Limits = Limits
             f"{'...' if len(first) > 20 else ''}). Use the vocabulary of a model that can spell it, or check its special tokens."
         )
     return constraint
+
+
+def _refuse_unproductive(grammar: Grammar, lowered: Lowered, symbols: list[int]) -> None:
+    """A rule that derives no text is a mistake; parts of rules that cannot match (the empty set) are not."""
+    names = [lowered.nonterminal_names[s - 1 - len(lowered.terminals)] for s in symbols if s > len(lowered.terminals)]
+    for name in names:
+        if name in grammar.rules and grammar.rules[name] != NOTHING:
+            raise GrammarError(
+                f"the rule {name!r} never ends: every alternative leads back to a rule that does not end",
+                source=grammar.source,
+                hint="Give it an alternative that does not recurse, or remove it.",
+            )

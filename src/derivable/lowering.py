@@ -47,7 +47,10 @@ def lower(grammar: Grammar, limits: Limits) -> Lowered:
         GrammarError: a terminal that can match nothing, an ignored terminal used in a rule, an empty language.
         LimitError: an automaton or the grammar itself grows past its bound.
     """
-    return _Lowering(grammar, limits).run()
+    try:
+        return _Lowering(grammar, limits).run()
+    except RecursionError:
+        raise LimitError("max_depth", limits.max_depth + 1, limits.max_depth, "nesting of an expression") from None
 
 
 class _Lowering:

@@ -81,25 +81,16 @@ class Matcher(_kernel.Matcher):
             return []
         vocabulary = self.constraint.vocabulary
         tokens = vocabulary.encode_forced(data)
-        # Where the forced bytes end, the canonical tokenization of the whole text may join what follows to the last tokens.
         probe = self.fork()
-        ends: list[int] = []
-        at = 0
+        probe.advance_bytes(data)
+        safe = vocabulary.extension_start(data, probe.next_bytes())
+        kept, at = 0, 0
         for token in tokens:
             at += len(vocabulary.token_bytes(token) or b"")
-            ends.append(at)
-        probe.advance_bytes(data)
-        if probe.is_accepting and not probe.next_bytes():
-            return tokens  # nothing can follow
-        following = probe.next_bytes()
-        keep = len(tokens)
-        while keep:
-            start = ends[keep - 2] if keep > 1 else 0
-            tail = data[start:]
-            if not vocabulary.can_extend(tail, following):
+            if at > safe:
                 break
-            keep -= 1
-        return tokens[:keep]
+            kept += 1
+        return tokens[:kept]
 
     def explain(self, token_id: int) -> Explanation:
         """Why a token is allowed here, or not: the lexeme in progress, what the parser expects, where the token fails.

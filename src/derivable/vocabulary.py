@@ -321,6 +321,36 @@ class Vocabulary:
             offset = end
         return result
 
+    def encode_forced(self, data: bytes) -> list[int]:
+        """Tokens for bytes that a grammar forces: the canonical ones where the source has an encoder and the bytes are
+        text, else those of `encode_bytes_greedy`."""
+        try:
+            return self.encode(data.decode("utf-8"))
+        except (VocabularyError, UnicodeDecodeError):
+            return self.encode_bytes_greedy(data)
+
+    def extension_start(self, data: bytes, following: bytes) -> int:
+        """The first offset of `data` at which some token begins that spells `data` to its end and goes on with a byte of
+        `following`; `len(data)` if there is none.
+
+        Cost: a scan of the tokens that share a first byte, for each offset that the longest token could reach from.
+        """
+        longest = max(map(len, self._spelling[0]), default=0)
+        for start in range(max(0, len(data) - longest + 1), len(data)):
+            tail = data[start:]
+            for token in self._by_first_byte.get(tail[0], ()):
+                if len(token) > len(tail) and token.startswith(tail) and token[len(tail)] in following:
+                    return start
+        return len(data)
+
+    @cached_property
+    def _by_first_byte(self) -> dict[int, list[bytes]]:
+        groups: dict[int, list[bytes]] = {}
+        for token in self._tokens:
+            if token is not None:
+                groups.setdefault(token[0], []).append(token)
+        return groups
+
     def _cannot_spell(self, data: bytes) -> str:
         """The message that says up to where `data` can be spelled."""
         ids, lengths = self._spelling
@@ -420,7 +450,7 @@ class Vocabulary:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickled without what is derived; the kernel's copy is made again where it is needed."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("_kernel_vocabulary", "_spelling")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_kernel_vocabulary", "_spelling", "_by_first_byte")}
 
 
 _BIG_ENDIAN = array("H", [1]).tobytes() != b"\x01\x00"

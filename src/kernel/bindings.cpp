@@ -296,6 +296,7 @@ NB_MODULE(_kernel, m) {
                                                 ConstraintLimits{max_threads, cache_bytes});
         }), nb::arg("vocabulary"), nb::arg("policy"), nb::arg("terminals"), nb::arg("num_nonterminals"), nb::arg("start"), nb::arg("productions"),
              nb::arg("max_threads"), nb::arg("cache_bytes"))
+        .def("unproductive", [](Constraint& c) { return c.unproductive(); }, "Nonterminals, by symbol, that derive no text.")
         .def("stats", [](Constraint& c) {
             Stats s;
             {

@@ -65,6 +65,7 @@ class Constraint {
     };
     std::vector<Explanation> explain(const Threads& threads);
     Stats locked_stats();
+    const std::vector<Symbol>& unproductive() { return lr_.productions().unproductive(); }
 
     std::mutex mutex;  // SAFETY: guards everything but vocabulary_; taken by Matcher around each operation
     Stacks stacks;

@@ -2,8 +2,9 @@
 
 A text `w` of at most `max_len` bytes counts as a prefix if a member of at most `max_len + slack` bytes extends it.
 So "yes" is always right: the member is there to be seen. "No" is right only if `slack` covers the shortest completion.
-The tests guard that: where the engine allows what the oracle refuses, they ask `deeper()`, an oracle with twice the
-slack, before they call it a mistake of the engine. (The other way round there is nothing to guard.)
+The tests guard that: where the engine allows what the oracle refuses, they look for a longer member (`completion`,
+which builds long texts from the rules, and `deeper()`, an oracle with twice the slack) before they call it a mistake of
+the engine. (The other way round there is nothing to guard.)
 
 The alphabet must hold a byte of every class that the terminals can tell apart (`notation.alphabet_of` does that), for
 a completion may need any of them.
@@ -15,13 +16,13 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import product
 
-from derivable.expr import Expr
+from derivable.expr import EMPTY, Alt, Concat, Expr, Look, Repeat
 from derivable.grammar import Grammar
 
 from .recognizers import Recognizer
 from .regular import pattern_of
 
-__all__ = ["PrefixOracle"]
+__all__ = ["PrefixOracle", "derivable_from"]
 
 ByLength = list[set[bytes]]
 """A set of texts; `[n]` holds those of `n` bytes."""
@@ -69,6 +70,14 @@ class PrefixOracle:
         """All prefixes up to a length, shortest first."""
         return sorted((w for w in self._prefixes if len(w) <= max_len), key=lambda w: (len(w), w))
 
+    def completion(self, w: bytes) -> bytes | None:
+        """Some member that extends `w`, however long; `None` if none was found, which proves nothing.
+
+        The rules propose texts (`derivable_from`), the recogniser decides.
+        """
+        proposed = derivable_from(self.recognizer, self.alphabet, w)
+        return next((text for text in proposed if self.recognizer.member(text)), None)
+
     def deeper(self) -> PrefixOracle:
         """The same oracle with twice the slack."""
         if self._deeper is None:
@@ -99,6 +108,66 @@ class PrefixOracle:
                             changed = True
         for found in derived[cfg.start]:
             yield from found
+
+
+def derivable_from(recognizer: Recognizer, alphabet: bytes, w: bytes, width: int = 24) -> list[bytes]:
+    """Texts that begin with `w` and that the rules derive under any segmentation, short ones first.
+
+    As the span recogniser, with one more place to end: beyond `w`. For every symbol and every start it keeps the spans
+    inside `w` and the `width` shortest texts by which the symbol would go on beyond the end. Look-around is left out
+    unless the policy is scannerless: these are proposals.
+    """
+    cfg, n = recognizer.cfg, len(w)
+    scannerless = recognizer.grammar.lexing == "scannerless"
+    inside: dict[str, set[tuple[int, int]]] = {name: set() for name in cfg.productions}
+    beyond: dict[str, list[list[bytes]]] = {name: [[] for _ in range(n + 1)] for name in cfg.productions}
+    for name, expr in cfg.terminals.items():
+        pattern = pattern_of(expr if scannerless else without_look(expr))
+        starts = range(n + 1)
+        inside[name] = {(i, j) for i in starts for j in range(i, n + 1) if pattern.full_match(w[i:j])}
+        further = [u for u in texts(alphabet, 4) if u]
+        beyond[name] = [[u for u in further if pattern.full_match(w[i:] + u)][:width] for i in starts]
+    changed = True
+    while changed:
+        changed = False
+        for name, bodies in cfg.productions.items():
+            for body, start in product(bodies, range(n + 1)):
+                places, tails = {start}, set[bytes]()
+                for symbol in body:
+                    longer = {v + u for v in tails for u in beyond[symbol][n]}
+                    longer |= {u for place in places for u in beyond[symbol][place]}
+                    if (n, n) in inside[symbol]:
+                        longer |= tails
+                    places = {j for i, j in inside[symbol] if i in places}
+                    tails = set(_shortest(longer, width))
+                best = _shortest({*beyond[name][start], *tails}, width)
+                spans = {(start, place) for place in places}
+                if best != beyond[name][start] or not spans <= inside[name]:
+                    beyond[name][start] = best
+                    inside[name] |= spans
+                    changed = True
+    whole = [w] if (0, n) in inside[cfg.start] else []
+    return whole + [w + u for u in beyond[cfg.start][0]]
+
+
+def _shortest(found: set[bytes], width: int) -> list[bytes]:
+    return sorted(found, key=lambda u: (len(u), u))[:width]
+
+
+@cache
+def without_look(expr: Expr) -> Expr:
+    """`expr` with every assertion taken as true (inside `And` and `Not` they stay)."""
+    match expr:
+        case Look():
+            return EMPTY
+        case Concat(items):
+            return Concat(tuple(map(without_look, items)))
+        case Alt(items):
+            return Alt(tuple(map(without_look, items)))
+        case Repeat(item, least, most, lazy):
+            return Repeat(without_look(item), least, most, lazy)
+        case _:
+            return expr
 
 
 def texts(alphabet: bytes, length: int) -> Iterator[bytes]:

@@ -298,6 +298,18 @@ def test_masks() -> None:
         oracle.is_prefix(b"aaaaaa")
 
 
+def test_long_completions() -> None:
+    palindromes = rules(terminals='"a" "b"', s="a s a | b s b | b b")
+    for lexing in ("scannerless", "longest", "basic"):
+        oracle = PrefixOracle(palindromes.with_lexing(lexing), b"ab", 7, 0)
+        assert not oracle.is_prefix(b"aaaaaaa")
+        assert oracle.completion(b"aaaaaaa") == b"aaaaaaabbaaaaaaa"
+        assert oracle.completion(b"abaabab") == b"abaababbabaaba"
+    look = PrefixOracle(rules(terminals="A=a(?!b) B=b", s="A s B | A", lexing="longest"), b"ab", 3, 0)
+    assert look.completion(b"a") == b"a"
+    assert look.completion(b"ab") is None and look.completion(b"aa") is None
+
+
 def test_alphabet() -> None:
     assert alphabet_of(regex("ab|b")) == b"ab"
     assert alphabet_of(regex("."), regex("a")) == b"ab"

@@ -146,6 +146,10 @@ class TransformersLanguageModel:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        if not Path(path).is_dir():
+            raise DerivableError(
+                f"{os.fspath(path)!r} is no folder. Give the folder of a saved model (config.json, weights, tokenizer)."
+            )
         try:
             self._torch: Any = import_module("torch")
             transformers: Any = import_module("transformers")
@@ -153,10 +157,6 @@ class TransformersLanguageModel:
             raise DerivableError(
                 f"running {os.fspath(path)!r} needs {error.name}. Install it: pip install 'derivable[transformers]'."
             ) from error
-        if not Path(path).is_dir():
-            raise DerivableError(
-                f"{os.fspath(path)!r} is no folder. Give the folder of a saved model (config.json, weights, tokenizer)."
-            )
         try:
             self._tokenizer: Any = transformers.AutoTokenizer.from_pretrained(path, local_files_only=True)
             self._model: Any = transformers.AutoModelForCausalLM.from_pretrained(path, local_files_only=True)

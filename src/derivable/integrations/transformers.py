@@ -62,7 +62,7 @@ _GENERATIONS = 4  # remembered at a time; more than one matters where two `gener
 _Ids = NDArray[np.int64]
 
 
-class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
+class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ignore]
     """Masks what the grammar does not allow. One object serves any number of `generate` calls, one after the other.
 
     Args:
@@ -118,8 +118,8 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
 
         position = {id(row): at for at, row in enumerate(rows)}  # equal rows share a matcher: each is asked once
         unique = [rows[at] for at in position.values()]
-        eos_ids = self.constraint.vocabulary.eos_ids
         width = scores.shape[1]
+        eos_ids = [eos for eos in self.constraint.vocabulary.eos_ids if eos < width]
         bitmask = allocate_bitmask(len(unique), max(width, self.constraint.vocabulary.size))
         if len(unique) == 1:
             unique[0].matcher.fill_bitmask(bitmask)
@@ -194,15 +194,15 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         allowed = rows[at].matcher.allowed_tokens()
         vocabulary = self.constraint.vocabulary
         shown = ", ".join(repr(vocabulary.token_bytes(int(i)) or f"id {i}") for i in allowed[:5])
-        where = f"row {at}, position {input_ids.shape[1]}: no token is left"
+        where = f"row {at}, position {input_ids.shape[1]}: no token left"
         if not allowed.size:
             raise MatcherError(
-                f"{where}. The text is complete and the vocabulary has no end-of-sequence token. Load it with eos=[...]."
+                f"{where}: the text is complete and the vocabulary has no end-of-sequence token. Load it with eos=."
             )
         raise MatcherError(
             f"{where}. The grammar allows {allowed.size} ({shown}{', ...' if allowed.size > 5 else ''}), but they lie "
             f"past the width of the scores ({scores.shape[1]}) or other processors gave them minus infinity. "
-            "Look at min_new_tokens, forced_eos_token_id, bad_words_ids and suppress_tokens, or at the model's vocabulary."
+            "Look at min_new_tokens, forced_eos_token_id, bad_words_ids, suppress_tokens, or the model's vocabulary."
         )
 
     def __repr__(self) -> str:
