@@ -1,4 +1,4 @@
-"""Regular expressions over `Expr` to automata: the adapter between expression trees and the kernel's pattern builder."""
+"""Expression trees to automata: the adapter to the kernel's pattern builder."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Constraint:
         return f"<Constraint {self.grammar.start!r} ({self.grammar.lexing}) over {self.vocabulary!r}>"
 
 
-def compile(grammar: Grammar, vocabulary: Vocabulary, *, limits: Limits = Limits()) -> Constraint:  # noqa: A001, B008
+def compile(grammar: Grammar, vocabulary: Vocabulary, *, limits: Limits = Limits()) -> Constraint:  # noqa: B008
     """Compiles a grammar for a vocabulary.
 
     The index is filled as generations visit it: compiling costs the grammar's automata and productions, the

@@ -1,7 +1,7 @@
 """From a `Grammar` to what the kernel takes: numbered symbols, one automaton per terminal, flat productions.
 
-Under `scannerless`, where any segmentation counts, rules that are regular and small are folded into single terminals first: a JSON
-string written character by character becomes one automaton, and the parser never sees its inside.
+Under `scannerless`, where any segmentation counts, rules that are regular and small are folded into single terminals
+first: a JSON string written character by character becomes one automaton, and the parser never sees its inside.
 """
 
 from __future__ import annotations
@@ -12,7 +12,25 @@ from dataclasses import dataclass
 from ._kernel import Dfa
 from .automata import compile_expr
 from .errors import GrammarError, LimitError, UnsupportedFeatureError
-from .expr import EMPTY, Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Look, Not, Ref, Repeat, Special, children, is_regular, refs, walk
+from .expr import (
+    EMPTY,
+    Alt,
+    And,
+    Bytes,
+    ByteSet,
+    Chars,
+    Concat,
+    Expr,
+    Look,
+    Not,
+    Ref,
+    Repeat,
+    Special,
+    children,
+    is_regular,
+    refs,
+    walk,
+)
 from .grammar import Grammar, Terminal
 from .limits import Limits
 
@@ -236,7 +254,9 @@ class _Lowering:
         order: list[tuple[int, bool, int, int]] = []
         for key, index in self.terminal_ids.items():
             terminal = self.grammar.terminals[key] if isinstance(key, str) else Terminal(key)
-            order.append((-terminal.priority, not terminal.literal, position.get(key, 0) if isinstance(key, str) else 0, index))
+            order.append(
+                (-terminal.priority, not terminal.literal, position.get(key, 0) if isinstance(key, str) else 0, index)
+            )
         ranks = [0] * len(order)
         for rank, (_, _, _, index) in enumerate(sorted(order)):
             ranks[index] = rank
@@ -249,13 +269,16 @@ def _short(expr: Expr) -> str:
 
 
 def _fold_regular_rules(grammar: Grammar) -> dict[str, Expr]:
-    """Rules in which every reference to a small regular rule is replaced by that rule, and every regular part made one leaf.
+    """Replaces every reference to a small regular rule by that rule, and makes every regular part one leaf.
 
-    Bottom up: a rule is regular if all it refers to is regular and it does not refer to itself. Nothing is folded across a place where
-    an ignored terminal could stand, nor out of a terminal with look-around, which sees its own text only.
+    Bottom up: a rule is regular if all it refers to is regular and it does not refer to itself. Nothing is folded across
+    a place where an ignored terminal could stand, nor out of a terminal with look-around, which sees its own text only.
     """
     if grammar.ignore:
-        return {name: expr if any(refs(expr)) or not is_regular(expr) else _leaf(expr) for name, expr in grammar.rules.items()}
+        return {
+            name: expr if any(refs(expr)) or not is_regular(expr) else _leaf(expr)
+            for name, expr in grammar.rules.items()
+        }
     bodies: dict[str, Expr] = {}  # the expanded regular rules and terminals
     costs: dict[str, int] = {}
     for name, terminal in grammar.terminals.items():
@@ -286,7 +309,10 @@ def _fold_regular_rules(grammar: Grammar) -> dict[str, Expr]:
                 open_rules.add(name)
                 stack.append((name, True))
                 stack.extend((r.name, False) for r in walk(grammar.rules[name]) if isinstance(r, Ref))
-    return {name: _leaf(bodies[name]) if name in bodies else _mark(expr, bodies, costs) for name, expr in grammar.rules.items()}
+    return {
+        name: _leaf(bodies[name]) if name in bodies else _mark(expr, bodies, costs)
+        for name, expr in grammar.rules.items()
+    }
 
 
 def _leaf(expr: Expr) -> Expr:
@@ -342,7 +368,12 @@ def _mark(expr: Expr, bodies: Mapping[str, Expr], costs: Mapping[str, int]) -> E
             run: list[Expr] = []
             cost = 0
             for item in (*items, None):
-                if item is not None and not _has_special(item) and not _looks(item) and all(r.name in bodies for r in refs(item)):
+                if (
+                    item is not None
+                    and not _has_special(item)
+                    and not _looks(item)
+                    and all(r.name in bodies for r in refs(item))
+                ):
                     cost += _cost(item, costs)
                     if cost <= _MAX_FOLDED_NODES:
                         run.append(item)

@@ -120,8 +120,10 @@ class Matcher(_kernel.Matcher):
             reason = f"token {token_id} {data!r} is allowed"
         elif data is None:
             what = "end of sequence" if token_id in vocabulary.eos_ids else "a special token"
-            reason = f"token {token_id} is {what}, and the text so far is not complete" if token_id in vocabulary.eos_ids else (
-                f"token {token_id} is {what}: it has no text, and the grammar does not name it"
+            reason = (
+                f"token {token_id} is {what}, and the text so far is not complete"
+                if token_id in vocabulary.eos_ids
+                else (f"token {token_id} is {what}: it has no text, and the grammar does not name it")
             )
         else:
             reason = f"token {token_id} {data!r} fails at byte {fits}: after {data[:fits]!r} only {_show_bytes(following)} can follow"
@@ -129,7 +131,14 @@ class Matcher(_kernel.Matcher):
             reason += f"; in progress: {_join(lexeme)}"
         reason += f"; expected: {_join(expected)}"
         return Explanation(
-            token_id, data, allowed, (data or b"")[:fits], tuple(lexeme), tuple(expected), following if not allowed else b"", reason
+            token_id,
+            data,
+            allowed,
+            (data or b"")[:fits],
+            tuple(lexeme),
+            tuple(expected),
+            following if not allowed else b"",
+            reason,
         )
 
     def __repr__(self) -> str:
@@ -177,8 +186,8 @@ def apply_bitmask(logits: _Array, bitmask: NDArray[np.int32] | Any) -> _Array:
     """Sets the logits of tokens that are not allowed to minus infinity, in place.
 
     Args:
-        logits: numpy array or torch tensor, floating point, [batch, W] or [W]. Logits past the bitmask's vocabulary (padding) are set
-            to minus infinity as well.
+        logits: numpy array or torch tensor, floating point, [batch, W] or [W]. Logits past the bitmask's vocabulary
+            (padding) are set to minus infinity as well.
         bitmask: int32 [batch, ceil(V / 32)] as `fill_bitmask` writes it (numpy array or tensor).
 
     Returns:

@@ -330,8 +330,9 @@ class Vocabulary:
             return self.encode_bytes_greedy(data)
 
     def extension_start(self, data: bytes, following: bytes) -> int:
-        """The first offset of `data` at which some token begins that spells `data` to its end and goes on with a byte of
-        `following`; `len(data)` if there is none.
+        """The first offset of `data` where a token begins that spells `data` to its end and goes on with a `following` byte.
+
+        `len(data)` if there is none.
 
         Cost: a scan of the tokens that share a first byte, for each offset that the longest token could reach from.
         """
@@ -450,7 +451,8 @@ class Vocabulary:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickled without what is derived; the kernel's copy is made again where it is needed."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("_kernel_vocabulary", "_spelling", "_by_first_byte")}
+        derived = ("_kernel_vocabulary", "_spelling", "_by_first_byte")
+        return {name: value for name, value in self.__dict__.items() if name not in derived}
 
 
 _BIG_ENDIAN = array("H", [1]).tobytes() != b"\x01\x00"
