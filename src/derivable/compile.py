@@ -85,7 +85,7 @@ def compile(grammar: Grammar, vocabulary: Vocabulary, *, limits: Limits = Limits
         first = constraint.matcher().next_bytes()
         raise VocabularyError(
             f"no token of the vocabulary can begin a text of this grammar (the first byte must be one of {first[:20]!r}"
-            f"{'...' if len(first) > 20 else ''}). Use the vocabulary of a model that can spell it, or check its special tokens."
+            f"{'...' if len(first) > 20 else ''}). Use the vocabulary of a model that can spell it."
         )
     return constraint
 

@@ -271,7 +271,7 @@ def _short(expr: Expr) -> str:
 def _fold_regular_rules(grammar: Grammar) -> dict[str, Expr]:
     """Replaces every reference to a small regular rule by that rule, and makes every regular part one leaf.
 
-    Bottom up: a rule is regular if all it refers to is regular and it does not refer to itself. Nothing is folded across
+    Bottom up: a rule is regular if all it refers to is regular and it does not refer to itself. Nothing is folded over
     a place where an ignored terminal could stand, nor out of a terminal with look-around, which sees its own text only.
     """
     if grammar.ignore:

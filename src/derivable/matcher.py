@@ -126,7 +126,10 @@ class Matcher(_kernel.Matcher):
                 else (f"token {token_id} is {what}: it has no text, and the grammar does not name it")
             )
         else:
-            reason = f"token {token_id} {data!r} fails at byte {fits}: after {data[:fits]!r} only {_show_bytes(following)} can follow"
+            reason = (
+                f"token {token_id} {data!r} fails at byte {fits}: "
+                f"after {data[:fits]!r} only {_show_bytes(following)} can follow"
+            )
         if lexeme:
             reason += f"; in progress: {_join(lexeme)}"
         reason += f"; expected: {_join(expected)}"
@@ -163,7 +166,7 @@ def allocate_bitmask(batch: int, vocab_size: int) -> NDArray[np.int32]:
     """
     if batch < 0 or vocab_size <= 0:
         raise BitmaskShapeError(
-            f"cannot allocate a bitmask for {batch} rows of {vocab_size} tokens. Give a batch of at least 0 and vocab.size."
+            f"cannot allocate a bitmask for {batch} rows of {vocab_size} tokens. Give a batch and vocab.size."
         )
     return np.zeros((batch, (vocab_size + 31) // 32), dtype=np.int32)
 
