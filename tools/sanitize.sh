@@ -17,8 +17,18 @@ cp "$build"/_kernel*.so "$package/"
 export LD_PRELOAD="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libubsan.so) $(g++ -print-file-name=libstdc++.so)"
 export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export PYTHONPATH="$PWD/$build/package:$PWD/tests"
-"$python" -c 'import derivable._kernel as k; assert "sanitize" in k.__file__, k.__file__; print("sanitized kernel:", k.__file__)'
-if [ $# -gt 0 ]; then "$python" -m pytest -p no:cacheprovider "$@"; else
-    "$python" -m pytest -p no:cacheprovider -m "not slow" tests/test_kernel.py tests/test_matcher.py tests/test_limits.py
-    "$python" -m pytest -p no:cacheprovider -m "not slow" tests/test_exact.py -k "family and (0 or 7)"
+# An editable install finds its own kernel first, wherever PYTHONPATH points: leave its finder out.
+run() {
+    "$python" -c '
+import sys
+sys.meta_path[:] = [f for f in sys.meta_path if "ScikitBuild" not in type(f).__name__]
+import derivable._kernel as kernel, pytest
+assert "sanitize" in kernel.__file__, kernel.__file__
+sys.exit(pytest.main(["-p", "no:cacheprovider", "-m", "not slow", *sys.argv[1:]]))' "$@"
+}
+if [ $# -gt 0 ]; then
+    run "$@"
+else
+    run tests/test_kernel.py tests/test_matcher.py tests/test_limits.py
+    run tests/test_exact.py -k "family and (0 or 7)"
 fi

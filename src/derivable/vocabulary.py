@@ -330,7 +330,7 @@ class Vocabulary:
             return self.encode_bytes_greedy(data)
 
     def extension_start(self, data: bytes, following: bytes) -> int:
-        """The first offset of `data` where a token begins that spells the rest of it and goes on with a `following` byte;
+        """The first offset of `data` where a token begins that spells the rest and goes on with a byte of `following`;
         `len(data)` if there is none.
 
         Cost: a scan of the tokens that share a first byte, for each offset that the longest token could reach from.
