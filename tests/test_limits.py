@@ -244,15 +244,25 @@ def test_nul_is_a_character(pattern: str) -> None:
     assert matcher.is_accepting
 
 
-def test_many_threads_are_bounded() -> None:
-    # Every cut of the text so far is a parse of its own: more and more of them, until the bound.
-    grammar = dv.Grammar.from_gbnf('root ::= x*\nx ::= "a" x "a" | "a" x "b" | "a"')
-    matcher = dv.compile(grammar, BYTES, limits=dv.Limits(max_threads=4)).matcher()
-    with within(10):
-        try:
-            for _ in range(200):
-                matcher.advance(97)
-        except dv.LimitError as error:
-            assert error.limit == "max_threads" and error.allowed == 4
-            length, mask = matcher.length, matcher.is_accepting
-            assert (matcher.length, matcher.is_accepting) == (length, mask)
+def test_threads_are_bounded_and_a_refusal_leaves_no_trace() -> None:
+    # After "a", the lexeme is A, or a longer one: two threads.
+    text = "start: (A|B)+\nA: /a/\nB: /aa+b/"
+    grammar = dv.Grammar.from_lark(text)
+    dv.compile(grammar, BYTES, limits=dv.Limits(max_threads=2)).matcher().advance_bytes(b"aaaab")
+    matcher = dv.compile(grammar, BYTES, limits=dv.Limits(max_threads=1)).matcher()
+    matcher.advance(97)
+    allowed = matcher.allowed_tokens().tolist()
+    with pytest.raises(dv.LimitError, match="max_threads reached") as caught:
+        for _ in range(10):
+            matcher.advance(97)
+    assert caught.value.limit == "max_threads" and caught.value.allowed == 1
+    assert matcher.length == 1 and matcher.allowed_tokens().tolist() == allowed
+
+
+@pytest.mark.xfail(strict=True, reason="ambiguous grammars take exponential time: each step doubles from step 25 on")
+@pytest.mark.parametrize("text", ['root ::= root root | "a"', 'root ::= "a" root? root?'])
+def test_ambiguous_grammars_are_bounded_in_time(text: str) -> None:
+    matcher = dv.compile(dv.Grammar.from_gbnf(text), BYTES).matcher()
+    for _ in range(40):
+        with within(0.2):
+            matcher.advance(97)

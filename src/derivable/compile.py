@@ -78,6 +78,7 @@ def compile(grammar: Grammar, vocabulary: Vocabulary, *, limits: Limits = Limits
         lowered.productions,
         limits.max_threads,
         limits.cache_bytes,
+        limits.max_liveness_steps,
     )
     _refuse_unproductive(grammar, lowered, kernel.unproductive())
     constraint = Constraint(grammar, vocabulary, lowered, kernel)

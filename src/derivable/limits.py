@@ -19,6 +19,7 @@ class Limits:
         max_symbols: terminals + nonterminals + right-hand-side symbols of the lowered grammar.
         max_threads: simultaneous parses of one matcher.
         cache_bytes: memory a constraint may use for finished masks before it drops them and starts again.
+        max_liveness_steps: work on deciding which lexemes can still follow, where longest match leaves dead ends.
     """
 
     max_source: int = 10_000_000
@@ -28,3 +29,4 @@ class Limits:
     max_symbols: int = 2_000_000
     max_threads: int = 4_096
     cache_bytes: int = 256 * 1024 * 1024
+    max_liveness_steps: int = 200_000

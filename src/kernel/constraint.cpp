@@ -20,7 +20,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
       spanner_(std::move(spanner)),
       limits_(limits),
       lr_(std::move(productions)),
-      liveness_(spanner_->lexer, stacks, to_lexer_, ignored_) {
+      liveness_(spanner_->lexer, stacks, to_lexer_, ignored_, limits.max_liveness_steps) {
     std::lock_guard<std::mutex> guard(spanner_->mutex);
     Lexer& lexer = spanner_->lexer;
     to_lexer_.push_back(0);  // the end of the text is no lexeme

@@ -29,7 +29,7 @@ struct TerminalSpec {
 };
 
 struct ConstraintLimits {
-    uint64_t max_threads, cache_bytes;
+    uint64_t max_threads, cache_bytes, max_liveness_steps;
 };
 
 struct Stats {

@@ -136,6 +136,8 @@ void Liveness::solve() {
     do {
         changed_ = false;
         for (size_t i = solved_; i < summaries_.size(); i++) {
+            if (++work_ > max_work_)
+                throw LimitExceeded("max_liveness_steps", work_, max_work_, "deciding which lexemes can still follow under longest match");
             const uint32_t first = summaries_[i].duties;
             const NodeId n = summaries_[i].node;
             const Symbol x = summaries_[i].symbol;

@@ -17,8 +17,8 @@ namespace derivable {
 
 class Liveness {
   public:
-    Liveness(Lexer& lexer, Stacks& stacks, const std::vector<uint32_t>& to_lexer, const std::vector<char>& ignored)
-        : lexer_(lexer), stacks_(stacks), to_lexer_(to_lexer), ignored_(ignored) {}
+    Liveness(Lexer& lexer, Stacks& stacks, const std::vector<uint32_t>& to_lexer, const std::vector<char>& ignored, uint64_t max_steps)
+        : lexer_(lexer), stacks_(stacks), to_lexer_(to_lexer), ignored_(ignored), max_work_(max_steps) {}
 
     // Every boundary can be followed by every terminal of the grammar.
     bool separable();
@@ -60,6 +60,7 @@ class Liveness {
     std::vector<Summary> summaries_;
     size_t solved_ = 0;
     bool changed_ = false;
+    uint64_t work_ = 0, max_work_;
     std::unordered_map<uint64_t, bool, MixHash> alive_;  // by (lexer state, frontier)
 };
 
