@@ -252,7 +252,7 @@ _HANDMADE = [
     Case({"s": "( A | L )* B*"}, {"A": "a", "L": "aabb", "B": "b"}),
     Case({"s": "A L | A B A"}, {"A": "a", "L": "abbba", "B": "b"}, tokens=tuple(words("ab", 3)), depth=6, slack=3),
     # keyword and identifier
-    Case({"s": "K I | I K K"}, {"K": '"ab"', "I": "[ab]+", "W": "c"}, ("W",), tokens=ABC, depth=3, slack=3),
+    Case({"s": "K I | I K K"}, {"K": '"ab"', "I": "[ab]+", "W": "c"}, ("W",), tokens=ABC, depth=3, slack=2),
     Case(
         {"s": "K I S"},
         {"I": "[ab]+", "K": "ab(?![ab])", "W": "c", "S": '"d"'},

@@ -203,11 +203,11 @@ class _Lowering:
         low, high = expr.min, expr.max
         if high is None:
             # R -> R item | item^low
-            self._emit(head, [item] * low)
+            self._emit(head, self._times(item, low))
             self._emit(head, [(False, head), item])
             return
         if low == high:
-            self._emit(head, [item] * low)
+            self._emit(head, self._times(item, low))
             return
         # R -> item^low U;  U_k -> (empty) | U_{k-1} item: one nonterminal per optional item
         previous = -1
@@ -216,7 +216,18 @@ class _Lowering:
             self._emit(index, [])
             self._emit(index, [item] if k == 1 else [(False, previous), item])
             previous = index
-        self._emit(head, [*[item] * low, (False, previous)])
+        self._emit(head, [*self._times(item, low), (False, previous)])
+
+    def _times(self, item: tuple[bool, int], count: int) -> list[tuple[bool, int]]:
+        """A body of `count` items; a long one as a left-recursive chain, because every position of a body is an LR item."""
+        if count <= 16:
+            return [item] * count
+        previous = item
+        for k in range(2, count + 1):
+            index = self._new_nonterminal(f"<{k} times>")
+            self._emit(index, [previous, item])
+            previous = (False, index)
+        return [previous]
 
     # -- the result ---------------------------------------------------------------------------------------------
 

@@ -201,11 +201,14 @@ def apply_bitmask(logits: _Array, bitmask: NDArray[np.int32] | Any) -> _Array:
     """
     words = np.atleast_2d(np.asarray(bitmask))
     shape = tuple(int(n) for n in logits.shape)  # type: ignore[attr-defined]
-    if words.dtype != np.int32 or len(shape) not in (1, 2) or (shape[0] if len(shape) == 2 else 1) != words.shape[0]:
+    rows = shape[0] if len(shape) == 2 else 1
+    if words.dtype != np.int32 or words.ndim != 2 or len(shape) not in (1, 2) or rows != words.shape[0]:
         raise BitmaskShapeError(
             f"logits of shape {shape} do not fit a bitmask of shape {words.shape} and dtype {words.dtype}. "
             "Use one int32 bitmask row per row of logits."
         )
+    if isinstance(logits, np.ndarray) and not np.issubdtype(logits.dtype, np.floating):
+        raise BitmaskShapeError(f"logits of dtype {logits.dtype} cannot be minus infinity. Use a floating point dtype.")
     width = shape[-1]
     bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, bitorder="little")[:, :width]
     refused = np.ones((words.shape[0], width), dtype=bool)

@@ -30,7 +30,8 @@ struct BadBitmask {
 };
 
 struct BadRollback {
-    uint64_t wanted, have;
+    int64_t wanted;
+    uint64_t have;
 };
 
 struct BadToken {
@@ -156,6 +157,8 @@ void fill_row(Matcher& m, nb::handle bitmask, int64_t row) {
 
 void fill_rows(const std::vector<Matcher*>& matchers, nb::handle bitmask, uint32_t threads) {
     if (matchers.empty()) return;
+    for (const Matcher* matcher : matchers)
+        if (!matcher) throw nb::type_error("fill_bitmasks: a matcher is None");
     Bitmask b(bitmask, matchers[0]->constraint().vocabulary().words());
     if (uint64_t(b.rows()) < matchers.size())
         throw BadBitmask{"the bitmask has " + std::to_string(b.rows()) + " rows for " + std::to_string(matchers.size()) + " matchers."};
@@ -361,7 +364,7 @@ NB_MODULE(_kernel, m) {
                 nb::gil_scoped_release release;
                 ok = self.rollback(uint64_t(count));
             }
-            if (!ok) throw BadRollback{uint64_t(count), have};
+            if (!ok) throw BadRollback{count, have};
         }, nb::arg("count"), "Undoes the last `count` steps.\n\nRaises:\n    RollbackError: there are not so many; nothing is undone.")
         .def("reset", [](Matcher& self) {
             nb::gil_scoped_release release;

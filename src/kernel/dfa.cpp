@@ -38,6 +38,7 @@ Dfa Dfa::literal(std::string_view text) {
     d.accepting.assign(n, 0);
     d.accepting[n - 1] = 1;
     d.condition.assign(n, 0);
+    d.minimize();  // numbers the byte classes as every other automaton does
     return d;
 }
 
@@ -211,6 +212,10 @@ void Dfa::minimize() {
                 }
         }
     trim(*this);
+    if (std::all_of(condition.begin(), condition.end(), [](uint32_t c) { return c == 0; })) {
+        conditions.clear();
+        looks.clear();
+    }
     if (empty()) {
         classes.fill(0);
         num_classes = 1;

@@ -269,19 +269,23 @@ class Thompson {
         return next;
     }
 
+    // Whether a look-around of the given kind stands in a tree.
+    bool contains_look(PatternBuilder::Node id, bool ahead) const {
+        const PatternBuilder::Tree& t = builder_.nodes_[id];
+        if (t.kind == PatternBuilder::Kind::kLook && t.ahead == ahead) return true;
+        return std::any_of(t.items.begin(), t.items.end(), [&](PatternBuilder::Node item) { return contains_look(item, ahead); });
+    }
+
     uint32_t ahead(PatternBuilder::Node item) {
-        size_t behinds_before = behinds_.size();
+        if (contains_look(item, false)) throw Unsupported("look-behind", "a look-behind inside a look-ahead");
         Nfa nfa = thompson(item, false);
-        if (behinds_.size() != behinds_before) throw Unsupported("look-behind", "a look-behind inside a look-ahead");
         looks_.push_back(determinize_look(nfa, looks_, builder_.max_dfa_));
         return uint32_t(looks_.size() - 1);
     }
 
     uint32_t behind(PatternBuilder::Node item) {
-        size_t looks_before = looks_.size(), behinds_before = behinds_.size();
+        if (contains_look(item, false) || contains_look(item, true)) throw Unsupported("look-behind", "look-around inside a look-behind");
         Nfa nfa = thompson(item, true);
-        if (behinds_.size() != behinds_before || looks_.size() != looks_before)
-            throw Unsupported("look-behind", "look-around inside a look-behind");
         behinds_.push_back(determinize(nfa, {}, {}, false, builder_.max_dfa_));
         return uint32_t(behinds_.size() - 1);
     }

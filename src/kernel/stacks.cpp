@@ -163,9 +163,15 @@ void Stacks::shifters(NodeId n, Symbol t, std::vector<Shifter>& out, int& hops) 
     std::vector<std::pair<NodeId, int32_t>> chain;  // a single file of reductions so far, for remembering
     bool single_file = true;
     size_t first = out.size();
+    std::unordered_map<NodeId, int32_t> visited;  // once paths have branched they may meet again
     while (!work.empty()) {
         Step x = work.back();
         work.pop_back();
+        if (!single_file) {
+            auto [it, fresh] = visited.try_emplace(x.node, x.above);
+            if (!fresh && it->second >= x.above) continue;
+            it->second = x.above;
+        }
         if (x.depth >= kFar) {
             auto it = far_.find(pack(x.node, t));
             if (it != far_.end()) {

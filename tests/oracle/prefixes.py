@@ -125,7 +125,7 @@ def derivable_from(recognizer: Recognizer, alphabet: bytes, w: bytes, width: int
         pattern = pattern_of(expr if scannerless else without_look(expr))
         starts = range(n + 1)
         inside[name] = {(i, j) for i in starts for j in range(i, n + 1) if pattern.full_match(w[i:j])}
-        further = [u for u in texts(alphabet, 4) if u]
+        further = [u for u in texts(alphabet, 3) if u]
         beyond[name] = [[u for u in further if pattern.full_match(w[i:] + u)][:width] for i in starts]
     changed = True
     while changed:
