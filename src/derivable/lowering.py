@@ -219,7 +219,7 @@ class _Lowering:
         self._emit(head, [*self._times(item, low), (False, previous)])
 
     def _times(self, item: tuple[bool, int], count: int) -> list[tuple[bool, int]]:
-        """A body of `count` items; a long one as a left-recursive chain, because every position of a body is an LR item."""
+        """A body of `count` items; a long one as a left-recursive chain: every position of a body is an LR item."""
         if count <= 16:
             return [item] * count
         previous = item
