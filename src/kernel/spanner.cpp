@@ -10,22 +10,29 @@ uint32_t Spanner::add_residual(const Trie& source, std::vector<uint32_t> nodes, 
         auto [it, fresh] = by_roots_.try_emplace(nodes, uint32_t(residuals_.size()));
         if (fresh) {
             bytes_ += nodes.size() * 8 + 64;
-            residuals_.push_back({nullptr, std::move(nodes)});
+            residuals_.push_back({nullptr, std::move(nodes), nullptr, {}});
         }
         return it->second;
     }
-    auto own = std::make_unique<Trie>(Trie::merge(source, std::move(nodes)));
-    bytes_ += own->size() * 11 + own->tokens.size() * 4 + 128;
-    std::vector<uint32_t> roots;
-    for (uint32_t i = 0; i < own->size(); i = own->end[i]) roots.push_back(i);
-    residuals_.push_back({std::move(own), std::move(roots)});
+    bytes_ += nodes.size() * 4 + 128;
+    residuals_.push_back({nullptr, {}, &source, std::move(nodes)});
     return uint32_t(residuals_.size() - 1);
+}
+
+void Spanner::merge_pending(Residual& r) {
+    if (!r.source) return;
+    r.own = std::make_unique<Trie>(Trie::merge(*r.source, std::move(r.pending)));
+    r.source = nullptr;
+    r.pending = {};
+    bytes_ += r.own->size() * 11 + r.own->tokens.size() * 4;
+    for (uint32_t i = 0; i < r.own->size(); i = r.own->end[i]) r.roots.push_back(i);
 }
 
 const Split& Spanner::split(uint32_t residual, LexState state) {
     auto found = splits_.find(pack(residual, state));
     if (found != splits_.end()) return *found->second;
 
+    merge_pending(residuals_[residual]);
     auto result = std::make_unique<Split>();
     const Trie* t = &trie(residuals_[residual]);
     const std::vector<uint32_t> roots = residuals_[residual].roots;
@@ -35,6 +42,7 @@ const Split& Spanner::split(uint32_t residual, LexState state) {
     std::unordered_map<uint64_t, std::vector<uint32_t>, MixHash> inside, exits;
     std::unordered_map<LexState, std::vector<uint32_t>*> inside_of;
     auto bucket = [&](LexState s) -> std::vector<uint32_t>& {
+        if (scannerless) return inside[pack(uint32_t(Split::Sureness::kSure), 0)];
         auto [it, fresh] = inside_of.try_emplace(s, nullptr);
         if (fresh) {
             Split::Sureness sureness = Split::Sureness::kSure;
@@ -84,7 +92,8 @@ const Split& Spanner::split(uint32_t residual, LexState state) {
             if (path.size() <= d + 1) path.resize(d + 2);
             path[d + 1] = s;
             if (t->token_begin[i] != t->token_begin[i + 1]) {
-                if (s != last_state) last_bucket = &bucket(s), last_state = s;
+                if (s != last_state && (!scannerless || !last_bucket)) last_bucket = &bucket(s);
+                last_state = s;
                 last_bucket->insert(last_bucket->end(), t->tokens.begin() + t->token_begin[i], t->tokens.begin() + t->token_begin[i + 1]);
             }
             if (i + 1 < t->end[i]) {
@@ -100,7 +109,6 @@ const Split& Spanner::split(uint32_t residual, LexState state) {
     }
 
     for (auto& [key, tokens] : inside) {
-        std::sort(tokens.begin(), tokens.end());
         result->inside.push_back({Split::Sureness(key >> 32), uint32_t(key), TokenSet(std::move(tokens), vocabulary_->words())});
         bytes_ += result->inside.back().tokens.bytes() + 48;
     }

@@ -52,7 +52,7 @@ struct Split {
 class Spanner {
   public:
     Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy) : lexer(policy), vocabulary_(std::move(vocabulary)) {
-        Residual all{nullptr, {}};
+        Residual all;
         const Trie& t = vocabulary_->trie;
         for (uint32_t i = 0; i < t.size(); i = t.end[i]) all.roots.push_back(i);
         residuals_.push_back(std::move(all));
@@ -77,7 +77,12 @@ class Spanner {
     struct Residual {
         std::unique_ptr<Trie> own;  // null: the vocabulary's
         std::vector<uint32_t> roots;
+        // Until it is first split, `own` is still to be merged from these nodes of another trie. Most are never asked for: the parser
+        // refuses the terminal that leads to them.
+        const Trie* source = nullptr;
+        std::vector<uint32_t> pending;
     };
+    void merge_pending(Residual& r);
     const Trie& trie(const Residual& r) const { return r.own ? *r.own : vocabulary_->trie; }
     uint32_t add_residual(const Trie& source, std::vector<uint32_t> nodes, bool whole_roots);
 

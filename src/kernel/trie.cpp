@@ -74,6 +74,7 @@ TokenSet::TokenSet(std::vector<uint32_t> ids, uint32_t words) : count_(uint32_t(
         dense_.assign(words, 0);
         for (uint32_t t : ids) dense_[t >> 5] |= 1u << (t & 31);
     } else {
+        std::sort(ids.begin(), ids.end());  // neighbouring bits one after the other
         ids.shrink_to_fit();
         ids_ = std::move(ids);
     }
