@@ -117,11 +117,11 @@ uint32_t Liveness::profile(NodeId n) {
     return profiles_.intern(words);
 }
 
-// Duties that can hold after symbol `x` was parsed on top of `n`, begun with `duties`. `x` itself: not what it reaches by units.
-const std::vector<uint32_t>& Liveness::summary(uint32_t duties, NodeId n, Symbol x) {
-    uint32_t id = keys_.intern({duties, profile(n), x});
+// Contexts that can hold after symbol `x` was parsed on top of `n`, begun in context `c`. `x` itself: not what it reaches by units.
+const std::vector<Liveness::Context>& Liveness::summary(Context c, NodeId n, Symbol x) {
+    uint32_t id = keys_.intern({c, profile(n), x});
     if (id == summaries_.size()) {
-        summaries_.push_back({duties, n, x, {}});
+        summaries_.push_back({c, n, x, {}});
         changed_ = true;
     }
     return summaries_[id].after;
@@ -129,54 +129,55 @@ const std::vector<uint32_t>& Liveness::summary(uint32_t duties, NodeId n, Symbol
 
 void Liveness::solve() {
     Productions& productions = stacks_.lr().productions();
-    auto add = [&](size_t i, uint32_t duties) {
+    auto add = [&](size_t i, Context c) {
         auto& after = summaries_[i].after;
-        if (std::find(after.begin(), after.end(), duties) == after.end()) after.push_back(duties), changed_ = true;
+        if (std::find(after.begin(), after.end(), c) == after.end()) after.push_back(c), changed_ = true;
     };
     do {
         changed_ = false;
         for (size_t i = solved_; i < summaries_.size(); i++) {
             if (++work_ > max_work_)
                 throw LimitExceeded("max_liveness_steps", work_, max_work_, "deciding which lexemes can still follow under longest match");
-            const uint32_t first = summaries_[i].duties;
+            const Context first = summaries_[i].context;
             const NodeId n = summaries_[i].node;
             const Symbol x = summaries_[i].symbol;
             if (productions.is_terminal(x)) {
-                std::vector<uint32_t> through{first};
-                uint32_t accepts = stacks_.accepts(n);
+                const uint32_t accepts = contexts_[first][1];
+                std::vector<uint32_t> through{contexts_[first][0]};
+                const uint32_t above = x == kEnd ? accepts : stacks_.accepts(stacks_.after(n, x));
                 for (size_t j = 0; j < through.size(); j++) {
-                    if (x == kEnd && lexer_.duties_hold_at_end(through[j])) add(i, Lexer::kFree);
+                    if (x == kEnd && lexer_.duties_hold_at_end(through[j])) add(i, first);
                     LexState s = start(accepts, through[j]);
                     if (s == kNoState) continue;
                     for (const Boundary& b : boundaries(s)) {
                         if (b.first == 0) {
                             if (std::find(through.begin(), through.end(), b.second) == through.end()) through.push_back(b.second);
                         } else if (b.first == x) {
-                            add(i, b.second);
+                            add(i, context(b.second, above));
                         }
                     }
                 }
                 continue;
             }
             for (uint32_t p : productions.of(x))
-                for (uint32_t duties : sequence(first, n, productions[p].body, 0)) add(i, duties);
+                for (Context c : sequence(first, n, productions[p].body, 0)) add(i, c);
         }
     } while (changed_);
     solved_ = summaries_.size();
 }
 
-// Duties after the symbols body[from..] on top of `n`, as far as summaries are known.
-std::vector<uint32_t> Liveness::sequence(uint32_t duties, NodeId n, const std::vector<Symbol>& body, size_t from) {
+// Contexts after the symbols body[from..] on top of `n`, as far as summaries are known.
+std::vector<Liveness::Context> Liveness::sequence(Context c, NodeId n, const std::vector<Symbol>& body, size_t from) {
     Productions& productions = stacks_.lr().productions();
-    std::vector<std::pair<uint32_t, NodeId>> now{{duties, n}}, next;
+    std::vector<std::pair<Context, NodeId>> now{{c, n}}, next;
     for (size_t k = from; k < body.size(); k++) {
         next.clear();
-        for (auto [d, node] : now) {
+        for (auto [before, node] : now) {
             auto over = [&](Symbol s) {
-                std::vector<uint32_t> after = summary(d, node, s);
+                std::vector<Context> after = summary(before, node, s);
                 if (after.empty()) return;
                 NodeId above = s == kEnd ? node : stacks_.after(node, s);
-                for (uint32_t a : after) next.emplace_back(a, above);
+                for (Context a : after) next.emplace_back(a, above);
             };
             if (productions.is_terminal(body[k]))
                 over(body[k]);
@@ -187,33 +188,33 @@ std::vector<uint32_t> Liveness::sequence(uint32_t duties, NodeId n, const std::v
         next.erase(std::unique(next.begin(), next.end()), next.end());
         now.swap(next);
     }
-    std::vector<uint32_t> out;
-    for (auto [d, node] : now) out.push_back(d);
+    std::vector<Context> out;
+    for (auto [after, node] : now) out.push_back(after);
     std::sort(out.begin(), out.end());
     out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
 }
 
-bool Liveness::alive_at(uint32_t duties, NodeId n) {
+bool Liveness::alive_at(Context first, NodeId n) {
     LrAutomaton& lr = stacks_.lr();
-    std::vector<std::pair<uint32_t, NodeId>> work{{duties, n}};
-    std::unordered_map<uint64_t, char, MixHash> seen{{pack(duties, n), 1}};
+    std::vector<std::pair<Context, NodeId>> work{{first, n}};
+    std::unordered_map<uint64_t, char, MixHash> seen{{pack(first, n), 1}};
     for (size_t i = 0; i < work.size(); i++) {
-        auto [d, node] = work[i];
+        auto [c, node] = work[i];
         for (auto [production, dot] : lr.kernel(stacks_.state(node))) {
             std::vector<Symbol> body = lr.productions()[production].body;
-            std::vector<uint32_t> ends;
+            std::vector<Context> ends;
             do {
                 changed_ = false;
-                ends = sequence(d, node, body, dot);
-                if (production == 0 && dot == 0 && lr.productions().start_nullable() && ends.empty()) ends = sequence(d, node, {kEnd}, 0);
+                ends = sequence(c, node, body, dot);
+                if (production == 0 && dot == 0 && lr.productions().start_nullable() && ends.empty()) ends = sequence(c, node, {kEnd}, 0);
                 if (changed_) solve(), changed_ = true;
             } while (changed_);
             if (ends.empty()) continue;
             if (production == 0) return true;
             for (NodeId below : stacks_.pop(node, dot)) {
                 NodeId above = stacks_.after(below, lr.productions()[production].head);
-                for (uint32_t e : ends)
+                for (Context e : ends)
                     if (seen.try_emplace(pack(e, above), 1).second) work.emplace_back(e, above);
             }
         }
@@ -228,8 +229,9 @@ bool Liveness::alive(LexState s, Frontier f) {
     for (auto [symbol, duties] : std::vector<Boundary>(boundaries(s))) {
         Frontier after = symbol == 0 ? f : stacks_.shift(f, symbol).frontier;
         if (after == kNoFrontier) continue;
+        Context c = context(duties, stacks_.accepts(after));
         for (NodeId n : stacks_.nodes(after))
-            if (!result && alive_at(duties, n)) result = true;
+            if (!result && alive_at(c, n)) result = true;
         if (result) break;
     }
     return alive_[pack(s, f)] = result;

@@ -37,10 +37,14 @@ class Liveness {
 
     const std::vector<Boundary>& boundaries(LexState s);
     LexState start(uint32_t accept_set, uint32_t duties);
-    bool alive_at(uint32_t duties, NodeId n);
+    // What the next lexeme starts under: the duties, and the accept set of the real top of the stack. That is the stack before
+    // any reductions: candidates are chosen while it is still open which rules have ended.
+    using Context = uint32_t;
+    Context context(uint32_t duties, uint32_t accept_set) { return contexts_.intern({duties, accept_set}); }
+    bool alive_at(Context c, NodeId n);
     uint32_t profile(NodeId n);
-    const std::vector<uint32_t>& summary(uint32_t duties, NodeId n, Symbol x);
-    std::vector<uint32_t> sequence(uint32_t duties, NodeId n, const std::vector<Symbol>& body, size_t from);
+    const std::vector<Context>& summary(Context c, NodeId n, Symbol x);
+    std::vector<Context> sequence(Context c, NodeId n, const std::vector<Symbol>& body, size_t from);
     void solve();
 
     Lexer& lexer_;
@@ -49,14 +53,14 @@ class Liveness {
     const std::vector<char>& ignored_;
 
     std::unordered_map<LexState, std::vector<Boundary>> boundaries_;
-    // Summaries by (duties, profile of the stack top, symbol); those from solved_ on are still growing.
+    // Summaries by (context, profile of the stack top, symbol); those from solved_ on are still growing.
     struct Summary {
-        uint32_t duties;
+        Context context;
         NodeId node;
         Symbol symbol;
-        std::vector<uint32_t> after;
+        std::vector<Context> after;
     };
-    Interner profiles_, keys_;
+    Interner contexts_, profiles_, keys_;
     std::vector<Summary> summaries_;
     size_t solved_ = 0;
     bool changed_ = false;

@@ -75,8 +75,15 @@ class PrefixOracle:
 
         The rules propose texts (`derivable_from`), the recogniser decides.
         """
-        proposed = derivable_from(self.recognizer, self.alphabet, w)
-        return next((text for text in proposed if self.recognizer.member(text)), None)
+        separators = [b""]
+        for name in self.grammar.ignore:  # some lexemes only end where an ignored one begins
+            pattern = pattern_of(self.grammar.terminals[name].expr)
+            separators += [u for u in texts(self.alphabet, 3) if u and pattern.full_match(u)][:2]
+        for separator in separators:
+            for text in derivable_from(self.recognizer, self.alphabet, w, separator):
+                if self.recognizer.member(text):
+                    return text
+        return None
 
     def deeper(self) -> PrefixOracle:
         """The same oracle with twice the slack."""
@@ -110,12 +117,12 @@ class PrefixOracle:
             yield from found
 
 
-def derivable_from(recognizer: Recognizer, alphabet: bytes, w: bytes, width: int = 24) -> list[bytes]:
+def derivable_from(recognizer: Recognizer, alphabet: bytes, w: bytes, separator: bytes, width: int = 24) -> list[bytes]:
     """Texts that begin with `w` and that the rules derive under any segmentation, short ones first.
 
     As the span recogniser, with one more place to end: beyond `w`. For every symbol and every start it keeps the spans
     inside `w` and the `width` shortest texts by which the symbol would go on beyond the end. Look-around is left out
-    unless the policy is scannerless: these are proposals.
+    unless the policy is scannerless: these are proposals. `separator` is put before every lexeme beyond `w`.
     """
     cfg, n = recognizer.cfg, len(w)
     scannerless = recognizer.grammar.lexing == "scannerless"
@@ -127,6 +134,7 @@ def derivable_from(recognizer: Recognizer, alphabet: bytes, w: bytes, width: int
         inside[name] = {(i, j) for i in starts for j in range(i, n + 1) if pattern.full_match(w[i:j])}
         further = [u for u in texts(alphabet, 3) if u]
         beyond[name] = [[u for u in further if pattern.full_match(w[i:] + u)][:width] for i in starts]
+        beyond[name][n] = [separator + u for u in beyond[name][n]]
     changed = True
     while changed:
         changed = False
