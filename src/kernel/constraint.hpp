@@ -42,7 +42,7 @@ class Matcher;
 
 class Constraint {
   public:
-    // Terminal i of `terminals` is grammar symbol i + 1. `shared` is the vocabulary's scannerless spanner, or null.
+    // Terminal i of `terminals` is grammar symbol i + 1. `spanner`: under scannerless the vocabulary's, shared.
     Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Spanner> spanner, std::vector<TerminalSpec> terminals,
                Productions productions, ConstraintLimits limits);
 
@@ -74,9 +74,6 @@ class Constraint {
 
   private:
     friend class Matcher;
-    struct Row {
-        std::vector<uint32_t> words;
-    };
     const std::vector<uint32_t>& row(Thread t);
     int compute(Thread t, std::vector<uint32_t>& words);  // returns the hops that the answer depends on
     bool thread_accepts(Thread t, int* hops);

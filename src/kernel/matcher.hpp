@@ -35,7 +35,6 @@ class Matcher {
     std::string forced_bytes(size_t max_length);
     std::array<uint64_t, 4> next_bytes();
     std::vector<Constraint::Explanation> explain();
-    uint32_t num_threads() const { return uint32_t(now_->threads.size()); }
     Constraint& constraint() const { return *constraint_; }
     const Moment* now() const { return now_.get(); }
 
