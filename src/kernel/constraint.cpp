@@ -142,7 +142,7 @@ bool Constraint::accepting(const Threads& threads) {
     return std::any_of(threads.begin(), threads.end(), [&](const Thread& t) { return thread_accepts(t, nullptr); });
 }
 
-bool Constraint::alive(LexState, Frontier stack, Split::Sureness sureness, uint32_t key, int* hops) {
+bool Constraint::alive(Frontier stack, Split::Sureness sureness, uint32_t key, int* hops) {
     switch (sureness) {
         case Split::Sureness::kSure:
             *hops = 0;
@@ -169,34 +169,45 @@ int Constraint::compute(Thread t, std::vector<uint32_t>& words) {
         int above;
     };
     words.assign(vocabulary_->words(), 0);
+    Lexer& lexer = spanner_->lexer;
+    const bool scannerless = lexer.policy() == Policy::kScannerless;
     int looked = 0;
     std::vector<Item> work{{Spanner::kWholeVocabulary, t.lex, t.stack, 0}};
     while (!work.empty()) {
         Item x = work.back();
         work.pop_back();
         stats_.walk_nodes++;
-        const Split& split = spanner_->split(x.residual, x.lex);
-        for (const Split::Inside& group : split.inside) {
-            int hops = 0;
-            bool allowed = alive(x.lex, x.stack, group.sureness, group.key, &hops);
-            looked = std::max(looked, x.above + hops);
-            if (allowed) group.tokens.or_into(words.data());
-        }
-        for (const Split::Exit& e : split.exits) {
-            auto enter = [&](Frontier f, int above) {
+        auto visit = [&](const Split& split, uint32_t terminal) {
+            for (const Split::Inside& group : split.inside) {
                 int hops = 0;
-                uint32_t set = stacks.accepts(f, &hops);
-                looked = std::max(looked, above + hops);
-                LexState s = lexeme_start(set, e.duties);
-                if (s != kNoState) work.push_back({e.residual, s, f, above});
-            };
-            for (Symbol symbol : to_symbols_[e.terminal]) {
-                if (ignored_[symbol]) enter(x.stack, x.above);
-                if (ignored_[symbol] && spanner_->lexer.policy() != Policy::kScannerless) continue;
-                Stacks::Shifted s = stacks.shift(x.stack, symbol);
-                looked = std::max(looked, x.above + s.hops);
-                if (s.frontier != kNoFrontier) enter(s.frontier, x.above + s.above);
+                bool allowed = alive(x.stack, group.sureness, group.key, &hops);
+                looked = std::max(looked, x.above + hops);
+                if (allowed) group.tokens.or_into(words.data());
             }
+            for (const Split::Exit& e : split.exits) {
+                auto enter = [&](Frontier f, int above) {
+                    int hops = 0;
+                    uint32_t set = stacks.accepts(f, &hops);
+                    looked = std::max(looked, above + hops);
+                    LexState s = lexeme_start(set, e.duties);
+                    if (s != kNoState) work.push_back({e.residual, s, f, above});
+                };
+                for (Symbol symbol : to_symbols_[scannerless ? terminal : e.terminal]) {
+                    if (ignored_[symbol]) enter(x.stack, x.above);
+                    if (ignored_[symbol] && !scannerless) continue;
+                    Stacks::Shifted s = stacks.shift(x.stack, symbol);
+                    looked = std::max(looked, x.above + s.hops);
+                    if (s.frontier != kNoFrontier) enter(s.frontier, x.above + s.above);
+                }
+            }
+        };
+        if (scannerless) {
+            LexState members = lexer.members(x.lex);
+            auto [begin, end] = lexer.singles(members);
+            for (const uint32_t* single = begin; single != end; single++)
+                visit(spanner_->split(x.residual, lexer.canonical(*single)), lexer.terminal_of(*single));
+        } else {
+            visit(spanner_->split(x.residual, x.lex), 0);
         }
     }
     int hops = 0;

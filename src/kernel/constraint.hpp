@@ -78,7 +78,7 @@ class Constraint {
     int compute(Thread t, std::vector<uint32_t>& words);  // returns the hops that the answer depends on
     bool thread_accepts(Thread t, int* hops);
     LexState lexeme_start(uint32_t accept_set, uint32_t duties);
-    bool alive(LexState lex, Frontier stack, Split::Sureness sureness, uint32_t key, int* hops);
+    bool alive(Frontier stack, Split::Sureness sureness, uint32_t key, int* hops);
     bool alive(Thread t) {
         if (spanner_->lexer.policy() == Policy::kScannerless) return true;
         return liveness_.alive(t.lex, t.stack);

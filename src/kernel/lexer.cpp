@@ -16,12 +16,18 @@ uint32_t Lexer::add(std::shared_ptr<const Dfa> dfa, uint32_t rank) {
     }
     base_.push_back(uint32_t(single_terminal_.size()));
     for (uint32_t s = 0; s < dfa->num_states(); s++) single_terminal_.push_back(id), single_state_.push_back(s);
+    canonical_.resize(single_terminal_.size(), kNoState);
     if (single_terminal_.size() >= kSetBit) throw LimitExceeded("lexer states", single_terminal_.size(), kSetBit);
     bytes_ += dfa->table.size() * 4 + dfa->num_states() * 16 + 512;
     dfas_.push_back(std::move(dfa));
     rank_.push_back(rank);
     representatives_.clear();
     return id;
+}
+
+void Lexer::canonicalize(uint32_t terminal) {
+    std::vector<uint32_t> known = languages_.add(*dfas_[terminal], base_[terminal]);
+    std::copy(known.begin(), known.end(), canonical_.begin() + base_[terminal]);
 }
 
 LexState Lexer::start(const std::vector<uint32_t>& terminals, uint32_t duties) {

@@ -12,7 +12,7 @@
 
 #include <memory>
 
-#include "dfa.hpp"
+#include "languages.hpp"
 
 namespace derivable {
 
@@ -53,6 +53,21 @@ class Lexer {
         return step_slow(s, byte);
     }
 
+    // Under scannerless any two states of one terminal with the same language are interchangeable to the index, whichever terminals
+    // they belong to: a fixed one of them. Otherwise the state itself.
+    LexState canonical(LexState single) {
+        if (policy_ != Policy::kScannerless) return single;
+        if (canonical_[single] == kNoState) canonicalize(single_terminal_[single]);
+        return canonical_[single];
+    }
+    // The members one by one, each a state of its own. `m`: without duties; must outlive the answer.
+    std::pair<const uint32_t*, const uint32_t*> singles(const LexState& m) const {
+        if (m < kSetBit) return {&m, &m + 1};
+        const std::vector<uint32_t>& list = sets_[m & ~kSetBit].singles;
+        return {list.data(), list.data() + list.size()};
+    }
+    uint32_t terminal_of(LexState single) const { return single_terminal_[single]; }
+
     struct Exit {
         uint32_t terminal;
         uint32_t duties;  // before the next byte
@@ -71,7 +86,7 @@ class Lexer {
     std::vector<std::pair<uint32_t, uint32_t>> describe(LexState s) const;
     // Bytes that act differently in some terminal, one of each class (all of a class act alike).
     const std::vector<uint8_t>& representative_bytes();
-    size_t bytes() const { return bytes_; }
+    size_t bytes() const { return bytes_ + languages_.bytes(); }
 
   private:
     static constexpr uint32_t kSetBit = 1u << 30, kPairBit = 1u << 31, kSeparator = ~0u;
@@ -94,6 +109,7 @@ class Lexer {
         uint32_t terminal, condition;
     };
 
+    void canonicalize(uint32_t terminal);
     LexState step_slow(LexState s, uint8_t byte);
     LexState step_set(uint32_t set, uint8_t byte);
     LexState intern_set(std::vector<uint32_t> singles);
@@ -115,6 +131,8 @@ class Lexer {
     std::vector<uint32_t> rank_, base_;
     std::unordered_map<std::string, uint32_t> by_language_;
     std::vector<uint32_t> single_terminal_, single_state_;
+    std::vector<LexState> canonical_;  // by single; kNoState if not asked for yet
+    Languages languages_;
     Interner set_lists_;
     std::vector<Set> sets_;
     std::unordered_map<uint64_t, uint32_t, MixHash> pair_ids_;

@@ -9,8 +9,11 @@
 // Splitting the whole vocabulary is level 1 (Willard & Louf, Algorithms 3 and 4). Splitting residuals in turn unfolds, lazily and only
 // where the parser goes, GreatGramma's inverse token spanner table (Park et al., Algorithm 4) as a tree: DOMINO's subterminal tree.
 //
-// Nothing here depends on productions. Under scannerless it depends only on terminal languages, so one Spanner per vocabulary
-// serves every such grammar in the process.
+// A state that behaves nearly like another (the inside of a string, a few bytes into one of the keys that are excluded) is split by
+// walking only the part of the trie where the two differ.
+//
+// Nothing here depends on productions. Under scannerless it depends only on languages: states are canonical (Lexer::canonical), one
+// member at a time, and one Spanner per vocabulary serves every such grammar in the process.
 #pragma once
 
 #include <memory>
@@ -43,26 +46,23 @@ struct Split {
         TokenSet tokens;
     };
     struct Exit {
-        uint32_t terminal, duties, residual;
+        uint32_t terminal, duties;  // under scannerless: unused, the terminal is the member's and nothing is owed
+        uint32_t residual;
     };
     std::vector<Inside> inside;
-    std::vector<Exit> exits;
+    std::vector<Exit> exits;  // those before the first byte come first
+    uint32_t exits_before = 0;  // so many
 };
 
 class Spanner {
   public:
-    Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy) : lexer(policy), vocabulary_(std::move(vocabulary)) {
-        Residual all;
-        const Trie& t = vocabulary_->trie;
-        for (uint32_t i = 0; i < t.size(); i = t.end[i]) all.roots.push_back(i);
-        residuals_.push_back(std::move(all));
-        by_roots_[residuals_[0].roots] = 0;
-    }
+    Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy);
 
     static constexpr uint32_t kWholeVocabulary = 0;
     Lexer lexer;
     std::mutex mutex;  // SAFETY: guards everything here; taken by the constraint around a walk or a step
 
+    // `state`: under scannerless a canonical one.
     const Split& split(uint32_t residual, LexState state);
     // Terminals that may win a lexeme in progress in `members`, sorted.
     const std::vector<uint32_t>& producible(uint32_t set) const { return producible_sets_[set]; }
@@ -73,22 +73,37 @@ class Spanner {
     size_t bytes() const { return bytes_ + lexer.bytes(); }
 
   private:
-    // Some tokens with a prefix removed: the nodes `roots` of a trie, side by side.
-    struct Residual {
-        std::unique_ptr<Trie> own;  // null: the vocabulary's
-        std::vector<uint32_t> roots;
-        // Until it is first split, `own` is still to be merged from these nodes of another trie. Most are never asked for: the parser
-        // refuses the terminal that leads to them.
-        const Trie* source = nullptr;
-        std::vector<uint32_t> pending;
+    friend class SplitWalk;
+    // Nodes of one byte, side by side in a trie: one branch of what is left of some tokens. Several are merged into a trie of their
+    // own when a walk first enters; most never are, because the next lexeme cannot begin with that byte.
+    struct Branch {
+        uint8_t byte;
+        std::vector<TrieNodes> parts;
+        std::unique_ptr<Trie> merged;
     };
-    void merge_pending(Residual& r);
-    const Trie& trie(const Residual& r) const { return r.own ? *r.own : vocabulary_->trie; }
-    uint32_t add_residual(const Trie& source, std::vector<uint32_t> nodes, bool whole_roots);
+    // Some tokens with a prefix removed: branches by ascending byte.
+    struct Residual {
+        std::vector<uint32_t> branches;
+        bool of_vocabulary;  // made of whole first-level branches of the vocabulary
+    };
+    std::pair<const Trie*, uint32_t> root(uint32_t branch);
+    uint32_t add_residual(const std::vector<TrieNodes>& parts);
+    uint32_t select(uint32_t residual, std::vector<uint32_t> branches);
+    const Split* find(uint32_t residual, LexState state) const {
+        auto it = splits_.find(pack(residual, state));
+        return it == splits_.end() ? nullptr : it->second.get();
+    }
+    LexState step(LexState s, uint8_t byte) {
+        LexState next = lexer.step(s, byte);
+        return next == kNoState ? next : lexer.canonical(next);
+    }
+    // A state to compare `state` with, or kNoState if walking everything is cheaper.
+    LexState similar(const Residual& residual, LexState state);
 
     std::shared_ptr<const Vocabulary> vocabulary_;
+    std::vector<Branch> branches_;
     std::vector<Residual> residuals_;
-    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> by_roots_;  // sets of first-level nodes of the vocabulary
+    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> selections_;
     std::unordered_map<uint64_t, std::unique_ptr<Split>, MixHash> splits_;
     Interner producible_sets_;
     std::unordered_map<LexState, uint32_t> producible_;

@@ -30,16 +30,24 @@ Trie Trie::build(std::vector<std::pair<std::string_view, uint32_t>> entries) {
     return t;
 }
 
-Trie Trie::merge(const Trie& s, std::vector<uint32_t> roots) {
+Trie Trie::merge(const std::vector<TrieNodes>& given) {
     Trie t;
+    struct Source {
+        uint8_t byte;
+        uint32_t node;
+        const Trie* trie;
+    };
     // A frame holds the source nodes still to merge at one depth, sorted by byte; equal bytes become one node.
     struct Frame {
-        std::vector<uint32_t> nodes;
+        std::vector<Source> nodes;
         size_t next;
         uint32_t node;  // the merged parent, closed when the frame ends
     };
-    auto by_byte = [&](uint32_t a, uint32_t b) { return s.byte[a] != s.byte[b] ? s.byte[a] < s.byte[b] : a < b; };
-    std::sort(roots.begin(), roots.end(), by_byte);
+    auto by_byte = [](const Source& a, const Source& b) { return a.byte < b.byte; };
+    std::vector<Source> roots;
+    for (const TrieNodes& g : given)
+        for (uint32_t n : g.nodes) roots.push_back({g.trie->byte[n], n, g.trie});
+    std::stable_sort(roots.begin(), roots.end(), by_byte);
     std::vector<Frame> stack;
     stack.push_back({std::move(roots), 0, ~0u});
     while (!stack.empty()) {
@@ -49,23 +57,34 @@ Trie Trie::merge(const Trie& s, std::vector<uint32_t> roots) {
             stack.pop_back();
             continue;
         }
-        size_t first = f.next;
-        uint8_t byte = s.byte[f.nodes[first]];
+        uint8_t byte = f.nodes[f.next].byte;
         uint32_t node = t.size();
         t.byte.push_back(byte);
         t.depth.push_back(uint16_t(stack.size() - 1));
         t.end.push_back(0);
-        std::vector<uint32_t> below;
-        for (; f.next < f.nodes.size() && s.byte[f.nodes[f.next]] == byte; f.next++) {
-            uint32_t n = f.nodes[f.next];
+        std::vector<Source> below;
+        for (; f.next < f.nodes.size() && f.nodes[f.next].byte == byte; f.next++) {
+            const Trie& s = *f.nodes[f.next].trie;
+            uint32_t n = f.nodes[f.next].node;
             t.tokens.insert(t.tokens.end(), s.tokens.begin() + s.token_begin[n], s.tokens.begin() + s.token_begin[n + 1]);
-            for (uint32_t c = n + 1; c < s.end[n]; c = s.end[c]) below.push_back(c);
+            for (uint32_t c = n + 1; c < s.end[n]; c = s.end[c]) below.push_back({s.byte[c], c, &s});
         }
         t.token_begin.push_back(uint32_t(t.tokens.size()));
-        std::sort(below.begin(), below.end(), by_byte);
+        std::stable_sort(below.begin(), below.end(), by_byte);
         stack.push_back({std::move(below), 0, node});
     }
     return t;
+}
+
+TokenSet TokenSet::edited(const std::vector<uint32_t>& removed, const std::vector<uint32_t>& added, uint32_t words) const {
+    std::vector<uint32_t> bits(words, 0);
+    or_into(bits.data());
+    for (uint32_t t : removed) bits[t >> 5] &= ~(1u << (t & 31));
+    for (uint32_t t : added) bits[t >> 5] |= 1u << (t & 31);
+    TokenSet out;
+    out.count_ = uint32_t(count_ - removed.size() + added.size());
+    out.dense_ = std::move(bits);
+    return out;
 }
 
 TokenSet::TokenSet(std::vector<uint32_t> ids, uint32_t words) : count_(uint32_t(ids.size())) {

@@ -9,6 +9,8 @@
 
 namespace derivable {
 
+struct TrieNodes;
+
 struct Trie {
     std::vector<uint8_t> byte;
     std::vector<uint16_t> depth;  // of the first level: 0
@@ -21,7 +23,13 @@ struct Trie {
     // From (bytes, token) pairs; empty byte strings are left out.
     static Trie build(std::vector<std::pair<std::string_view, uint32_t>> entries);
     // The union of the subtrees below (and including) the given nodes; nodes of equal byte merge.
-    static Trie merge(const Trie& source, std::vector<uint32_t> roots);
+    static Trie merge(const std::vector<TrieNodes>& roots);
+};
+
+// Nodes of one trie.
+struct TrieNodes {
+    const Trie* trie;
+    std::vector<uint32_t> nodes;
 };
 
 // Some token ids of a vocabulary, as whichever of a list and a bitmask is faster to OR into a mask.
@@ -37,6 +45,8 @@ class TokenSet {
         }
     }
     uint32_t count() const { return count_; }
+    // Without the tokens of `removed` and with those of `added`.
+    TokenSet edited(const std::vector<uint32_t>& removed, const std::vector<uint32_t>& added, uint32_t words) const;
     size_t bytes() const { return (ids_.capacity() + dense_.capacity()) * 4; }
 
   private:
