@@ -1,4 +1,4 @@
-"""Random walks through masks: texts that a grammar's masks allow, token by token, to put to the language's own parser."""
+"""Random walks through masks: texts that a grammar allows, token by token, to put to the language's own parser."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["walk"]
 def walk(constraint: dv.Constraint, seed: int, tokens: int) -> bytes:
     """The longest complete text on a random walk of so many tokens; empty if none on the way was complete.
 
-    The first byte is chosen first and evenly, then a token that begins with it: else nearly every token would be a name.
+    The first byte is chosen first and evenly, then a token that begins with it, or most tokens would be names.
     After half of the way, brackets are closed and lines ended where that is allowed, most of the time.
     """
     rng = random.Random(seed)

@@ -1,8 +1,8 @@
-"""The grammars that come with the library (`derivable/library/*.lark`), by name. `docs/library.md` says what each one holds."""
+"""The grammars that come with the library (`derivable/library/*.lark`), by name; `docs/library.md` describes them."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from ..errors import GrammarError
@@ -20,7 +20,7 @@ BUILTIN: dict[str, Lexing] = {
 """Name to the lexing policy that the grammar is written for."""
 
 
-@lru_cache(maxsize=None)  # a grammar is immutable and there are few of them
+@cache  # a grammar is immutable and there are few of them
 def builtin_grammar(name: str) -> Grammar:
     """The built-in grammar called `name`; read when it is first asked for, and kept.
 
