@@ -63,7 +63,7 @@ PUBLIC = [
 ]
 """What users may rely on. A name added or removed here is a change of the public interface."""
 
-NO_PYTHON = {"examples", "index", "__pycache__"}
+NO_PYTHON = {"examples", "index", "library", "__pycache__"}
 """Folders of data, without modules to rank."""
 
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
@@ -155,7 +155,8 @@ def test_grammar_imports_its_front_ends_only_when_called() -> None:
     everywhere = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     at_once = {node.module or "" for node in at_import(tree.body) if isinstance(node, ast.ImportFrom)}
     front_ends = {name for name in everywhere if name.startswith("frontends")}
-    assert {"frontends.regex", "frontends.gbnf", "frontends.lark", "frontends.choices"} <= front_ends
+    names = ("regex", "gbnf", "lark", "choices", "builtin")
+    assert {f"frontends.{name}" for name in names} <= front_ends
     assert not front_ends & at_once
 
 

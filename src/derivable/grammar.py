@@ -149,6 +149,21 @@ class Grammar:
 
         return grammar_from_lark(text, start, lexing)
 
+    @staticmethod
+    def builtin(name: str) -> Grammar:
+        """A grammar that comes with the library; `docs/library.md` describes each. Cost: tens of milliseconds, once.
+
+        Raises:
+            GrammarError: there is none of that name; the message lists them.
+
+        Example:
+            >>> Grammar.builtin("json").lexing
+            'longest'
+        """
+        from .frontends.builtin import builtin_grammar
+
+        return builtin_grammar(name)
+
 
 def _some(names: list[str], limit: int = 8) -> str:
     return ", ".join(names[:limit]) + (", …" if len(names) > limit else "") or "none"

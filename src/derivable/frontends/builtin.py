@@ -1,0 +1,36 @@
+"""The grammars that come with the library (`derivable/library/*.lark`), by name; `docs/library.md` describes them."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from ..errors import GrammarError
+from ..grammar import Grammar, Lexing
+from .lark import grammar_from_lark
+
+__all__ = ["BUILTIN", "builtin_grammar"]
+
+_FOLDER = Path(__file__).parent.parent / "library"
+
+BUILTIN: dict[str, Lexing] = {
+    "json": "longest",
+    "xml": "scannerless",  # white space is significant: what is a lexeme depends on where it stands
+}
+"""Name to the lexing policy that the grammar is written for."""
+
+
+@cache  # a grammar is immutable and there are few of them
+def builtin_grammar(name: str) -> Grammar:
+    """The built-in grammar called `name`; read when it is first asked for, and kept.
+
+    Raises:
+        GrammarError: there is none of that name.
+    """
+    if name not in BUILTIN:
+        raise GrammarError(
+            f"there is no built-in grammar {name!r}",
+            hint=f"Use one of {', '.join(BUILTIN)}, or load your own with Grammar.from_lark or Grammar.from_gbnf.",
+        )
+    text = (_FOLDER / f"{name}.lark").read_text(encoding="utf-8")
+    return grammar_from_lark(text, lexing=BUILTIN[name], import_paths=[str(_FOLDER)])

@@ -1,0 +1,186 @@
+"""The real implementations that the built-in grammars are measured against: texts in, "is this syntax?" out.
+
+Each entry of `REFERENCES` makes a function over a list of texts, or skips the test where the implementation is not
+installed. None of them looks further than syntax, except gcc, which has no such mode.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+__all__ = ["REFERENCES", "Reference"]
+
+Reference = Callable[[list[bytes]], list[bool]]
+
+_JAVA = """
+import java.nio.charset.StandardCharsets; import java.nio.file.*; import java.util.*; import javax.tools.*;
+public class Check {
+    public static void main(String[] names) throws Exception {
+        JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
+        for (String name : Files.readAllLines(Path.of(names[0]))) {
+            String text = Files.readString(Path.of(name), StandardCharsets.UTF_8);
+            boolean[] bad = {false};
+            SimpleJavaFileObject file = new SimpleJavaFileObject(Path.of(name).toUri(), JavaFileObject.Kind.SOURCE) {
+                public CharSequence getCharContent(boolean ignore) { return text; }
+            };
+            var task = (com.sun.source.util.JavacTask) compiler.getTask(null, null,
+                d -> { if (d.getKind() == Diagnostic.Kind.ERROR) bad[0] = true; }, null, null, List.of(file));
+            task.parse();
+            System.out.println(bad[0] ? "bad" : "ok");
+        }
+    }
+}
+"""
+_NODE = """
+const vm = require("vm");
+const texts = JSON.parse(require("fs").readFileSync(0, "utf8"));
+console.log(JSON.stringify(texts.map((t) => {
+    try { new vm.Script(t); return true; } catch (e) { if (e instanceof SyntaxError) return false; throw e; }
+})));
+"""
+
+
+def _tool(name: str) -> str:
+    path = shutil.which(name)
+    if path is None:
+        pytest.skip(f"{name} is not installed")
+    return path
+
+
+@contextmanager
+def _files(texts: list[bytes], suffix: str) -> Iterator[list[str]]:
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"t{i}{suffix}" for i in range(len(texts))]
+        for path, text in zip(paths, texts):
+            path.write_bytes(text)
+        yield [str(path) for path in paths]
+
+
+def _each(*command: str) -> Reference:
+    """A command that reads one text from its input and succeeds if it is syntax."""
+
+    def run(text: bytes) -> bool:
+        return subprocess.run(command, input=text, capture_output=True, timeout=60).returncode == 0
+
+    def check(texts: list[bytes]) -> list[bool]:
+        with ThreadPoolExecutor(2) as pool:
+            return list(pool.map(run, texts))
+
+    return check
+
+
+def _json() -> Reference:
+    def refuse(constant: str) -> None:
+        raise ValueError(constant)
+
+    def check(text: bytes) -> bool:
+        try:
+            json.loads(text.decode("utf-8"), parse_constant=refuse)
+        except ValueError:
+            return False
+        return True
+
+    return lambda texts: [check(text) for text in texts]
+
+
+def _xml() -> Reference:
+    return _each(_tool("xmllint"), "--noout", "--nonet", "--huge", "-")
+
+
+def _python() -> Reference:
+    def check(text: bytes) -> bool:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                ast.parse(text)
+        except (SyntaxError, ValueError):
+            return False
+        return True
+
+    return lambda texts: [check(text) for text in texts]
+
+
+def _java() -> Reference:
+    java = _tool("java")
+    _tool("javac")
+
+    def check(texts: list[bytes]) -> list[bool]:
+        with _files(texts, ".java") as names, _files([_JAVA.encode(), "\n".join(names).encode()], ".java") as own:
+            out = subprocess.run([java, *own], capture_output=True, text=True, check=True, timeout=600)
+        return [line == "ok" for line in out.stdout.splitlines()]
+
+    return check
+
+
+def _go() -> Reference:
+    gofmt = _tool("gofmt")
+
+    def check(texts: list[bytes]) -> list[bool]:
+        with _files(texts, ".go") as names:
+            out = subprocess.run([gofmt, "-e", "-l", *names], capture_output=True, text=True, timeout=600)
+        bad = set(re.findall(r"/t(\d+)\.go:\d+", out.stderr))
+        return [str(i) not in bad for i in range(len(texts))]
+
+    return check
+
+
+def _c() -> Reference:
+    return _each(_tool("gcc"), "-std=c11", "-pedantic", "-w", "-fsyntax-only", "-x", "c", "-")
+
+
+def _sql() -> Reference:
+    if sqlite3.sqlite_version_info < (3, 39):
+        pytest.skip("SQLite is older than 3.39")
+    syntax = re.compile(
+        "syntax error|unrecognized token|incomplete input|clause is required|a JOIN|must come|not supported"
+    )
+
+    def check(text: bytes) -> bool:
+        connection = sqlite3.connect(":memory:")
+        try:
+            connection.executescript(text.decode("utf-8"))
+        except UnicodeDecodeError:
+            return False
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            return not syntax.search(str(error))
+        finally:
+            connection.close()
+        return True
+
+    return lambda texts: [check(text) for text in texts]
+
+
+def _javascript() -> Reference:
+    node = _tool("node")
+
+    def check(texts: list[bytes]) -> list[bool]:
+        data = json.dumps([text.decode("utf-8", "replace") for text in texts])
+        out = subprocess.run([node, "-e", _NODE], input=data, capture_output=True, text=True, check=True, timeout=600)
+        return list(json.loads(out.stdout))
+
+    return check
+
+
+REFERENCES: dict[str, Callable[[], Reference]] = {
+    "json": _json,
+    "xml": _xml,
+    "python": _python,
+    "java": _java,
+    "go": _go,
+    "c": _c,
+    "sql": _sql,
+    "javascript": _javascript,
+}
