@@ -162,21 +162,56 @@ bool Constraint::alive(Frontier stack, Split::Sureness sureness, uint32_t key, i
 }
 
 int Constraint::compute(Thread t, std::vector<uint32_t>& words) {
+    words.assign(vocabulary_->words(), 0);
+    int looked = 0;
+    try {
+        looked = compute_by_spans(t, words);
+    } catch (const TooAmbiguous&) {
+        compute_by_bytes(t, words);
+        looked = kMaxKeyHops + 1;
+    }
+    int hops = 0;
+    if (thread_accepts(t, &hops))
+        for (uint32_t e : vocabulary_->eos) words[e >> 5] |= 1u << (e & 31);
+    return std::max(looked, hops);
+}
+
+void Constraint::compute_by_bytes(Thread t, std::vector<uint32_t>& words) {
+    const Trie& trie = vocabulary_->trie;
+    std::vector<Threads> path{{t}};
+    for (uint32_t i = 0; i < trie.size();) {
+        size_t d = trie.depth[i];
+        if (path.size() < d + 2) path.resize(d + 2);
+        step(path[d], trie.byte[i], path[d + 1]);
+        if (path[d + 1].empty()) {
+            i = trie.end[i];
+            continue;
+        }
+        for (uint32_t k = trie.token_begin[i]; k < trie.token_begin[i + 1]; k++) words[trie.tokens[k] >> 5] |= 1u << (trie.tokens[k] & 31);
+        i++;
+    }
+}
+
+int Constraint::compute_by_spans(Thread t, std::vector<uint32_t>& words) {
+    constexpr uint64_t kMaxWork = 1u << 17;
+    constexpr size_t kMaxGrowth = 64u << 20;  // of the spanner, for one mask; an unambiguous grammar's stays below a tenth
+    const size_t before = spanner_->bytes();
     struct Item {
         uint32_t residual;
         LexState lex;
         Frontier stack;
         int above;
     };
-    words.assign(vocabulary_->words(), 0);
     Lexer& lexer = spanner_->lexer;
     const bool scannerless = lexer.policy() == Policy::kScannerless;
     int looked = 0;
+    uint64_t visited = 0;
     std::vector<Item> work{{Spanner::kWholeVocabulary, t.lex, t.stack, 0}};
     while (!work.empty()) {
         Item x = work.back();
         work.pop_back();
         stats_.walk_nodes++;
+        if (++visited > kMaxWork || spanner_->bytes() - before > kMaxGrowth) throw TooAmbiguous();
         auto visit = [&](const Split& split, uint32_t terminal) {
             for (const Split::Inside& group : split.inside) {
                 int hops = 0;
@@ -210,10 +245,7 @@ int Constraint::compute(Thread t, std::vector<uint32_t>& words) {
             visit(spanner_->split(x.residual, x.lex), 0);
         }
     }
-    int hops = 0;
-    if (thread_accepts(t, &hops))
-        for (uint32_t e : vocabulary_->eos) words[e >> 5] |= 1u << (e & 31);
-    return std::max(looked, hops);
+    return looked;
 }
 
 void Constraint::drop_rows() {

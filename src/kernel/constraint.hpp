@@ -76,6 +76,8 @@ class Constraint {
     friend class Matcher;
     const std::vector<uint32_t>& row(Thread t);
     int compute(Thread t, std::vector<uint32_t>& words);  // returns the hops that the answer depends on
+    int compute_by_spans(Thread t, std::vector<uint32_t>& words);
+    void compute_by_bytes(Thread t, std::vector<uint32_t>& words);
     bool thread_accepts(Thread t, int* hops);
     LexState lexeme_start(uint32_t accept_set, uint32_t duties);
     bool alive(Frontier stack, Split::Sureness sureness, uint32_t key, int* hops);

@@ -19,8 +19,13 @@ std::pair<const Trie*, uint32_t> Spanner::root(uint32_t branch) {
     Branch& b = branches_[branch];
     if (b.merged) return {b.merged.get(), 0};
     if (b.parts.size() == 1 && b.parts[0].nodes.size() == 1) return {b.parts[0].trie, b.parts[0].nodes[0]};
+    constexpr uint64_t kMaxMerged = 2'000'000;
+    uint64_t size = 0;
+    for (const TrieNodes& p : b.parts)
+        for (uint32_t n : p.nodes) size += p.trie->end[n] - n;
+    if (size > kMaxMerged) throw TooAmbiguous();
     b.merged = std::make_unique<Trie>(Trie::merge(b.parts));
-    bytes_ += b.merged->size() * 11 + b.merged->tokens.size() * 4;
+    bytes_ += b.merged->size() * 19 + b.merged->tokens.size() * 4;
     return {b.merged.get(), 0};
 }
 
@@ -97,9 +102,13 @@ LexState Spanner::similar(const Residual& residual, LexState state) {
 }
 
 // One walk of split(). What becomes of a token is kept by outcome; beside a similar state, only differences are.
+//
+// PERF: lexer states met on the walk get small numbers of their own with rows of 256 next states, filled as they are asked for: one load
+// a node instead of the seven that the shared tables take. Subtrees whose bytes all leave a state as it is are taken whole.
 class SplitWalk {
   public:
-    SplitWalk(Spanner& spanner, uint32_t residual, LexState state) : spanner_(spanner), lexer_(spanner.lexer), residual_(residual), state_(state) {}
+    SplitWalk(Spanner& spanner, uint32_t residual, LexState state)
+        : spanner_(spanner), lexer_(spanner.lexer), words_(spanner.vocabulary_->words()), residual_(residual), state_(state) {}
 
     std::unique_ptr<Split> run() {
         const std::vector<uint32_t> branches = spanner_.residuals_[residual_].branches;
@@ -115,19 +124,24 @@ class SplitWalk {
             if (s == o) continue;
             auto [trie, root] = spanner_.root(branch);
             if (base)
-                compare(*trie, root, s, o);
+                compare(*trie, root, local(s), local(o));
             else
-                walk(*trie, root, s);
+                walk(*trie, root, local(s));
         }
         finish(base, *result);
         return result;
     }
 
   private:
+    using Local = uint32_t;
+    static constexpr Local kDead = 0, kUnknown = ~0u;
+    static constexpr uint32_t kBigSubtree = 4;  // nodes; below, asking costs as much as walking
+    static constexpr uint16_t kUnknownWay = 0xFFFF, kNoWay = 0xFFFE;
+
     struct Group {  // tokens that end inside
         Split::Sureness sureness;
         uint32_t key;
-        std::vector<uint32_t> added, removed;
+        TokenSet added, removed;
     };
     struct Way {  // nodes before which a lexeme may end
         uint32_t terminal, duties;
@@ -135,29 +149,37 @@ class SplitWalk {
         std::vector<uint32_t> removed;  // of the vocabulary's trie
     };
     // What a token may do in one lexer state.
-    struct Outcome {
+    struct State {
+        LexState lex;
         uint32_t group;
+        bool leaves, is_steady_known;
+        uint64_t steady;  // kinds of bytes that change nothing: the state stays and no lexeme ends
         std::vector<Lexer::Exit> exits;
-        // By exit and next byte: the way it is, or that it violates a duty.
+        // By exit and next byte: the way it is, or that it violates a duty. Empty under scannerless.
         std::vector<std::array<uint16_t, 256>> ways;
     };
-    static constexpr uint16_t kUnknownWay = 0xFFFF, kNoWay = 0xFFFE;
 
-    uint32_t outcome(LexState s) {
-        if (s == last_state_) return last_outcome_;
-        auto [it, fresh] = outcome_of_.try_emplace(s, uint32_t(outcomes_.size()));
+    Local local(LexState s) {
+        if (s == kNoState) return kDead;
+        auto [it, fresh] = numbers_.try_emplace(s, Local(states_.size()));
         if (fresh) {
-            Outcome o;
-            o.group = group_of(s);
-            o.exits = lexer_.exits(s);
+            State x{s, group_of(s), false, false, 0, lexer_.exits(s), {}};
+            x.leaves = !x.exits.empty();
             if (!scannerless_) {
-                o.ways.resize(o.exits.size());
-                for (auto& row : o.ways) row.fill(kUnknownWay);
+                x.ways.resize(x.exits.size());
+                for (auto& row : x.ways) row.fill(kUnknownWay);
             }
-            outcomes_.push_back(std::move(o));
+            states_.push_back(std::move(x));
+            rows_.resize(states_.size() * 256, kUnknown);
         }
-        last_state_ = s;
-        return last_outcome_ = it->second;
+        return it->second;
+    }
+
+    Local next(Local from, uint8_t byte) {
+        Local known = rows_[size_t(from) * 256 + byte];
+        if (known != kUnknown) return known;
+        Local to = local(spanner_.step(states_[from].lex, byte));
+        return rows_[size_t(from) * 256 + byte] = to;
     }
 
     uint32_t group_of(LexState s) {
@@ -186,90 +208,121 @@ class SplitWalk {
         return uint16_t(ways_.size() - 1);
     }
 
+    void leave(uint16_t w, const Trie& t, uint32_t n, bool add) {
+        // PERF: five times the nodes of the largest vocabulary at hand. Unambiguous grammars stay below a tenth of one.
+        constexpr size_t kMaxExitNodes = 1'500'000;
+        if (++exit_nodes_ > kMaxExitNodes) throw TooAmbiguous();
+        if (!add) {
+            ways_[w].removed.push_back(n);
+            return;
+        }
+        std::vector<TrieNodes>& parts = ways_[w].added;
+        if (parts.empty() || parts.back().trie != &t) parts.push_back({&t, {}});
+        parts.back().nodes.push_back(n);
+    }
+
     // The way of leaving through exit `e` before `byte`; kNoWay if a duty is violated.
-    uint16_t way(Outcome& o, size_t e, uint8_t byte) {
-        uint16_t& known = o.ways[e][byte];
+    uint16_t way(State& x, size_t e, uint8_t byte) {
+        uint16_t& known = x.ways[e][byte];
         if (known != kUnknownWay) return known;
-        Lexer::Exit exit = o.exits[e];
+        Lexer::Exit exit = x.exits[e];
         uint32_t after = lexer_.step_duties(exit.duties, byte);
         // If the first byte settles the duties they need not be carried along.
         return known = after == Lexer::kViolated ? kNoWay : way_of(exit.terminal, after == Lexer::kFree ? Lexer::kFree : exit.duties);
     }
 
-    // A token that ends in `s`, at node i; then the ways to leave before what follows there.
-    void arrive(const Trie& t, uint32_t i, LexState s, bool add) {
-        Outcome& o = outcomes_[outcome(s)];
-        if (t.token_begin[i] != t.token_begin[i + 1]) {
-            Group& g = groups_[o.group];
-            auto& into = add ? g.added : g.removed;
-            into.insert(into.end(), t.tokens.begin() + t.token_begin[i], t.tokens.begin() + t.token_begin[i + 1]);
-        }
-        if (o.exits.empty() || i + 1 == t.end[i]) return;
-        auto leave = [&](uint16_t w, uint32_t n) {
-            std::vector<TrieNodes>& parts = ways_[w].added;
-            if (!add) {
-                ways_[w].removed.push_back(n);
-            } else {
-                if (parts.empty() || parts.back().trie != &t) parts.push_back({&t, {}});
-                parts.back().nodes.push_back(n);
+    // Whatever is below node i ends where node i does.
+    bool is_steady(const Trie& t, uint32_t i, Local s) {
+        if (s == kDead) return true;
+        if (!states_[s].is_steady_known) {
+            uint64_t unsteady = 0;
+            for (uint32_t b = 0; b < 256; b++) {
+                bool stays = next(s, uint8_t(b)) == s;
+                State& x = states_[s];
+                for (size_t e = 0; stays && e < x.exits.size(); e++) stays = !scannerless_ && way(x, e, uint8_t(b)) == kNoWay;
+                if (!stays) unsteady |= 1ULL << byte_kind(uint8_t(b));
             }
-        };
-        if (scannerless_) {
-            uint16_t w = way_of(0, Lexer::kFree);
-            for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) leave(w, n);
-        } else {
-            for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n])
-                for (size_t e = 0; e < o.exits.size(); e++)
-                    if (uint16_t w = way(o, e, t.byte[n]); w != kNoWay) leave(w, n);
+            states_[s].steady = ~unsteady;
+            states_[s].is_steady_known = true;
+        }
+        return (t.below[i] & ~states_[s].steady) == 0;
+    }
+
+    void take_all(const Trie& t, uint32_t i, Local s, bool add) {
+        if (s == kDead) return;
+        TokenSet& into = add ? groups_[states_[s].group].added : groups_[states_[s].group].removed;
+        for (uint32_t k = t.token_begin[i]; k < t.token_begin[t.end[i]]; k++) into.add(t.tokens[k], words_);
+    }
+
+    // A token that ends in `s`, at node i; then the ways to leave before what follows there.
+    void arrive(const Trie& t, uint32_t i, Local s, bool add) {
+        State& x = states_[s];
+        for (uint32_t k = t.token_begin[i]; k < t.token_begin[i + 1]; k++) (add ? groups_[x.group].added : groups_[x.group].removed).add(t.tokens[k], words_);
+        if (!x.leaves || i + 1 == t.end[i]) return;
+        uint16_t only = scannerless_ ? way_of(0, Lexer::kFree) : kNoWay;
+        for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) {
+            if (scannerless_) {
+                leave(only, t, n, add);
+                continue;
+            }
+            for (size_t e = 0; e < x.exits.size(); e++)
+                if (uint16_t w = way(x, e, t.byte[n]); w != kNoWay) leave(w, t, n, add);
         }
     }
 
-    void walk(const Trie& t, uint32_t root, LexState first) {
-        if (path_.empty()) path_.resize(256);
+    void walk(const Trie& t, uint32_t root, Local first) {
         uint16_t base = t.depth[root];
-        LexState s = first;
+        Local s = first;
         for (uint32_t i = root, end = t.end[root];;) {
-            if (s == kNoState) {
+            if (s == kDead) {
+                i = t.end[i];
+            } else if (t.end[i] - i > kBigSubtree && is_steady(t, i, s)) {
+                take_all(t, i, s, true);
                 i = t.end[i];
             } else {
                 size_t d = size_t(t.depth[i] - base);
-                if (path_.size() <= d) path_.resize(2 * d);
+                if (path_.size() <= d) path_.resize(2 * d + 16);
                 path_[d] = s;
                 arrive(t, i, s, true);
                 i++;
             }
             if (i >= end) return;
-            s = spanner_.step(path_[size_t(t.depth[i] - base) - 1], t.byte[i]);
+            s = next(path_[size_t(t.depth[i] - base) - 1], t.byte[i]);
         }
     }
 
     // As walk(), for `first` against `other`, by steps in both; where they meet nothing differs below.
-    void compare(const Trie& t, uint32_t root, LexState first, LexState other) {
+    void compare(const Trie& t, uint32_t root, Local first, Local other) {
         uint16_t base = t.depth[root];
-        LexState s = first, o = other;
-        std::vector<std::pair<LexState, LexState>> path(16);
+        Local s = first, o = other;
         for (uint32_t i = root, end = t.end[root];;) {
             if (s == o) {
                 i = t.end[i];
+            } else if (t.end[i] - i > kBigSubtree && is_steady(t, i, s) && is_steady(t, i, o)) {
+                take_all(t, i, s, true);
+                take_all(t, i, o, false);
+                i = t.end[i];
             } else {
                 size_t d = size_t(t.depth[i] - base);
-                if (path.size() <= d) path.resize(2 * d);
-                path[d] = {s, o};
-                if (s != kNoState) arrive(t, i, s, true);
-                if (o != kNoState) arrive(t, i, o, false);
+                if (path_.size() <= d) path_.resize(2 * d + 16);
+                if (other_path_.size() <= d) other_path_.resize(2 * d + 16);
+                path_[d] = s;
+                other_path_[d] = o;
+                if (s != kDead) arrive(t, i, s, true);
+                if (o != kDead) arrive(t, i, o, false);
                 i++;
             }
             if (i >= end) return;
-            auto [from_s, from_o] = path[size_t(t.depth[i] - base) - 1];
-            s = from_s == kNoState ? kNoState : spanner_.step(from_s, t.byte[i]);
-            o = from_o == kNoState ? kNoState : spanner_.step(from_o, t.byte[i]);
+            size_t above = size_t(t.depth[i] - base) - 1;
+            s = path_[above] == kDead ? kDead : next(path_[above], t.byte[i]);
+            o = other_path_[above] == kDead ? kDead : next(other_path_[above], t.byte[i]);
         }
     }
 
     // The lexeme may have ended before the token began.
     void exits_before(const std::vector<uint32_t>& branches, Split& result) {
         if (scannerless_) {
-            if (!lexer_.exits(state_).empty()) result.exits.push_back({0, Lexer::kFree, residual_});
+            if (lexer_.accepts(state_)) result.exits.push_back({0, Lexer::kFree, residual_});
         } else {
             std::vector<std::pair<std::pair<uint32_t, uint32_t>, std::vector<uint32_t>>> found;
             for (const Lexer::Exit& e : std::vector<Lexer::Exit>(lexer_.exits(state_)))
@@ -287,24 +340,19 @@ class SplitWalk {
     }
 
     void finish(const Split* base, Split& result) {
-        uint32_t words = spanner_.vocabulary_->words();
-        auto keep = [&](Split::Inside inside) {
-            spanner_.bytes_ += inside.tokens.bytes() + 48;
-            result.inside.push_back(std::move(inside));
+        auto keep = [&](Split::Sureness sureness, uint32_t key, TokenSet tokens) {
+            if (!tokens.count()) return;
+            tokens.pack();
+            spanner_.bytes_ += tokens.bytes() + 48;
+            result.inside.push_back({sureness, key, std::move(tokens)});
         };
         if (base)
             for (const Split::Inside& b : base->inside) {
                 auto g = std::find_if(groups_.begin(), groups_.end(), [&](const Group& x) { return x.sureness == b.sureness && x.key == b.key; });
-                if (g == groups_.end()) {
-                    keep(b);
-                } else {
-                    TokenSet tokens = b.tokens.edited(g->removed, g->added, words);
-                    if (tokens.count()) keep({b.sureness, b.key, std::move(tokens)});
-                    g->added.clear();
-                }
+                keep(b.sureness, b.key, g == groups_.end() ? b.tokens : b.tokens.edited(g->removed, g->added, words_));
+                if (g != groups_.end()) groups_.erase(g);
             }
-        for (Group& g : groups_)
-            if (!g.added.empty()) keep({g.sureness, g.key, TokenSet(std::move(g.added), words)});
+        for (Group& g : groups_) keep(g.sureness, g.key, std::move(g.added));
 
         if (base)
             for (uint32_t i = base->exits_before; i < base->exits.size(); i++) {
@@ -326,7 +374,7 @@ class SplitWalk {
                     result.exits.push_back(b);
                 else if (!nodes.empty())
                     result.exits.push_back({b.terminal, b.duties, spanner_.add_residual({{&spanner_.vocabulary_->trie, std::move(nodes)}})});
-                w->added.clear();
+                ways_.erase(w);
             }
         for (Way& w : ways_)
             if (!w.added.empty()) result.exits.push_back({w.terminal, w.duties, spanner_.add_residual(w.added)});
@@ -335,16 +383,17 @@ class SplitWalk {
 
     Spanner& spanner_;
     Lexer& lexer_;
+    const uint32_t words_;
     uint32_t residual_;
     LexState state_;
     const bool scannerless_ = lexer_.policy() == Policy::kScannerless;
-    std::vector<LexState> path_;
+    std::vector<State> states_{1};  // kDead comes first
+    std::unordered_map<LexState, Local, MixHash> numbers_;
+    std::vector<Local> rows_ = std::vector<Local>(256, kDead);  // [state][byte]
+    std::vector<Local> path_, other_path_;
     std::vector<Group> groups_;
     std::vector<Way> ways_;
-    std::vector<Outcome> outcomes_;
-    std::unordered_map<LexState, uint32_t, MixHash> outcome_of_;
-    LexState last_state_ = kNoState;
-    uint32_t last_outcome_ = 0;
+    size_t exit_nodes_ = 0;
 };
 
 const Split& Spanner::split(uint32_t residual, LexState state) {

@@ -54,6 +54,10 @@ struct Split {
     uint32_t exits_before = 0;  // so many
 };
 
+// Thrown by split() where so many segmentations of so many tokens are possible that listing them is not worth the memory (comments
+// that may end anywhere, beside white space that may too). The caller walks the vocabulary byte by byte instead.
+struct TooAmbiguous {};
+
 class Spanner {
   public:
     Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy);
@@ -62,7 +66,7 @@ class Spanner {
     Lexer lexer;
     std::mutex mutex;  // SAFETY: guards everything here; taken by the constraint around a walk or a step
 
-    // `state`: under scannerless a canonical one.
+    // `state`: under scannerless a canonical one. Throws TooAmbiguous.
     const Split& split(uint32_t residual, LexState state);
     // Terminals that may win a lexeme in progress in `members`, sorted.
     const std::vector<uint32_t>& producible(uint32_t set) const { return producible_sets_[set]; }

@@ -1,8 +1,47 @@
 #include "trie.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace derivable {
+
+uint8_t byte_kind(uint8_t byte) {
+    static const std::array<uint8_t, 256> kinds = [] {
+        std::array<uint8_t, 256> k{};
+        uint8_t next = 0;
+        auto together = [&](int lo, int hi) {
+            for (int b = lo; b <= hi; b++) k[size_t(b)] = next;
+            next++;
+        };
+        auto apart = [&](int lo, int hi) {
+            for (int b = lo; b <= hi; b++) together(b, b);
+        };
+        together(0x00, 0x1F);
+        apart('\t', '\n');
+        apart('\r', '\r');
+        apart(' ', '/');
+        together('0', '9');
+        apart(':', '@');
+        together('A', 'F');
+        together('G', 'Z');
+        apart('[', '`');
+        together('a', 'f');
+        together('g', 'z');
+        apart('{', 0x7F);
+        together(0x80, 0xBF);
+        together(0xC0, 0xDF);
+        together(0xE0, 0xEF);
+        together(0xF0, 0xFF);
+        return k;
+    }();
+    return kinds[byte];
+}
+
+void Trie::note_kinds() {
+    below.assign(size(), 0);
+    for (uint32_t i = size(); i-- > 0;)
+        for (uint32_t c = i + 1; c < end[i]; c = end[c]) below[i] |= below[c] | 1ULL << byte_kind(byte[c]);
+}
 
 Trie Trie::build(std::vector<std::pair<std::string_view, uint32_t>> entries) {
     std::sort(entries.begin(), entries.end());
@@ -27,6 +66,7 @@ Trie Trie::build(std::vector<std::pair<std::string_view, uint32_t>> entries) {
         previous = bytes;
     }
     while (!open.empty()) t.end[open.back()] = t.size(), open.pop_back();
+    t.note_kinds();
     return t;
 }
 
@@ -63,40 +103,46 @@ Trie Trie::merge(const std::vector<TrieNodes>& given) {
         t.depth.push_back(uint16_t(stack.size() - 1));
         t.end.push_back(0);
         std::vector<Source> below;
-        for (; f.next < f.nodes.size() && f.nodes[f.next].byte == byte; f.next++) {
+        size_t first_token = t.tokens.size(), sources = 0;
+        for (; f.next < f.nodes.size() && f.nodes[f.next].byte == byte; f.next++, sources++) {
             const Trie& s = *f.nodes[f.next].trie;
             uint32_t n = f.nodes[f.next].node;
             t.tokens.insert(t.tokens.end(), s.tokens.begin() + s.token_begin[n], s.tokens.begin() + s.token_begin[n + 1]);
             for (uint32_t c = n + 1; c < s.end[n]; c = s.end[c]) below.push_back({s.byte[c], c, &s});
         }
+        if (sources > 1) {  // a token that can be cut in several ways may come more than once
+            std::sort(t.tokens.begin() + long(first_token), t.tokens.end());
+            t.tokens.erase(std::unique(t.tokens.begin() + long(first_token), t.tokens.end()), t.tokens.end());
+        }
         t.token_begin.push_back(uint32_t(t.tokens.size()));
         std::stable_sort(below.begin(), below.end(), by_byte);
         stack.push_back({std::move(below), 0, node});
     }
+    t.note_kinds();
     return t;
 }
 
-TokenSet TokenSet::edited(const std::vector<uint32_t>& removed, const std::vector<uint32_t>& added, uint32_t words) const {
-    std::vector<uint32_t> bits(words, 0);
-    or_into(bits.data());
-    for (uint32_t t : removed) bits[t >> 5] &= ~(1u << (t & 31));
-    for (uint32_t t : added) bits[t >> 5] |= 1u << (t & 31);
+TokenSet TokenSet::edited(const TokenSet& removed, const TokenSet& added, uint32_t words) const {
     TokenSet out;
-    out.count_ = uint32_t(count_ - removed.size() + added.size());
-    out.dense_ = std::move(bits);
+    std::vector<uint32_t> gone(words, 0);
+    out.dense_.assign(words, 0);
+    or_into(out.dense_.data());
+    removed.or_into(gone.data());
+    for (uint32_t i = 0; i < words; i++) out.dense_[i] &= ~gone[i];
+    added.or_into(out.dense_.data());
+    out.count_ = count_ - removed.count_ + added.count_;
     return out;
 }
 
-TokenSet::TokenSet(std::vector<uint32_t> ids, uint32_t words) : count_(uint32_t(ids.size())) {
-    // PERF: one listed id costs about as much to OR as eight words of a bitmask.
-    if (ids.size() > words / 8) {
-        dense_.assign(words, 0);
-        for (uint32_t t : ids) dense_[t >> 5] |= 1u << (t & 31);
-    } else {
-        std::sort(ids.begin(), ids.end());  // neighbouring bits one after the other
-        ids.shrink_to_fit();
-        ids_ = std::move(ids);
-    }
+void TokenSet::spread(uint32_t words) {
+    dense_.assign(words, 0);
+    for (uint32_t t : ids_) dense_[t >> 5] |= 1u << (t & 31);
+    std::vector<uint32_t>().swap(ids_);
+}
+
+void TokenSet::pack() {
+    std::sort(ids_.begin(), ids_.end());  // neighbouring bits one after the other
+    ids_.shrink_to_fit();
 }
 
 }  // namespace derivable

@@ -9,6 +9,9 @@
 
 namespace derivable {
 
+// One of 64 kinds of bytes that grammars tend to treat alike, so that the bytes of a subtree fit one word.
+uint8_t byte_kind(uint8_t byte);
+
 struct TrieNodes;
 
 struct Trie {
@@ -16,7 +19,8 @@ struct Trie {
     std::vector<uint16_t> depth;  // of the first level: 0
     std::vector<uint32_t> end;    // one past the subtree
     std::vector<uint32_t> token_begin{0};  // tokens that end at node i: tokens[token_begin[i] .. token_begin[i + 1])
-    std::vector<uint32_t> tokens;
+    std::vector<uint32_t> tokens;  // in preorder, so those of a subtree stand together
+    std::vector<uint64_t> below;   // the kinds (byte_kind) of all bytes below node i
 
     uint32_t size() const { return uint32_t(byte.size()); }
 
@@ -24,6 +28,9 @@ struct Trie {
     static Trie build(std::vector<std::pair<std::string_view, uint32_t>> entries);
     // The union of the subtrees below (and including) the given nodes; nodes of equal byte merge.
     static Trie merge(const std::vector<TrieNodes>& roots);
+
+  private:
+    void note_kinds();
 };
 
 // Nodes of one trie.
@@ -35,8 +42,19 @@ struct TrieNodes {
 // Some token ids of a vocabulary, as whichever of a list and a bitmask is faster to OR into a mask.
 class TokenSet {
   public:
-    TokenSet() = default;
-    TokenSet(std::vector<uint32_t> ids, uint32_t words);
+    // `words` of a bitmask of the whole vocabulary.
+    void add(uint32_t token, uint32_t words) {
+        count_++;
+        if (!dense_.empty()) {
+            dense_[token >> 5] |= 1u << (token & 31);
+        } else {
+            ids_.push_back(token);
+            // PERF: one listed id costs about as much to OR as eight words of a bitmask.
+            if (ids_.size() > words / 8) spread(words);
+        }
+    }
+    // After the last add().
+    void pack();
     void or_into(uint32_t* mask) const {
         if (dense_.empty()) {
             for (uint32_t t : ids_) mask[t >> 5] |= 1u << (t & 31);
@@ -45,12 +63,14 @@ class TokenSet {
         }
     }
     uint32_t count() const { return count_; }
-    // Without the tokens of `removed` and with those of `added`.
-    TokenSet edited(const std::vector<uint32_t>& removed, const std::vector<uint32_t>& added, uint32_t words) const;
+    // Without the tokens of `removed`, all of which it has, and with those of `added`.
+    TokenSet edited(const TokenSet& removed, const TokenSet& added, uint32_t words) const;
     size_t bytes() const { return (ids_.capacity() + dense_.capacity()) * 4; }
 
   private:
-    std::vector<uint32_t> ids_, dense_;
+    void spread(uint32_t words);
+
+    std::vector<uint32_t> ids_, dense_;  // one of them is empty
     uint32_t count_ = 0;
 };
 
