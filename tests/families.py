@@ -244,6 +244,9 @@ def handmade(policy: Lexing) -> list[Case]:
 
 
 ABC = VOCABULARIES["abc"][0]
+SPECIAL: tuple[bytes, ...] = (b"a", b"b", b"ab", b"\xff", b"ba", b"bb", b"c", b"cb")
+ONE_SPECIAL = SPECIAL[:6]
+TWO_SPECIAL = (*SPECIAL[:6], b"\xfe")
 
 _HANDMADE = [
     # a longer attempt that fails later (`1e;`)
@@ -307,6 +310,18 @@ _HANDMADE = [
     # ambiguity that never ends
     Case({"s": "s s | s s s | A |"}, {"A": "a|aa"}),
     Case({"s": "n m", "n": "A n |", "m": "A m |"}, {"A": "a"}),
+    # special tokens (FF and FE stand for them): after a lexeme that may end, after one that may not, twice, ignored
+    # ones beside them, first, last, where the text may end too, where longest match leaves no other way
+    Case({"s": "X E X | Y"}, {"X": "ab?", "Y": "abb", "E": "<\xff>"}, tokens=ONE_SPECIAL, depth=4, slack=2),
+    Case({"s": "E s E | X"}, {"X": "a+?b", "E": "<\xff>", "W": "c+"}, ("W",), tokens=SPECIAL, depth=2, slack=3),
+    Case({"s": "( X E? )* F?"}, {"X": "a(?!b)|b", "E": "<\xff>", "F": "<\xfe>"}, tokens=TWO_SPECIAL, depth=3, slack=2),
+    Case(
+        {"s": "X E X E | Y"}, {"X": "[ab]+", "Y": "(?<!a)b(?!.)", "E": "<\xff>"}, tokens=ONE_SPECIAL, depth=4, slack=2
+    ),
+    Case({"s": "X X E | X E X"}, {"X": "a+", "E": "<\xff>"}, tokens=ONE_SPECIAL, depth=4, slack=2),
+    Case({"s": "E | X E X | X F"}, {"X": "a+b?", "E": "<\xff>", "F": "<\xfe>"}, tokens=TWO_SPECIAL, depth=3, slack=2),
+    Case({"s": "n E n", "n": "X n |"}, {"X": "ab|a", "E": "<\xff>"}, tokens=ONE_SPECIAL, depth=4, slack=2),
+    Case({"s": "E"}, {"E": "<\xff>", "W": "a"}, ("W",), tokens=ONE_SPECIAL, depth=4, slack=2),
     # halves of characters (é is C3 A9, è is C3 A8)
     Case(
         {"s": "( A | E )+ B"},
@@ -371,6 +386,9 @@ def grammars(draw: st.DrawFn, policy: Lexing) -> Case:
         ignore = ("W",)
     if policy == "scannerless" and ignore and draw(st.booleans()):
         names += "W"  # both ignored and used
+    if draw(st.integers(0, 3)) == 0:
+        terminals["E"] = "<\xff>"
+        names += "E"
     nonterminals = draw(st.sampled_from(["s", "sn", "sn", "snm"]))
     symbols = [*names, *names, *nonterminals]
     if policy == "scannerless" and not ignore:
@@ -394,7 +412,8 @@ def matches_only_empty(case: Case) -> bool:
 @st.composite
 def vocabularies(draw: st.DrawFn, alphabet: bytes, longest: int = 3) -> tuple[bytes, ...]:
     """All single bytes and random short texts, some twice, in random order."""
-    token = st.lists(st.sampled_from(sorted(alphabet)), min_size=1, max_size=longest).map(bytes)
+    letters = [byte for byte in sorted(alphabet) if byte < 0xF8]
+    token = st.lists(st.sampled_from(letters), min_size=1, max_size=longest).map(bytes)
     tokens = [bytes([byte]) for byte in alphabet] + draw(st.lists(token, min_size=2, max_size=8))
     return tuple(draw(st.permutations(tokens)))
 

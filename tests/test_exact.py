@@ -59,7 +59,9 @@ class Comparison:
 
     def run(self) -> None:
         """Raises `Mismatch` at the first difference."""
-        vocabulary = dv.Vocabulary.from_bytes([*self.tokens, b"</s>"], eos=[self.eos])
+        special = {f"<{token.decode('latin-1')}>": i for i, token in enumerate(self.tokens) if token[0] >= 0xF8}
+        tokens = [None if i in special.values() else token for i, token in enumerate(self.tokens)]
+        vocabulary = dv.Vocabulary.from_bytes([*tokens, b"</s>"], eos=[self.eos], special=special)
         try:
             constraint = dv.compile(self.case.grammar, vocabulary)
         except UnsupportedFeatureError as error:
@@ -181,6 +183,11 @@ class Comparison:
                 longer = state.fork()
                 longer.advance_bytes(bytes([byte]))
                 queue.append(longer)
+            for i, token in enumerate(self.tokens):
+                if token[0] >= 0xF8 and state.allows(i):
+                    longer = state.fork()
+                    longer.advance(i)
+                    queue.append(longer)
         return True
 
     def walks(self, matcher: dv.Matcher, text: bytes, token: int) -> Iterator[bytes]:
@@ -198,13 +205,20 @@ class Comparison:
                     yield longer
                 for index in generator.permutation(len(pieces)):
                     try:
-                        state.advance_bytes(pieces[index])
+                        self.take(state, pieces[index])
                     except TokenRejectedError:
                         continue
                     longer += pieces[index]
                     break
                 else:
                     break
+
+    def take(self, matcher: dv.Matcher, piece: bytes) -> None:
+        """Advances by text, or by the special token that a byte stands for."""
+        if piece[0] >= 0xF8:
+            matcher.advance(self.tokens.index(piece) if piece in self.tokens else self.eos + 1)
+        else:
+            matcher.advance_bytes(piece)
 
     def bitmask(self, matcher: dv.Matcher) -> list[int]:
         """`fill_bitmask` as token ids; bits behind the vocabulary count as ids too."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from expr_matcher import derives
 
-from derivable.errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
+from derivable.errors import GrammarError, GrammarSyntaxError, LimitError
 from derivable.expr import Bytes, Concat, Repeat, Special
 from derivable.frontends.gbnf import grammar_from_gbnf
 from derivable.limits import Limits
@@ -41,9 +41,8 @@ def test_special_tokens() -> None:
     grammar = grammar_from_gbnf('root ::= <think> "a"* </think> <[42]>')
     expected = (Special("<think>"), Repeat(Bytes(b"a"), 0, None), Special("</think>"), Special(42))
     assert grammar.rules["root"] == Concat(expected)
-    with pytest.raises(UnsupportedFeatureError) as caught:
-        grammar_from_gbnf("root ::= !</think>*")
-    assert caught.value.feature == "negated token"
+    negated = grammar_from_gbnf("root ::= !</think>* !<[42]>")
+    assert negated.rules["root"] == Concat((Repeat(Special("</think>", True), 0, None), Special(42, True)))
 
 
 def test_undefined_names() -> None:

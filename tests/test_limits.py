@@ -152,7 +152,6 @@ def test_bare_text_in_a_rule(lexing: dv.Lexing) -> None:
     [
         (lambda: regex(r"(a)\1"), "backreference"),
         (lambda: lark("start: A B\nA: /a/\nB: /(?<=a)b/"), "look-behind"),
-        (lambda: gbnf("root ::= <|x|>"), "special token"),
     ],
 )
 def test_refused_by_name(make: Make, feature: str) -> None:

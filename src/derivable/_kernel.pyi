@@ -58,6 +58,7 @@ class Constraint:
         vocabulary: Vocabulary,
         policy: str,
         terminals: Sequence[tuple[Dfa, int, bool]],
+        references: Sequence[tuple[int, int, bool]],
         num_nonterminals: int,
         start: int,
         productions: Sequence[Sequence[int]],

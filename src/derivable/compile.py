@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from . import _kernel
 from .errors import GrammarError, VocabularyError
-from .expr import NOTHING
+from .expr import NOTHING, Special
 from .grammar import Grammar
 from .limits import Limits
 from .lowering import Lowered, lower
@@ -56,8 +58,8 @@ def compile(grammar: Grammar, vocabulary: Vocabulary, *, limits: Limits = Limits
     Raises:
         GrammarError: the language is empty, or a terminal is unusable.
         LimitError: a bound was reached.
-        VocabularyError: no token can begin a text of the language. (One that lacks some later byte is found out
-            when a mask comes out empty.)
+        VocabularyError: no token can begin a text of the language, or the grammar names a token that the vocabulary
+            does not have. (One that lacks some later byte is found out when a mask comes out empty.)
 
     Example:
         >>> import derivable as dv
@@ -74,6 +76,7 @@ def compile(grammar: Grammar, vocabulary: Vocabulary, *, limits: Limits = Limits
         vocabulary._kernel_vocabulary,
         grammar.lexing,
         lowered.terminals,
+        [(symbol, resolve_token(token, vocabulary), token.negated) for symbol, token in lowered.references],
         len(lowered.nonterminal_names),
         lowered.start,
         lowered.productions,
@@ -83,13 +86,40 @@ def compile(grammar: Grammar, vocabulary: Vocabulary, *, limits: Limits = Limits
     )
     _refuse_unproductive(grammar, lowered, kernel.unproductive())
     constraint = Constraint(grammar, vocabulary, lowered, kernel)
-    if not constraint.matcher().allowed_tokens().size:
+    if not constraint.matcher().allowed_tokens().size:  # then no token reference can begin it either
         first = constraint.matcher().next_bytes()
         raise VocabularyError(
             f"no token of the vocabulary can begin a text of this grammar (the first byte must be one of {first[:20]!r}"
             f"{'...' if len(first) > 20 else ''}). Use the vocabulary of a model that can spell it."
         )
     return constraint
+
+
+def resolve_token(reference: Special, vocabulary: Vocabulary) -> int:
+    """The id of a token that a grammar names: a special token by its name, or a token of text by its whole spelling.
+
+    Raises:
+        VocabularyError: the vocabulary has no such token.
+    """
+    token = reference.token
+    if isinstance(token, int):
+        if not 0 <= token < vocabulary.size:
+            raise VocabularyError(
+                f"the grammar names the token <[{token}]>, but the vocabulary has {vocabulary.size:,} tokens "
+                f"(0 to {vocabulary.size - 1}). Use the vocabulary that the grammar was written for, or another id."
+            )
+        return token
+    if token in vocabulary.special_ids:
+        return vocabulary.special_ids[token]
+    spelled = token.encode("utf-8", "replace")
+    if spelled in vocabulary.tokens:
+        return vocabulary.tokens.index(spelled)
+    close = get_close_matches(token, vocabulary.special_ids, 4, 0.5)
+    known = f" It has {', '.join(map(repr, close))}." if close else ""
+    raise VocabularyError(
+        f"the grammar names the token {token!r}, which the vocabulary does not have.{known} "
+        "Use the name of one of vocabulary.special_ids, or the id as <[id]>."
+    )
 
 
 def _refuse_unproductive(grammar: Grammar, lowered: Lowered, symbols: list[int]) -> None:

@@ -135,9 +135,14 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """A special token of the vocabulary, by its text (``"<|end|>"``) or id. Never matched by ordinary bytes."""
+    """One token of the vocabulary, by its name (``"<|end|>"``) or id: a special one, or one of text taken as a whole.
+
+    `negated`: any one token of text but this. Special tokens and ends of sequence stay out: they are allowed only where
+    they are named. Never matched by bytes; it may stand in rules, or be all of a `Terminal`.
+    """
 
     token: str | int
+    negated: bool = False
 
 
 Expr = Bytes | Chars | ByteSet | Concat | Alt | Repeat | Look | And | Not | Ref | Special

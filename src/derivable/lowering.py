@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from ._kernel import Dfa
 from .automata import compile_expr
-from .errors import GrammarError, LimitError, UnsupportedFeatureError
+from .errors import GrammarError, LimitError
 from .expr import (
     EMPTY,
+    NOTHING,
     Alt,
     And,
     Bytes,
@@ -46,12 +47,14 @@ class Lowered:
 
     Attributes:
         terminals: (automaton without the empty string, rank, ignored) of each terminal; the lower rank wins ties.
+        references: (symbol, token) of the terminals that are one token and no text; their automata are empty.
         terminal_names, nonterminal_names: for messages; generated ones are in angle brackets.
         productions: [head, *body].
         start: a symbol.
     """
 
     terminals: list[tuple[Dfa, int, bool]]
+    references: list[tuple[int, Special]]
     terminal_names: list[str]
     nonterminal_names: list[str]
     productions: list[list[int]]
@@ -82,6 +85,7 @@ class _Lowering:
         self.terminal_ids: dict[str | Expr, int] = {}  # by name (named) or expression (inline)
         self.dfas: list[Dfa] = []
         self.terminal_names: list[str] = []
+        self.references: list[tuple[int, Special]] = []
         self.nullable: set[int] = set()  # terminals that also match the empty string
         self.pending: list[tuple[int, Expr]] = []
         self.productions: list[tuple[int, list[tuple[bool, int]]]] = []  # bodies of (is terminal, index)
@@ -120,12 +124,7 @@ class _Lowering:
                 )
             return True, self._terminal(expr.name, self.grammar.terminals[expr.name])
         if isinstance(expr, Special):
-            raise UnsupportedFeatureError(
-                "special token",
-                f"the special token {expr.token!r} in a rule is not supported yet",
-                source=self.grammar.source,
-                hint="Constrain the text around it and handle the special token in the generation loop.",
-            )
+            return True, self._terminal(expr, Terminal(expr))
         if isinstance(expr, Bytes | Chars | ByteSet | Look | And | Not):
             if not self.scannerless:
                 raise GrammarError(
@@ -163,6 +162,18 @@ class _Lowering:
         if index is not None:
             return index
         name = key if isinstance(key, str) else _short(terminal.expr)
+        if isinstance(terminal.expr, Special):
+            if key in self.grammar.ignore:
+                raise GrammarError(
+                    f"the ignored terminal {name!r} is a token by its id, not text",
+                    source=self.grammar.source,
+                    hint="Ignore text only, and name the token in the rules where it may stand.",
+                )
+            index = self.terminal_ids[key] = len(self.dfas)
+            self.references.append((1 + index, terminal.expr))
+            self.dfas.append(compile_expr(NOTHING))
+            self.terminal_names.append(name)
+            return index
         dfa = compile_expr(terminal.expr, leftmost_first=not self.scannerless, limits=self.limits)
         if dfa.accepts_empty:
             dfa = dfa.without_empty()
@@ -249,6 +260,7 @@ class _Lowering:
                 productions.append([1 + count + nonterminal, 1 + t])
         return Lowered(
             terminals=list(zip(self.dfas, self._ranks(), self._ignored())),
+            references=self.references,
             terminal_names=self.terminal_names,
             nonterminal_names=self.nonterminal_names,
             productions=productions,
@@ -275,6 +287,9 @@ class _Lowering:
 
 
 def _short(expr: Expr) -> str:
+    if isinstance(expr, Special):
+        name = expr.token if isinstance(expr.token, str) else f"<[{expr.token}]>"
+        return f"!{name}" if expr.negated else name
     shown = repr(expr.value) if isinstance(expr, Bytes) else type(expr).__name__.lower()
     return f"<{shown if len(shown) <= 40 else shown[:37] + '...'}>"
 
@@ -293,7 +308,7 @@ def _fold_regular_rules(grammar: Grammar) -> dict[str, Expr]:
     bodies: dict[str, Expr] = {}  # the expanded regular rules and terminals
     costs: dict[str, int] = {}
     for name, terminal in grammar.terminals.items():
-        if not _looks(terminal.expr):
+        if not _looks(terminal.expr) and not isinstance(terminal.expr, Special):
             bodies[name], costs[name] = terminal.expr, 1  # a terminal stays what it is, whatever its size
     unfit: set[str] = set()
     for root in grammar.rules:

@@ -20,6 +20,9 @@ __all__ = ["Explanation", "Matcher", "allocate_bitmask", "apply_bitmask", "fill_
 
 _Array = TypeVar("_Array")
 
+_MOST_FORCED = 4096
+"""Tokens after which `forced_tokens` stops looking: a grammar may force for ever."""
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -71,26 +74,34 @@ class Matcher(_kernel.Matcher):
         """Tokens that must come next, tokenized as the tokenizer itself would.
 
         The forced bytes are tokenized canonically, then tokens are dropped from the end while some allowed token could
-        continue across their boundary: a model might prefer a longer token there.
+        continue across their boundary: a model might prefer a longer token there. A special token that is the only one
+        allowed is forced, too.
 
         Returns:
             Token ids, perhaps none. `advance` accepts them one after the other.
         """
-        data = self.forced_bytes()
-        if not data:
-            return []
         vocabulary = self.constraint.vocabulary
-        tokens = vocabulary.encode_forced(data)
-        probe = self.fork()
-        probe.advance_bytes(data)
-        safe = vocabulary.extension_start(data, probe.next_bytes())
-        kept, at = 0, 0
-        for token in tokens:
-            at += len(vocabulary.token_bytes(token) or b"")
-            if at > safe:
+        probe, forced = self.fork(), list[int]()
+        while not probe.is_finished and len(forced) < _MOST_FORCED:
+            data = probe.forced_bytes()
+            if data:
+                tokens = vocabulary.encode_forced(data)
+                probe.advance_bytes(data)
+                safe = vocabulary.extension_start(data, probe.next_bytes())
+                at = 0
+                for token in tokens:
+                    at += len(vocabulary.token_bytes(token) or b"")
+                    if at > safe:
+                        return forced
+                    forced.append(token)
+            if not self.constraint._lowered.references or probe.is_accepting:
                 break
-            kept += 1
-        return tokens[:kept]
+            allowed = probe.allowed_tokens()
+            if len(allowed) != 1:
+                break
+            forced.append(int(allowed[0]))
+            probe.advance(forced[-1])
+        return forced
 
     def explain(self, token_id: int) -> Explanation:
         """Why a token is allowed here, or not: the lexeme in progress, what the parser expects, where the token fails.
@@ -116,14 +127,15 @@ class Matcher(_kernel.Matcher):
                 break
             fits += 1
         following = probe.next_bytes()
+        special = next((name for name, i in vocabulary.special_ids.items() if i == token_id), None)
         if allowed:
-            reason = f"token {token_id} {data!r} is allowed"
+            reason = f"token {token_id} {special if data is None and special else repr(data)} is allowed"
         elif data is None:
             what = "end of sequence" if token_id in vocabulary.eos_ids else "a special token"
             reason = (
                 f"token {token_id} is {what}, and the text so far is not complete"
                 if token_id in vocabulary.eos_ids
-                else (f"token {token_id} is {what}: it has no text, and the grammar does not name it")
+                else f"token {token_id} {special or ''} is {what}, which the grammar does not name here"
             )
         else:
             reason = (

@@ -176,7 +176,14 @@ class Vocabulary:
         return cls(read_gguf(path), eos=eos, size=size)
 
     @classmethod
-    def from_bytes(cls, tokens: Sequence[bytes | None], *, eos: Iterable[int], size: int | None = None) -> Vocabulary:
+    def from_bytes(
+        cls,
+        tokens: Sequence[bytes | None],
+        *,
+        eos: Iterable[int],
+        size: int | None = None,
+        special: Mapping[str, int] | None = None,
+    ) -> Vocabulary:
         """A vocabulary from the bytes of each token, in the order of their ids.
 
         >>> vocabulary = Vocabulary.from_bytes([b"a", b"b", b"ab", None], eos=[3])
@@ -189,9 +196,10 @@ class Vocabulary:
             tokens: bytes of each token; `None` for special tokens and holes. Tokens may be spelled the same.
             eos: ids of the tokens that end a generation.
             size: the width of the model's logits, where larger.
+            special: names of special tokens, for grammars that name them -> id; their entries in `tokens` are `None`.
 
         Raises:
-            VocabularyError: no tokens, an entry that is not bytes, or an end id out of range.
+            VocabularyError: no tokens, an entry that is not bytes, or an id out of range.
 
         Cost: linear in the number of tokens.
         """
@@ -205,7 +213,14 @@ class Vocabulary:
             entries.append(None if token is None else bytes(token))
         if not entries:
             raise VocabularyError(f"{where}: the vocabulary is empty. Give at least one token.")
-        return cls(Source("bytes", where, entries), eos=eos, size=size)
+        for name, token_id in (special or {}).items():
+            if not 0 <= token_id < len(entries) or entries[token_id] is not None:
+                raise VocabularyError(
+                    f"{where}: the special token {name!r} has id {token_id}, which is "
+                    + ("a token of text. Give None" if 0 <= token_id < len(entries) else "out of range. Give an entry")
+                    + " for it in `tokens`."
+                )
+        return cls(Source("bytes", where, entries, special=dict(special or {})), eos=eos, size=size)
 
     @property
     def size(self) -> int:

@@ -277,11 +277,17 @@ NB_MODULE(_kernel, m) {
 
     nb::class_<Constraint>(m, "Constraint", "A grammar compiled for a vocabulary. Thread-safe.")
         .def(nb::new_([](PyVocabulary& v, const std::string& policy, const std::vector<std::tuple<std::shared_ptr<Dfa>, uint32_t, bool>>& terminals,
+                         const std::vector<std::tuple<uint32_t, uint32_t, bool>>& references,
                          uint32_t num_nonterminals, uint32_t start, const std::vector<std::vector<uint32_t>>& productions, uint64_t max_threads,
                          uint64_t cache_bytes, uint64_t max_liveness_steps) {
             std::vector<TerminalSpec> specs;
             for (const auto& [dfa, rank, ignored] : terminals) specs.push_back({dfa, rank, ignored});
             uint32_t limit = uint32_t(specs.size()) + num_nonterminals;
+            std::vector<TokenReference> tokens;
+            for (auto [symbol, token, negated] : references) {
+                if (symbol == 0 || symbol > specs.size() || token >= v.vocabulary->size()) throw BadGrammar("a token reference is out of range", "This is a bug in the lowering.");
+                tokens.push_back({symbol, token, negated});
+            }
             std::vector<Production> ps;
             for (const auto& p : productions) {
                 for (uint32_t s : p)
@@ -294,10 +300,10 @@ NB_MODULE(_kernel, m) {
             Policy p = policy == "scannerless" ? Policy::kScannerless : policy == "longest" ? Policy::kLongest : Policy::kBasic;
             std::shared_ptr<Spanner> spanner = p == Policy::kScannerless ? v.scannerless() : std::make_shared<Spanner>(vocabulary, p);
             nb::gil_scoped_release release;
-            return std::make_shared<Constraint>(vocabulary, spanner, std::move(specs),
+            return std::make_shared<Constraint>(vocabulary, spanner, std::move(specs), std::move(tokens),
                                                 Productions(uint32_t(specs.size()), num_nonterminals, start, std::move(ps)),
                                                 ConstraintLimits{max_threads, cache_bytes, max_liveness_steps});
-        }), nb::arg("vocabulary"), nb::arg("policy"), nb::arg("terminals"), nb::arg("num_nonterminals"), nb::arg("start"), nb::arg("productions"),
+        }), nb::arg("vocabulary"), nb::arg("policy"), nb::arg("terminals"), nb::arg("references"), nb::arg("num_nonterminals"), nb::arg("start"), nb::arg("productions"),
              nb::arg("max_threads"), nb::arg("cache_bytes"), nb::arg("max_liveness_steps"))
         .def("unproductive", [](Constraint& c) { return c.unproductive(); }, "Nonterminals, by symbol, that derive no text.")
         .def("stats", [](Constraint& c) {

@@ -14,10 +14,11 @@ constexpr uint32_t kMaxPrefixNodes = 1u << 20;
 }  // namespace
 
 Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Spanner> spanner, std::vector<TerminalSpec> terminals,
-                       Productions productions, ConstraintLimits limits)
+                       std::vector<TokenReference> references, Productions productions, ConstraintLimits limits)
     : stacks(lr_),  // keeps a reference; lr_ is ready before it is used
       vocabulary_(std::move(vocabulary)),
       spanner_(std::move(spanner)),
+      references_(std::move(references)),
       limits_(limits),
       lr_(std::move(productions)),
       liveness_(spanner_->lexer, stacks, to_lexer_, ignored_, limits.max_liveness_steps) {
@@ -35,8 +36,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
         if (t.ignored) ignored_lexer_.push_back(id);
     }
     if (lexer.policy() != Policy::kScannerless) spanner_->separable = liveness_.separable();
-    LexState start = lexeme_start(stacks.accepts(stacks.bottom()), Lexer::kFree);
-    initial_ = {{lexer.fresh(start == kNoState ? lexer.none() : start), stacks.bottom()}};
+    initial_ = {{between_lexemes(stacks.bottom()), stacks.bottom()}};
     if (!alive(initial_[0]) && !thread_accepts(initial_[0], nullptr))
         throw BadGrammar("under longest match no text at all is in the language: some lexeme always swallows the next one",
                          "Separate lexemes that can run together, for example with an ignored white space terminal.");
@@ -59,26 +59,31 @@ LexState Constraint::lexeme_start(uint32_t accept_set, uint32_t duties) {
     return s == kNoState ? s : spanner_->lexer.with_duties(s, duties);
 }
 
+// Adds a thread unless it has no future or is there already.
+void Constraint::add_thread(Threads& to, LexState lex, Frontier stack) {
+    const Lexer& lexer = spanner_->lexer;
+    const bool scannerless = lexer.policy() == Policy::kScannerless;
+    if (lex == kNoState) return;
+    // Between two lexemes of a separable grammar there is always a way on.
+    const bool in_progress = !lexer.is_fresh(lex) && (lexer.duties(lex) != Lexer::kFree || lexer.policy() == Policy::kBasic);
+    if (!scannerless && (!spanner_->separable || in_progress) && !liveness_.alive(lex, stack)) return;
+    for (Thread& t : to) {
+        if (t.lex != lex) continue;
+        if (t.stack == stack) return;
+        if (scannerless) {  // candidates do not depend on the parse, so the parses may share a thread
+            t.stack = stacks.merge(t.stack, stack);
+            return;
+        }
+    }
+    if (to.size() >= limits_.max_threads) throw LimitExceeded("max_threads", to.size() + 1, limits_.max_threads, "parses of one text");
+    to.push_back({lex, stack});
+}
+
 void Constraint::step(const Threads& from, uint8_t byte, Threads& to) {
     Lexer& lexer = spanner_->lexer;
     const bool scannerless = lexer.policy() == Policy::kScannerless;
     to.clear();
-    auto add = [&](LexState lex, Frontier stack) {
-        if (lex == kNoState) return;
-        if (!scannerless && (!spanner_->separable || lexer.duties(lex) != Lexer::kFree || lexer.policy() == Policy::kBasic) &&
-            !liveness_.alive(lex, stack))
-            return;
-        for (Thread& t : to) {
-            if (t.lex != lex) continue;
-            if (t.stack == stack) return;
-            if (scannerless) {  // candidates do not depend on the parse, so the parses may share a thread
-                t.stack = stacks.merge(t.stack, stack);
-                return;
-            }
-        }
-        if (to.size() >= limits_.max_threads) throw LimitExceeded("max_threads", to.size() + 1, limits_.max_threads, "parses of one text");
-        to.push_back({lex, stack});
-    };
+    auto add = [&](LexState lex, Frontier stack) { add_thread(to, lex, stack); };
     for (const Thread& t : from) {
         add(lexer.step(t.lex, byte), t.stack);
         for (const Lexer::Exit& e : lexer.exits(t.lex)) {
@@ -111,31 +116,86 @@ bool Constraint::advance(Threads& threads, std::string_view bytes) {
     return true;
 }
 
-bool Constraint::thread_accepts(Thread t, int* hops) {
+template <class At>
+bool Constraint::stops(Thread t, int& looked, At at) {
     Lexer& lexer = spanner_->lexer;
-    int looked = 0;
-    auto look = [&](int h) {
-        looked = std::max(looked, h);
-        if (hops) *hops = looked;
+    auto stop = [&](Frontier f, int above) {
+        int hops = 0;
+        uint32_t set = stacks.accepts(f, &hops);
+        looked = std::max(looked, above + hops);
+        return at(f, set, above);
     };
-    auto ends = [&](Frontier f, int above) {
-        int h = 0;
-        uint32_t set = stacks.accepts(f, &h);
-        look(above + h);
-        return stacks.contains(set, kEnd);
-    };
-    look(0);
-    if (lexer.is_fresh(t.lex)) return ends(t.stack, 0);
+    if (lexer.is_fresh(t.lex)) return stop(t.stack, 0);
     for (const Lexer::Exit& e : lexer.exits(t.lex)) {
         if (!lexer.duties_hold_at_end(e.duties)) continue;
         for (Symbol symbol : to_symbols_[e.terminal]) {
-            if (ignored_[symbol] && ends(t.stack, 0)) return true;
+            if (ignored_[symbol] && stop(t.stack, 0)) return true;
             Stacks::Shifted s = stacks.shift(t.stack, symbol);
-            look(s.hops);
-            if (s.frontier != kNoFrontier && ends(s.frontier, s.above)) return true;
+            looked = std::max(looked, s.hops);
+            if (s.frontier != kNoFrontier && stop(s.frontier, s.above)) return true;
         }
     }
     return false;
+}
+
+bool Constraint::thread_accepts(Thread t, int* hops) {
+    int looked = 0;
+    bool accepts = stops(t, looked, [&](Frontier, uint32_t set, int) { return stacks.contains(set, kEnd); });
+    if (hops) *hops = looked;
+    return accepts;
+}
+
+bool Constraint::names_token(const Threads& threads) {
+    int looked = 0;
+    auto named = [&](Frontier, uint32_t set, int) {
+        return std::any_of(references_.begin(), references_.end(), [&](const TokenReference& r) { return stacks.contains(set, r.symbol); });
+    };
+    return !references_.empty() && std::any_of(threads.begin(), threads.end(), [&](const Thread& t) { return stops(t, looked, named); });
+}
+
+LexState Constraint::between_lexemes(Frontier stack) {
+    LexState start = lexeme_start(stacks.accepts(stack), Lexer::kFree);
+    return spanner_->lexer.fresh(start == kNoState ? spanner_->lexer.none() : start);
+}
+
+void Constraint::step_token(const Threads& from, uint32_t token, Threads& to) {
+    int looked = 0;
+    for (const TokenReference& r : references_)
+        if (r.matches(token, vocabulary_->bytes[token]))
+            for (const Thread& t : from)
+                stops(t, looked, [&](Frontier f, uint32_t, int) {
+                    Frontier after = stacks.shift(f, r.symbol).frontier;
+                    if (after != kNoFrontier) add_thread(to, between_lexemes(after), after);
+                    return false;
+                });
+}
+
+// The bits of the tokens that may be taken as terminals; returns the hops that they depend on.
+int Constraint::fill_references(Thread t, std::vector<uint32_t>& words) {
+    int looked = 0;
+    if (references_.empty()) return 0;
+    std::vector<char> done(references_.size(), 0);
+    stops(t, looked, [&](Frontier f, uint32_t set, int above) {
+        for (size_t i = 0; i < references_.size(); i++) {
+            const TokenReference& r = references_[i];
+            if (done[i] || !stacks.contains(set, r.symbol)) continue;
+            Stacks::Shifted s = stacks.shift(f, r.symbol);
+            looked = std::max(looked, above + s.hops);
+            if (spanner_->lexer.policy() != Policy::kScannerless && !spanner_->separable) {
+                looked = kMaxKeyHops + 1;  // the answer may depend on the whole stack
+                if (!liveness_.alive(between_lexemes(s.frontier), s.frontier)) continue;
+            }
+            done[i] = 1;
+            if (!r.negated) {
+                words[r.token >> 5] |= 1u << (r.token & 31);
+                continue;
+            }
+            for (uint32_t v = 0; v < vocabulary_->size(); v++)
+                if (r.matches(v, vocabulary_->bytes[v])) words[v >> 5] |= 1u << (v & 31);
+        }
+        return false;
+    });
+    return looked;
 }
 
 bool Constraint::accepting(const Threads& threads) {
@@ -173,7 +233,7 @@ int Constraint::compute(Thread t, std::vector<uint32_t>& words) {
     int hops = 0;
     if (thread_accepts(t, &hops))
         for (uint32_t e : vocabulary_->eos) words[e >> 5] |= 1u << (e & 31);
-    return std::max(looked, hops);
+    return std::max({looked, hops, fill_references(t, words)});
 }
 
 void Constraint::compute_by_bytes(Thread t, std::vector<uint32_t>& words) {

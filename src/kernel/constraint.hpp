@@ -23,9 +23,18 @@ struct Thread {
 using Threads = std::vector<Thread>;
 
 struct TerminalSpec {
-    std::shared_ptr<const Dfa> dfa;  // without the empty string
+    std::shared_ptr<const Dfa> dfa;  // without the empty string; no text at all if the terminal is a token reference
     uint32_t rank;                   // lower wins between lexemes of equal length
     bool ignored;
+};
+
+// A terminal that is one token by its id, whatever its text (or, negated, any one token of text but this). It has no bytes, so it
+// begins and ends where tokens do: the text before it is cut as if it ended there, the text after it as if it began there.
+struct TokenReference {
+    Symbol symbol;
+    uint32_t token;
+    bool negated;
+    bool matches(uint32_t t, const std::string& bytes) const { return negated ? t != token && !bytes.empty() : t == token; }
 };
 
 struct ConstraintLimits {
@@ -44,7 +53,7 @@ class Constraint {
   public:
     // Terminal i of `terminals` is grammar symbol i + 1. `spanner`: under scannerless the vocabulary's, shared.
     Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Spanner> spanner, std::vector<TerminalSpec> terminals,
-               Productions productions, ConstraintLimits limits);
+               std::vector<TokenReference> references, Productions productions, ConstraintLimits limits);
 
     const Vocabulary& vocabulary() const { return *vocabulary_; }
     const Threads& initial() const { return initial_; }
@@ -54,6 +63,10 @@ class Constraint {
     // All bytes of a text; false (and `threads` as it was) if some byte is not allowed.
     bool advance(Threads& threads, std::string_view bytes);
     bool accepting(const Threads& threads);
+    // One token further, taken as a terminal (a TokenReference); adds to `to`.
+    void step_token(const Threads& from, uint32_t token, Threads& to);
+    // Some token may be taken as a terminal here.
+    bool names_token(const Threads& threads);
     // ORs the mask of the threads into `mask` (end-of-sequence tokens included). Needs vocabulary().words() words.
     void fill(const Threads& threads, uint32_t* mask);
     // Bytes that may follow, as 256 bits.
@@ -79,6 +92,12 @@ class Constraint {
     int compute_by_spans(Thread t, std::vector<uint32_t>& words);
     void compute_by_bytes(Thread t, std::vector<uint32_t>& words);
     bool thread_accepts(Thread t, int* hops);
+    // Calls `at(stack, accept set, above)` for every stack on which the text may stop here and owe nothing, until it returns true.
+    template <class At>
+    bool stops(Thread t, int& looked, At at);
+    void add_thread(Threads& to, LexState lex, Frontier stack);
+    LexState between_lexemes(Frontier stack);
+    int fill_references(Thread t, std::vector<uint32_t>& words);
     LexState lexeme_start(uint32_t accept_set, uint32_t duties);
     bool alive(Frontier stack, Split::Sureness sureness, uint32_t key, int* hops);
     bool alive(Thread t) {
@@ -93,6 +112,7 @@ class Constraint {
     std::vector<std::vector<Symbol>> to_symbols_;  // lexer terminal -> terminal symbols (none if it is another grammar's)
     std::vector<char> ignored_;               // by terminal symbol
     std::vector<uint32_t> ignored_lexer_;
+    std::vector<TokenReference> references_;
     ConstraintLimits limits_;
     LrAutomaton lr_;
     Liveness liveness_;

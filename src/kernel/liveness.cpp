@@ -42,7 +42,7 @@ bool Liveness::separable() {
     for (Symbol s = 1; s < ignored_.size(); s++)
         if (lexer_.policy() == Policy::kBasic || ignored_[s] || productions.is_used(s)) {
             everything.push_back(to_lexer_[s]);
-            if (!ignored_[s] && productions.is_used(s)) wanted.push_back(s);
+            if (!ignored_[s] && productions.is_used(s) && !is_token(s)) wanted.push_back(s);
         }
     std::vector<uint32_t> work{Lexer::kFree};
     std::unordered_map<uint32_t, char> seen{{Lexer::kFree, 1}}, good;
@@ -147,6 +147,7 @@ void Liveness::solve() {
                 const uint32_t above = x == kEnd ? accepts : stacks_.accepts(stacks_.after(n, x));
                 for (size_t j = 0; j < through.size(); j++) {
                     if (x == kEnd && lexer_.duties_hold_at_end(through[j])) add(i, first);
+                    if (is_token(x) && lexer_.duties_hold_at_end(through[j])) add(i, context(Lexer::kFree, above));
                     LexState s = start(accepts, through[j]);
                     if (s == kNoState) continue;
                     for (const Boundary& b : boundaries(s)) {
@@ -226,7 +227,9 @@ bool Liveness::alive(LexState s, Frontier f) {
     auto found = alive_.find(pack(s, f));
     if (found != alive_.end()) return found->second;
     bool result = false;
-    for (auto [symbol, duties] : std::vector<Boundary>(boundaries(s))) {
+    std::vector<Boundary> ends = boundaries(s);
+    if (lexer_.is_fresh(s)) ends.push_back({0, Lexer::kFree});  // nothing has to end first
+    for (auto [symbol, duties] : ends) {
         Frontier after = symbol == 0 ? f : stacks_.shift(f, symbol).frontier;
         if (after == kNoFrontier) continue;
         Context c = context(duties, stacks_.accepts(after));

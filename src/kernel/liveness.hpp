@@ -35,6 +35,8 @@ class Liveness {
   private:
     using Boundary = std::pair<Symbol, uint32_t>;  // terminal that ended (0: an ignored one), duties after it
 
+    // Terminals without text are tokens by their id. Like the end, they can stand wherever nothing is owed.
+    bool is_token(Symbol terminal) const { return terminal != kEnd && lexer_.dfa(to_lexer_[terminal]).empty(); }
     const std::vector<Boundary>& boundaries(LexState s);
     LexState start(uint32_t accept_set, uint32_t duties);
     // What the next lexeme starts under: the duties, and the accept set of the real top of the stack. That is the stack before

@@ -49,19 +49,19 @@ bool Matcher::is_eos(uint32_t token) const {
 }
 
 Matcher::Verdict Matcher::after(const Moment& m, uint32_t token, Threads& threads, bool& finished) {
-    if (token >= constraint_->vocabulary().size()) return Verdict::kOutOfRange;
-    if (m.finished) return Verdict::kRejected;
+    threads.clear();
     finished = false;
-    if (is_eos(token)) {
-        if (!constraint_->accepting(m.threads)) return Verdict::kRejected;
-        finished = true;
-        threads.clear();
-        return Verdict::kAccepted;
-    }
+    if (token >= constraint_->vocabulary().size()) return Verdict::kOutOfRange;
+    if (m.finished && m.threads.empty()) return Verdict::kRejected;
+    // One token may be several things: the end, a terminal that the grammar names, and text.
+    finished = is_eos(token) && constraint_->accepting(m.threads);
     const std::string& bytes = constraint_->vocabulary().bytes[token];
-    if (bytes.empty()) return Verdict::kRejected;
-    threads = m.threads;
-    return constraint_->advance(threads, bytes) ? Verdict::kAccepted : Verdict::kRejected;
+    if (!bytes.empty()) {
+        Threads as_text = m.threads;
+        if (constraint_->advance(as_text, bytes)) threads = std::move(as_text);
+    }
+    constraint_->step_token(m.threads, token, threads);
+    return finished || !threads.empty() ? Verdict::kAccepted : Verdict::kRejected;
 }
 
 void Matcher::push(Threads threads, bool finished) {
@@ -86,10 +86,10 @@ Matcher::Verdict Matcher::advance(uint32_t token) {
 bool Matcher::advance_bytes(std::string_view bytes) {
     Guard guard(*constraint_, constraint_->spanner_->mutex);
     constraint_->collect_if_needed();
-    if (now_->finished && !bytes.empty()) return false;
+    if (now_->finished && now_->threads.empty() && !bytes.empty()) return false;
     Threads threads = now_->threads;
     if (!constraint_->advance(threads, bytes)) return false;
-    push(std::move(threads), now_->finished);
+    push(std::move(threads), now_->finished && bytes.empty());
     return true;
 }
 
@@ -145,7 +145,7 @@ std::string Matcher::forced_bytes(size_t max_length) {
     Guard guard(*constraint_, constraint_->spanner_->mutex);
     std::string out;
     Threads threads = now_->threads, next;
-    while (out.size() < max_length && !threads.empty() && !constraint_->accepting(threads)) {
+    while (out.size() < max_length && !threads.empty() && !constraint_->accepting(threads) && !constraint_->names_token(threads)) {
         std::array<uint64_t, 4> bytes = constraint_->next_bytes(threads);
         int only = -1, count = 0;
         for (int b = 0; b < 256; b++)

@@ -11,7 +11,7 @@ struct Moment {
     std::shared_ptr<const Moment> before;
     Threads threads;
     uint32_t length = 0;    // tokens since the start
-    bool finished = false;  // an end-of-sequence token was taken
+    bool finished = false;  // an end-of-sequence token was taken as the end (with threads left: the grammar names it, too)
 };
 
 class Matcher {
@@ -39,7 +39,7 @@ class Matcher {
     const Moment* now() const { return now_.get(); }
 
   private:
-    // Threads after one more token; empty if it is not allowed. `finished` tells of an end-of-sequence token.
+    // Threads after one more token. `finished`: it ends the sequence; then there may be none.
     Verdict after(const Moment& m, uint32_t token, Threads& threads, bool& finished);
     bool is_eos(uint32_t token) const;
     void push(Threads threads, bool finished);

@@ -1,7 +1,7 @@
 """Grammars in short, for tests only: strings that can be read, printed and pasted (the engine has its own front ends).
 
 - a terminal is a regular expression in Python's syntax, or a literal in double quotes: `{"A": "a+", "IF": '"if"'}`;
-  `{"A.2": ...}` gives it priority 2;
+  `{"A.2": ...}` gives it priority 2; `"<\xff>"` is a special token, which the byte between the brackets stands for;
 - a rule is alternatives of names, each with `?`, `*` or `+` behind it where wanted, text in double quotes (no blanks
   in it; under `scannerless` only) and groups in parentheses: `{"s": "A s | ( B s )* |"}`.
 
@@ -29,6 +29,7 @@ from derivable.expr import (
     Not,
     Ref,
     Repeat,
+    Special,
     optional,
     plus,
     star,
@@ -60,6 +61,9 @@ def grammar(
     for key, pattern in terminals.items():
         name, _, priority = key.partition(".")
         literal = len(pattern) > 1 and pattern[0] == pattern[-1] == '"'
+        if len(pattern) == 3 and pattern[0] == "<" and pattern[2] == ">":
+            defined[name] = Terminal(Special(pattern))
+            continue
         expr = text(pattern[1:-1]) if literal else regex(pattern)
         defined[name] = Terminal(expr, int(priority or 0), literal)
     bodies = {name: _body(body) for name, body in rules.items()}
@@ -177,9 +181,10 @@ def alphabet_of(*exprs: Expr) -> bytes:
                     leaves.append(frozenset(range(128)))
                 case _:
                     pass
+    tokens = {ord(node.token[1]) for expr in exprs for node in walk(expr) if isinstance(node, Special)}  # type: ignore
     letters_first = [*range(97, 123), *range(97), *range(123, 128)]
     for byte in letters_first:
         signature = tuple(byte in leaf for leaf in leaves)
         if any(signature):
             signatures.setdefault(signature, byte)
-    return bytes(sorted(signatures.values()))
+    return bytes(sorted({*signatures.values(), *tokens}))

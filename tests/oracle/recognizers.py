@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from derivable.grammar import Grammar
+from derivable.grammar import Grammar, Terminal
 
 from .regular import pattern_of
 from .terminals import TerminalLanguage, expand
@@ -36,13 +36,17 @@ class Recognizer:
         if not self.sequences.viable(sequence):
             return None
         while pos < len(text):
+            # A special token cuts the text: no lexeme and no look-around sees across it.
+            breaks = [i for i, byte in enumerate(text) if byte >= 0xF8]
+            start = pos if pos in breaks else max((i + 1 for i in breaks if i < pos), default=0)
+            stop = pos + 1 if pos in breaks else min((i for i in breaks if i > pos), default=len(text))
             winner: tuple[int, int, bool, int, str] | None = None
             for name in self._candidates(sequence):
-                length = self._patterns[name].match_length(text, pos)
+                length = self._patterns[name].match_length(text[start:stop], pos - start)
                 if length is None or length == 0:
                     continue
-                terminal = terminals[name]
-                rank = (length, terminal.priority, terminal.literal, -self._order[name], name)
+                terminal = terminals.get(name, Terminal(self.cfg.terminals[name]))
+                rank = (length, terminal.priority, terminal.literal, -self._order.get(name, 0), name)
                 if winner is None or rank > winner:
                     winner = rank
             if winner is None:
@@ -57,7 +61,7 @@ class Recognizer:
 
     def _candidates(self, sequence: tuple[str, ...]) -> frozenset[str]:
         if self.grammar.lexing == "basic":
-            return frozenset(self.grammar.terminals)
+            return frozenset(self.cfg.terminals)
         return self.sequences.acceptable(sequence).union(self.grammar.ignore)
 
     def _derives(self, text: bytes) -> bool:

@@ -8,7 +8,8 @@ Two readings of an expression, and they are computed by two different functions 
 
 Text is bytes. `Chars` consumes the UTF-8 encoding of one character. `Look` sees the whole of `text`: ahead to its end
 and behind to its beginning, so callers decide what a terminal can see by the text that they pass. `And` and `Not` have
-no counterpart in `re`; their ends are tried from the longest to the shortest.
+no counterpart in `re`; their ends are tried from the longest to the shortest. A `Special` token is written `<x>`, where
+`x` is a byte from F8 on: it occurs in no UTF-8, so nothing else matches it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from derivable.expr import Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Look, Not, Repeat, walk
+from derivable.expr import Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Look, Not, Repeat, Special, walk
 
 __all__ = ["Pattern", "all_ends", "first_end", "full_match", "match_ends", "pattern_of"]
 
@@ -63,6 +64,8 @@ def leaf_ends(expr: Expr, text: bytes, pos: int) -> list[int]:
             return [] if end is None else [end]
         case ByteSet(ranges):
             return [pos + 1] if pos < len(text) and any(lo <= text[pos] <= hi for lo, hi in ranges) else []
+        case Special(str(name)):  # a byte that is in no character stands for the token
+            return [pos + 1] if text.startswith(name[1].encode("latin-1"), pos) else []
         case Look():
             return [pos] if looks_good(expr, text, pos) else []
         case And(items):

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from derivable.expr import (
-    NOTHING,
     Alt,
     And,
     Bytes,
@@ -131,7 +130,8 @@ def expand(grammar: Grammar) -> Cfg:
             case Bytes() | Chars() | ByteSet():
                 return anonymous(expr)
             case Special():
-                return anonymous(NOTHING)  # never ordinary text
+                cfg.terminals[f"(token {expr.token})"] = expr
+                return f"(token {expr.token})"
             case _:
                 raise TypeError(f"cannot stand in a rule: {expr!r}")
 

@@ -3,13 +3,13 @@ r"""llama.cpp's grammar format, GBNF.
 ```
 root  ::= greeting ("," [ \t]* name){1,3} "!"     # text, classes, groups, repeats
 greeting ::= "Hello" | "Bonjour"                  # newlines are free inside ( ), after ::= and around |
-name  ::= [A-Z] [^ ,!\n]+ | <|unknown|>           # a special token of the vocabulary, also <[id]>
+name  ::= [A-Z] [^ ,!\n]+ | <|unknown|>           # a token of the vocabulary, also <[id]>; !<token> is any other
 ```
 
 Read as llama.cpp reads it, with these differences. More is accepted: underscores in names, a line that begins with
 `|`, `{,n}`, the escapes of C (xgrammar's EBNF has them). Less is accepted, because llama.cpp passes over it silently: a
-rule defined twice, a reversed range, an empty class. Repeats above 2,000 mean what they say. `!<token>`, "any one
-token but this", speaks of how text is tokenized and not of text; it is refused by name.
+rule defined twice, a reversed range, an empty class. Repeats above 2,000 mean what they say. `!<token>` is any one
+token of text but this: special tokens that the grammar does not name stay out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import re
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from ..errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
+from ..errors import GrammarError, GrammarSyntaxError, LimitError
 from ..expr import ANY_CHAR, Chars, Expr, Ref, Special, text
 from ..grammar import Grammar
 from ..limits import Limits
@@ -46,7 +46,6 @@ def grammar_from_gbnf(text: str, start: str = "root", *, limits: Limits = _DEFAU
 
     Raises:
         GrammarSyntaxError: it cannot be parsed; the caret shows the place.
-        UnsupportedFeatureError: it uses a negated token.
         GrammarError: a rule is used or asked for and not defined.
         LimitError: it is longer, or its groups are deeper, than `limits` allows.
     """
@@ -256,22 +255,14 @@ class _Parser:
             self.fail("this token is never closed", self.pos, hint="Tokens are written `<text>` or `<[id]>`.")
         name = self.source[self.pos : close + 1]
         self.pos = close + 1
-        if negated:
-            raise UnsupportedFeatureError(
-                "negated token",
-                f"`!{name}` means any one token but this, which is not a property of text",
-                source=self.source,
-                span=(begin, self.pos),
-                hint="Say which text may stand there; special tokens that are not named are never allowed.",
-            )
         if not name.startswith("<["):
-            return Special(name)
+            return Special(name, negated)
         number = re.fullmatch(r"<\[([0-9]{1,18})\]>", name)
         if number is None:
             self.fail(
                 "a token id is a number, as in `<[42]>`", begin, self.pos, "Write `<text>` for a token by its text."
             )
-        return Special(int(number[1]))
+        return Special(int(number[1]), negated)
 
     def repetition(self, group: _Group) -> None:
         begin = self.pos
