@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from . import _kernel
 from ._kernel import Dfa, PatternBuilder
 from .errors import GrammarError
-from .expr import ANY_CHAR, Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Look, Not, Repeat, children, star
+from .expr import (
+    ANY_CHAR,
+    Alt,
+    And,
+    Bytes,
+    ByteSet,
+    Chars,
+    Concat,
+    Expr,
+    JsonStrings,
+    Look,
+    Not,
+    Repeat,
+    children,
+    star,
+)
 from .limits import Limits
 
-__all__ = ["compile_expr"]
+__all__ = ["compile_expr", "json_strings"]
 
 
 @lru_cache(maxsize=4096)
@@ -30,6 +46,22 @@ def compile_expr(expr: Expr, *, leftmost_first: bool = False, limits: Limits = L
         return Dfa.literal(expr.value)
     builder = PatternBuilder(limits.max_nfa_states, limits.max_dfa_states)
     return builder.compile(_add(builder, expr, limits), leftmost_first)
+
+
+@lru_cache(maxsize=65536)
+def json_strings(expr: JsonStrings) -> _kernel.JsonStrings:
+    """JSON string literals as the kernel takes them where they are a terminal by themselves: states by rule, no table.
+
+    Raises:
+        GrammarError: a value holds a lone surrogate.
+    """
+    try:
+        values = [v.encode("utf-8") for v in expr.values]
+    except UnicodeEncodeError as problem:
+        raise GrammarError(
+            f"the string {problem.object!r} holds a lone surrogate", hint="Remove it: it is no character."
+        ) from None
+    return _kernel.JsonStrings(values, expr.negated, expr.min_length, expr.max_length)
 
 
 def _add(builder: PatternBuilder, root: Expr, limits: Limits) -> int:
@@ -58,6 +90,8 @@ def _node(builder: PatternBuilder, expr: Expr, nodes: dict[Expr, int], limits: L
             return builder.chars(list(ranges))
         case ByteSet(ranges):
             return builder.byte_set(list(ranges))
+        case JsonStrings():
+            return builder.automaton(json_strings(expr).to_dfa(limits.max_dfa_states))
         case Concat(items):
             return builder.concat([nodes[i] for i in items])
         case Alt(items):

@@ -23,6 +23,7 @@ __all__ = [
     "Chars",
     "Concat",
     "Expr",
+    "JsonStrings",
     "Look",
     "Not",
     "Ref",
@@ -75,6 +76,21 @@ class ByteSet:
     """One byte in one of `ranges` (inclusive, sorted, disjoint). May describe text that is not UTF-8."""
 
     ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JsonStrings:
+    """JSON string literals, quotes included, in every spelling (raw UTF-8, any escape) of certain values.
+
+    `negated`: every value but `values`, of `min_length` to `max_length` characters (`None`: without bound);
+    otherwise exactly `values`. A surrogate pair of escapes is one character, and so is a lone surrogate escape. Costs no automaton, however
+    long the list or large the bounds. `values` hold no lone surrogates.
+    """
+
+    values: tuple[str, ...] = ()
+    negated: bool = True
+    min_length: int = 0
+    max_length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +161,7 @@ class Special:
     negated: bool = False
 
 
-Expr = Bytes | Chars | ByteSet | Concat | Alt | Repeat | Look | And | Not | Ref | Special
+Expr = Bytes | Chars | ByteSet | JsonStrings | Concat | Alt | Repeat | Look | And | Not | Ref | Special
 
 EMPTY = Concat(())
 """The empty string."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ._kernel import Dfa
-from .automata import compile_expr
+from . import _kernel
+from .automata import compile_expr, json_strings
 from .errors import GrammarError, LimitError
 from .expr import (
     EMPTY,
@@ -22,6 +22,7 @@ from .expr import (
     Chars,
     Concat,
     Expr,
+    JsonStrings,
     Look,
     Not,
     Ref,
@@ -53,7 +54,7 @@ class Lowered:
         start: a symbol.
     """
 
-    terminals: list[tuple[Dfa, int, bool]]
+    terminals: list[tuple[_kernel.Dfa | _kernel.JsonStrings, int, bool]]
     references: list[tuple[int, Special]]
     terminal_names: list[str]
     nonterminal_names: list[str]
@@ -83,7 +84,7 @@ class _Lowering:
         self.symbols: dict[str, int] = {}  # nonterminal name -> index among nonterminals
         self.nonterminal_names: list[str] = []
         self.terminal_ids: dict[str | Expr, int] = {}  # by name (named) or expression (inline)
-        self.dfas: list[Dfa] = []
+        self.dfas: list[_kernel.Dfa | _kernel.JsonStrings] = []
         self.terminal_names: list[str] = []
         self.references: list[tuple[int, Special]] = []
         self.nullable: set[int] = set()  # terminals that also match the empty string
@@ -125,7 +126,7 @@ class _Lowering:
             return True, self._terminal(expr.name, self.grammar.terminals[expr.name])
         if isinstance(expr, Special):
             return True, self._terminal(expr, Terminal(expr))
-        if isinstance(expr, Bytes | Chars | ByteSet | Look | And | Not):
+        if isinstance(expr, Bytes | Chars | ByteSet | JsonStrings | Look | And | Not):
             if not self.scannerless:
                 raise GrammarError(
                     f"a rule under {self.grammar.lexing!r} lexing holds bare text",
@@ -174,8 +175,12 @@ class _Lowering:
             self.dfas.append(compile_expr(NOTHING))
             self.terminal_names.append(name)
             return index
-        dfa = compile_expr(terminal.expr, leftmost_first=not self.scannerless, limits=self.limits)
-        if dfa.accepts_empty:
+        dfa: _kernel.Dfa | _kernel.JsonStrings
+        if self.scannerless and isinstance(terminal.expr, JsonStrings):
+            dfa = json_strings(terminal.expr)
+        else:
+            dfa = compile_expr(terminal.expr, leftmost_first=not self.scannerless, limits=self.limits)
+        if not isinstance(dfa, _kernel.JsonStrings) and dfa.accepts_empty:
             dfa = dfa.without_empty()
             if self.scannerless:
                 self.nullable.add(len(self.dfas))
@@ -294,12 +299,15 @@ def _short(expr: Expr) -> str:
     return f"<{shown if len(shown) <= 40 else shown[:37] + '...'}>"
 
 
-def _fold_regular_rules(grammar: Grammar) -> dict[str, Expr]:
+def _fold_regular_rules(grammar: Grammar) -> Mapping[str, Expr]:
     """Replaces every reference to a small regular rule by that rule, and makes every regular part one leaf.
 
     Bottom up: a rule is regular if all it refers to is regular and it does not refer to itself. Nothing is folded over
     a place where an ignored terminal could stand, nor out of a terminal with look-around, which sees its own text only.
+    Rules that hold nothing but names were cut into terminals by whoever wrote them, and stay as they are.
     """
+    if all(isinstance(leaf, Ref) for expr in grammar.rules.values() for leaf in walk(expr) if not children(leaf)):
+        return grammar.rules
     if grammar.ignore:
         return {
             name: expr if any(refs(expr)) or not is_regular(expr) else _leaf(expr)
@@ -343,7 +351,7 @@ def _fold_regular_rules(grammar: Grammar) -> dict[str, Expr]:
 
 def _leaf(expr: Expr) -> Expr:
     """A regular expression as one leaf: an `And` of one item, which the lowering takes as a terminal."""
-    return expr if isinstance(expr, Bytes | Chars | ByteSet) or expr == EMPTY else And((expr,))
+    return expr if isinstance(expr, Bytes | Chars | ByteSet | JsonStrings) or expr == EMPTY else And((expr,))
 
 
 def _looks(expr: Expr) -> bool:

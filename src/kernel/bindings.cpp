@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -225,6 +226,15 @@ NB_MODULE(_kernel, m) {
         .def("without_empty", [](const Dfa& d) { return std::make_shared<Dfa>(d.without_empty()); })
         .def("fingerprint", [](const Dfa& d) { std::string f = d.fingerprint(); return nb::bytes(f.data(), f.size()); }, "Equal for equal languages.");
 
+    nb::class_<JsonStrings>(m, "JsonStrings", "JSON string literals of given values, or of all others within bounds of length.")
+        .def("__init__", [](JsonStrings* self, const std::vector<nb::bytes>& values, bool negated, uint64_t min, std::optional<uint64_t> max) {
+            std::vector<std::string> texts;
+            for (const nb::bytes& v : values) texts.emplace_back(view(v));
+            new (self) JsonStrings(texts, negated, min, max.value_or(JsonStrings::kNoMaximum));
+        }, nb::arg("values"), nb::arg("negated"), nb::arg("min_length"), nb::arg("max_length").none())
+        .def_prop_ro("is_empty", &JsonStrings::is_empty, "No string is accepted.")
+        .def("to_dfa", [](const JsonStrings& s, uint64_t max) { return std::make_shared<Dfa>(JsonStrings(s).to_dfa(max)); }, nb::arg("max_states"), "As a table.");
+
     nb::class_<PatternBuilder>(m, "PatternBuilder", "Expression trees, bottom up; every method returns a node.")
         .def(nb::init<uint64_t, uint64_t>(), nb::arg("max_nfa_states"), nb::arg("max_dfa_states"))
         .def("bytes", [](PatternBuilder& b, nb::bytes text) { return b.bytes(std::string(view(text))); }, nb::arg("text"))
@@ -276,12 +286,17 @@ NB_MODULE(_kernel, m) {
         }, "Which of the 256 bytes are tokens by themselves.");
 
     nb::class_<Constraint>(m, "Constraint", "A grammar compiled for a vocabulary. Thread-safe.")
-        .def(nb::new_([](PyVocabulary& v, const std::string& policy, const std::vector<std::tuple<std::shared_ptr<Dfa>, uint32_t, bool>>& terminals,
+        .def(nb::new_([](PyVocabulary& v, const std::string& policy, const std::vector<std::tuple<std::variant<std::shared_ptr<Dfa>, std::shared_ptr<JsonStrings>>, uint32_t, bool>>& terminals,
                          const std::vector<std::tuple<uint32_t, uint32_t, bool>>& references,
                          uint32_t num_nonterminals, uint32_t start, const std::vector<std::vector<uint32_t>>& productions, uint64_t max_threads,
                          uint64_t cache_bytes, uint64_t max_liveness_steps) {
             std::vector<TerminalSpec> specs;
-            for (const auto& [dfa, rank, ignored] : terminals) specs.push_back({dfa, rank, ignored});
+            for (const auto& [language, rank, ignored] : terminals) {
+                TerminalSpec spec{nullptr, nullptr, rank, ignored};
+                if (auto dfa = std::get_if<std::shared_ptr<Dfa>>(&language)) spec.dfa = *dfa;
+                if (auto strings = std::get_if<std::shared_ptr<JsonStrings>>(&language)) spec.strings = *strings;
+                specs.push_back(std::move(spec));
+            }
             uint32_t limit = uint32_t(specs.size()) + num_nonterminals;
             std::vector<TokenReference> tokens;
             for (auto [symbol, token, negated] : references) {

@@ -28,7 +28,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
     ignored_.push_back(0);
     for (TerminalSpec& t : terminals) {
         Symbol symbol = Symbol(to_lexer_.size());
-        uint32_t id = lexer.add(std::move(t.dfa), t.rank);
+        uint32_t id = t.strings ? lexer.add(*t.strings) : lexer.add(std::move(t.dfa), t.rank);
         to_lexer_.push_back(id);
         ignored_.push_back(t.ignored);
         if (to_symbols_.size() <= id) to_symbols_.resize(id + 1);

@@ -11,8 +11,11 @@ constexpr LexState kUnknown = ~0u - 1;
 uint32_t Lexer::add(std::shared_ptr<const Dfa> dfa, uint32_t rank) {
     uint32_t id = num_terminals();
     if (policy_ == Policy::kScannerless) {
+        auto seen = by_table_.find(dfa.get());
+        if (seen != by_table_.end()) return seen->second;
         auto [it, fresh] = by_language_.try_emplace(dfa->fingerprint(), id);
         if (!fresh) return it->second;
+        by_table_[dfa.get()] = id;
     }
     base_.push_back(uint32_t(single_terminal_.size()));
     for (uint32_t s = 0; s < dfa->num_states(); s++) single_terminal_.push_back(id), single_state_.push_back(s);
@@ -20,20 +23,77 @@ uint32_t Lexer::add(std::shared_ptr<const Dfa> dfa, uint32_t rank) {
     if (single_terminal_.size() >= kSetBit) throw LimitExceeded("lexer states", single_terminal_.size(), kSetBit);
     bytes_ += dfa->table.size() * 4 + dfa->num_states() * 16 + 512;
     dfas_.push_back(std::move(dfa));
+    strings_.emplace_back();
+    string_singles_.emplace_back();
     rank_.push_back(rank);
     representatives_.clear();
     return id;
 }
 
-void Lexer::canonicalize(uint32_t terminal) {
-    std::vector<uint32_t> known = languages_.add(*dfas_[terminal], base_[terminal]);
-    std::copy(known.begin(), known.end(), canonical_.begin() + base_[terminal]);
+uint32_t Lexer::add(const JsonStrings& strings) {
+    uint32_t id = num_terminals();
+    auto [it, fresh] = by_language_.try_emplace("json " + strings.key(), id);
+    if (!fresh) return it->second;
+    bytes_ += 20 * strings.key().size() + 512;
+    base_.push_back(kNoState);
+    dfas_.emplace_back();
+    strings_.push_back(std::make_shared<JsonStrings>(strings));  // SAFETY: its states come into being under this lexer's lock
+    string_singles_.emplace_back();
+    rank_.push_back(0);
+    return id;
+}
+
+uint32_t Lexer::single(uint32_t terminal, uint32_t state) {
+    if (dfas_[terminal]) return base_[terminal] + state;
+    std::vector<uint32_t>& known = string_singles_[terminal];
+    if (known.size() <= state) known.resize(state + 1, kNoState);
+    if (known[state] == kNoState) {
+        known[state] = uint32_t(single_terminal_.size());
+        if (known[state] >= kSetBit) throw LimitExceeded("lexer states", known[state], kSetBit);
+        single_terminal_.push_back(terminal);
+        single_state_.push_back(state);
+        canonical_.push_back(kNoState);
+        bytes_ += 160;
+    }
+    return known[state];
+}
+
+void Lexer::canonicalize(LexState s) {
+    uint32_t t = single_terminal_[s];
+    if (dfas_[t]) {
+        std::vector<uint32_t> known = languages_.add(*dfas_[t], base_[t]);
+        std::copy(known.begin(), known.end(), canonical_.begin() + base_[t]);
+        return;
+    }
+    JsonStrings::Free free;
+    if (!strings_[t]->is_free(single_state_[s], free)) {
+        canonical_[s] = s;
+        return;
+    }
+    if (free.need == 0 && free.room == JsonStrings::kNoMaximum) {
+        if (any_string_ == kNoState) any_string_ = add(std::make_shared<Dfa>(JsonStrings({}, true, 0, JsonStrings::kNoMaximum).to_dfa(1000)), 0);
+        int32_t q = dfas_[any_string_]->run(JsonStrings::example(free.decoder));
+        canonical_[s] = canonical(base_[any_string_] + uint32_t(q));
+        return;
+    }
+    std::string key(1, char(free.decoder));
+    for (uint64_t n : {std::min(free.need, longest_token_), std::min(free.room, longest_token_)}) key.append(reinterpret_cast<const char*>(&n), sizeof n);
+    canonical_[s] = counted_.try_emplace(std::move(key), s).first->second;
+}
+
+bool Lexer::is_counted(LexState s, uint64_t& need, uint64_t& room) const {
+    JsonStrings::Free free;
+    const auto& strings = strings_[single_terminal_[s]];
+    if (!strings || !strings->is_free(single_state_[s], free) || free.decoder != JsonStrings::kBoundary) return false;
+    need = free.need;
+    room = free.room;
+    return true;
 }
 
 LexState Lexer::start(const std::vector<uint32_t>& terminals, uint32_t duties) {
     std::vector<uint32_t> singles;
     for (uint32_t t : terminals)
-        if (!dfas_[t]->empty()) singles.push_back(base_[t]);
+        if (dfas_[t] ? !dfas_[t]->empty() : !strings_[t]->is_empty()) singles.push_back(single(t, 0));
     std::sort(singles.begin(), singles.end());
     singles.erase(std::unique(singles.begin(), singles.end()), singles.end());
     if (singles.empty()) return kNoState;
@@ -58,6 +118,15 @@ LexState Lexer::intern_set(std::vector<uint32_t> singles) {
 }
 
 LexState Lexer::step_slow(LexState s, uint8_t byte) {
+    if (s < kSetBit) {
+        auto known = string_steps_.find(pack(s, byte));
+        if (known != string_steps_.end()) return known->second;
+        uint32_t t = single_terminal_[s];
+        int32_t next = strings_[t]->step(single_state_[s], byte);
+        if (next < 0) return kNoState;  // PERF: most bytes; finding out again costs less than remembering
+        bytes_ += 40;
+        return string_steps_[pack(s, byte)] = single(t, uint32_t(next));
+    }
     if (s & kPairBit) {
         Pair p = pairs_[s & ~kPairBit];
         LexState m = step(p.members, byte);
@@ -78,10 +147,11 @@ LexState Lexer::step_set(uint32_t id, uint8_t byte) {
     if (known != kUnknown) return known;
     std::vector<uint32_t> next;
     for (uint32_t s : sets_[id].singles) {
-        int32_t to = dfas_[single_terminal_[s]]->step(single_state_[s], byte);
-        if (to >= 0) next.push_back(base_[single_terminal_[s]] + uint32_t(to));
+        LexState to = step(s, byte);
+        if (to != kNoState) next.push_back(to);
     }
-    LexState result = next.empty() ? kNoState : intern_set(std::move(next));  // still sorted: bases ascend with terminals
+    std::sort(next.begin(), next.end());
+    LexState result = next.empty() ? kNoState : intern_set(std::move(next));
     sets_[id].next[byte] = result;
     return result;
 }
@@ -100,7 +170,7 @@ const std::vector<Lexer::Option>& Lexer::options(LexState m) {
     if (found != options_.end()) return found->second;
     std::vector<std::pair<uint32_t, uint32_t>> accepted;  // (terminal, state)
     for (auto [t, q] : describe(m))
-        if (dfas_[t]->accepting[q]) accepted.emplace_back(t, q);
+        if (accepting(t, q)) accepted.emplace_back(t, q);
     std::vector<Option> out;
     if (policy_ == Policy::kScannerless) {
         for (auto [t, q] : accepted) out.push_back({t, kFree});
@@ -166,6 +236,7 @@ const std::vector<uint8_t>& Lexer::representative_bytes() {
         for (int b = 0; b < 256; b++) {
             std::vector<uint32_t> key;
             for (const auto& d : dfas_) {
+                if (!d) continue;
                 key.push_back(d->classes[size_t(b)]);
                 for (const LookDfa& l : d->looks) key.push_back(l.classes[size_t(b)]);
             }

@@ -12,6 +12,7 @@
 
 #include <memory>
 
+#include "json_strings.hpp"
 #include "languages.hpp"
 
 namespace derivable {
@@ -35,6 +36,7 @@ class Lexer {
     // Terminals are numbered in order of addition. Equal automata share a number under scannerless, where only languages count.
     // `rank`: lower wins between lexemes of equal length.
     uint32_t add(std::shared_ptr<const Dfa> dfa, uint32_t rank);
+    uint32_t add(const JsonStrings& strings);  // scannerless only
     uint32_t num_terminals() const { return uint32_t(dfas_.size()); }
     const Dfa& dfa(uint32_t terminal) const { return *dfas_[terminal]; }
 
@@ -47,8 +49,11 @@ class Lexer {
 
     LexState step(LexState s, uint8_t byte) {
         if (s < kSetBit) {
-            int32_t next = dfas_[single_terminal_[s]]->step(single_state_[s], byte);
-            return next < 0 ? kNoState : base_[single_terminal_[s]] + uint32_t(next);
+            uint32_t t = single_terminal_[s];
+            if (const Dfa* d = dfas_[t].get()) {
+                int32_t next = d->step(single_state_[s], byte);
+                return next < 0 ? kNoState : base_[t] + uint32_t(next);
+            }
         }
         return step_slow(s, byte);
     }
@@ -57,9 +62,13 @@ class Lexer {
     // they belong to: a fixed one of them. Otherwise the state itself.
     LexState canonical(LexState single) {
         if (policy_ != Policy::kScannerless) return single;
-        if (canonical_[single] == kNoState) canonicalize(single_terminal_[single]);
+        if (canonical_[single] == kNoState) canonicalize(single);
         return canonical_[single];
     }
+    // A canonical state between two characters of a JSON string whose length is bounded; how many must and may still come.
+    bool is_counted(LexState canonical, uint64_t& need, uint64_t& room) const;
+    // No distinction is made between more characters than any token has: fewer states, the same masks.
+    void set_longest_token(uint64_t bytes) { longest_token_ = bytes; }
     // The members one by one, each a state of its own. `m`: without duties; must outlive the answer.
     std::pair<const uint32_t*, const uint32_t*> singles(const LexState& m) const {
         if (m < kSetBit) return {&m, &m + 1};
@@ -109,7 +118,9 @@ class Lexer {
         uint32_t terminal, condition;
     };
 
-    void canonicalize(uint32_t terminal);
+    uint32_t single(uint32_t terminal, uint32_t state);
+    void canonicalize(LexState single);
+    bool accepting(uint32_t terminal, uint32_t state) const { return dfas_[terminal] ? bool(dfas_[terminal]->accepting[state]) : strings_[terminal]->accepts(state); }
     LexState step_slow(LexState s, uint8_t byte);
     LexState step_set(uint32_t set, uint8_t byte);
     LexState intern_set(std::vector<uint32_t> singles);
@@ -127,12 +138,21 @@ class Lexer {
     uint32_t step_duty(const Duty& d, uint8_t byte);
 
     Policy policy_;
+    // By terminal: a table, or states by rule.
     std::vector<std::shared_ptr<const Dfa>> dfas_;
+    std::vector<std::shared_ptr<JsonStrings>> strings_;
+    std::unordered_map<const Dfa*, uint32_t> by_table_;  // PERF: saves comparing tables that are seen again and again
     std::vector<uint32_t> rank_, base_;
     std::unordered_map<std::string, uint32_t> by_language_;
     std::vector<uint32_t> single_terminal_, single_state_;
     std::vector<LexState> canonical_;  // by single; kNoState if not asked for yet
     Languages languages_;
+    // Of terminals given by rule: their states' singles, and steps taken.
+    std::vector<std::vector<uint32_t>> string_singles_;
+    std::unordered_map<uint64_t, LexState, MixHash> string_steps_;
+    uint32_t any_string_ = kNoState;  // the terminal of all JSON strings
+    std::unordered_map<std::string, LexState> counted_;
+    uint64_t longest_token_ = ~0ULL;
     Interner set_lists_;
     std::vector<Set> sets_;
     std::unordered_map<uint64_t, uint32_t, MixHash> pair_ids_;

@@ -13,6 +13,9 @@ Spanner::Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy) : 
     }
     selections_[all.branches] = kWholeVocabulary;
     residuals_.push_back(std::move(all));
+    uint64_t longest = 0;
+    for (uint16_t d : t.depth) longest = std::max<uint64_t>(longest, uint64_t(d) + 1);
+    lexer.set_longest_token(longest + 1);
 }
 
 std::pair<const Trie*, uint32_t> Spanner::root(uint32_t branch) {
@@ -91,14 +94,17 @@ LexState Spanner::similar(const Residual& residual, LexState state) {
         weights.emplace_back(next, weight);
     });
     if (alive < kWorthwhile) return kNoState;
-    auto best = std::max_element(weights.begin(), weights.end(), [](auto a, auto b) { return a.second < b.second; });
-    LexState other = best->first;
-    if (other == state || best->second * 4 < alive) return kNoState;
-    uint64_t same = 0;
-    each([&](uint8_t byte, uint64_t weight) {
-        if (step(state, byte) == other && step(other, byte) == other) same += weight;
-    });
-    return same * 4 < alive ? kNoState : other;
+    std::sort(weights.begin(), weights.end(), [](auto a, auto b) { return a.second > b.second; });
+    for (size_t i = 0; i < weights.size() && i < 3; i++) {
+        LexState other = weights[i].first;
+        if (other == state || weights[i].second * 4 < alive) continue;
+        uint64_t same = 0;
+        each([&](uint8_t byte, uint64_t weight) {
+            if (step(state, byte) == other && step(other, byte) == other) same += weight;
+        });
+        if (same * 4 >= alive) return other;
+    }
+    return kNoState;
 }
 
 // One walk of split(). What becomes of a token is kept by outcome; beside a similar state, only differences are.
@@ -152,8 +158,8 @@ class SplitWalk {
     struct State {
         LexState lex;
         uint32_t group;
-        bool leaves, is_steady_known;
-        uint64_t steady;  // kinds of bytes that change nothing: the state stays and no lexeme ends
+        bool leaves;
+        uint64_t steady, unsteady;  // kinds of bytes known to change nothing (the state stays, no lexeme ends), or something
         std::vector<Lexer::Exit> exits;
         // By exit and next byte: the way it is, or that it violates a duty. Empty under scannerless.
         std::vector<std::array<uint16_t, 256>> ways;
@@ -163,7 +169,7 @@ class SplitWalk {
         if (s == kNoState) return kDead;
         auto [it, fresh] = numbers_.try_emplace(s, Local(states_.size()));
         if (fresh) {
-            State x{s, group_of(s), false, false, 0, lexer_.exits(s), {}};
+            State x{s, group_of(s), false, 0, 0, lexer_.exits(s), {}};
             x.leaves = !x.exits.empty();
             if (!scannerless_) {
                 x.ways.resize(x.exits.size());
@@ -234,18 +240,21 @@ class SplitWalk {
     // Whatever is below node i ends where node i does.
     bool is_steady(const Trie& t, uint32_t i, Local s) {
         if (s == kDead) return true;
-        if (!states_[s].is_steady_known) {
-            uint64_t unsteady = 0;
-            for (uint32_t b = 0; b < 256; b++) {
-                bool stays = next(s, uint8_t(b)) == s;
+        if (t.below[i] & states_[s].unsteady) return false;
+        for (uint64_t unknown = t.below[i] & ~states_[s].steady; unknown; unknown &= unknown - 1) {
+            uint64_t kind = unknown & -unknown;
+            for (uint8_t b : bytes_of_kind(uint8_t(__builtin_ctzll(kind)))) {
+                bool stays = next(s, b) == s;
                 State& x = states_[s];
-                for (size_t e = 0; stays && e < x.exits.size(); e++) stays = !scannerless_ && way(x, e, uint8_t(b)) == kNoWay;
-                if (!stays) unsteady |= 1ULL << byte_kind(uint8_t(b));
+                for (size_t e = 0; stays && e < x.exits.size(); e++) stays = !scannerless_ && way(x, e, b) == kNoWay;
+                if (!stays) {
+                    x.unsteady |= kind;
+                    return false;
+                }
             }
-            states_[s].steady = ~unsteady;
-            states_[s].is_steady_known = true;
+            states_[s].steady |= kind;
         }
-        return (t.below[i] & ~states_[s].steady) == 0;
+        return true;
     }
 
     void take_all(const Trie& t, uint32_t i, Local s, bool add) {
@@ -398,8 +407,70 @@ class SplitWalk {
 
 const Split& Spanner::split(uint32_t residual, LexState state) {
     if (const Split* known = find(residual, state)) return *known;
-    std::unique_ptr<Split> result = SplitWalk(*this, residual, state).run();
+    std::unique_ptr<Split> result;
+    uint64_t need, room;
+    if (residual == kWholeVocabulary && lexer.policy() == Policy::kScannerless && lexer.is_counted(state, need, room))
+        result = split_counted(need, room);
+    else
+        result = SplitWalk(*this, residual, state).run();
     return *(splits_[pack(residual, state)] = std::move(result));
+}
+
+std::unique_ptr<Split> Spanner::split_counted(uint64_t need, uint64_t room) {
+    using J = JsonStrings;
+    const Trie& t = vocabulary_->trie;
+    if (!by_characters_) {
+        // One walk with the decoder and a count serves every bound.
+        auto by = std::make_unique<ByCharacters>();
+        std::vector<std::vector<uint32_t>> inside;
+        auto at = [](auto& lists, size_t n) -> std::vector<uint32_t>& {
+            if (lists.size() <= n) lists.resize(n + 1);
+            return lists[n];
+        };
+        std::vector<std::pair<uint8_t, uint32_t>> path(1, {J::kBoundary, 0});
+        for (uint32_t i = 0; i < t.size();) {
+            size_t d = t.depth[i];
+            auto [from, count] = path[d];
+            uint8_t to = J::decode(from, t.byte[i]);
+            if (to == J::kStuck) {
+                i = t.end[i];
+                continue;
+            }
+            count += J::completes(from, to);
+            if (path.size() < d + 2) path.resize(d + 2);
+            path[d + 1] = {to, count};
+            for (uint32_t k = t.token_begin[i]; k < t.token_begin[i + 1]; k++)
+                at(to == J::kEnd ? by->closing : inside, count + J::owed(to)).push_back(t.tokens[k]);
+            if (to == J::kEnd)
+                for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) at(by->exit_nodes, count).push_back(n);
+            i++;
+        }
+        std::vector<uint32_t> row(vocabulary_->words(), 0);
+        for (const auto& tokens : inside) {
+            for (uint32_t token : tokens) row[token >> 5] |= 1u << (token & 31);
+            by->inside.push_back(TokenSet::of(row));
+            bytes_ += by->inside.back().bytes();
+        }
+        by_characters_ = std::move(by);
+    }
+    ByCharacters& by = *by_characters_;
+    auto result = std::make_unique<Split>();
+    TokenSet inside;
+    if (!by.inside.empty()) inside = by.inside[std::min<uint64_t>(room, by.inside.size() - 1)];
+    for (uint64_t n = need; n <= room && n < by.closing.size(); n++)
+        for (uint32_t token : by.closing[n]) inside.add(token, vocabulary_->words());
+    inside.pack();
+    bytes_ += inside.bytes() + sizeof(Split) + 64;
+    result->inside.push_back({Split::Sureness::kSure, 0, std::move(inside)});
+    uint64_t last = std::min<uint64_t>(room, by.exit_nodes.size());
+    auto [it, fresh] = by.residuals.try_emplace(pack(uint32_t(std::min<uint64_t>(need, by.exit_nodes.size())), uint32_t(last)), kWholeVocabulary);
+    if (fresh) {
+        std::vector<uint32_t> nodes;
+        for (uint64_t n = need; n <= last && n < by.exit_nodes.size(); n++) nodes.insert(nodes.end(), by.exit_nodes[n].begin(), by.exit_nodes[n].end());
+        if (!nodes.empty()) it->second = add_residual({{&t, std::move(nodes)}});
+    }
+    if (it->second != kWholeVocabulary) result->exits.push_back({0, Lexer::kFree, it->second});
+    return result;
 }
 
 uint32_t Spanner::producible_set(LexState s) {

@@ -101,6 +101,8 @@ class Spanner {
         LexState next = lexer.step(s, byte);
         return next == kNoState ? next : lexer.canonical(next);
     }
+    // A string whose length is bounded, between two of its characters.
+    std::unique_ptr<Split> split_counted(uint64_t need, uint64_t room);
     // A state to compare `state` with, or kNoState if walking everything is cheaper.
     LexState similar(const Residual& residual, LexState state);
 
@@ -109,6 +111,14 @@ class Spanner {
     std::vector<Residual> residuals_;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> selections_;
     std::unordered_map<uint64_t, std::unique_ptr<Split>, MixHash> splits_;
+    // What tokens do inside a JSON string, by the number of characters they need room for.
+    struct ByCharacters {
+        std::vector<TokenSet> inside;                   // [n]: tokens that need room for n or fewer
+        std::vector<std::vector<uint32_t>> closing;     // [n]: that end with the closing quote after n
+        std::vector<std::vector<uint32_t>> exit_nodes;  // [n]: that go on after it
+        std::unordered_map<uint64_t, uint32_t, MixHash> residuals;  // by need and room
+    };
+    std::unique_ptr<ByCharacters> by_characters_;
     Interner producible_sets_;
     std::unordered_map<LexState, uint32_t> producible_;
     size_t bytes_ = 0;

@@ -37,6 +37,15 @@ uint8_t byte_kind(uint8_t byte) {
     return kinds[byte];
 }
 
+const std::vector<uint8_t>& bytes_of_kind(uint8_t kind) {
+    static const std::vector<std::vector<uint8_t>> bytes = [] {
+        std::vector<std::vector<uint8_t>> out(64);
+        for (int b = 0; b < 256; b++) out[byte_kind(uint8_t(b))].push_back(uint8_t(b));
+        return out;
+    }();
+    return bytes[kind];
+}
+
 void Trie::note_kinds() {
     below.assign(size(), 0);
     for (uint32_t i = size(); i-- > 0;)
@@ -131,6 +140,13 @@ TokenSet TokenSet::edited(const TokenSet& removed, const TokenSet& added, uint32
     for (uint32_t i = 0; i < words; i++) out.dense_[i] &= ~gone[i];
     added.or_into(out.dense_.data());
     out.count_ = count_ - removed.count_ + added.count_;
+    return out;
+}
+
+TokenSet TokenSet::of(const std::vector<uint32_t>& row) {
+    TokenSet out;
+    out.dense_ = row;
+    for (uint32_t word : row) out.count_ += uint32_t(__builtin_popcount(word));
     return out;
 }
 

@@ -11,6 +11,7 @@ namespace derivable {
 
 // One of 64 kinds of bytes that grammars tend to treat alike, so that the bytes of a subtree fit one word.
 uint8_t byte_kind(uint8_t byte);
+const std::vector<uint8_t>& bytes_of_kind(uint8_t kind);
 
 struct TrieNodes;
 
@@ -53,6 +54,8 @@ class TokenSet {
             if (ids_.size() > words / 8) spread(words);
         }
     }
+    // All at once, from a bitmask.
+    static TokenSet of(const std::vector<uint32_t>& row);
     // After the last add().
     void pack();
     void or_into(uint32_t* mask) const {

@@ -1,0 +1,318 @@
+#include "json_strings.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace derivable {
+
+namespace {
+
+// States of the decoder. `High...`: after the escape of a high surrogate, which a low one may complete.
+enum Decoder : uint8_t {
+    kBefore,     // the opening quote
+    kBoundary,   // between characters
+    kEnd,        // after the closing quote
+    kEscape,     // backslash
+    kHex,        // \u
+    kHexD,       // \ud: a surrogate, perhaps
+    kHex1,       // \uX, any other
+    kHex2,
+    kHex3,
+    kHigh2,      // \ud8 to \udb
+    kHigh3,
+    kHigh,       // a high surrogate; otherwise as kBoundary
+    kHighEscape,
+    kHighHex,
+    kHighHexD,
+    kLow2,       // \udc to \udf after a high surrogate
+    kLow3,
+    kMore1,      // continuation bytes of UTF-8 still to come
+    kMore2,
+    kMore3,
+    kAfterE0,    // whose next byte is restricted: no overlong forms, no surrogates, nothing past U+10FFFF
+    kAfterED,
+    kAfterF0,
+    kAfterF4,
+    kNumDecoders
+};
+
+static_assert(kBefore == JsonStrings::kBefore && kBoundary == JsonStrings::kBoundary && kEnd == JsonStrings::kEnd);
+
+bool is_hex(uint8_t b) { return (b >= '0' && b <= '9') || (b >= 'a' && b <= 'f') || (b >= 'A' && b <= 'F'); }
+
+bool is_one_of(uint8_t b, const char* set) {
+    for (; *set; set++)
+        if (uint8_t(*set) == b) return true;
+    return false;
+}
+
+uint8_t plain(uint8_t b, uint8_t escape) {
+    if (b == '"') return kEnd;
+    if (b == '\\') return escape;
+    if (b < 0x20) return JsonStrings::kStuck;
+    if (b < 0x80) return kBoundary;
+    if (b >= 0xC2 && b <= 0xDF) return kMore1;
+    if (b == 0xE0) return kAfterE0;
+    if (b == 0xED) return kAfterED;
+    if (b >= 0xE1 && b <= 0xEF) return kMore2;
+    if (b == 0xF0) return kAfterF0;
+    if (b >= 0xF1 && b <= 0xF3) return kMore3;
+    if (b == 0xF4) return kAfterF4;
+    return JsonStrings::kStuck;
+}
+
+uint8_t decode_byte(uint8_t s, uint8_t b) {
+    auto between = [&](int lo, int hi, uint8_t to) { return b >= lo && b <= hi ? to : JsonStrings::kStuck; };
+    auto hex = [&](uint8_t to) { return is_hex(b) ? to : JsonStrings::kStuck; };
+    switch (s) {
+        case kBefore: return b == '"' ? kBoundary : JsonStrings::kStuck;
+        case kBoundary: return plain(b, kEscape);
+        case kHigh: return plain(b, kHighEscape);
+        case kEscape:
+        case kHighEscape:
+            if (b == 'u') return s == kEscape ? kHex : kHighHex;
+            return is_one_of(b, "\"\\/bfnrt") ? kBoundary : JsonStrings::kStuck;
+        case kHex:
+        case kHighHex:
+            if (b == 'd' || b == 'D') return s == kHex ? kHexD : kHighHexD;
+            return hex(kHex1);
+        case kHexD: return is_one_of(b, "89abAB") ? kHigh2 : hex(kHex2);
+        case kHighHexD: return is_one_of(b, "89abAB") ? kHigh2 : is_one_of(b, "cdefCDEF") ? kLow2 : hex(kHex2);
+        case kHex1: return hex(kHex2);
+        case kHex2: return hex(kHex3);
+        case kHex3: return hex(kBoundary);
+        case kHigh2: return hex(kHigh3);
+        case kHigh3: return hex(kHigh);
+        case kLow2: return hex(kLow3);
+        case kLow3: return hex(kBoundary);
+        case kMore1: return between(0x80, 0xBF, kBoundary);
+        case kMore2: return between(0x80, 0xBF, kMore1);
+        case kMore3: return between(0x80, 0xBF, kMore2);
+        case kAfterE0: return between(0xA0, 0xBF, kMore1);
+        case kAfterED: return between(0x80, 0x9F, kMore1);
+        case kAfterF0: return between(0x90, 0xBF, kMore2);
+        case kAfterF4: return between(0x80, 0x8F, kMore2);
+        default: return JsonStrings::kStuck;
+    }
+}
+
+std::string utf8(uint32_t c) {
+    if (c < 0x80) return {char(c)};
+    if (c < 0x800) return {char(0xC0 | c >> 6), char(0x80 | (c & 63))};
+    if (c < 0x10000) return {char(0xE0 | c >> 12), char(0x80 | (c >> 6 & 63)), char(0x80 | (c & 63))};
+    return {char(0xF0 | c >> 18), char(0x80 | (c >> 12 & 63)), char(0x80 | (c >> 6 & 63)), char(0x80 | (c & 63))};
+}
+
+std::vector<uint32_t> code_points(const std::string& text) {
+    std::vector<uint32_t> out;
+    for (size_t i = 0; i < text.size();) {
+        uint8_t b = uint8_t(text[i]);
+        uint32_t n = b < 0x80 ? 1 : b < 0xE0 ? 2 : b < 0xF0 ? 3 : 4;
+        uint32_t c = n == 1 ? b : b & (0xFFu >> (n + 1));
+        for (uint32_t k = 1; k < n && i + k < text.size(); k++) c = c << 6 | (uint8_t(text[i + k]) & 63);
+        out.push_back(c);
+        i += n;
+    }
+    return out;
+}
+
+std::string escaped(uint32_t unit) {  // in lower case
+    static const char* digits = "0123456789abcdef";
+    return {'\\', 'u', digits[unit >> 12 & 15], digits[unit >> 8 & 15], digits[unit >> 4 & 15], digits[unit & 15]};
+}
+
+// How far `partial` goes along some spelling of a character: not at all, a part of it, or all.
+enum class Match { kNo, kPart, kAll };
+Match spells(uint32_t c, std::string_view partial) {
+    auto along = [&](const std::string& spelling, bool fold) {
+        if (partial.size() > spelling.size()) return Match::kNo;
+        for (size_t i = 0; i < partial.size(); i++) {
+            char p = partial[i];
+            if (fold && i % 6 > 1 && p >= 'A' && p <= 'F') p = char(p + 32);
+            if (p != spelling[i]) return Match::kNo;
+        }
+        return partial.size() == spelling.size() ? Match::kAll : Match::kPart;
+    };
+    if (partial.size() == 1 && partial[0] != '\\' && c < 0x80) return uint8_t(partial[0]) == c && c >= 0x20 && c != '"' ? Match::kAll : Match::kNo;
+    if (partial[0] != '\\') return c < 0x20 || c == '"' || c == '\\' ? Match::kNo : along(utf8(c), false);
+    if (partial.size() == 1) return Match::kPart;
+    if (partial[1] == 'u') return along(c < 0x10000 ? escaped(c) : escaped(0xD800 + ((c - 0x10000) >> 10)) + escaped(0xDC00 + (c & 0x3FF)), true);
+    static const std::map<char, uint32_t> shorts = {{'"', '"'}, {'\\', '\\'}, {'/', '/'}, {'b', 8}, {'f', 12}, {'n', 10}, {'r', 13}, {'t', 9}};
+    auto found = shorts.find(partial[1]);
+    return partial.size() == 2 && found != shorts.end() && found->second == c ? Match::kAll : Match::kNo;
+}
+
+}  // namespace
+
+uint8_t JsonStrings::num_decoder_states() { return kNumDecoders; }
+
+uint8_t JsonStrings::decode(uint8_t state, uint8_t byte) {
+    static const std::vector<uint8_t> table = [] {
+        std::vector<uint8_t> t(size_t(kNumDecoders) * 256);
+        for (size_t i = 0; i < t.size(); i++) t[i] = decode_byte(uint8_t(i / 256), uint8_t(i % 256));
+        return t;
+    }();
+    return table[size_t(state) * 256 + byte];
+}
+
+bool JsonStrings::completes(uint8_t from, uint8_t to) { return (to == Decoder::kBoundary || to == kHigh) && from != Decoder::kBefore && from != kLow3; }
+
+uint32_t JsonStrings::owed(uint8_t d) {
+    switch (d) {
+        case Decoder::kBefore:
+        case Decoder::kBoundary:
+        case Decoder::kEnd:
+        case kHigh:
+        case kHighEscape:
+        case kHighHex:
+        case kHighHexD:
+        case kLow2:
+        case kLow3: return 0;
+        default: return 1;
+    }
+}
+
+const std::string& JsonStrings::example(uint8_t decoder) {
+    static const std::vector<std::string> texts = [] {
+        std::vector<std::string> t(kNumDecoders);
+        std::vector<uint8_t> work{Decoder::kBefore}, seen(kNumDecoders, 0);
+        seen[Decoder::kBefore] = 1;
+        for (size_t i = 0; i < work.size(); i++)
+            for (int b = 0; b < 256; b++) {
+                uint8_t next = decode(work[i], uint8_t(b));
+                if (next == kStuck || seen[next]) continue;
+                seen[next] = 1;
+                t[next] = t[work[i]] + char(b);
+                work.push_back(next);
+            }
+        return t;
+    }();
+    return texts[decoder];
+}
+
+JsonStrings::JsonStrings(const std::vector<std::string>& values, bool negated, uint64_t min, uint64_t max)
+    : negated_(negated), min_(negated ? min : 0), max_(negated ? max : kNoMaximum) {
+    nodes_.push_back({{}, 0, false});
+    key_ = (negated ? "-" : "+") + std::to_string(min_) + ":" + std::to_string(max_);
+    std::vector<std::string> sorted = values;
+    std::sort(sorted.begin(), sorted.end());
+    for (const std::string& v : sorted) {
+        key_ += '\0' + std::to_string(v.size()) + ":" + v;
+        uint32_t node = 0;
+        for (uint32_t c : code_points(v)) {
+            // Sorted by bytes is sorted by code points, so an existing child is the last one.
+            auto& children = nodes_[node].children;
+            if (children.empty() || children.back().first != c) {
+                children.emplace_back(c, uint32_t(nodes_.size()));
+                uint32_t depth = nodes_[node].depth + 1;
+                node = children.back().second;
+                nodes_.push_back({{}, depth, false});
+            } else {
+                node = children.back().second;
+            }
+        }
+        nodes_[node].is_value = true;
+    }
+    states_.push_back({State::kStart});
+    empty_ = negated ? min_ > max_ || !alive(0) : values.empty();
+}
+
+// From a node of the list some literal can be completed. Within it every character may turn out to be another one.
+bool JsonStrings::alive(uint32_t node) const {
+    const Node& n = nodes_[node];
+    return !negated_ || n.depth < max_ || (n.depth == max_ && n.depth >= min_ && !n.is_value);
+}
+
+int32_t JsonStrings::at(const State& s) {
+    auto [it, fresh] = ids_.try_emplace(s, int32_t(states_.size()));
+    if (fresh) states_.push_back(s);
+    return it->second;
+}
+
+int32_t JsonStrings::listed(uint32_t node) {
+    if (!alive(node)) return kDead;
+    // Off the list for good where nothing on it goes on from here.
+    if (negated_ && nodes_[node].children.empty() && !nodes_[node].is_value) return free(kBoundary, nodes_[node].depth);
+    State s{State::kListed};
+    s.node = node;
+    return at(s);
+}
+
+int32_t JsonStrings::free(uint8_t decoder, uint64_t count) {
+    if (decoder == kStuck || count + owed(decoder) > max_) return kDead;
+    if (decoder == kEnd) return count < min_ ? kDead : at({State::kEnd});
+    if (max_ == kNoMaximum) count = std::min(count, min_);
+    State s{State::kFree};
+    s.decoder = decoder;
+    s.count = count;
+    return at(s);
+}
+
+int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
+    const State s = states_[id];
+    switch (s.kind) {
+        case State::kStart:
+            return byte == '"' && !empty_ ? listed(0) : kDead;
+        case State::kEnd:
+            return kDead;
+        case State::kFree: {
+            uint8_t to = decode(s.decoder, byte);
+            return to == kStuck ? kDead : free(to, s.count + completes(s.decoder, to));
+        }
+        case State::kListed: {
+            const Node& n = nodes_[s.node];
+            if (s.length == 0 && byte == '"') {
+                bool fits = negated_ ? !n.is_value && n.depth >= min_ && n.depth <= max_ : n.is_value;
+                return fits ? at({State::kEnd}) : kDead;
+            }
+            State next = s;
+            next.partial[next.length++] = char(byte);  // the longest spelling has 12 bytes
+            bool part = false;
+            for (auto [c, child] : n.children) {
+                Match m = spells(c, next.spelling());
+                if (m == Match::kAll) return listed(child);
+                part |= m == Match::kPart;
+            }
+            if (part) return n.depth + 1 <= max_ ? at(next) : kDead;
+            if (!negated_) return kDead;
+            uint8_t d = kBoundary;
+            uint64_t count = n.depth;
+            for (char b : next.spelling()) {
+                uint8_t to = decode(d, uint8_t(b));
+                if (to == kStuck) return kDead;
+                count += completes(d, to);
+                d = to;
+            }
+            return free(d, count);
+        }
+    }
+    return kDead;
+}
+
+bool JsonStrings::is_free(uint32_t id, Free& out) const {
+    const State& s = states_[id];
+    if (s.kind == State::kEnd) {
+        out = {kEnd, 0, kNoMaximum};
+        return true;
+    }
+    if (s.kind != State::kFree) return false;
+    out = {s.decoder, s.count < min_ ? min_ - s.count : 0, max_ == kNoMaximum ? kNoMaximum : max_ - s.count};
+    return true;
+}
+
+Dfa JsonStrings::to_dfa(uint64_t max_states) {
+    Dfa d;
+    for (int b = 0; b < 256; b++) d.classes[size_t(b)] = uint8_t(b);
+    d.num_classes = 256;
+    if (!empty_)
+        for (uint32_t s = 0; s < states_.size(); s++) {
+            if (s >= max_states) throw LimitExceeded("max_dfa_states", s + 1, max_states, "a list of strings, or a bound on a string's length");
+            for (int b = 0; b < 256; b++) d.table.push_back(step(s, uint8_t(b)));
+            d.accepting.push_back(accepts(s));
+            d.condition.push_back(0);
+        }
+    d.minimize();
+    return d;
+}
+
+}  // namespace derivable

@@ -1,0 +1,171 @@
+"""JSON string literals by rule: against tables, against `json.loads`, and their masks bit by bit."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+
+import pytest
+from test_big_vocabulary import check, synthetic_vocabulary
+
+import derivable as dv
+from derivable.automata import json_strings
+from derivable.expr import Alt, Bytes, Concat, Expr, JsonStrings, Ref
+from derivable.grammar import Grammar, Terminal
+
+BYTES = dv.Vocabulary.from_bytes([bytes([b]) for b in range(256)] + [b""], eos=[256])
+VALUES = ("", "a", "ab", "name", "né", "\n", "🙂", "🙂b", '"', "\\", "/")
+
+
+def spell(value: str, rng: random.Random) -> str:
+    """Some spelling of a string."""
+    out = []
+    for c in value:
+        ways = [json.dumps(c)[1:-1]]
+        units = c.encode("utf-16-be")
+        ways.append(
+            "".join(rng.choice([str.lower, str.upper])(units[i : i + 2].hex()) for i in range(0, len(units), 2))
+        )
+        ways[-1] = "".join(f"\\u{ways[-1][i : i + 4]}" for i in range(0, len(ways[-1]), 4))
+        ways += [c] if c >= " " and c not in '"\\' else []
+        ways += ["\\/"] if c == "/" else []
+        out.append(rng.choice(ways))
+    return '"' + "".join(out) + '"'
+
+
+def grammar(*literals: JsonStrings) -> Grammar:
+    names = {f"S{i}": Terminal(literal) for i, literal in enumerate(literals)}
+    rules: dict[str, Expr] = {"start": Alt(tuple(Concat((Ref(n), Ref("END"))) for n in names))}
+    return Grammar(rules, {**names, "END": Terminal(Bytes(b";"))}, "start")
+
+
+CASES = [
+    JsonStrings(),
+    JsonStrings(VALUES, negated=False),
+    JsonStrings(VALUES),
+    JsonStrings(("name", "number"), negated=True, min_length=2, max_length=6),
+    JsonStrings(min_length=2),
+    JsonStrings(max_length=0),
+    JsonStrings(min_length=1, max_length=3),
+    JsonStrings(("a", "bc"), negated=True, max_length=1),
+    JsonStrings(max_length=100_000),
+]
+
+
+def is_member(literals: JsonStrings, value: str) -> bool:
+    if not literals.negated:
+        return value in literals.values
+    fits = literals.min_length <= len(value) <= (len(value) if literals.max_length is None else literals.max_length)
+    return fits and value not in literals.values
+
+
+@pytest.mark.parametrize("literals", CASES, ids=repr)
+def test_membership(literals: JsonStrings) -> None:
+    rng = random.Random(3)
+    constraint = dv.compile(grammar(literals), BYTES)
+    values = {*VALUES, "abc", "number", "namex", "nam", "bc", "b", "x" * 300, "\U0010ffff" * 2, "é" * 3, "\x7f"}
+    for value in sorted(values):
+        for _ in range(6):
+            text = spell(value, rng)
+            matcher = constraint.matcher()
+            try:
+                matcher.advance_bytes(text.encode() + b";")
+                accepted = matcher.is_accepting
+            except dv.TokenRejectedError:
+                accepted = False
+            assert accepted == is_member(literals, value), text
+
+
+def test_what_is_no_literal_is_refused() -> None:
+    constraint = dv.compile(grammar(JsonStrings()), BYTES)
+    for text in (b'"\x1f', b'"\\x', b'"\\u00g', b'"\xff', b'"\xed\xa0', b'"\xc0\x80', b'"\xf4\x90', b"a"):
+        matcher = constraint.matcher()
+        with pytest.raises(dv.TokenRejectedError):
+            matcher.advance_bytes(text)
+
+
+def test_a_surrogate_pair_is_one_character_and_so_is_a_lone_surrogate() -> None:
+    two = dv.compile(grammar(JsonStrings(min_length=2, max_length=2)), BYTES)
+    for text in (
+        r'"\ud83d\ude00\ud83d\ude00"',
+        r'"\ud83d\ud83d"',
+        r'"\ude00\ud83d"',
+        r'"\ud83dx"',
+        r'"\ud83d\ude00x"',
+        r'"\ud83d\n"',
+    ):
+        matcher = two.matcher()
+        matcher.advance_bytes(text.encode() + b";")
+        assert matcher.is_accepting
+        assert len(json.loads(text)) == 2
+    for text in (r'"\ud83d\ude00"', r'"\ud83d\ude00\ud83d\ude00x'):
+        with pytest.raises(dv.TokenRejectedError):
+            two.matcher().advance_bytes(text.encode())
+
+
+@pytest.mark.parametrize("literals", [c for c in CASES if c.max_length != 100_000], ids=repr)
+def test_table_and_rule_agree(literals: JsonStrings) -> None:
+    """The same language through an automaton: both give the same bytes everywhere along random texts."""
+    by_rule = dv.compile(grammar(literals), BYTES)
+    wrapped = Grammar(
+        {"start": Concat((Ref("S"), Ref("E")))}, {"S": Terminal(Alt((literals,))), "E": Terminal(Bytes(b";"))}, "start"
+    )
+    by_table = dv.compile(wrapped, BYTES)
+    rng = random.Random(11)
+    for _ in range(60):
+        a, b = by_rule.matcher(), by_table.matcher()
+        for _ in range(40):
+            assert a.next_bytes() == b.next_bytes()
+            if not a.next_bytes():
+                break
+            byte = bytes([rng.choice(a.next_bytes() + b'"\\und8')])
+            if byte not in a.next_bytes():
+                continue
+            a.advance_bytes(byte)
+            b.advance_bytes(byte)
+
+
+TEXTS = ['"na\\u006de";', '"nbé\\ud83d\\ude00";', '"abcdefgh', '"\\ud83d', '"a', '"a b c d e f g']
+
+
+@pytest.mark.parametrize("literals", CASES, ids=repr)
+def test_masks_over_a_big_vocabulary(literals: JsonStrings) -> None:
+    vocabulary = synthetic_vocabulary()
+    constraint = dv.compile(grammar(literals), vocabulary)
+    for text in TEXTS:
+        data = text.encode()
+        probe = constraint.matcher()
+        for end in range(len(data), 0, -1):
+            try:
+                probe.advance_bytes(data[:end])
+                break
+            except dv.TokenRejectedError:
+                continue
+        else:
+            end = 0
+        check(grammar(literals), data[:end].decode("utf-8", "ignore"), vocabulary)
+
+
+def test_several_terminals_side_by_side() -> None:
+    literals = (
+        JsonStrings(("name", "note"), negated=False),
+        JsonStrings(("name", "note", "x")),
+        JsonStrings(max_length=4),
+    )
+    check(grammar(*literals), '"notes and more";', synthetic_vocabulary())
+
+
+def test_long_lists_and_large_bounds_cost_little() -> None:
+    many = tuple("".join(p) for p in itertools.product("abcdefghij", repeat=4))
+    matcher = dv.compile(grammar(JsonStrings(many, negated=False), JsonStrings(min_length=10**9)), BYTES).matcher()
+    matcher.advance_bytes(b'"abcd"')
+    assert matcher.next_bytes() == b";"
+
+
+def test_empty_languages() -> None:
+    assert json_strings(JsonStrings((), negated=False)).is_empty
+    assert json_strings(JsonStrings(("",), negated=True, max_length=0)).is_empty
+    assert json_strings(JsonStrings(min_length=3, max_length=2)).is_empty
+    with pytest.raises(dv.GrammarError, match="lone surrogate"):
+        json_strings(JsonStrings(("\ud800",), negated=False))
