@@ -26,7 +26,7 @@ from oracle.recognizers import Recognizer
 from oracle.regular import full_match, pattern_of
 
 import derivable as dv
-from derivable.errors import GrammarError, TokenRejectedError, UnsupportedFeatureError, VocabularyError
+from derivable.errors import GrammarError, TokenRejectedError, VocabularyError
 from derivable.grammar import Lexing
 
 SHAPED, ENUMERATED = 72, 36
@@ -64,9 +64,6 @@ class Comparison:
         vocabulary = dv.Vocabulary.from_bytes([*tokens, b"</s>"], eos=[self.eos], special=special)
         try:
             constraint = dv.compile(self.case.grammar, vocabulary)
-        except UnsupportedFeatureError as error:
-            assert error.feature == "look-behind"  # that reaches to text before its lexeme: refused by name
-            return
         except VocabularyError as error:
             spelled = next((m for m in sorted(self.oracle.members, key=len) if self.spells(m)), None)
             if spelled is not None:

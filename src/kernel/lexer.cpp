@@ -14,30 +14,90 @@ uint32_t Lexer::add(std::shared_ptr<const Dfa> dfa, uint32_t rank) {
         auto [it, fresh] = by_language_.try_emplace(dfa->fingerprint(), id);
         if (!fresh) return it->second;
     }
-    base_.push_back(uint32_t(single_terminal_.size()));
-    for (uint32_t s = 0; s < dfa->num_states(); s++) single_terminal_.push_back(id), single_state_.push_back(s);
-    canonical_.resize(single_terminal_.size(), kNoState);
-    if (single_terminal_.size() >= kSetBit) throw LimitExceeded("lexer states", single_terminal_.size(), kSetBit);
-    bytes_ += dfa->table.size() * 4 + dfa->num_states() * 16 + 512;
-    dfas_.push_back(std::move(dfa));
-    rank_.push_back(rank);
+    Terminal t{dfa, rank, uint32_t(dfas_.size()), ~0u};
+    if (dfa->past) {
+        for (const Dfa& variant : dfa->past->variants) add_dfa(std::shared_ptr<const Dfa>(dfa, &variant), id);
+        t.looks_back = uint32_t(looking_back_.size());
+        looking_back_.push_back(dfa->past.get());
+        look_back();
+    } else {
+        add_dfa(std::move(dfa), id);
+    }
+    terminals_.push_back(std::move(t));
     representatives_.clear();
     return id;
 }
 
-void Lexer::canonicalize(uint32_t terminal) {
-    std::vector<uint32_t> known = languages_.add(*dfas_[terminal], base_[terminal]);
-    std::copy(known.begin(), known.end(), canonical_.begin() + base_[terminal]);
+uint32_t Lexer::add_dfa(std::shared_ptr<const Dfa> dfa, uint32_t terminal) {
+    uint32_t id = uint32_t(dfas_.size());
+    base_.push_back(uint32_t(single_dfa_.size()));
+    for (uint32_t s = 0; s < dfa->num_states(); s++) single_dfa_.push_back(id), single_state_.push_back(s);
+    canonical_.resize(single_dfa_.size(), kNoState);
+    if (single_dfa_.size() >= kSetBit) throw LimitExceeded("max_dfa_states", single_dfa_.size(), kSetBit, "the automata of all terminals of a vocabulary");
+    bytes_ += dfa->table.size() * 4 + dfa->num_states() * 16 + 512;
+    dfas_.push_back(std::move(dfa));
+    terminal_of_.push_back(terminal);
+    return id;
+}
+
+void Lexer::canonicalize(uint32_t dfa) {
+    std::vector<uint32_t> known = languages_.add(*dfas_[dfa], base_[dfa]);
+    std::copy(known.begin(), known.end(), canonical_.begin() + base_[dfa]);
 }
 
 LexState Lexer::start(const std::vector<uint32_t>& terminals, uint32_t duties) {
     std::vector<uint32_t> singles;
-    for (uint32_t t : terminals)
-        if (!dfas_[t]->empty()) singles.push_back(base_[t]);
+    for (uint32_t t : terminals) {
+        uint32_t dfa = terminals_[t].first;
+        if (terminals_[t].looks_back != ~0u) {
+            uint32_t place = terminals_[t].looks_back;
+            dfa += looking_back_[place]->variant[pasts_[past(duties)][place]];
+        }
+        if (dfas_[dfa]->num_states()) singles.push_back(base_[dfa]);
+    }
     std::sort(singles.begin(), singles.end());
     singles.erase(std::unique(singles.begin(), singles.end()), singles.end());
     if (singles.empty()) return kNoState;
     return with_duties(intern_set(std::move(singles)), duties);
+}
+
+// ---- what stands before ----
+
+void Lexer::look_back() {
+    std::vector<uint32_t> duties;
+    if (!looking_back_.empty()) {
+        uint32_t start = pasts_.intern(std::vector<uint32_t>(looking_back_.size(), 0));
+        duties.push_back(add_duty({Duty::kPast, start, 0, 0, false}));
+        text_start_ = conjunction(duties);
+    }
+    duties.insert(duties.begin(), add_duty({Duty::kFresh, 0, 0, 0, false}));
+    std::sort(duties.begin(), duties.end());
+    fresh_ = conjunction(duties);
+}
+
+uint32_t Lexer::past(uint32_t duties) const {
+    for (uint32_t w : duty_lists_[duties])
+        if (w != kSeparator && duty_table_[w].kind == Duty::kPast) return duty_table_[w].subject;
+    return 0;
+}
+
+uint32_t Lexer::step_past(uint32_t past, uint8_t byte) {
+    auto [it, fresh] = past_steps_.try_emplace(pack(past, byte), 0);
+    if (!fresh) return it->second;
+    std::vector<uint32_t> next = pasts_[past];
+    for (size_t i = 0; i < next.size(); i++) next[i] = looking_back_[i]->step(next[i], byte);
+    return it->second = pasts_.intern(next);
+}
+
+std::vector<uint32_t> Lexer::all_pasts(size_t limit) {
+    std::vector<uint32_t> out{text_start_};
+    for (size_t i = 0; i < out.size() && !looking_back_.empty(); i++)
+        for (uint8_t byte : representative_bytes()) {
+            uint32_t next = step_duties(out[i], byte);
+            if (std::find(out.begin(), out.end(), next) == out.end()) out.push_back(next);
+            if (out.size() > limit) return {};
+        }
+    return out;
 }
 
 LexState Lexer::with_duties(LexState m, uint32_t duties) {
@@ -78,8 +138,8 @@ LexState Lexer::step_set(uint32_t id, uint8_t byte) {
     if (known != kUnknown) return known;
     std::vector<uint32_t> next;
     for (uint32_t s : sets_[id].singles) {
-        int32_t to = dfas_[single_terminal_[s]]->step(single_state_[s], byte);
-        if (to >= 0) next.push_back(base_[single_terminal_[s]] + uint32_t(to));
+        int32_t to = dfas_[single_dfa_[s]]->step(single_state_[s], byte);
+        if (to >= 0) next.push_back(base_[single_dfa_[s]] + uint32_t(to));
     }
     LexState result = next.empty() ? kNoState : intern_set(std::move(next));  // still sorted: bases ascend with terminals
     sets_[id].next[byte] = result;
@@ -87,7 +147,7 @@ LexState Lexer::step_set(uint32_t id, uint8_t byte) {
 }
 
 bool Lexer::has_next(LexState m) {
-    for (auto [t, q] : describe(m)) {
+    for (auto [t, q] : automata(m)) {
         const Dfa& d = *dfas_[t];
         for (uint32_t c = 0; c < d.num_classes; c++)
             if (d.table[size_t(q) * d.num_classes + c] >= 0) return true;
@@ -98,23 +158,23 @@ bool Lexer::has_next(LexState m) {
 const std::vector<Lexer::Option>& Lexer::options(LexState m) {
     auto found = options_.find(m);
     if (found != options_.end()) return found->second;
-    std::vector<std::pair<uint32_t, uint32_t>> accepted;  // (terminal, state)
-    for (auto [t, q] : describe(m))
+    std::vector<std::pair<uint32_t, uint32_t>> accepted;  // (automaton, state)
+    for (auto [t, q] : automata(m))
         if (dfas_[t]->accepting[q]) accepted.emplace_back(t, q);
     std::vector<Option> out;
     if (policy_ == Policy::kScannerless) {
-        for (auto [t, q] : accepted) out.push_back({t, kFree});
+        for (auto [t, q] : accepted) out.push_back({terminal_of_[t], kFree});
     } else {
-        std::stable_sort(accepted.begin(), accepted.end(), [&](auto a, auto b) { return rank_[a.first] < rank_[b.first]; });
+        std::stable_sort(accepted.begin(), accepted.end(), [&](auto a, auto b) { return terminals_[terminal_of_[a.first]].rank < terminals_[terminal_of_[b.first]].rank; });
         uint32_t better_fail = kFree;
         for (auto [t, q] : accepted) {
             uint32_t condition = dfas_[t]->condition[q];
             if (condition == 0) {
-                out.push_back({t, better_fail});
+                out.push_back({terminal_of_[t], better_fail});
                 break;
             }
             const Conditions& c = dfas_[t]->conditions[condition - 1];
-            out.push_back({t, all_of(better_fail, conditions_formula(t, c, false))});
+            out.push_back({terminal_of_[t], all_of(better_fail, conditions_formula(t, c, false))});
             better_fail = all_of(better_fail, conditions_formula(t, c, true));
         }
     }
@@ -124,7 +184,7 @@ const std::vector<Lexer::Option>& Lexer::options(LexState m) {
 
 uint32_t Lexer::refutation(LexState m) {
     uint32_t result = kFree;
-    for (auto [t, q] : describe(m)) {
+    for (auto [t, q] : automata(m)) {
         const Dfa& d = *dfas_[t];
         if (!d.accepting[q]) continue;
         if (d.condition[q] == 0) return kViolated;
@@ -138,7 +198,7 @@ const std::vector<Lexer::Exit>& Lexer::exits(LexState s) {
     if (found != exits_.end()) return found->second;
     LexState m = members(s);
     uint32_t before = duties(s);
-    if (before == fresh_) before = kFree;
+    if (before == fresh_) before = text_start_;
     std::vector<Exit> out;
     for (const Option& o : options(m)) {
         uint32_t after = all_of(before, o.condition);
@@ -149,14 +209,20 @@ const std::vector<Lexer::Exit>& Lexer::exits(LexState s) {
     return exits_.emplace(s, std::move(out)).first->second;
 }
 
-std::vector<std::pair<uint32_t, uint32_t>> Lexer::describe(LexState s) const {
+std::vector<std::pair<uint32_t, uint32_t>> Lexer::automata(LexState s) const {
     std::vector<std::pair<uint32_t, uint32_t>> out;
     s = members(s);
     if (s < kSetBit) {
-        out.emplace_back(single_terminal_[s], single_state_[s]);
+        out.emplace_back(single_dfa_[s], single_state_[s]);
     } else {
-        for (uint32_t x : sets_[s & ~kSetBit].singles) out.emplace_back(single_terminal_[x], single_state_[x]);
+        for (uint32_t x : sets_[s & ~kSetBit].singles) out.emplace_back(single_dfa_[x], single_state_[x]);
     }
+    return out;
+}
+
+std::vector<std::pair<uint32_t, uint32_t>> Lexer::describe(LexState s) const {
+    std::vector<std::pair<uint32_t, uint32_t>> out = automata(s);
+    for (auto& [dfa, state] : out) dfa = terminal_of_[dfa];
     return out;
 }
 
@@ -169,6 +235,7 @@ const std::vector<uint8_t>& Lexer::representative_bytes() {
                 key.push_back(d->classes[size_t(b)]);
                 for (const LookDfa& l : d->looks) key.push_back(l.classes[size_t(b)]);
             }
+            for (const Past* p : looking_back_) key.push_back(p->classes[size_t(b)]);
             uint32_t before = kinds.size();
             if (kinds.intern(key) == before) representatives_.push_back(uint8_t(b));
         }
@@ -237,8 +304,8 @@ uint32_t Lexer::all_of(uint32_t a, uint32_t b) {
     return result;
 }
 
-uint32_t Lexer::conditions_formula(uint32_t terminal, const Conditions& c, bool negated) {
-    auto duty = [&](const Obligation& o, bool flip) { return add_duty({Duty::kLook, terminal, o.look, o.state, o.negative != flip}); };
+uint32_t Lexer::conditions_formula(uint32_t dfa, const Conditions& c, bool negated) {
+    auto duty = [&](const Obligation& o, bool flip) { return add_duty({Duty::kLook, dfa, o.look, o.state, o.negative != flip}); };
     if (!negated) {
         std::vector<std::vector<uint32_t>> alts;
         for (const Condition& all : c) {
@@ -262,6 +329,8 @@ uint32_t Lexer::step_duty(const Duty& d, uint8_t byte) {
     switch (d.kind) {
         case Duty::kFresh:
             return kFree;
+        case Duty::kPast:
+            return conjunction({add_duty({Duty::kPast, step_past(d.subject, byte), 0, 0, false})});
         case Duty::kGhost: {
             LexState next = step(d.subject, byte);
             if (next == kNoState) return kFree;
