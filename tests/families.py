@@ -307,7 +307,7 @@ _HANDMADE = [
     Case({"s": "X+ Y"}, {"X": "a(?!ab)", "Y": "b"}),
     Case({"s": "X Y* X"}, {"X": "a(?!aa)[ab]*?(?<!bb)a", "Y": "b"}, tokens=tuple(words("ab", 3)), depth=5, slack=4),
     Case({"s": "( X | Y )+"}, {"X": "(?<!ab)a", "Y": "b(?!.)|bb"}),
-    # look-behind at the start of a lexeme: to the lexeme before, to ignored text, to the start of the text, by two terminals
+    # look-behind at the start of a lexeme: to the lexeme before, to ignored text, to the start, by two terminals
     Case({"s": "( X | Y )*"}, {"X": "(?<=b)a|b", "Y": "(?<!b)a+"}),
     Case({"s": "( X | Y W? )+"}, {"X": "(?<=c)ab?", "Y": "b(?<!bb)", "W": "c"}, tokens=ABC, depth=4, slack=2),
     Case({"s": "( X | Y )+"}, {"X": "(?<![ab])a", "Y": "(?<=a)b+", "W": "c"}, ("W",), tokens=ABC, depth=4, slack=2),
