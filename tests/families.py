@@ -307,6 +307,14 @@ _HANDMADE = [
     Case({"s": "X+ Y"}, {"X": "a(?!ab)", "Y": "b"}),
     Case({"s": "X Y* X"}, {"X": "a(?!aa)[ab]*?(?<!bb)a", "Y": "b"}, tokens=tuple(words("ab", 3)), depth=5, slack=4),
     Case({"s": "( X | Y )+"}, {"X": "(?<!ab)a", "Y": "b(?!.)|bb"}),
+    # look-behind at the start of a lexeme: to the lexeme before, to ignored text, to the start, by two terminals
+    Case({"s": "( X | Y )*"}, {"X": "(?<=b)a|b", "Y": "(?<!b)a+"}),
+    Case({"s": "( X | Y W? )+"}, {"X": "(?<=c)ab?", "Y": "b(?<!bb)", "W": "c"}, tokens=ABC, depth=4, slack=2),
+    Case({"s": "( X | Y )+"}, {"X": "(?<![ab])a", "Y": "(?<=a)b+", "W": "c"}, ("W",), tokens=ABC, depth=4, slack=2),
+    Case({"s": "X Y | Y X | X X"}, {"X": "(?<!a)[ab]+?(?=a)|b", "Y": "(?<!aa)a+"}),
+    Case({"s": "A s | B"}, {"A": "a", "B": "(?<=aaa)b|(?<!a)b"}),
+    Case({"s": "( X | Y )*"}, {"X": "(?<!ab)(?:a|ab)(?!ba)", "Y": "(?<=a)b|b(?=a)"}),
+    Case({"s": "X E Y | X"}, {"X": "(?<!a)b?a", "Y": "(?<!a)b", "E": "<\xff>"}, tokens=ONE_SPECIAL, depth=4, slack=2),
     # ambiguity that never ends
     Case({"s": "s s | s s s | A |"}, {"A": "a|aa"}),
     Case({"s": "n m", "n": "A n |", "m": "A m |"}, {"A": "a"}),

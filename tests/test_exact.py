@@ -26,7 +26,7 @@ from oracle.recognizers import Recognizer
 from oracle.regular import full_match, pattern_of
 
 import derivable as dv
-from derivable.errors import GrammarError, TokenRejectedError, UnsupportedFeatureError, VocabularyError
+from derivable.errors import GrammarError, TokenRejectedError, VocabularyError
 from derivable.grammar import Lexing
 
 SHAPED, ENUMERATED = 72, 36
@@ -64,9 +64,6 @@ class Comparison:
         vocabulary = dv.Vocabulary.from_bytes([*tokens, b"</s>"], eos=[self.eos], special=special)
         try:
             constraint = dv.compile(self.case.grammar, vocabulary)
-        except UnsupportedFeatureError as error:
-            assert error.feature == "look-behind"  # that reaches to text before its lexeme: refused by name
-            return
         except VocabularyError as error:
             spelled = next((m for m in sorted(self.oracle.members, key=len) if self.spells(m)), None)
             if spelled is not None:
@@ -79,9 +76,10 @@ class Comparison:
                 shortest = min(self.oracle.members, key=len)
                 self.fail(b"", f"compile refuses a language that holds {shortest!r}: {error}")
             return
-        if not self.oracle.members and self.oracle.completion(b"") is None and not self.oracle.deeper().members:
+        start = constraint.matcher()
+        if not self.oracle.members and not self.is_inhabited(start):
             self.fail(b"", "compile accepts an empty language")
-        self.walk(constraint.matcher(), b"", ())
+        self.walk(start, b"", ())
 
     def walk(self, matcher: dv.Matcher, w: bytes, path: tuple[int, ...]) -> None:
         """Checks the state after `w`, reached by the tokens of `path`, and everything behind it."""
@@ -116,6 +114,14 @@ class Comparison:
             if not forked:
                 after.rollback(1)
             self.compare(self.bitmask(matcher), expected, w, path, f"the way back from {self.tokens[token]!r}")
+
+    def is_inhabited(self, start: dv.Matcher) -> bool:
+        """Some text longer than those the oracle lists is a member."""
+        return (
+            any(map(self.oracle.recognizer.member, self.walks(start, b"")))
+            or self.oracle.completion(b"") is not None
+            or bool(self.oracle.deeper().members)
+        )
 
     def mask(self, matcher: dv.Matcher, w: bytes) -> frozenset[int]:
         """What the mask after `w` must be."""
@@ -161,19 +167,18 @@ class Comparison:
         Texts are proposed by walks of short pieces through the engine's own masks (the same ones every time), then by
         the rules; the recogniser decides. Where none of them is a member, the oracle with twice the slack does.
         """
-        longer = w + self.tokens[token]
+        longer, after = w + self.tokens[token], matcher.fork()
+        after.advance(token)
         return (
-            any(map(self.oracle.recognizer.member, self.walks(matcher, longer, token)))
+            any(map(self.oracle.recognizer.member, self.walks(after, longer)))
             or self.oracle.completion(longer) is not None
             or self.oracle.deeper().is_prefix(longer)
-            or not self.ends_soon(matcher, token)
+            or not self.ends_soon(after)
         )
 
-    def ends_soon(self, matcher: dv.Matcher, token: int, patience: int = 1500) -> bool:
-        """Whether everything behind the token can be searched. If not, the shortest completion is too long to be found
+    def ends_soon(self, start: dv.Matcher, patience: int = 1500) -> bool:
+        """Whether everything behind `start` can be searched. If not, the shortest completion is too long to be found
         by either side; such bits are counted, and `check` bounds their share."""
-        start = matcher.fork()
-        start.advance(token)
         queue = [start]
         for state in queue:
             if len(queue) > patience:
@@ -190,13 +195,11 @@ class Comparison:
                     queue.append(longer)
         return True
 
-    def walks(self, matcher: dv.Matcher, text: bytes, token: int) -> Iterator[bytes]:
-        """Members by the engine's account that begin with `text`, which ends with the token."""
+    def walks(self, start: dv.Matcher, text: bytes) -> Iterator[bytes]:
+        """Members by the engine's account that begin with `text`, which led to `start`."""
         pieces = [bytes([byte]) for byte in self.case.alphabet]
         for terminal in self.case.grammar.terminals.values():
             pieces += [p for p in texts(self.case.alphabet, 3) if p and full_match(terminal.expr, p)][:3]
-        start = matcher.fork()
-        start.advance(token)
         generator = np.random.default_rng(0)
         for _ in range(60):
             state, longer = start.fork(), text

@@ -123,6 +123,13 @@ def test_nested_look_around_does_not_crash(pattern: str) -> None:
         ("a*?b", "aabb", 3),
         ("(?:a|ab)(?:c|bcd)", "abcd", 4),
         ('".*?"', '"a" "b"', 3),
+        ("(?:(?:b)*?)*", "b", 0),  # a round that consumes nothing is the last
+        ("(?:a|b*?)*", "ab", 1),
+        ("(?:|a)+", "aa", 0),
+        ("(?:(?:|a)b?)*", "aab", 0),
+        ("(?:(?:a|)(?:b|))*", "abba", 4),
+        ("(?:(?:a?b??)*c??)*", "aabc", 2),
+        ("(?:b??|a){0,3}", "ab", 0),
         ('".*"', '"a" "b"', 7),
     ],
 )

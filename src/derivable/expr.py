@@ -83,8 +83,8 @@ class JsonStrings:
     """JSON string literals, quotes included, in every spelling (raw UTF-8, any escape) of certain values.
 
     `negated`: every value but `values`, of `min_length` to `max_length` characters (`None`: without bound);
-    otherwise exactly `values`. A surrogate pair of escapes is one character, and so is a lone surrogate escape. Costs no automaton, however
-    long the list or large the bounds. `values` hold no lone surrogates.
+    otherwise exactly `values`. A surrogate pair of escapes is one character, and so is a lone surrogate escape. Costs
+    no automaton, however long the list or large the bounds. `values` hold no lone surrogates.
     """
 
     values: tuple[str, ...] = ()

@@ -215,7 +215,7 @@ NB_MODULE(_kernel, m) {
         .def_prop_ro("num_classes", [](const Dfa& d) { return d.num_classes; })
         .def_prop_ro("is_empty", &Dfa::empty, "No string is accepted.")
         .def_prop_ro("accepts_empty", &Dfa::accepts_empty)
-        .def_prop_ro("is_conditional", [](const Dfa& d) { return !d.conditions.empty(); }, "Some match depends on the text after it.")
+        .def_prop_ro("is_conditional", &Dfa::conditional, "Some match depends on the text after it.")
         .def("accepts", [](const Dfa& d, nb::bytes text) { return d.accepts(view(text)); }, nb::arg("text"))
         .def("is_prefix", [](const Dfa& d, nb::bytes text) { return d.run(view(text)) >= 0; }, nb::arg("text"), "Some accepted string begins with it.")
         .def("step", [](const Dfa& d, uint32_t state, uint8_t byte) { return state < d.num_states() ? d.step(state, byte) : kDead; }, nb::arg("state"), nb::arg("byte"))

@@ -43,20 +43,25 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
 }
 
 LexState Constraint::lexeme_start(uint32_t accept_set, uint32_t duties) {
-    if (starts_.size() <= accept_set) starts_.resize(accept_set + 1, kUnknownStart);
-    if (starts_[accept_set] == kUnknownStart) {
+    Lexer& lexer = spanner_->lexer;
+    uint32_t past = lexer.past(duties);
+    if (starts_.size() <= past) starts_.resize(past + 1);
+    std::vector<LexState>& starts = starts_[past];
+    if (starts.size() <= accept_set) starts.resize(accept_set + 1, kUnknownStart);
+    if (starts[accept_set] == kUnknownStart) {
         std::vector<uint32_t> candidates;
-        if (spanner_->lexer.policy() == Policy::kBasic) {
+        if (lexer.policy() == Policy::kBasic) {
             candidates.assign(to_lexer_.begin() + 1, to_lexer_.end());
         } else {
             candidates = ignored_lexer_;
             for (Symbol s : stacks.terminals(accept_set))
                 if (s != kEnd) candidates.push_back(to_lexer_[s]);
         }
-        starts_[accept_set] = spanner_->lexer.start(candidates, Lexer::kFree);
+        LexState s = lexer.start(candidates, duties);
+        starts[accept_set] = s == kNoState ? s : lexer.members(s);
     }
-    LexState s = starts_[accept_set];
-    return s == kNoState ? s : spanner_->lexer.with_duties(s, duties);
+    LexState s = starts[accept_set];
+    return s == kNoState ? s : lexer.with_duties(s, duties);
 }
 
 // Adds a thread unless it has no future or is there already.
@@ -65,7 +70,7 @@ void Constraint::add_thread(Threads& to, LexState lex, Frontier stack) {
     const bool scannerless = lexer.policy() == Policy::kScannerless;
     if (lex == kNoState) return;
     // Between two lexemes of a separable grammar there is always a way on.
-    const bool in_progress = !lexer.is_fresh(lex) && (lexer.duties(lex) != Lexer::kFree || lexer.policy() == Policy::kBasic);
+    const bool in_progress = !lexer.is_fresh(lex) && (lexer.owes(lexer.duties(lex)) || lexer.policy() == Policy::kBasic);
     if (!scannerless && (!spanner_->separable || in_progress) && !liveness_.alive(lex, stack)) return;
     for (Thread& t : to) {
         if (t.lex != lex) continue;
@@ -90,9 +95,9 @@ void Constraint::step(const Threads& from, uint8_t byte, Threads& to) {
             uint32_t duties = lexer.step_duties(e.duties, byte);
             if (duties == Lexer::kViolated) continue;
             auto begin = [&](Frontier f) {
-                LexState s = lexeme_start(stacks.accepts(f), Lexer::kFree);
+                LexState s = lexeme_start(stacks.accepts(f), e.duties);
                 if (s == kNoState) return;
-                s = lexer.step(s, byte);
+                s = lexer.step(lexer.members(s), byte);
                 if (s != kNoState) add(lexer.with_duties(s, duties), f);
             };
             for (Symbol symbol : to_symbols_[e.terminal]) {
@@ -154,7 +159,7 @@ bool Constraint::names_token(const Threads& threads) {
 }
 
 LexState Constraint::between_lexemes(Frontier stack) {
-    LexState start = lexeme_start(stacks.accepts(stack), Lexer::kFree);
+    LexState start = lexeme_start(stacks.accepts(stack), spanner_->lexer.text_start());
     return spanner_->lexer.fresh(start == kNoState ? spanner_->lexer.none() : start);
 }
 

@@ -118,7 +118,7 @@ class Constraint {
     LrAutomaton lr_;
     Liveness liveness_;
     Threads initial_;
-    std::vector<LexState> starts_;  // by accept set, without duties; kUnknownStart if not asked for yet
+    std::vector<std::vector<LexState>> starts_;  // by past and accept set: members; kUnknownStart if not asked for yet
 
     // Level 4: a trie keyed by lexer state, then the words of Stacks::signature.
     struct PrefixNode {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "nfa.hpp"
 
@@ -281,21 +282,29 @@ Dfa determinize_from(const std::vector<int32_t>& start_behinds, const Nfa& nfa, 
 
 Dfa determinize(const Nfa& nfa, const std::vector<LookDfa>& looks, const std::vector<Dfa>& behinds, bool leftmost_first, uint64_t max_states) {
     Subsets subsets(nfa, looks, behinds);
+    if (!leftmost_first || behinds.empty())  // look-behind sees the terminal's own text only
+        return determinize_from(subsets.start_behinds(), nfa, looks, behinds, leftmost_first, max_states);
+    // A lexeme starts anywhere in a text, and look-behind sees what stands before: one automaton for each past it can tell apart.
+    Past past;
+    past.classes = subsets.classes;
+    past.num_classes = uint32_t(subsets.bytes.size());
     std::vector<std::vector<int32_t>> pasts{subsets.start_behinds()};
-    Dfa dfa = determinize_from(pasts[0], nfa, looks, behinds, leftmost_first, max_states);
-    if (!leftmost_first || behinds.empty()) return dfa;
-    // A lexeme starts anywhere in a text. Its automaton is one only if what stands before makes no difference.
-    std::string same = dfa.fingerprint();
-    for (size_t i = 0; i < pasts.size(); i++)
+    std::map<std::vector<int32_t>, uint32_t> ids{{pasts[0], 0}};
+    uint64_t total = 0;
+    for (size_t i = 0; i < pasts.size(); i++) {
+        past.variants.push_back(determinize_from(pasts[i], nfa, looks, behinds, leftmost_first, max_states));
+        past.variant.push_back(uint32_t(i));
+        total += past.variants.back().num_states() + 1;
+        if (total > max_states) throw LimitExceeded("max_dfa_states", total, max_states, "a pattern's automata, one for each text that its look-behind tells apart");
         for (uint8_t byte : subsets.bytes) {
-            std::vector<int32_t> past = pasts[i];
-            subsets.step_behinds(past, byte);
-            if (std::find(pasts.begin(), pasts.end(), past) != pasts.end()) continue;
-            if (pasts.size() >= 64 || determinize_from(past, nfa, looks, behinds, leftmost_first, max_states).fingerprint() != same)
-                throw Unsupported("look-behind", "look-behind that reaches to text before its own lexeme");
-            pasts.push_back(std::move(past));
+            std::vector<int32_t> next = pasts[i];
+            subsets.step_behinds(next, byte);
+            auto [it, fresh] = ids.try_emplace(next, uint32_t(pasts.size()));
+            if (fresh) pasts.push_back(std::move(next));
+            past.table.push_back(it->second);
         }
-    return dfa;
+    }
+    return Dfa::with_past(std::move(past));
 }
 
 LookDfa determinize_look(const Nfa& nfa, const std::vector<LookDfa>& looks, uint64_t max_states) {

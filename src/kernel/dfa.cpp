@@ -5,8 +5,26 @@
 
 namespace derivable {
 
+namespace {
+bool holds_for_some(const Dfa& d, bool (*holds)(const Dfa&)) {
+    return d.past ? std::any_of(d.past->variants.begin(), d.past->variants.end(), holds) : holds(d);
+}
+}  // namespace
+
+bool Dfa::empty() const {
+    return !holds_for_some(*this, [](const Dfa& d) { return !d.accepting.empty(); });
+}
+
+bool Dfa::accepts_empty() const {
+    return holds_for_some(*this, [](const Dfa& d) { return !d.accepting.empty() && d.accepting[0]; });
+}
+
+bool Dfa::conditional() const {
+    return holds_for_some(*this, [](const Dfa& d) { return !d.conditions.empty(); });
+}
+
 int32_t Dfa::run(std::string_view text) const {
-    if (empty()) return kDead;
+    if (accepting.empty()) return kDead;
     int32_t state = 0;
     for (char c : text)
         if ((state = step(uint32_t(state), uint8_t(c))) < 0) return kDead;
@@ -256,8 +274,50 @@ void Dfa::minimize() {
     }
 }
 
+Dfa Dfa::with_past(Past past) {
+    // Moore's refinement: pasts are told apart by their automata, then by where bytes lead them.
+    std::vector<uint32_t> block;
+    std::vector<Dfa> variants;
+    std::unordered_map<std::string, uint32_t> known;
+    for (uint32_t v : past.variant) {
+        auto [it, fresh] = known.try_emplace(past.variants[v].fingerprint(), uint32_t(variants.size()));
+        if (fresh) variants.push_back(past.variants[v]);
+        block.push_back(it->second);
+    }
+    past.variant = block;
+    for (size_t blocks = 0;;) {
+        Interner keys;
+        std::vector<uint32_t> refined;
+        for (size_t s = 0; s < block.size(); s++) {
+            std::vector<uint32_t> key{block[s]};
+            for (uint32_t c = 0; c < past.num_classes; c++) key.push_back(block[past.table[s * past.num_classes + c]]);
+            refined.push_back(keys.intern(key));
+        }
+        block = std::move(refined);
+        if (keys.size() == blocks) break;
+        blocks = keys.size();
+    }
+    Dfa whole = variants[past.variant[0]];
+    auto merged = std::make_shared<Past>();
+    merged->classes = past.classes;
+    merged->num_classes = past.num_classes;
+    for (size_t s = 0; s < block.size(); s++)
+        if (block[s] == merged->variant.size()) {  // blocks are numbered in order of their first state
+            merged->variant.push_back(past.variant[s]);
+            for (uint32_t c = 0; c < past.num_classes; c++) merged->table.push_back(block[past.table[s * past.num_classes + c]]);
+        }
+    merged->variants = std::move(variants);
+    if (merged->variant.size() > 1) whole.past = std::move(merged);
+    return whole;
+}
+
 Dfa Dfa::without_empty() const {
     if (!accepts_empty()) return *this;
+    if (past) {
+        Past p = *past;
+        for (Dfa& d : p.variants) d = d.without_empty();
+        return with_past(std::move(p));
+    }
     Dfa d = *this;
     // A fresh start with the old one's transitions, not accepting; minimize() drops the old start if nothing returns to it.
     uint32_t n = num_states(), k = num_classes;
@@ -325,6 +385,12 @@ std::string Dfa::fingerprint() const {
         put(l.classes.data(), 256);
         put(l.table.data(), l.table.size() * sizeof(int32_t));
         put(l.matches_at_end.data(), l.matches_at_end.size());
+    }
+    if (past) {
+        put(past->classes.data(), 256);
+        put(past->table.data(), past->table.size() * sizeof(uint32_t));
+        put(past->variant.data(), past->variant.size() * sizeof(uint32_t));
+        for (const Dfa& d : past->variants) out += d.fingerprint();
     }
     return out;
 }

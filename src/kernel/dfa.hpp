@@ -40,6 +40,8 @@ struct LookDfa {
 using Condition = std::vector<Obligation>;      // all of these
 using Conditions = std::vector<Condition>;      // one of these
 
+struct Past;
+
 class Dfa {
   public:
     std::array<uint8_t, 256> classes{};  // byte -> class
@@ -49,10 +51,14 @@ class Dfa {
     std::vector<uint32_t> condition;     // [state] -> 0, or 1 + index into `conditions`
     std::vector<Conditions> conditions;
     std::vector<LookDfa> looks;
+    // With look-behind the automaton depends on the text before the lexeme. Then this one is for the start of the text, and `past`
+    // says which one is for which text. Null: the same for all.
+    std::shared_ptr<const Past> past;
 
     uint32_t num_states() const { return uint32_t(accepting.size()); }
-    bool empty() const { return accepting.empty(); }
-    bool accepts_empty() const { return !empty() && accepting[0]; }
+    bool empty() const;          // whatever stands before
+    bool accepts_empty() const;  // after some text
+    bool conditional() const;
     int32_t step(uint32_t state, uint8_t byte) const { return table[size_t(state) * num_classes + classes[byte]]; }
     int32_t run(std::string_view text) const;  // from the start; kDead if no longer alive
     bool accepts(std::string_view text) const;
@@ -62,12 +68,25 @@ class Dfa {
     void minimize();
     // The same language without the empty string.
     Dfa without_empty() const;
+    // The automata of a terminal by what stands before it. Equal automata are merged, then pasts that no text tells apart.
+    static Dfa with_past(Past past);
     // Unconditional automata only.
     enum class Op { kAnd, kOr, kMinus };
     static Dfa product(const Dfa& a, const Dfa& b, Op op, uint64_t max_states);
     static Dfa literal(std::string_view text);
     // Identifies the automaton up to equality of its minimal table.
     std::string fingerprint() const;
+};
+
+// What look-behind can tell about the text so far: a complete automaton over it, state 0 before the first byte. Each state names the
+// automaton of a lexeme that begins there.
+struct Past {
+    std::array<uint8_t, 256> classes{};
+    uint32_t num_classes = 1;
+    std::vector<uint32_t> table;    // [state][class] -> state
+    std::vector<uint32_t> variant;  // [state] -> index into variants
+    std::vector<Dfa> variants;      // none of them has a past
+    uint32_t step(uint32_t state, uint8_t byte) const { return table[size_t(state) * num_classes + classes[byte]]; }
 };
 
 }  // namespace derivable

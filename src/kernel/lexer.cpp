@@ -17,16 +17,31 @@ uint32_t Lexer::add(std::shared_ptr<const Dfa> dfa, uint32_t rank) {
         if (!fresh) return it->second;
         by_table_[dfa.get()] = id;
     }
-    base_.push_back(uint32_t(single_terminal_.size()));
-    for (uint32_t s = 0; s < dfa->num_states(); s++) single_terminal_.push_back(id), single_state_.push_back(s);
-    canonical_.resize(single_terminal_.size(), kNoState);
-    if (single_terminal_.size() >= kSetBit) throw LimitExceeded("lexer states", single_terminal_.size(), kSetBit);
+    Terminal t{dfa, rank, uint32_t(dfas_.size()), ~0u};
+    if (dfa->past) {
+        for (const Dfa& variant : dfa->past->variants) add_dfa(std::shared_ptr<const Dfa>(dfa, &variant), id);
+        t.looks_back = uint32_t(looking_back_.size());
+        looking_back_.push_back(dfa->past.get());
+        look_back();
+    } else {
+        add_dfa(std::move(dfa), id);
+    }
+    terminals_.push_back(std::move(t));
+    representatives_.clear();
+    return id;
+}
+
+uint32_t Lexer::add_dfa(std::shared_ptr<const Dfa> dfa, uint32_t terminal) {
+    uint32_t id = uint32_t(dfas_.size());
+    base_.push_back(uint32_t(single_dfa_.size()));
+    for (uint32_t s = 0; s < dfa->num_states(); s++) single_dfa_.push_back(id), single_state_.push_back(s);
+    canonical_.resize(single_dfa_.size(), kNoState);
+    if (single_dfa_.size() >= kSetBit) throw LimitExceeded("max_dfa_states", single_dfa_.size(), kSetBit, "the automata of all terminals of a vocabulary");
     bytes_ += dfa->table.size() * 4 + dfa->num_states() * 16 + 512;
     dfas_.push_back(std::move(dfa));
     strings_.emplace_back();
     string_singles_.emplace_back();
-    rank_.push_back(rank);
-    representatives_.clear();
+    terminal_of_.push_back(terminal);
     return id;
 }
 
@@ -35,22 +50,23 @@ uint32_t Lexer::add(const JsonStrings& strings) {
     auto [it, fresh] = by_language_.try_emplace("json " + strings.key(), id);
     if (!fresh) return it->second;
     bytes_ += 20 * strings.key().size() + 512;
+    terminals_.push_back({nullptr, 0, uint32_t(dfas_.size()), ~0u});
     base_.push_back(kNoState);
     dfas_.emplace_back();
     strings_.push_back(std::make_shared<JsonStrings>(strings));  // SAFETY: its states come into being under this lexer's lock
     string_singles_.emplace_back();
-    rank_.push_back(0);
+    terminal_of_.push_back(id);
     return id;
 }
 
-uint32_t Lexer::single(uint32_t terminal, uint32_t state) {
-    if (dfas_[terminal]) return base_[terminal] + state;
-    std::vector<uint32_t>& known = string_singles_[terminal];
+uint32_t Lexer::single(uint32_t automaton, uint32_t state) {
+    if (dfas_[automaton]) return base_[automaton] + state;
+    std::vector<uint32_t>& known = string_singles_[automaton];
     if (known.size() <= state) known.resize(state + 1, kNoState);
     if (known[state] == kNoState) {
-        known[state] = uint32_t(single_terminal_.size());
-        if (known[state] >= kSetBit) throw LimitExceeded("lexer states", known[state], kSetBit);
-        single_terminal_.push_back(terminal);
+        known[state] = uint32_t(single_dfa_.size());
+        if (known[state] >= kSetBit) throw LimitExceeded("max_dfa_states", known[state], kSetBit, "the automata of all terminals of a vocabulary");
+        single_dfa_.push_back(automaton);
         single_state_.push_back(state);
         canonical_.push_back(kNoState);
         bytes_ += 160;
@@ -59,19 +75,20 @@ uint32_t Lexer::single(uint32_t terminal, uint32_t state) {
 }
 
 void Lexer::canonicalize(LexState s) {
-    uint32_t t = single_terminal_[s];
-    if (dfas_[t]) {
-        std::vector<uint32_t> known = languages_.add(*dfas_[t], base_[t]);
-        std::copy(known.begin(), known.end(), canonical_.begin() + base_[t]);
+    uint32_t a = single_dfa_[s];
+    if (dfas_[a]) {
+        std::vector<uint32_t> known = languages_.add(*dfas_[a], base_[a]);
+        std::copy(known.begin(), known.end(), canonical_.begin() + base_[a]);
         return;
     }
     JsonStrings::Free free;
-    if (!strings_[t]->is_free(single_state_[s], free)) {
+    if (!strings_[a]->is_free(single_state_[s], free)) {
         canonical_[s] = s;
         return;
     }
     if (free.need == 0 && free.room == JsonStrings::kNoMaximum) {
-        if (any_string_ == kNoState) any_string_ = add(std::make_shared<Dfa>(JsonStrings({}, true, 0, JsonStrings::kNoMaximum).to_dfa(1000)), 0);
+        if (any_string_ == kNoState)
+            any_string_ = terminals_[add(std::make_shared<Dfa>(JsonStrings({}, true, 0, JsonStrings::kNoMaximum).to_dfa(1000)), 0)].first;
         int32_t q = dfas_[any_string_]->run(JsonStrings::example(free.decoder));
         canonical_[s] = canonical(base_[any_string_] + uint32_t(q));
         return;
@@ -83,7 +100,7 @@ void Lexer::canonicalize(LexState s) {
 
 bool Lexer::is_counted(LexState s, uint64_t& need, uint64_t& room) const {
     JsonStrings::Free free;
-    const auto& strings = strings_[single_terminal_[s]];
+    const auto& strings = strings_[single_dfa_[s]];
     if (!strings || !strings->is_free(single_state_[s], free) || free.decoder != JsonStrings::kBoundary) return false;
     need = free.need;
     room = free.room;
@@ -92,12 +109,57 @@ bool Lexer::is_counted(LexState s, uint64_t& need, uint64_t& room) const {
 
 LexState Lexer::start(const std::vector<uint32_t>& terminals, uint32_t duties) {
     std::vector<uint32_t> singles;
-    for (uint32_t t : terminals)
-        if (dfas_[t] ? !dfas_[t]->empty() : !strings_[t]->is_empty()) singles.push_back(single(t, 0));
+    for (uint32_t t : terminals) {
+        uint32_t dfa = terminals_[t].first;
+        if (terminals_[t].looks_back != ~0u) {
+            uint32_t place = terminals_[t].looks_back;
+            dfa += looking_back_[place]->variant[pasts_[past(duties)][place]];
+        }
+        if (dfas_[dfa] ? !dfas_[dfa]->empty() : !strings_[dfa]->is_empty()) singles.push_back(single(dfa, 0));
+    }
     std::sort(singles.begin(), singles.end());
     singles.erase(std::unique(singles.begin(), singles.end()), singles.end());
     if (singles.empty()) return kNoState;
     return with_duties(intern_set(std::move(singles)), duties);
+}
+
+// ---- what stands before ----
+
+void Lexer::look_back() {
+    std::vector<uint32_t> duties;
+    if (!looking_back_.empty()) {
+        uint32_t start = pasts_.intern(std::vector<uint32_t>(looking_back_.size(), 0));
+        duties.push_back(add_duty({Duty::kPast, start, 0, 0, false}));
+        text_start_ = conjunction(duties);
+    }
+    duties.insert(duties.begin(), add_duty({Duty::kFresh, 0, 0, 0, false}));
+    std::sort(duties.begin(), duties.end());
+    fresh_ = conjunction(duties);
+}
+
+uint32_t Lexer::past(uint32_t duties) const {
+    for (uint32_t w : duty_lists_[duties])
+        if (w != kSeparator && duty_table_[w].kind == Duty::kPast) return duty_table_[w].subject;
+    return 0;
+}
+
+uint32_t Lexer::step_past(uint32_t past, uint8_t byte) {
+    auto [it, fresh] = past_steps_.try_emplace(pack(past, byte), 0);
+    if (!fresh) return it->second;
+    std::vector<uint32_t> next = pasts_[past];
+    for (size_t i = 0; i < next.size(); i++) next[i] = looking_back_[i]->step(next[i], byte);
+    return it->second = pasts_.intern(next);
+}
+
+std::vector<uint32_t> Lexer::all_pasts(size_t limit) {
+    std::vector<uint32_t> out{text_start_};
+    for (size_t i = 0; i < out.size() && !looking_back_.empty(); i++)
+        for (uint8_t byte : representative_bytes()) {
+            uint32_t next = step_duties(out[i], byte);
+            if (std::find(out.begin(), out.end(), next) == out.end()) out.push_back(next);
+            if (out.size() > limit) return {};
+        }
+    return out;
 }
 
 LexState Lexer::with_duties(LexState m, uint32_t duties) {
@@ -121,11 +183,11 @@ LexState Lexer::step_slow(LexState s, uint8_t byte) {
     if (s < kSetBit) {
         auto known = string_steps_.find(pack(s, byte));
         if (known != string_steps_.end()) return known->second;
-        uint32_t t = single_terminal_[s];
-        int32_t next = strings_[t]->step(single_state_[s], byte);
+        uint32_t a = single_dfa_[s];
+        int32_t next = strings_[a]->step(single_state_[s], byte);
         if (next < 0) return kNoState;  // PERF: most bytes; finding out again costs less than remembering
         bytes_ += 40;
-        return string_steps_[pack(s, byte)] = single(t, uint32_t(next));
+        return string_steps_[pack(s, byte)] = single(a, uint32_t(next));
     }
     if (s & kPairBit) {
         Pair p = pairs_[s & ~kPairBit];
@@ -157,7 +219,7 @@ LexState Lexer::step_set(uint32_t id, uint8_t byte) {
 }
 
 bool Lexer::has_next(LexState m) {
-    for (auto [t, q] : describe(m)) {
+    for (auto [t, q] : automata(m)) {
         const Dfa& d = *dfas_[t];
         for (uint32_t c = 0; c < d.num_classes; c++)
             if (d.table[size_t(q) * d.num_classes + c] >= 0) return true;
@@ -168,23 +230,23 @@ bool Lexer::has_next(LexState m) {
 const std::vector<Lexer::Option>& Lexer::options(LexState m) {
     auto found = options_.find(m);
     if (found != options_.end()) return found->second;
-    std::vector<std::pair<uint32_t, uint32_t>> accepted;  // (terminal, state)
-    for (auto [t, q] : describe(m))
+    std::vector<std::pair<uint32_t, uint32_t>> accepted;  // (automaton, state)
+    for (auto [t, q] : automata(m))
         if (accepting(t, q)) accepted.emplace_back(t, q);
     std::vector<Option> out;
     if (policy_ == Policy::kScannerless) {
-        for (auto [t, q] : accepted) out.push_back({t, kFree});
+        for (auto [t, q] : accepted) out.push_back({terminal_of_[t], kFree});
     } else {
-        std::stable_sort(accepted.begin(), accepted.end(), [&](auto a, auto b) { return rank_[a.first] < rank_[b.first]; });
+        std::stable_sort(accepted.begin(), accepted.end(), [&](auto a, auto b) { return terminals_[terminal_of_[a.first]].rank < terminals_[terminal_of_[b.first]].rank; });
         uint32_t better_fail = kFree;
         for (auto [t, q] : accepted) {
             uint32_t condition = dfas_[t]->condition[q];
             if (condition == 0) {
-                out.push_back({t, better_fail});
+                out.push_back({terminal_of_[t], better_fail});
                 break;
             }
             const Conditions& c = dfas_[t]->conditions[condition - 1];
-            out.push_back({t, all_of(better_fail, conditions_formula(t, c, false))});
+            out.push_back({terminal_of_[t], all_of(better_fail, conditions_formula(t, c, false))});
             better_fail = all_of(better_fail, conditions_formula(t, c, true));
         }
     }
@@ -194,7 +256,7 @@ const std::vector<Lexer::Option>& Lexer::options(LexState m) {
 
 uint32_t Lexer::refutation(LexState m) {
     uint32_t result = kFree;
-    for (auto [t, q] : describe(m)) {
+    for (auto [t, q] : automata(m)) {
         const Dfa& d = *dfas_[t];
         if (!d.accepting[q]) continue;
         if (d.condition[q] == 0) return kViolated;
@@ -208,7 +270,7 @@ const std::vector<Lexer::Exit>& Lexer::exits(LexState s) {
     if (found != exits_.end()) return found->second;
     LexState m = members(s);
     uint32_t before = duties(s);
-    if (before == fresh_) before = kFree;
+    if (before == fresh_) before = text_start_;
     std::vector<Exit> out;
     for (const Option& o : options(m)) {
         uint32_t after = all_of(before, o.condition);
@@ -219,14 +281,20 @@ const std::vector<Lexer::Exit>& Lexer::exits(LexState s) {
     return exits_.emplace(s, std::move(out)).first->second;
 }
 
-std::vector<std::pair<uint32_t, uint32_t>> Lexer::describe(LexState s) const {
+std::vector<std::pair<uint32_t, uint32_t>> Lexer::automata(LexState s) const {
     std::vector<std::pair<uint32_t, uint32_t>> out;
     s = members(s);
     if (s < kSetBit) {
-        out.emplace_back(single_terminal_[s], single_state_[s]);
+        out.emplace_back(single_dfa_[s], single_state_[s]);
     } else {
-        for (uint32_t x : sets_[s & ~kSetBit].singles) out.emplace_back(single_terminal_[x], single_state_[x]);
+        for (uint32_t x : sets_[s & ~kSetBit].singles) out.emplace_back(single_dfa_[x], single_state_[x]);
     }
+    return out;
+}
+
+std::vector<std::pair<uint32_t, uint32_t>> Lexer::describe(LexState s) const {
+    std::vector<std::pair<uint32_t, uint32_t>> out = automata(s);
+    for (auto& [dfa, state] : out) dfa = terminal_of_[dfa];
     return out;
 }
 
@@ -240,6 +308,7 @@ const std::vector<uint8_t>& Lexer::representative_bytes() {
                 key.push_back(d->classes[size_t(b)]);
                 for (const LookDfa& l : d->looks) key.push_back(l.classes[size_t(b)]);
             }
+            for (const Past* p : looking_back_) key.push_back(p->classes[size_t(b)]);
             uint32_t before = kinds.size();
             if (kinds.intern(key) == before) representatives_.push_back(uint8_t(b));
         }
@@ -308,8 +377,8 @@ uint32_t Lexer::all_of(uint32_t a, uint32_t b) {
     return result;
 }
 
-uint32_t Lexer::conditions_formula(uint32_t terminal, const Conditions& c, bool negated) {
-    auto duty = [&](const Obligation& o, bool flip) { return add_duty({Duty::kLook, terminal, o.look, o.state, o.negative != flip}); };
+uint32_t Lexer::conditions_formula(uint32_t dfa, const Conditions& c, bool negated) {
+    auto duty = [&](const Obligation& o, bool flip) { return add_duty({Duty::kLook, dfa, o.look, o.state, o.negative != flip}); };
     if (!negated) {
         std::vector<std::vector<uint32_t>> alts;
         for (const Condition& all : c) {
@@ -333,6 +402,8 @@ uint32_t Lexer::step_duty(const Duty& d, uint8_t byte) {
     switch (d.kind) {
         case Duty::kFresh:
             return kFree;
+        case Duty::kPast:
+            return conjunction({add_duty({Duty::kPast, step_past(d.subject, byte), 0, 0, false})});
         case Duty::kGhost: {
             LexState next = step(d.subject, byte);
             if (next == kNoState) return kFree;

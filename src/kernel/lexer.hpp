@@ -27,7 +27,7 @@ class Lexer {
     explicit Lexer(Policy policy) : policy_(policy) {
         duty_lists_.intern({});            // kViolated: no alternative
         duty_lists_.intern({kSeparator});  // kFree: one alternative, no duty
-        fresh_ = conjunction({add_duty({Duty::kFresh, 0, 0, 0, false})});
+        look_back();
     }
 
     static constexpr uint32_t kViolated = 0, kFree = 1;
@@ -37,19 +37,29 @@ class Lexer {
     // `rank`: lower wins between lexemes of equal length.
     uint32_t add(std::shared_ptr<const Dfa> dfa, uint32_t rank);
     uint32_t add(const JsonStrings& strings);  // scannerless only
-    uint32_t num_terminals() const { return uint32_t(dfas_.size()); }
-    const Dfa& dfa(uint32_t terminal) const { return *dfas_[terminal]; }
+    uint32_t num_terminals() const { return uint32_t(terminals_.size()); }
+    const Dfa& dfa(uint32_t terminal) const { return *terminals_[terminal].dfa; }
 
     // The state before the first byte of a lexeme of one of `terminals`, with `duties` from before. kNoState if there are none.
     LexState start(const std::vector<uint32_t>& terminals, uint32_t duties);
     LexState with_duties(LexState members, uint32_t duties);
     LexState none() { return intern_set({}); }  // no terminal at all: only the end can follow
-    LexState fresh(LexState members) { return with_duties(members, fresh_); }
+    LexState fresh(LexState s) { return with_duties(members(s), fresh_); }  // before the first byte of a text
     bool is_fresh(LexState s) const { return duties(s) == fresh_; }
+    // Duties at the start of a text: none. But where look-behind reaches past its own lexeme, all duties say what stands before: each
+    // alternative holds one kPast. It is never broken and owes nothing; the next lexeme is chosen by it.
+    uint32_t text_start() const { return text_start_; }
+    bool owes(uint32_t duties) const {
+        const auto& words = duty_lists_[duties];
+        return duties != kFree && !(words.size() == 2 && duty_table_[words[0]].kind == Duty::kPast);
+    }
+    uint32_t past(uint32_t duties) const;
+    // Owing nothing, after each text that look-behind tells apart; empty if there are more than `limit`.
+    std::vector<uint32_t> all_pasts(size_t limit);
 
     LexState step(LexState s, uint8_t byte) {
         if (s < kSetBit) {
-            uint32_t t = single_terminal_[s];
+            uint32_t t = single_dfa_[s];
             if (const Dfa* d = dfas_[t].get()) {
                 int32_t next = d->step(single_state_[s], byte);
                 return next < 0 ? kNoState : base_[t] + uint32_t(next);
@@ -75,7 +85,7 @@ class Lexer {
         const std::vector<uint32_t>& list = sets_[m & ~kSetBit].singles;
         return {list.data(), list.data() + list.size()};
     }
-    uint32_t terminal_of(LexState single) const { return single_terminal_[single]; }
+    uint32_t terminal_of(LexState single) const { return terminal_of_[single_dfa_[single]]; }
 
     struct Exit {
         uint32_t terminal;
@@ -101,8 +111,8 @@ class Lexer {
     static constexpr uint32_t kSetBit = 1u << 30, kPairBit = 1u << 31, kSeparator = ~0u;
 
     struct Duty {
-        enum Kind : uint32_t { kFresh, kGhost, kLook } kind;  // kGhost: a longer attempt that must die
-        uint32_t subject;                                     // kGhost: members; kLook: terminal
+        enum Kind : uint32_t { kFresh, kPast, kGhost, kLook } kind;  // kGhost: a longer attempt that must die
+        uint32_t subject;                                            // kPast: past; kGhost: members; kLook: automaton
         uint32_t look, state;
         bool negative;
     };
@@ -118,9 +128,15 @@ class Lexer {
         uint32_t terminal, condition;
     };
 
-    uint32_t single(uint32_t terminal, uint32_t state);
+    uint32_t single(uint32_t automaton, uint32_t state);
     void canonicalize(LexState single);
-    bool accepting(uint32_t terminal, uint32_t state) const { return dfas_[terminal] ? bool(dfas_[terminal]->accepting[state]) : strings_[terminal]->accepts(state); }
+    bool accepting(uint32_t automaton, uint32_t state) const {
+        return dfas_[automaton] ? bool(dfas_[automaton]->accepting[state]) : strings_[automaton]->accepts(state);
+    }
+    uint32_t add_dfa(std::shared_ptr<const Dfa> dfa, uint32_t terminal);
+    std::vector<std::pair<uint32_t, uint32_t>> automata(LexState s) const;  // (automaton, state) of every member
+    void look_back();  // sets text_start_ and fresh_
+    uint32_t step_past(uint32_t past, uint8_t byte);
     LexState step_slow(LexState s, uint8_t byte);
     LexState step_set(uint32_t set, uint8_t byte);
     LexState intern_set(std::vector<uint32_t> singles);
@@ -134,23 +150,30 @@ class Lexer {
     uint32_t all_of(uint32_t a, uint32_t b);
     uint32_t any_of(std::vector<std::vector<uint32_t>> alternatives);
     std::vector<std::vector<uint32_t>> alternatives(uint32_t formula) const;
-    uint32_t conditions_formula(uint32_t terminal, const Conditions& c, bool negated);
+    uint32_t conditions_formula(uint32_t dfa, const Conditions& c, bool negated);
     uint32_t step_duty(const Duty& d, uint8_t byte);
 
     Policy policy_;
-    // By terminal: a table, or states by rule.
-    std::vector<std::shared_ptr<const Dfa>> dfas_;
-    std::vector<std::shared_ptr<JsonStrings>> strings_;
-    std::unordered_map<const Dfa*, uint32_t> by_table_;  // PERF: saves comparing tables that are seen again and again
-    std::vector<uint32_t> rank_, base_;
+    struct Terminal {
+        std::shared_ptr<const Dfa> dfa;
+        uint32_t rank, first;         // of its automata: one for each variant of its past
+        uint32_t looks_back = ~0u;  // place of its past in pasts_
+    };
+    std::vector<Terminal> terminals_;
+    std::vector<std::shared_ptr<const Dfa>> dfas_;       // an automaton is a table,
+    std::vector<std::shared_ptr<JsonStrings>> strings_;  // or states by rule, with
+    std::vector<std::vector<uint32_t>> string_singles_;  // their singles and
+    std::unordered_map<uint64_t, LexState, MixHash> string_steps_;  // steps taken
+    std::vector<uint32_t> terminal_of_, base_;  // by automaton
+    std::vector<const Past*> looking_back_;
+    Interner pasts_;  // states of all in looking_back_
+    uint32_t text_start_ = kFree;
     std::unordered_map<std::string, uint32_t> by_language_;
-    std::vector<uint32_t> single_terminal_, single_state_;
+    std::unordered_map<const Dfa*, uint32_t> by_table_;  // PERF: saves comparing tables that are seen again and again
+    std::vector<uint32_t> single_dfa_, single_state_;
     std::vector<LexState> canonical_;  // by single; kNoState if not asked for yet
     Languages languages_;
-    // Of terminals given by rule: their states' singles, and steps taken.
-    std::vector<std::vector<uint32_t>> string_singles_;
-    std::unordered_map<uint64_t, LexState, MixHash> string_steps_;
-    uint32_t any_string_ = kNoState;  // the terminal of all JSON strings
+    uint32_t any_string_ = kNoState;  // the automaton of all JSON strings
     std::unordered_map<std::string, LexState> counted_;
     uint64_t longest_token_ = ~0ULL;
     Interner set_lists_;
@@ -160,6 +183,7 @@ class Lexer {
     Interner duty_ids_, duty_lists_;
     std::vector<Duty> duty_table_;
     uint32_t fresh_ = 0;
+    std::unordered_map<uint64_t, uint32_t, MixHash> past_steps_;
     std::unordered_map<uint64_t, uint32_t, MixHash> duty_steps_, conjunctions_;
     std::unordered_map<LexState, std::vector<Option>> options_;
     std::unordered_map<LexState, std::vector<Exit>> exits_;

@@ -44,8 +44,11 @@ bool Liveness::separable() {
             everything.push_back(to_lexer_[s]);
             if (!ignored_[s] && productions.is_used(s) && !is_token(s)) wanted.push_back(s);
         }
-    std::vector<uint32_t> work{Lexer::kFree};
-    std::unordered_map<uint32_t, char> seen{{Lexer::kFree, 1}}, good;
+    std::vector<uint32_t> work = lexer_.all_pasts(64);
+    const size_t free = work.size();
+    if (free == 0) return false;
+    std::unordered_map<uint32_t, char> seen, good;
+    for (uint32_t duties : work) seen[duties] = 1;
     auto reaches_all = [&](uint32_t first) {
         std::vector<uint32_t> through{first};
         std::unordered_map<uint32_t, char> passed{{first, 1}};
@@ -83,15 +86,15 @@ bool Liveness::separable() {
         good[work[i]] = 1;
         LexState s = lexer_.start(everything, work[i]);
         if (s == kNoState) return false;
-        if (i == 0)  // every boundary is one of a lexeme begun without duties, or keeps some that were there before
+        if (i < free)  // every boundary is one of a lexeme begun without duties, or keeps some that were there before
             for (const Boundary& b : boundaries(s))
                 if (seen.try_emplace(b.second, 1).second) work.push_back(b.second);
-        if (i == 0) continue;
+        if (i < free) continue;
         // Only states that still carry duties can lead to boundaries that are new.
         std::vector<LexState> states{s};
         std::unordered_map<LexState, char> visited{{s, 1}};
         for (size_t j = 0; j < states.size(); j++) {
-            if (lexer_.duties(states[j]) == Lexer::kFree) continue;
+            if (!lexer_.owes(lexer_.duties(states[j]))) continue;
             for (const Lexer::Exit& e : lexer_.exits(states[j]))
                 if (seen.try_emplace(e.duties, 1).second) work.push_back(e.duties);
             for (uint8_t byte : lexer_.representative_bytes()) {
@@ -147,7 +150,7 @@ void Liveness::solve() {
                 const uint32_t above = x == kEnd ? accepts : stacks_.accepts(stacks_.after(n, x));
                 for (size_t j = 0; j < through.size(); j++) {
                     if (x == kEnd && lexer_.duties_hold_at_end(through[j])) add(i, first);
-                    if (is_token(x) && lexer_.duties_hold_at_end(through[j])) add(i, context(Lexer::kFree, above));
+                    if (is_token(x) && lexer_.duties_hold_at_end(through[j])) add(i, context(lexer_.text_start(), above));
                     LexState s = start(accepts, through[j]);
                     if (s == kNoState) continue;
                     for (const Boundary& b : boundaries(s)) {
@@ -228,7 +231,7 @@ bool Liveness::alive(LexState s, Frontier f) {
     if (found != alive_.end()) return found->second;
     bool result = false;
     std::vector<Boundary> ends = boundaries(s);
-    if (lexer_.is_fresh(s)) ends.push_back({0, Lexer::kFree});  // nothing has to end first
+    if (lexer_.is_fresh(s)) ends.push_back({0, lexer_.text_start()});  // nothing has to end first
     for (auto [symbol, duties] : ends) {
         Frontier after = symbol == 0 ? f : stacks_.shift(f, symbol).frontier;
         if (after == kNoFrontier) continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "nfa.hpp"
 
@@ -60,6 +61,16 @@ void utf8_sequences(uint32_t lo, uint32_t hi, std::vector<Sequence>& out) {
 PatternBuilder::Node PatternBuilder::add(Tree tree) {
     for (Node item : tree.items) tree.depth = std::max(tree.depth, nodes_[item].depth + 1);
     if (tree.depth > kMaxDepth) throw LimitExceeded("max_depth", tree.depth, kMaxDepth, "nesting of a pattern");
+    auto empty = [&](Node item) { return nodes_[item].nullable; };
+    switch (tree.kind) {
+        case Kind::kBytes: tree.nullable = tree.text.empty(); break;
+        case Kind::kByteSet: break;
+        case Kind::kGraph: tree.nullable = !tree.graph.exits.empty() && tree.graph.exits[0]; break;
+        case Kind::kConcat: tree.nullable = std::all_of(tree.items.begin(), tree.items.end(), empty); break;
+        case Kind::kAlt: tree.nullable = std::any_of(tree.items.begin(), tree.items.end(), empty); break;
+        case Kind::kRepeat: tree.nullable = tree.min == 0 || empty(tree.items[0]); break;
+        case Kind::kLook: tree.nullable = true; break;
+    }
     nodes_.push_back(std::move(tree));
     return Node(nodes_.size() - 1);
 }
@@ -162,6 +173,7 @@ class Thompson {
     explicit Thompson(const PatternBuilder& builder) : builder_(builder) {}
 
     Dfa terminal(PatternBuilder::Node root, bool leftmost_first) {
+        ordered_ = leftmost_first;
         Nfa nfa = thompson(root, false);
         return determinize(nfa, looks_, behinds_, leftmost_first, builder_.max_dfa_);
     }
@@ -185,6 +197,19 @@ class Thompson {
         if (++total_ > builder_.max_nfa_) throw LimitExceeded("max_nfa_states", total_, builder_.max_nfa_, "a pattern's automaton");
         nfa.states.push_back(std::move(state));
         return uint32_t(nfa.states.size() - 1);
+    }
+
+    // One round of a repeat. As in `re`, a round that has consumed nothing is the last: it leads to `after`, not to `again`.
+    uint32_t round(Nfa& nfa, PatternBuilder::Node id, uint32_t again, uint32_t after) {
+        uint32_t first = uint32_t(nfa.states.size());
+        uint32_t body = build(nfa, id, again);
+        if (!ordered_ || !builder_.nodes_[id].nullable || again == after) return body;
+        // A second copy for as long as nothing is consumed; whatever consumes in it goes on at the same place of the first.
+        uint32_t second = uint32_t(nfa.states.size());
+        body = build(nfa, id, after);
+        for (uint32_t s = second; s < nfa.states.size(); s++)
+            for (Nfa::Range& r : nfa.states[s].ranges) r.to = r.to >= second ? r.to - second + first : again;
+        return body;
     }
 
     uint32_t build(Nfa& nfa, PatternBuilder::Node id, uint32_t next) {
@@ -242,11 +267,11 @@ class Thompson {
                 uint32_t after = next;
                 if (t.max < 0) {
                     next = push(nfa, {Nfa::Kind::kSplit});
-                    fork(next, build(nfa, t.items[0], next), after);
+                    fork(next, round(nfa, t.items[0], next, after), after);
                 } else {
                     for (int64_t i = t.min; i < t.max; i++) {
                         uint32_t at = push(nfa, {Nfa::Kind::kSplit});
-                        fork(at, build(nfa, t.items[0], next), after);
+                        fork(at, round(nfa, t.items[0], next, after), after);
                         next = at;
                     }
                 }
@@ -276,16 +301,23 @@ class Thompson {
         return std::any_of(t.items.begin(), t.items.end(), [&](PatternBuilder::Node item) { return contains_look(item, ahead); });
     }
 
+    Nfa unordered(PatternBuilder::Node item, bool anywhere) {
+        bool before = std::exchange(ordered_, false);
+        Nfa nfa = thompson(item, anywhere);
+        ordered_ = before;
+        return nfa;
+    }
+
     uint32_t ahead(PatternBuilder::Node item) {
         if (contains_look(item, false)) throw Unsupported("look-behind", "a look-behind inside a look-ahead");
-        Nfa nfa = thompson(item, false);
+        Nfa nfa = unordered(item, false);
         looks_.push_back(determinize_look(nfa, looks_, builder_.max_dfa_));
         return uint32_t(looks_.size() - 1);
     }
 
     uint32_t behind(PatternBuilder::Node item) {
         if (contains_look(item, false) || contains_look(item, true)) throw Unsupported("look-behind", "look-around inside a look-behind");
-        Nfa nfa = thompson(item, true);
+        Nfa nfa = unordered(item, true);
         behinds_.push_back(determinize(nfa, {}, {}, false, builder_.max_dfa_));
         return uint32_t(behinds_.size() - 1);
     }
@@ -295,6 +327,7 @@ class Thompson {
     std::vector<Dfa> behinds_;
     std::unordered_map<PatternBuilder::Node, uint32_t> look_ids_;
     uint64_t total_ = 0;
+    bool ordered_ = false;  // the order of alternatives means something
 };
 
 Dfa PatternBuilder::compile(Node root, bool leftmost_first) { return Thompson(*this).terminal(root, leftmost_first); }

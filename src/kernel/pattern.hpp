@@ -52,6 +52,7 @@ class PatternBuilder {
         bool lazy = false, ahead = false, negative = false;
         Graph graph;
         uint32_t depth = 1;
+        bool nullable = false;  // may match nothing
     };
     Node add(Tree tree);
 

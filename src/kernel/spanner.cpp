@@ -192,7 +192,7 @@ class SplitWalk {
         Split::Sureness sureness = Split::Sureness::kSure;
         uint32_t key = 0;
         if (!scannerless_) {
-            if (!spanner_.separable || lexer_.duties(s) != Lexer::kFree) {
+            if (!spanner_.separable || lexer_.owes(lexer_.duties(s))) {
                 sureness = Split::Sureness::kExact;
                 key = s;
             } else if (lexer_.policy() == Policy::kBasic) {
