@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from ._kernel import Dfa, PatternBuilder
 from .errors import GrammarError
-from .expr import ANY_CHAR, Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Look, Not, Repeat, children, star
+from .expr import ANY_CHAR, Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Graph, Look, Not, Repeat, children, star
 from .limits import Limits
 
 __all__ = ["compile_expr"]
@@ -58,6 +58,8 @@ def _node(builder: PatternBuilder, expr: Expr, nodes: dict[Expr, int], limits: L
             return builder.chars(list(ranges))
         case ByteSet(ranges):
             return builder.byte_set(list(ranges))
+        case Graph(edges, accepting):
+            return builder.graph(edges, accepting)
         case Concat(items):
             return builder.concat([nodes[i] for i in items])
         case Alt(items):

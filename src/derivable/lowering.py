@@ -22,6 +22,7 @@ from .expr import (
     Chars,
     Concat,
     Expr,
+    Graph,
     Look,
     Not,
     Ref,
@@ -125,7 +126,7 @@ class _Lowering:
             return True, self._terminal(expr.name, self.grammar.terminals[expr.name])
         if isinstance(expr, Special):
             return True, self._terminal(expr, Terminal(expr))
-        if isinstance(expr, Bytes | Chars | ByteSet | Look | And | Not):
+        if isinstance(expr, Bytes | Chars | ByteSet | Look | And | Not | Graph):
             if not self.scannerless:
                 raise GrammarError(
                     f"a rule under {self.grammar.lexing!r} lexing holds bare text",
