@@ -80,7 +80,9 @@ class _Lowering:
         self.grammar = grammar
         self.limits = limits
         self.scannerless = grammar.lexing == "scannerless"
-        self.rules: Mapping[str, Expr] = _fold_regular_rules(grammar) if self.scannerless else grammar.rules
+        # Rules that hold names only have been cut into terminals on purpose, so that grammars share them.
+        fold = self.scannerless and any(_has_text(expr) for expr in grammar.rules.values())
+        self.rules: Mapping[str, Expr] = _fold_regular_rules(grammar) if fold else grammar.rules
         self.symbols: dict[str, int] = {}  # nonterminal name -> index among nonterminals
         self.nonterminal_names: list[str] = []
         self.terminal_ids: dict[str | Expr, int] = {}  # by name (named) or expression (inline)
@@ -293,6 +295,10 @@ def _short(expr: Expr) -> str:
         return f"!{name}" if expr.negated else name
     shown = repr(expr.value) if isinstance(expr, Bytes) else type(expr).__name__.lower()
     return f"<{shown if len(shown) <= 40 else shown[:37] + '...'}>"
+
+
+def _has_text(expr: Expr) -> bool:
+    return any(isinstance(n, Bytes | Chars | ByteSet | Look | And | Not | Graph) for n in walk(expr))
 
 
 def _fold_regular_rules(grammar: Grammar) -> dict[str, Expr]:

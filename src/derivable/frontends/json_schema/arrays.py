@@ -101,9 +101,7 @@ def _ends(compiler: Compiler) -> tuple[Expr, Expr, Expr, Expr]:
     )
 
 
-def _write_plain(
-    compiler: Compiler, rule: str, values: list[Expr], rest: Expr, low: int, high: int | None
-) -> None:
+def _write_plain(compiler: Compiler, rule: str, values: list[Expr], rest: Expr, low: int, high: int | None) -> None:
     opening, closing, empty, comma = _ends(compiler)
     rules = compiler.rules
     whole: list[Expr] = [empty] if low == 0 else []
@@ -134,9 +132,7 @@ def _write_plain(
                 rules[items.name] = Alt((before, Concat((items, comma, rest))))
                 whole.append(Concat((opening, items, closing)))
             else:
-                more = Repeat(
-                    Concat((comma, rest)), max(low - count, 0), None if high is None else high - count
-                )
+                more = Repeat(Concat((comma, rest)), max(low - count, 0), None if high is None else high - count)
                 whole.append(Concat((opening, before, more, closing)))
     rules[rule] = whole[0] if len(whole) == 1 else Alt(tuple(whole))
 
@@ -184,7 +180,7 @@ def _write_tracked(
     rules = compiler.rules
     contains = facts.contains
     prefix = max((len(row.prefix) for row in facts.array_rows), default=0)
-    cap = max(prefix, low, high or 0, *(start for _, _, _, start in contains), 0)
+    cap = max(prefix, low, high or 0, *(start for _, _, _, start in contains), 1)
     names: dict[State, Ref] = {}
     bodies: dict[State, list[Expr]] = {}
     start: State = (0, (0,) * len(contains), frozenset())

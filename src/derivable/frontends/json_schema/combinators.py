@@ -93,9 +93,7 @@ def _one_of_repeated(branches: list[Sub]) -> list[Option]:
 def fails_one_of(v: Json, sub: Sub, work: Work) -> list[Option]:
     branches = _subs("oneOf", v, sub, work)
     none = Option(tuple((branch, False) for branch in branches))
-    pairs = [
-        Option(((one, True), (other, True))) for i, one in enumerate(branches) for other in branches[i + 1 :]
-    ]
+    pairs = [Option(((one, True), (other, True))) for i, one in enumerate(branches) for other in branches[i + 1 :]]
     return [none, *pairs]
 
 

@@ -1,7 +1,7 @@
 """Goals to rules: the state of one translation, and the symbols that goals become.
 
-Every goal that has instances becomes one symbol: a shared terminal for scalars, a rule for arrays and objects, a rule of
-alternatives for several. Bodies of arrays and objects are written from a queue, so nesting costs no Python frames.
+Every goal that has instances becomes one symbol: a shared terminal for scalars, a rule for arrays and objects, a rule
+of alternatives for several. Bodies of arrays and objects are written from a queue, so nesting costs no Python frames.
 """
 
 from __future__ import annotations
@@ -11,82 +11,30 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from ...errors import GrammarError, LimitError, UnsupportedFeatureError
-from ...expr import NOTHING, Alt, And, Bytes, Concat, Expr, Ref, Repeat
 from ...automata import compile_expr
+from ...errors import GrammarError, LimitError, UnsupportedFeatureError
+from ...expr import NOTHING, Alt, Bytes, Concat, Expr, Ref, Repeat
 from ...grammar import Grammar, Terminal
 from ...limits import Limits
-from . import combinators, keywords_arrays, keywords_objects, keywords_scalars
 from .arrays import emit_array
 from .facts import ALL, ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, TYPES, Facts, Goal, ItemRow, MemberRow, Some
 from .formats import ANNOTATIONS, FORMATS
 from .goals import Option, Work, expand
-from .json_text import json_string, literal_string
-from .numbers import INTEGER, NUMBER as ANY_NUMBER, equal, exact, number_text
+from .json_text import json_string, settled
+from .numbers import DIGITS, INTEGER, equal, exact, number_text
+from .numbers import NUMBER as ANY_NUMBER
 from .objects import emit_object
 from .options import Options
+from .productive import drop_unproductive
 from .resources import Json, Resources, Sub
 from .strings import Strings
+from .table import ACTIVE, KEYWORDS, OLD, UNSUPPORTED_3
 from .values import Validator, canonical, type_name
 
 __all__ = ["Compiler"]
 
-Assert = Callable[[Json, Sub, Work], None]
-Deny = Callable[[Json, Sub, Work], "list[Option]"]
-
-_S, _A, _O, _C = keywords_scalars, keywords_arrays, keywords_objects, combinators
-_OLD, _SINCE_6, _SINCE_7, _SINCE_2019 = (3, 4, 6, 7), (0, 6, 7, 2019, 2020), (0, 7, 2019, 2020), (0, 2019, 2020)
-_EVERY = (0, 3, 4, 6, 7, 2019, 2020)
-
-KEYWORDS: dict[str, tuple[Assert, Deny | None, tuple[int, ...]]] = {
-    "$ref": (_C.ref, _C.fails_ref, _EVERY),
-    "$dynamicRef": (_C.dynamic_ref, _C.fails_dynamic_ref, (0, 2020)),
-    "$recursiveRef": (_C.recursive_ref, _C.fails_recursive_ref, (0, 2019)),
-    "allOf": (_C.all_of, _C.fails_all_of, _EVERY),
-    "anyOf": (_C.any_of, _C.fails_any_of, _EVERY),
-    "oneOf": (_C.one_of, _C.fails_one_of, _EVERY),
-    "not": (_C.not_, _C.fails_not, _EVERY),
-    "if": (_C.if_, _C.fails_if, _SINCE_7),
-    "type": (_S.type_, _S.fails_type, _EVERY),
-    "enum": (_S.enum, _S.fails_enum, _EVERY),
-    "const": (_S.const, _S.fails_const, _SINCE_6),
-    "minimum": (_S.minimum, _S.fails_minimum, _EVERY),
-    "maximum": (_S.maximum, _S.fails_maximum, _EVERY),
-    "exclusiveMinimum": (_S.exclusive_minimum, _S.fails_exclusive_minimum, _EVERY),
-    "exclusiveMaximum": (_S.exclusive_maximum, _S.fails_exclusive_maximum, _EVERY),
-    "multipleOf": (_S.multiple_of, _S.fails_multiple_of, _EVERY),
-    "minLength": (_S.min_length, _S.fails_min_length, _EVERY),
-    "maxLength": (_S.max_length, _S.fails_max_length, _EVERY),
-    "pattern": (_S.pattern, _S.fails_pattern, _EVERY),
-    "format": (_S.format_, _S.fails_format, _EVERY),
-    "prefixItems": (_A.prefix_items, _A.fails_prefix_items, (0, 2020)),
-    "items": (_A.items, _A.fails_items, _EVERY),
-    "additionalItems": (lambda v, sub, work: None, None, (0, 3, 4, 6, 7, 2019)),
-    "minItems": (_A.min_items, _A.fails_min_items, _EVERY),
-    "maxItems": (_A.max_items, _A.fails_max_items, _EVERY),
-    "uniqueItems": (_A.unique_items, _A.fails_unique_items, _EVERY),
-    "contains": (_A.contains, _A.fails_contains, _SINCE_6),
-    "minContains": (lambda v, sub, work: None, None, _SINCE_2019),
-    "maxContains": (lambda v, sub, work: None, None, _SINCE_2019),
-    "unevaluatedItems": (_A.unevaluated_items, _A.fails_unevaluated_items, _SINCE_2019),
-    "properties": (_O.properties, _O.fails_properties, _EVERY),
-    "patternProperties": (_O.pattern_properties, _O.fails_pattern_properties, _EVERY),
-    "additionalProperties": (_O.additional_properties, _O.fails_additional_properties, _EVERY),
-    "propertyNames": (_O.property_names, _O.fails_property_names, _SINCE_6),
-    "required": (_O.required, _O.fails_required, _EVERY),
-    "minProperties": (_O.min_properties, _O.fails_min_properties, _EVERY),
-    "maxProperties": (_O.max_properties, _O.fails_max_properties, _EVERY),
-    "dependentRequired": (_O.dependent_required, _O.fails_dependent_required, _SINCE_2019),
-    "dependentSchemas": (_O.dependent_schemas, _O.fails_dependent_schemas, _SINCE_2019),
-    "dependencies": (_O.dependencies, _O.fails_dependencies, _EVERY),
-    "unevaluatedProperties": (_O.unevaluated_properties, _O.fails_unevaluated_properties, _SINCE_2019),
-    "then": (lambda v, sub, work: None, None, _SINCE_7),
-    "else": (lambda v, sub, work: None, None, _SINCE_7),
-}
-"""Keyword: how it is asserted, how it fails, and the drafts that have it (0: no `$schema`, read tolerantly)."""
-
-_ACTIVE = {draft: frozenset(k for k, (_, _, drafts) in KEYWORDS.items() if draft in drafts) for draft in _EVERY}
-_UNSUPPORTED_3 = ("extends", "disallow", "divisibleBy")
+BLOCK = 32
+"""Characters in a block of a long string."""
 _ONLY_REF = ("$ref",)
 _UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 
@@ -123,13 +71,13 @@ class Compiler:
         found = self.active.get(id(sub))
         if found is None:
             schema, draft = sub.schema, sub.scope.resource.draft
-            if draft in _OLD and "$ref" in schema:
+            if draft in OLD and "$ref" in schema:
                 found = _ONLY_REF
             else:
-                known = _ACTIVE[draft]
+                known = ACTIVE[draft]
                 found = tuple([k for k in schema if k in known])
                 if draft == 3:
-                    for keyword in _UNSUPPORTED_3:
+                    for keyword in UNSUPPORTED_3:
                         if keyword in schema:
                             raise UnsupportedFeatureError(
                                 keyword, f"{keyword} of draft 3 is not supported", pointer=sub.pointer(keyword)
@@ -448,17 +396,22 @@ class Compiler:
         if facts.excluded:
             excluded = tuple(exact(v) for v in facts.excluded if type_name(v) == "number")
         if not (facts.low or facts.high or facts.multiples or excluded) and facts.integral is not False:
-            if facts.integral:
+            if facts.digits:
+                return self.leaf("digits", "integer", DIGITS)
+            if facts.digits is False:
+                pass
+            elif facts.integral:
                 return self.leaf("integer", "integer", INTEGER)
-            return self.leaf("number", "number", ANY_NUMBER)
-        key = ("number", facts.low, facts.high, facts.integral, facts.multiples, excluded)
+            else:
+                return self.leaf("number", "number", ANY_NUMBER)
+        key = ("number", facts.low, facts.high, facts.integral, facts.digits, facts.multiples, excluded)
         found = self.leaves.get(key)
         if found is None:
             low, high = facts.low, facts.high
             if low and high and (low[0] > high[0] or (low[0] == high[0] and (low[1] or high[1]))):
                 found = NOTHING
             else:
-                expr = number_text(low, high, facts.integral, facts.multiples, excluded, self.limits)
+                expr = number_text(low, high, facts.integral, facts.digits, facts.multiples, excluded, self.limits)
                 found = NOTHING if compile_expr(expr, limits=self.limits).is_empty else self.leaf(key, "number", expr)
             self.leaves[key] = found
         return found
@@ -473,9 +426,48 @@ class Compiler:
         key = ("string", low, high, tuple((t, sign) for t, sign, _ in texts), excluded)
         found = self.leaves.get(key)
         if found is None:
-            expr = self.strings.terminal(low, high, texts, excluded)
-            found = self.leaves[key] = NOTHING if expr == NOTHING else self.leaf(key, "string", expr)
+            unit = None if excluded else self.strings.unit(texts)
+            counted = unit and self._counted(unit, low, high)
+            if not counted:
+                expr = self.strings.terminal(low, high, texts, excluded)
+                counted = NOTHING if expr == NOTHING else self.leaf(key, "string", expr)
+            found = self.leaves[key] = counted
         return found
+
+    def _counted(self, unit: tuple[Expr, int, int | None], low: int, high: int | None) -> Expr | None:
+        """Strings of many equal characters as rules over blocks: one large automaton for each length would cost more.
+
+        A length in [low, high] is `low` and at most `high - low` more; the last terminal holds the rest and the quote.
+        """
+        item, least, most = unit
+        low = max(low, least)
+        high = most if high is None else high if most is None else min(high, most)
+        longest = high if high is not None else low
+        if longest <= 2 * BLOCK or (high is not None and low > high):
+            return None
+        # A block does not end with a lone high surrogate, lest a pair across two blocks count as two characters.
+        block = Concat((Repeat(item, BLOCK - 1, BLOCK - 1), settled(item)))
+        full = self.leaf(("block", item), "characters", block)
+        blocks, rest = divmod(low, BLOCK)
+        opening = self.leaf("quote", "quote", Bytes(b'"'))
+
+        def tail(fewest: int, extra: int | None) -> Expr:
+            last = None if extra is None else fewest + extra
+            return self.leaf(
+                ("tail", item, fewest, last), "characters", Concat((Repeat(item, fewest, last), Bytes(b'"')))
+            )
+
+        def times(fewest: int, last: int) -> tuple[Expr, ...]:
+            return (Repeat(full, fewest, last),) if last else ()
+
+        if high is None:
+            options = [Concat((opening, *times(blocks, blocks), tail(rest, None)))]
+        else:
+            more, extra = divmod(high - low, BLOCK)
+            options = [Concat((opening, *times(blocks + more, blocks + more), tail(rest, extra)))]
+            if more:
+                options.append(Concat((opening, *times(blocks, blocks + more - 1), tail(rest, BLOCK - 1))))
+        return self.rule(self.fresh("string"), options[0] if len(options) == 1 else Alt(tuple(options)))
 
     def _emit_values(self, values: list[Json], name: str) -> list[Expr]:
         out: list[Expr] = []
@@ -547,65 +539,3 @@ def _evaluated_members(found: list[object]) -> MemberRow | None:
             properties.update(dict.fromkeys(what.properties, ()))
             patterns += [(p, s, ()) for p, s, _ in what.patterns]
     return MemberRow(properties, patterns, ())
-
-
-def drop_unproductive(rules: dict[str, Expr], terminals: dict[str, Terminal]) -> None:
-    """Removes alternatives that lead nowhere (a member that must recurse for ever), and rules that have none left."""
-    waiting: dict[str, list[tuple[str, list[int]]]] = {}
-    productive: set[str] = set()
-    ready: list[str] = []
-    for name, expr in rules.items():
-        for body in expr.items if isinstance(expr, Alt) else (expr,):
-            needed = {r for r in _required(body) if r in rules}
-            if not needed:
-                ready.append(name)
-            else:
-                cell = [len(needed)]
-                for other in needed:
-                    waiting.setdefault(other, []).append((name, cell))
-    while ready:
-        name = ready.pop()
-        if name in productive:
-            continue
-        productive.add(name)
-        for head, cell in waiting.get(name, ()):
-            cell[0] -= 1
-            if not cell[0]:
-                ready.append(head)
-    if len(productive) == len(rules):
-        return
-    for name in list(rules):
-        if name not in productive:
-            del rules[name]
-            continue
-        expr = rules[name]
-        if isinstance(expr, Alt):
-            kept = [b for b in expr.items if all(r in productive or r in terminals for r in _required(b))]
-            rules[name] = kept[0] if len(kept) == 1 else Alt(tuple(kept))
-    # A repetition that may be empty can still name what is gone.
-    for name, expr in rules.items():
-        rules[name] = _without(expr, rules, terminals)
-    if "root" not in rules:
-        rules["root"] = NOTHING
-
-
-def _required(body: Expr) -> list[str]:
-    """The names a body cannot do without."""
-    if isinstance(body, Ref):
-        return [body.name]
-    if isinstance(body, Concat):
-        return [name for item in body.items for name in _required(item)]
-    if isinstance(body, Repeat):
-        return _required(body.item) if body.min else []
-    return []
-
-
-def _without(expr: Expr, rules: dict[str, Expr], terminals: dict[str, Terminal]) -> Expr:
-    if isinstance(expr, Repeat):
-        gone = any(r not in rules and r not in terminals for r in _required(expr.item))
-        return Concat(()) if gone else expr
-    if isinstance(expr, Concat):
-        return Concat(tuple(_without(item, rules, terminals) for item in expr.items))
-    if isinstance(expr, Alt):
-        return Alt(tuple(_without(item, rules, terminals) for item in expr.items))
-    return expr

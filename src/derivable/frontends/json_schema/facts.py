@@ -1,7 +1,7 @@
 """The normal form of a conjunction of keywords, without combinators: what a value of each type has to satisfy.
 
-`Facts` is filled by the keyword functions and read by the emitters. A *goal* is a tuple of `(Sub, bool)`: schemas that must
-hold (`True`) or fail (`False`). Goals for items and members are kept unexpanded.
+`Facts` is filled by the keyword functions and read by the emitters. A *goal* is a tuple of `(Sub, bool)`: schemas
+that must hold (`True`) or fail (`False`). Goals for items and members are kept unexpanded.
 """
 
 from __future__ import annotations
@@ -80,9 +80,10 @@ class Facts:
     """Constraints of one conjunction; see the module. `types` is a set of the bits above."""
 
     __slots__ = (
-        *("array_rows", "clauses", "contains", "evaluated", "excluded", "forbidden", "high", "integral", "low"),
-        *("max_items", "max_length", "max_properties", "min_items", "min_length", "min_properties", "multiples"),
-        *("names", "required", "rows", "some", "texts", "types", "unevaluated", "unique", "values"),
+        *("array_rows", "clauses", "contains", "digits", "evaluated", "excluded", "forbidden", "high"),
+        *("integral", "low", "max_items", "max_length", "max_properties", "min_items", "min_length"),
+        *("min_properties", "multiples", "names", "required", "rows", "some", "texts", "types"),
+        *("unevaluated", "unique", "values"),
     )
 
     def __init__(self, types: int) -> None:
@@ -92,6 +93,7 @@ class Facts:
         self.low: tuple[Decimal, bool] | None = None
         self.high: tuple[Decimal, bool] | None = None
         self.integral: bool | None = None
+        self.digits: bool | None = None  # integers of drafts 3 and 4: written without fraction or exponent
         self.multiples: tuple[tuple[Decimal, bool], ...] = ()
         self.min_length = 0
         self.max_length: int | None = None
@@ -138,6 +140,11 @@ class Facts:
     def whole(self, integral: bool) -> bool:
         clash = self.integral is not None and self.integral is not integral
         self.integral = integral
+        return self._drop(NUMBER) if clash else True
+
+    def written_whole(self, digits: bool) -> bool:
+        clash = self.digits is not None and self.digits is not digits
+        self.digits = digits
         return self._drop(NUMBER) if clash else True
 
     def multiple(self, step: Decimal, must: bool) -> bool:

@@ -1,7 +1,8 @@
 """`format`: the strings of each format of the specification, as expressions over the characters of the value.
 
-Each format is the grammar of the document that JSON Schema names for it (validation specification, section 7.3), written
-for this project. A format that is not here is an annotation, as the specification has it, unless the caller is strict.
+Each format is the grammar of the document that JSON Schema names for it (validation specification, section 7.3),
+written for this project. A format that is not here is an annotation, as the specification has it, unless the caller
+is strict.
 """
 
 from __future__ import annotations
@@ -38,20 +39,12 @@ _PLAIN_TIME = rf"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?{_OFFSET
 
 @cache
 def _time() -> Expr:
-    return Alt((_re(_PLAIN_TIME), _leap_time()))
-
-
-@cache
-def _leap_time() -> Expr:
-    """`HH:MM:60` and an offset that makes it 23:59:60 in UTC; grouped so that the automaton stays small."""
-    fraction = _re(r"(?:\.[0-9]+)?")
-    options: list[Expr] = [Concat((_re("23:59:60"), fraction, _re("[Zz]")))]
-    for minute in range(60):
-        for hour in range(24):
-            local = 60 * hour + minute
-            plus, minus = (local - 1439) % 1440, (1439 - local) % 1440
-            offsets = rf"(?:\+{plus // 60:02}:{plus % 60:02}|-{minus // 60:02}:{minus % 60:02})"
-            options.append(Concat((_re(rf"{hour:02}:{minute:02}:60"), fraction, _re(offsets))))
+    """Second 60 is a leap second: 23:59:60 in UTC, for the offsets that are in use (whole and half hours)."""
+    options: list[Expr] = [_re(_PLAIN_TIME)]
+    for local in range(29, 24 * 60, 30):
+        plus, minus = (local - 1439) % 1440, (1439 - local) % 1440
+        offset = rf"(?:\+{plus // 60:02}:{plus % 60:02}|-{minus // 60:02}:{minus % 60:02}{'|[Zz]' if not plus else ''})"
+        options.append(_re(rf"{local // 60:02}:{local % 60:02}:60(?:\.[0-9]+)?{offset}"))
     return Alt(tuple(options))
 
 
@@ -91,28 +84,30 @@ _IPV6 = (
 _QUOTED_LOCAL = r'"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\[\x20-\x7e])*"'
 
 
-def _hostname(extra: str = "") -> Expr:
-    # No label has "--" in its third and fourth place, unless it is an A-label (RFC 5890, section 2.3.1).
+@cache
+def hostname() -> Expr:
+    """RFC 1123. No label has "--" in its third and fourth place unless it begins with "xn--" (RFC 5890, 2.3.1); what
+    stands after that is not decoded. At most 253 characters, counted in blocks: a label of n characters counts
+    (n + 16) // 16 blocks, of which there may be 15.
+    """
     label = And((_re(_LABEL), Not(_re(r"(?:[^xX].|.[^nN])--.*"))))
     name = Concat((label, Repeat(Concat((_re(r"\."), label)), 0, None)))
-    return And((name, Repeat(_re("."), 1, 253)))
-
-
-def hostname() -> Expr:
-    return _hostname()
+    return And((name, _re(r"(?:[^.]{0,15}\.|[^.]{16}){0,14}[^.]{0,15}")))
 
 
 def email() -> Expr:
-    domain = rf"(?:{_LABEL}(?:\.{_LABEL})*|\[{_IPV4}\]|\[IPv6:{_IPV6}\])"
+    label = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"  # RFC 5321, section 4.1.2: sub-domain
+    domain = rf"(?:{label}(?:\.{label})*|\[{_IPV4}\]|\[IPv6:{_IPV6}\])"
     return _re(rf"(?:{_ATOM}(?:\.{_ATOM})*|{_QUOTED_LOCAL})@{domain}")
 
 
 def idn_email() -> Expr:
     """RFC 6531: characters beyond ASCII as well, in the local part and in labels."""
-    atom = _ATOM[:-2] + r"\x80-\U0010ffff]+"
+    atom = "[" + r"\x80-\U0010ffff" + _ATOM[1:]
+    quoted = _QUOTED_LOCAL.replace(r"\x5d-\x7e", r"\x5d-\x7e\x80-\U0010ffff")
     inner = r"[A-Za-z0-9\x80-\U0010ffff]"
     label = rf"{inner}(?:[A-Za-z0-9\x80-\U0010ffff-]*{inner})?"
-    return _re(rf"(?:{atom}(?:\.{atom})*|{_QUOTED_LOCAL})@(?:{label}(?:\.{label})*|\[{_IPV4}\]|\[IPv6:{_IPV6}\])")
+    return _re(rf"(?:{atom}(?:\.{atom})*|{quoted})@(?:{label}(?:\.{label})*|\[{_IPV4}\]|\[IPv6:{_IPV6}\])")
 
 
 def ipv4() -> Expr:
@@ -147,8 +142,9 @@ def _uri(reference: bool, international: bool) -> Expr:
     future = rf"[vV][0-9A-Fa-f]+\.[{sub}:{unreserved if not international else 'A-Za-z0-9._~-'}]+"
     authority = rf"{userinfo}(?:\[(?:{_IPV6}|{future})\]|{registered})(?::[0-9]*)?"
     tail = (
-        rf"(?:\?(?:[{sub}:@/?{unreserved}{_PRIVATE if international else ''}]|{escape})*)?"
-        .replace(f"{unreserved}{_PRIVATE}", f"{_PRIVATE if international else ''}{unreserved}")
+        rf"(?:\?(?:[{sub}:@/?{unreserved}{_PRIVATE if international else ''}]|{escape})*)?".replace(
+            f"{unreserved}{_PRIVATE}", f"{_PRIVATE if international else ''}{unreserved}"
+        )
         + rf"(?:\#(?:[{sub}:@/?{unreserved}]|{escape})*)?"
     )
     hierarchy = rf"(?://{authority}(?:/{segment})*|/(?:{full}(?:/{segment})*)?|{full}(?:/{segment})*|)"
@@ -178,7 +174,7 @@ def iri_reference() -> Expr:
 def uri_template() -> Expr:
     """RFC 6570, section 2."""
     literal = (
-        r"(?:[\x21\x23\x24\x26\x28-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e" + _UCS + _PRIVATE + r"]|%[0-9A-Fa-f]{2})"
+        r"(?:[\x21\x23\x24\x26-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e" + _UCS + _PRIVATE + r"]|%[0-9A-Fa-f]{2})"
     )
     char = "(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})"
     variable = rf"{char}(?:\.?{char})*(?::[1-9][0-9]{{0,3}}|\*)?"

@@ -1,9 +1,9 @@
 """From goals to facts: the boolean structure of a schema, worked off as a list of cases.
 
 A goal is a conjunction of schemas that must hold or fail. `expand` takes schemas apart keyword by keyword: assertions
-change the `Facts`, conjunctions (`allOf`, `$ref`, siblings) add to the work, disjunctions (`anyOf`, `oneOf`, `if`, `not`)
-wait. When only disjunctions are left, options that the facts already decide are struck out, and the smallest disjunction
-that is left splits the work into cases. What comes out are alternatives; their union is the goal.
+change the `Facts`, conjunctions (`allOf`, `$ref`, siblings) add to the work, disjunctions (`anyOf`, `oneOf`, `if`,
+`not`) wait. When only disjunctions are left, options that the facts already decide are struck out, and the smallest
+disjunction that is left splits the work into cases. What comes out are alternatives; their union is the goal.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import GrammarError, LimitError
 from .facts import ALL, OBJECT, TYPES, Facts, Goal, Literal, Some
-from .resources import Json, Sub
+from .resources import Sub
 
 if TYPE_CHECKING:
     from .compiler import Compiler
@@ -97,10 +97,7 @@ class Work:
         """Takes an option; says whether the facts can still hold."""
         for holds_sub, holds in option.entries:
             self.todo.append((holds_sub, holds, disjunction.collectors, disjunction.chain))
-        for name, *arguments in option.changes:
-            if not getattr(self.facts, name)(*arguments):
-                return False
-        return True
+        return all(getattr(self.facts, name)(*arguments) for name, *arguments in option.changes)
 
 
 def expand(compiler: Compiler, goal: Goal) -> list[Facts]:
@@ -398,4 +395,3 @@ def _some_state(work: Work, some: Some) -> bool | None:
                 if not outside:
                     return False
     return None
-

@@ -1,12 +1,12 @@
 """JSON text of strings (RFC 8259, section 7): every way to write a character, a literal, a class, a whole string.
 
-Expressions over *decoded* characters become expressions over JSON text here: `encode` replaces each character by all its
-spellings (raw UTF-8, the short escapes, `\\uXXXX` with digits of either case, surrogate pairs). A decoded value has many
-texts and a text one value, so union, concatenation and repetition carry over; intersections and complements are taken
-of the encoded languages, a complement always within the texts of strings.
+Expressions over *decoded* characters become expressions over JSON text here: `encode` replaces each character by all
+its spellings (raw UTF-8, the short escapes, `\\uXXXX` with digits of either case, surrogate pairs). A decoded value
+has many texts and a text one value, so union, concatenation and repetition carry over; intersections and complements
+are taken of the encoded languages, a complement always within the texts of strings.
 
-A lone surrogate escape (`"\\ud83d"`) is legal JSON and counts as one character. A high surrogate is lone only if no low
-one follows, which is a look-ahead in the character's expression.
+A lone surrogate escape (`"\\ud83d"`) is legal JSON and counts as one character. A high surrogate is lone only if no
+low one follows, which is a look-ahead in the character's expression.
 """
 
 from __future__ import annotations
@@ -32,7 +32,17 @@ from ...expr import (
 )
 from ..build import alternation, concatenation
 
-__all__ = ["CHARACTER", "CONTENT", "complement", "encode", "json_string", "literal_content", "literal_string", "quoted"]
+__all__ = [
+    "CHARACTER",
+    "CONTENT",
+    "complement",
+    "encode",
+    "json_string",
+    "literal_content",
+    "literal_string",
+    "quoted",
+    "settled",
+]
 
 _QUOTE = Bytes(b'"')
 _U = Bytes(b"\\u")
@@ -88,7 +98,12 @@ def _pairs(low: int, high: int) -> Iterable[Expr]:
     low, high = low - 0x10000, high - 0x10000
     first, last = low >> 10, high >> 10
     if first == last:
-        yield Concat((_escaped_units(0xD800 + first, 0xD800 + first), _escaped_units(0xDC00 + (low & 1023), 0xDC00 + (high & 1023))))
+        yield Concat(
+            (
+                _escaped_units(0xD800 + first, 0xD800 + first),
+                _escaped_units(0xDC00 + (low & 1023), 0xDC00 + (high & 1023)),
+            )
+        )
         return
     if low & 1023:
         yield Concat((_escaped_units(0xD800 + first, 0xD800 + first), _escaped_units(0xDC00 + (low & 1023), 0xDFFF)))
@@ -141,6 +156,11 @@ def quoted(content: Expr) -> Expr:
 def json_string(min_length: int = 0, max_length: int | None = None) -> Expr:
     """Any string whose value has `min_length` to `max_length` code points (`None`: no bound), quotes included."""
     return quoted(counted_content(min_length, max_length))
+
+
+def settled(unit: Expr) -> Expr:
+    """A character after which it is settled that it is one: not half of a pair whose other half may follow."""
+    return Alt(tuple(_LOW if option == _LONE else option for option in unit.items)) if isinstance(unit, Alt) else unit
 
 
 @lru_cache(maxsize=1_024)

@@ -1,12 +1,13 @@
 """Keywords about types, values, numbers and strings (validation specification, sections 6.1 to 6.3 and 7).
 
-Each keyword is a function named after it, which adds its assertion to the facts of the work, and where it can be negated
-another, `fails_...`, with the ways in which it can fail. The latter are asked of one instance type at a time.
+Each keyword is a function named after it, which adds its assertion to the facts of the work, and where it can be
+negated another, `fails_...`, with the ways in which it can fail. The latter are asked of one instance type at a time.
 """
 
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import NoReturn
 
 from ...errors import GrammarError
 from . import check
@@ -25,7 +26,7 @@ def type_(v: Json, sub: Sub, work: Work) -> None:
             _unknown_type(v, sub)
         facts.types &= bit
         if v == "integer":
-            facts.whole(True)
+            _whole(sub, work)
         return
     if type(v) is not list or not v:
         check.malformed(sub, "type", "a type's name or an array of them", v)
@@ -36,10 +37,18 @@ def type_(v: Json, sub: Sub, work: Work) -> None:
         bits |= TYPES[name]
     facts.types &= bits
     if "integer" in v and "number" not in v:
-        facts.whole(True)
+        _whole(sub, work)
 
 
-def _unknown_type(name: Json, sub: Sub) -> None:
+def _whole(sub: Sub, work: Work) -> None:
+    # Up to draft 4 an integer is a number written without a fraction; since then 1.0 is one.
+    if sub.scope.resource.draft in (3, 4):
+        work.facts.written_whole(True)
+    else:
+        work.facts.whole(True)
+
+
+def _unknown_type(name: Json, sub: Sub) -> NoReturn:
     raise GrammarError(
         f"{name!r} is not a type of JSON Schema (at {sub.pointer('type')})",
         hint="Types are null, boolean, integer, number, string, array and object.",
@@ -56,7 +65,8 @@ def fails_type(v: Json, sub: Sub, work: Work) -> list[Option]:
     if not bits & work.facts.types:
         return [Option()]
     if work.facts.types == NUMBER and "number" not in names:
-        return [Option(changes=(("whole", False),))]
+        change = "written_whole" if sub.scope.resource.draft in (3, 4) else "whole"
+        return [Option(changes=((change, False),))]
     return []
 
 

@@ -1,15 +1,16 @@
 """JSON text of numbers: literals with bounds, multiples, integers, exact values. All arithmetic is decimal and exact.
 
-Without constraints the language is RFC 8259's. "Less than 100" is not a regular property of all literals (`0.001e5`), so
-where a value is constrained the literals are *plain* decimals with any number of digits, and *normalised* scientific
-notation: one digit that is not 0, at most 17 decimals, an exponent (`1.5e-7`, `2E+30`). Every number has such a text,
-and what Python, JavaScript and most others print is one. `multipleOf` takes plain decimals only.
+Without constraints the language is RFC 8259's. "Less than 100" is not a regular property of all literals (`0.001e5`),
+so where a value is constrained the literals are *plain* decimals with any number of digits, and *normalised*
+scientific notation: one digit that is not 0, at most 17 decimals, an exponent (`1.5e-7`, `2E+30`). Every number has
+such a text, and what Python, JavaScript and most others print is one. `multipleOf` takes plain decimals only.
 
 An unconstrained integer may be written `5`, `5.0`, `5e3`, `5.0E+3`, `1.25e2`; `100e-2` is refused.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -19,7 +20,7 @@ from ...expr import EMPTY, NOTHING, Alt, And, Bytes, ByteSet, Concat, Expr, Grap
 from ...limits import Limits
 from ..build import alternation, concatenation, repeat
 
-__all__ = ["INTEGER", "NUMBER", "equal", "exact", "is_multiple", "number_text", "reduced"]
+__all__ = ["DIGITS", "INTEGER", "NUMBER", "equal", "exact", "is_multiple", "number_text", "reduced"]
 
 _DIGIT = ByteSet(((48, 57),))
 _NONZERO = ByteSet(((49, 57),))
@@ -112,9 +113,7 @@ def _then(*items: Expr) -> Expr:
 
 def _decimals_above(decimals: str) -> Expr:
     """`.ddd` greater than 0.decimals."""
-    options: list[Expr] = [
-        _then(_text("." + decimals[:i]), _above(d), star(_DIGIT)) for i, d in enumerate(decimals)
-    ]
+    options: list[Expr] = [_then(_text("." + decimals[:i]), _above(d), star(_DIGIT)) for i, d in enumerate(decimals)]
     options.append(_then(_text("." + decimals), star(_DIGIT), _NONZERO, star(_DIGIT)))
     return _either(options)
 
@@ -188,7 +187,10 @@ _POSITIVE = Alt((_NONZERO_PLAIN, Concat((_ANY_MANTISSA, _ANY_EXPONENT))))
 def _magnitude(value: Decimal, relation: str) -> Expr:
     """Literals without a sign of numbers <, = or > `value`, which is not negative."""
     if value.is_zero():
-        return {"<": NOTHING, "=": _ZERO, ">": _POSITIVE}[relation]
+        return NOTHING if relation == "<" else _ZERO if relation == "=" else _POSITIVE
+    integers: Expr
+    digits: Expr
+    rest: Callable[[str], Expr]
     whole, decimals = _parts(value)
     first, others, exponent = _scientific(value)
     if relation == "=":
@@ -246,6 +248,8 @@ def _integral_scientific() -> Expr:
     return _then(_SIGN, _either(options))
 
 
+DIGITS: Expr = Concat((_SIGN, _INT))
+"""Integers as drafts 3 and 4 have them: digits only."""
 _INTEGRAL = Alt((Concat((_SIGN, _INT, _NO_FRACTION)), _integral_scientific()))
 INTEGER: Expr = Alt(
     (
@@ -266,7 +270,7 @@ def _multiple(step: Decimal, limits: Limits) -> Expr:
     modulus = digits * 10 ** max(0, power)
     if modulus * (scale + 2) > limits.max_dfa_states:
         raise LimitError("max_dfa_states", modulus * (scale + 2), limits.max_dfa_states, f"multipleOf {step}")
-    # States: 0 start, 1 after '-', 2 the end of decimals; 3 the point; then (decimals so far, remainder) and leading zero.
+    # States: the start, after "-", decimals that are all zeros, then (decimals so far, remainder), and a leading zero.
     edges: list[list[tuple[int, int, int]]] = [[], []]
     accepting = [False, False]
 
@@ -276,7 +280,7 @@ def _multiple(step: Decimal, limits: Limits) -> Expr:
         return len(edges) - 1
 
     def is_multiple(remainder: int, decimals: int) -> bool:
-        return remainder * 10 ** (scale - decimals) % modulus == 0
+        return bool(remainder * 10 ** (scale - decimals) % modulus == 0)
 
     zeros = state(True)  # decimals past those that can count: zeros only
     edges[zeros].append((48, 48, zeros))
@@ -311,6 +315,7 @@ def number_text(
     low: tuple[Decimal, bool] | None,
     high: tuple[Decimal, bool] | None,
     integral: bool | None,
+    digits: bool | None,
     multiples: tuple[tuple[Decimal, bool], ...],
     excluded: tuple[Decimal, ...],
     limits: Limits,
@@ -320,18 +325,23 @@ def number_text(
     Args:
         low, high: bounds, each with whether it is exclusive.
         integral: integers only, numbers that are not integers only, or either (`None`).
+        digits: numbers written without fraction and exponent only, others only, or either.
         multiples: steps, each with whether numbers must (or must not) be multiples.
         excluded: numbers that are not allowed.
         limits: bounds on the automata.
     """
-    if not (low or high or multiples or excluded) and integral is not False:
+    if integral:  # every integer is a multiple of 0.5
+        multiples = tuple((s, must) for s, must in multiples if not (must and is_multiple(Decimal(1), s)))
+    if not (low or high or multiples or excluded) and integral is not False and digits is None:
         return INTEGER if integral else NUMBER
     parts: list[Expr] = [_PLAIN if multiples else _CONSTRAINED]
     if low:
         parts.append(_compare(low[0], ">" if low[1] else ">="))
     if high:
         parts.append(_compare(high[0], "<" if high[1] else "<="))
-    if integral is not None:
+    if digits is not None:
+        parts.append(DIGITS if digits else Not(DIGITS))
+    if integral is not None and not digits:
         parts.append(_INTEGRAL if integral else Not(_INTEGRAL))
     for step, must in multiples:
         parts.append(_multiple(step, limits) if must else Not(_multiple(step, limits)))

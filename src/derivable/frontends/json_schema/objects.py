@@ -1,15 +1,15 @@
 """Objects: members in the listed order, other keys anywhere between them.
 
-The language of members is written left-linear, so the parser's stack does not grow with their number, and every text has
-one derivation. With listed keys k0 ... kn-1:
+The language of members is written left-linear, so the parser's stack does not grow with their number, and every text
+has one derivation. With listed keys k0 ... kn-1:
 
     P(i+1) -> Q(i) "," ki vi  |  ki vi            the members so far, of which ki was the last
     A(i)   -> P(i)  |  A(i) "," other             other keys after it
     Q(i)   -> A(i)  |  Q(i-1)  if k(i-1) is optional      all listed keys before ki are decided
 
-Linear in the number of keys. What needs memory (how many members, which clauses about presence are open, which required
-but unlisted keys were seen, whether the member that must fail did) is a state beside `i`: the product of both, as far as
-it can be reached. A repeated additional key counts as another member of the text.
+Linear in the number of keys. What needs memory (how many members, which clauses about presence are open, which
+required but unlisted keys were seen, whether the member that must fail did) is a state beside `i`: the product of
+both, as far as it can be reached. A repeated additional key counts as another member of the text.
 """
 
 from __future__ import annotations
@@ -239,9 +239,7 @@ class _Body:
     def _other_key(self, content: Expr, key: object) -> Expr:
         compiler = self.compiler
         name = "other key" if content != CONTENT else "any key"
-        return compiler.leaf(
-            ("other", key), name, Concat((quoted(content), compiler.style.key_separator))
-        )
+        return compiler.leaf(("other", key), name, Concat((quoted(content), compiler.style.key_separator)))
 
     # -- without memory -----------------------------------------------------------------------------------------
 

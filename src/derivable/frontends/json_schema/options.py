@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ...errors import GrammarError
 from ...expr import EMPTY, Bytes, ByteSet, Concat, Expr, Ref, Repeat, star
-from ...limits import Limits
 from .json_text import literal_string
 
 if TYPE_CHECKING:
@@ -136,5 +135,5 @@ class Options:
                 f"registry must be a referencing.Registry, not a {type(registry).__name__}",
                 hint="Build one with referencing.Registry().with_contents([...]).",
             )
-        style = Style.of(whitespace, tuple(separators) if separators is not None else None)  # type: ignore[arg-type]
+        style = Style.of(whitespace, tuple(separators) if separators is not None else None)
         return Options(NUMBERS[draft] if draft else None, style, key_order, formats, registry, tuple(relax))

@@ -1,9 +1,10 @@
 """`pattern`: regular expressions of ECMA-262 with search semantics, over the characters of a string's value.
 
-A pattern is translated to the syntax of Python's `re`, piece by piece, and read by the regex front end. The meaning is
-ECMA-262's with the `u` flag as far as JSON Schema asks for it (core specification 2020-12, section 6.4): `^` and `$` are
-the ends of the text, `\\d` and `\\w` are ASCII, `\\s` and `.` have ECMA's members, and characters are code points. Where
-`u` would forbid what older patterns do (needless escapes, a literal `{`), the lenient reading of Annex B holds.
+A pattern is translated to the syntax of Python's `re`, piece by piece, and read by the regex front end. The meaning
+is ECMA-262's with the `u` flag as far as JSON Schema asks for it (core specification 2020-12, section 6.4): `^` and
+`$` are the ends of the text, `\\d` and `\\w` are ASCII, `\\s` and `.` have ECMA's members, and characters are code
+points. Where `u` would forbid what older patterns do (needless escapes, a literal `{`), the lenient reading of Annex
+B holds.
 """
 
 from __future__ import annotations
@@ -325,4 +326,3 @@ def _spell(ranges: tuple[tuple[int, int], ...], negated: bool) -> str:
         return r"[\s\S]" if negated else "(?!)"
     spelled = "".join(rf"\U{low:08x}-\U{high:08x}" for low, high in members)
     return f"[^{spelled}]" if negated else f"[{spelled}]"
-

@@ -89,7 +89,7 @@ class Resources:
         self.targets: dict[tuple[str, int, int], Sub] = {}
         number = draft if draft is not None else self.draft_of(root, 0)
         uri = _own_id(root, number) or ""
-        self.root_resource = Resource(urldefrag(urljoin("json-schema:///", uri))[0], root, number)
+        self.root_resource = Resource(urldefrag(uri)[0], root, number)
         self.by_uri[self.root_resource.uri] = self.root_resource
         self.root_scope = self.scope(self.root_resource, ())
         self.root = Sub(root, self.root_scope, "#", "")
@@ -158,7 +158,7 @@ class Resources:
         own = _own_id(schema, draft)
         if own is None or schema is resource.root:
             return scope
-        uri = urldefrag(urljoin(resource.uri, own))[0]
+        uri = _join(resource.uri, own)[0]
         if uri == resource.uri:
             return scope
         inner = self.by_uri.get(uri)
@@ -187,7 +187,7 @@ class Resources:
                 continue
             own = _own_id(schema, self.draft_of(schema, owner.draft))
             if own is not None and schema is not owner.root:
-                uri, fragment = urldefrag(urljoin(owner.uri, own))
+                uri, fragment = _join(owner.uri, own)
                 if uri != owner.uri:
                     inner = self.by_uri.get(uri)
                     if inner is None:
@@ -237,7 +237,7 @@ class Resources:
         if reference == "#" or reference.startswith("#/"):
             return self._at_pointer(sub, resource, reference[1:], reference, keyword)
         self._index_root()
-        uri, fragment = urldefrag(urljoin(resource.uri, reference))
+        uri, fragment = _join(resource.uri, reference)
         target = self.by_uri.get(uri) or self._retrieve(uri)
         if target is None:
             raise GrammarError(
@@ -270,7 +270,7 @@ class Resources:
         self.by_uri[uri] = resource
         own = _own_id(contents, resource.draft)
         if own is not None:
-            resource.uri = urldefrag(urljoin(uri, own))[0]
+            resource.uri = _join(uri, own)[0]
             self.by_uri.setdefault(resource.uri, resource)
         self._index(resource)
         return resource
@@ -291,7 +291,7 @@ class Resources:
                 )
             own = _own_id(value, self.draft_of(value, resource.draft)) if type(value) is dict else None
             if own is not None:
-                uri = urldefrag(urljoin(resource.uri, own))[0]
+                uri = _join(resource.uri, own)[0]
                 if uri != resource.uri:
                     inner = self.by_uri.get(uri)
                     if inner is None or inner.root is not value:
@@ -338,7 +338,15 @@ class Resources:
 
 
 def _shown(resource: Resource, resources: Resources) -> str:
-    return "#" if resource is resources.root_resource else resource.uri.removeprefix("json-schema:///") + "#"
+    return "#" if resource is resources.root_resource else resource.uri + "#"
+
+
+def _join(base: str, reference: str) -> tuple[str, str]:
+    """An absolute URI and a fragment. (`urljoin` alone forgets bases such as URNs for a mere fragment.)"""
+    if reference.startswith("#"):
+        return base, reference[1:]
+    uri, fragment = urldefrag(urljoin(base, reference))
+    return uri, fragment
 
 
 def _own_id(schema: Json, draft: int) -> str | None:
@@ -353,5 +361,12 @@ def _own_id(schema: Json, draft: int) -> str | None:
 def _kind(value: Json) -> str:
     if value is None:
         return "null"
-    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array", dict: "an object"}
+    names = {
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+        str: "a string",
+        list: "an array",
+        dict: "an object",
+    }
     return names.get(type(value), f"a {type(value).__name__}")

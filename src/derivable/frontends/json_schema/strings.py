@@ -13,7 +13,7 @@ from ...expr import NOTHING, Alt, And, Bytes, Chars, Concat, Expr, Look, Not, Re
 from ...limits import Limits
 from .facts import Text
 from .formats import format_expr
-from .json_text import CONTENT, counted_content, encode, json_string, literal_content, literal_string, quoted
+from .json_text import CHARACTER, CONTENT, counted_content, encode, json_string, literal_content, literal_string, quoted
 from .patterns import UnreadablePattern, pattern
 from .resources import Sub
 
@@ -90,7 +90,12 @@ def _matcher(text: Text) -> Dfa:
 
 @lru_cache(maxsize=4_096)
 def _string(
-    low: int, high: int | None, must: tuple[Text, ...], must_not: tuple[Text, ...], excluded: tuple[str, ...], limits: Limits
+    low: int,
+    high: int | None,
+    must: tuple[Text, ...],
+    must_not: tuple[Text, ...],
+    excluded: tuple[str, ...],
+    limits: Limits,
 ) -> Expr:
     """The text of all strings with these constraints; `NOTHING` if there is none."""
     for text in must:
@@ -108,7 +113,10 @@ def _string(
     parts += [Not(literal_content(value)) for value in excluded]
     whole = parts[0] if len(parts) == 1 else And(tuple(parts))
     # Only an intersection, a complement or an assertion can leave nothing.
-    if any(isinstance(n, And | Look) or n == NOTHING for n in walk(whole)) and compile_expr(whole, limits=limits).is_empty:
+    if (
+        any(isinstance(n, And | Look) or n == NOTHING for n in walk(whole))
+        and compile_expr(whole, limits=limits).is_empty
+    ):
         return NOTHING
     return quoted(whole)
 
@@ -161,6 +169,20 @@ class Strings:
             raise UnsupportedFeatureError(
                 error.feature, error.problem, pointer=place.pointer("pattern"), hint=error.hint
             ) from None
+
+    def unit(self, texts: Iterable[tuple[Text, bool, Sub]]) -> tuple[Expr, int, int | None] | None:
+        """The character and how often it may stand, if that is all that patterns and formats say."""
+        texts = tuple(texts)
+        if not texts:
+            return CHARACTER, 0, None
+        if len(texts) > 1 or not texts[0][1]:
+            return None
+        text, _, sub = texts[0]
+        self.check(text, sub, text[0])
+        decoded = _decoded(text)
+        if isinstance(decoded, Repeat) and isinstance(decoded.item, Chars | Bytes):
+            return encode(decoded.item), decoded.min, decoded.max
+        return None
 
     def literals(self, values: Iterable[str]) -> Expr:
         """Any of these values."""

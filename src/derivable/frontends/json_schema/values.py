@@ -1,7 +1,7 @@
 """Is this very value valid? Equality of JSON values, and a small validator.
 
-Where a schema names its values (`enum`, `const`), the rest of it is decided by looking: each value is checked, and the
-grammar lists those that are left. Discriminators of `oneOf` branches are decided in the same way.
+Where a schema names its values (`enum`, `const`), the rest of it is decided by looking: each value is checked, and
+the grammar lists those that are left. Discriminators of `oneOf` branches are decided in the same way.
 """
 
 from __future__ import annotations
@@ -101,10 +101,10 @@ class Validator:
     def _ref(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         return self._follow(self.compiler.resources.resolve(sub, v, "$ref"), value, seen)
 
-    def _dynamicRef(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _dynamicRef(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         return self._follow(self.compiler.resources.resolve_dynamic(sub, v), value, seen)
 
-    def _recursiveRef(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _recursiveRef(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         return self._follow(self.compiler.resources.resolve_recursive(sub, v), value, seen)
 
     def _follow(self, target: Sub, value: Json, seen: _Evaluated) -> bool:
@@ -117,7 +117,11 @@ class Validator:
     def _type(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         name = type_name(value)
         wanted = v if type(v) is list else [v]
-        return name in wanted or (name == "number" and "integer" in wanted and is_integer(value))
+        if name in wanted:
+            return True
+        if name != "number" or "integer" not in wanted:
+            return False
+        return type(value) is int if sub.scope.resource.draft in (3, 4) else is_integer(value)
 
     def _enum(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         own = canonical(value)
@@ -128,13 +132,14 @@ class Validator:
 
     # -- combinators --------------------------------------------------------------------------------------------
 
-    def _allOf(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _allOf(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         return all(self._inside(sub, s, value, seen, "allOf", i) for i, s in enumerate(v))
 
-    def _anyOf(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
-        return any([self._inside(sub, s, value, seen, "anyOf", i) for i, s in enumerate(v)])
+    def _anyOf(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
+        held = [self._inside(sub, s, value, seen, "anyOf", i) for i, s in enumerate(v)]  # all: each evaluates
+        return any(held)
 
-    def _oneOf(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _oneOf(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         return sum(self._inside(sub, s, value, seen, "oneOf", i) for i, s in enumerate(v)) == 1
 
     def _not(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
@@ -158,19 +163,19 @@ class Validator:
         strict = sub.schema.get("exclusiveMaximum") is True
         return exact(value) < exact(v) if strict else exact(value) <= exact(v)
 
-    def _exclusiveMinimum(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _exclusiveMinimum(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         return type(v) is bool or type_name(value) != "number" or exact(value) > exact(v)
 
-    def _exclusiveMaximum(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _exclusiveMaximum(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         return type(v) is bool or type_name(value) != "number" or exact(value) < exact(v)
 
-    def _multipleOf(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _multipleOf(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         return type_name(value) != "number" or is_multiple(exact(value), exact(v))
 
-    def _minLength(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _minLength(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         return type(value) is not str or len(value) >= v
 
-    def _maxLength(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _maxLength(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         return type(value) is not str or len(value) <= v
 
     def _pattern(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
@@ -183,7 +188,7 @@ class Validator:
 
     # -- arrays -------------------------------------------------------------------------------------------------
 
-    def _prefixItems(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _prefixItems(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         if type(value) is not list:
             return True
         seen.prefix = max(seen.prefix, min(len(v), len(value)))
@@ -200,7 +205,7 @@ class Validator:
         inner = self.compiler.sub(sub, v, "items")
         return all(self.holds(inner, x) for x in value[start:])
 
-    def _additionalItems(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _additionalItems(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         items = sub.schema.get("items")
         if type(value) is not list or type(items) is not list:
             return True
@@ -208,13 +213,13 @@ class Validator:
         inner = self.compiler.sub(sub, v, "additionalItems")
         return all(self.holds(inner, x) for x in value[len(items) :])
 
-    def _minItems(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _minItems(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         return type(value) is not list or len(value) >= v
 
-    def _maxItems(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _maxItems(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         return type(value) is not list or len(value) <= v
 
-    def _uniqueItems(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _uniqueItems(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         return v is not True or type(value) is not list or len(set(map(canonical, value))) == len(value)
 
     def _contains(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
@@ -229,7 +234,7 @@ class Validator:
         high = sub.schema["maxContains"] if "maxContains" in keywords else len(value)
         return bool(low <= len(found) <= high)
 
-    def _unevaluatedItems(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _unevaluatedItems(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         if type(value) is not list or seen.all_items:
             return True
         inner = self.compiler.sub(sub, v, "unevaluatedItems")
@@ -246,7 +251,7 @@ class Validator:
         seen.keys.update(keys)
         return all(self.holds(self.compiler.sub(sub, v[k], "properties", k), value[k]) for k in keys)
 
-    def _patternProperties(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _patternProperties(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         if type(value) is not dict:
             return True
         for pattern, schema in v.items():
@@ -258,7 +263,7 @@ class Validator:
                         return False
         return True
 
-    def _additionalProperties(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _additionalProperties(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         if type(value) is not dict:
             return True
         inner = self.compiler.sub(sub, v, "additionalProperties")
@@ -275,7 +280,7 @@ class Validator:
         seen.keys.update(value)
         return True
 
-    def _unevaluatedProperties(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _unevaluatedProperties(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         if type(value) is not dict:
             return True
         inner = self.compiler.sub(sub, v, "unevaluatedProperties")
@@ -283,7 +288,7 @@ class Validator:
         seen.keys.update(value)
         return all(self.holds(inner, value[k]) for k in rest)
 
-    def _propertyNames(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _propertyNames(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         if type(value) is not dict:
             return True
         inner = self.compiler.sub(sub, v, "propertyNames")
@@ -292,16 +297,16 @@ class Validator:
     def _required(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         return type(value) is not dict or type(v) is bool or all(k in value for k in v)
 
-    def _minProperties(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _minProperties(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         return type(value) is not dict or len(value) >= v
 
-    def _maxProperties(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _maxProperties(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         return type(value) is not dict or len(value) <= v
 
-    def _dependentRequired(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _dependentRequired(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         return type(value) is not dict or all(k not in value or all(n in value for n in v[k]) for k in v)
 
-    def _dependentSchemas(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:  # noqa: N802
+    def _dependentSchemas(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         return type(value) is not dict or all(
             self._inside(sub, s, value, seen, "dependentSchemas", k) for k, s in v.items() if k in value
         )
@@ -323,4 +328,3 @@ class Validator:
 
 
 _LATE = ("unevaluatedProperties", "unevaluatedItems")
-
