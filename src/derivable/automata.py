@@ -16,6 +16,7 @@ from .expr import (
     Chars,
     Concat,
     Expr,
+    Graph,
     JsonStrings,
     Look,
     Not,
@@ -92,6 +93,8 @@ def _node(builder: PatternBuilder, expr: Expr, nodes: dict[Expr, int], limits: L
             return builder.byte_set(list(ranges))
         case JsonStrings():
             return builder.automaton(json_strings(expr).to_dfa(limits.max_dfa_states))
+        case Graph(edges, accepting):
+            return builder.graph(edges, accepting)
         case Concat(items):
             return builder.concat([nodes[i] for i in items])
         case Alt(items):

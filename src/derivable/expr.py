@@ -23,6 +23,7 @@ __all__ = [
     "Chars",
     "Concat",
     "Expr",
+    "Graph",
     "JsonStrings",
     "Look",
     "Not",
@@ -142,6 +143,17 @@ class Not:
 
 
 @dataclass(frozen=True, slots=True)
+class Graph:
+    """An automaton over bytes, for what is awkward to write as an expression (remainders, counters).
+
+    `edges[state]` lists (first byte, last byte, target); state 0 is where it begins; `accepting` says where it may end.
+    """
+
+    edges: tuple[tuple[tuple[int, int, int], ...], ...]
+    accepting: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Ref:
     """A rule or terminal of the grammar, by name. `span` points into the source for error messages."""
 
@@ -161,7 +173,7 @@ class Special:
     negated: bool = False
 
 
-Expr = Bytes | Chars | ByteSet | JsonStrings | Concat | Alt | Repeat | Look | And | Not | Ref | Special
+Expr = Bytes | Chars | ByteSet | JsonStrings | Concat | Alt | Repeat | Look | And | Not | Graph | Ref | Special
 
 EMPTY = Concat(())
 """The empty string."""

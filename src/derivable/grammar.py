@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from .errors import GrammarError
 from .expr import Expr, refs
+from .limits import Limits
 
 __all__ = ["Grammar", "Lexing", "Terminal"]
 
@@ -163,6 +164,61 @@ class Grammar:
         from .frontends.builtin import builtin_grammar
 
         return builtin_grammar(name)
+
+    @staticmethod
+    def from_json_schema(
+        schema: Any,
+        *,
+        draft: Literal["draft4", "draft6", "draft7", "2019-09", "2020-12"] | None = None,
+        whitespace: Literal["any", "none", "single"] | int = "any",
+        separators: tuple[str, str] | None = None,
+        key_order: Literal["listed", "any"] = "listed",
+        formats: Literal["assert", "annotation", "strict"] = "assert",
+        registry: Any = None,
+        limits: Limits = Limits(),  # noqa: B008
+        relax: Sequence[str] = (),
+    ) -> Grammar:
+        """The JSON texts (RFC 8259) of the values that a JSON Schema describes. `docs/json_schema.md` has the details.
+
+        Args:
+            schema: a `dict`, a `bool`, JSON text (numbers are read exactly), or anything pydantic can describe: a
+                model, dataclass, `TypedDict`, enum, `Literal`, or a function (its arguments).
+            draft: how to read it; by default as `$schema` says, and without one as 2020-12 with the keywords of
+                earlier drafts understood too.
+            whitespace: `"any"` insignificant white space anywhere; at most so many characters in one place (a
+                number); `"none"`; `"single"`: a space after `,` and `:` only, as `json.dumps` writes.
+            separators: exactly these instead, e.g. `(",", ": ")`.
+            key_order: `"listed"`: keys in the order in which the schema lists them, other keys anywhere; `"any"`: free,
+                for objects of few keys.
+            formats: `"assert"` the formats that are known; `"annotation"`: none; `"strict"`: refuse unknown ones.
+            registry: a `referencing.Registry` for `$ref`s to other documents. Nothing is downloaded.
+            limits: bounds; schemas are untrusted.
+            relax: features that may be left unenforced where they are not supported; `Grammar.relaxed` lists those
+                that were.
+
+        Raises:
+            GrammarError: not a schema (JSON pointer in the message), or no value satisfies it.
+            UnsupportedFeatureError: a keyword that cannot be enforced exactly (`feature`, `pointer`).
+            LimitError: a bound was reached.
+
+        Example:
+            >>> grammar = Grammar.from_json_schema({"type": "object", "properties": {"n": {"type": "integer"}}})
+            >>> sorted(name for name in grammar.terminals if name.startswith('"'))
+            ['"n":']
+        """
+        from .frontends.json_schema import grammar_from_json_schema
+
+        return grammar_from_json_schema(
+            schema,
+            draft=draft,
+            whitespace=whitespace,
+            separators=separators,
+            key_order=key_order,
+            formats=formats,
+            registry=registry,
+            limits=limits,
+            relax=tuple(relax),
+        )
 
 
 def _some(names: list[str], limit: int = 8) -> str:

@@ -17,6 +17,7 @@ class Limits:
         max_nfa_states: states of one terminal's nondeterministic automaton, counted repeats unrolled.
         max_dfa_states: states of one terminal's deterministic automaton, before minimisation.
         max_symbols: terminals + nonterminals + right-hand-side symbols of the lowered grammar.
+        max_cases: combinations that the boolean keywords of one sub-schema may lead to, states of one object or array.
         max_threads: simultaneous parses of one matcher.
         cache_bytes: memory a constraint may use for finished masks before it drops them and starts again.
         max_liveness_steps: work on deciding which lexemes can still follow, where longest match leaves dead ends.
@@ -27,6 +28,7 @@ class Limits:
     max_nfa_states: int = 2_000_000
     max_dfa_states: int = 100_000
     max_symbols: int = 2_000_000
+    max_cases: int = 10_000
     max_threads: int = 4_096
     cache_bytes: int = 256 * 1024 * 1024
     max_liveness_steps: int = 200_000

@@ -22,6 +22,7 @@ from .expr import (
     Chars,
     Concat,
     Expr,
+    Graph,
     JsonStrings,
     Look,
     Not,
@@ -126,7 +127,7 @@ class _Lowering:
             return True, self._terminal(expr.name, self.grammar.terminals[expr.name])
         if isinstance(expr, Special):
             return True, self._terminal(expr, Terminal(expr))
-        if isinstance(expr, Bytes | Chars | ByteSet | JsonStrings | Look | And | Not):
+        if isinstance(expr, Bytes | Chars | ByteSet | JsonStrings | Look | And | Not | Graph):
             if not self.scannerless:
                 raise GrammarError(
                     f"a rule under {self.grammar.lexing!r} lexing holds bare text",

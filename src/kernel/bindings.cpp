@@ -245,6 +245,7 @@ NB_MODULE(_kernel, m) {
         .def("repeat", &PatternBuilder::repeat, nb::arg("item"), nb::arg("min"), nb::arg("max"), nb::arg("lazy"))
         .def("look", &PatternBuilder::look, nb::arg("item"), nb::arg("ahead"), nb::arg("negative"))
         .def("automaton", &PatternBuilder::automaton, nb::arg("dfa"))
+        .def("graph", &PatternBuilder::graph, nb::arg("edges"), nb::arg("accepting"))
         .def("compile", [](PatternBuilder& b, uint32_t root, bool leftmost_first) {
             nb::gil_scoped_release release;
             return std::make_shared<Dfa>(b.compile(root, leftmost_first));

@@ -166,6 +166,21 @@ PatternBuilder::Node PatternBuilder::automaton(const Dfa& dfa) {
     return add(std::move(t));
 }
 
+PatternBuilder::Node PatternBuilder::graph(const std::vector<std::vector<std::tuple<uint8_t, uint8_t, uint32_t>>>& edges, const std::vector<bool>& accepting) {
+    if (edges.size() != accepting.size()) throw BadGrammar("a graph must say of every state whether it accepts", "");
+    Tree t{Kind::kGraph};
+    for (size_t s = 0; s < edges.size(); s++) {
+        std::vector<Graph::Edge> out;
+        for (auto [lo, hi, to] : edges[s]) {
+            if (lo > hi || to >= edges.size()) throw BadGrammar("a graph has an edge to no state", "");
+            out.push_back({lo, hi, to});
+        }
+        t.graph.edges.push_back(std::move(out));
+        t.graph.exits.push_back(accepting[s]);
+    }
+    return add(std::move(t));
+}
+
 // Thompson's construction, backwards: every piece is built to lead to a given next state. Look-around becomes
 // automata of its own on the way.
 class Thompson {

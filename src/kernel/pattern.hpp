@@ -10,6 +10,8 @@
 //   match as the end of the text.
 #pragma once
 
+#include <tuple>
+
 #include "dfa.hpp"
 
 namespace derivable {
@@ -27,6 +29,8 @@ class PatternBuilder {
     Node repeat(Node item, uint32_t min, int64_t max, bool lazy);  // max < 0: no bound
     Node look(Node item, bool ahead, bool negative);
     Node automaton(const Dfa& dfa);  // unconditional
+    // Edges (first byte, last byte, target) of each state; state 0 is where it begins.
+    Node graph(const std::vector<std::vector<std::tuple<uint8_t, uint8_t, uint32_t>>>& edges, const std::vector<bool>& accepting);
 
     Dfa compile(Node root, bool leftmost_first);
 

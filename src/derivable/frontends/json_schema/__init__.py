@@ -1,0 +1,48 @@
+"""JSON Schema (drafts 4, 6, 7, 2019-09, 2020-12) to grammars. `docs/json_schema.md` says what is supported.
+
+| file | what |
+|---|---|
+| `sources` | what `Grammar.from_json_schema` takes: text, dicts, types, functions |
+| `resources` | `$id`, anchors, references |
+| `combinators`, `keywords_*` | one function per keyword, and one for how it fails |
+| `goals`, `facts` | schemas that must hold or fail, to cases in a normal form |
+| `values` | validation of single values |
+| `objects`, `arrays`, `strings`, `numbers` | the normal form to rules and terminals |
+| `json_text`, `patterns`, `formats` | strings: JSON's spellings, ECMA-262's expressions, formats |
+| `compiler` | what holds it together |
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import LimitError
+from ...grammar import Grammar
+from ...limits import Limits
+from .compiler import Compiler
+from .options import Draft, Formats, KeyOrder, Options, Whitespace
+from .sources import read_schema
+
+__all__ = ["grammar_from_json_schema"]
+
+
+def grammar_from_json_schema(
+    schema: Any,
+    *,
+    draft: Draft | None = None,
+    whitespace: Whitespace | int = "any",
+    separators: tuple[str, str] | None = None,
+    key_order: KeyOrder = "listed",
+    formats: Formats = "assert",
+    registry: Any = None,
+    limits: Limits = Limits(),  # noqa: B008
+    relax: tuple[str, ...] = (),
+) -> Grammar:
+    """See `Grammar.from_json_schema`."""
+    options = Options.of(draft, whitespace, separators, key_order, formats, registry, relax)
+    value, source = read_schema(schema, limits)
+    try:
+        return Compiler(value, options, limits).grammar(source)
+    except RecursionError:
+        detail = "nesting of a schema's values or patterns"
+        raise LimitError("max_depth", limits.max_depth + 1, limits.max_depth, detail) from None

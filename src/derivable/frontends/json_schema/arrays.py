@@ -1,0 +1,260 @@
+"""Arrays: items by position, counted items, `contains` and `uniqueItems`.
+
+Plain arrays are one rule with a counted repetition. What needs memory (how many items a `contains` has matched, which
+values of a finite set have been used) becomes a state, as in `objects`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ...errors import LimitError
+from ...expr import NOTHING, Alt, Concat, Expr, Ref, Repeat
+from .facts import Facts, Goal
+from .resources import Json
+from .values import canonical
+
+if TYPE_CHECKING:
+    from .compiler import Compiler
+
+__all__ = ["emit_array"]
+
+State = tuple[int, tuple[int, ...], frozenset[Any]]
+"""Items so far (saturated), matches of each `contains` (saturated), values used."""
+
+
+def emit_array(compiler: Compiler, facts: Facts, name: str) -> Expr:
+    """The symbol of the arrays that satisfy `facts`; its body is written later."""
+    if facts.max_items == 0:
+        facts.array_rows = ()
+    elif not (facts.array_rows or facts.min_items or facts.contains or facts.unique is not None) and (
+        facts.max_items is None
+    ):
+        found = compiler.leaves.get("array")
+        if found is None:
+            found = compiler.leaves["array"] = Ref("array")
+            compiler.rules["array"] = NOTHING
+            compiler.queue.append(lambda: _write(compiler, facts, "array"))
+        return found
+    rule = compiler.fresh(name)
+    compiler.rules[rule] = NOTHING
+    compiler.queue.append(lambda: _write(compiler, facts, rule))
+    return Ref(rule)
+
+
+def _goal_at(facts: Facts, index: int) -> Goal:
+    goal: Goal = ()
+    for row in facts.array_rows:
+        goal += row.at(index)
+    return goal if len(facts.array_rows) < 2 else tuple(dict.fromkeys(goal))
+
+
+def _write(compiler: Compiler, facts: Facts, rule: str) -> None:
+    prefix = max((len(row.prefix) for row in facts.array_rows), default=0)
+    values: list[Expr] = []
+    low, high = facts.min_items, facts.max_items
+    for index in range(prefix):
+        if high is not None and index >= high:
+            break
+        value = compiler.symbol(_goal_at(facts, index))
+        if value == NOTHING:
+            high = index
+            break
+        values.append(value)
+    rest: Expr = NOTHING
+    if high is None or high > prefix:
+        rest = compiler.symbol(_goal_at(facts, prefix))
+        if rest == NOTHING:
+            high = prefix
+    if high is not None and low > high:
+        return
+    if facts.unique is not None and high is not None and high <= 1:
+        if not facts.unique:
+            return
+    elif facts.unique is not None:
+        finite = _finite(compiler, facts, prefix, high)
+        if finite is None:
+            sub = facts.array_rows[0].at(0)[0][0] if facts.array_rows and facts.array_rows[0].at(0) else None
+            compiler.unsupported(
+                "uniqueItems" if facts.unique else "not uniqueItems",
+                "uniqueItems can be enforced only where the items have few values (enum, const, boolean)",
+                sub.parent if sub is not None and not isinstance(sub.parent, str) else sub,
+                "uniqueItems",
+            )
+        else:
+            _write_tracked(compiler, facts, rule, low, high, finite)
+            return
+    if facts.contains:
+        _write_tracked(compiler, facts, rule, low, high, None)
+        return
+    _write_plain(compiler, rule, values, rest, low, high)
+
+
+def _ends(compiler: Compiler) -> tuple[Expr, Expr, Expr, Expr]:
+    style = compiler.style
+    return (
+        style.opening(compiler, "["),
+        style.closing(compiler, "]"),
+        Concat((style.opening(compiler, "["), style.bare(compiler, "]"))),
+        style.comma(compiler),
+    )
+
+
+def _write_plain(compiler: Compiler, rule: str, values: list[Expr], rest: Expr, low: int, high: int | None) -> None:
+    opening, closing, empty, comma = _ends(compiler)
+    rules = compiler.rules
+    whole: list[Expr] = [empty] if low == 0 else []
+    count = len(values)
+    if not values:
+        if rest != NOTHING:
+            items = Ref(rule + "·items")
+            if high is None and low <= 1:
+                rules[items.name] = Alt((rest, Concat((items, comma, rest))))
+                whole.append(Concat((opening, items, closing)))
+            elif high == 1:
+                whole.append(Concat((opening, rest, closing)))
+            else:
+                more = Repeat(Concat((comma, rest)), max(low - 1, 0), None if high is None else high - 1)
+                whole.append(Concat((opening, rest, more, closing)))
+    else:
+        before: Expr | None = None
+        for i, value in enumerate(values):
+            so_far = Ref(f"{rule}·{i}")
+            rules[so_far.name] = Concat((value,)) if before is None else Concat((before, comma, value))
+            before = so_far
+            if low <= i + 1 and (i + 1 < count or rest == NOTHING):
+                whole.append(Concat((opening, so_far, closing)))
+        assert before is not None
+        if rest != NOTHING:
+            if high is None and low <= count:
+                items = Ref(rule + "·items")
+                rules[items.name] = Alt((before, Concat((items, comma, rest))))
+                whole.append(Concat((opening, items, closing)))
+            else:
+                more = Repeat(Concat((comma, rest)), max(low - count, 0), None if high is None else high - count)
+                whole.append(Concat((opening, before, more, closing)))
+    rules[rule] = whole[0] if len(whole) == 1 else Alt(tuple(whole))
+
+
+def _finite(compiler: Compiler, facts: Facts, prefix: int, high: int | None) -> list[list[Json]] | None:
+    """The values of the items by position (the last for all that follow), if they are few."""
+    out: list[list[Json]] = []
+    positions = prefix + 1 if high is None or high > prefix else high
+    for index in range(positions):
+        values = _values(compiler, _goal_at(facts, index))
+        if values is None:
+            return None
+        out.append(list({canonical(v): v for v in values}.values()))
+    distinct = {canonical(v) for values in out for v in values}
+    most = len(distinct) if high is None else min(len(distinct), high)
+    size, term = 0, 1
+    for k in range(most + 1):
+        size += term
+        term = term * (len(distinct) - k) // (k + 1)
+    return out if size <= compiler.limits.max_cases else None
+
+
+def _values(compiler: Compiler, goal: Goal) -> list[Json] | None:
+    """All values of a goal, if they are few and known."""
+    from .facts import BOOLEAN, NULL
+    from .goals import expand
+
+    out: list[Json] = []
+    for facts in expand(compiler, goal):
+        if facts.values is not None:
+            out += facts.values
+        elif facts.types & ~(BOOLEAN | NULL):
+            return None
+        else:
+            options: list[Json] = [None] if facts.types & NULL else []
+            options += [True, False] if facts.types & BOOLEAN else []
+            out += [v for v in options if all(type(v) is not type(e) or v is not e for e in facts.excluded)]
+    return out
+
+
+def _write_tracked(
+    compiler: Compiler, facts: Facts, rule: str, low: int, high: int | None, finite: list[list[Json]] | None
+) -> None:
+    opening, closing, empty, comma = _ends(compiler)
+    rules = compiler.rules
+    contains = facts.contains
+    prefix = max((len(row.prefix) for row in facts.array_rows), default=0)
+    cap = max(prefix, low, high or 0, *(start for _, _, _, start in contains), 1)
+    names: dict[State, Ref] = {}
+    bodies: dict[State, list[Expr]] = {}
+    start: State = (0, (0,) * len(contains), frozenset())
+
+    def accepts(state: State) -> bool:
+        return state[0] >= low and all(n >= least for n, (_, least, _, _) in zip(state[1], contains))
+
+    work: list[State] = [start]
+    seen = {start}
+    while work:
+        state = work.pop()
+        if high is not None and state[0] >= high:
+            continue
+        for to, value in _steps(compiler, facts, state, cap, prefix, finite):
+            if to not in names:
+                names[to] = Ref(f"{rule}·{len(names)}")
+                bodies[to] = []
+                if len(names) > compiler.limits.max_cases:
+                    raise LimitError("max_cases", len(names), compiler.limits.max_cases, "the states of an array")
+            bodies[to].append(value if state is start else Concat((names[state], comma, value)))
+            if to not in seen:
+                seen.add(to)
+                work.append(to)
+    whole: list[Expr] = [empty] if accepts(start) else []
+    for state, name in names.items():
+        rules[name.name] = bodies[state][0] if len(bodies[state]) == 1 else Alt(tuple(bodies[state]))
+        if accepts(state):
+            whole.append(Concat((opening, name, closing)))
+    rules[rule] = whole[0] if len(whole) == 1 else Alt(tuple(whole))
+
+
+def _steps(
+    compiler: Compiler, facts: Facts, state: State, cap: int, prefix: int, finite: list[list[Json]] | None
+) -> Iterator[tuple[State, Expr]]:
+    """What one more item leads to, with its value."""
+    count, matches, used = state
+    index = min(count, prefix)
+    if finite is not None and facts.unique:
+        for value in finite[min(count, len(finite) - 1)]:
+            key = canonical(value)
+            if key in used:
+                continue
+            counts: list[int] | None = []
+            for n, (goal, least, most, start) in zip(matches, facts.contains):
+                hit = count >= start and all(compiler.validator.holds(s, value) is sign for s, sign in goal)
+                n = n + hit if most is not None else min(n + hit, least)
+                if most is not None and n > most:
+                    counts = None
+                    break
+                assert counts is not None
+                counts.append(n)
+            if counts is not None:
+                symbols = compiler._emit_values([value], "item")
+                for symbol in symbols:
+                    yield (min(count + 1, cap), tuple(counts), used | {key}), symbol
+        return
+    goal = _goal_at(facts, index)
+    options: list[tuple[tuple[int, ...], Goal]] = [((), goal)]
+    for n, (inner, least, most, start) in zip(matches, facts.contains):
+        split: list[tuple[tuple[int, ...], Goal]] = []
+        for counts_so_far, so_far in options:
+            if count < start or (most is None and n >= least):
+                split.append(((*counts_so_far, n), so_far))
+                continue
+            if most is None or n < most:
+                split.append(((*counts_so_far, n + 1), (*so_far, *inner)))
+            if len(inner) == 1:
+                split.append(((*counts_so_far, n), (*so_far, (inner[0][0], not inner[0][1]))))
+            elif most is None:
+                split.append(((*counts_so_far, n), so_far))
+            else:  # some part of the goal fails
+                split += [((*counts_so_far, n), (*so_far, (s, not sign))) for s, sign in inner]
+        options = split
+    for counts_after, so_far in options:
+        symbol = compiler.symbol(tuple(dict.fromkeys(so_far)))
+        if symbol != NOTHING:
+            yield (min(count + 1, cap), counts_after, used), symbol

@@ -1,0 +1,541 @@
+"""Goals to rules: the state of one translation, and the symbols that goals become.
+
+Every goal that has instances becomes one symbol: a shared terminal for scalars, a rule for arrays and objects, a rule
+of alternatives for several. Bodies of arrays and objects are written from a queue, so nesting costs no Python frames.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from ...automata import compile_expr
+from ...errors import GrammarError, LimitError, UnsupportedFeatureError
+from ...expr import NOTHING, Alt, Bytes, Concat, Expr, Ref, Repeat
+from ...grammar import Grammar, Terminal
+from ...limits import Limits
+from .arrays import emit_array
+from .facts import ALL, ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, TYPES, Facts, Goal, ItemRow, MemberRow, Some
+from .formats import ANNOTATIONS, FORMATS
+from .goals import Option, Work, expand
+from .json_text import json_string, settled
+from .numbers import DIGITS, INTEGER, equal, exact, number_text
+from .numbers import NUMBER as ANY_NUMBER
+from .objects import emit_object
+from .options import Options
+from .productive import drop_unproductive
+from .resources import Json, Resources, Sub
+from .strings import Strings
+from .table import ACTIVE, KEYWORDS, OLD, UNSUPPORTED_3
+from .values import Validator, canonical, type_name
+
+__all__ = ["Compiler"]
+
+BLOCK = 32
+"""Characters in a block of a long string."""
+_ONLY_REF = ("$ref",)
+_UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
+
+
+class Compiler:
+    """One schema being translated."""
+
+    def __init__(self, schema: Json, options: Options, limits: Limits) -> None:
+        self.options = options
+        self.limits = limits
+        self.style = options.style
+        self.resources = Resources(schema, options.draft, options.registry)
+        self.sub = self.resources.sub
+        self.strings = Strings(self)
+        self.validator = Validator(self)
+        self.rules: dict[str, Expr] = {}
+        self.terminals: dict[str, Terminal] = {}
+        self.leaves: dict[Any, Expr] = {}
+        self.memo: dict[Goal, Expr] = {}
+        self.active: dict[int, tuple[str, ...]] = {}
+        self.queue: deque[Callable[[], None]] = deque()
+        self.types: dict[int, int] = {}
+        self.by_value: dict[int, Sub] = {}
+        self.stripped: dict[int, Sub] = {}
+        self.collecting: set[int] = set()
+        self.relaxed: list[str] = []
+        self.count = 0
+        self.any_value: Expr | None = None
+
+    # -- the schema ---------------------------------------------------------------------------------------------
+
+    def keywords(self, sub: Sub) -> tuple[str, ...]:
+        """The keywords of a schema that its draft knows, in the order of the text."""
+        found = self.active.get(id(sub))
+        if found is None:
+            schema, draft = sub.schema, sub.scope.resource.draft
+            if draft in OLD and "$ref" in schema:
+                found = _ONLY_REF
+            else:
+                known = ACTIVE[draft]
+                found = tuple([k for k in schema if k in known])
+                if draft == 3:
+                    for keyword in UNSUPPORTED_3:
+                        if keyword in schema:
+                            raise UnsupportedFeatureError(
+                                keyword, f"{keyword} of draft 3 is not supported", pointer=sub.pointer(keyword)
+                            )
+            self.active[id(sub)] = found
+        return found
+
+    def assert_keywords(self, sub: Sub, work: Work) -> None:
+        """Adds all a schema asserts to the work."""
+        schema, keywords = sub.schema, self.keywords(sub)
+        if "unevaluatedProperties" in keywords or "unevaluatedItems" in keywords or id(sub) in self.collecting:
+            work.collectors = (*work.collectors, sub)
+        for keyword in keywords:
+            KEYWORDS[keyword][0](schema[keyword], sub, work)
+
+    def deny_keywords(self, sub: Sub, work: Work) -> list[Option]:
+        """The ways in which a schema can fail, for the one type of the work."""
+        options: list[Option] = []
+        for keyword in self.keywords(sub):
+            deny = KEYWORDS[keyword][1]
+            if deny is not None:
+                options += deny(sub.schema[keyword], sub, work)
+        return options
+
+    def enforces_format(self, name: str, sub: Sub) -> bool:
+        """Whether a format is asserted; unknown ones are refused if the caller is strict."""
+        mode = self.options.formats
+        if mode == "annotation" or name in FORMATS:
+            return mode != "annotation"
+        if mode == "strict":
+            known = "is known but cannot be enforced" if name in ANNOTATIONS else "is not known"
+            self.unsupported(f"format {name}", f"the format {name!r} {known}", sub, "format")
+        return False
+
+    def unsupported(self, feature: str, problem: str, sub: Sub | None, *tokens: str | int) -> None:
+        """Refuses a feature, unless the caller has relaxed it by name."""
+        if feature in self.options.relax or feature.split(" ")[0] in self.options.relax:
+            if feature not in self.relaxed:
+                self.relaxed.append(feature)
+            return
+        raise UnsupportedFeatureError(
+            feature,
+            problem,
+            pointer=sub.pointer(*tokens) if sub is not None else "#",
+            hint=f"Rewrite the schema, or drop the constraint knowingly with relax=({feature!r},).",
+        )
+
+    # -- values -------------------------------------------------------------------------------------------------
+
+    def excluding(self, work: Work, sub: Sub, values: list[Json]) -> list[Option]:
+        """How a value can be none of `values`: the one option of that, for the type of the work."""
+        scalars = [v for v in values if type(v) not in (list, dict) and TYPES[type_name(v)] & work.facts.types]
+        composite = [v for v in values if type(v) in (list, dict) and TYPES[type_name(v)] & work.facts.types]
+        changes = (("exclude", *scalars),) if scalars else ()
+        return [Option(tuple((self.value_schema(v, sub), False) for v in composite), changes)]
+
+    def exclude(self, work: Work, sub: Sub, values: list[Json]) -> None:
+        """The value is none of `values`."""
+        for value in values:
+            if type(value) in (list, dict):
+                work.also(self.value_schema(value, sub), False)
+            else:
+                work.facts.exclude(value)
+
+    def value_schema(self, value: Json, sub: Sub) -> Sub:
+        """A schema of keywords that describes one array or object."""
+        found = self.by_value.get(id(value))
+        if found is None:
+            schema: Json
+            if type(value) is dict:
+                schema = {
+                    "type": "object",
+                    "properties": {k: {"enum": [v]} for k, v in value.items()},
+                    "required": list(value),
+                    "additionalProperties": False,
+                }
+            else:
+                size = len(value)
+                schema = {"type": "array", "items": [{"enum": [v]} for v in value], "minItems": size, "maxItems": size}
+            found = self.by_value[id(value)] = Sub(schema, sub.scope, sub, "value")
+        return found
+
+    def candidates(self, goal: Goal) -> list[Json] | None:
+        """The values of a goal if one of its schemas lists them, else `None`."""
+        for sub, sign in goal:
+            values = self._listed(sub) if sign else None
+            if values is not None:
+                return [v for v in values if all(self.validator.holds(s, v) is holds for s, holds in goal)]
+        return None
+
+    def _listed(self, sub: Sub) -> list[Json] | None:
+        for _ in range(16):
+            if type(sub.schema) is not dict:
+                return None
+            keywords = self.keywords(sub)
+            if "const" in keywords:
+                return [sub.schema["const"]]
+            if "enum" in keywords and type(sub.schema["enum"]) is list:
+                return list(sub.schema["enum"])
+            if "$ref" not in keywords:
+                return None
+            sub = self.resources.resolve(sub, sub.schema["$ref"], "$ref")
+        return None
+
+    def shallow_types(self, sub: Sub) -> int:
+        """A superset of the types that a schema allows, from a quick look."""
+        found = self.types.get(id(sub))
+        if found is None:
+            self.types[id(sub)] = ALL  # for cycles
+            found = self.types[id(sub)] = self._types(sub)
+        return found
+
+    def _types(self, sub: Sub) -> int:
+        types, at = ALL, sub
+        for _ in range(16):
+            schema = at.schema
+            if type(schema) is bool:
+                return types if schema else 0
+            keywords = self.keywords(at)
+            if "type" in keywords:
+                names = schema["type"]
+                names = names if type(names) is list else [names]
+                types &= sum({TYPES.get(n, ALL) if type(n) is str else ALL for n in names}) & ALL
+            listed = schema["enum"] if "enum" in keywords else [schema["const"]] if "const" in keywords else None
+            if type(listed) is list:
+                bits = 0
+                for value in listed:
+                    bits |= TYPES[type_name(value)]
+                types &= bits
+            if "$ref" not in keywords:
+                return types
+            at = self.resources.resolve(at, schema["$ref"], "$ref")
+        return types
+
+    def without_unevaluated(self, sub: Sub) -> Sub:
+        """The same schema without `unevaluated*`, which still notes what it evaluates."""
+        found = self.stripped.get(id(sub))
+        if found is None:
+            schema = {k: v for k, v in sub.schema.items() if k not in _UNEVALUATED}
+            found = self.stripped[id(sub)] = Sub(schema, sub.scope, sub.parent, sub.token)
+            self.collecting.add(id(found))
+        return found
+
+    # -- members ------------------------------------------------------------------------------------------------
+
+    def member_goal(self, rows: tuple[MemberRow, ...], key: str) -> Goal:
+        """What the value of a member with this key must satisfy."""
+        goal: Goal = ()
+        for row in rows:
+            own = row.properties.get(key)
+            matched = own is not None
+            if own is not None:
+                goal += own
+            for source, sub, inner in row.patterns:
+                if self.strings.matches(("pattern", source), key, sub, "patternProperties", source):
+                    matched = True
+                    goal += inner
+            if not matched:
+                goal += row.additional
+        return goal if len(rows) == 1 else tuple(dict.fromkeys(goal))
+
+    def some_applies(self, some: Some, key: str) -> bool:
+        """Whether a member with this key can be the one that `some` is about."""
+        row = some.row
+        if row is not None and (
+            key in row.properties
+            or any(self.strings.matches(("pattern", p), key, s, "patternProperties", p) for p, s, _ in row.patterns)
+        ):
+            return False
+        if some.pattern is not None:
+            source, sub = some.pattern
+            if not self.strings.matches(("pattern", source), key, sub, "patternProperties", source):
+                return False
+        return some.name is None or all(self.validator.holds(s, key) is sign for s, sign in some.name)
+
+    def settle_unevaluated(self, facts: Facts) -> None:
+        """Turns `unevaluated*` into rows, now that all disjunctions are decided."""
+        for collector, keyword, goal, holds in facts.unevaluated:
+            found = [what for owner, what in facts.evaluated if owner is collector]
+            if keyword == "properties":
+                row = _evaluated_members(found)
+                if row is None:  # everything is evaluated
+                    if not holds:
+                        facts.types &= ~OBJECT
+                elif holds:
+                    facts.member_row(MemberRow(row.properties, row.patterns, goal))
+                else:
+                    facts.somewhere(Some(row, None, None, goal))
+            else:
+                self._settle_items(facts, collector, found, goal, holds)
+
+    def _settle_items(self, facts: Facts, collector: Sub, found: list[object], goal: Goal, holds: bool) -> None:
+        prefix = 0
+        contained: Goal = ()
+        for what in found:
+            if isinstance(what, int):
+                if what < 0:
+                    if not holds:
+                        facts.types &= ~ARRAY
+                    return
+                prefix = max(prefix, what)
+            elif isinstance(what, tuple):
+                contained += what
+        if contained:
+            # Items that a `contains` matches are evaluated.
+            inner = {"anyOf": [s for s, _ in contained] + [s for s, _ in goal]}
+            if not holds:
+                goal = (*((s, False) for s, _ in contained), *goal)
+            else:
+                goal = ((Sub(inner, collector.scope, collector, "unevaluatedItems"), True),)
+        if holds:
+            facts.item_row(ItemRow([()] * prefix, goal))
+            if len(goal) == 1 and goal[0][0].schema is False:
+                facts.items(0, prefix)
+        else:
+            facts.containing(goal, 1, None, prefix)
+
+    # -- symbols ------------------------------------------------------------------------------------------------
+
+    def leaf(self, key: Any, name: str, expr: Expr) -> Expr:
+        """A terminal, by `key` one for all uses."""
+        found = self.leaves.get(key)
+        if found is None:
+            while name in self.terminals:
+                self.count += 1
+                name = f"{name}·{self.count}"
+            self.terminals[name] = Terminal(expr)
+            found = self.leaves[key] = Ref(name)
+        return found
+
+    def rule(self, name: str, expr: Expr) -> Expr:
+        """A new rule."""
+        self.rules[name] = expr
+        return Ref(name)
+
+    def fresh(self, stem: str) -> str:
+        """A new name."""
+        self.count += 1
+        return f"{stem}·{self.count}"
+
+    def anything(self) -> Expr:
+        """Any JSON value."""
+        if self.any_value is None:
+            self.any_value = Ref("value")
+            self.rules["value"] = Alt(tuple(self.emit(Facts(ALL), "value")))
+        return self.any_value
+
+    def symbol(self, goal: Goal) -> Expr:
+        """The symbol of a goal; `NOTHING` if it is seen to have no instance."""
+        found = self.memo.get(goal)
+        if found is not None:
+            return found
+        kept: list[Any] = []
+        for literal in goal:
+            schema, holds = literal[0].schema, literal[1]
+            trivial = schema if type(schema) is bool else None if schema else True
+            if trivial is None:
+                kept.append(literal)
+            elif trivial is not holds:
+                self.memo[goal] = NOTHING
+                return NOTHING
+        if not kept:
+            found = self.anything()
+        else:
+            alternatives = expand(self, tuple(kept))
+            parts: dict[Expr, None] = {}
+            name = _name_of(kept[0][0])
+            for facts in alternatives:
+                for part in self.emit(facts, name):
+                    parts[part] = None
+            if not parts:
+                found = NOTHING
+            elif len(parts) == 1:
+                (found,) = parts
+            else:
+                found = self.rule(self.fresh(name), Alt(tuple(parts)))
+        self.memo[goal] = found
+        return found
+
+    def emit(self, facts: Facts, name: str) -> list[Expr]:
+        """The symbols of the values that satisfy `facts`, one for each type."""
+        if facts.values is not None:
+            return self._emit_values(facts.values, name)
+        out: list[Expr] = []
+        types = facts.types
+        excluded = facts.excluded
+        if types & NULL and not any(v is None for v in excluded):
+            out.append(self.leaf("null", "null", Bytes(b"null")))
+        if types & BOOLEAN:
+            no_true, no_false = any(v is True for v in excluded), any(v is False for v in excluded)
+            if not no_true and not no_false:
+                out.append(self.leaf("boolean", "boolean", Alt((Bytes(b"true"), Bytes(b"false")))))
+            elif not no_true or not no_false:
+                out.append(self._boolean(no_false))
+        if types & NUMBER:
+            self._add(out, self._number(facts))
+        if types & STRING:
+            self._add(out, self._string(facts))
+        if types & ARRAY:
+            self._add(out, emit_array(self, facts, name))
+        if types & OBJECT:
+            self._add(out, emit_object(self, facts, name))
+        return out
+
+    @staticmethod
+    def _add(out: list[Expr], symbol: Expr) -> None:
+        if symbol != NOTHING:
+            out.append(symbol)
+
+    def _boolean(self, value: bool) -> Expr:
+        text = "true" if value else "false"
+        return self.leaf(text, text, Bytes(text.encode()))
+
+    def _number(self, facts: Facts) -> Expr:
+        excluded: tuple[Decimal, ...] = ()
+        if facts.excluded:
+            excluded = tuple(exact(v) for v in facts.excluded if type_name(v) == "number")
+        if not (facts.low or facts.high or facts.multiples or excluded) and facts.integral is not False:
+            if facts.digits:
+                return self.leaf("digits", "integer", DIGITS)
+            if facts.digits is False:
+                pass
+            elif facts.integral:
+                return self.leaf("integer", "integer", INTEGER)
+            else:
+                return self.leaf("number", "number", ANY_NUMBER)
+        key = ("number", facts.low, facts.high, facts.integral, facts.digits, facts.multiples, excluded)
+        found = self.leaves.get(key)
+        if found is None:
+            low, high = facts.low, facts.high
+            if low and high and (low[0] > high[0] or (low[0] == high[0] and (low[1] or high[1]))):
+                found = NOTHING
+            else:
+                expr = number_text(low, high, facts.integral, facts.digits, facts.multiples, excluded, self.limits)
+                found = NOTHING if compile_expr(expr, limits=self.limits).is_empty else self.leaf(key, "number", expr)
+            self.leaves[key] = found
+        return found
+
+    def _string(self, facts: Facts) -> Expr:
+        excluded: tuple[str, ...] = ()
+        if facts.excluded:
+            excluded = tuple(v for v in facts.excluded if type(v) is str)
+        low, high, texts = facts.min_length, facts.max_length, facts.texts
+        if not (low or texts or excluded) and high is None:
+            return self.leaf("string", "string", json_string())
+        key = ("string", low, high, tuple((t, sign) for t, sign, _ in texts), excluded)
+        found = self.leaves.get(key)
+        if found is None:
+            unit = None if excluded else self.strings.unit(texts)
+            counted = unit and self._counted(unit, low, high)
+            if not counted:
+                expr = self.strings.terminal(low, high, texts, excluded)
+                counted = NOTHING if expr == NOTHING else self.leaf(key, "string", expr)
+            found = self.leaves[key] = counted
+        return found
+
+    def _counted(self, unit: tuple[Expr, int, int | None], low: int, high: int | None) -> Expr | None:
+        """Strings of many equal characters as rules over blocks: one large automaton for each length would cost more.
+
+        A length in [low, high] is `low` and at most `high - low` more; the last terminal holds the rest and the quote.
+        """
+        item, least, most = unit
+        low = max(low, least)
+        high = most if high is None else high if most is None else min(high, most)
+        longest = high if high is not None else low
+        if longest <= 2 * BLOCK or (high is not None and low > high):
+            return None
+        # A block does not end with a lone high surrogate, lest a pair across two blocks count as two characters.
+        block = Concat((Repeat(item, BLOCK - 1, BLOCK - 1), settled(item)))
+        full = self.leaf(("block", item), "characters", block)
+        blocks, rest = divmod(low, BLOCK)
+        opening = self.leaf("quote", "quote", Bytes(b'"'))
+
+        def tail(fewest: int, extra: int | None) -> Expr:
+            last = None if extra is None else fewest + extra
+            return self.leaf(
+                ("tail", item, fewest, last), "characters", Concat((Repeat(item, fewest, last), Bytes(b'"')))
+            )
+
+        def times(fewest: int, last: int) -> tuple[Expr, ...]:
+            return (Repeat(full, fewest, last),) if last else ()
+
+        if high is None:
+            options = [Concat((opening, *times(blocks, blocks), tail(rest, None)))]
+        else:
+            more, extra = divmod(high - low, BLOCK)
+            options = [Concat((opening, *times(blocks + more, blocks + more), tail(rest, extra)))]
+            if more:
+                options.append(Concat((opening, *times(blocks, blocks + more - 1), tail(rest, BLOCK - 1))))
+        return self.rule(self.fresh("string"), options[0] if len(options) == 1 else Alt(tuple(options)))
+
+    def _emit_values(self, values: list[Json], name: str) -> list[Expr]:
+        out: list[Expr] = []
+        unique = {canonical(v): v for v in values}
+        strings = [v for v in unique.values() if type(v) is str]
+        for value in unique.values():
+            kind = type(value)
+            if value is None:
+                out.append(self.leaf("null", "null", Bytes(b"null")))
+            elif kind is bool:
+                out.append(self._boolean(value))
+            elif kind in (list, dict):
+                out.append(self.symbol(((self.value_schema(value, self.resources.root), True),)))
+            elif kind is not str:
+                number = exact(value)
+                out.append(self.leaf(("equal", number), str(value), equal(number)))
+        chunk = 256
+        for start in range(0, len(strings), chunk):
+            some = tuple(strings[start : start + chunk])
+            shown = literal_name(some[0]) if len(some) == 1 else "enum"
+            out.append(self.leaf(("literals", some), shown, self.strings.literals(some)))
+        return [symbol for symbol in out if symbol != NOTHING]
+
+    # -- the grammar --------------------------------------------------------------------------------------------
+
+    def grammar(self, source: str | None) -> Grammar:
+        """The grammar of the whole schema."""
+        start = self.symbol(((self.resources.root, True),))
+        while self.queue:
+            self.queue.popleft()()
+            if len(self.rules) > self.limits.max_symbols:
+                raise LimitError("max_symbols", len(self.rules), self.limits.max_symbols, "the size of the grammar")
+        start = self.style.document(self, start) if start != NOTHING else start
+        self.rules["root"] = start if isinstance(start, Concat | Alt) else Concat((start,))
+        drop_unproductive(self.rules, self.terminals)
+        if self.rules["root"] == NOTHING:
+            raise GrammarError(
+                "no JSON value satisfies this schema",
+                hint="Some of its constraints contradict one another, or it recurses without an end.",
+            )
+        return Grammar(
+            rules=self.rules,
+            terminals=self.terminals,
+            start="root",
+            source=source,
+            relaxed=tuple(sorted(self.relaxed)),
+        )
+
+
+def literal_name(value: str) -> str:
+    """A terminal's name for a string."""
+    return f'"{value}"' if len(value) <= 60 else f'"{value[:57]}..."'
+
+
+def _name_of(sub: Sub) -> str:
+    return str(sub.token) or "value"
+
+
+def _evaluated_members(found: list[object]) -> MemberRow | None:
+    """All that rows and nested keywords evaluate, as one row; `None` if it is everything."""
+    properties: dict[str, Goal] = {}
+    patterns: list[tuple[str, Sub, Goal]] = []
+    for what in found:
+        if what is True:
+            return None
+        if isinstance(what, MemberRow):
+            if what.additional:
+                return None
+            properties.update(dict.fromkeys(what.properties, ()))
+            patterns += [(p, s, ()) for p, s, _ in what.patterns]
+    return MemberRow(properties, patterns, ())

@@ -1,0 +1,228 @@
+"""`format`: the strings of each format of the specification, as expressions over the characters of the value.
+
+Each format is the grammar of the document that JSON Schema names for it (validation specification, section 7.3),
+written for this project. A format that is not here is an annotation, as the specification has it, unless the caller
+is strict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from ...expr import Alt, And, Concat, Expr, Not, Repeat
+from ..regex import parse_regex
+
+__all__ = ["ANNOTATIONS", "FORMATS", "format_expr"]
+
+ANNOTATIONS = frozenset({"int32", "int64", "float", "double", "binary", "password", "idn-hostname", "regex"})
+"""Known formats that are not enforced: they describe numbers or presentation, or need tables or a parser that no
+automaton holds (`idn-hostname`: the Unicode tables of RFC 5892; `regex`: nested groups)."""
+
+
+def _re(pattern: str) -> Expr:
+    return parse_regex(pattern)
+
+
+# Dates and times: RFC 3339, section 5.6; durations: its appendix A.
+
+_LEAP_CENTURIES = r"(?:[02468][048]|[13579][26])00"
+_LEAP_YEARS = r"[0-9]{2}(?:0[48]|[2468][048]|[13579][26])"
+_YEAR = r"[0-9]{4}"
+_DATE = (
+    rf"(?:{_YEAR}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
+    rf"|02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:{_LEAP_CENTURIES}|{_LEAP_YEARS})-02-29)"
+)
+_OFFSET = r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+_PLAIN_TIME = rf"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?{_OFFSET}"
+
+
+@cache
+def _time() -> Expr:
+    """Second 60 is a leap second: 23:59:60 in UTC, for the offsets that are in use (whole and half hours)."""
+    options: list[Expr] = [_re(_PLAIN_TIME)]
+    for local in range(29, 24 * 60, 30):
+        plus, minus = (local - 1439) % 1440, (1439 - local) % 1440
+        offset = rf"(?:\+{plus // 60:02}:{plus % 60:02}|-{minus // 60:02}:{minus % 60:02}{'|[Zz]' if not plus else ''})"
+        options.append(_re(rf"{local // 60:02}:{local % 60:02}:60(?:\.[0-9]+)?{offset}"))
+    return Alt(tuple(options))
+
+
+def date() -> Expr:
+    return _re(_DATE)
+
+
+def time() -> Expr:
+    return _time()
+
+
+def date_time() -> Expr:
+    return Concat((_re(_DATE + "[Tt]"), _time()))
+
+
+def duration() -> Expr:
+    digits = "[0-9]+"
+    clock = rf"T(?:{digits}H(?:{digits}M(?:{digits}S)?)?|{digits}M(?:{digits}S)?|{digits}S)"
+    days = rf"(?:{digits}Y(?:{digits}M(?:{digits}D)?)?|{digits}M(?:{digits}D)?|{digits}D)"
+    return _re(rf"P(?:{days}(?:{clock})?|{clock}|{digits}W)")
+
+
+# Mail and hosts: RFC 5321 section 4.1.2, RFC 1123 section 2.1, RFC 5890; addresses: RFC 2673, RFC 4291.
+
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
+_H16 = "[0-9A-Fa-f]{1,4}"
+_LS32 = rf"(?:{_H16}:{_H16}|{_IPV4})"
+_IPV6 = (
+    rf"(?:(?:{_H16}:){{6}}{_LS32}|::(?:{_H16}:){{5}}{_LS32}|(?:{_H16})?::(?:{_H16}:){{4}}{_LS32}"
+    rf"|(?:(?:{_H16}:){{0,1}}{_H16})?::(?:{_H16}:){{3}}{_LS32}|(?:(?:{_H16}:){{0,2}}{_H16})?::(?:{_H16}:){{2}}{_LS32}"
+    rf"|(?:(?:{_H16}:){{0,3}}{_H16})?::{_H16}:{_LS32}|(?:(?:{_H16}:){{0,4}}{_H16})?::{_LS32}"
+    rf"|(?:(?:{_H16}:){{0,5}}{_H16})?::{_H16}|(?:(?:{_H16}:){{0,6}}{_H16})?::)"
+)
+_QUOTED_LOCAL = r'"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\[\x20-\x7e])*"'
+
+
+@cache
+def hostname() -> Expr:
+    """RFC 1123. No label has "--" in its third and fourth place unless it begins with "xn--" (RFC 5890, 2.3.1); what
+    stands after that is not decoded. At most 253 characters, counted in blocks: a label of n characters counts
+    (n + 16) // 16 blocks, of which there may be 15.
+    """
+    label = And((_re(_LABEL), Not(_re(r"(?:[^xX].|.[^nN])--.*"))))
+    name = Concat((label, Repeat(Concat((_re(r"\."), label)), 0, None)))
+    return And((name, _re(r"(?:[^.]{0,15}\.|[^.]{16}){0,14}[^.]{0,15}")))
+
+
+def email() -> Expr:
+    label = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"  # RFC 5321, section 4.1.2: sub-domain
+    domain = rf"(?:{label}(?:\.{label})*|\[{_IPV4}\]|\[IPv6:{_IPV6}\])"
+    return _re(rf"(?:{_ATOM}(?:\.{_ATOM})*|{_QUOTED_LOCAL})@{domain}")
+
+
+def idn_email() -> Expr:
+    """RFC 6531: characters beyond ASCII as well, in the local part and in labels."""
+    atom = "[" + r"\x80-\U0010ffff" + _ATOM[1:]
+    quoted = _QUOTED_LOCAL.replace(r"\x5d-\x7e", r"\x5d-\x7e\x80-\U0010ffff")
+    inner = r"[A-Za-z0-9\x80-\U0010ffff]"
+    label = rf"{inner}(?:[A-Za-z0-9\x80-\U0010ffff-]*{inner})?"
+    return _re(rf"(?:{atom}(?:\.{atom})*|{quoted})@(?:{label}(?:\.{label})*|\[{_IPV4}\]|\[IPv6:{_IPV6}\])")
+
+
+def ipv4() -> Expr:
+    return _re(_IPV4)
+
+
+def ipv6() -> Expr:
+    return _re(_IPV6)
+
+
+# RFC 3986 and, with characters beyond ASCII, RFC 3987.
+
+_UCS = (
+    r"\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef"
+    + "".join(rf"\U{plane:04x}0000-\U{plane:04x}fffd" for plane in range(1, 14))
+    + r"\U000e1000-\U000efffd"
+)
+_PRIVATE = r"\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
+
+
+@cache
+def _uri(reference: bool, international: bool) -> Expr:
+    ucs = _UCS if international else ""
+    escape = "%[0-9A-Fa-f]{2}"
+    unreserved = rf"A-Za-z0-9._~{ucs}-"
+    sub = "!$&'()*+,;="
+    pchar = rf"(?:[{sub}:@{unreserved}]|{escape})"
+    segment, full = f"{pchar}*", f"{pchar}+"
+    no_colon = rf"(?:[{sub}@{unreserved}]|{escape})+"
+    userinfo = rf"(?:(?:[{sub}:{unreserved}]|{escape})*@)?"
+    registered = rf"(?:[{sub}{unreserved}]|{escape})*"
+    future = rf"[vV][0-9A-Fa-f]+\.[{sub}:{unreserved if not international else 'A-Za-z0-9._~-'}]+"
+    authority = rf"{userinfo}(?:\[(?:{_IPV6}|{future})\]|{registered})(?::[0-9]*)?"
+    tail = (
+        rf"(?:\?(?:[{sub}:@/?{unreserved}{_PRIVATE if international else ''}]|{escape})*)?".replace(
+            f"{unreserved}{_PRIVATE}", f"{_PRIVATE if international else ''}{unreserved}"
+        )
+        + rf"(?:\#(?:[{sub}:@/?{unreserved}]|{escape})*)?"
+    )
+    hierarchy = rf"(?://{authority}(?:/{segment})*|/(?:{full}(?:/{segment})*)?|{full}(?:/{segment})*|)"
+    absolute = rf"[A-Za-z][A-Za-z0-9+.-]*:{hierarchy}{tail}"
+    if not reference:
+        return _re(absolute)
+    relative = rf"(?://{authority}(?:/{segment})*|/(?:{full}(?:/{segment})*)?|{no_colon}(?:/{segment})*|){tail}"
+    return _re(rf"(?:{absolute}|{relative})")
+
+
+def uri() -> Expr:
+    return _uri(False, False)
+
+
+def uri_reference() -> Expr:
+    return _uri(True, False)
+
+
+def iri() -> Expr:
+    return _uri(False, True)
+
+
+def iri_reference() -> Expr:
+    return _uri(True, True)
+
+
+def uri_template() -> Expr:
+    """RFC 6570, section 2."""
+    literal = (
+        r"(?:[\x21\x23\x24\x26-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e" + _UCS + _PRIVATE + r"]|%[0-9A-Fa-f]{2})"
+    )
+    char = "(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})"
+    variable = rf"{char}(?:\.?{char})*(?::[1-9][0-9]{{0,3}}|\*)?"
+    return _re(rf"(?:{literal}|\{{[+#./;?&=,!@|]?{variable}(?:,{variable})*\}})*")
+
+
+def uuid() -> Expr:
+    return _re("[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+
+
+def json_pointer() -> Expr:
+    return _re(r"(?s)(?:/(?:[^/~]|~[01])*)*")
+
+
+def relative_json_pointer() -> Expr:
+    return _re(r"(?s)(?:0|[1-9][0-9]*)(?:\#|(?:/(?:[^/~]|~[01])*)*)")
+
+
+def byte() -> Expr:
+    """RFC 4648, section 4 (base 64), as OpenAPI's `byte` has it."""
+    return _re(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+
+
+FORMATS: dict[str, Callable[[], Expr]] = {
+    "date": date,
+    "time": time,
+    "date-time": date_time,
+    "duration": duration,
+    "email": email,
+    "idn-email": idn_email,
+    "hostname": hostname,
+    "ipv4": ipv4,
+    "ipv6": ipv6,
+    "uri": uri,
+    "uri-reference": uri_reference,
+    "iri": iri,
+    "iri-reference": iri_reference,
+    "uri-template": uri_template,
+    "uuid": uuid,
+    "json-pointer": json_pointer,
+    "relative-json-pointer": relative_json_pointer,
+    "byte": byte,
+}
+"""The formats that are enforced."""
+
+
+@cache
+def format_expr(name: str) -> Expr | None:
+    """The characters of the strings of a format; `None` where it is an annotation."""
+    made = FORMATS.get(name)
+    return made() if made else None

@@ -1,0 +1,397 @@
+"""From goals to facts: the boolean structure of a schema, worked off as a list of cases.
+
+A goal is a conjunction of schemas that must hold or fail. `expand` takes schemas apart keyword by keyword: assertions
+change the `Facts`, conjunctions (`allOf`, `$ref`, siblings) add to the work, disjunctions (`anyOf`, `oneOf`, `if`,
+`not`) wait. When only disjunctions are left, options that the facts already decide are struck out, and the smallest
+disjunction that is left splits the work into cases. What comes out are alternatives; their union is the goal.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...errors import GrammarError, LimitError
+from .facts import ALL, OBJECT, TYPES, Facts, Goal, Literal, Some
+from .resources import Sub
+
+if TYPE_CHECKING:
+    from .compiler import Compiler
+
+__all__ = ["Change", "Disjunction", "Option", "Work", "expand"]
+
+Change = tuple[Any, ...]
+"""(method of `Facts`, arguments...)."""
+
+
+class Option:
+    """One way to satisfy a disjunction: schemas that hold or fail, and changes of the facts."""
+
+    __slots__ = ("changes", "entries")
+
+    def __init__(self, entries: tuple[Literal, ...] = (), changes: tuple[Change, ...] = ()) -> None:
+        self.entries, self.changes = entries, changes
+
+
+class Disjunction:
+    """Options, one of which must hold; or (`negated`) a schema that must fail, taken apart once the type is known."""
+
+    __slots__ = ("chain", "collectors", "negated", "options")
+
+    def __init__(
+        self, options: list[Option] | None, negated: Sub | None, collectors: tuple[Sub, ...], chain: Chain
+    ) -> None:
+        self.options, self.negated, self.collectors, self.chain = options, negated, collectors, chain
+
+
+Chain = tuple[Any, ...] | None
+"""The schemas that references led through without consuming anything, newest first."""
+Entry = tuple[Sub, bool, tuple[Sub, ...], Chain]
+
+
+class Work:
+    """One case under way."""
+
+    __slots__ = ("chain", "collectors", "compiler", "disjunctions", "done", "facts", "todo")
+
+    def __init__(self, compiler: Compiler, facts: Facts, todo: list[Entry]) -> None:
+        self.compiler = compiler
+        self.facts = facts
+        self.todo = todo
+        self.disjunctions: list[Disjunction] = []
+        self.done: set[tuple[int, bool, tuple[Sub, ...]]] = set()
+        self.collectors: tuple[Sub, ...] = ()
+        self.chain: Chain = None
+
+    def fork(self, types: int) -> Work:
+        other = Work(self.compiler, self.facts.copy(), list(self.todo))
+        other.facts.types &= types
+        other.disjunctions = list(self.disjunctions)
+        other.done = set(self.done)
+        return other
+
+    # What keyword functions ask for.
+
+    def also(self, sub: Sub, holds: bool = True) -> None:
+        """Another schema about the same value."""
+        self.todo.append((sub, holds, self.collectors, self.chain))
+
+    def follow(self, sub: Sub, target: Sub, holds: bool = True) -> None:
+        """A reference. One that leads back to itself without having consumed anything means nothing."""
+        link = self.chain
+        while link is not None:
+            if link[0] is target:
+                raise GrammarError(
+                    f"the reference at {sub.pointer()} leads back to itself without describing anything",
+                    hint="A recursive schema must go through properties or items.",
+                )
+            link = link[1]
+        self.todo.append((target, holds, self.collectors, (target, self.chain)))
+
+    def either(self, options: list[Option]) -> None:
+        self.disjunctions.append(Disjunction(options, None, self.collectors, self.chain))
+
+    def fails(self, sub: Sub) -> None:
+        self.disjunctions.append(Disjunction(None, sub, self.collectors, self.chain))
+
+    def apply(self, disjunction: Disjunction, option: Option) -> bool:
+        """Takes an option; says whether the facts can still hold."""
+        for holds_sub, holds in option.entries:
+            self.todo.append((holds_sub, holds, disjunction.collectors, disjunction.chain))
+        return all(getattr(self.facts, name)(*arguments) for name, *arguments in option.changes)
+
+
+def expand(compiler: Compiler, goal: Goal) -> list[Facts]:
+    """The alternatives of a goal; none if it has no instance.
+
+    Raises:
+        LimitError: more cases than `Limits.max_cases`.
+    """
+    work = Work(compiler, Facts(ALL), [(sub, holds, (), (sub, None)) for sub, holds in reversed(goal)])
+    # The overwhelmingly common case: nothing to decide.
+    if not absorb(work):
+        return []
+    if not work.disjunctions:
+        facts = finish(compiler, work.facts, goal)
+        return [facts] if facts else []
+    results: list[Facts] = []
+    stack = [work]
+    cases = 0
+    while stack:
+        cases += 1
+        if cases > compiler.limits.max_cases:
+            raise LimitError("max_cases", cases, compiler.limits.max_cases, f"the combinations at {_place(goal)}")
+        work = stack.pop()
+        if not absorb(work):
+            continue
+        if work.facts.values is not None:  # decided by looking at each value
+            facts = finish(compiler, work.facts, goal)
+            if facts:
+                results.append(facts)
+            continue
+        single = work.facts.types & (work.facts.types - 1) == 0
+        if not single and any(d.options is None or len(work.disjunctions) > 1 for d in work.disjunctions):
+            bits = [1 << i for i in range(5, -1, -1) if work.facts.types >> i & 1]
+            stack += [work.fork(bit) for bit in bits]
+            continue
+        if single:
+            state = simplify(work)
+            if state is False:
+                continue
+            if work.todo:
+                stack.append(work)
+                continue
+        if not work.disjunctions:
+            facts = finish(compiler, work.facts, goal)
+            if facts:
+                results.append(facts)
+            continue
+        chosen = min(work.disjunctions, key=lambda d: len(d.options or ()))
+        work.disjunctions.remove(chosen)
+        forks = []
+        for option in chosen.options or ():
+            fork = work.fork(ALL)
+            if fork.apply(chosen, option):
+                forks.append(fork)
+        stack += reversed(forks)
+    return results
+
+
+def _place(goal: Goal) -> str:
+    return goal[0][0].pointer() if goal else "#"
+
+
+def absorb(work: Work) -> bool:
+    """Takes apart every schema of the work; says whether the facts can still hold."""
+    facts = work.facts
+    todo = work.todo
+    compiler = work.compiler
+    while todo:
+        sub, holds, collectors, chain = todo.pop()
+        schema = sub.schema
+        if type(schema) is bool:
+            if schema is not holds:
+                return False
+            continue
+        key = (id(sub), holds, collectors)
+        if key in work.done:
+            continue
+        work.done.add(key)
+        if not schema:
+            if not holds:
+                return False
+            continue
+        work.collectors, work.chain = collectors, chain
+        if not holds:
+            if not _simple_failure(work, sub):
+                work.fails(sub)
+        else:
+            mark = len(todo)
+            compiler.assert_keywords(sub, work)
+            if len(todo) - mark > 1:  # in the order of the text: it becomes the order of members
+                todo[mark:] = todo[mark:][::-1]
+        if not facts.types:
+            return False
+    return facts.types != 0
+
+
+def _simple_failure(work: Work, sub: Sub) -> bool:
+    """A schema of `type`, `enum` or `const` alone can fail without a choice."""
+    keywords = work.compiler.keywords(sub)
+    if len(keywords) != 1:
+        return False
+    (keyword,) = keywords
+    facts = work.facts
+    if keyword == "type":
+        wanted = sub.schema["type"]
+        names = wanted if type(wanted) is list else [wanted]
+        if "integer" in names and "number" not in names:
+            return False
+        for name in names:
+            facts.types &= ~TYPES.get(name, 0)
+        return True
+    if keyword in ("enum", "const"):
+        work.compiler.exclude(work, sub, sub.schema["enum"] if keyword == "enum" else [sub.schema["const"]])
+        return True
+    return False
+
+
+def finish(compiler: Compiler, facts: Facts, goal: Goal) -> Facts | None:
+    """The facts with `values` decided and `unevaluated*` turned into rows; `None` if nothing is left."""
+    if facts.values is not None:
+        holds = compiler.validator.holds
+        facts.values = [v for v in facts.values if all(holds(sub, v) is sign for sub, sign in goal)]
+        return facts if facts.values else None
+    if facts.unevaluated:
+        compiler.settle_unevaluated(facts)
+    return facts if facts.types else None
+
+
+# Disjunctions that the facts already decide.
+
+
+def simplify(work: Work) -> bool:
+    """Strikes out options that cannot hold and disjunctions that do; `False` if one has no option left.
+
+    The work has a single type. Options that are the last of their disjunction are applied.
+    """
+    changed = True
+    while changed:
+        changed = False
+        pending, work.disjunctions = work.disjunctions, []
+        for place, disjunction in enumerate(pending):
+            if disjunction.options is None:
+                assert disjunction.negated is not None
+                work.collectors, work.chain = disjunction.collectors, disjunction.chain
+                disjunction = Disjunction(
+                    work.compiler.deny_keywords(disjunction.negated, work),
+                    None,
+                    disjunction.collectors,
+                    disjunction.chain,
+                )
+            options: list[Option] = []
+            held = False
+            for option in disjunction.options or ():
+                state = _option_state(work, option)
+                if state is None:
+                    options.append(option)
+                elif state:
+                    held = True
+                    break
+            if held:
+                continue
+            if not options:
+                return False
+            if len(options) == 1:
+                if not work.apply(disjunction, options[0]):
+                    return False
+                work.disjunctions += pending[place + 1 :]
+                if work.todo:
+                    return True
+                changed = True
+                break
+            clauses = _clauses(options)
+            if clauses is not None and work.facts.types == OBJECT:
+                for clause in clauses:
+                    work.facts.clause(clause)
+                continue
+            disjunction.options = options
+            work.disjunctions.append(disjunction)
+    return True
+
+
+def _clauses(options: list[Option]) -> list[frozenset[tuple[str, bool]]] | None:
+    """A disjunction that only says which members are there, in conjunctive form."""
+    terms: list[list[tuple[str, bool]]] = []
+    for option in options:
+        if option.entries or any(change[0] not in ("require", "forbid") for change in option.changes):
+            return None
+        terms.append([(key, change[0] == "require") for change in option.changes for key in change[1:]])
+    size = 1
+    for term in terms:
+        size *= len(term)
+        if size > 64:
+            return None
+    clauses: list[frozenset[tuple[str, bool]]] = [frozenset()]
+    for term in terms:
+        clauses = [clause | {literal} for clause in clauses for literal in term]
+    return [c for c in clauses if not any((key, not there) in c for key, there in c)]
+
+
+def _option_state(work: Work, option: Option) -> bool | None:
+    """Whether the facts imply (`True`) or exclude (`False`) an option, or leave it open."""
+    state: bool | None = True
+    for sub, holds in option.entries:
+        decided = _entry_state(work, sub, holds)
+        if decided is False:
+            return False
+        if decided is None:
+            state = None
+    for change in option.changes:
+        decided = _change_state(work, change)
+        if decided is False:
+            return False
+        if decided is None:
+            state = None
+    return state
+
+
+def _entry_state(work: Work, sub: Sub, holds: bool) -> bool | None:
+    schema = sub.schema
+    if type(schema) is bool:
+        return schema is holds
+    if not schema:
+        return holds
+    if not work.compiler.shallow_types(sub) & work.facts.types:
+        return not holds
+    return None
+
+
+def _change_state(work: Work, change: Change) -> bool | None:
+    facts = work.facts
+    name = change[0]
+    if name == "require":
+        if any(key in facts.forbidden for key in change[1:]):
+            return False
+        return True if all(key in facts.required for key in change[1:]) else None
+    if name == "forbid":
+        if any(key in facts.required for key in change[1:]):
+            return False
+        return True if all(key in facts.forbidden for key in change[1:]) else None
+    if name == "member_row":
+        state: bool | None = True
+        for key, goal in change[1].properties.items():
+            decided = _goal_state(work, _member_goal(work, key), goal)
+            if decided is False:
+                return False
+            if decided is None:
+                state = None
+        return state
+    if name == "somewhere":
+        return _some_state(work, change[1])
+    return None
+
+
+def _member_goal(work: Work, key: str) -> Goal:
+    return work.compiler.member_goal(work.facts.rows, key)
+
+
+def _goal_state(work: Work, known: Goal, asked: Goal) -> bool | None:
+    """Whether every (or no) value that satisfies `known` satisfies `asked` too, as far as a quick look tells."""
+    compiler = work.compiler
+    values = compiler.candidates(known)
+    if values is not None:
+        holds = [all(compiler.validator.holds(s, v) is sign for s, sign in asked) for v in values]
+        return True if all(holds) else None if any(holds) else False
+    types = ALL
+    for sub, sign in known:
+        if sign:
+            types &= compiler.shallow_types(sub)
+    answer: bool | None = True
+    for sub, sign in asked:
+        schema = sub.schema
+        if type(schema) is bool or not schema:
+            if bool(schema is True or schema == {}) is not sign:
+                return False
+        elif not compiler.shallow_types(sub) & types:
+            if sign:
+                return False
+        elif (sub, sign) not in known:
+            answer = None
+    return answer
+
+
+def _some_state(work: Work, some: Some) -> bool | None:
+    compiler = work.compiler
+    facts = work.facts
+    for key in facts.required:
+        if compiler.some_applies(some, key) and _goal_state(work, _member_goal(work, key), some.goal) is True:
+            return True
+    if some.row is not None and some.pattern is None and some.name is None:
+        for row in facts.rows:
+            closed = len(row.additional) == 1 and row.additional[0][1] and row.additional[0][0].schema is False
+            if closed and not row.patterns:
+                # Whatever may stand here is listed: is any of it outside the other row?
+                outside = [k for k in row.properties if k not in facts.forbidden and compiler.some_applies(some, k)]
+                if not outside:
+                    return False
+    return None

@@ -1,0 +1,194 @@
+"""Keywords about types, values, numbers and strings (validation specification, sections 6.1 to 6.3 and 7).
+
+Each keyword is a function named after it, which adds its assertion to the facts of the work, and where it can be
+negated another, `fails_...`, with the ways in which it can fail. The latter are asked of one instance type at a time.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import NoReturn
+
+from ...errors import GrammarError
+from . import check
+from .facts import NUMBER, STRING, TYPES
+from .goals import Option, Work
+from .resources import Json, Sub
+
+__all__: list[str] = []
+
+
+def type_(v: Json, sub: Sub, work: Work) -> None:
+    facts = work.facts
+    if type(v) is str:
+        bit = TYPES.get(v)
+        if bit is None:
+            _unknown_type(v, sub)
+        facts.types &= bit
+        if v == "integer":
+            _whole(sub, work)
+        return
+    if type(v) is not list or not v:
+        check.malformed(sub, "type", "a type's name or an array of them", v)
+    bits = 0
+    for name in v:
+        if type(name) is not str or name not in TYPES:
+            _unknown_type(name, sub)
+        bits |= TYPES[name]
+    facts.types &= bits
+    if "integer" in v and "number" not in v:
+        _whole(sub, work)
+
+
+def _whole(sub: Sub, work: Work) -> None:
+    # Up to draft 4 an integer is a number written without a fraction; since then 1.0 is one.
+    if sub.scope.resource.draft in (3, 4):
+        work.facts.written_whole(True)
+    else:
+        work.facts.whole(True)
+
+
+def _unknown_type(name: Json, sub: Sub) -> NoReturn:
+    raise GrammarError(
+        f"{name!r} is not a type of JSON Schema (at {sub.pointer('type')})",
+        hint="Types are null, boolean, integer, number, string, array and object.",
+    )
+
+
+def fails_type(v: Json, sub: Sub, work: Work) -> list[Option]:
+    names = v if type(v) is list else [v]
+    bits = 0
+    for name in names:
+        if type(name) is not str or name not in TYPES:
+            _unknown_type(name, sub)
+        bits |= TYPES[name]
+    if not bits & work.facts.types:
+        return [Option()]
+    if work.facts.types == NUMBER and "number" not in names:
+        change = "written_whole" if sub.scope.resource.draft in (3, 4) else "whole"
+        return [Option(changes=((change, False),))]
+    return []
+
+
+def enum(v: Json, sub: Sub, work: Work) -> None:
+    _values(check.array(sub, "enum", v), work)
+
+
+def const(v: Json, sub: Sub, work: Work) -> None:
+    _values([v], work)
+
+
+def _values(values: list[Json], work: Work) -> None:
+    # Every value is checked against the whole goal in the end, so any of the lists will do: the shortest.
+    known = work.facts.values
+    if known is None or len(values) < len(known):
+        work.facts.values = list(values)
+
+
+def fails_enum(v: Json, sub: Sub, work: Work) -> list[Option]:
+    return work.compiler.excluding(work, sub, check.array(sub, "enum", v))
+
+
+def fails_const(v: Json, sub: Sub, work: Work) -> list[Option]:
+    return work.compiler.excluding(work, sub, [v])
+
+
+# Numbers.
+
+
+def minimum(v: Json, sub: Sub, work: Work) -> None:
+    work.facts.at_least(check.number(sub, "minimum", v), sub.schema.get("exclusiveMinimum") is True)
+
+
+def maximum(v: Json, sub: Sub, work: Work) -> None:
+    work.facts.at_most(check.number(sub, "maximum", v), sub.schema.get("exclusiveMaximum") is True)
+
+
+def exclusive_minimum(v: Json, sub: Sub, work: Work) -> None:
+    if type(v) is not bool:
+        work.facts.at_least(check.number(sub, "exclusiveMinimum", v), True)
+
+
+def exclusive_maximum(v: Json, sub: Sub, work: Work) -> None:
+    if type(v) is not bool:
+        work.facts.at_most(check.number(sub, "exclusiveMaximum", v), True)
+
+
+def multiple_of(v: Json, sub: Sub, work: Work) -> None:
+    work.facts.multiple(_step(v, sub), True)
+
+
+def _step(v: Json, sub: Sub) -> Decimal:
+    step = check.number(sub, "multipleOf", v)
+    if step <= 0:
+        check.malformed(sub, "multipleOf", "a number greater than 0", v)
+    return step
+
+
+def _numeric(work: Work, *change: object) -> list[Option]:
+    return [Option(changes=(change,))] if work.facts.types == NUMBER else []
+
+
+def fails_minimum(v: Json, sub: Sub, work: Work) -> list[Option]:
+    bound = check.number(sub, "minimum", v)
+    return _numeric(work, "at_most", bound, sub.schema.get("exclusiveMinimum") is not True)
+
+
+def fails_maximum(v: Json, sub: Sub, work: Work) -> list[Option]:
+    bound = check.number(sub, "maximum", v)
+    return _numeric(work, "at_least", bound, sub.schema.get("exclusiveMaximum") is not True)
+
+
+def fails_exclusive_minimum(v: Json, sub: Sub, work: Work) -> list[Option]:
+    return [] if type(v) is bool else _numeric(work, "at_most", check.number(sub, "exclusiveMinimum", v), False)
+
+
+def fails_exclusive_maximum(v: Json, sub: Sub, work: Work) -> list[Option]:
+    return [] if type(v) is bool else _numeric(work, "at_least", check.number(sub, "exclusiveMaximum", v), False)
+
+
+def fails_multiple_of(v: Json, sub: Sub, work: Work) -> list[Option]:
+    return _numeric(work, "multiple", _step(v, sub), False)
+
+
+# Strings.
+
+
+def min_length(v: Json, sub: Sub, work: Work) -> None:
+    work.facts.length(check.count(sub, "minLength", v), None)
+
+
+def max_length(v: Json, sub: Sub, work: Work) -> None:
+    work.facts.length(0, check.count(sub, "maxLength", v))
+
+
+def pattern(v: Json, sub: Sub, work: Work) -> None:
+    work.facts.text(("pattern", check.string(sub, "pattern", v)), True, sub)
+
+
+def format_(v: Json, sub: Sub, work: Work) -> None:
+    if work.compiler.enforces_format(check.string(sub, "format", v), sub):
+        work.facts.text(("format", v), True, sub)
+
+
+def _textual(work: Work, *change: object) -> list[Option]:
+    return [Option(changes=(change,))] if work.facts.types == STRING else []
+
+
+def fails_min_length(v: Json, sub: Sub, work: Work) -> list[Option]:
+    bound = check.count(sub, "minLength", v)
+    return _textual(work, "length", 0, bound - 1) if bound else []
+
+
+def fails_max_length(v: Json, sub: Sub, work: Work) -> list[Option]:
+    return _textual(work, "length", check.count(sub, "maxLength", v) + 1, None)
+
+
+def fails_pattern(v: Json, sub: Sub, work: Work) -> list[Option]:
+    return _textual(work, "text", ("pattern", check.string(sub, "pattern", v)), False, sub)
+
+
+def fails_format(v: Json, sub: Sub, work: Work) -> list[Option]:
+    if not work.compiler.enforces_format(check.string(sub, "format", v), sub):
+        return []
+    return _textual(work, "text", ("format", v), False, sub)

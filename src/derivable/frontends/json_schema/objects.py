@@ -1,0 +1,482 @@
+"""Objects: members in the listed order, other keys anywhere between them.
+
+The language of members is written left-linear, so the parser's stack does not grow with their number, and every text
+has one derivation. With listed keys k0 ... kn-1:
+
+    P(i+1) -> Q(i) "," ki vi  |  ki vi            the members so far, of which ki was the last
+    A(i)   -> P(i)  |  A(i) "," other             other keys after it
+    Q(i)   -> A(i)  |  Q(i-1)  if k(i-1) is optional      all listed keys before ki are decided
+
+Linear in the number of keys. What needs memory (how many members, which clauses about presence are open, which
+required but unlisted keys were seen, whether the member that must fail did) is a state beside `i`: the product of
+both, as far as it can be reached. A repeated additional key counts as another member of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...automata import compile_expr
+from ...errors import LimitError
+from ...expr import NOTHING, Alt, And, Concat, Expr, Not, Ref
+from .facts import STRING, Facts, Goal, MemberRow, Some
+from .json_text import CONTENT, literal_content, quoted
+from .strings import other_content
+
+if TYPE_CHECKING:
+    from .compiler import Compiler
+
+__all__ = ["emit_object"]
+
+_MOST_FREE_KEYS = 4
+"""Required keys that are not listed may stand anywhere if there are at most so many; more follow the listed ones."""
+
+Clauses = frozenset[frozenset[tuple[str, bool]]]
+State = tuple[int, int, int, Clauses]
+"""Members so far (saturated), which `Some` are satisfied (bits), which free keys were seen (bits), open clauses."""
+_NO_STATE: State = (0, 0, 0, frozenset())
+
+
+def emit_object(compiler: Compiler, facts: Facts, name: str) -> Expr:
+    """The symbol of the objects that satisfy `facts`; its body is written later."""
+    if not (facts.rows or facts.required or facts.forbidden or facts.names or facts.some or facts.clauses) and (
+        not facts.min_properties and facts.max_properties is None
+    ):
+        found = compiler.leaves.get("object")
+        if found is None:
+            found = compiler.leaves["object"] = Ref("object")
+            compiler.rules["object"] = NOTHING
+            compiler.queue.append(lambda: _Body(compiler, facts, "object").write())
+        return found
+    rule = compiler.fresh(name)
+    compiler.rules[rule] = NOTHING
+    compiler.queue.append(lambda: _Body(compiler, facts, rule).write())
+    return Ref(rule)
+
+
+class _Body:
+    """One object being written."""
+
+    def __init__(self, compiler: Compiler, facts: Facts, rule: str) -> None:
+        self.compiler, self.facts, self.rule = compiler, facts, rule
+        self.listed: list[tuple[str, Goal, Expr, bool]] = []  # key, goal, value, required
+        self.free: list[tuple[str, Goal, Expr]] = []
+        self.free_required = 0
+        self.others: list[tuple[Expr, Goal, Expr, int]] = []  # key, goal, value, which `Some` apply
+        self.comma = compiler.style.comma(compiler)
+        self.applies: dict[str, int] = {}
+
+    def write(self) -> None:
+        clauses = self._settled_clauses()
+        if clauses is None or not self._find_members(clauses):
+            return
+        facts = self.facts
+        low, high = facts.min_properties, facts.max_properties
+        certain = sum(1 for m in self.listed if m[3]) + self.free_required.bit_count()
+        if low <= certain:
+            low = 0
+        if high is not None and not self.others and high >= len(self.listed) + len(self.free):
+            high = None
+        if high is not None and certain > high:
+            return
+        if not (low or high is not None or facts.some or self.free or clauses):
+            self._write_plain()
+        else:
+            self._write_tracked(low, high, clauses)
+
+    # -- what can be a member -----------------------------------------------------------------------------------
+
+    def _settled_clauses(self) -> Clauses | None:
+        """The clauses that required and forbidden keys leave open; `None` if one cannot be satisfied."""
+        facts = self.facts
+        open_clauses = set(facts.clauses)
+        changed = True
+        while changed:
+            changed = False
+            for clause in list(open_clauses):
+                rest = set()
+                held = False
+                for key, there in clause:
+                    known = True if key in facts.required else False if key in facts.forbidden else None
+                    if known is None:
+                        rest.add((key, there))
+                    elif known is there:
+                        held = True
+                if held or len(rest) < len(clause) or len(rest) == 1:
+                    open_clauses.discard(clause)
+                    changed = True
+                if held:
+                    continue
+                if not rest:
+                    return None
+                if len(rest) == 1:
+                    ((key, there),) = rest
+                    if not (facts.require(key) if there else facts.forbid(key)):
+                        return None
+                else:
+                    open_clauses.add(frozenset(rest))
+        return frozenset(open_clauses)
+
+    def _find_members(self, clauses: Clauses) -> bool:
+        """Fills `listed`, `free` and `others`; `False` if a required member is impossible."""
+        compiler, facts = self.compiler, self.facts
+        rows, forbidden = facts.rows, facts.forbidden
+        order: dict[str, bool] = {}
+        for row in rows:
+            order.update(dict.fromkeys(row.properties, True))
+        required = set(facts.required)
+        unlisted = [k for k in facts.required if k not in order]
+        unlisted += sorted({k for clause in clauses for k, _ in clause if k not in order and k not in required})
+        if compiler.options.key_order == "any":
+            unlisted, order = [*order, *unlisted], {}
+        elif len(unlisted) > _MOST_FREE_KEYS:
+            order.update(dict.fromkeys(unlisted, True))
+            unlisted = []
+        for key in order:
+            if key in forbidden:
+                continue
+            goal = compiler.member_goal(rows, key)
+            value = self._value(key, goal)
+            if value != NOTHING:
+                self.listed.append((key, goal, value, key in required))
+            elif key in required:
+                return False
+        for key in unlisted:
+            if key in forbidden:
+                continue
+            goal = compiler.member_goal(rows, key)
+            value = self._value(key, goal)
+            if value != NOTHING:
+                if key in required:
+                    self.free_required |= 1 << len(self.free)
+                self.free.append((key, goal, value))
+            elif key in required:
+                return False
+        if compiler.options.key_order == "any" and len(self.free) > 60:
+            compiler.unsupported("key_order any", f"an object of {len(self.free)} keys in any order", None)
+        self._find_others((*order, *unlisted, *(k for k in sorted(forbidden) if k not in order and k not in unlisted)))
+        return True
+
+    def _value(self, key: str, goal: Goal) -> Expr:
+        if self.facts.names and not all(
+            self.compiler.validator.holds(sub, key) is sign for sub, sign in self.facts.names
+        ):
+            return NOTHING
+        return self.compiler.symbol(goal)
+
+    def _find_others(self, names: tuple[str, ...]) -> None:
+        """The keys that are not named, in classes by what their values must satisfy."""
+        compiler, facts = self.compiler, self.facts
+        rows, some = facts.rows, facts.some
+        if not (facts.names or some or any(row.patterns for row in rows)):
+            goal = rows[0].additional if len(rows) == 1 else tuple(dict.fromkeys(g for r in rows for g in r.additional))
+            value = compiler.symbol(goal)
+            if value != NOTHING:
+                self.others.append((self._other_key(other_content(names), names), goal, value, 0))
+            return
+        # Split the keys by everything that is asked about them.
+        predicates: dict[object, Expr] = {}
+        for row in (*rows, *(s.row for s in some if s.row is not None)):
+            for source, sub, _ in row.patterns:
+                predicates[source] = compiler.strings.content(("pattern", source), sub, "patternProperties", source)
+        for one in some:
+            if one.pattern is not None:
+                source, sub = one.pattern
+                predicates[source] = compiler.strings.content(("pattern", source), sub, "patternProperties", source)
+            if one.row is not None:
+                inside = tuple(k for k in one.row.properties if k not in names)
+                if inside:
+                    predicates[one.row] = Alt(tuple(map(literal_content, inside)))
+            if one.name is not None:
+                predicates[one] = self._names(one.name)
+        base = other_content(names)
+        if facts.names:
+            base = And((base, self._names(facts.names)))
+        regions: list[tuple[Expr, frozenset[object]]] = [(base, frozenset())]
+        for key, content in predicates.items():
+            split: list[tuple[Expr, frozenset[object]]] = []
+            for region, known in regions:
+                split += [(And((region, content)), known | {key}), (And((region, Not(content))), known)]
+            regions = [(r, k) for r, k in split if not compile_expr(r, limits=compiler.limits).is_empty]
+            if len(regions) > compiler.limits.max_cases:
+                raise LimitError("max_cases", len(regions), compiler.limits.max_cases, "overlapping patternProperties")
+        classes: dict[tuple[Goal, int], list[Expr]] = {}
+        for region, known in regions:
+            if compile_expr(region, limits=compiler.limits).is_empty:
+                continue
+            goal = ()
+            for row in rows:
+                matched = [inner for source, _, inner in row.patterns if source in known]
+                goal += tuple(g for inner in matched for g in inner) if matched else row.additional
+            bits = 0
+            for i, one in enumerate(some):
+                if _applies(one, known):
+                    bits |= 1 << i
+            classes.setdefault((tuple(dict.fromkeys(goal)), bits), []).append(region)
+        for (goal, bits), contents in classes.items():
+            value = compiler.symbol(goal)
+            if value != NOTHING:
+                content = contents[0] if len(contents) == 1 else Alt(tuple(contents))
+                self.others.append((self._other_key(content, content), goal, value, bits))
+
+    def _names(self, goal: Goal) -> Expr:
+        """The contents of the strings that satisfy a goal."""
+        from .goals import expand
+
+        compiler = self.compiler
+        options: list[Expr] = []
+        for facts in expand(compiler, goal):
+            if facts.values is not None:
+                options += [literal_content(v) for v in facts.values if type(v) is str]
+            elif facts.types & STRING:
+                excluded = tuple(v for v in facts.excluded if type(v) is str)
+                whole = compiler.strings.terminal(facts.min_length, facts.max_length, facts.texts, excluded)
+                if isinstance(whole, Concat):
+                    options.append(whole.items[1])
+        return options[0] if len(options) == 1 else Alt(tuple(options))
+
+    def _other_key(self, content: Expr, key: object) -> Expr:
+        compiler = self.compiler
+        name = "other key" if content != CONTENT else "any key"
+        return compiler.leaf(("other", key), name, Concat((quoted(content), compiler.style.key_separator)))
+
+    # -- without memory -----------------------------------------------------------------------------------------
+
+    def _write_plain(self) -> None:
+        compiler, rules, comma, stem = self.compiler, self.compiler.rules, self.comma, self.rule
+        style = compiler.style
+        others = [Concat((key, value)) for key, _, value, _ in self.others]
+        q: Expr | None = None  # Q(i): members so far; None while there can be none
+        empty = True  # no member so far is possible
+        if others:
+            a = Ref(stem + "·*")
+            rules[a.name] = Alt(tuple(o for o in others) + tuple(Concat((a, comma, *o.items)) for o in others))
+            q = a
+        for i, (key, _, value, required) in enumerate(self.listed):
+            symbol = style.key(compiler, key)
+            bodies: list[Expr] = []
+            if empty:
+                bodies.append(Concat((symbol, value)))
+            if q is not None:
+                bodies.append(Concat((q, comma, symbol, value)))
+            p = Ref(f"{stem}·{i}")
+            if others:
+                rules[p.name] = bodies[0] if len(bodies) == 1 else Alt(tuple(bodies))
+                a = Ref(f"{stem}·{i}*")
+                rules[a.name] = Alt((p, *(Concat((a, comma, *o.items)) for o in others)))
+                if required or q is None:
+                    q = a
+                else:
+                    both = Ref(f"{stem}·{i}?")
+                    rules[both.name] = Alt((a, q))
+                    q = both
+            else:
+                if not required and q is not None:
+                    bodies.append(q)
+                rules[p.name] = bodies[0] if len(bodies) == 1 else Alt(tuple(bodies))
+                q = p
+            empty = empty and not required
+        opening = style.opening(compiler, "{")
+        whole: list[Expr] = []
+        if empty:
+            whole.append(Concat((opening, style.bare(compiler, "}"))))
+        if q is not None:
+            whole.append(Concat((opening, q, style.closing(compiler, "}"))))
+        rules[stem] = whole[0] if len(whole) == 1 else Alt(tuple(whole))
+
+    # -- with memory --------------------------------------------------------------------------------------------
+
+    def _write_tracked(self, low: int, high: int | None, clauses: Clauses) -> None:
+        tracker = _Tracker(self, low, high, clauses)
+        compiler, rules, comma, stem = self.compiler, self.compiler.rules, self.comma, self.rule
+        bodies: dict[tuple[str, int, State], list[Expr]] = {}
+        limit = compiler.limits.max_cases
+
+        def nonterminal(kind: str, i: int, state: State) -> Ref:
+            key = (kind, i, state)
+            if key not in bodies:
+                bodies[key] = []
+                numbers[key] = len(numbers)
+                if len(numbers) > limit * 3:
+                    raise LimitError("max_cases", len(numbers), limit * 3, "the states of an object")
+            return Ref(f"{stem}·{numbers[key]}")
+
+        numbers: dict[tuple[str, int, State], int] = {}
+        empty: State | None = tracker.start
+        decided: dict[State, None] = {}  # the states of Q(i)
+        taken: dict[State, None] = {}  # the states of P(i)
+        for i in range(len(self.listed) + 1):
+            # A(i): P(i) and other keys after it; for i = 0 other keys first of all.
+            after: dict[State, None] = dict(taken)
+            for state in taken:
+                nonterminal("A", i, state)
+                bodies["A", i, state].append(nonterminal("P", i, state))
+            if i == 0 and empty is not None:
+                for to, key, value in tracker.others(empty):
+                    nonterminal("A", 0, to)
+                    bodies["A", 0, to].append(Concat((key, value)))
+                    after[to] = None
+            work = list(after)
+            while work:
+                state = work.pop()
+                symbol = nonterminal("A", i, state)
+                for to, key, value in tracker.others(state):
+                    if to not in after:
+                        after[to] = None
+                        work.append(to)
+                    nonterminal("A", i, to)
+                    bodies["A", i, to].append(Concat((symbol, comma, key, value)))
+            # Q(i)
+            skipped = decided
+            decided = {}
+            for state in after:
+                nonterminal("Q", i, state)
+                bodies["Q", i, state].append(nonterminal("A", i, state))
+                decided[state] = None
+            if i:
+                for state in skipped:
+                    skip = tracker.skip(i - 1, state)
+                    if skip is not None:
+                        nonterminal("Q", i, skip)
+                        bodies["Q", i, skip].append(nonterminal("Q", i - 1, state))
+                        decided[skip] = None
+            if i == len(self.listed):
+                break
+            # P(i + 1)
+            taken = {}
+            symbol_of_key = compiler.style.key(compiler, self.listed[i][0])
+            if empty is not None:
+                for to, value in tracker.take(i, empty):
+                    nonterminal("P", i + 1, to)
+                    taken[to] = None
+                    bodies["P", i + 1, to].append(Concat((symbol_of_key, value)))
+            for source in decided:
+                before = nonterminal("Q", i, source)
+                for to, value in tracker.take(i, source):
+                    nonterminal("P", i + 1, to)
+                    taken[to] = None
+                    bodies["P", i + 1, to].append(Concat((before, comma, symbol_of_key, value)))
+            empty = tracker.skip(i, empty) if empty is not None else None
+        opening, closing = compiler.style.opening(compiler, "{"), compiler.style.closing(compiler, "}")
+        whole: list[Expr] = []
+        if empty is not None and tracker.accepts(empty):
+            whole.append(Concat((opening, compiler.style.bare(compiler, "}"))))
+        for state in decided:
+            if tracker.accepts(state):
+                whole.append(Concat((opening, nonterminal("Q", len(self.listed), state), closing)))
+        for key3, options in bodies.items():
+            rules[f"{stem}·{numbers[key3]}"] = options[0] if len(options) == 1 else Alt(tuple(options))
+        rules[stem] = whole[0] if len(whole) == 1 else Alt(tuple(whole))
+
+
+def _applies(some: Some, known: frozenset[object]) -> bool:
+    """Whether the keys of a class can be what `some` is about."""
+    row: MemberRow | None = some.row
+    if row is not None and (row in known or any(source in known for source, _, _ in row.patterns)):
+        return False
+    if some.pattern is not None and some.pattern[0] not in known:
+        return False
+    return some.name is None or some in known
+
+
+class _Tracker:
+    """The memory beside the position in the listed keys."""
+
+    def __init__(self, body: _Body, low: int, high: int | None, clauses: Clauses) -> None:
+        self.body, self.low, self.high = body, low, high
+        self.compiler = body.compiler
+        self.some = body.facts.some
+        self.cap = high if high is not None else low
+        self.all_some = (1 << len(self.some)) - 1
+        self.start: State = (0, 0, 0, clauses)
+        self.mentioned = {key for clause in clauses for key, _ in clause}
+        self.memo: dict[State, list[tuple[State, Expr, Expr]]] = {}
+        self.bits = {
+            key: sum(1 << i for i, s in enumerate(self.some) if self.compiler.some_applies(s, key))
+            for key in (*(m[0] for m in body.listed), *(m[0] for m in body.free))
+        }
+
+    def _count(self, count: int) -> int | None:
+        if self.high is not None:
+            return count + 1 if count < self.high else None
+        return min(count + 1, self.cap)
+
+    def _decide(self, clauses: Clauses, key: str, there: bool) -> Clauses | None:
+        if key not in self.mentioned:
+            return clauses
+        out = set()
+        for clause in clauses:
+            if (key, there) in clause:
+                continue
+            rest = clause - {(key, not there)}
+            if not rest:
+                return None
+            out.add(rest)
+        return frozenset(out)
+
+    def _variants(self, flags: int, bits: int, goal: Goal, value: Expr) -> Iterator[tuple[int, Expr]]:
+        """The value as it is, and as the one that satisfies open `Some`s."""
+        yield flags, value
+        open_bits = bits & ~flags
+        subset = open_bits
+        while subset:
+            inner = goal
+            for i, some in enumerate(self.some):
+                if subset >> i & 1:
+                    inner = (*inner, *some.goal)
+            symbol = self.compiler.symbol(tuple(dict.fromkeys(inner)))
+            if symbol != NOTHING:
+                yield flags | subset, symbol
+            subset = (subset - 1) & open_bits
+
+    def take(self, i: int, state: State) -> Iterator[tuple[State, Expr]]:
+        """What listed key `i` leads to, with its value."""
+        count, flags, seen, clauses = state
+        key, goal, value, _ = self.body.listed[i]
+        more, rest = self._count(count), self._decide(clauses, key, True)
+        if more is None or rest is None:
+            return
+        for new_flags, symbol in self._variants(flags, self.bits[key], goal, value):
+            yield (more, new_flags, seen, rest), symbol
+
+    def skip(self, i: int, state: State) -> State | None:
+        """What leaving out listed key `i` leads to."""
+        key, _, _, required = self.body.listed[i]
+        if required:
+            return None
+        rest = self._decide(state[3], key, False)
+        return None if rest is None else (state[0], state[1], state[2], rest)
+
+    def others(self, state: State) -> list[tuple[State, Expr, Expr]]:
+        """What free and other keys lead to: state, key, value."""
+        found = self.memo.get(state)
+        if found is None:
+            found = self.memo[state] = list(self._others(state))
+        return found
+
+    def _others(self, state: State) -> Iterator[tuple[State, Expr, Expr]]:
+        count, flags, seen, clauses = state
+        more = self._count(count)
+        if more is None:
+            return
+        for i, (key, goal, value) in enumerate(self.body.free):
+            if seen >> i & 1:
+                continue
+            rest = self._decide(clauses, key, True)
+            if rest is None:
+                continue
+            symbol = self.compiler.style.key(self.compiler, key)
+            for new_flags, inner in self._variants(flags, self.bits[key], goal, value):
+                yield (more, new_flags, seen | 1 << i, rest), symbol, inner
+        for symbol, goal, value, bits in self.body.others:
+            for new_flags, inner in self._variants(flags, bits, goal, value):
+                yield (more, new_flags, seen, clauses), symbol, inner
+
+    def accepts(self, state: State) -> bool:
+        """Whether the object may end here."""
+        count, flags, seen, clauses = state
+        if count < self.low or flags != self.all_some or self.body.free_required & ~seen:
+            return False
+        unseen = {key for i, (key, _, _) in enumerate(self.body.free) if not seen >> i & 1}
+        return all(any(not there and key in unseen for key, there in clause) for clause in clauses)

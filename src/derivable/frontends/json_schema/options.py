@@ -1,0 +1,139 @@
+"""How the JSON text may look, and how keywords are read: the options of `Grammar.from_json_schema`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from ...errors import GrammarError
+from ...expr import EMPTY, Bytes, ByteSet, Concat, Expr, Ref, Repeat, star
+from .json_text import literal_string
+
+if TYPE_CHECKING:
+    from .compiler import Compiler
+
+__all__ = ["Draft", "Formats", "KeyOrder", "Options", "Style", "Whitespace"]
+
+Draft = Literal["draft4", "draft6", "draft7", "2019-09", "2020-12"]
+KeyOrder = Literal["listed", "any"]
+Formats = Literal["assert", "annotation", "strict"]
+Whitespace = Literal["any", "none", "single"]
+
+NUMBERS: dict[str, int] = {"draft4": 4, "draft6": 6, "draft7": 7, "2019-09": 2019, "2020-12": 2020}
+_SPACE = ByteSet(((9, 10), (13, 13), (32, 32)))
+
+
+@dataclass(frozen=True)
+class Style:
+    """The text between tokens of JSON: white space (an expression) or fixed separators."""
+
+    space: Expr
+    item_separator: Expr
+    key_separator: Expr
+
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def of(whitespace: Whitespace | int, separators: tuple[str, str] | None) -> Style:
+        """From the options."""
+        if separators is not None:
+            for text, mark in zip(separators, ",:"):
+                if not isinstance(text, str) or text.strip(" \t\r\n") != mark:
+                    raise GrammarError(
+                        f"a separator must be {mark!r} with white space around it, not {text!r}",
+                        hint='Give a pair such as (", ", ": ").',
+                    )
+            return Style(EMPTY, Bytes(separators[0].encode()), Bytes(separators[1].encode()))
+        if whitespace == "none":
+            return Style.of("any", (",", ":"))
+        if whitespace == "single":
+            return Style.of("any", (", ", ": "))
+        if whitespace == "any":
+            space: Expr = star(_SPACE)
+        elif isinstance(whitespace, int) and not isinstance(whitespace, bool) and whitespace >= 0:
+            space = Repeat(_SPACE, 0, whitespace)
+        else:
+            raise GrammarError(
+                f"unknown whitespace policy {whitespace!r}",
+                hint="Use 'any', 'none', 'single', or a number: the most characters in one place.",
+            )
+        return Style(space, Concat((space, Bytes(b","), space)), Concat((space, Bytes(b":"), space)))
+
+    def _leaf(self, compiler: Compiler, name: str, *items: Expr) -> Expr:
+        found = compiler.leaves.get(name)
+        if found is None:
+            kept = tuple(i for i in items if i != EMPTY)
+            found = compiler.leaf(name, name, kept[0] if len(kept) == 1 else Concat(kept))
+        return found
+
+    def opening(self, compiler: Compiler, mark: str) -> Expr:
+        """`{` or `[` and white space."""
+        return self._leaf(compiler, mark, Bytes(mark.encode()), self.space)
+
+    def closing(self, compiler: Compiler, mark: str) -> Expr:
+        """White space and `}` or `]`."""
+        return self._leaf(compiler, mark, self.space, Bytes(mark.encode()))
+
+    def bare(self, compiler: Compiler, mark: str) -> Expr:
+        """`}` or `]` alone: after the white space of the opening."""
+        return self._leaf(compiler, f"empty {mark}", Bytes(mark.encode()))
+
+    def comma(self, compiler: Compiler) -> Expr:
+        """The separator of items."""
+        return self._leaf(compiler, ",", self.item_separator)
+
+    def key(self, compiler: Compiler, name: str) -> Expr:
+        """A key with the separator after it."""
+        found = compiler.leaves.get(("key", name))
+        if found is None:
+            shown = f'"{name if len(name) <= 60 else name[:57] + "..."}":'
+            found = compiler.leaf(("key", name), shown, _key(name, self.key_separator))
+        return found
+
+    def document(self, compiler: Compiler, value: Expr) -> Expr:
+        """A whole text: white space may stand around the value."""
+        if self.space == EMPTY:
+            return value
+        return Concat((self._leaf(compiler, "space", self.space), value, Ref("space")))
+
+
+@lru_cache(maxsize=65_536)
+def _key(name: str, separator: Expr) -> Expr:
+    return Concat((literal_string(name), separator))
+
+
+@dataclass(frozen=True)
+class Options:
+    """See `Grammar.from_json_schema`."""
+
+    draft: int | None = None
+    style: Style = field(default_factory=lambda: Style.of("any", None))
+    key_order: KeyOrder = "listed"
+    formats: Formats = "assert"
+    registry: Any = None
+    relax: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(
+        draft: Draft | None,
+        whitespace: Whitespace | int,
+        separators: tuple[str, str] | None,
+        key_order: KeyOrder,
+        formats: Formats,
+        registry: Any,
+        relax: tuple[str, ...],
+    ) -> Options:
+        """Checked."""
+        if draft is not None and draft not in NUMBERS:
+            raise GrammarError(f"unknown draft {draft!r}", hint=f"Use one of {', '.join(NUMBERS)}.")
+        if key_order not in get_args(KeyOrder):
+            raise GrammarError(f"unknown key order {key_order!r}", hint="Use 'listed' or 'any'.")
+        if formats not in get_args(Formats):
+            raise GrammarError(f"unknown format policy {formats!r}", hint="Use 'assert', 'annotation' or 'strict'.")
+        if registry is not None and not hasattr(registry, "get_or_retrieve"):
+            raise GrammarError(
+                f"registry must be a referencing.Registry, not a {type(registry).__name__}",
+                hint="Build one with referencing.Registry().with_contents([...]).",
+            )
+        style = Style.of(whitespace, tuple(separators) if separators is not None else None)
+        return Options(NUMBERS[draft] if draft else None, style, key_order, formats, registry, tuple(relax))

@@ -1,0 +1,207 @@
+"""String terminals: any string, bounded ones, patterns and formats, single values, and the keys of objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from ..._kernel import Dfa
+from ...automata import compile_expr
+from ...errors import DerivableError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
+from ...expr import NOTHING, Alt, And, Bytes, Chars, Concat, Expr, Look, Not, Repeat, star, walk
+from ...limits import Limits
+from .facts import Text
+from .formats import format_expr
+from .json_text import CHARACTER, CONTENT, counted_content, encode, json_string, literal_content, literal_string, quoted
+from .patterns import UnreadablePattern, pattern
+from .resources import Sub
+
+if TYPE_CHECKING:
+    from .compiler import Compiler
+
+__all__ = ["Strings", "other_content"]
+
+
+@lru_cache(maxsize=4_096)
+def _decoded(text: Text) -> Expr:
+    kind, source = text
+    if kind == "pattern":
+        return pattern(source)
+    found = format_expr(source)
+    assert found is not None
+    return found
+
+
+@lru_cache(maxsize=4_096)
+def _content(text: Text) -> Expr:
+    """The JSON texts, without quotes, of the strings that a pattern or format matches."""
+    decoded = _decoded(text)
+    if decoded == star(_ANY):
+        return CONTENT
+    content = encode(decoded)
+    # Assertions about the ends of the text mean the ends of the value, not the quotes: an automaton of its own.
+    return And((content,)) if any(isinstance(n, Look) for n in walk(decoded)) else content
+
+
+_ANY = Chars.of((0, 0x10FFFF))
+
+
+@lru_cache(maxsize=4_096)
+def _widths(text: Text) -> tuple[int, int | None]:
+    """The fewest and most characters that a pattern or format matches, as far as its shape tells."""
+    return _width(_decoded(text))
+
+
+def _width(expr: Expr) -> tuple[int, int | None]:
+    match expr:
+        case Chars(_):
+            return 1, 1
+        case Bytes(value):
+            length = len(value.decode())
+            return length, length
+        case Concat(items):
+            parts = [_width(i) for i in items]
+            highs = [h for _, h in parts]
+            return sum(low for low, _ in parts), None if None in highs else sum(h for h in highs if h is not None)
+        case Alt(items) if items:
+            parts = [_width(i) for i in items]
+            highs = [h for _, h in parts]
+            return min(low for low, _ in parts), None if None in highs else max(h for h in highs if h is not None)
+        case Repeat(item, low, high, _):
+            inner = _width(item)
+            most = 0 if high == 0 else None if high is None or inner[1] is None else inner[1] * high
+            return inner[0] * low, most
+        case Look():
+            return 0, 0
+        case And(items):
+            parts = [_width(i) for i in items]
+            bounded = [h for _, h in parts if h is not None]
+            return max(low for low, _ in parts), min(bounded) if bounded else None
+        case _:
+            return 0, None
+
+
+@lru_cache(maxsize=4_096)
+def _matcher(text: Text) -> Dfa:
+    """The automaton of a pattern or format over UTF-8, for checking single values."""
+    return compile_expr(And((_decoded(text),)))
+
+
+@lru_cache(maxsize=4_096)
+def _string(
+    low: int,
+    high: int | None,
+    must: tuple[Text, ...],
+    must_not: tuple[Text, ...],
+    excluded: tuple[str, ...],
+    limits: Limits,
+) -> Expr:
+    """The text of all strings with these constraints; `NOTHING` if there is none."""
+    for text in must:
+        least, most = _widths(text)
+        if least >= low:
+            low = 0
+        if high is not None and most is not None and most <= high:
+            high = None
+    parts: list[Expr] = [_content(text) for text in must]
+    if low or high is not None or not parts:
+        if not (must or must_not or excluded):
+            return json_string(low, high)
+        parts.append(counted_content(low, high))
+    parts += [Not(_content(text)) for text in must_not]
+    parts += [Not(literal_content(value)) for value in excluded]
+    whole = parts[0] if len(parts) == 1 else And(tuple(parts))
+    # Only an intersection, a complement or an assertion can leave nothing.
+    if (
+        any(isinstance(n, And | Look) or n == NOTHING for n in walk(whole))
+        and compile_expr(whole, limits=limits).is_empty
+    ):
+        return NOTHING
+    return quoted(whole)
+
+
+@lru_cache(maxsize=4_096)
+def other_content(names: tuple[str, ...]) -> Expr:
+    """The content of every string that is none of `names`."""
+    return And((CONTENT, Not(Alt(tuple(literal_content(name) for name in names))))) if names else CONTENT
+
+
+class Strings:
+    """String expressions for one compilation; errors in patterns are given their place."""
+
+    def __init__(self, compiler: Compiler) -> None:
+        self.compiler = compiler
+        self.limits = compiler.limits
+
+    def check(self, text: Text, sub: Sub, *tokens: str) -> None:
+        """Reads a pattern or format once, so that what is wrong with it is reported with its JSON pointer."""
+        try:
+            _content(text)
+        except UnreadablePattern as error:
+            raise _located(error, text[1], sub.pointer(*tokens)) from None
+        except LimitError as error:
+            raise LimitError(error.limit, error.used, error.allowed, f"the pattern at {sub.pointer(*tokens)}") from None
+
+    def matches(self, text: Text, value: str, sub: Sub, *tokens: str) -> bool:
+        """Whether a pattern matches somewhere in `value`, or a format describes it."""
+        self.check(text, sub, *tokens)
+        return _matcher(text).accepts(value.encode("utf-8", "surrogatepass"))
+
+    def content(self, text: Text, sub: Sub, *tokens: str) -> Expr:
+        """The JSON texts without quotes."""
+        self.check(text, sub, *tokens)
+        return _content(text)
+
+    def terminal(
+        self, low: int, high: int | None, texts: Iterable[tuple[Text, bool, Sub]], excluded: tuple[str, ...]
+    ) -> Expr:
+        """The strings of a goal; `NOTHING` if there is none."""
+        must: dict[Text, Sub] = {}
+        must_not: dict[Text, Sub] = {}
+        for text, holds, sub in texts:
+            self.check(text, sub, text[0])
+            (must if holds else must_not)[text] = sub
+        try:
+            return _string(low, high, tuple(must), tuple(must_not), excluded, self.limits)
+        except UnsupportedFeatureError as error:
+            place = next(iter([*must.values(), *must_not.values()]))
+            raise UnsupportedFeatureError(
+                error.feature, error.problem, pointer=place.pointer("pattern"), hint=error.hint
+            ) from None
+
+    def unit(self, texts: Iterable[tuple[Text, bool, Sub]]) -> tuple[Expr, int, int | None] | None:
+        """The character and how often it may stand, if that is all that patterns and formats say."""
+        texts = tuple(texts)
+        if not texts:
+            return CHARACTER, 0, None
+        if len(texts) > 1 or not texts[0][1]:
+            return None
+        text, _, sub = texts[0]
+        self.check(text, sub, text[0])
+        decoded = _decoded(text)
+        if isinstance(decoded, Repeat) and isinstance(decoded.item, Chars | Bytes):
+            return encode(decoded.item), decoded.min, decoded.max
+        return None
+
+    def literals(self, values: Iterable[str]) -> Expr:
+        """Any of these values."""
+        options = tuple(literal_string(v) for v in values)
+        return options[0] if len(options) == 1 else Alt(options)
+
+
+def _located(error: UnreadablePattern, source: str, pointer: str) -> DerivableError:
+    span = (error.at, min(error.at + 1, len(source)))
+    if error.feature:
+        return UnsupportedFeatureError(
+            error.feature,
+            f"the pattern {source!r} needs what cannot be enforced exactly: {error.problem}",
+            pointer=pointer,
+            hint="Write the pattern without it.",
+        )
+    return GrammarSyntaxError(
+        f"the pattern at {pointer} is not a regular expression of ECMA-262: {error.problem}",
+        source=source,
+        span=span,
+        hint="Correct the pattern. A backslash in JSON text is written twice.",
+    )
