@@ -214,7 +214,6 @@ def test_token_ids_out_of_range(token: int) -> None:
         pytest.param(lambda: regex("a{1000000}"), "max_dfa_states", 100_000, id="repeat-one-byte"),
         pytest.param(lambda: regex("(ab?){1000000}"), "max_nfa_states", 2_000_000, id="repeat-group"),
         pytest.param(lambda: gbnf('root ::= "a"{1000000}'), "max_dfa_states", 100_000, id="repeat-gbnf"),
-        pytest.param(lambda: lark('start: A~0..1000000\nA: "a"'), "max_symbols", 2_000_000, id="repeat-up-to-lark"),
     ],
 )
 def test_bounds(make: Make, limit: str, allowed: int) -> None:
@@ -265,3 +264,21 @@ def test_ambiguous_grammars_are_bounded_in_time(text: str) -> None:
     for _ in range(40):
         with within(0.2):
             matcher.advance(97)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0, 3), (17, 17), (3, 80), (0, 100), (65, 130), (5, 1000), (0, 1_000_000), (70, None)]
+)
+def test_counted_repeats_in_rules(low: int, high: int | None) -> None:
+    """Few nonterminals whatever the counts, and the counts exact."""
+    count = f"{{{low},{'' if high is None else high}}}"
+    with within(10):
+        matcher = gbnf(f'root ::= "<" item{count} ">"\nitem ::= "a" | "(" item ")"').matcher()
+        matcher.advance_bytes(b"<")
+        for n in range(min(high if high is not None else 500, 1000) + 1):
+            follows = matcher.next_bytes()
+            assert (b">" in follows) == (n >= low), n
+            assert (b"a" in follows) == (high is None or n < high), n
+            if b"a" in follows:
+                matcher.advance_bytes(b"a" if n % 7 else b"((a))")
+    assert matcher.constraint.stats()["lr_states"] < 10_000

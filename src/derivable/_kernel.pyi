@@ -68,12 +68,13 @@ class Constraint:
         references: Sequence[tuple[int, int, bool]],
         num_nonterminals: int,
         start: int,
-        productions: Sequence[Sequence[int]],
+        productions: Sequence[int],
         max_threads: int,
         cache_bytes: int,
         max_liveness_steps: int,
     ) -> None: ...
     def stats(self) -> dict[str, int | bool]: ...
+    def can_begin(self) -> bool: ...
     def unproductive(self) -> list[int]: ...
 
 class Matcher:

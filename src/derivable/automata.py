@@ -29,7 +29,6 @@ from .limits import Limits
 __all__ = ["compile_expr", "json_strings"]
 
 
-@lru_cache(maxsize=4096)
 def compile_expr(expr: Expr, *, leftmost_first: bool = False, limits: Limits = Limits()) -> Dfa:  # noqa: B008
     """The minimal byte automaton of a regular expression tree; equal trees share one automaton.
 
@@ -43,6 +42,22 @@ def compile_expr(expr: Expr, *, leftmost_first: bool = False, limits: Limits = L
         LimitError: an automaton grows past its bound.
         UnsupportedFeatureError: look-around nested in a way that is not supported.
     """
+    # PERF: hashing a tree costs as much as its size, and front ends hand over the same objects again and again.
+    seen = _by_identity.get(id(expr))
+    if seen is not None and seen[0] is expr and seen[1] == leftmost_first and seen[2] is limits:
+        return seen[3]
+    dfa = _compile(expr, leftmost_first, limits)
+    if len(_by_identity) > 50_000:
+        _by_identity.clear()
+    _by_identity[id(expr)] = (expr, leftmost_first, limits, dfa)
+    return dfa
+
+
+_by_identity: dict[int, tuple[Expr, bool, Limits, Dfa]] = {}
+
+
+@lru_cache(maxsize=4096)
+def _compile(expr: Expr, leftmost_first: bool, limits: Limits) -> Dfa:
     if isinstance(expr, Bytes):
         return Dfa.literal(expr.value)
     builder = PatternBuilder(limits.max_nfa_states, limits.max_dfa_states)

@@ -86,7 +86,7 @@ def compile(grammar: Grammar, vocabulary: Vocabulary, *, limits: Limits = Limits
     )
     _refuse_unproductive(grammar, lowered, kernel.unproductive())
     constraint = Constraint(grammar, vocabulary, lowered, kernel)
-    if not constraint.matcher().allowed_tokens().size:  # then no token reference can begin it either
+    if not kernel.can_begin():
         first = constraint.matcher().next_bytes()
         raise VocabularyError(
             f"no token of the vocabulary can begin a text of this grammar (the first byte must be one of {first[:20]!r}"

@@ -41,17 +41,19 @@ __all__ = ["Lowered", "lower"]
 
 _MAX_FOLDED_NODES = 400
 """Expression nodes, counted repeats multiplied out, up to which a regular rule becomes a terminal."""
+_MAX_CHAIN = 12
+"""Optional items up to which each gets a nonterminal: one parse at a time. Beyond, there are as many as bits."""
 
 
 @dataclass(frozen=True)
 class Lowered:
-    """Symbols are numbered terminals first, from 1; 0 is the end of the text.
+    """Terminals are the numbers from 1 up, nonterminals those from -1 down.
 
     Attributes:
         terminals: (automaton without the empty string, rank, ignored) of each terminal; the lower rank wins ties.
         references: (symbol, token) of the terminals that are one token and no text; their automata are empty.
         terminal_names, nonterminal_names: for messages; generated ones are in angle brackets.
-        productions: [head, *body].
+        productions: head, length of the body, body; one production after the other.
         start: a symbol.
     """
 
@@ -59,7 +61,7 @@ class Lowered:
     references: list[tuple[int, Special]]
     terminal_names: list[str]
     nonterminal_names: list[str]
-    productions: list[list[int]]
+    productions: list[int]
     start: int
 
 
@@ -82,51 +84,65 @@ class _Lowering:
         self.limits = limits
         self.scannerless = grammar.lexing == "scannerless"
         self.rules: Mapping[str, Expr] = _fold_regular_rules(grammar) if self.scannerless else grammar.rules
-        self.symbols: dict[str, int] = {}  # nonterminal name -> index among nonterminals
+        self.nonterminals: dict[str, int] = {}
         self.nonterminal_names: list[str] = []
-        self.terminal_ids: dict[str | Expr, int] = {}  # by name (named) or expression (inline)
+        self.terminal_ids: dict[str | Expr, int] = {}  # by name (named) or expression (inline): place in `dfas`
         self.dfas: list[_kernel.Dfa | _kernel.JsonStrings] = []
         self.terminal_names: list[str] = []
         self.references: list[tuple[int, Special]] = []
-        self.nullable: set[int] = set()  # terminals that also match the empty string
+        self.optional: dict[int, int] = {}  # terminals that also match the empty string: T? -> T | (empty)
         self.pending: list[tuple[int, Expr]] = []
-        self.productions: list[tuple[int, list[tuple[bool, int]]]] = []  # bodies of (is terminal, index)
+        self.productions: list[int] = []
         self.helpers: dict[Expr, int] = {}
-        self.size = 0
 
     def run(self) -> Lowered:
         start = self._symbol(Ref(self.grammar.start))
-        if start[0] and start[1] in self.nullable:
-            start = (False, self._helper(Alt((Ref(self.grammar.start),))))
         for name in self.grammar.terminals if self.grammar.lexing == "basic" else self.grammar.ignore:
             self._terminal(name, self.grammar.terminals[name])
-        done: set[int] = set()
         while self.pending:
             head, expr = self.pending.pop()
-            if head in done:
-                continue
-            done.add(head)
             for alternative in expr.items if isinstance(expr, Alt) else (expr,):
-                self._production(head, alternative)
-        return self._finish(start)
+                if isinstance(alternative, Concat):
+                    self._emit(head, [self._symbol(item) for item in alternative.items if item != EMPTY])
+                else:
+                    self._emit(head, [self._symbol(alternative)])
+            if len(self.productions) > self.limits.max_symbols:
+                raise LimitError(
+                    "max_symbols", len(self.productions), self.limits.max_symbols, "the size of the grammar"
+                )
+        ignored = {self.terminal_ids[name] for name in self.grammar.ignore}
+        return Lowered(
+            terminals=[(dfa, rank, i in ignored) for i, (dfa, rank) in enumerate(zip(self.dfas, self._ranks()))],
+            references=self.references,
+            terminal_names=self.terminal_names,
+            nonterminal_names=self.nonterminal_names,
+            productions=self.productions,
+            start=start,
+        )
 
     # -- symbols ------------------------------------------------------------------------------------------------
 
-    def _symbol(self, expr: Expr) -> tuple[bool, int]:
+    def _symbol(self, expr: Expr) -> int:
         """The symbol of an expression that stands alone in a body."""
         if isinstance(expr, Ref):
-            if expr.name in self.rules:
-                return self._nonterminal(expr.name)
-            if expr.name in self.grammar.ignore and not self.scannerless:
+            name = expr.name
+            symbol = self.nonterminals.get(name)
+            if symbol is not None:
+                return symbol
+            if name in self.rules:
+                symbol = self.nonterminals[name] = self._new_nonterminal(name)
+                self.pending.append((symbol, self.rules[name]))
+                return symbol
+            if name in self.grammar.ignore and not self.scannerless:
                 raise GrammarError(
-                    f"the terminal {expr.name!r} is ignored, so the lexer drops it, but a rule waits for it",
+                    f"the terminal {name!r} is ignored, so the lexer drops it, but a rule waits for it",
                     source=self.grammar.source,
                     span=expr.span,
                     hint="Remove it from the rule or from the ignored terminals.",
                 )
-            return True, self._terminal(expr.name, self.grammar.terminals[expr.name])
+            return self._terminal(name, self.grammar.terminals[name])
         if isinstance(expr, Special):
-            return True, self._terminal(expr, Terminal(expr))
+            return self._terminal(expr, Terminal(expr))
         if isinstance(expr, Bytes | Chars | ByteSet | JsonStrings | Look | And | Not | Graph):
             if not self.scannerless:
                 raise GrammarError(
@@ -134,35 +150,28 @@ class _Lowering:
                     source=self.grammar.source,
                     hint="Name it as a terminal.",
                 )
-            return True, self._terminal(expr, Terminal(expr))
-        return False, self._helper(expr)
-
-    def _nonterminal(self, name: str) -> tuple[bool, int]:
-        index = self.symbols.get(name)
-        if index is None:
-            index = self.symbols[name] = self._new_nonterminal(name)
-            self.pending.append((index, self.rules[name]))
-        return False, index
+            return self._terminal(expr, Terminal(expr))
+        return self._helper(expr)
 
     def _new_nonterminal(self, name: str) -> int:
         self.nonterminal_names.append(name)
-        return len(self.nonterminal_names) - 1
+        return -len(self.nonterminal_names)
 
     def _helper(self, expr: Expr) -> int:
         """A nonterminal for an inner expression; equal ones share it."""
-        index = self.helpers.get(expr)
-        if index is None:
-            index = self.helpers[expr] = self._new_nonterminal(f"<{type(expr).__name__.lower()}>")
+        symbol = self.helpers.get(expr)
+        if symbol is None:
+            symbol = self.helpers[expr] = self._new_nonterminal(f"<{type(expr).__name__.lower()}>")
             if isinstance(expr, Repeat):
-                self._repeat(index, expr)
+                self._repeat(symbol, expr)
             else:
-                self.pending.append((index, expr))
-        return index
+                self.pending.append((symbol, expr))
+        return symbol
 
     def _terminal(self, key: str | Expr, terminal: Terminal) -> int:
         index = self.terminal_ids.get(key)
         if index is not None:
-            return index
+            return self.optional.get(index) or 1 + index
         name = key if isinstance(key, str) else _short(terminal.expr)
         if isinstance(terminal.expr, Special):
             if key in self.grammar.ignore:
@@ -175,44 +184,37 @@ class _Lowering:
             self.references.append((1 + index, terminal.expr))
             self.dfas.append(compile_expr(NOTHING))
             self.terminal_names.append(name)
-            return index
+            return 1 + index
         dfa: _kernel.Dfa | _kernel.JsonStrings
         if self.scannerless and isinstance(terminal.expr, JsonStrings):
             dfa = json_strings(terminal.expr)
         else:
             dfa = compile_expr(terminal.expr, leftmost_first=not self.scannerless, limits=self.limits)
+        index = len(self.dfas)
         if not isinstance(dfa, _kernel.JsonStrings) and dfa.accepts_empty:
             dfa = dfa.without_empty()
             if self.scannerless:
-                self.nullable.add(len(self.dfas))
-        if dfa.is_empty and len(self.dfas) not in self.nullable:
+                optional = self.optional[index] = self._new_nonterminal(f"<{name}?>")
+                self._emit(optional, [])
+                if not dfa.is_empty:
+                    self._emit(optional, [1 + index])
+        if dfa.is_empty and index not in self.optional:
             raise GrammarError(
                 f"the terminal {name} can never match"
                 + ("" if self.scannerless else " any text (an empty match counts as none)"),
                 source=self.grammar.source,
                 hint="Correct its pattern, or remove it.",
             )
-        index = self.terminal_ids[key] = len(self.dfas)
+        self.terminal_ids[key] = index
         self.dfas.append(dfa)
         self.terminal_names.append(name)
-        return index
+        return self.optional.get(index) or 1 + index
 
     # -- productions --------------------------------------------------------------------------------------------
 
-    def _production(self, head: int, expr: Expr) -> None:
-        items = expr.items if isinstance(expr, Concat) else (expr,)
-        body: list[tuple[bool, int]] = []
-        for item in items:
-            if item == EMPTY:
-                continue
-            body.append(self._symbol(item))
-        self._emit(head, body)
-
-    def _emit(self, head: int, body: list[tuple[bool, int]]) -> None:
-        self.size += 1 + len(body)
-        if self.size > self.limits.max_symbols:
-            raise LimitError("max_symbols", self.size, self.limits.max_symbols, "the size of the grammar")
-        self.productions.append((head, body))
+    def _emit(self, head: int, body: list[int]) -> None:
+        self.productions += (head, len(body))
+        self.productions += body
 
     def _repeat(self, head: int, expr: Repeat) -> None:
         """Left-recursive, so the parser's stack does not grow with the number of items."""
@@ -221,64 +223,61 @@ class _Lowering:
         if high is None:
             # R -> R item | item^low
             self._emit(head, self._times(item, low))
-            self._emit(head, [(False, head), item])
-            return
-        if low == high:
+            self._emit(head, [head, item])
+        elif low == high:
             self._emit(head, self._times(item, low))
-            return
-        # R -> item^low U;  U_k -> (empty) | U_{k-1} item: one nonterminal per optional item
-        previous = -1
-        for k in range(1, high - low + 1):
-            index = self._new_nonterminal(f"<up to {k}>")
-            self._emit(index, [])
-            self._emit(index, [item] if k == 1 else [(False, previous), item])
-            previous = index
-        self._emit(head, [*self._times(item, low), (False, previous)])
+        else:
+            self._emit(head, [*self._times(item, low), self._up_to(item, high - low)])
 
-    def _times(self, item: tuple[bool, int], count: int) -> list[tuple[bool, int]]:
-        """A body of `count` items; a long one as a left-recursive chain: every position of a body is an LR item."""
+    def _up_to(self, item: int, count: int) -> int:
+        """At most `count` items, in one way only."""
+        if count <= _MAX_CHAIN:
+            # U_k -> (empty) | U_{k-1} item
+            previous = 0
+            for k in range(1, count + 1):
+                symbol = self._new_nonterminal(f"<up to {k}>")
+                self._emit(symbol, [])
+                self._emit(symbol, [item] if k == 1 else [previous, item])
+                previous = symbol
+            return previous
+        # F_k (fewer than 2^k items) -> F_{k-1} | item^(2^(k-1)) F_{k-1}, and the same along the bits of `count`.
+        blocks, fewer = [item], [self._new_nonterminal("<fewer than 1>")]
+        self._emit(fewer[0], [])
+        for k in range(1, count.bit_length()):
+            fewer.append(self._new_nonterminal(f"<fewer than {1 << k}>"))
+            self._emit(fewer[k], [fewer[k - 1]])
+            self._emit(fewer[k], [blocks[k - 1], fewer[k - 1]])
+            blocks.append(self._new_nonterminal(f"<{1 << k} times>"))
+            self._emit(blocks[k], [blocks[k - 1], blocks[k - 1]])
+        rest = fewer[0]  # once all bits are used up
+        for k in range(count.bit_length()):
+            if count >> k & 1:
+                symbol = self._new_nonterminal(f"<up to {count & ((2 << k) - 1)}>")
+                self._emit(symbol, [fewer[k]])
+                self._emit(symbol, [blocks[k], rest])
+                rest = symbol
+        return rest
+
+    def _times(self, item: int, count: int) -> list[int]:
+        """A body of `count` items; a long one by doubling: every position of a body is an LR item."""
         if count <= 16:
             return [item] * count
-        previous = item
-        for k in range(2, count + 1):
-            index = self._new_nonterminal(f"<{k} times>")
-            self._emit(index, [previous, item])
-            previous = (False, index)
-        return [previous]
+        body, block = [], item
+        for k in range(count.bit_length()):
+            if k:
+                double = self._new_nonterminal(f"<{1 << k} times>")
+                self._emit(double, [block, block])
+                block = double
+            if count >> k & 1:
+                body.append(block)
+        return body
 
     # -- the result ---------------------------------------------------------------------------------------------
 
-    def _finish(self, start: tuple[bool, int]) -> Lowered:
-        # A terminal that may be empty stands behind a nonterminal: T? -> T | (empty).
-        optional = {t: self._new_nonterminal(f"<{self.terminal_names[t]}?>") for t in sorted(self.nullable)}
-        count = len(self.dfas)
-
-        def number(symbol: tuple[bool, int]) -> int:
-            is_terminal, index = symbol
-            if not is_terminal:
-                return 1 + count + index
-            return 1 + count + optional[index] if index in optional else 1 + index
-
-        productions = [[1 + count + head, *map(number, body)] for head, body in self.productions]
-        for t, nonterminal in optional.items():
-            productions.append([1 + count + nonterminal])
-            if not self.dfas[t].is_empty:
-                productions.append([1 + count + nonterminal, 1 + t])
-        return Lowered(
-            terminals=list(zip(self.dfas, self._ranks(), self._ignored())),
-            references=self.references,
-            terminal_names=self.terminal_names,
-            nonterminal_names=self.nonterminal_names,
-            productions=productions,
-            start=number(start),
-        )
-
-    def _ignored(self) -> list[bool]:
-        ignored = {self.terminal_ids[name] for name in self.grammar.ignore}
-        return [i in ignored for i in range(len(self.dfas))]
-
     def _ranks(self) -> list[int]:
         """Longest-match ties: higher priority, then literals, then order of definition."""
+        if self.scannerless:
+            return [0] * len(self.dfas)
         position = {name: i for i, name in enumerate(self.grammar.terminals)}
         order: list[tuple[int, bool, int, int]] = []
         for key, index in self.terminal_ids.items():

@@ -289,7 +289,7 @@ NB_MODULE(_kernel, m) {
     nb::class_<Constraint>(m, "Constraint", "A grammar compiled for a vocabulary. Thread-safe.")
         .def(nb::new_([](PyVocabulary& v, const std::string& policy, const std::vector<std::tuple<std::variant<std::shared_ptr<Dfa>, std::shared_ptr<JsonStrings>>, uint32_t, bool>>& terminals,
                          const std::vector<std::tuple<uint32_t, uint32_t, bool>>& references,
-                         uint32_t num_nonterminals, uint32_t start, const std::vector<std::vector<uint32_t>>& productions, uint64_t max_threads,
+                         uint32_t num_nonterminals, int64_t start, const std::vector<int64_t>& productions, uint64_t max_threads,
                          uint64_t cache_bytes, uint64_t max_liveness_steps) {
             std::vector<TerminalSpec> specs;
             for (const auto& [language, rank, ignored] : terminals) {
@@ -298,29 +298,36 @@ NB_MODULE(_kernel, m) {
                 if (auto strings = std::get_if<std::shared_ptr<JsonStrings>>(&language)) spec.strings = *strings;
                 specs.push_back(std::move(spec));
             }
-            uint32_t limit = uint32_t(specs.size()) + num_nonterminals;
+            // Terminals are the numbers from 1 up, nonterminals those from -1 down.
+            auto symbol = [&](int64_t n) {
+                if (n == 0 || n > int64_t(specs.size()) || -n > int64_t(num_nonterminals)) throw BadGrammar("a production names a symbol that does not exist", "This is a bug in the lowering.");
+                return n > 0 ? Symbol(n) : Symbol(int64_t(specs.size()) - n);
+            };
             std::vector<TokenReference> tokens;
             for (auto [symbol, token, negated] : references) {
                 if (symbol == 0 || symbol > specs.size() || token >= v.vocabulary->size()) throw BadGrammar("a token reference is out of range", "This is a bug in the lowering.");
                 tokens.push_back({symbol, token, negated});
             }
             std::vector<Production> ps;
-            for (const auto& p : productions) {
-                for (uint32_t s : p)
-                    if (s == 0 || s > limit) throw BadGrammar("a production names a symbol that does not exist", "This is a bug in the lowering.");
-                if (p.empty() || p[0] <= specs.size()) throw BadGrammar("a production has no nonterminal head", "This is a bug in the lowering.");
-                ps.push_back({p[0], {p.begin() + 1, p.end()}});
+            for (size_t i = 0; i + 1 < productions.size();) {
+                Production p{symbol(productions[i]), {}};
+                size_t end = i + 2 + size_t(productions[i + 1]);
+                if (productions[i] > 0 || end > productions.size()) throw BadGrammar("a production is cut short, or its head is a terminal", "This is a bug in the lowering.");
+                for (i += 2; i < end; i++) p.body.push_back(symbol(productions[i]));
+                ps.push_back(std::move(p));
             }
-            if (start == 0 || start > limit) throw BadGrammar("the start symbol does not exist", "This is a bug in the lowering.");
             std::shared_ptr<const Vocabulary> vocabulary = v.vocabulary;
             Policy p = policy == "scannerless" ? Policy::kScannerless : policy == "longest" ? Policy::kLongest : Policy::kBasic;
             std::shared_ptr<Spanner> spanner = p == Policy::kScannerless ? v.scannerless() : std::make_shared<Spanner>(vocabulary, p);
+            Symbol first = symbol(start);
+            uint32_t count = uint32_t(specs.size());
             nb::gil_scoped_release release;
             return std::make_shared<Constraint>(vocabulary, spanner, std::move(specs), std::move(tokens),
-                                                Productions(uint32_t(specs.size()), num_nonterminals, start, std::move(ps)),
+                                                Productions(count, num_nonterminals, first, std::move(ps)),
                                                 ConstraintLimits{max_threads, cache_bytes, max_liveness_steps});
         }), nb::arg("vocabulary"), nb::arg("policy"), nb::arg("terminals"), nb::arg("references"), nb::arg("num_nonterminals"), nb::arg("start"), nb::arg("productions"),
              nb::arg("max_threads"), nb::arg("cache_bytes"), nb::arg("max_liveness_steps"))
+        .def("can_begin", &Constraint::can_begin, nb::call_guard<nb::gil_scoped_release>(), "Some token of the vocabulary may come first, or the empty text is complete.")
         .def("unproductive", [](Constraint& c) { return c.unproductive(); }, "Nonterminals, by symbol, that derive no text.")
         .def("stats", [](Constraint& c) {
             Stats s;

@@ -241,9 +241,10 @@ int Constraint::compute(Thread t, std::vector<uint32_t>& words) {
     return std::max({looked, hops, fill_references(t, words)});
 }
 
-void Constraint::compute_by_bytes(Thread t, std::vector<uint32_t>& words) {
+template <typename Visit>
+void Constraint::each_token(const Threads& threads, Visit&& visit) {
     const Trie& trie = vocabulary_->trie;
-    std::vector<Threads> path{{t}};
+    std::vector<Threads> path{threads};
     for (uint32_t i = 0; i < trie.size();) {
         size_t d = trie.depth[i];
         if (path.size() < d + 2) path.resize(d + 2);
@@ -252,9 +253,30 @@ void Constraint::compute_by_bytes(Thread t, std::vector<uint32_t>& words) {
             i = trie.end[i];
             continue;
         }
-        for (uint32_t k = trie.token_begin[i]; k < trie.token_begin[i + 1]; k++) words[trie.tokens[k] >> 5] |= 1u << (trie.tokens[k] & 31);
+        for (uint32_t k = trie.token_begin[i]; k < trie.token_begin[i + 1]; k++)
+            if (!visit(trie.tokens[k])) return;
         i++;
     }
+}
+
+void Constraint::compute_by_bytes(Thread t, std::vector<uint32_t>& words) {
+    each_token({t}, [&](uint32_t token) {
+        words[token >> 5] |= 1u << (token & 31);
+        return true;
+    });
+}
+
+bool Constraint::can_begin() {
+    std::lock_guard<std::mutex> guard(mutex), spanner_guard(spanner_->mutex);
+    bool found = false;
+    each_token(initial_, [&](uint32_t) {
+        found = true;
+        return false;
+    });
+    if (found || accepting(initial_)) return true;
+    std::vector<uint32_t> words(vocabulary_->words(), 0);
+    for (Thread t : initial_) fill_references(t, words);
+    return std::any_of(words.begin(), words.end(), [](uint32_t w) { return w != 0; });
 }
 
 int Constraint::compute_by_spans(Thread t, std::vector<uint32_t>& words) {

@@ -68,6 +68,8 @@ class Constraint {
     void step_token(const Threads& from, uint32_t token, Threads& to);
     // Some token may be taken as a terminal here.
     bool names_token(const Threads& threads);
+    // Some token of text may come first.
+    bool can_begin();
     // ORs the mask of the threads into `mask` (end-of-sequence tokens included). Needs vocabulary().words() words.
     void fill(const Threads& threads, uint32_t* mask);
     // Bytes that may follow, as 256 bits.
@@ -91,6 +93,9 @@ class Constraint {
     const std::vector<uint32_t>& row(Thread t);
     int compute(Thread t, std::vector<uint32_t>& words);  // returns the hops that the answer depends on
     int compute_by_spans(Thread t, std::vector<uint32_t>& words);
+    // Calls visit(token) for every token of text that the threads allow, until it says no.
+    template <typename Visit>
+    void each_token(const Threads& threads, Visit&& visit);
     void compute_by_bytes(Thread t, std::vector<uint32_t>& words);
     bool thread_accepts(Thread t, int* hops);
     // Calls `at(stack, accept set, above)` for every stack on which the text may stop here and owe nothing, until it returns true.
