@@ -20,8 +20,8 @@ class Limits:
         max_cases: combinations that the boolean keywords of one sub-schema may lead to, states of one object or array.
         max_threads: simultaneous parses of one matcher.
         cache_bytes: memory a constraint may use for finished masks before it drops them and starts again.
-        max_liveness_steps: bytes that lexing is tried on to decide what can still follow, where longest match leaves dead
-            ends; per question.
+        max_liveness_steps: bytes that lexing is tried on to decide what can still follow, where longest match leaves
+            dead ends; per question.
     """
 
     max_source: int = 10_000_000
