@@ -59,7 +59,7 @@ class Sentences:
         constraint = dv.compile(alone, vocabulary)
         rng = random.Random(terminal)
         found: set[bytes] = set()
-        for _ in range(300):
+        for _ in range(1000):
             m = constraint.matcher()
             text = b""
             for _ in range(60):
@@ -78,6 +78,7 @@ class Sentences:
                 text += bytes([byte])
             if len(found) > 60:
                 break
+        assert found, terminal
         return sorted(found)
 
     def sentence(self, rng: random.Random, depth: int, start: str | None = None) -> list[bytes]:
