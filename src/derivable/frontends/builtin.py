@@ -16,6 +16,7 @@ _FOLDER = Path(__file__).parent.parent / "library"
 BUILTIN: dict[str, Lexing] = {
     "java": "longest",
     "go": "longest",
+    "c": "longest",
     "json": "longest",
     "xml": "scannerless",  # white space is significant: what is a lexeme depends on where it stands
 }
