@@ -17,6 +17,7 @@ BUILTIN: dict[str, Lexing] = {
     "java": "longest",
     "go": "longest",
     "c": "longest",
+    "sql": "longest",
     "json": "longest",
     "xml": "scannerless",  # white space is significant: what is a lexeme depends on where it stands
 }
