@@ -1,4 +1,4 @@
-"""Random sentences of a grammar, derived from its rules: what the grammar allows, to put to the language's own parser."""
+"""Random sentences of a grammar, derived from its rules, to put to the language's own parser."""
 
 from __future__ import annotations
 

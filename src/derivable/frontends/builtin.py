@@ -15,10 +15,8 @@ _FOLDER = Path(__file__).parent.parent / "library"
 
 BUILTIN: dict[str, Lexing] = {
     "java": "longest",
-    "go": "longest",
     "c": "longest",
     "sql": "longest",
-    "javascript": "longest",
     "json": "longest",
     "xml": "scannerless",  # white space is significant: what is a lexeme depends on where it stands
 }
