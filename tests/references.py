@@ -28,6 +28,12 @@ Reference = Callable[[list[bytes]], list[bool]]
 _JAVA = """
 import java.nio.charset.StandardCharsets; import java.nio.file.*; import java.util.*; import javax.tools.*;
 public class Check {
+    // What javac's parser refuses beyond a context-free grammar: `docs/library.md`.
+    static final Set<String> BEYOND = Set.of("repeated.modifier", "enum.constant.not.expected",
+        "invalid.meth.decl.ret.type.req", "fp.number.too.large", "fp.number.too.small");
+    static boolean counts(Diagnostic<?> d) {
+        return d.getKind() == Diagnostic.Kind.ERROR && !BEYOND.contains(d.getCode().replace("compiler.err.", ""));
+    }
     public static void main(String[] names) throws Exception {
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
         for (String name : Files.readAllLines(Path.of(names[0]))) {
@@ -37,7 +43,10 @@ public class Check {
                 public CharSequence getCharContent(boolean ignore) { return text; }
             };
             var task = (com.sun.source.util.JavacTask) compiler.getTask(null, null,
-                d -> { if (d.getKind() == Diagnostic.Kind.ERROR) bad[0] = true; }, null, null, List.of(file));
+                d -> {
+                    if (counts(d)) System.err.println(Path.of(name).getFileName() + " " + d.getCode());
+                    bad[0] |= counts(d);
+                }, null, null, List.of(file));
             task.parse();
             System.out.println(bad[0] ? "bad" : "ok");
         }
@@ -144,9 +153,7 @@ def _c() -> Reference:
 def _sql() -> Reference:
     if sqlite3.sqlite_version_info < (3, 39):
         pytest.skip("SQLite is older than 3.39")
-    syntax = re.compile(
-        "syntax error|unrecognized token|incomplete input|clause is required|a JOIN|must come|not supported"
-    )
+    syntax = re.compile("syntax error|unrecognized token|incomplete input|join type|clause is required")
 
     def check(text: bytes) -> bool:
         connection = sqlite3.connect(":memory:")

@@ -20,7 +20,8 @@ class Limits:
         max_cases: combinations that the boolean keywords of one sub-schema may lead to, states of one object or array.
         max_threads: simultaneous parses of one matcher.
         cache_bytes: memory a constraint may use for finished masks before it drops them and starts again.
-        max_liveness_steps: work on deciding which lexemes can still follow, where longest match leaves dead ends.
+        max_liveness_steps: bytes that lexing is tried on to decide what can still follow, where longest match leaves
+            dead ends; per question.
     """
 
     max_source: int = 10_000_000
@@ -31,4 +32,4 @@ class Limits:
     max_cases: int = 10_000
     max_threads: int = 4_096
     cache_bytes: int = 256 * 1024 * 1024
-    max_liveness_steps: int = 200_000
+    max_liveness_steps: int = 20_000_000

@@ -35,7 +35,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
         to_symbols_[id].push_back(symbol);
         if (t.ignored) ignored_lexer_.push_back(id);
     }
-    if (lexer.policy() != Policy::kScannerless) spanner_->separable = liveness_.separable();
+    if (lexer.policy() != Policy::kScannerless) spanner_->sure = [this](LexState s) { return liveness_.sure(s); };
     initial_ = {{between_lexemes(stacks.bottom()), stacks.bottom()}};
     if (!alive(initial_[0]) && !thread_accepts(initial_[0], nullptr))
         throw BadGrammar("under longest match no text at all is in the language: some lexeme always swallows the next one",
@@ -69,9 +69,9 @@ void Constraint::add_thread(Threads& to, LexState lex, Frontier stack) {
     const Lexer& lexer = spanner_->lexer;
     const bool scannerless = lexer.policy() == Policy::kScannerless;
     if (lex == kNoState) return;
-    // Between two lexemes of a separable grammar there is always a way on.
-    const bool in_progress = !lexer.is_fresh(lex) && (lexer.owes(lexer.duties(lex)) || lexer.policy() == Policy::kBasic);
-    if (!scannerless && (!spanner_->separable || in_progress) && !liveness_.alive(lex, stack)) return;
+    // Under basic it depends on the stack what a lexeme may become.
+    const bool sure = scannerless || ((lexer.policy() == Policy::kLongest || lexer.is_fresh(lex)) && liveness_.sure(lex));
+    if (!sure && !liveness_.alive(lex, stack)) return;
     for (Thread& t : to) {
         if (t.lex != lex) continue;
         if (t.stack == stack) return;
@@ -186,9 +186,11 @@ int Constraint::fill_references(Thread t, std::vector<uint32_t>& words) {
             if (done[i] || !stacks.contains(set, r.symbol)) continue;
             Stacks::Shifted s = stacks.shift(f, r.symbol);
             looked = std::max(looked, above + s.hops);
-            if (spanner_->lexer.policy() != Policy::kScannerless && !spanner_->separable) {
-                looked = kMaxKeyHops + 1;  // the answer may depend on the whole stack
-                if (!liveness_.alive(between_lexemes(s.frontier), s.frontier)) continue;
+            if (spanner_->lexer.policy() != Policy::kScannerless) {
+                int below = 0;
+                bool alive = liveness_.alive(between_lexemes(s.frontier), s.frontier, &below);
+                looked = std::max(looked, above + s.above + below);
+                if (!alive) continue;
             }
             done[i] = 1;
             if (!r.negated) {
@@ -220,8 +222,7 @@ bool Constraint::alive(Frontier stack, Split::Sureness sureness, uint32_t key, i
             return false;
         }
         case Split::Sureness::kExact:
-            *hops = kMaxKeyHops + 1;  // the answer may depend on the whole stack
-            return liveness_.alive(key, stack);
+            return liveness_.alive(key, stack, hops);
     }
     return false;
 }
@@ -424,7 +425,7 @@ Stats Constraint::locked_stats() {
     s.lr_states = lr_.num_states();
     s.stack_nodes = stacks.num_live();
     s.spanner_bytes = spanner_->bytes();
-    s.separable = spanner_->separable;
+    s.separable = spanner_->lexer.policy() == Policy::kScannerless || liveness_.sure(between_lexemes(stacks.bottom()));
     return s;
 }
 

@@ -4,243 +4,154 @@
 
 namespace derivable {
 
-// How the lexeme in progress may end: by breadth-first search over lexer states.
-const std::vector<Liveness::Boundary>& Liveness::boundaries(LexState s) {
-    auto found = boundaries_.find(s);
-    if (found != boundaries_.end()) return found->second;
-    std::vector<Boundary> out;
+Completion& Liveness::completion(const Bits& terminals) {
+    for (auto& c : completions_)
+        if (c->terminals() == terminals) return *c;
+    completions_.push_back(std::make_unique<Completion>(stacks_, terminals));
+    return *completions_.back();
+}
+
+void Liveness::forget_stacks() {
+    alive_.clear();
+    decided_.clear();
+    summaries_.forget_stacks();
+    for (auto& c : completions_) c->forget_stacks();
+}
+
+// Whatever stack is left after this landing has a future.
+bool Liveness::sure_after(const Landing& l) {
+    uint32_t hub = spelling_.hub(l.duties);
+    if (hub != Spelling::kNoHub && completion(spelling_.firm(hub)).always()) return true;
+    return l.terminal != 0 && completion(spelling_.spellable()).always() && spelling_.tame(l.terminal, l.duties);
+}
+
+bool Liveness::sure(LexState s) {
+    auto found = sure_.find(s);
+    if (found != sure_.end()) return found->second;
+    spelling_.allow(max_steps_);
+    if (lexer_.is_fresh(s)) return sure_[s] = sure_after({0, lexer_.text_start()});  // nothing has to end first
+    if (lexer_.policy() == Policy::kBasic) {
+        // What it may become is not what the stack accepts: all of it must be good.
+        const auto& ls = spelling_.landings(s);
+        return sure_[s] = std::all_of(ls.begin(), ls.end(), [&](const Landing& l) { return sure_after(l); });
+    }
     std::vector<LexState> work{s};
     std::unordered_map<LexState, char> seen{{s, 1}};
-    std::unordered_map<uint64_t, char, MixHash> known;
-    for (size_t i = 0; i < work.size(); i++) {
-        for (const Lexer::Exit& e : lexer_.exits(work[i])) {
-            Symbol symbol = e.terminal + 1;  // one lexer terminal per symbol under longest and basic
-            Boundary b{ignored_[symbol] ? 0 : symbol, e.duties};
-            if (known.try_emplace(pack(b.first, b.second), 1).second) out.push_back(b);
+    bool result = false;
+    for (size_t i = 0; i < work.size() && !result; i++) {
+        auto before = sure_.find(work[i]);
+        if (before != sure_.end()) {
+            result = before->second;
+            continue;
         }
+        for (const Lexer::Exit& e : lexer_.exits(work[i])) result = result || sure_after(spelling_.landing(e));
+        if (result) break;
         for (uint8_t byte : lexer_.representative_bytes()) {
             LexState next = lexer_.step(work[i], byte);
             if (next != kNoState && seen.try_emplace(next, 1).second) work.push_back(next);
         }
     }
-    return boundaries_.emplace(s, std::move(out)).first->second;
+    return sure_[s] = result;
 }
 
-LexState Liveness::start(uint32_t accept_set, uint32_t duties) {
-    std::vector<uint32_t> candidates;
-    for (Symbol s = 1; s < ignored_.size(); s++)
-        if (lexer_.policy() == Policy::kBasic || ignored_[s] || stacks_.contains(accept_set, s)) candidates.push_back(to_lexer_[s]);
-    return lexer_.start(candidates, duties);
-}
-
-bool Liveness::separable() {
-    // With all terminals as candidates. Fewer candidates only make longer attempts, and so duties, fewer; so what can be
-    // spelled with all can be spelled with fewer.
-    Productions& productions = stacks_.lr().productions();
-    std::vector<uint32_t> everything;
-    std::vector<Symbol> wanted;
-    for (Symbol s = 1; s < ignored_.size(); s++)
-        if (lexer_.policy() == Policy::kBasic || ignored_[s] || productions.is_used(s)) {
-            everything.push_back(to_lexer_[s]);
-            if (!ignored_[s] && productions.is_used(s) && !is_token(s)) wanted.push_back(s);
-        }
-    std::vector<uint32_t> work = lexer_.all_pasts(64);
-    const size_t free = work.size();
-    if (free == 0) return false;
-    std::unordered_map<uint32_t, char> seen, good;
-    for (uint32_t duties : work) seen[duties] = 1;
-    auto reaches_all = [&](uint32_t first) {
-        std::vector<uint32_t> through{first};
-        std::unordered_map<uint32_t, char> passed{{first, 1}};
-        std::vector<char> have(ignored_.size(), 0);
-        size_t count = 0;
-        bool end = false;
-        for (size_t i = 0; i < through.size(); i++) {
-            end |= lexer_.duties_hold_at_end(through[i]);
-            LexState s = lexer_.start(everything, through[i]);
-            if (s == kNoState) continue;
-            // Breadth first, stopping as soon as an ignored lexeme leads to a boundary known to be good.
-            std::vector<LexState> states{s};
-            std::unordered_map<LexState, char> visited{{s, 1}};
-            for (size_t j = 0; j < states.size(); j++) {
-                for (const Lexer::Exit& e : lexer_.exits(states[j])) {
-                    Symbol symbol = e.terminal + 1;
-                    if (ignored_[symbol]) {
-                        if (good.count(e.duties)) return true;
-                        if (passed.try_emplace(e.duties, 1).second) through.push_back(e.duties);
-                    } else if (!have[symbol] && productions.is_used(symbol)) {
-                        have[symbol] = 1, count++;
-                    }
-                }
-                if (end && count == wanted.size()) return true;
-                for (uint8_t byte : lexer_.representative_bytes()) {
-                    LexState next = lexer_.step(states[j], byte);
-                    if (next != kNoState && visited.try_emplace(next, 1).second) states.push_back(next);
-                }
+Liveness::Verdict Liveness::judge(uint32_t duties, Frontier f, int& hops) {
+    uint32_t hub = spelling_.hub(duties);
+    if (hub != Spelling::kNoHub && completion(spelling_.firm(hub)).completes(f, &hops)) return Verdict::kAlive;
+    if (!completion(spelling_.possible(duties)).completes(f, &hops)) return Verdict::kDead;
+    if (!completion(spelling_.spellable()).always()) return Verdict::kUnknown;
+    // One lexeme further everything may be tame.
+    int looked = 0;
+    uint32_t accepts = stacks_.accepts(f, &looked);
+    hops = std::max(hops, looked);
+    Bits candidates(stacks_.lr().productions().num_terminals() + 1);
+    for (Symbol t : stacks_.terminals(accepts)) candidates.add(t);
+    std::vector<uint32_t> through{duties};
+    for (size_t i = 0; i < through.size(); i++) {
+        if (candidates.has(kEnd) && lexer_.duties_hold_at_end(through[i])) return Verdict::kAlive;
+        for (const Landing& l : spelling_.next(candidates, through[i])) {
+            if (l.terminal != 0) {
+                if (candidates.has(l.terminal) && spelling_.tame(l.terminal, l.duties)) return Verdict::kAlive;
+            } else if (std::find(through.begin(), through.end(), l.duties) == through.end()) {
+                through.push_back(l.duties);
             }
         }
-        return end && count == wanted.size();
-    };
+    }
+    return Verdict::kUnknown;
+}
+
+// Breadth first over what can really come next. `patience`: how many boundaries to look behind.
+Liveness::Verdict Liveness::search(uint32_t duties, Frontier f, uint64_t patience) {
+    std::vector<std::pair<uint32_t, Frontier>> work{{duties, f}};
+    std::unordered_map<uint64_t, char, MixHash> seen{{pack(duties, f), 1}};
+    int hops = 0;
     for (size_t i = 0; i < work.size(); i++) {
-        if (!reaches_all(work[i])) return false;
-        good[work[i]] = 1;
-        LexState s = lexer_.start(everything, work[i]);
-        if (s == kNoState) return false;
-        if (i < free)  // every boundary is one of a lexeme begun without duties, or keeps some that were there before
-            for (const Boundary& b : boundaries(s))
-                if (seen.try_emplace(b.second, 1).second) work.push_back(b.second);
-        if (i < free) continue;
-        // Only states that still carry duties can lead to boundaries that are new.
-        std::vector<LexState> states{s};
-        std::unordered_map<LexState, char> visited{{s, 1}};
-        for (size_t j = 0; j < states.size(); j++) {
-            if (!lexer_.owes(lexer_.duties(states[j]))) continue;
-            for (const Lexer::Exit& e : lexer_.exits(states[j]))
-                if (seen.try_emplace(e.duties, 1).second) work.push_back(e.duties);
-            for (uint8_t byte : lexer_.representative_bytes()) {
-                LexState next = lexer_.step(states[j], byte);
-                if (next != kNoState && visited.try_emplace(next, 1).second) states.push_back(next);
-            }
+        if (i >= patience) return Verdict::kUnknown;
+        auto [before, stack] = work[i];
+        Bits candidates(stacks_.lr().productions().num_terminals() + 1);
+        for (Symbol t : stacks_.terminals(stacks_.accepts(stack))) candidates.add(t);
+        if (candidates.has(kEnd) && lexer_.duties_hold_at_end(before)) return Verdict::kAlive;
+        for (const Landing& l : spelling_.next(candidates, before)) {
+            Frontier after = l.terminal == 0 ? stack : stacks_.shift(stack, l.terminal).frontier;
+            if (after == kNoFrontier || !seen.try_emplace(pack(l.duties, after), 1).second) continue;
+            Verdict v = judge(l.duties, after, hops);
+            if (v == Verdict::kAlive) return v;
+            if (v == Verdict::kUnknown) work.emplace_back(l.duties, after);
         }
     }
-    return true;
+    return Verdict::kDead;
 }
 
-// Everything about the stack below `n` that parsing on top of it can notice: what may follow each rule that is under way.
-uint32_t Liveness::profile(NodeId n) {
-    std::vector<uint32_t> words{stacks_.state(n), stacks_.accepts(n)};
-    for (auto [production, dot] : stacks_.lr().kernel(stacks_.state(n))) {
-        if (production == 0) continue;
-        std::vector<uint32_t> sets;
-        for (NodeId below : stacks_.pop(n, dot)) sets.push_back(stacks_.accepts(stacks_.after(below, stacks_.lr().productions()[production].head)));
-        std::sort(sets.begin(), sets.end());
-        words.insert(words.end(), sets.begin(), sets.end());
-        words.push_back(~0u);
+bool Liveness::decide(uint32_t duties, Frontier f) {
+    auto found = decided_.find(pack(duties, f));
+    if (found != decided_.end()) return found->second;
+    constexpr uint64_t kQuick = 64;
+    Verdict v = search(duties, f, kQuick);
+    if (v == Verdict::kUnknown) {
+        if (!summaries_.alive(duties, f))
+            v = Verdict::kDead;
+        else if (lexer_.policy() == Policy::kBasic || adjacency_.deterministic())
+            v = Verdict::kAlive;
+        else
+            v = search(duties, f, max_steps_ / kStepsPerLook);
     }
-    return profiles_.intern(words);
+    if (v == Verdict::kUnknown)
+        throw LimitExceeded("max_liveness_steps", max_steps_ + 1, max_steps_, "deciding which lexemes can still follow under longest match");
+    return decided_[pack(duties, f)] = v == Verdict::kAlive;
 }
 
-// Contexts that can hold after symbol `x` was parsed on top of `n`, begun in context `c`. `x` itself: not what it reaches by units.
-const std::vector<Liveness::Context>& Liveness::summary(Context c, NodeId n, Symbol x) {
-    uint32_t id = keys_.intern({c, profile(n), x});
-    if (id == summaries_.size()) {
-        summaries_.push_back({c, n, x, {}});
-        changed_ = true;
-    }
-    return summaries_[id].after;
-}
-
-void Liveness::solve() {
-    Productions& productions = stacks_.lr().productions();
-    auto add = [&](size_t i, Context c) {
-        auto& after = summaries_[i].after;
-        if (std::find(after.begin(), after.end(), c) == after.end()) after.push_back(c), changed_ = true;
-    };
-    do {
-        changed_ = false;
-        for (size_t i = solved_; i < summaries_.size(); i++) {
-            if (++work_ > max_work_)
-                throw LimitExceeded("max_liveness_steps", work_, max_work_, "deciding which lexemes can still follow under longest match");
-            const Context first = summaries_[i].context;
-            const NodeId n = summaries_[i].node;
-            const Symbol x = summaries_[i].symbol;
-            if (productions.is_terminal(x)) {
-                const uint32_t accepts = contexts_[first][1];
-                std::vector<uint32_t> through{contexts_[first][0]};
-                const uint32_t above = x == kEnd ? accepts : stacks_.accepts(stacks_.after(n, x));
-                for (size_t j = 0; j < through.size(); j++) {
-                    if (x == kEnd && lexer_.duties_hold_at_end(through[j])) add(i, first);
-                    if (is_token(x) && lexer_.duties_hold_at_end(through[j])) add(i, context(lexer_.text_start(), above));
-                    LexState s = start(accepts, through[j]);
-                    if (s == kNoState) continue;
-                    for (const Boundary& b : boundaries(s)) {
-                        if (b.first == 0) {
-                            if (std::find(through.begin(), through.end(), b.second) == through.end()) through.push_back(b.second);
-                        } else if (b.first == x) {
-                            add(i, context(b.second, above));
-                        }
-                    }
-                }
-                continue;
-            }
-            for (uint32_t p : productions.of(x))
-                for (Context c : sequence(first, n, productions[p].body, 0)) add(i, c);
-        }
-    } while (changed_);
-    solved_ = summaries_.size();
-}
-
-// Contexts after the symbols body[from..] on top of `n`, as far as summaries are known.
-std::vector<Liveness::Context> Liveness::sequence(Context c, NodeId n, const std::vector<Symbol>& body, size_t from) {
-    Productions& productions = stacks_.lr().productions();
-    std::vector<std::pair<Context, NodeId>> now{{c, n}}, next;
-    for (size_t k = from; k < body.size(); k++) {
-        next.clear();
-        for (auto [before, node] : now) {
-            auto over = [&](Symbol s) {
-                std::vector<Context> after = summary(before, node, s);
-                if (after.empty()) return;
-                NodeId above = s == kEnd ? node : stacks_.after(node, s);
-                for (Context a : after) next.emplace_back(a, above);
-            };
-            if (productions.is_terminal(body[k]))
-                over(body[k]);
-            else
-                for (Symbol s : productions.chain(body[k])) over(s);
-        }
-        std::sort(next.begin(), next.end());
-        next.erase(std::unique(next.begin(), next.end()), next.end());
-        now.swap(next);
-    }
-    std::vector<Context> out;
-    for (auto [after, node] : now) out.push_back(after);
-    std::sort(out.begin(), out.end());
-    out.erase(std::unique(out.begin(), out.end()), out.end());
-    return out;
-}
-
-bool Liveness::alive_at(Context first, NodeId n) {
-    LrAutomaton& lr = stacks_.lr();
-    std::vector<std::pair<Context, NodeId>> work{{first, n}};
-    std::unordered_map<uint64_t, char, MixHash> seen{{pack(first, n), 1}};
-    for (size_t i = 0; i < work.size(); i++) {
-        auto [c, node] = work[i];
-        for (auto [production, dot] : lr.kernel(stacks_.state(node))) {
-            std::vector<Symbol> body = lr.productions()[production].body;
-            std::vector<Context> ends;
-            do {
-                changed_ = false;
-                ends = sequence(c, node, body, dot);
-                if (production == 0 && dot == 0 && lr.productions().start_nullable() && ends.empty()) ends = sequence(c, node, {kEnd}, 0);
-                if (changed_) solve(), changed_ = true;
-            } while (changed_);
-            if (ends.empty()) continue;
-            if (production == 0) return true;
-            for (NodeId below : stacks_.pop(node, dot)) {
-                NodeId above = stacks_.after(below, lr.productions()[production].head);
-                for (Context e : ends)
-                    if (seen.try_emplace(pack(e, above), 1).second) work.emplace_back(e, above);
-            }
-        }
-    }
-    return false;
-}
-
-bool Liveness::alive(LexState s, Frontier f) {
+bool Liveness::alive(LexState s, Frontier f, int* hops) {
     auto found = alive_.find(pack(s, f));
-    if (found != alive_.end()) return found->second;
-    bool result = false;
-    std::vector<Boundary> ends = boundaries(s);
-    if (lexer_.is_fresh(s)) ends.push_back({0, lexer_.text_start()});  // nothing has to end first
-    for (auto [symbol, duties] : ends) {
-        Frontier after = symbol == 0 ? f : stacks_.shift(f, symbol).frontier;
-        if (after == kNoFrontier) continue;
-        Context c = context(duties, stacks_.accepts(after));
-        for (NodeId n : stacks_.nodes(after))
-            if (!result && alive_at(c, n)) result = true;
-        if (result) break;
+    if (found == alive_.end()) {
+        spelling_.allow(max_steps_);
+        bool result = false;
+        int looked = 0;
+        std::vector<std::pair<uint32_t, Frontier>> open;
+        std::vector<Landing> landings = spelling_.landings(s);
+        if (lexer_.is_fresh(s)) landings.push_back({0, lexer_.text_start()});
+        for (const Landing& l : landings) {
+            Frontier after = f;
+            int above = 0, below = 0;
+            if (l.terminal != 0) {
+                Stacks::Shifted shifted = stacks_.shift(f, l.terminal);
+                looked = std::max(looked, shifted.hops);
+                above = shifted.above, after = shifted.frontier;
+                if (after == kNoFrontier) continue;
+            }
+            Verdict v = judge(l.duties, after, below);
+            looked = std::max(looked, above + below);
+            if (v == Verdict::kUnknown) open.emplace_back(l.duties, after);
+            result = v == Verdict::kAlive;
+            if (result) break;
+        }
+        if (!result)
+            for (auto [duties, after] : open) {
+                looked = kDeep;
+                if ((result = decide(duties, after))) break;
+            }
+        found = alive_.emplace(pack(s, f), std::make_pair(result, looked)).first;
     }
-    return alive_[pack(s, f)] = result;
+    if (hops) *hops = found->second.second;
+    return found->second.first;
 }
 
 }  // namespace derivable

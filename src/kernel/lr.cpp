@@ -76,6 +76,12 @@ uint32_t LrAutomaton::move(uint32_t id, Symbol symbol) {
     return it->target;
 }
 
+std::vector<Symbol> LrAutomaton::symbols(uint32_t state) {
+    std::vector<Symbol> out;
+    for (const Move& m : expanded(state).moves) out.push_back(m.symbol);
+    return out;
+}
+
 const std::vector<std::pair<uint32_t, uint32_t>> LrAutomaton::kernel(uint32_t state) const {
     std::vector<std::pair<uint32_t, uint32_t>> out;
     for (uint32_t i : kernels_[state]) out.emplace_back(production_of_[i], i - offset_[production_of_[i]]);

@@ -29,6 +29,8 @@ class LrAutomaton {
     const std::vector<Reduction>& reductions(uint32_t state) { return expanded(state).reductions; }
     // Terminals that can be shifted directly, sorted; the end of the text counts as one.
     const std::vector<Symbol>& shifts(uint32_t state) { return expanded(state).shifts; }
+    // Every symbol that can be moved over.
+    std::vector<Symbol> symbols(uint32_t state);
     uint32_t num_states() const { return uint32_t(states_.size()); }
     Productions& productions() { return productions_; }
     // (production, dot) of the items a state was made from; for explanations and analyses.

@@ -192,7 +192,7 @@ class SplitWalk {
         Split::Sureness sureness = Split::Sureness::kSure;
         uint32_t key = 0;
         if (!scannerless_) {
-            if (!spanner_.separable || lexer_.owes(lexer_.duties(s))) {
+            if (!spanner_.sure(s)) {
                 sureness = Split::Sureness::kExact;
                 key = s;
             } else if (lexer_.policy() == Policy::kBasic) {
@@ -474,11 +474,10 @@ std::unique_ptr<Split> Spanner::split_counted(uint64_t need, uint64_t room) {
 }
 
 uint32_t Spanner::producible_set(LexState s) {
-    LexState m = lexer.members(s);
-    auto found = producible_.find(m);
+    auto found = producible_.find(s);
     if (found != producible_.end()) return found->second;
-    std::vector<LexState> work{m};
-    std::unordered_map<LexState, char> seen{{m, 1}};
+    std::vector<LexState> work{s};
+    std::unordered_map<LexState, char> seen{{s, 1}};
     std::vector<uint32_t> winners;
     for (size_t i = 0; i < work.size(); i++) {
         for (const Lexer::Exit& e : lexer.exits(work[i])) winners.push_back(e.terminal);
@@ -489,7 +488,7 @@ uint32_t Spanner::producible_set(LexState s) {
     }
     std::sort(winners.begin(), winners.end());
     winners.erase(std::unique(winners.begin(), winners.end()), winners.end());
-    return producible_[m] = producible_sets_.intern(winners);
+    return producible_[s] = producible_sets_.intern(winners);
 }
 
 }  // namespace derivable

@@ -16,6 +16,7 @@
 // member at a time, and one Spanner per vocabulary serves every such grammar in the process.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -68,12 +69,11 @@ class Spanner {
 
     // `state`: under scannerless a canonical one. Throws TooAmbiguous.
     const Split& split(uint32_t residual, LexState state);
-    // Terminals that may win a lexeme in progress in `members`, sorted.
+    // Terminals that may win a lexeme in progress, sorted.
     const std::vector<uint32_t>& producible(uint32_t set) const { return producible_sets_[set]; }
-    uint32_t producible_set(LexState members);
-    // True once the constraint has shown that under this lexer any sequence of terminals can be spelled from
-    // any boundary without duties (see liveness.hpp); until then every token that ends inside is decided exactly.
-    bool separable = false;
+    uint32_t producible_set(LexState state);
+    // Set by the constraint under longest and basic: Liveness::sure. A token that ends in any other state is decided exactly.
+    std::function<bool(LexState)> sure;
     size_t bytes() const { return bytes_ + lexer.bytes(); }
 
   private:

@@ -260,35 +260,39 @@ bool Stacks::signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out) {
     constexpr size_t kMaxWidth = 64;
     out.clear();
     uint32_t depth = 0;
+    std::vector<NodeId> level, next;
+    std::vector<uint32_t> words;
     if (!(f & kManyBit)) {
         // One stack: its states.
-        NodeId n = f;
-        for (;; depth++) {
+        for (NodeId n = f;; depth++) {
             out.push_back(nodes_[n].state);
             uint32_t p = nodes_[n].parent;
             if (depth == hops || p == kNoNode) return true;
             if (p & kManyBit) {
-                f = n;
+                level = parent_lists_[p & ~kManyBit];
+                words = {uint32_t(level.size())};
+                depth++;
                 break;
             }
             n = p;
         }
-        out.pop_back();
+    } else {
+        level = nodes(f);
     }
-    // Several: the tree of parents, level by level, as interned lists with separators.
-    std::vector<NodeId> level = nodes(f), next;
+    // Several: the tree of parents, level by level, as interned lists: how many parents each node above has, then the states. A
+    // shorter signature must be a prefix of a longer one, so a level does not say how many parents it has itself.
     for (;; depth++) {
-        std::vector<uint32_t> words;
+        for (NodeId n : level) words.push_back(nodes_[n].state);
+        out.push_back((1ULL << 32) | levels_.intern(words));
+        if (depth == hops) return true;
+        words.clear();
         next.clear();
         for (NodeId n : level) {
-            words.push_back(nodes_[n].state);
-            if (depth == hops) continue;
             std::vector<NodeId> below = parents(n);
             words.push_back(uint32_t(below.size()));
             next.insert(next.end(), below.begin(), below.end());
         }
-        out.push_back((1ULL << 32) | levels_.intern(words));
-        if (depth == hops || next.empty()) return true;
+        if (next.empty()) return true;
         if (next.size() > kMaxWidth) return false;
         level.swap(next);
     }

@@ -14,6 +14,9 @@ __all__ = ["BUILTIN", "builtin_grammar"]
 _FOLDER = Path(__file__).parent.parent / "library"
 
 BUILTIN: dict[str, Lexing] = {
+    "java": "longest",
+    "c": "longest",
+    "sql": "longest",
     "json": "longest",
     "xml": "scannerless",  # white space is significant: what is a lexeme depends on where it stands
 }

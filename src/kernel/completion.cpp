@@ -1,0 +1,115 @@
+#include "completion.hpp"
+
+#include <algorithm>
+
+namespace derivable {
+
+Completion::Completion(Stacks& stacks, Bits terminals) : stacks_(stacks), terminals_(std::move(terminals)) {
+    Productions& ps = stacks_.lr().productions();
+    const uint32_t symbols = ps[0].head + 1;
+    productive_.assign(symbols, 0);
+    for (Symbol s = 1; s <= ps.num_terminals(); s++) productive_[s] = terminals_.has(s);
+    productive_[kEnd] = 1;
+    auto derives = [&](Symbol s) {
+        for (Symbol u : ps.chain(s))
+            if (productive_[u]) return true;
+        return productive_[s] != 0;
+    };
+    for (bool grew = true; grew;) {
+        grew = false;
+        for (uint32_t i = 1; i < ps.size(); i++)
+            if (!productive_[ps[i].head] && std::all_of(ps[i].body.begin(), ps[i].body.end(), [&](Symbol s) { return productive_[s]; }))
+                productive_[ps[i].head] = 1, grew = true;
+        for (Symbol s = ps.num_terminals() + 1; s + 1 < symbols; s++)
+            if (!productive_[s] && derives(s)) productive_[s] = 1, grew = true;
+    }
+    for (uint32_t i = 0; i < ps.size(); i++) {
+        std::vector<char> ok(ps[i].body.size() + 1, 1);
+        for (size_t k = ps[i].body.size(); k-- > 0;) ok[k] = ok[k + 1] && productive_[ps[i].body[k]];
+        for (size_t k = i == 0 ? 0 : 1; k < ok.size(); k++) always_ &= ok[k] != 0;
+        suffixes_.push_back(std::move(ok));
+    }
+    if (ps.start_nullable()) suffixes_[0][0] = 1;
+    if (always_) return;
+    // Greatest fixpoint: a symbol is taken out if something that cannot come must come after it somewhere.
+    fine_after_.assign(symbols, 1);
+    for (bool shrank = true; shrank;) {
+        shrank = false;
+        for (uint32_t i = 0; i < ps.size(); i++)
+            for (size_t k = 0; k < ps[i].body.size(); k++)
+                if (!suffixes_[i][k + 1] || !fine_after_[ps[i].head]) {
+                    Symbol s = ps[i].body[k];
+                    if (fine_after_[s]) fine_after_[s] = 0, shrank = true;
+                    for (Symbol u : ps.chain(s))
+                        if (fine_after_[u]) fine_after_[u] = 0, shrank = true;
+                }
+    }
+}
+
+bool Completion::fine(uint32_t state) {
+    if (fine_.size() <= state) fine_.resize(std::max<size_t>(stacks_.lr().num_states(), state + 1), -1);
+    if (fine_[state] < 0) {
+        fine_[state] = 0;
+        for (auto [production, dot] : stacks_.lr().kernel(state))
+            if (suffixes_[production][dot] && (production == 0 || fine_after_[stacks_.lr().productions()[production].head])) fine_[state] = 1;
+    }
+    return fine_[state];
+}
+
+// Breadth first along "finish one of the rules under way", until what is left is known to be fine.
+bool Completion::completes_node(NodeId n, int& hops) {
+    struct Step {
+        NodeId node;
+        int above;
+        size_t from;
+    };
+    std::vector<Step> work{{n, 0, 0}};
+    std::unordered_map<NodeId, char> seen{{n, 1}};
+    int looked = 0;
+    for (size_t i = 0; i < work.size(); i++) {
+        const Step x = work[i];
+        auto it = known_.find(x.node);
+        if (it != known_.end() && !it->second.first) {
+            looked = std::max(looked, x.above + it->second.second);
+            continue;
+        }
+        const uint32_t state = stacks_.state(x.node);
+        bool alive = it != known_.end() || fine(state);
+        if (it != known_.end()) looked = std::max(looked, x.above + it->second.second);
+        if (!alive)
+            for (auto [production, dot] : stacks_.lr().kernel(state)) {
+                if (!suffixes_[production][dot]) continue;
+                if (production == 0) {
+                    alive = true;
+                    break;
+                }
+                looked = std::max(looked, x.above + int(dot));
+                for (NodeId below : stacks_.pop(x.node, dot)) {
+                    NodeId y = stacks_.after(below, stacks_.lr().productions()[production].head);
+                    if (seen.try_emplace(y, 1).second) work.push_back({y, x.above + int(dot) - 1, i});
+                }
+            }
+        if (!alive) continue;
+        for (size_t k = i;; k = work[k].from) {
+            known_[work[k].node] = {true, std::max(0, looked - work[k].above)};
+            if (k == 0) break;
+        }
+        hops = std::max(hops, looked);
+        return true;
+    }
+    for (const Step& x : work) known_[x.node] = {false, std::max(0, looked - x.above)};
+    hops = std::max(hops, looked);
+    return false;
+}
+
+bool Completion::completes(Frontier f, int* hops) {
+    int looked = 0;
+    bool result = always_;
+    if (!always_)
+        for (NodeId n : stacks_.nodes(f))
+            if (!result) result = completes_node(n, looked);
+    if (hops) *hops = std::max(*hops, looked);
+    return result;
+}
+
+}  // namespace derivable

@@ -1,0 +1,331 @@
+#include "spelling.hpp"
+
+#include <algorithm>
+
+namespace derivable {
+
+namespace {
+constexpr Symbol kAny = ~0u;                // keep every state
+constexpr size_t kMaxCandidates = 6;        // boundaries tried as a hub
+constexpr size_t kMaxHubs = 64;
+constexpr uint32_t kMaxHubDepth = 3;        // hubs that were only made because another one leads to them
+constexpr size_t kMaxPasts = 64;
+constexpr size_t kMaxPairs = 4'000;         // of one search for tame pairs
+constexpr uint64_t kMaxSettleSteps = 2'000'000;
+}  // namespace
+
+const Bits& Spelling::wanted() {
+    if (wanted_.words().empty()) {
+        wanted_ = Bits(ignored_.size());
+        for (Symbol s = 1; s < ignored_.size(); s++)
+            if (!ignored_[s] && productions_.is_used(s)) wanted_.add(s);
+    }
+    return wanted_;
+}
+
+LexState Spelling::start(const Bits& candidates, uint32_t duties) {
+    std::vector<uint32_t> list;
+    for (Symbol s = 1; s < ignored_.size(); s++)
+        if (lexer_.policy() == Policy::kBasic || ignored_[s] || candidates.has(s)) list.push_back(to_lexer_[s]);
+    return lexer_.start(list, duties);
+}
+
+template <class Visit>
+bool Spelling::walk(LexState s, Symbol keep, Visit visit) {
+    if (s == kNoState) return false;
+    auto kept = [&](LexState x) {
+        if (keep == kAny) return true;
+        for (auto [terminal, state] : lexer_.describe(x))
+            if (keep == 0 ? ignored_[terminal + 1] != 0 : terminal + 1 == keep) return true;
+        return false;
+    };
+    std::vector<LexState> work{s};
+    std::unordered_map<LexState, char> seen{{s, 1}};
+    for (size_t i = 0; i < work.size(); i++) {
+        for (const Lexer::Exit& e : lexer_.exits(work[i]))
+            if (visit(landing(e))) return true;
+        for (uint8_t byte : lexer_.representative_bytes()) {
+            count_step();
+            LexState next = lexer_.step(work[i], byte);
+            if (next != kNoState && !seen.count(next) && kept(next)) seen.emplace(next, 1), work.push_back(next);
+        }
+    }
+    return false;
+}
+
+const std::vector<Spelling::Landing>& Spelling::landings(LexState s) {
+    auto found = landings_.find(s);
+    if (found != landings_.end()) return found->second;
+    std::vector<Landing> out;
+    std::unordered_map<uint64_t, char, MixHash> known;
+    walk(s, kAny, [&](Landing l) {
+        if (known.try_emplace(pack(l.terminal, l.duties), 1).second) out.push_back(l);
+        return false;
+    });
+    std::sort(out.begin(), out.end());
+    return landings_.emplace(s, std::move(out)).first->second;
+}
+
+std::vector<Spelling::Landing> Spelling::next(const Bits& acceptable, uint32_t duties) {
+    std::vector<Landing> out = landings(start(acceptable, duties));
+    if (lexer_.duties_hold_at_end(duties))
+        for (Symbol t = 1; t < ignored_.size(); t++)
+            if (is_token(t) && acceptable.has(t)) out.push_back({t, lexer_.text_start()});
+    return out;
+}
+
+// ---- hubs ----
+
+// Boundaries that ignored lexemes lead to from here, nearest first, without `duties` itself.
+std::vector<uint32_t> Spelling::through_ignored(uint32_t duties, size_t at_most) {
+    std::vector<uint32_t> through{duties};
+    for (size_t i = 0; i < through.size() && through.size() <= at_most; i++)
+        walk(everything(through[i]), 0, [&](Landing l) {
+            if (l.terminal == 0 && std::find(through.begin(), through.end(), l.duties) == through.end()) through.push_back(l.duties);
+            return through.size() > at_most;
+        });
+    through.erase(through.begin());
+    return through;
+}
+
+bool Spelling::reaches(uint32_t duties, Hub& hub) {
+    const uint32_t goal = hub.duties;
+    if (duties == goal) return true;
+    auto& known = hub.reached_from;
+    auto it = known.find(duties);
+    if (it != known.end()) return it->second;
+    std::vector<uint32_t> through{duties};
+    std::unordered_map<uint32_t, char> seen{{duties, 1}};
+    bool result = false;
+    for (size_t i = 0; i < through.size() && !result; i++)
+        result = walk(everything(through[i]), 0, [&](Landing l) {
+            if (l.terminal != 0) return false;
+            if (l.duties == goal) return true;
+            auto before = known.find(l.duties);
+            if (before != known.end() && before->second) return true;
+            if (seen.try_emplace(l.duties, 1).second) through.push_back(l.duties);
+            return false;
+        });
+    if (result)
+        known[duties] = true;
+    else
+        for (uint32_t d : through) known[d] = false;
+    return result;
+}
+
+Bits Spelling::firm_at(Hub& hub, uint32_t depth) {
+    Bits firm(ignored_.size());
+    const uint32_t at = hub.duties;
+    const bool main = hubs_.empty();
+    if (!lexer_.duties_hold_at_end(at)) return firm;
+    bool by_main = false;
+    auto returns = [&](uint32_t duties) {
+        if (reaches(duties, hub)) return true;
+        if (main || !reaches(duties, hubs_[0])) return false;
+        return by_main = true;
+    };
+    for (Symbol t = 1; t < ignored_.size(); t++)
+        if (is_token(t) && wanted().has(t) && returns(lexer_.text_start())) firm.add(t);
+    walk(everything(at), kAny, [&](Landing l) {
+        if (l.terminal != 0 && !firm.has(l.terminal) && wanted().has(l.terminal) && returns(l.duties)) firm.add(l.terminal);
+        return firm == wanted();
+    });
+    // Terminals that lose against others are looked at in the company in which they really stand.
+    if (lexer_.policy() == Policy::kLongest)
+        for (Symbol t = 1; t < ignored_.size(); t++) {
+            if (firm.has(t) || !wanted().has(t)) continue;
+            std::vector<const Bits*> companies;
+            auto add = [&](const Bits& b) {
+                if (b.has(t) && std::none_of(companies.begin(), companies.end(), [&](const Bits* c) { return *c == b; })) companies.push_back(&b);
+            };
+            add(adjacency_.initial());
+            for (Symbol s = 1; s < ignored_.size(); s++)
+                if (wanted().has(s)) add(adjacency_.follow(s));
+            bool all = !companies.empty();
+            for (const Bits* company : companies)
+                all = all && walk(start(*company, at), t, [&](Landing l) { return l.terminal == t && returns(l.duties); });
+            if (all) firm.add(t);
+        }
+    if (by_main) firm.keep(hubs_[0].firm);
+    if (main || depth >= kMaxHubDepth) return firm;
+    // Terminals that lead away for good, but to another hub that is no worse.
+    std::vector<uint32_t> others;
+    for (Symbol t = 1; t < ignored_.size(); t++) {
+        if (firm.has(t) || !wanted().has(t)) continue;
+        Bits more = firm;
+        more.add(t);
+        size_t tried = 0;
+        bool found = walk(everything(at), t, [&](Landing l) {
+            if (l.terminal != t || ++tried > kMaxCandidates) return false;
+            uint32_t other = this->hub(l.duties, depth + 1);
+            if (other == kNoHub || !hubs_[other].firm.includes(more)) return false;
+            others.push_back(other);
+            return true;
+        });
+        if (found && std::all_of(others.begin(), others.end(), [&](uint32_t o) { return hubs_[o].firm.includes(more); }))
+            firm = more;
+    }
+    return firm;
+}
+
+uint32_t Spelling::make_hub(uint32_t duties, uint32_t depth) {
+    if (hubs_.size() >= kMaxHubs) return kNoHub;
+    auto count = [](const Bits& b) {
+        size_t n = 0;
+        for (uint64_t w : b.words()) n += size_t(__builtin_popcountll(w));
+        return n;
+    };
+    std::vector<uint32_t> candidates = through_ignored(duties, kMaxCandidates);
+    candidates.push_back(duties);
+    Hub best{lexer_.text_start(), Bits(ignored_.size()), {}};
+    size_t best_count = 0;
+    for (uint32_t candidate : candidates) {
+        Hub made{candidate, Bits(ignored_.size()), {}};
+        made.firm = firm_at(made, depth);
+        size_t n = count(made.firm);
+        if (n > best_count) best_count = n, best = std::move(made);
+        if (best_count == count(wanted())) break;
+    }
+    if (best_count == 0 || hubs_.size() >= kMaxHubs) return kNoHub;
+    hubs_.push_back(std::move(best));
+    return uint32_t(hubs_.size() - 1);
+}
+
+uint32_t Spelling::hub(uint32_t duties, uint32_t depth) {
+    if (std::find(ignored_.begin(), ignored_.end(), char(1)) == ignored_.end()) return kNoHub;
+    auto found = hub_of_.find(duties);
+    if (found != hub_of_.end()) return found->second;
+    if (hubs_.empty() && duties != lexer_.text_start()) hub(lexer_.text_start());  // the main hub comes first
+    for (uint32_t k = 0; k < hubs_.size(); k++)
+        if (reaches(duties, hubs_[k])) return hub_of_[duties] = k;
+    hub_of_[duties] = kNoHub;  // while it is being made
+    uint32_t made = make_hub(duties, depth);
+    return hub_of_[duties] = made;
+}
+
+// ---- what may be spelled at all ----
+
+const Bits& Spelling::spellable() {
+    if (!spellable_.words().empty()) return spellable_;
+    spellable_ = Bits(ignored_.size());
+    for (Symbol t = 1; t < ignored_.size(); t++) {
+        if (!wanted().has(t)) continue;
+        // At least: `t` alone, and what is acceptable wherever it is.
+        const Bits* company = lexer_.policy() == Policy::kLongest ? adjacency_.company(t) : nullptr;
+        Bits candidates(ignored_.size());
+        if (company) candidates = *company;
+        candidates.add(t);
+        // After one text or another, if look-behind tells them apart.
+        const std::vector<uint32_t> pasts = lexer_.all_pasts(kMaxPasts);
+        if (is_token(t) || pasts.empty() ||
+            std::any_of(pasts.begin(), pasts.end(), [&](uint32_t past) { return walk(start(candidates, past), t, [&](Landing l) { return l.terminal == t; }); }))
+            spellable_.add(t);
+    }
+    return spellable_;
+}
+
+const Bits& Spelling::possible(uint32_t duties) {
+    auto found = possible_.find(duties);
+    if (found != possible_.end()) return found->second;
+    const Bits& base = spellable();
+    Bits out(ignored_.size());
+    std::vector<uint32_t> through{duties};
+    std::unordered_map<uint32_t, char> passed{{duties, 1}};
+    for (size_t i = 0; i < through.size(); i++) {
+        if (!lexer_.owes(through[i])) {  // the debts are paid
+            out = base;
+            break;
+        }
+        for (Symbol t = 1; t < ignored_.size(); t++) {
+            if (!ignored_[t] && !base.has(t)) continue;
+            if (is_token(t)) {
+                if (!lexer_.duties_hold_at_end(through[i])) continue;
+                out.add(t);
+                if (passed.try_emplace(lexer_.text_start(), 1).second) through.push_back(lexer_.text_start());
+                continue;
+            }
+            Bits alone(ignored_.size());
+            alone.add(t);
+            // The old duties only: new ones would make it less, and this is to be no less than possible.
+            std::vector<LexState> work{start(alone, through[i])};
+            std::unordered_map<LexState, char> seen{{work[0], 1}};
+            for (size_t j = 0; j < work.size() && work[0] != kNoState; j++) {
+                for (const Lexer::Exit& e : lexer_.exits(work[j]))
+                    if (e.terminal == to_lexer_[t]) {
+                        if (!ignored_[t]) out.add(t);
+                        if (passed.try_emplace(lexer_.duties(work[j]), 1).second) through.push_back(lexer_.duties(work[j]));
+                    }
+                for (uint8_t byte : lexer_.representative_bytes()) {
+                    count_step();
+                    LexState next = lexer_.step(work[j], byte);
+                    if (next != kNoState && seen.try_emplace(next, 1).second) work.push_back(next);
+                }
+            }
+        }
+    }
+    return possible_.emplace(duties, std::move(out)).first->second;
+}
+
+// ---- tame pairs ----
+
+bool Spelling::tame(Symbol last, uint32_t duties) {
+    Pair pair = pack(last, duties);
+    auto found = tame_.find(pair);
+    if (found == tame_.end()) settle(pair), found = tame_.find(pair);
+    return found->second;
+}
+
+// The greatest fixpoint over the pairs that can be reached.
+void Spelling::settle(Pair first) {
+    struct Facts {
+        Symbol last;
+        std::vector<Landing> next;
+        bool ends = false, good = true;
+    };
+    std::vector<Pair> work{first};
+    std::unordered_map<Pair, uint32_t, MixHash> ids{{first, 0}};
+    std::vector<Facts> facts;
+    const uint64_t until = steps_ + kMaxSettleSteps;
+    for (size_t i = 0; i < work.size(); i++) {
+        if (work.size() > kMaxPairs || steps_ > until) {
+            tame_[first] = false;
+            return;
+        }
+        Facts f{Symbol(work[i] >> 32), {}};
+        std::vector<uint32_t> through{uint32_t(work[i])};
+        for (size_t j = 0; j < through.size(); j++) {
+            f.ends |= lexer_.duties_hold_at_end(through[j]);
+            for (const Landing& l : next(adjacency_.follow(f.last), through[j])) {
+                if (l.terminal != 0)
+                    f.next.push_back(l);
+                else if (std::find(through.begin(), through.end(), l.duties) == through.end())
+                    through.push_back(l.duties);
+            }
+        }
+        for (const Landing& l : f.next) {
+            Pair p = pack(l.terminal, l.duties);
+            if (!tame_.count(p) && ids.try_emplace(p, uint32_t(work.size())).second) work.push_back(p);
+        }
+        facts.push_back(std::move(f));
+    }
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (Facts& f : facts) {
+            if (!f.good) continue;
+            Bits have(ignored_.size());
+            if (f.ends) have.add(kEnd);
+            for (const Landing& l : f.next) {
+                Pair p = pack(l.terminal, l.duties);
+                auto before = tame_.find(p);
+                if (before != tame_.end() ? before->second : facts[ids[p]].good) have.add(l.terminal);
+            }
+            const Bits& follow = adjacency_.follow(f.last);
+            for (Symbol t = 0; t < ignored_.size(); t++)
+                if (follow.has(t) && !have.has(t) && (t == kEnd || spellable().has(t))) f.good = false;
+            changed |= !f.good;
+        }
+    }
+    for (size_t i = 0; i < work.size(); i++) tame_[work[i]] = facts[i].good;
+}
+
+}  // namespace derivable
