@@ -426,7 +426,7 @@ class Compiler:
         key = ("string", low, high, tuple((t, sign) for t, sign, _ in texts), excluded)
         found = self.leaves.get(key)
         if found is None:
-            unit = None if excluded else self.strings.unit(texts)
+            unit = None if excluded or not texts else self.strings.unit(texts)
             counted = unit and self._counted(unit, low, high)
             if not counted:
                 expr = self.strings.terminal(low, high, texts, excluded)
@@ -484,11 +484,9 @@ class Compiler:
             elif kind is not str:
                 number = exact(value)
                 out.append(self.leaf(("equal", number), str(value), equal(number)))
-        chunk = 256
-        for start in range(0, len(strings), chunk):
-            some = tuple(strings[start : start + chunk])
-            shown = literal_name(some[0]) if len(some) == 1 else "enum"
-            out.append(self.leaf(("literals", some), shown, self.strings.literals(some)))
+        if strings:
+            shown = literal_name(strings[0]) if len(strings) == 1 else "enum"
+            out.append(self.leaf(("literals", *strings), shown, self.strings.literals(strings)))
         return [symbol for symbol in out if symbol != NOTHING]
 
     # -- the grammar --------------------------------------------------------------------------------------------

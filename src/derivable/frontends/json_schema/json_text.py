@@ -14,9 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
+from ...automata import json_strings
 from ...expr import (
     ANY_CHAR,
     EMPTY,
+    NOTHING,
     Alt,
     And,
     Bytes,
@@ -24,6 +26,7 @@ from ...expr import (
     Chars,
     Concat,
     Expr,
+    JsonStrings,
     Look,
     Not,
     Repeat,
@@ -39,7 +42,8 @@ __all__ = [
     "encode",
     "json_string",
     "literal_content",
-    "literal_string",
+    "literal_strings",
+    "other_strings",
     "quoted",
     "settled",
 ]
@@ -155,7 +159,7 @@ def quoted(content: Expr) -> Expr:
 @lru_cache(maxsize=1_024)
 def json_string(min_length: int = 0, max_length: int | None = None) -> Expr:
     """Any string whose value has `min_length` to `max_length` code points (`None`: no bound), quotes included."""
-    return quoted(counted_content(min_length, max_length))
+    return JsonStrings(min_length=min_length, max_length=max_length)
 
 
 def settled(unit: Expr) -> Expr:
@@ -173,10 +177,24 @@ def counted_content(min_length: int, max_length: int | None) -> Expr:
     return Repeat(CHARACTER, min_length, max_length)
 
 
-@lru_cache(maxsize=65_536)
-def literal_string(value: str) -> Expr:
-    """Every JSON text of exactly this string, quotes included."""
-    return quoted(literal_content(value))
+def literal_strings(values: tuple[str, ...]) -> Expr:
+    """Every JSON text of exactly these strings, quotes included."""
+    if all(map(_is_text, values)):
+        return JsonStrings(values, negated=False)
+    return quoted(Alt(tuple(map(literal_content, values))))
+
+
+def other_strings(values: tuple[str, ...], min_length: int = 0, max_length: int | None = None) -> Expr:
+    """Every JSON text of all other strings, quotes included, of these lengths; `NOTHING` if there is none."""
+    if all(map(_is_text, values)):
+        found = JsonStrings(values, min_length=min_length, max_length=max_length)
+        return NOTHING if json_strings(found).is_empty else found
+    content = counted_content(min_length, max_length)
+    return quoted(And((content, Not(Alt(tuple(map(literal_content, values)))))))
+
+
+def _is_text(value: str) -> bool:
+    return value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value)
 
 
 @lru_cache(maxsize=65_536)

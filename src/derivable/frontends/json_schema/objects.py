@@ -21,7 +21,7 @@ from ...automata import compile_expr
 from ...errors import LimitError
 from ...expr import NOTHING, Alt, And, Concat, Expr, Not, Ref
 from .facts import STRING, Facts, Goal, MemberRow, Some
-from .json_text import CONTENT, literal_content, quoted
+from .json_text import json_string, literal_content, other_strings, quoted
 from .strings import other_content
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class _Body:
         self.listed: list[tuple[str, Goal, Expr, bool]] = []  # key, goal, value, required
         self.free: list[tuple[str, Goal, Expr]] = []
         self.free_required = 0
-        self.others: list[tuple[Expr, Goal, Expr, int]] = []  # key, goal, value, which `Some` apply
+        self.others: list[tuple[Concat, Goal, Expr, int]] = []  # key, goal, value, which `Some` apply
         self.comma = compiler.style.comma(compiler)
         self.applies: dict[str, int] = {}
 
@@ -173,7 +173,7 @@ class _Body:
             goal = rows[0].additional if len(rows) == 1 else tuple(dict.fromkeys(g for r in rows for g in r.additional))
             value = compiler.symbol(goal)
             if value != NOTHING:
-                self.others.append((self._other_key(other_content(names), names), goal, value, 0))
+                self.others.append((self._other_key(other_strings(names), names), goal, value, 0))
             return
         # Split the keys by everything that is asked about them.
         predicates: dict[object, Expr] = {}
@@ -218,7 +218,7 @@ class _Body:
             value = compiler.symbol(goal)
             if value != NOTHING:
                 content = contents[0] if len(contents) == 1 else Alt(tuple(contents))
-                self.others.append((self._other_key(content, content), goal, value, bits))
+                self.others.append((self._other_key(quoted(content), content), goal, value, bits))
 
     def _names(self, goal: Goal) -> Expr:
         """The contents of the strings that satisfy a goal."""
@@ -231,22 +231,21 @@ class _Body:
                 options += [literal_content(v) for v in facts.values if type(v) is str]
             elif facts.types & STRING:
                 excluded = tuple(v for v in facts.excluded if type(v) is str)
-                whole = compiler.strings.terminal(facts.min_length, facts.max_length, facts.texts, excluded)
-                if isinstance(whole, Concat):
-                    options.append(whole.items[1])
+                options.append(
+                    compiler.strings.content_of(facts.min_length, facts.max_length, facts.texts, excluded)
+                )
         return options[0] if len(options) == 1 else Alt(tuple(options))
 
-    def _other_key(self, content: Expr, key: object) -> Expr:
-        compiler = self.compiler
-        name = "other key" if content != CONTENT else "any key"
-        return compiler.leaf(("other", key), name, Concat((quoted(content), compiler.style.key_separator)))
+    def _other_key(self, strings: Expr, key: object) -> Concat:
+        name = "other key" if strings != json_string() else "any key"
+        return Concat((self.compiler.leaf(("other", key), name, strings), self.compiler.style.colon(self.compiler)))
 
     # -- without memory -----------------------------------------------------------------------------------------
 
     def _write_plain(self) -> None:
         compiler, rules, comma, stem = self.compiler, self.compiler.rules, self.comma, self.rule
         style = compiler.style
-        others = [Concat((key, value)) for key, _, value, _ in self.others]
+        others = [Concat((*key.items, value)) for key, _, value, _ in self.others]
         q: Expr | None = None  # Q(i): members so far; None while there can be none
         empty = True  # no member so far is possible
         if others:
@@ -254,12 +253,12 @@ class _Body:
             rules[a.name] = Alt(tuple(o for o in others) + tuple(Concat((a, comma, *o.items)) for o in others))
             q = a
         for i, (key, _, value, required) in enumerate(self.listed):
-            symbol = style.key(compiler, key)
+            symbol = style.key(compiler, key).items
             bodies: list[Expr] = []
             if empty:
-                bodies.append(Concat((symbol, value)))
+                bodies.append(Concat((*symbol, value)))
             if q is not None:
-                bodies.append(Concat((q, comma, symbol, value)))
+                bodies.append(Concat((q, comma, *symbol, value)))
             p = Ref(f"{stem}·{i}")
             if others:
                 rules[p.name] = bodies[0] if len(bodies) == 1 else Alt(tuple(bodies))
@@ -315,7 +314,7 @@ class _Body:
             if i == 0 and empty is not None:
                 for to, key, value in tracker.others(empty):
                     nonterminal("A", 0, to)
-                    bodies["A", 0, to].append(Concat((key, value)))
+                    bodies["A", 0, to].append(Concat((*key.items, value)))
                     after[to] = None
             work = list(after)
             while work:
@@ -326,7 +325,7 @@ class _Body:
                         after[to] = None
                         work.append(to)
                     nonterminal("A", i, to)
-                    bodies["A", i, to].append(Concat((symbol, comma, key, value)))
+                    bodies["A", i, to].append(Concat((symbol, comma, *key.items, value)))
             # Q(i)
             skipped = decided
             decided = {}
@@ -345,18 +344,18 @@ class _Body:
                 break
             # P(i + 1)
             taken = {}
-            symbol_of_key = compiler.style.key(compiler, self.listed[i][0])
+            symbol_of_key = compiler.style.key(compiler, self.listed[i][0]).items
             if empty is not None:
                 for to, value in tracker.take(i, empty):
                     nonterminal("P", i + 1, to)
                     taken[to] = None
-                    bodies["P", i + 1, to].append(Concat((symbol_of_key, value)))
+                    bodies["P", i + 1, to].append(Concat((*symbol_of_key, value)))
             for source in decided:
                 before = nonterminal("Q", i, source)
                 for to, value in tracker.take(i, source):
                     nonterminal("P", i + 1, to)
                     taken[to] = None
-                    bodies["P", i + 1, to].append(Concat((before, comma, symbol_of_key, value)))
+                    bodies["P", i + 1, to].append(Concat((before, comma, *symbol_of_key, value)))
             empty = tracker.skip(i, empty) if empty is not None else None
         opening, closing = compiler.style.opening(compiler, "{"), compiler.style.closing(compiler, "}")
         whole: list[Expr] = []
@@ -391,7 +390,7 @@ class _Tracker:
         self.all_some = (1 << len(self.some)) - 1
         self.start: State = (0, 0, 0, clauses)
         self.mentioned = {key for clause in clauses for key, _ in clause}
-        self.memo: dict[State, list[tuple[State, Expr, Expr]]] = {}
+        self.memo: dict[State, list[tuple[State, Concat, Expr]]] = {}
         self.bits = {
             key: sum(1 << i for i, s in enumerate(self.some) if self.compiler.some_applies(s, key))
             for key in (*(m[0] for m in body.listed), *(m[0] for m in body.free))
@@ -448,14 +447,14 @@ class _Tracker:
         rest = self._decide(state[3], key, False)
         return None if rest is None else (state[0], state[1], state[2], rest)
 
-    def others(self, state: State) -> list[tuple[State, Expr, Expr]]:
+    def others(self, state: State) -> list[tuple[State, Concat, Expr]]:
         """What free and other keys lead to: state, key, value."""
         found = self.memo.get(state)
         if found is None:
             found = self.memo[state] = list(self._others(state))
         return found
 
-    def _others(self, state: State) -> Iterator[tuple[State, Expr, Expr]]:
+    def _others(self, state: State) -> Iterator[tuple[State, Concat, Expr]]:
         count, flags, seen, clauses = state
         more = self._count(count)
         if more is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ...errors import GrammarError
 from ...expr import EMPTY, Bytes, ByteSet, Concat, Expr, Ref, Repeat, star
-from .json_text import literal_string
+from .json_text import literal_strings
 
 if TYPE_CHECKING:
     from .compiler import Compiler
@@ -82,13 +82,17 @@ class Style:
         """The separator of items."""
         return self._leaf(compiler, ",", self.item_separator)
 
-    def key(self, compiler: Compiler, name: str) -> Expr:
+    def key(self, compiler: Compiler, name: str) -> Concat:
         """A key with the separator after it."""
         found = compiler.leaves.get(("key", name))
         if found is None:
-            shown = f'"{name if len(name) <= 60 else name[:57] + "..."}":'
-            found = compiler.leaf(("key", name), shown, _key(name, self.key_separator))
-        return found
+            shown = f'"{name if len(name) <= 60 else name[:57] + "..."}"'
+            found = compiler.leaf(("key", name), shown, _key(name))
+        return Concat((found, self.colon(compiler)))
+
+    def colon(self, compiler: Compiler) -> Expr:
+        """The separator between a key and its value."""
+        return self._leaf(compiler, ":", self.key_separator)
 
     def document(self, compiler: Compiler, value: Expr) -> Expr:
         """A whole text: white space may stand around the value."""
@@ -98,8 +102,8 @@ class Style:
 
 
 @lru_cache(maxsize=65_536)
-def _key(name: str, separator: Expr) -> Expr:
-    return Concat((literal_string(name), separator))
+def _key(name: str) -> Expr:
+    return literal_strings((name,))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from ...expr import NOTHING, Alt, And, Bytes, Chars, Concat, Expr, Look, Not, Re
 from ...limits import Limits
 from .facts import Text
 from .formats import format_expr
-from .json_text import CHARACTER, CONTENT, counted_content, encode, json_string, literal_content, literal_string, quoted
+from .json_text import CONTENT, counted_content, encode, literal_content, literal_strings, other_strings, quoted
 from .patterns import UnreadablePattern, pattern
 from .resources import Sub
 
@@ -89,7 +89,7 @@ def _matcher(text: Text) -> Dfa:
 
 
 @lru_cache(maxsize=4_096)
-def _string(
+def _string_content(
     low: int,
     high: int | None,
     must: tuple[Text, ...],
@@ -97,7 +97,7 @@ def _string(
     excluded: tuple[str, ...],
     limits: Limits,
 ) -> Expr:
-    """The text of all strings with these constraints; `NOTHING` if there is none."""
+    """The text, without quotes, of all strings with these constraints; `NOTHING` if there is none."""
     for text in must:
         least, most = _widths(text)
         if least >= low:
@@ -106,8 +106,6 @@ def _string(
             high = None
     parts: list[Expr] = [_content(text) for text in must]
     if low or high is not None or not parts:
-        if not (must or must_not or excluded):
-            return json_string(low, high)
         parts.append(counted_content(low, high))
     parts += [Not(_content(text)) for text in must_not]
     parts += [Not(literal_content(value)) for value in excluded]
@@ -118,7 +116,7 @@ def _string(
         and compile_expr(whole, limits=limits).is_empty
     ):
         return NOTHING
-    return quoted(whole)
+    return whole
 
 
 @lru_cache(maxsize=4_096)
@@ -154,28 +152,34 @@ class Strings:
         return _content(text)
 
     def terminal(
-        self, low: int, high: int | None, texts: Iterable[tuple[Text, bool, Sub]], excluded: tuple[str, ...]
+        self, low: int, high: int | None, texts: tuple[tuple[Text, bool, Sub], ...], excluded: tuple[str, ...]
     ) -> Expr:
         """The strings of a goal; `NOTHING` if there is none."""
+        if not texts:
+            return other_strings(excluded, low, high)
+        content = self.content_of(low, high, texts, excluded)
+        return NOTHING if content == NOTHING else quoted(content)
+
+    def content_of(
+        self, low: int, high: int | None, texts: Iterable[tuple[Text, bool, Sub]], excluded: tuple[str, ...]
+    ) -> Expr:
+        """The same without quotes."""
         must: dict[Text, Sub] = {}
         must_not: dict[Text, Sub] = {}
         for text, holds, sub in texts:
             self.check(text, sub, text[0])
             (must if holds else must_not)[text] = sub
         try:
-            return _string(low, high, tuple(must), tuple(must_not), excluded, self.limits)
+            return _string_content(low, high, tuple(must), tuple(must_not), excluded, self.limits)
         except UnsupportedFeatureError as error:
             place = next(iter([*must.values(), *must_not.values()]))
             raise UnsupportedFeatureError(
                 error.feature, error.problem, pointer=place.pointer("pattern"), hint=error.hint
             ) from None
 
-    def unit(self, texts: Iterable[tuple[Text, bool, Sub]]) -> tuple[Expr, int, int | None] | None:
+    def unit(self, texts: tuple[tuple[Text, bool, Sub], ...]) -> tuple[Expr, int, int | None] | None:
         """The character and how often it may stand, if that is all that patterns and formats say."""
-        texts = tuple(texts)
-        if not texts:
-            return CHARACTER, 0, None
-        if len(texts) > 1 or not texts[0][1]:
+        if len(texts) != 1 or not texts[0][1]:
             return None
         text, _, sub = texts[0]
         self.check(text, sub, text[0])
@@ -186,8 +190,7 @@ class Strings:
 
     def literals(self, values: Iterable[str]) -> Expr:
         """Any of these values."""
-        options = tuple(literal_string(v) for v in values)
-        return options[0] if len(options) == 1 else Alt(options)
+        return literal_strings(tuple(values))
 
 
 def _located(error: UnreadablePattern, source: str, pointer: str) -> DerivableError:
