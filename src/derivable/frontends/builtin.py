@@ -15,6 +15,7 @@ _FOLDER = Path(__file__).parent.parent / "library"
 
 BUILTIN: dict[str, Lexing] = {
     "java": "longest",
+    "go": "longest",
     "c": "longest",
     "sql": "longest",
     "json": "longest",
