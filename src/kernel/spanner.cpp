@@ -116,11 +116,13 @@ class SplitWalk {
     SplitWalk(Spanner& spanner, uint32_t residual, LexState state)
         : spanner_(spanner), lexer_(spanner.lexer), words_(spanner.vocabulary_->words()), residual_(residual), state_(state) {}
 
-    std::unique_ptr<Split> run() {
+    std::unique_ptr<Split> run(bool beside_another) {
         const std::vector<uint32_t> branches = spanner_.residuals_[residual_].branches;
-        LexState other = spanner_.similar(spanner_.residuals_[residual_], state_);
+        LexState other = beside_another ? spanner_.similar(spanner_.residuals_[residual_], state_) : kNoState;
         const Split* base = nullptr;
-        if (other != kNoState && !(base = spanner_.find(residual_, other))) base = &spanner_.split(residual_, other);
+        // The other one is walked whole: two states may each be the most similar to the other.
+        if (other != kNoState && !(base = spanner_.find(residual_, other)))
+            base = spanner_.keep(residual_, other, SplitWalk(spanner_, residual_, other).run(false));
         auto result = std::make_unique<Split>();
         exits_before(branches, *result);
         for (uint32_t branch : branches) {
@@ -412,8 +414,8 @@ const Split& Spanner::split(uint32_t residual, LexState state) {
     if (residual == kWholeVocabulary && lexer.policy() == Policy::kScannerless && lexer.is_counted(state, need, room))
         result = split_counted(need, room);
     else
-        result = SplitWalk(*this, residual, state).run();
-    return *(splits_[pack(residual, state)] = std::move(result));
+        result = SplitWalk(*this, residual, state).run(true);
+    return *keep(residual, state, std::move(result));
 }
 
 std::unique_ptr<Split> Spanner::split_counted(uint64_t need, uint64_t room) {

@@ -97,6 +97,7 @@ class Spanner {
         auto it = splits_.find(pack(residual, state));
         return it == splits_.end() ? nullptr : it->second.get();
     }
+    const Split* keep(uint32_t residual, LexState state, std::unique_ptr<Split> split) { return (splits_[pack(residual, state)] = std::move(split)).get(); }
     LexState step(LexState s, uint8_t byte) {
         LexState next = lexer.step(s, byte);
         return next == kNoState ? next : lexer.canonical(next);
