@@ -20,11 +20,11 @@ from .arrays import emit_array
 from .facts import ALL, ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, TYPES, Facts, Goal, ItemRow, MemberRow, Some
 from .formats import ANNOTATIONS, FORMATS
 from .goals import Option, Work, expand
-from .json_text import json_string, settled
+from .json_text import json_string, literal_string, settled
 from .numbers import DIGITS, INTEGER, equal, exact, number_text
 from .numbers import NUMBER as ANY_NUMBER
 from .objects import emit_object
-from .options import Options
+from .options import Options, shown
 from .productive import drop_unproductive
 from .resources import Json, Resources, Sub
 from .strings import Strings
@@ -485,8 +485,9 @@ class Compiler:
                 number = exact(value)
                 out.append(self.leaf(("equal", number), str(value), equal(number)))
         if strings:
-            shown = literal_name(strings[0]) if len(strings) == 1 else "enum"
-            out.append(self.leaf(("literals", *strings), shown, self.strings.literals(strings)))
+            some = tuple(strings)
+            name = shown(some[0]) if len(some) == 1 else "enum"
+            out.append(self.leaf(("literals", some), name, literal_string(*some)))
         return [symbol for symbol in out if symbol != NOTHING]
 
     # -- the grammar --------------------------------------------------------------------------------------------
@@ -513,11 +514,6 @@ class Compiler:
             source=source,
             relaxed=tuple(sorted(self.relaxed)),
         )
-
-
-def literal_name(value: str) -> str:
-    """A terminal's name for a string."""
-    return f'"{value}"' if len(value) <= 60 else f'"{value[:57]}..."'
 
 
 def _name_of(sub: Sub) -> str:

@@ -41,9 +41,7 @@ __all__ = [
     "complement",
     "encode",
     "json_string",
-    "literal_content",
-    "literal_strings",
-    "other_strings",
+    "literal_string",
     "quoted",
     "settled",
 ]
@@ -156,58 +154,46 @@ def quoted(content: Expr) -> Expr:
     return Concat((_QUOTE, content, _QUOTE))
 
 
+def json_string(min_length: int = 0, max_length: int | None = None, excluded: tuple[str, ...] = ()) -> Expr:
+    """Strings of `min_length` to `max_length` code points (`None`: no bound) but those in `excluded`, with quotes."""
+    plain, odd = _separated(excluded)
+    strings = JsonStrings(plain, True, min_length, max_length)
+    return And((strings, *(Not(_literal(value)) for value in odd))) if odd else strings
+
+
+def literal_string(*values: str) -> Expr:
+    """Every JSON text of exactly these strings, quotes included."""
+    plain, odd = _separated(values)
+    if not odd:
+        return JsonStrings(plain, False)
+    return Alt((*((JsonStrings(plain, False),) if plain else ()), *map(_literal, odd)))
+
+
+def _separated(values: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
+    """Values that are text, pairs of surrogates joined, and those that hold lone surrogates."""
+    plain: list[str] = []
+    odd: list[str] = []
+    for value in values:
+        if value.isascii():
+            plain.append(value)
+            continue
+        value = value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+        (odd if any("\ud800" <= c <= "\udfff" for c in value) else plain).append(value)
+    return tuple(plain), odd
+
+
 @lru_cache(maxsize=1_024)
-def json_string(min_length: int = 0, max_length: int | None = None) -> Expr:
-    """Any string whose value has `min_length` to `max_length` code points (`None`: no bound), quotes included."""
-    return JsonStrings(min_length=min_length, max_length=max_length)
+def _literal(value: str) -> Expr:
+    """The texts of a string that holds lone surrogates."""
+    units = [
+        _escaped_units(ord(c), ord(c)) if "\ud800" <= c <= "\udfff" else character(((ord(c), ord(c)),)) for c in value
+    ]
+    return quoted(Concat(tuple(units)))
 
 
 def settled(unit: Expr) -> Expr:
     """A character after which it is settled that it is one: not half of a pair whose other half may follow."""
     return Alt(tuple(_LOW if option == _LONE else option for option in unit.items)) if isinstance(unit, Alt) else unit
-
-
-@lru_cache(maxsize=1_024)
-def counted_content(min_length: int, max_length: int | None) -> Expr:
-    """What may stand between the quotes of such a string."""
-    if max_length is None:
-        if min_length <= 1:  # no need to count: there is something between the quotes, or not
-            return Concat((_UNCOUNTED, CONTENT)) if min_length else CONTENT
-        return Repeat(CHARACTER, min_length, None)
-    return Repeat(CHARACTER, min_length, max_length)
-
-
-def literal_strings(values: tuple[str, ...]) -> Expr:
-    """Every JSON text of exactly these strings, quotes included."""
-    if all(map(_is_text, values)):
-        return JsonStrings(values, negated=False)
-    return quoted(Alt(tuple(map(literal_content, values))))
-
-
-def other_strings(values: tuple[str, ...], min_length: int = 0, max_length: int | None = None) -> Expr:
-    """Every JSON text of all other strings, quotes included, of these lengths; `NOTHING` if there is none."""
-    if all(map(_is_text, values)):
-        found = JsonStrings(values, min_length=min_length, max_length=max_length)
-        return NOTHING if json_strings(found).is_empty else found
-    content = counted_content(min_length, max_length)
-    return quoted(And((content, Not(Alt(tuple(map(literal_content, values)))))))
-
-
-def _is_text(value: str) -> bool:
-    return value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value)
-
-
-@lru_cache(maxsize=65_536)
-def literal_content(value: str) -> Expr:
-    """What may stand between the quotes of such a text."""
-    units: list[Expr] = []
-    for char in value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass"):
-        code = ord(char)
-        if 0xD800 <= code <= 0xDFFF:
-            units.append(_escaped_units(code, code))
-        else:
-            units.append(character(((code, code),)))
-    return Concat(tuple(units))
 
 
 def complement(content: Expr) -> Expr:

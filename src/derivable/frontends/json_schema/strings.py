@@ -13,14 +13,14 @@ from ...expr import NOTHING, Alt, And, Bytes, Chars, Concat, Expr, Look, Not, Re
 from ...limits import Limits
 from .facts import Text
 from .formats import format_expr
-from .json_text import CONTENT, counted_content, encode, literal_content, literal_strings, other_strings, quoted
+from .json_text import CONTENT, encode, json_string, quoted
 from .patterns import UnreadablePattern, pattern
 from .resources import Sub
 
 if TYPE_CHECKING:
     from .compiler import Compiler
 
-__all__ = ["Strings", "other_content"]
+__all__ = ["Strings"]
 
 
 @lru_cache(maxsize=4_096)
@@ -89,7 +89,14 @@ def _matcher(text: Text) -> Dfa:
 
 
 @lru_cache(maxsize=4_096)
-def _string_content(
+def _text(text: Text) -> Expr:
+    """The JSON texts of the strings that a pattern or format matches."""
+    content = _content(text)
+    return json_string() if content is CONTENT else quoted(content)
+
+
+@lru_cache(maxsize=4_096)
+def _string(
     low: int,
     high: int | None,
     must: tuple[Text, ...],
@@ -104,25 +111,17 @@ def _string_content(
             low = 0
         if high is not None and most is not None and most <= high:
             high = None
-    parts: list[Expr] = [_content(text) for text in must]
-    if low or high is not None or not parts:
-        parts.append(counted_content(low, high))
-    parts += [Not(_content(text)) for text in must_not]
-    parts += [Not(literal_content(value)) for value in excluded]
+    excluded = tuple(v for v in excluded if all(_matcher(t).accepts(v.encode("utf-8", "surrogatepass")) for t in must))
+    parts: list[Expr] = [_text(text) for text in must]
+    if low or high is not None or excluded or not parts:
+        parts.append(json_string(low, high, excluded))
+    parts += [Not(_text(text)) for text in must_not]
     whole = parts[0] if len(parts) == 1 else And(tuple(parts))
     # Only an intersection, a complement or an assertion can leave nothing.
-    if (
-        any(isinstance(n, And | Look) or n == NOTHING for n in walk(whole))
-        and compile_expr(whole, limits=limits).is_empty
-    ):
+    doubtful = any(isinstance(n, And | Look) or n == NOTHING for n in walk(whole))
+    if doubtful and compile_expr(whole, limits=limits).is_empty:
         return NOTHING
     return whole
-
-
-@lru_cache(maxsize=4_096)
-def other_content(names: tuple[str, ...]) -> Expr:
-    """The content of every string that is none of `names`."""
-    return And((CONTENT, Not(Alt(tuple(literal_content(name) for name in names))))) if names else CONTENT
 
 
 class Strings:
@@ -146,10 +145,10 @@ class Strings:
         self.check(text, sub, *tokens)
         return _matcher(text).accepts(value.encode("utf-8", "surrogatepass"))
 
-    def content(self, text: Text, sub: Sub, *tokens: str) -> Expr:
-        """The JSON texts without quotes."""
+    def texts(self, text: Text, sub: Sub, *tokens: str) -> Expr:
+        """The JSON texts of the strings that match."""
         self.check(text, sub, *tokens)
-        return _content(text)
+        return _text(text)
 
     def terminal(
         self, low: int, high: int | None, texts: tuple[tuple[Text, bool, Sub], ...], excluded: tuple[str, ...]
@@ -179,7 +178,10 @@ class Strings:
 
     def unit(self, texts: tuple[tuple[Text, bool, Sub], ...]) -> tuple[Expr, int, int | None] | None:
         """The character and how often it may stand, if that is all that patterns and formats say."""
-        if len(texts) != 1 or not texts[0][1]:
+        texts = tuple(texts)
+        if not texts:
+            return None
+        if len(texts) > 1 or not texts[0][1]:
             return None
         text, _, sub = texts[0]
         self.check(text, sub, text[0])
@@ -187,10 +189,6 @@ class Strings:
         if isinstance(decoded, Repeat) and isinstance(decoded.item, Chars | Bytes):
             return encode(decoded.item), decoded.min, decoded.max
         return None
-
-    def literals(self, values: Iterable[str]) -> Expr:
-        """Any of these values."""
-        return literal_strings(tuple(values))
 
 
 def _located(error: UnreadablePattern, source: str, pointer: str) -> DerivableError:
