@@ -89,6 +89,20 @@ class Grammar:
                     hint="Only terminals can be ignored.",
                 )
 
+    @staticmethod
+    def of_known_names(
+        rules: Mapping[str, Expr],
+        terminals: Mapping[str, Terminal],
+        start: str,
+        source: str | None = None,
+        relaxed: tuple[str, ...] = (),
+    ) -> Grammar:
+        """A scannerless grammar whose names its maker vouches for: it is not searched for unknown ones."""
+        made = object.__new__(Grammar)
+        fields = {"rules": rules, "terminals": terminals, "start": start, "ignore": (), "lexing": "scannerless"}
+        made.__dict__.update(fields, source=source, relaxed=relaxed)
+        return made
+
     def with_lexing(self, lexing: Lexing) -> Grammar:
         """The same rules read under another lexing policy."""
         return replace(self, lexing=lexing)

@@ -51,6 +51,13 @@ def _goal_at(facts: Facts, index: int) -> Goal:
 
 
 def _write(compiler: Compiler, facts: Facts, rule: str) -> None:
+    """Writes the rules; none if there is no such array."""
+    _write_rules(compiler, facts, rule)
+    if compiler.rules[rule] == NOTHING:
+        compiler.suspect = True
+
+
+def _write_rules(compiler: Compiler, facts: Facts, rule: str) -> None:
     prefix = max((len(row.prefix) for row in facts.array_rows), default=0)
     values: list[Expr] = []
     low, high = facts.min_items, facts.max_items

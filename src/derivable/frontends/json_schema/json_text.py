@@ -38,6 +38,7 @@ from ..build import alternation, concatenation
 __all__ = [
     "CHARACTER",
     "CONTENT",
+    "PLAIN_CHARACTER",
     "complement",
     "encode",
     "json_string",
@@ -135,6 +136,21 @@ def character(ranges: tuple[tuple[int, int], ...], surrogates: bool = False) -> 
     return Alt(tuple(options)) if len(options) != 1 else options[0]
 
 
+@lru_cache(maxsize=4_096)
+def plain_character(ranges: tuple[tuple[int, int], ...]) -> Expr:
+    """One spelling of one character in `ranges`: raw, or escaped where it must be."""
+    raw = Chars.of(*Chars.of(*ranges, negated=True).ranges, *_NOT_RAW, negated=True)
+    options: list[Expr] = [raw] if raw.ranges else []
+    for low, high in ranges:
+        for code in (*range(low, min(high, 0x1F) + 1), 0x22, 0x5C):
+            if low <= code <= high:
+                short = _SHORT.get(code)
+                options.append(Bytes(b"\\" + short.encode()) if short else _escaped_units(code, code))
+    return Alt(tuple(options)) if len(options) != 1 else options[0]
+
+
+PLAIN_CHARACTER: Expr = plain_character(ANY_CHAR.ranges)
+"""Any one character, spelled in one way."""
 CHARACTER: Expr = character(ANY_CHAR.ranges, True)
 """Any one character of a string's text, exactly counted."""
 
@@ -201,8 +217,8 @@ def complement(content: Expr) -> Expr:
     return And((CONTENT, Not(content)))
 
 
-def encode(decoded: Expr) -> Expr:
-    """The JSON text of an expression over characters (without quotes).
+def encode(decoded: Expr, plain: bool = False) -> Expr:
+    """The JSON text of an expression over characters (without quotes), in every spelling or (`plain`) in one.
 
     Assertions about the beginning and end of the text, and look-ahead, keep their meaning. Look-behind at characters
     does not (an escape ends with characters of its own): callers refuse it first.
@@ -219,7 +235,7 @@ def encode(decoded: Expr) -> Expr:
             stack.extend(missing)
             continue
         stack.pop()
-        done[id(node)] = _encode_node(node, done)
+        done[id(node)] = _encode_node(node, done, plain)
     return done[id(decoded)]
 
 
@@ -227,11 +243,14 @@ def _is_end(node: Expr) -> bool:
     return isinstance(node, Look) and node.item == ANY_CHAR
 
 
-def _encode_node(node: Expr, done: dict[int, Expr]) -> Expr:
+def _encode_node(node: Expr, done: dict[int, Expr], plain: bool) -> Expr:
     match node:
         case Bytes(value):
-            units = [character(((ord(c), ord(c)),)) for c in value.decode("utf-8")]
+            spell = plain_character if plain else character
+            units = [spell(((ord(c), ord(c)),)) for c in value.decode("utf-8")]
             return units[0] if len(units) == 1 else Concat(tuple(units))
+        case Chars(ranges) if plain:
+            return plain_character(ranges)
         case Chars(ranges):
             # A class that goes on past the surrogates on both sides was written as a complement: it holds them.
             held = any(hi == 0xD7FF for _, hi in ranges) and any(lo == 0xE000 for lo, _ in ranges)

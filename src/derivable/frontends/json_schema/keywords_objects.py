@@ -27,7 +27,7 @@ def _row(sub: Sub, work: Work, negated: bool = False) -> MemberRow:
             patterns.append((pattern, sub, goal))
     if "additionalProperties" in keywords:
         additional = ((compiler.sub(sub, schema["additionalProperties"], "additionalProperties"), holds),)
-    return MemberRow(properties, patterns, additional)
+    return MemberRow(properties, patterns, additional, work.order)
 
 
 def properties(v: Json, sub: Sub, work: Work) -> None:
@@ -56,7 +56,7 @@ def fails_properties(v: Json, sub: Sub, work: Work) -> list[Option]:
         inner = work.compiler.sub(sub, value, "properties", key)
         if inner.schema is True or not (inner.schema or inner.schema is False):
             continue
-        row = MemberRow({key: ((inner, False),)}, [], ())
+        row = MemberRow({key: ((inner, False),)}, [], (), work.order)
         changes = (("require", key),) if inner.schema is False else (("require", key), ("member_row", row))
         options.append(Option(changes=changes))
     return options

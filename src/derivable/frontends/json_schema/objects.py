@@ -70,6 +70,12 @@ class _Body:
         self.applies: dict[str, int] = {}
 
     def write(self) -> None:
+        """Writes the rules; none if there is no such object."""
+        self._write()
+        if self.compiler.rules[self.rule] == NOTHING:
+            self.compiler.suspect = True
+
+    def _write(self) -> None:
         clauses = self._settled_clauses()
         if clauses is None or not self._find_members(clauses):
             return
@@ -124,9 +130,7 @@ class _Body:
         """Fills `listed`, `free` and `others`; `False` if a required member is impossible."""
         compiler, facts = self.compiler, self.facts
         rows, forbidden = facts.rows, facts.forbidden
-        order: dict[str, bool] = {}
-        for row in rows:
-            order.update(dict.fromkeys(row.properties, True))
+        order: dict[str, bool] = dict.fromkeys(rows[0].properties if len(rows) == 1 else _in_order(rows), True)
         required = set(facts.required)
         unlisted = [k for k in facts.required if k not in order]
         unlisted += sorted({k for clause in clauses for k, _ in clause if k not in order and k not in required})
@@ -388,6 +392,17 @@ class _Body:
         rules[stem] = whole[0] if len(whole) == 1 else Alt(tuple(whole))
 
 
+def _in_order(rows: tuple[MemberRow, ...]) -> list[str]:
+    """The listed keys as the text of the schema has them; one that several schemas list, as the outermost does."""
+    places: dict[str, tuple[int, tuple[int, ...], int]] = {}
+    for row in rows:
+        for i, key in enumerate(row.properties):
+            place = (len(row.order), row.order, i)
+            if key not in places or place < places[key]:
+                places[key] = place
+    return sorted(places, key=lambda key: places[key][1:])
+
+
 @dataclass(frozen=True)
 class _Region:
     """Keys that every text of `inside` and none of `outside` describes, but `names`; `known`: the answers to that."""
@@ -415,6 +430,10 @@ def _applies(some: Some, known: frozenset[object]) -> bool:
     return some.name is None or some in known
 
 
+def _is_anything(goal: Goal) -> bool:
+    return all((sub.schema is True or sub.schema == {}) if sign else sub.schema is False for sub, sign in goal)
+
+
 class _Tracker:
     """The memory beside the position in the listed keys."""
 
@@ -424,6 +443,7 @@ class _Tracker:
         self.some = body.facts.some
         self.cap = high if high is not None else low
         self.all_some = (1 << len(self.some)) - 1
+        self.any_value = sum(1 << i for i, some in enumerate(self.some) if _is_anything(some.goal))
         self.start: State = (0, 0, 0, clauses)
         self.mentioned = {key for clause in clauses for key, _ in clause}
         self.memo: dict[State, list[tuple[State, Key, Expr]]] = {}
@@ -452,6 +472,7 @@ class _Tracker:
 
     def _variants(self, flags: int, bits: int, goal: Goal, value: Expr) -> Iterator[tuple[int, Expr]]:
         """The value as it is, and as the one that satisfies open `Some`s."""
+        flags |= bits & self.any_value  # any value will do for these
         yield flags, value
         open_bits = bits & ~flags
         subset = open_bits

@@ -13,7 +13,7 @@ from ...expr import NOTHING, Alt, And, Bytes, Chars, Concat, Expr, Look, Not, Re
 from ...limits import Limits
 from .facts import Text
 from .formats import format_expr
-from .json_text import CONTENT, encode, json_string, quoted
+from .json_text import CONTENT, PLAIN_CHARACTER, encode, json_string, quoted
 from .patterns import UnreadablePattern, pattern
 from .resources import Sub
 
@@ -33,13 +33,17 @@ def _decoded(text: Text) -> Expr:
     return found
 
 
+_MOST_STATES = 40_000
+"""Length times states of a pattern up to which a string may be spelled in every way."""
+
+
 @lru_cache(maxsize=4_096)
-def _content(text: Text) -> Expr:
+def _content(text: Text, plain: bool = False) -> Expr:
     """The JSON texts, without quotes, of the strings that a pattern or format matches."""
     decoded = _decoded(text)
     if decoded == star(_ANY):
         return CONTENT
-    content = encode(decoded)
+    content = encode(decoded, plain)
     # Assertions about the ends of the text mean the ends of the value, not the quotes: an automaton of its own.
     return And((content,)) if any(isinstance(n, Look) for n in walk(decoded)) else content
 
@@ -112,9 +116,20 @@ def _string(
         if high is not None and most is not None and most <= high:
             high = None
     excluded = tuple(v for v in excluded if all(_matcher(t).accepts(v.encode("utf-8", "surrogatepass")) for t in must))
-    parts: list[Expr] = [_text(text) for text in must]
-    if low or high is not None or excluded or not parts:
-        parts.append(json_string(low, high, excluded))
+    longest = high if high is not None else low
+    size = longest * sum(compile_expr(_text(t), limits=limits).num_states for t in must)
+    if size > _MOST_STATES:
+        # Every spelling of every character would make the automaton too large: one spelling each.
+        size = longest * max(_matcher(t).num_states for t in must)
+        if size > 4 * limits.max_dfa_states:  # do not even try
+            raise LimitError("max_dfa_states", size, limits.max_dfa_states, "a pattern or format beside a long length")
+        parts = [quoted(_content(text, True)) for text in must]
+        parts.append(quoted(Repeat(PLAIN_CHARACTER, low, high)))
+        parts += [json_string(0, None, excluded)] if excluded else []
+    else:
+        parts = [_text(text) for text in must]
+        if low or high is not None or excluded or not parts:
+            parts.append(json_string(low, high, excluded))
     parts += [Not(_text(text)) for text in must_not]
     whole = parts[0] if len(parts) == 1 else And(tuple(parts))
     # Only an intersection, a complement or an assertion can leave nothing.
@@ -176,19 +191,23 @@ class Strings:
                 error.feature, error.problem, pointer=place.pointer("pattern"), hint=error.hint
             ) from None
 
-    def unit(self, texts: tuple[tuple[Text, bool, Sub], ...]) -> tuple[Expr, int, int | None] | None:
-        """The character and how often it may stand, if that is all that patterns and formats say."""
+    def unit(self, texts: Iterable[tuple[Text, bool, Sub]]) -> tuple[Expr, int, Expr, int, int | None] | None:
+        """A pattern that is a few characters and then one class many times: the text of the beginning with the quote,
+        its length, the class, and how often it may stand."""
         texts = tuple(texts)
-        if not texts:
-            return None
-        if len(texts) > 1 or not texts[0][1]:
+        if len(texts) != 1 or not texts[0][1]:
             return None
         text, _, sub = texts[0]
         self.check(text, sub, text[0])
         decoded = _decoded(text)
-        if isinstance(decoded, Repeat) and isinstance(decoded.item, Chars | Bytes):
-            return encode(decoded.item), decoded.min, decoded.max
-        return None
+        *front, last = decoded.items if isinstance(decoded, Concat) else (decoded,)
+        if not (isinstance(last, Repeat) and isinstance(last.item, Chars | Bytes) and _width(last.item) == (1, 1)):
+            return None
+        if not all(isinstance(item, Chars | Bytes) for item in front):
+            return None
+        size = sum(_width(item)[0] for item in front)
+        opening = Concat((Bytes(b'"'), *map(encode, front)))
+        return opening, size, encode(last.item), last.min, last.max
 
 
 def _located(error: UnreadablePattern, source: str, pointer: str) -> DerivableError:
