@@ -58,7 +58,8 @@ class ItemRow:
 
 
 class MemberRow:
-    """`properties`, `patternProperties` and `additionalProperties` of one schema."""
+    """`properties`, `patternProperties` and `additionalProperties` of one schema; `order` is where it stands in the
+    text, `None` for what the failure of a schema asks, which lists no keys."""
 
     __slots__ = ("additional", "order", "patterns", "properties")
 
@@ -67,7 +68,7 @@ class MemberRow:
         properties: dict[str, Goal],
         patterns: list[tuple[str, Sub, Goal]],
         additional: Goal,
-        order: tuple[int, ...] = (),
+        order: tuple[int, ...] | None = None,
     ) -> None:
         self.properties, self.patterns, self.additional, self.order = properties, patterns, additional, order
 

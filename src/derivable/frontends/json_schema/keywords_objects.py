@@ -56,7 +56,7 @@ def fails_properties(v: Json, sub: Sub, work: Work) -> list[Option]:
         inner = work.compiler.sub(sub, value, "properties", key)
         if inner.schema is True or not (inner.schema or inner.schema is False):
             continue
-        row = MemberRow({key: ((inner, False),)}, [], (), work.order)
+        row = MemberRow({key: ((inner, False),)}, [], ())
         changes = (("require", key),) if inner.schema is False else (("require", key), ("member_row", row))
         options.append(Option(changes=changes))
     return options

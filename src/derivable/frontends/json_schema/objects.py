@@ -130,7 +130,7 @@ class _Body:
         """Fills `listed`, `free` and `others`; `False` if a required member is impossible."""
         compiler, facts = self.compiler, self.facts
         rows, forbidden = facts.rows, facts.forbidden
-        order: dict[str, bool] = dict.fromkeys(rows[0].properties if len(rows) == 1 else _in_order(rows), True)
+        order: dict[str, bool] = dict.fromkeys(_in_order(rows), True)
         required = set(facts.required)
         unlisted = [k for k in facts.required if k not in order]
         unlisted += sorted({k for clause in clauses for k, _ in clause if k not in order and k not in required})
@@ -394,8 +394,12 @@ class _Body:
 
 def _in_order(rows: tuple[MemberRow, ...]) -> list[str]:
     """The listed keys as the text of the schema has them; one that several schemas list, as the outermost does."""
+    if len(rows) == 1 and rows[0].order is not None:
+        return list(rows[0].properties)
     places: dict[str, tuple[int, tuple[int, ...], int]] = {}
     for row in rows:
+        if row.order is None:
+            continue
         for i, key in enumerate(row.properties):
             place = (len(row.order), row.order, i)
             if key not in places or place < places[key]:
