@@ -499,7 +499,7 @@ class Compiler:
         key = ("string", low, high, tuple((t, sign) for t, sign, _ in texts), excluded)
         found = self.leaves.get(key)
         if found is None:
-            unit = None if excluded or not texts else self.strings.unit(texts)
+            unit = None if excluded else self.strings.unit(texts)
             counted = unit and self._counted(unit, low, high)
             if not counted:
                 expr = self.strings.terminal(low, high, texts, excluded)

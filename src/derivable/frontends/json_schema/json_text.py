@@ -14,11 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from ...automata import json_strings
 from ...expr import (
     ANY_CHAR,
     EMPTY,
-    NOTHING,
     Alt,
     And,
     Bytes,

@@ -276,7 +276,7 @@ class _Body:
             rules[a.name] = Alt(tuple(o for o in others) + tuple(Concat((a, comma, *o.items)) for o in others))
             q = a
         for i, (key, _, value, required) in enumerate(self.listed):
-            symbol = style.key(compiler, key).items
+            symbol = style.key(compiler, key)
             bodies: list[Expr] = []
             if empty:
                 bodies.append(Concat((*symbol, value)))
@@ -367,7 +367,7 @@ class _Body:
                 break
             # P(i + 1)
             taken = {}
-            symbol_of_key = compiler.style.key(compiler, self.listed[i][0]).items
+            symbol_of_key = compiler.style.key(compiler, self.listed[i][0])
             if empty is not None:
                 for to, value in tracker.take(i, empty):
                     nonterminal("P", i + 1, to)

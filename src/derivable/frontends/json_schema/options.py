@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ...errors import GrammarError
 from ...expr import EMPTY, Bytes, ByteSet, Concat, Expr, Ref, Repeat, star
-from .json_text import literal_strings
+from .json_text import literal_string
 
 if TYPE_CHECKING:
     from .compiler import Compiler

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ..._kernel import Dfa
-from ...automata import compile_expr
+from ...automata import compile_expr, json_strings
 from ...errors import DerivableError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
-from ...expr import NOTHING, Alt, And, Bytes, Chars, Concat, Expr, Look, Not, Repeat, star, walk
+from ...expr import NOTHING, Alt, And, Bytes, Chars, Concat, Expr, JsonStrings, Look, Not, Repeat, star, walk
 from ...limits import Limits
 from .facts import Text
 from .formats import format_expr
@@ -108,7 +108,7 @@ def _string(
     excluded: tuple[str, ...],
     limits: Limits,
 ) -> Expr:
-    """The text, without quotes, of all strings with these constraints; `NOTHING` if there is none."""
+    """The text of all strings with these constraints; `NOTHING` if there is none."""
     for text in must:
         least, most = _widths(text)
         if least >= low:
@@ -132,6 +132,8 @@ def _string(
             parts.append(json_string(low, high, excluded))
     parts += [Not(_text(text)) for text in must_not]
     whole = parts[0] if len(parts) == 1 else And(tuple(parts))
+    if isinstance(whole, JsonStrings):
+        return NOTHING if excluded and json_strings(whole).is_empty else whole
     # Only an intersection, a complement or an assertion can leave nothing.
     doubtful = any(isinstance(n, And | Look) or n == NOTHING for n in walk(whole))
     if doubtful and compile_expr(whole, limits=limits).is_empty:
@@ -166,25 +168,16 @@ class Strings:
         return _text(text)
 
     def terminal(
-        self, low: int, high: int | None, texts: tuple[tuple[Text, bool, Sub], ...], excluded: tuple[str, ...]
-    ) -> Expr:
-        """The strings of a goal; `NOTHING` if there is none."""
-        if not texts:
-            return other_strings(excluded, low, high)
-        content = self.content_of(low, high, texts, excluded)
-        return NOTHING if content == NOTHING else quoted(content)
-
-    def content_of(
         self, low: int, high: int | None, texts: Iterable[tuple[Text, bool, Sub]], excluded: tuple[str, ...]
     ) -> Expr:
-        """The same without quotes."""
+        """The strings of a goal; `NOTHING` if there is none."""
         must: dict[Text, Sub] = {}
         must_not: dict[Text, Sub] = {}
         for text, holds, sub in texts:
             self.check(text, sub, text[0])
             (must if holds else must_not)[text] = sub
         try:
-            return _string_content(low, high, tuple(must), tuple(must_not), excluded, self.limits)
+            return _string(low, high, tuple(must), tuple(must_not), excluded, self.limits)
         except UnsupportedFeatureError as error:
             place = next(iter([*must.values(), *must_not.values()]))
             raise UnsupportedFeatureError(
