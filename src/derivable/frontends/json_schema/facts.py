@@ -103,6 +103,7 @@ class Facts:
     max_items: int | None = None
     contains: tuple[tuple[Goal, int, int | None, int], ...] = ()  # goal, at least, at most, from which index
     unique: bool | None = None
+    unique_at: Sub | None = None
     rows: tuple[MemberRow, ...] = ()
     required: tuple[str, ...] = ()
     forbidden: frozenset[str] = frozenset()
@@ -177,7 +178,8 @@ class Facts:
         self.contains += ((goal, low, high, start),)
         return self._drop(ARRAY) if high is not None and low > high else True
 
-    def distinct(self, unique: bool) -> bool:
+    def distinct(self, unique: bool, sub: Sub) -> bool:
+        self.unique_at = sub
         clash = self.unique is not None and self.unique is not unique
         self.unique = unique
         return self._drop(ARRAY) if clash else True

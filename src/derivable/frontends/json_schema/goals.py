@@ -41,6 +41,12 @@ class Disjunction:
         self.options, self.negated = options, negated
         self.collectors, self.chain, self.order = work.collectors, work.chain, work.order
 
+    def with_options(self, options: list[Option]) -> Disjunction:
+        other = object.__new__(Disjunction)
+        other.options, other.negated = options, None
+        other.collectors, other.chain, other.order = self.collectors, self.chain, self.order
+        return other
+
 
 Chain = tuple[Any, ...] | None
 """The schemas that references led through without consuming anything, newest first."""
@@ -281,8 +287,8 @@ def simplify(work: Work) -> bool:
                 for clause in clauses:
                     work.facts.clause(clause)
                 continue
-            disjunction.options = options
-            work.disjunctions.append(disjunction)
+            # A new one: other cases hold the same object.
+            work.disjunctions.append(disjunction.with_options(options))
     return True
 
 
