@@ -218,7 +218,7 @@ class Grammar:
         Example:
             >>> grammar = Grammar.from_json_schema({"type": "object", "properties": {"n": {"type": "integer"}}})
             >>> sorted(name for name in grammar.terminals if name.startswith('"'))
-            ['"n":']
+            ['"n"']
         """
         from .frontends.json_schema import grammar_from_json_schema
 

@@ -120,7 +120,7 @@ def _string(
     size = longest * sum(compile_expr(_text(t), limits=limits).num_states for t in must)
     if size > _MOST_STATES:
         # Every spelling of every character would make the automaton too large: one spelling each.
-        size = longest * max(_matcher(t).num_states for t in must)
+        size = longest * min(_matcher(t).num_states for t in must)
         if size > 4 * limits.max_dfa_states:  # do not even try
             raise LimitError("max_dfa_states", size, limits.max_dfa_states, "a pattern or format beside a long length")
         parts = [quoted(_content(text, True)) for text in must]
