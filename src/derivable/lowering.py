@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 
 from . import _kernel
 from .automata import compile_expr, json_strings
@@ -308,11 +309,9 @@ def _fold_regular_rules(grammar: Grammar) -> Mapping[str, Expr]:
     """
     if all(isinstance(leaf, Ref) for expr in grammar.rules.values() for leaf in walk(expr) if not children(leaf)):
         return grammar.rules
+    pieces = {name: _pieces(expr, bool(grammar.ignore)) for name, expr in grammar.rules.items()}
     if grammar.ignore:
-        return {
-            name: expr if any(refs(expr)) or not is_regular(expr) else _leaf(expr)
-            for name, expr in grammar.rules.items()
-        }
+        return pieces
     bodies: dict[str, Expr] = {}  # the expanded regular rules and terminals
     costs: dict[str, int] = {}
     for name, terminal in grammar.terminals.items():
@@ -326,7 +325,7 @@ def _fold_regular_rules(grammar: Grammar) -> Mapping[str, Expr]:
             name, finished = stack.pop()
             if finished:
                 open_rules.discard(name)
-                expr = grammar.rules[name]
+                expr = pieces[name]
                 inner = [n for n in walk(expr) if isinstance(n, Ref)]
                 if name in unfit or any(r.name not in bodies for r in inner) or _looks(expr) or _has_special(expr):
                     unfit.add(name)
@@ -344,9 +343,38 @@ def _fold_regular_rules(grammar: Grammar) -> Mapping[str, Expr]:
                 stack.append((name, True))
                 stack.extend((r.name, False) for r in walk(grammar.rules[name]) if isinstance(r, Ref))
     return {
-        name: _leaf(bodies[name]) if name in bodies else _mark(expr, bodies, costs)
-        for name, expr in grammar.rules.items()
+        name: _leaf(bodies[name]) if name in bodies else _mark(expr, bodies, costs) for name, expr in pieces.items()
     }
+
+
+def _pieces(expr: Expr, all_count: bool) -> Expr:
+    """Makes leaves of the largest runs that name nothing (docs/lexing.md), where a piece can be told from its parts.
+
+    Args:
+        all_count: ignored terminals could stand between the parts. Otherwise only look-around sees where a piece ends.
+    """
+    if expr == NOTHING or not (all_count or _looks(expr)):
+        return expr
+    if is_regular(expr):
+        return _leaf(expr)
+    match expr:
+        case Concat(items):
+            out: list[Expr] = []
+            for regular, group in groupby(items, lambda item: item != NOTHING and is_regular(item)):
+                run = tuple(group)
+                together = regular and (all_count or any(map(_looks, run)))
+                out += (
+                    [_leaf(run[0] if len(run) == 1 else Concat(run))]
+                    if together
+                    else [_pieces(i, all_count) for i in run]
+                )
+            return Concat(tuple(out))
+        case Alt(items):
+            return Alt(tuple(_pieces(i, all_count) for i in items))
+        case Repeat(item, low, high, lazy):
+            return Repeat(_pieces(item, all_count), low, high, lazy)
+        case _:
+            return expr
 
 
 def _leaf(expr: Expr) -> Expr:
