@@ -86,6 +86,8 @@ class Matcher(_kernel.Matcher):
             data = probe.forced_bytes()
             if data:
                 tokens = vocabulary.encode_forced(data)
+                if self.constraint.lookahead is not None:
+                    tokens = tokens[: probe.count_valid(tokens)]
                 probe.advance_bytes(data)
                 safe = vocabulary.extension_start(data, probe.next_bytes())
                 at = 0
@@ -94,6 +96,8 @@ class Matcher(_kernel.Matcher):
                     if at > safe:
                         return forced
                     forced.append(token)
+                if at < len(data):
+                    return forced
             if not self.constraint._lowered.references or probe.is_accepting:
                 break
             allowed = probe.allowed_tokens()

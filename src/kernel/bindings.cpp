@@ -58,6 +58,8 @@ void translate(const std::exception_ptr& p, void*) {
         nb::dict hint;
         hint["hint"] = e.hint;
         raise_python("GrammarError", nb::make_tuple(std::string(e.what())), hint);
+    } catch (const BadArtifact& e) {
+        raise_python("ArtifactError", nb::make_tuple(std::string(e.what()) + ". Save the constraint again."));
     } catch (const TokenRejected& e) {
         nb::object token = e.token < 0 ? nb::object(nb::none()) : nb::object(nb::int_(e.token));
         nb::object bytes = e.token >= 0 && e.bytes.empty() ? nb::object(nb::none()) : nb::object(nb::bytes(e.bytes.data(), e.bytes.size()));
@@ -224,6 +226,8 @@ NB_MODULE(_kernel, m) {
         .def("union", [](const Dfa& a, const Dfa& b, uint64_t max) { return std::make_shared<Dfa>(Dfa::product(a, b, Dfa::Op::kOr, max)); }, nb::arg("other"), nb::arg("max_states"))
         .def("difference", [](const Dfa& a, const Dfa& b, uint64_t max) { return std::make_shared<Dfa>(Dfa::product(a, b, Dfa::Op::kMinus, max)); }, nb::arg("other"), nb::arg("max_states"))
         .def("without_empty", [](const Dfa& d) { return std::make_shared<Dfa>(d.without_empty()); })
+        .def("saved", [](const Dfa& d) { std::string s = d.saved(); return nb::bytes(s.data(), s.size()); }, "The automaton as bytes.")
+        .def_static("from_saved", [](nb::bytes data) { return std::make_shared<Dfa>(Dfa::from_saved(view(data))); }, nb::arg("data"))
         .def("fingerprint", [](const Dfa& d) { std::string f = d.fingerprint(); return nb::bytes(f.data(), f.size()); }, "Equal for equal languages.");
 
     nb::class_<JsonStrings>(m, "JsonStrings", "JSON string literals of given values, or of all others within bounds of length.")
@@ -290,7 +294,7 @@ NB_MODULE(_kernel, m) {
         .def(nb::new_([](PyVocabulary& v, const std::string& policy, const std::vector<std::tuple<std::variant<std::shared_ptr<Dfa>, std::shared_ptr<JsonStrings>>, uint32_t, bool>>& terminals,
                          const std::vector<std::tuple<uint32_t, uint32_t, bool>>& references,
                          uint32_t num_nonterminals, int64_t start, const std::vector<int64_t>& productions, uint64_t max_threads,
-                         uint64_t cache_bytes, uint64_t max_liveness_steps) {
+                         uint64_t cache_bytes, uint64_t max_liveness_steps, std::optional<uint64_t> lookahead) {
             std::vector<TerminalSpec> specs;
             for (const auto& [language, rank, ignored] : terminals) {
                 TerminalSpec spec{nullptr, nullptr, rank, ignored};
@@ -312,7 +316,7 @@ NB_MODULE(_kernel, m) {
             for (size_t i = 0; i + 1 < productions.size();) {
                 Production p{symbol(productions[i]), {}};
                 size_t end = i + 2 + size_t(productions[i + 1]);
-                if (productions[i] > 0 || end > productions.size()) throw BadGrammar("a production is cut short, or its head is a terminal", "This is a bug in the lowering.");
+                if (productions[i] > 0 || productions[i + 1] < 0 || end > productions.size()) throw BadGrammar("a production is cut short, or its head is a terminal", "This is a bug in the lowering.");
                 for (i += 2; i < end; i++) p.body.push_back(symbol(productions[i]));
                 ps.push_back(std::move(p));
             }
@@ -324,9 +328,9 @@ NB_MODULE(_kernel, m) {
             nb::gil_scoped_release release;
             return std::make_shared<Constraint>(vocabulary, spanner, std::move(specs), std::move(tokens),
                                                 Productions(count, num_nonterminals, first, std::move(ps)),
-                                                ConstraintLimits{max_threads, cache_bytes, max_liveness_steps});
+                                                ConstraintLimits{max_threads, cache_bytes, max_liveness_steps, lookahead.value_or(kNoLookahead)});
         }), nb::arg("vocabulary"), nb::arg("policy"), nb::arg("terminals"), nb::arg("references"), nb::arg("num_nonterminals"), nb::arg("start"), nb::arg("productions"),
-             nb::arg("max_threads"), nb::arg("cache_bytes"), nb::arg("max_liveness_steps"))
+             nb::arg("max_threads"), nb::arg("cache_bytes"), nb::arg("max_liveness_steps"), nb::arg("lookahead") = nb::none())
         .def("can_begin", &Constraint::can_begin, nb::call_guard<nb::gil_scoped_release>(), "Some token of the vocabulary may come first, or the empty text is complete.")
         .def("unproductive", [](Constraint& c) { return c.unproductive(); }, "Nonterminals, by symbol, that derive no text.")
         .def("stats", [](Constraint& c) {
@@ -424,6 +428,14 @@ NB_MODULE(_kernel, m) {
                 if (bits[size_t(b) / 64] >> (b % 64) & 1) out.push_back(char(b));
             return nb::bytes(out.data(), out.size());
         }, "The bytes that may come next, ascending.")
+        .def("situation", [](Matcher& self, uint32_t hops) {
+            std::string key;
+            {
+                nb::gil_scoped_release release;
+                key = self.situation(hops);
+            }
+            return nb::bytes(key.data(), key.size());
+        }, nb::arg("hops"), "Equal for matchers of one constraint whose lexer states, and stacks down to `hops` below the top, are.")
         .def("threads", [](Matcher& self) {
             std::vector<Constraint::Explanation> threads;
             {
