@@ -52,6 +52,7 @@ class Lowered:
 
     Attributes:
         terminals: (automaton without the empty string, rank, ignored) of each terminal; the lower rank wins ties.
+        strings: what the terminals (by index) are that have states by rule instead of an automaton.
         references: (symbol, token) of the terminals that are one token and no text; their automata are empty.
         terminal_names, nonterminal_names: for messages; generated ones are in angle brackets.
         productions: head, length of the body, body; one production after the other.
@@ -60,6 +61,7 @@ class Lowered:
 
     terminals: list[tuple[_kernel.Dfa | _kernel.JsonStrings, int, bool]]
     references: list[tuple[int, Special]]
+    strings: dict[int, JsonStrings]
     terminal_names: list[str]
     nonterminal_names: list[str]
     productions: list[int]
@@ -92,6 +94,7 @@ class _Lowering:
         self.terminal_names: list[str] = []
         self.references: list[tuple[int, Special]] = []
         self.optional: dict[int, int] = {}  # terminals that also match the empty string: T? -> T | (empty)
+        self.strings: dict[int, JsonStrings] = {}
         self.pending: list[tuple[int, Expr]] = []
         self.productions: list[int] = []
         self.helpers: dict[Expr, int] = {}
@@ -115,6 +118,7 @@ class _Lowering:
         return Lowered(
             terminals=[(dfa, rank, i in ignored) for i, (dfa, rank) in enumerate(zip(self.dfas, self._ranks()))],
             references=self.references,
+            strings=self.strings,
             terminal_names=self.terminal_names,
             nonterminal_names=self.nonterminal_names,
             productions=self.productions,
@@ -189,6 +193,7 @@ class _Lowering:
         dfa: _kernel.Dfa | _kernel.JsonStrings
         if self.scannerless and isinstance(terminal.expr, JsonStrings):
             dfa = json_strings(terminal.expr)
+            self.strings[len(self.dfas)] = terminal.expr
         else:
             dfa = compile_expr(terminal.expr, leftmost_first=not self.scannerless, limits=self.limits)
         index = len(self.dfas)

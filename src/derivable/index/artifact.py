@@ -10,13 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any
 
+from .. import _kernel
 from .._kernel import Dfa
+from ..automata import json_strings
 from ..errors import ArtifactError
-from ..expr import Special
+from ..expr import JsonStrings, Special
 from ..grammar import Lexing
 from ..limits import Limits
 from ..lowering import Lowered
@@ -53,7 +55,7 @@ def write(plan: Plan, fingerprint: str, path: Path) -> None:
     Raises:
         ArtifactError: the file cannot be written.
     """
-    automata = [dfa.saved() for dfa, _, _ in plan.lowered.terminals]
+    automata = [dfa.saved() if isinstance(dfa, Dfa) else b"" for dfa, _, _ in plan.lowered.terminals]
     header = {
         "vocabulary": fingerprint,
         "lexing": plan.lexing,
@@ -64,6 +66,7 @@ def write(plan: Plan, fingerprint: str, path: Path) -> None:
         "terminals": [
             [len(saved), rank, ignored] for saved, (_, rank, ignored) in zip(automata, plan.lowered.terminals)
         ],
+        "strings": [[index, astuple(strings)] for index, strings in plan.lowered.strings.items()],
         "references": [[symbol, token.token, token.negated] for symbol, token in plan.lowered.references],
         "terminal_names": plan.lowered.terminal_names,
         "nonterminal_names": plan.lowered.nonterminal_names,
@@ -113,13 +116,17 @@ def read(path: Path, fingerprint: str) -> Plan:
 
 
 def _plan(header: dict[str, Any], blobs: memoryview) -> Plan:
-    terminals: list[tuple[Dfa, int, bool]] = []
+    strings = {i: JsonStrings(tuple(values), *bounds) for i, (values, *bounds) in header["strings"]}
+    terminals: list[tuple[Dfa | _kernel.JsonStrings, int, bool]] = []
     at = 0
-    for length, rank, ignored in header["terminals"]:
-        terminals.append((Dfa.from_saved(bytes(blobs[at : at + length])), rank, ignored))
+    for index, (length, rank, ignored) in enumerate(header["terminals"]):
+        by_rule = strings.get(index)
+        automaton = json_strings(by_rule) if by_rule else Dfa.from_saved(bytes(blobs[at : at + length]))
+        terminals.append((automaton, rank, ignored))
         at += length
     lowered = Lowered(
         terminals=terminals,
+        strings=strings,
         references=[(symbol, Special(token, negated)) for symbol, token, negated in header["references"]],
         terminal_names=header["terminal_names"],
         nonterminal_names=header["nonterminal_names"],
