@@ -14,7 +14,26 @@ from derivable.expr import Bytes, Concat, JsonStrings, Special
 from derivable.frontends.lark import grammar_from_lark
 from derivable.grammar import Terminal
 
-TOKENS = [b"1", b"12", b"0", b"00", b"+", b")", b"(", b"+1", b"1(", b")+", b"3+", b" ", b"1 +", b"2)+(", None, None, b'"', b'"1']
+TOKENS = [
+    b"1",
+    b"12",
+    b"0",
+    b"00",
+    b"+",
+    b")",
+    b"(",
+    b"+1",
+    b"1(",
+    b")+",
+    b"3+",
+    b" ",
+    b"1 +",
+    b"2)+(",
+    None,
+    None,
+    b'"',
+    b'"1',
+]
 VOCABULARY = dv.Vocabulary.from_bytes(TOKENS, eos=[14], special={"<|x|>": 15})
 SUM = r"""
 start: e
@@ -103,9 +122,7 @@ GRAMMARS = {
     "lark": lambda: dv.Grammar.from_lark(SUM),
     "look-around": lambda: dv.Grammar.from_lark(r"start: (A | B)+" + "\nA: /1(?!0)|12/\nB: /(?<=2)0+|(?<!1)[+]/"),
     "scannerless": lambda: dv.Grammar.from_gbnf('root ::= "1" root "0" | "(" <|x|> ")"?'),
-    "strings by rule": lambda: dv.Grammar(
-        {"s": Concat((Bytes(b"("), JsonStrings(("1", "+1")), Bytes(b")")))}, {}, "s"
-    ),
+    "strings by rule": lambda: dv.Grammar({"s": Concat((Bytes(b"("), JsonStrings(("1", "+1")), Bytes(b")")))}, {}, "s"),
     "ignored": lambda: grammar_from_lark(
         'start: (A X)+\nA: "1"\n%declare X\n%ignore " "', declared={"X": Terminal(Special("<|x|>"))}
     ),
