@@ -19,6 +19,7 @@ RANKS = {
     "limits": 0,
     "expr": 1,
     "grammar": 2,
+    "show": 2,
     "_kernel": 3,
     "automata": 4,
     "lowering": 5,

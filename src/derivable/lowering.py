@@ -37,6 +37,7 @@ from .expr import (
 )
 from .grammar import Grammar, Terminal
 from .limits import Limits
+from .show import show
 
 __all__ = ["Lowered", "lower"]
 
@@ -177,7 +178,7 @@ class _Lowering:
         index = self.terminal_ids.get(key)
         if index is not None:
             return self.optional.get(index) or 1 + index
-        name = key if isinstance(key, str) else _short(terminal.expr)
+        name = key if isinstance(key, str) else show(terminal.expr)
         if isinstance(terminal.expr, Special):
             if key in self.grammar.ignore:
                 raise GrammarError(
@@ -295,14 +296,6 @@ class _Lowering:
         for rank, (_, _, _, index) in enumerate(sorted(order)):
             ranks[index] = rank
         return ranks
-
-
-def _short(expr: Expr) -> str:
-    if isinstance(expr, Special):
-        name = expr.token if isinstance(expr.token, str) else f"<[{expr.token}]>"
-        return f"!{name}" if expr.negated else name
-    shown = repr(expr.value) if isinstance(expr, Bytes) else type(expr).__name__.lower()
-    return f"<{shown if len(shown) <= 40 else shown[:37] + '...'}>"
 
 
 def _fold_regular_rules(grammar: Grammar) -> Mapping[str, Expr]:

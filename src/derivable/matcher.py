@@ -33,7 +33,7 @@ class Explanation:
         allowed: the verdict.
         accepted_bytes: how much of the token fits before the first byte that cannot follow.
         lexeme: terminals that a lexeme in progress may belong to, before the token.
-        expected: terminals that may come next (or are under way), before the token.
+        expected: terminals that may come next: behind the lexeme in progress if it may end (none if it may not).
         expected_bytes: bytes that could stand where the token fails.
         reason: the above in one sentence.
     """
@@ -148,7 +148,8 @@ class Matcher(_kernel.Matcher):
             )
         if lexeme:
             reason += f"; in progress: {_join(lexeme)}"
-        reason += f"; expected: {_join(expected)}"
+        if expected or not lexeme:
+            reason += f"; {'then' if lexeme else 'expected'}: {_join(expected)}"
         return Explanation(
             token_id,
             data,

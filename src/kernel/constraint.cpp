@@ -450,8 +450,22 @@ std::vector<Constraint::Explanation> Constraint::explain(const Threads& threads)
         Explanation e;
         for (auto [terminal, state] : spanner_->lexer.describe(t.lex))
             for (Symbol s : to_symbols_[terminal]) e.lexeme.emplace_back(s, state);
-        if (spanner_->lexer.is_fresh(t.lex)) e.lexeme.clear();
-        e.accepts = stacks.terminals(stacks.accepts(t.stack));
+        std::set<Symbol> next;
+        auto may_follow = [&](Frontier f) {
+            for (Symbol s : stacks.terminals(stacks.accepts(f))) next.insert(s);
+        };
+        if (spanner_->lexer.is_fresh(t.lex)) {
+            e.lexeme.clear();
+            may_follow(t.stack);
+        } else {
+            for (const Lexer::Exit& exit : spanner_->lexer.exits(t.lex))
+                for (Symbol s : to_symbols_[exit.terminal]) {
+                    if (ignored_[s]) may_follow(t.stack);
+                    Frontier after = stacks.shift(t.stack, s).frontier;
+                    if (after != kNoFrontier) may_follow(after);
+                }
+        }
+        e.accepts.assign(next.begin(), next.end());
         out.push_back(std::move(e));
     }
     return out;

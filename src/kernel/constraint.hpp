@@ -82,7 +82,7 @@ class Constraint {
 
     struct Explanation {
         std::vector<std::pair<uint32_t, uint32_t>> lexeme;  // (terminal symbol, automaton state) in progress
-        std::vector<uint32_t> accepts;                      // terminal symbols that may follow or be under way; kEnd for the end
+        std::vector<uint32_t> accepts;                      // terminal symbols that may follow, behind it if it may end; kEnd for the end
     };
     std::vector<Explanation> explain(const Threads& threads);
     Stats locked_stats();
