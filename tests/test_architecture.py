@@ -33,6 +33,7 @@ RANKS = {
     "decoding": 13,
     "": 14,  # `derivable` itself, which gathers what is public
     "integrations": 15,
+    "demo": 15,
     "cli": 16,
 }
 """The rank of every module, or of the folder it lies in. A module may import modules of lower rank and neighbours in
