@@ -33,7 +33,7 @@ def _decoded(text: Text) -> Expr:
     return found
 
 
-_MOST_STATES = 40_000
+_MOST_STATES = 1_000
 """Length times states of a pattern up to which a string may be spelled in every way."""
 
 
@@ -117,7 +117,7 @@ def _string(
             high = None
     excluded = tuple(v for v in excluded if all(_matcher(t).accepts(v.encode("utf-8", "surrogatepass")) for t in must))
     longest = high if high is not None else low
-    size = longest * sum(compile_expr(_text(t), limits=limits).num_states for t in must)
+    size = longest * sum(_matcher(t).num_states for t in must)
     if size > _MOST_STATES:
         # Every spelling of every character would make the automaton too large: one spelling each.
         size = longest * min(_matcher(t).num_states for t in must)
