@@ -19,19 +19,22 @@ RANKS = {
     "limits": 0,
     "expr": 1,
     "grammar": 2,
+    "show": 2,
     "_kernel": 3,
     "automata": 4,
     "lowering": 5,
     "frontends": 6,
     "vocabularies": 7,
     "vocabulary": 8,
-    "matcher": 9,
-    "compile": 10,
-    "tiny": 11,
-    "decoding": 12,
-    "": 13,  # `derivable` itself, which gathers what is public
-    "integrations": 14,
-    "cli": 15,
+    "index": 9,
+    "matcher": 10,
+    "compile": 11,
+    "tiny": 12,
+    "decoding": 13,
+    "": 14,  # `derivable` itself, which gathers what is public
+    "integrations": 15,
+    "demo": 15,
+    "cli": 16,
 }
 """The rank of every module, or of the folder it lies in. A module may import modules of lower rank and neighbours in
 its own folder; what would go upwards is imported inside a function, or for type checking only."""
@@ -63,7 +66,7 @@ PUBLIC = [
 ]
 """What users may rely on. A name added or removed here is a change of the public interface."""
 
-NO_PYTHON = {"examples", "index", "library", "__pycache__"}
+NO_PYTHON = {"examples", "library", "__pycache__"}
 """Folders of data, without modules to rank."""
 
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 import derivable as dv
-from derivable import cli
+from derivable import cli, demo
 from derivable.tiny import tokenizer_path
 
 testing = pytest.importorskip("typer.testing")
 
-EXAMPLES = cli.EXAMPLES
+EXAMPLES = demo.EXAMPLES
 JSON = str(EXAMPLES / "json.lark")
 DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 LLAMA_3 = Path(__file__).parents[2] / "shared" / "data" / "tokenizers" / "llama-3"
@@ -216,7 +216,7 @@ def test_generate_without_a_grammar() -> None:
 def test_demo() -> None:
     code, output, _ = run("demo")
     assert code == 0, output
-    assert f"{len(cli._CASES)} of {len(cli._CASES)} constrained texts valid" in output
+    assert f"{len(demo.CASES)} of {len(demo.CASES)} constrained texts valid" in output
     assert "✘" in output  # at least one of the unconstrained texts is not what was asked for
 
 
@@ -224,18 +224,18 @@ def test_demo() -> None:
 def test_demo_fails_when_a_text_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    wrong = replace(cli._CASES[0], check=lambda text: False)
-    monkeypatch.setattr(cli, "_CASES", [wrong])
+    wrong = replace(demo.CASES[0], check=lambda text: False)
+    monkeypatch.setattr(cli, "CASES", [wrong])
     code, output, _ = run("demo")
     assert code == 1 and "0 of 1" in output
 
 
 def test_demo_checkers() -> None:
-    assert cli._is_json("[1]") and not cli._is_json("[1,]")
-    assert cli._is_equation("(1 + 2) * 3 = -9") and not cli._is_equation("1 + = 2")
-    assert not cli._is_equation("1 + 2") and not cli._is_equation("a + 1 = 2") and not cli._is_equation("1 / 2 = 0")
-    assert cli._runs_as_sql("SELECT name FROM users WHERE age > 3;") and not cli._runs_as_sql("SELECT x FROM users;")
-    assert cli._is_xml("<a><b>1</b></a>") and not cli._is_xml("<a>")
+    assert demo.is_json("[1]") and not demo.is_json("[1,]")
+    assert demo.is_equation("(1 + 2) * 3 = -9") and not demo.is_equation("1 + = 2")
+    assert not demo.is_equation("1 + 2") and not demo.is_equation("a + 1 = 2") and not demo.is_equation("1 / 2 = 0")
+    assert demo.runs_as_sql("SELECT name FROM users WHERE age > 3;") and not demo.runs_as_sql("SELECT x FROM users;")
+    assert demo.is_xml("<a><b>1</b></a>") and not demo.is_xml("<a>")
 
 
 @needs_weights

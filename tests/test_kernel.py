@@ -6,11 +6,13 @@ import re
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from oracle.regular import first_end
 from test_frontend_regex import FLAGS, PATTERNS
 
 import derivable
@@ -18,7 +20,22 @@ from derivable import expr as expressions
 from derivable._kernel import Dfa
 from derivable.automata import compile_expr
 from derivable.errors import GrammarError, LimitError, UnsupportedFeatureError
-from derivable.expr import ANY_CHAR, EMPTY, NOTHING, Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Look, Not, Ref
+from derivable.expr import (
+    ANY_CHAR,
+    EMPTY,
+    NOTHING,
+    Alt,
+    And,
+    Bytes,
+    ByteSet,
+    Chars,
+    Concat,
+    Expr,
+    Look,
+    Not,
+    Ref,
+    Repeat,
+)
 from derivable.frontends.regex import parse_regex
 from derivable.limits import Limits
 
@@ -301,3 +318,23 @@ def test_bounds_of_the_operations() -> None:
     with pytest.raises(LimitError) as caught:
         one.intersection(two, 500)
     assert caught.value.allowed == 500
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        Not(Bytes(b"ab")),
+        And((Not(Bytes(b"ab")), Repeat(Chars.of((97, 98)), 1, None))),
+        Concat((And((Repeat(Bytes(b"a"), 0, None), Not(Bytes(b"aa")))), Repeat(Bytes(b"a"), 0, 1, lazy=True))),
+        Alt((And((Bytes(b"a"),)), Bytes(b"ab"))),
+        Concat((Bytes(b"a"), Look(ANY_CHAR, ahead=True, negative=True))),
+    ],
+)
+def test_sets_prefer_longer_matches(expr: Expr) -> None:
+    automaton = compile_expr(expr, leftmost_first=True)
+    for text in (bytes(t) for n in range(5) for t in product(b"ab", repeat=n)):
+        end = first_end(expr, text, 0)
+        if not automaton.is_conditional:
+            assert last_accepting(automaton, text) == (end or 0), text
+        else:
+            assert end in (None, len(text)) and automaton.accepts(text) == (end == len(text))

@@ -282,3 +282,42 @@ def test_counted_repeats_in_rules(low: int, high: int | None) -> None:
             if b"a" in follows:
                 matcher.advance_bytes(b"a" if n % 7 else b"((a))")
     assert matcher.constraint.stats()["lr_states"] < 10_000
+
+
+# Odds and ends
+
+
+@pytest.mark.parametrize("pattern", ["a\ud800b", r"a\ud800", "\ud83d\ude00", "(?i)\udc00"])
+def test_half_a_surrogate_pair_is_no_character(pattern: str) -> None:
+    with pytest.raises(dv.GrammarSyntaxError, match="half of a surrogate pair") as caught:
+        regex(pattern)
+    str(caught.value).encode()  # can be printed
+    regex("[a\ud800-\udfff]")  # in a class it changes nothing
+
+
+def test_fixed_bounds_say_that_they_are_fixed() -> None:
+    assert "cannot be raised" in str(dv.LimitError("lexer states", 2, 1))
+    assert "Limits(max_depth=...)" in str(dv.LimitError("max_depth", 2, 1))
+    with pytest.raises(dv.VocabularyError, match="70,000 bytes"):
+        dv.Vocabulary.from_bytes([b"a" * 70_000], eos=[])
+
+
+@pytest.mark.parametrize("token", [2**70, -(2**70), 2**63, -1, 256 + 10**6])
+def test_numbers_that_are_no_tokens(token: int) -> None:
+    matcher = regex("a*").matcher()
+    for refuse in (matcher.advance, matcher.allows, matcher.explain, lambda t: matcher.count_valid([97, t])):
+        with pytest.raises(dv.TokenRejectedError) as caught:
+            refuse(token)
+        assert caught.value.token_id == token
+    with pytest.raises(TypeError):
+        matcher.advance("a")  # type: ignore[arg-type]
+
+
+def test_a_deep_tree_is_refused() -> None:
+    from derivable.expr import Repeat
+
+    deep: dv.grammar.Expr = Bytes(b"a")
+    for _ in range(5000):
+        deep = Repeat(Concat((deep, Bytes(b"b"))), 0, None)
+    with pytest.raises(dv.LimitError, match="nesting"):
+        dv.compile(dv.Grammar({"s": deep}, {}, "s"), BYTES)

@@ -287,3 +287,33 @@ def test_llama_3() -> None:
         assert {t for t in range(0, vocabulary.size, 37) if matcher.allows(t)} == {t for t in allowed if t % 37 == 0}
         matcher.advance(token)
     assert matcher.allowed_tokens().tolist() == sorted(vocabulary.eos_ids)
+
+
+def test_batches_of_none_and_of_one_matcher_twice() -> None:
+    dv.fill_bitmasks([], dv.allocate_bitmask(2, VOCABULARY.size))
+    for wrong in (np.zeros(3, np.int32), np.zeros((2, 1), np.float32), [1, 2]):
+        with pytest.raises(dv.BitmaskShapeError):
+            dv.fill_bitmasks([], wrong)
+    matcher = start()
+    bitmask = dv.allocate_bitmask(64, VOCABULARY.size)
+    dv.fill_bitmasks([matcher] * 64, bitmask, threads=4)
+    assert (bitmask == bitmask[0]).all() and mask(matcher) == [0, 2, 3]
+
+
+def test_explanations_show_text_and_what_comes_behind_a_complete_lexeme() -> None:
+    grammar = dv.Grammar.from_gbnf('root ::= "a" [b-d]+ x? "!"\nx ::= "(" root ")"')
+    matcher = dv.compile(grammar, WIDE).matcher()
+    assert matcher.explain(0).expected == ('"a" [b-d]+',)
+    matcher.advance_bytes(b"a")
+    assert matcher.explain(0).lexeme == ('"a" [b-d]+',) and matcher.explain(0).expected == ()
+    matcher.advance_bytes(b"b")
+    assert set(matcher.explain(0).expected) == {'"!"', '"("'}
+
+
+def test_ambiguous_generations_do_not_grow_the_stacks() -> None:
+    matcher = dv.compile(dv.Grammar.from_gbnf('root ::= root root | "a"'), WIDE).matcher()
+    for _ in range(3):
+        for _ in range(100):
+            matcher.advance(97)
+        matcher.reset()
+    assert matcher.constraint.stats()["stack_nodes"] < 1 << 18

@@ -6,15 +6,10 @@ Generated text goes to standard output as it comes; figures about it go to stand
 
 from __future__ import annotations
 
-import ast
 import codecs
 import json
-import re
-import sqlite3
 import sys
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -32,6 +27,7 @@ from . import __version__
 from .compile import compile as compile_grammar
 from .decoding.generate import Generation, generate
 from .decoding.models import TinyLanguageModel, TransformersLanguageModel
+from .demo import CASES
 from .errors import DerivableError, GrammarError, TokenRejectedError
 from .grammar import Grammar
 from .matcher import Matcher
@@ -39,8 +35,6 @@ from .tiny import tokenizer_path
 from .vocabulary import Vocabulary
 
 __all__ = ["app", "main"]
-
-EXAMPLES = Path(__file__).parent / "examples"
 
 
 class _Commands(TyperGroup):
@@ -236,13 +230,13 @@ def _advance_while_possible(matcher: Matcher, data: bytes) -> int:
 
 
 def _terminals_after(matcher: Matcher, following: bytes, end_id: int) -> list[str]:
-    """The named terminals that the next byte may belong to."""
+    """The terminals that the next byte may belong to."""
     names: dict[str, None] = {}
     for byte in following:
         probe = matcher.fork()
         probe.advance_bytes(bytes([byte]))
         names.update(dict.fromkeys(probe.explain(end_id).lexeme))
-    return [name for name in names if not name.startswith("<")]  # names that the front ends made up
+    return list(names)
 
 
 def _caret(data: bytes, offset: int, width: int = 60) -> Text:
@@ -358,154 +352,6 @@ def _quoted(data: bytes) -> str:
 # --- demo -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Case:
-    """One generation of the demo. `check` decides, without Derivable, whether a text is what was asked for."""
-
-    title: str
-    grammar: Callable[[], Grammar]
-    prompt: str
-    check: Callable[[str], bool]
-    checked_by: str
-    max_tokens: int
-    temperature: float = 1.0
-    seed: int = 0
-
-
-_DATE = r"(19|20)[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])"
-_OCTET = r"(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-_IPV4 = rf"({_OCTET}\.){{3}}{_OCTET}"
-_FEELINGS = ["positive", "negative", "neutral"]
-_TABLES = """
-CREATE TABLE users (id INTEGER, name TEXT, age INTEGER, email TEXT, city TEXT);
-CREATE TABLE products (id INTEGER, name TEXT, price INTEGER, stock INTEGER, color TEXT);
-"""
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_equation(text: str) -> bool:
-    """Two sides that Python can evaluate; whether they are equal is up to the model."""
-    sides = text.split(" = ")
-    try:
-        return len(sides) == 2 and all(isinstance(_value(ast.parse(side, mode="eval").body), int) for side in sides)
-    except (SyntaxError, ValueError):
-        return False
-
-
-def _value(node: ast.expr) -> int:
-    """The value of an arithmetic expression."""
-    match node:
-        case ast.Constant(value=int(value)):
-            return value
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand)
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _value(left) + _value(right)
-        case ast.BinOp(left=left, op=ast.Sub(), right=right):
-            return _value(left) - _value(right)
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return _value(left) * _value(right)
-    raise ValueError(ast.dump(node))
-
-
-def _runs_as_sql(text: str) -> bool:
-    database = sqlite3.connect(":memory:")
-    try:
-        database.executescript(_TABLES)
-        database.execute(text)
-    except (sqlite3.Error, sqlite3.Warning, ValueError):
-        return False
-    finally:
-        database.close()
-    return True
-
-
-def _is_xml(text: str) -> bool:
-    try:
-        ElementTree.fromstring(text)
-    except ElementTree.ParseError:
-        return False
-    return True
-
-
-def _example(name: str) -> Callable[[], Grammar]:
-    return lambda: _grammar_file(EXAMPLES / name, None)
-
-
-_CASES = [
-    _Case(
-        "a date, as a regular expression",
-        lambda: Grammar.from_regex(_DATE),
-        "Date: ",
-        lambda text: re.fullmatch(_DATE, text) is not None,
-        "re.fullmatch",
-        24,
-        seed=21,
-    ),
-    _Case(
-        "an IPv4 address, as a regular expression",
-        lambda: Grammar.from_regex(_IPV4),
-        "IP address: ",
-        lambda text: re.fullmatch(_IPV4, text) is not None,
-        "re.fullmatch",
-        32,
-        seed=13,
-    ),
-    _Case(
-        "one of three choices",
-        lambda: Grammar.from_choices(_FEELINGS),
-        "Review: The hotel was terrible.\nSentiment: ",
-        lambda text: text in _FEELINGS,
-        "in choices",
-        16,
-    ),
-    _Case(
-        "JSON, as a Lark grammar (examples/json.lark)",
-        _example("json.lark"),
-        "An order as JSON:\n",
-        _is_json,
-        "json.loads",
-        300,
-        temperature=0.8,
-        seed=3,
-    ),
-    _Case(
-        "an equation, in GBNF (examples/arithmetic.gbnf)",
-        _example("arithmetic.gbnf"),
-        "(3 + 4) * 2 = 14\n",
-        _is_equation,
-        "evaluated",
-        96,
-        temperature=0.8,
-        seed=4,
-    ),
-    _Case(
-        "SQL over two tables, as a Lark grammar (examples/select.lark)",
-        _example("select.lark"),
-        "Question: Find the name of all users whose age is greater than 30\nSQL: ",
-        _runs_as_sql,
-        "sqlite3",
-        64,
-    ),
-    _Case(
-        "a person as XML, in GBNF (examples/person.gbnf)",
-        _example("person.gbnf"),
-        "An XML person with friends:\n",
-        _is_xml,
-        "xml.etree",
-        300,
-        seed=10,
-    ),
-]
-
-
 @app.command()
 def demo() -> None:
     """Run the embedded model with and without a grammar, side by side, and check what comes out.
@@ -517,7 +363,7 @@ def demo() -> None:
     model = TinyLanguageModel()
     failed = tokens = interventions = 0
     mask_seconds = 0.0
-    for number, case in enumerate(_CASES, 1):
+    for number, case in enumerate(CASES, 1):
         matcher = compile_grammar(case.grammar(), model.vocabulary).matcher()
         results = [
             generate(
@@ -547,7 +393,7 @@ def demo() -> None:
         mask_seconds += results[0].stats.mask_seconds
     console.rule()
     console.print(
-        Text(f"{len(_CASES) - failed} of {len(_CASES)} constrained texts valid", style="red" if failed else "green")
+        Text(f"{len(CASES) - failed} of {len(CASES)} constrained texts valid", style="red" if failed else "green")
         .append(f" · {tokens} tokens · mask {mask_seconds / max(1, tokens) * 1e6:,.1f} µs a token", style="dim")
         .append(f" · {interventions} interventions", style="dim"),
         soft_wrap=True,

@@ -95,7 +95,7 @@ class LimitError(DerivableError):
     """A bound of `derivable.Limits` was reached.
 
     Attributes:
-        limit: the field of `Limits`.
+        limit: the field of `Limits`, or the name (with blanks) of a bound that cannot be raised.
         used: how much was asked for when work stopped (a lower bound).
         allowed: the bound.
     """
@@ -106,7 +106,11 @@ class LimitError(DerivableError):
         self.allowed = allowed
         super().__init__(
             f"{detail + ': ' if detail else ''}{limit} reached ({used:,} wanted, {allowed:,} allowed). "
-            f"Simplify the grammar, or raise the bound with Limits({limit}=...) if its author is trusted."
+            + (
+                f"Simplify the grammar, or raise the bound with Limits({limit}=...) if its author is trusted."
+                if limit.isidentifier()
+                else "Simplify the grammar: this bound cannot be raised."
+            )
         )
 
 

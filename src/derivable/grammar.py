@@ -89,6 +89,20 @@ class Grammar:
                     hint="Only terminals can be ignored.",
                 )
 
+    @staticmethod
+    def of_known_names(
+        rules: Mapping[str, Expr],
+        terminals: Mapping[str, Terminal],
+        start: str,
+        source: str | None = None,
+        relaxed: tuple[str, ...] = (),
+    ) -> Grammar:
+        """A scannerless grammar whose names its maker vouches for: it is not searched for unknown ones."""
+        made = object.__new__(Grammar)
+        fields = {"rules": rules, "terminals": terminals, "start": start, "ignore": (), "lexing": "scannerless"}
+        made.__dict__.update(fields, source=source, relaxed=relaxed)
+        return made
+
     def with_lexing(self, lexing: Lexing) -> Grammar:
         """The same rules read under another lexing policy."""
         return replace(self, lexing=lexing)
@@ -97,58 +111,80 @@ class Grammar:
     # import time for one that is not used.
 
     @staticmethod
-    def from_regex(pattern: str, *, flags: int = 0) -> Grammar:
+    def from_regex(pattern: str, *, flags: int = 0, limits: Limits = Limits()) -> Grammar:  # noqa: B008
         """Text that matches a regular expression in Python's syntax from beginning to end.
 
         Args:
             pattern: as `re.compile` takes it; back references and conditionals are refused.
             flags: `re` flags (`re.I | re.S ...`).
+            limits: bounds on its size and nesting.
 
         Raises:
             GrammarSyntaxError: the pattern cannot be parsed (caret at the place).
             UnsupportedFeatureError: it is not regular.
+            LimitError: it is longer or deeper than `limits` allows.
         """
         from .frontends.regex import grammar_from_regex
 
-        return grammar_from_regex(pattern, flags)
+        return grammar_from_regex(pattern, flags, limits=limits)
 
     @staticmethod
-    def from_choices(choices: Sequence[str]) -> Grammar:
+    def from_choices(choices: Sequence[str], *, limits: Limits = Limits()) -> Grammar:  # noqa: B008
         """Exactly one of the given strings.
 
         Raises:
             GrammarError: no choices, or one that is not a string.
+            LimitError: they are longer together than `limits.max_source`.
         """
         from .frontends.choices import grammar_from_choices
 
-        return grammar_from_choices(choices)
+        return grammar_from_choices(choices, limits=limits)
 
     @staticmethod
-    def from_gbnf(text: str, *, start: str = "root") -> Grammar:
+    def from_gbnf(text: str, *, start: str = "root", limits: Limits = Limits()) -> Grammar:  # noqa: B008
         """A grammar in llama.cpp's GBNF.
+
+        Args:
+            text: the grammar.
+            start: the start rule.
+            limits: bounds on its size and nesting.
 
         Raises:
             GrammarSyntaxError, GrammarError: with the place.
+            LimitError: it is longer or deeper than `limits` allows.
         """
         from .frontends.gbnf import grammar_from_gbnf
 
-        return grammar_from_gbnf(text, start)
+        return grammar_from_gbnf(text, start, limits=limits)
 
     @staticmethod
-    def from_lark(text: str, *, start: str = "start", lexing: Lexing = "longest") -> Grammar:
+    def from_lark(
+        text: str,
+        *,
+        start: str = "start",
+        lexing: Lexing = "longest",
+        declared: Mapping[str, Terminal] | None = None,
+        import_paths: Sequence[str] = (),
+        limits: Limits = Limits(),  # noqa: B008
+    ) -> Grammar:
         """A grammar in Lark's language (templates, imports, `%ignore`, priorities, `%declare`, aliases).
 
         Args:
             text: the grammar.
             start: the start rule.
             lexing: `longest` (Lark's contextual lexer made a true longest match), `basic` or `scannerless`.
+            declared: what the terminals that the grammar only `%declare`s are, such as
+                ``{"END": Terminal(Special("<|end|>"))}``.
+            import_paths: directories to import grammars from, before those that come with Lark.
+            limits: bounds on its size and nesting.
 
         Raises:
             GrammarSyntaxError, GrammarError, UnsupportedFeatureError: with the place where known.
+            LimitError: it is longer or deeper than `limits` allows.
         """
         from .frontends.lark import grammar_from_lark
 
-        return grammar_from_lark(text, start, lexing)
+        return grammar_from_lark(text, start, lexing, declared=declared, import_paths=import_paths, limits=limits)
 
     @staticmethod
     def builtin(name: str) -> Grammar:
@@ -204,7 +240,7 @@ class Grammar:
         Example:
             >>> grammar = Grammar.from_json_schema({"type": "object", "properties": {"n": {"type": "integer"}}})
             >>> sorted(name for name in grammar.terminals if name.startswith('"'))
-            ['"n":']
+            ['"n"']
         """
         from .frontends.json_schema import grammar_from_json_schema
 

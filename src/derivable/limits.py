@@ -29,7 +29,7 @@ class Limits:
     max_nfa_states: int = 2_000_000
     max_dfa_states: int = 100_000
     max_symbols: int = 2_000_000
-    max_cases: int = 10_000
+    max_cases: int = 20_000
     max_threads: int = 4_096
     cache_bytes: int = 256 * 1024 * 1024
     max_liveness_steps: int = 20_000_000

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 
 from . import _kernel
 from .automata import compile_expr, json_strings
@@ -36,6 +37,7 @@ from .expr import (
 )
 from .grammar import Grammar, Terminal
 from .limits import Limits
+from .show import show
 
 __all__ = ["Lowered", "lower"]
 
@@ -51,6 +53,7 @@ class Lowered:
 
     Attributes:
         terminals: (automaton without the empty string, rank, ignored) of each terminal; the lower rank wins ties.
+        strings: what the terminals (by index) are that have states by rule instead of an automaton.
         references: (symbol, token) of the terminals that are one token and no text; their automata are empty.
         terminal_names, nonterminal_names: for messages; generated ones are in angle brackets.
         productions: head, length of the body, body; one production after the other.
@@ -59,6 +62,7 @@ class Lowered:
 
     terminals: list[tuple[_kernel.Dfa | _kernel.JsonStrings, int, bool]]
     references: list[tuple[int, Special]]
+    strings: dict[int, JsonStrings]
     terminal_names: list[str]
     nonterminal_names: list[str]
     productions: list[int]
@@ -91,6 +95,7 @@ class _Lowering:
         self.terminal_names: list[str] = []
         self.references: list[tuple[int, Special]] = []
         self.optional: dict[int, int] = {}  # terminals that also match the empty string: T? -> T | (empty)
+        self.strings: dict[int, JsonStrings] = {}
         self.pending: list[tuple[int, Expr]] = []
         self.productions: list[int] = []
         self.helpers: dict[Expr, int] = {}
@@ -114,6 +119,7 @@ class _Lowering:
         return Lowered(
             terminals=[(dfa, rank, i in ignored) for i, (dfa, rank) in enumerate(zip(self.dfas, self._ranks()))],
             references=self.references,
+            strings=self.strings,
             terminal_names=self.terminal_names,
             nonterminal_names=self.nonterminal_names,
             productions=self.productions,
@@ -172,7 +178,7 @@ class _Lowering:
         index = self.terminal_ids.get(key)
         if index is not None:
             return self.optional.get(index) or 1 + index
-        name = key if isinstance(key, str) else _short(terminal.expr)
+        name = key if isinstance(key, str) else show(terminal.expr)
         if isinstance(terminal.expr, Special):
             if key in self.grammar.ignore:
                 raise GrammarError(
@@ -188,6 +194,7 @@ class _Lowering:
         dfa: _kernel.Dfa | _kernel.JsonStrings
         if self.scannerless and isinstance(terminal.expr, JsonStrings):
             dfa = json_strings(terminal.expr)
+            self.strings[len(self.dfas)] = terminal.expr
         else:
             dfa = compile_expr(terminal.expr, leftmost_first=not self.scannerless, limits=self.limits)
         index = len(self.dfas)
@@ -291,14 +298,6 @@ class _Lowering:
         return ranks
 
 
-def _short(expr: Expr) -> str:
-    if isinstance(expr, Special):
-        name = expr.token if isinstance(expr.token, str) else f"<[{expr.token}]>"
-        return f"!{name}" if expr.negated else name
-    shown = repr(expr.value) if isinstance(expr, Bytes) else type(expr).__name__.lower()
-    return f"<{shown if len(shown) <= 40 else shown[:37] + '...'}>"
-
-
 def _fold_regular_rules(grammar: Grammar) -> Mapping[str, Expr]:
     """Replaces every reference to a small regular rule by that rule, and makes every regular part one leaf.
 
@@ -308,11 +307,9 @@ def _fold_regular_rules(grammar: Grammar) -> Mapping[str, Expr]:
     """
     if all(isinstance(leaf, Ref) for expr in grammar.rules.values() for leaf in walk(expr) if not children(leaf)):
         return grammar.rules
+    pieces = {name: _pieces(expr, bool(grammar.ignore)) for name, expr in grammar.rules.items()}
     if grammar.ignore:
-        return {
-            name: expr if any(refs(expr)) or not is_regular(expr) else _leaf(expr)
-            for name, expr in grammar.rules.items()
-        }
+        return pieces
     bodies: dict[str, Expr] = {}  # the expanded regular rules and terminals
     costs: dict[str, int] = {}
     for name, terminal in grammar.terminals.items():
@@ -326,7 +323,7 @@ def _fold_regular_rules(grammar: Grammar) -> Mapping[str, Expr]:
             name, finished = stack.pop()
             if finished:
                 open_rules.discard(name)
-                expr = grammar.rules[name]
+                expr = pieces[name]
                 inner = [n for n in walk(expr) if isinstance(n, Ref)]
                 if name in unfit or any(r.name not in bodies for r in inner) or _looks(expr) or _has_special(expr):
                     unfit.add(name)
@@ -344,9 +341,38 @@ def _fold_regular_rules(grammar: Grammar) -> Mapping[str, Expr]:
                 stack.append((name, True))
                 stack.extend((r.name, False) for r in walk(grammar.rules[name]) if isinstance(r, Ref))
     return {
-        name: _leaf(bodies[name]) if name in bodies else _mark(expr, bodies, costs)
-        for name, expr in grammar.rules.items()
+        name: _leaf(bodies[name]) if name in bodies else _mark(expr, bodies, costs) for name, expr in pieces.items()
     }
+
+
+def _pieces(expr: Expr, all_count: bool) -> Expr:
+    """Makes leaves of the largest runs that name nothing (docs/lexing.md), where a piece can be told from its parts.
+
+    Args:
+        all_count: ignored terminals could stand between the parts. Otherwise only look-around sees where a piece ends.
+    """
+    if expr == NOTHING or not (all_count or _looks(expr)):
+        return expr
+    if is_regular(expr):
+        return _leaf(expr)
+    match expr:
+        case Concat(items):
+            out: list[Expr] = []
+            for regular, group in groupby(items, lambda item: item != NOTHING and is_regular(item)):
+                run = tuple(group)
+                together = regular and (all_count or any(map(_looks, run)))
+                out += (
+                    [_leaf(run[0] if len(run) == 1 else Concat(run))]
+                    if together
+                    else [_pieces(i, all_count) for i in run]
+                )
+            return Concat(tuple(out))
+        case Alt(items):
+            return Alt(tuple(_pieces(i, all_count) for i in items))
+        case Repeat(item, low, high, lazy):
+            return Repeat(_pieces(item, all_count), low, high, lazy)
+        case _:
+            return expr
 
 
 def _leaf(expr: Expr) -> Expr:

@@ -33,7 +33,7 @@ class Explanation:
         allowed: the verdict.
         accepted_bytes: how much of the token fits before the first byte that cannot follow.
         lexeme: terminals that a lexeme in progress may belong to, before the token.
-        expected: terminals that may come next (or are under way), before the token.
+        expected: terminals that may come next: behind the lexeme in progress if it may end (none if it may not).
         expected_bytes: bytes that could stand where the token fails.
         reason: the above in one sentence.
     """
@@ -86,6 +86,8 @@ class Matcher(_kernel.Matcher):
             data = probe.forced_bytes()
             if data:
                 tokens = vocabulary.encode_forced(data)
+                if self.constraint.lookahead is not None:
+                    tokens = tokens[: probe.count_valid(tokens)]
                 probe.advance_bytes(data)
                 safe = vocabulary.extension_start(data, probe.next_bytes())
                 at = 0
@@ -94,6 +96,8 @@ class Matcher(_kernel.Matcher):
                     if at > safe:
                         return forced
                     forced.append(token)
+                if at < len(data):
+                    return forced
             if not self.constraint._lowered.references or probe.is_accepting:
                 break
             allowed = probe.allowed_tokens()
@@ -144,7 +148,8 @@ class Matcher(_kernel.Matcher):
             )
         if lexeme:
             reason += f"; in progress: {_join(lexeme)}"
-        reason += f"; expected: {_join(expected)}"
+        if expected or not lexeme:
+            reason += f"; {'then' if lexeme else 'expected'}: {_join(expected)}"
         return Explanation(
             token_id,
             data,

@@ -31,6 +31,9 @@ from derivable.vocabularies.source import MAX_SIZE, Source, resolve_eos
 
 __all__ = ["Vocabulary"]
 
+_LONGEST = 0xFFFF
+"""Bytes of the longest token that the kernel's trie can hold."""
+
 # Put before a text so that what follows is encoded without the space that SentencePiece adds at the start. The first
 # that leaves a token boundary before the text is used; a newline is a token of its own in nearly every vocabulary.
 _LEADS = ("", "\n", ".", "(", "0")
@@ -66,6 +69,12 @@ class Vocabulary:
             special |= {texts[i]: i for i in eos_ids if i in texts and i not in named}
         for token_id in eos_ids:
             tokens[token_id] = None
+        longest = max((len(token) for token in tokens if token), default=0)
+        if longest > _LONGEST:
+            raise VocabularyError(
+                f"{source.where}: a token of {longest:,} bytes is too long (at most {_LONGEST:,}). "
+                "Is this really a vocabulary? Give None for tokens that are no text."
+            )
         self._empty = tokens.count(b"")
         self._tokens = tuple(token or None for token in tokens)
         self._eos_ids = eos_ids

@@ -36,7 +36,7 @@ struct BadRollback {
 };
 
 struct BadToken {
-    int64_t token;
+    std::string token;  // in decimal
     uint64_t size;
 };
 
@@ -58,12 +58,14 @@ void translate(const std::exception_ptr& p, void*) {
         nb::dict hint;
         hint["hint"] = e.hint;
         raise_python("GrammarError", nb::make_tuple(std::string(e.what())), hint);
+    } catch (const BadArtifact& e) {
+        raise_python("ArtifactError", nb::make_tuple(std::string(e.what()) + ". Save the constraint again."));
     } catch (const TokenRejected& e) {
         nb::object token = e.token < 0 ? nb::object(nb::none()) : nb::object(nb::int_(e.token));
         nb::object bytes = e.token >= 0 && e.bytes.empty() ? nb::object(nb::none()) : nb::object(nb::bytes(e.bytes.data(), e.bytes.size()));
         raise_python("TokenRejectedError", nb::make_tuple(token, bytes, e.detail));
     } catch (const BadToken& e) {
-        raise_python("TokenRejectedError", nb::make_tuple(e.token, nb::none(), "the vocabulary has " + std::to_string(e.size) + " tokens"));
+        raise_python("TokenRejectedError", nb::make_tuple(nb::int_(nb::str(e.token.c_str())), nb::none(), "the vocabulary has " + std::to_string(e.size) + " tokens"));
     } catch (const BadBitmask& e) {
         raise_python("BitmaskShapeError", nb::make_tuple(e.problem + " Make one with allocate_bitmask(batch, vocab.size)."));
     } catch (const BadRollback& e) {
@@ -87,7 +89,7 @@ struct PyVocabulary {
 std::string_view view(nb::bytes b) { return {b.c_str(), b.size()}; }
 
 uint32_t checked_token(const Constraint& c, int64_t token) {
-    if (token < 0 || uint64_t(token) >= c.vocabulary().size()) throw BadToken{token, c.vocabulary().size()};
+    if (token < 0 || uint64_t(token) >= c.vocabulary().size()) throw BadToken{std::to_string(token), c.vocabulary().size()};
     return uint32_t(token);
 }
 
@@ -157,7 +159,10 @@ void fill_row(Matcher& m, nb::handle bitmask, int64_t row) {
 }
 
 void fill_rows(const std::vector<Matcher*>& matchers, nb::handle bitmask, uint32_t threads) {
-    if (matchers.empty()) return;
+    if (matchers.empty()) {
+        Bitmask checked(bitmask, 0);
+        return;
+    }
     for (const Matcher* matcher : matchers)
         if (!matcher) throw nb::type_error("fill_bitmasks: a matcher is None");
     Bitmask b(bitmask, matchers[0]->constraint().vocabulary().words());
@@ -224,6 +229,8 @@ NB_MODULE(_kernel, m) {
         .def("union", [](const Dfa& a, const Dfa& b, uint64_t max) { return std::make_shared<Dfa>(Dfa::product(a, b, Dfa::Op::kOr, max)); }, nb::arg("other"), nb::arg("max_states"))
         .def("difference", [](const Dfa& a, const Dfa& b, uint64_t max) { return std::make_shared<Dfa>(Dfa::product(a, b, Dfa::Op::kMinus, max)); }, nb::arg("other"), nb::arg("max_states"))
         .def("without_empty", [](const Dfa& d) { return std::make_shared<Dfa>(d.without_empty()); })
+        .def("saved", [](const Dfa& d) { std::string s = d.saved(); return nb::bytes(s.data(), s.size()); }, "The automaton as bytes.")
+        .def_static("from_saved", [](nb::bytes data) { return std::make_shared<Dfa>(Dfa::from_saved(view(data))); }, nb::arg("data"))
         .def("fingerprint", [](const Dfa& d) { std::string f = d.fingerprint(); return nb::bytes(f.data(), f.size()); }, "Equal for equal languages.");
 
     nb::class_<JsonStrings>(m, "JsonStrings", "JSON string literals of given values, or of all others within bounds of length.")
@@ -271,26 +278,13 @@ NB_MODULE(_kernel, m) {
             }
             new (self) PyVocabulary{std::move(v), nullptr};
         }, nb::arg("tokens"), nb::arg("eos_ids"))
-        .def_prop_ro("size", [](const PyVocabulary& v) { return v.vocabulary->size(); })
-        .def_prop_ro("trie_nodes", [](const PyVocabulary& v) { return v.vocabulary->trie.size(); })
-        .def_prop_ro("byte_set", [](const PyVocabulary& v) {
-            std::vector<bool> seen(256, false);
-            for (const std::string& b : v.vocabulary->bytes)
-                for (char c : b) seen[uint8_t(c)] = true;
-            return seen;
-        }, "Which of the 256 bytes occur in some token.")
-        .def_prop_ro("single_bytes", [](const PyVocabulary& v) {
-            std::vector<bool> seen(256, false);
-            for (const std::string& b : v.vocabulary->bytes)
-                if (b.size() == 1) seen[uint8_t(b[0])] = true;
-            return seen;
-        }, "Which of the 256 bytes are tokens by themselves.");
+        .def_prop_ro("size", [](const PyVocabulary& v) { return v.vocabulary->size(); });
 
     nb::class_<Constraint>(m, "Constraint", "A grammar compiled for a vocabulary. Thread-safe.")
         .def(nb::new_([](PyVocabulary& v, const std::string& policy, const std::vector<std::tuple<std::variant<std::shared_ptr<Dfa>, std::shared_ptr<JsonStrings>>, uint32_t, bool>>& terminals,
                          const std::vector<std::tuple<uint32_t, uint32_t, bool>>& references,
                          uint32_t num_nonterminals, int64_t start, const std::vector<int64_t>& productions, uint64_t max_threads,
-                         uint64_t cache_bytes, uint64_t max_liveness_steps) {
+                         uint64_t cache_bytes, uint64_t max_liveness_steps, std::optional<uint64_t> lookahead) {
             std::vector<TerminalSpec> specs;
             for (const auto& [language, rank, ignored] : terminals) {
                 TerminalSpec spec{nullptr, nullptr, rank, ignored};
@@ -312,7 +306,7 @@ NB_MODULE(_kernel, m) {
             for (size_t i = 0; i + 1 < productions.size();) {
                 Production p{symbol(productions[i]), {}};
                 size_t end = i + 2 + size_t(productions[i + 1]);
-                if (productions[i] > 0 || end > productions.size()) throw BadGrammar("a production is cut short, or its head is a terminal", "This is a bug in the lowering.");
+                if (productions[i] > 0 || productions[i + 1] < 0 || end > productions.size()) throw BadGrammar("a production is cut short, or its head is a terminal", "This is a bug in the lowering.");
                 for (i += 2; i < end; i++) p.body.push_back(symbol(productions[i]));
                 ps.push_back(std::move(p));
             }
@@ -324,9 +318,9 @@ NB_MODULE(_kernel, m) {
             nb::gil_scoped_release release;
             return std::make_shared<Constraint>(vocabulary, spanner, std::move(specs), std::move(tokens),
                                                 Productions(count, num_nonterminals, first, std::move(ps)),
-                                                ConstraintLimits{max_threads, cache_bytes, max_liveness_steps});
+                                                ConstraintLimits{max_threads, cache_bytes, max_liveness_steps, lookahead.value_or(kNoLookahead)});
         }), nb::arg("vocabulary"), nb::arg("policy"), nb::arg("terminals"), nb::arg("references"), nb::arg("num_nonterminals"), nb::arg("start"), nb::arg("productions"),
-             nb::arg("max_threads"), nb::arg("cache_bytes"), nb::arg("max_liveness_steps"))
+             nb::arg("max_threads"), nb::arg("cache_bytes"), nb::arg("max_liveness_steps"), nb::arg("lookahead") = nb::none())
         .def("can_begin", &Constraint::can_begin, nb::call_guard<nb::gil_scoped_release>(), "Some token of the vocabulary may come first, or the empty text is complete.")
         .def("unproductive", [](Constraint& c) { return c.unproductive(); }, "Nonterminals, by symbol, that derive no text.")
         .def("stats", [](Constraint& c) {
@@ -348,6 +342,9 @@ NB_MODULE(_kernel, m) {
             return d;
         });
 
+    // Integers that do not fit into 64 bits come to these: they are no tokens of any vocabulary.
+    auto no_token = [](Matcher& self, nb::int_ token) -> bool { throw BadToken{nb::str(token).c_str(), self.constraint().vocabulary().size()}; };
+
     nb::class_<Matcher>(m, "Matcher", "One sequence being generated.")
         .def(nb::init<std::shared_ptr<Constraint>>(), nb::arg("constraint"))
         .def(nb::init<const Matcher&>(), nb::arg("other"))
@@ -364,6 +361,7 @@ NB_MODULE(_kernel, m) {
              "Takes one token.\n\nArgs:\n    token_id: a token that the mask allows; an end-of-sequence token finishes the sequence.\n\n"
              "Raises:\n    TokenRejectedError: it is not allowed, or not in the vocabulary. The state is unchanged.\n\n"
              "Cost: O(bytes of the token), about 0.3 us plus 50 ns a byte.")
+        .def("advance", no_token, nb::arg("token_id"))
         .def("advance_bytes", [](Matcher& self, nb::bytes data) {
             std::string_view text = view(data);
             bool ok;
@@ -380,12 +378,19 @@ NB_MODULE(_kernel, m) {
             nb::gil_scoped_release release;
             return self.allows(t);
         }, nb::arg("token_id"), "Whether a token is allowed, without building the mask (DOMINO's opportunistic check).")
+        .def("allows", no_token, nb::arg("token_id"))
         .def("count_valid", [](Matcher& self, const std::vector<int64_t>& tokens) {
             std::vector<uint32_t> ids;
             for (int64_t t : tokens) ids.push_back(checked_token(self.constraint(), t));
             nb::gil_scoped_release release;
             return self.count_valid(ids);
         }, nb::arg("token_ids"), "How many tokens of a draft are acceptable one after the other; the state is unchanged.")
+        .def("count_valid", [no_token](Matcher& self, const std::vector<nb::int_>& tokens) {
+            int64_t fits;
+            for (const nb::int_& t : tokens)
+                if (!nb::try_cast(t, fits)) no_token(self, t);
+            return 0;
+        }, nb::arg("token_ids"))
         .def("rollback", [](Matcher& self, int64_t count) {
             bool ok = false;
             uint32_t have = self.length();
@@ -424,6 +429,14 @@ NB_MODULE(_kernel, m) {
                 if (bits[size_t(b) / 64] >> (b % 64) & 1) out.push_back(char(b));
             return nb::bytes(out.data(), out.size());
         }, "The bytes that may come next, ascending.")
+        .def("situation", [](Matcher& self, uint32_t hops) {
+            std::string key;
+            {
+                nb::gil_scoped_release release;
+                key = self.situation(hops);
+            }
+            return nb::bytes(key.data(), key.size());
+        }, nb::arg("hops"), "Equal for matchers of one constraint whose lexer states, and stacks down to `hops` below the top, are.")
         .def("threads", [](Matcher& self) {
             std::vector<Constraint::Explanation> threads;
             {

@@ -30,6 +30,11 @@ struct BadGrammar : std::runtime_error {
     BadGrammar(const std::string& problem, std::string hint_) : std::runtime_error(problem), hint(std::move(hint_)) {}
 };
 
+// Saved data that cannot be read back (Python: ArtifactError).
+struct BadArtifact : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 inline uint64_t mix(uint64_t h) {
     h ^= h >> 33;
     h *= 0xff51afd7ed558ccdULL;

@@ -85,12 +85,16 @@ void Constraint::add_thread(Threads& to, LexState lex, Frontier stack) {
 }
 
 void Constraint::step(const Threads& from, uint8_t byte, Threads& to) {
+    to.clear();
+    step_into(from, byte, to, &to);
+}
+
+void Constraint::step_into(const Threads& from, uint8_t byte, Threads& stays, Threads* leaves) {
     Lexer& lexer = spanner_->lexer;
     const bool scannerless = lexer.policy() == Policy::kScannerless;
-    to.clear();
-    auto add = [&](LexState lex, Frontier stack) { add_thread(to, lex, stack); };
     for (const Thread& t : from) {
-        add(lexer.step(t.lex, byte), t.stack);
+        add_thread(stays, lexer.step(t.lex, byte), t.stack);
+        if (!leaves) continue;
         for (const Lexer::Exit& e : lexer.exits(t.lex)) {
             uint32_t duties = lexer.step_duties(e.duties, byte);
             if (duties == Lexer::kViolated) continue;
@@ -98,7 +102,7 @@ void Constraint::step(const Threads& from, uint8_t byte, Threads& to) {
                 LexState s = lexeme_start(stacks.accepts(f), e.duties);
                 if (s == kNoState) return;
                 s = lexer.step(lexer.members(s), byte);
-                if (s != kNoState) add(lexer.with_duties(s, duties), f);
+                if (s != kNoState) add_thread(*leaves, lexer.with_duties(s, duties), f);
             };
             for (Symbol symbol : to_symbols_[e.terminal]) {
                 if (ignored_[symbol]) begin(t.stack);
@@ -118,6 +122,31 @@ bool Constraint::advance(Threads& threads, std::string_view bytes) {
         now.swap(next);
     }
     threads = std::move(now);
+    return true;
+}
+
+// One byte of a token further. A lexeme that ends before the token's first byte ends outside of it.
+bool Constraint::step_layers(const Layers& from, uint8_t byte, bool first, Layers& to) {
+    to.assign(std::min<size_t>(from.size() + !first, size_t(limits_.lookahead) + 1), {});
+    bool some = false;
+    for (size_t ended = 0; ended < from.size(); ended++) {
+        size_t more = ended + !first;
+        step_into(from[ended], byte, to[ended], more < to.size() ? &to[more] : nullptr);
+    }
+    for (const Threads& layer : to) some |= !layer.empty();
+    return some;
+}
+
+bool Constraint::advance_token(Threads& threads, std::string_view bytes) {
+    if (limits_.lookahead == kNoLookahead) return advance(threads, bytes);
+    Layers now{threads}, next;
+    for (size_t i = 0; i < bytes.size(); i++) {
+        if (!step_layers(now, uint8_t(bytes[i]), i == 0, next)) return false;
+        now.swap(next);
+    }
+    threads.clear();
+    for (const Threads& layer : now)
+        for (const Thread& t : layer) add_thread(threads, t.lex, t.stack);
     return true;
 }
 
@@ -245,12 +274,18 @@ int Constraint::compute(Thread t, std::vector<uint32_t>& words) {
 template <typename Visit>
 void Constraint::each_token(const Threads& threads, Visit&& visit) {
     const Trie& trie = vocabulary_->trie;
-    std::vector<Threads> path{threads};
+    const bool limited = limits_.lookahead != kNoLookahead;
+    std::vector<Layers> path{{threads}};
     for (uint32_t i = 0; i < trie.size();) {
         size_t d = trie.depth[i];
         if (path.size() < d + 2) path.resize(d + 2);
-        step(path[d], trie.byte[i], path[d + 1]);
-        if (path[d + 1].empty()) {
+        if (!limited) {
+            path[d + 1].resize(1);
+            step(path[d][0], trie.byte[i], path[d + 1][0]);
+        } else {
+            step_layers(path[d], trie.byte[i], d == 0, path[d + 1]);
+        }
+        if (std::all_of(path[d + 1].begin(), path[d + 1].end(), [](const Threads& layer) { return layer.empty(); })) {
             i = trie.end[i];
             continue;
         }
@@ -289,12 +324,13 @@ int Constraint::compute_by_spans(Thread t, std::vector<uint32_t>& words) {
         LexState lex;
         Frontier stack;
         int above;
+        uint64_t ended;  // lexemes, inside the token
     };
     Lexer& lexer = spanner_->lexer;
     const bool scannerless = lexer.policy() == Policy::kScannerless;
     int looked = 0;
     uint64_t visited = 0;
-    std::vector<Item> work{{Spanner::kWholeVocabulary, t.lex, t.stack, 0}};
+    std::vector<Item> work{{Spanner::kWholeVocabulary, t.lex, t.stack, 0, 0}};
     while (!work.empty()) {
         Item x = work.back();
         work.pop_back();
@@ -307,13 +343,16 @@ int Constraint::compute_by_spans(Thread t, std::vector<uint32_t>& words) {
                 looked = std::max(looked, x.above + hops);
                 if (allowed) group.tokens.or_into(words.data());
             }
-            for (const Split::Exit& e : split.exits) {
+            for (size_t i = 0; i < split.exits.size(); i++) {
+                const Split::Exit& e = split.exits[i];
+                uint64_t ended = x.ended + (i >= split.exits_before);  // before the first byte of a token: outside of it
+                if (ended > limits_.lookahead) break;
                 auto enter = [&](Frontier f, int above) {
                     int hops = 0;
                     uint32_t set = stacks.accepts(f, &hops);
                     looked = std::max(looked, above + hops);
                     LexState s = lexeme_start(set, e.duties);
-                    if (s != kNoState) work.push_back({e.residual, s, f, above});
+                    if (s != kNoState) work.push_back({e.residual, s, f, above, ended});
                 };
                 for (Symbol symbol : to_symbols_[scannerless ? terminal : e.terminal]) {
                     if (ignored_[symbol]) enter(x.stack, x.above);
@@ -411,8 +450,22 @@ std::vector<Constraint::Explanation> Constraint::explain(const Threads& threads)
         Explanation e;
         for (auto [terminal, state] : spanner_->lexer.describe(t.lex))
             for (Symbol s : to_symbols_[terminal]) e.lexeme.emplace_back(s, state);
-        if (spanner_->lexer.is_fresh(t.lex)) e.lexeme.clear();
-        e.accepts = stacks.terminals(stacks.accepts(t.stack));
+        std::set<Symbol> next;
+        auto may_follow = [&](Frontier f) {
+            for (Symbol s : stacks.terminals(stacks.accepts(f))) next.insert(s);
+        };
+        if (spanner_->lexer.is_fresh(t.lex)) {
+            e.lexeme.clear();
+            may_follow(t.stack);
+        } else {
+            for (const Lexer::Exit& exit : spanner_->lexer.exits(t.lex))
+                for (Symbol s : to_symbols_[exit.terminal]) {
+                    if (ignored_[s]) may_follow(t.stack);
+                    Frontier after = stacks.shift(t.stack, s).frontier;
+                    if (after != kNoFrontier) may_follow(after);
+                }
+        }
+        e.accepts.assign(next.begin(), next.end());
         out.push_back(std::move(e));
     }
     return out;

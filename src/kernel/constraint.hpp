@@ -38,8 +38,11 @@ struct TokenReference {
     bool matches(uint32_t t, const std::string& bytes) const { return negated ? t != token && !bytes.empty() : t == token; }
 };
 
+constexpr uint64_t kNoLookahead = ~0ULL;
+
 struct ConstraintLimits {
     uint64_t max_threads, cache_bytes, max_liveness_steps;
+    uint64_t lookahead = kNoLookahead;  // lexemes that may end inside a token (DOMINO's k)
 };
 
 struct Stats {
@@ -63,6 +66,8 @@ class Constraint {
     void step(const Threads& from, uint8_t byte, Threads& to);
     // All bytes of a text; false (and `threads` as it was) if some byte is not allowed.
     bool advance(Threads& threads, std::string_view bytes);
+    // As advance(), for the bytes of one token, which may be limited by `lookahead`.
+    bool advance_token(Threads& threads, std::string_view bytes);
     bool accepting(const Threads& threads);
     // One token further, taken as a terminal (a TokenReference); adds to `to`.
     void step_token(const Threads& from, uint32_t token, Threads& to);
@@ -77,7 +82,7 @@ class Constraint {
 
     struct Explanation {
         std::vector<std::pair<uint32_t, uint32_t>> lexeme;  // (terminal symbol, automaton state) in progress
-        std::vector<uint32_t> accepts;                      // terminal symbols that may follow or be under way; kEnd for the end
+        std::vector<uint32_t> accepts;                      // terminal symbols that may follow, behind it if it may end; kEnd for the end
     };
     std::vector<Explanation> explain(const Threads& threads);
     Stats locked_stats();
@@ -102,6 +107,11 @@ class Constraint {
     template <class At>
     bool stops(Thread t, int& looked, At at);
     void add_thread(Threads& to, LexState lex, Frontier stack);
+    // Threads by how many lexemes have ended inside the token so far.
+    using Layers = std::vector<Threads>;
+    // Adds to `stays` the threads whose lexeme goes on, to `leaves` (if any) those that begin one with the byte.
+    void step_into(const Threads& from, uint8_t byte, Threads& stays, Threads* leaves);
+    bool step_layers(const Layers& from, uint8_t byte, bool first, Layers& to);
     LexState between_lexemes(Frontier stack);
     int fill_references(Thread t, std::vector<uint32_t>& words);
     LexState lexeme_start(uint32_t accept_set, uint32_t duties);

@@ -76,6 +76,9 @@ class Dfa {
     static Dfa literal(std::string_view text);
     // Identifies the automaton up to equality of its minimal table.
     std::string fingerprint() const;
+    // As bytes, and back (BadArtifact if they are not what saved() wrote).
+    std::string saved() const;
+    static Dfa from_saved(std::string_view data);
 };
 
 // What look-behind can tell about the text so far: a complete automaton over it, state 0 before the first byte. Each state names the

@@ -36,7 +36,7 @@ uint32_t Lexer::add_dfa(std::shared_ptr<const Dfa> dfa, uint32_t terminal) {
     base_.push_back(uint32_t(single_dfa_.size()));
     for (uint32_t s = 0; s < dfa->num_states(); s++) single_dfa_.push_back(id), single_state_.push_back(s);
     canonical_.resize(single_dfa_.size(), kNoState);
-    if (single_dfa_.size() >= kSetBit) throw LimitExceeded("max_dfa_states", single_dfa_.size(), kSetBit, "the automata of all terminals of a vocabulary");
+    if (single_dfa_.size() >= kSetBit) throw LimitExceeded("lexer states", single_dfa_.size(), kSetBit, "the automata of all terminals of a vocabulary");
     bytes_ += dfa->table.size() * 4 + dfa->num_states() * 16 + 512;
     dfas_.push_back(std::move(dfa));
     strings_.emplace_back();
@@ -65,7 +65,7 @@ uint32_t Lexer::single(uint32_t automaton, uint32_t state) {
     if (known.size() <= state) known.resize(state + 1, kNoState);
     if (known[state] == kNoState) {
         known[state] = uint32_t(single_dfa_.size());
-        if (known[state] >= kSetBit) throw LimitExceeded("max_dfa_states", known[state], kSetBit, "the automata of all terminals of a vocabulary");
+        if (known[state] >= kSetBit) throw LimitExceeded("lexer states", known[state], kSetBit, "the automata of all terminals of a vocabulary");
         single_dfa_.push_back(automaton);
         single_state_.push_back(state);
         canonical_.push_back(kNoState);

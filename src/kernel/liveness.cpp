@@ -22,7 +22,8 @@ void Liveness::forget_stacks() {
 bool Liveness::sure_after(const Landing& l) {
     uint32_t hub = spelling_.hub(l.duties);
     if (hub != Spelling::kNoHub && completion(spelling_.firm(hub)).always()) return true;
-    return l.terminal != 0 && completion(spelling_.spellable()).always() && spelling_.tame(l.terminal, l.duties);
+    // Tame pairs are for grammars without blanks; where there is a hub they cost much and decide little.
+    return hub == Spelling::kNoHub && l.terminal != 0 && completion(spelling_.spellable()).always() && spelling_.tame(l.terminal, l.duties);
 }
 
 bool Liveness::sure(LexState s) {
@@ -58,7 +59,7 @@ Liveness::Verdict Liveness::judge(uint32_t duties, Frontier f, int& hops) {
     uint32_t hub = spelling_.hub(duties);
     if (hub != Spelling::kNoHub && completion(spelling_.firm(hub)).completes(f, &hops)) return Verdict::kAlive;
     if (!completion(spelling_.possible(duties)).completes(f, &hops)) return Verdict::kDead;
-    if (!completion(spelling_.spellable()).always()) return Verdict::kUnknown;
+    if (hub != Spelling::kNoHub || !completion(spelling_.spellable()).always()) return Verdict::kUnknown;
     // One lexeme further everything may be tame.
     int looked = 0;
     uint32_t accepts = stacks_.accepts(f, &looked);

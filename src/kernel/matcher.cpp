@@ -58,7 +58,7 @@ Matcher::Verdict Matcher::after(const Moment& m, uint32_t token, Threads& thread
     const std::string& bytes = constraint_->vocabulary().bytes[token];
     if (!bytes.empty()) {
         Threads as_text = m.threads;
-        if (constraint_->advance(as_text, bytes)) threads = std::move(as_text);
+        if (constraint_->advance_token(as_text, bytes)) threads = std::move(as_text);
     }
     constraint_->step_token(m.threads, token, threads);
     return finished || !threads.empty() ? Verdict::kAccepted : Verdict::kRejected;
@@ -154,6 +154,36 @@ std::string Matcher::forced_bytes(size_t max_length) {
         constraint_->step(threads, uint8_t(only), next);
         threads.swap(next);
         out.push_back(char(only));
+    }
+    return out;
+}
+
+std::string Matcher::situation(uint32_t hops) {
+    Guard guard(*constraint_, constraint_->spanner_->mutex);
+    const Stacks& stacks = constraint_->stacks;
+    std::vector<std::vector<uint32_t>> threads;
+    for (const Thread& t : now_->threads) {
+        std::vector<uint32_t> words{t.lex};
+        std::vector<NodeId> level = stacks.nodes(t.stack);
+        for (uint32_t depth = 0; depth <= hops; depth++) {
+            std::set<uint32_t> states;
+            std::set<NodeId> below;
+            for (NodeId n : level) {
+                states.insert(stacks.state(n));
+                for (NodeId p : stacks.parents(n)) below.insert(p);
+            }
+            words.push_back(~0u);
+            words.insert(words.end(), states.begin(), states.end());
+            level.assign(below.begin(), below.end());
+        }
+        threads.push_back(std::move(words));
+    }
+    std::sort(threads.begin(), threads.end());
+    std::string out;
+    for (const auto& words : threads) {
+        uint32_t count = uint32_t(words.size());
+        out.append(reinterpret_cast<const char*>(&count), sizeof count);
+        out.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint32_t));
     }
     return out;
 }

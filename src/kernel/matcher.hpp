@@ -35,6 +35,8 @@ class Matcher {
     std::string forced_bytes(size_t max_length);
     std::array<uint64_t, 4> next_bytes();
     std::vector<Constraint::Explanation> explain();
+    // Equal where lexer states are, and the sets of the uppermost `hops` + 1 states of the stacks.
+    std::string situation(uint32_t hops);
     Constraint& constraint() const { return *constraint_; }
     const Moment* now() const { return now_.get(); }
 

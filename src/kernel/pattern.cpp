@@ -60,7 +60,7 @@ void utf8_sequences(uint32_t lo, uint32_t hi, std::vector<Sequence>& out) {
 
 PatternBuilder::Node PatternBuilder::add(Tree tree) {
     for (Node item : tree.items) tree.depth = std::max(tree.depth, nodes_[item].depth + 1);
-    if (tree.depth > kMaxDepth) throw LimitExceeded("max_depth", tree.depth, kMaxDepth, "nesting of a pattern");
+    if (tree.depth > kMaxDepth) throw LimitExceeded("nesting of a pattern", tree.depth, kMaxDepth);
     auto empty = [&](Node item) { return nodes_[item].nullable; };
     switch (tree.kind) {
         case Kind::kBytes: tree.nullable = tree.text.empty(); break;

@@ -211,7 +211,7 @@ class SplitWalk {
     uint16_t way_of(uint32_t terminal, uint32_t duties) {
         for (uint32_t i = 0; i < ways_.size(); i++)
             if (ways_[i].terminal == terminal && ways_[i].duties == duties) return uint16_t(i);
-        if (ways_.size() >= kNoWay) throw LimitExceeded("max_threads", ways_.size(), kNoWay, "ways to end a lexeme inside one token");
+        if (ways_.size() >= kNoWay) throw LimitExceeded("ways to end a lexeme", ways_.size(), kNoWay, "one token");
         ways_.push_back({terminal, duties, {}, {}});
         return uint16_t(ways_.size() - 1);
     }

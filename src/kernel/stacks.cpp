@@ -14,10 +14,21 @@ NodeId Stacks::new_node(uint32_t state, uint32_t parent) {
         nodes_[id] = Node{state, parent};
     } else {
         id = NodeId(nodes_.size());
-        if (id >= kManyBit) throw LimitExceeded("parser stack nodes", id, kManyBit);
+        if (id >= kManyBit) throw LimitExceeded("parser stack nodes", id, kManyBit, "all parses of a constraint's matchers");
         nodes_.push_back({state, parent});
     }
     return id;
+}
+
+uint32_t Stacks::place(std::vector<std::vector<NodeId>>& lists, std::vector<uint32_t>& unused, std::vector<NodeId> list) {
+    if (unused.empty()) {
+        lists.push_back(std::move(list));
+        return uint32_t(lists.size() - 1);
+    }
+    uint32_t at = unused.back();
+    unused.pop_back();
+    lists[at] = std::move(list);
+    return at;
 }
 
 NodeId Stacks::child(NodeId parent, uint32_t state) {
@@ -37,8 +48,7 @@ NodeId Stacks::node(uint32_t state, std::vector<NodeId> parents) {
     key.insert(key.end(), parents.begin(), parents.end());
     auto it = joined_.find(key);
     if (it != joined_.end()) return it->second;
-    parent_lists_.push_back(std::move(parents));
-    NodeId n = new_node(state, kManyBit | uint32_t(parent_lists_.size() - 1));
+    NodeId n = new_node(state, kManyBit | place(parent_lists_, free_lists_, std::move(parents)));
     joined_.emplace(std::move(key), n);
     return n;
 }
@@ -47,8 +57,8 @@ Frontier Stacks::frontier(std::vector<NodeId> nodes) {
     std::sort(nodes.begin(), nodes.end());
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     if (nodes.size() == 1) return nodes[0];
-    auto [it, fresh] = many_ids_.try_emplace(nodes, uint32_t(many_.size()));
-    if (fresh) many_.push_back(std::move(nodes));
+    auto [it, fresh] = many_ids_.try_emplace(nodes, 0);
+    if (fresh) it->second = place(many_, free_many_, std::move(nodes));
     return kManyBit | it->second;
 }
 
@@ -332,13 +342,14 @@ void Stacks::collect(const std::function<void(const std::function<void(Frontier)
     std::vector<char> used(parent_lists_.size(), 0);
     for (NodeId n = 0; n < nodes_.size(); n++)
         if (live[n] && nodes_[n].parent != kNoNode && nodes_[n].parent & kManyBit) used[nodes_[n].parent & ~kManyBit] = 1;
-    for (size_t i = 0; i < parent_lists_.size(); i++)
-        if (!used[i]) std::vector<NodeId>().swap(parent_lists_[i]);
+    for (uint32_t i = 0; i < parent_lists_.size(); i++)
+        if (!used[i] && !parent_lists_[i].empty()) std::vector<NodeId>().swap(parent_lists_[i]), free_lists_.push_back(i);
     for (auto it = many_ids_.begin(); it != many_ids_.end();) {
         if (live_many[it->second]) {
             ++it;
         } else {
             std::vector<NodeId>().swap(many_[it->second]);
+            free_many_.push_back(it->second);
             it = many_ids_.erase(it);
         }
     }

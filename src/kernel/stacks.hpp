@@ -80,6 +80,7 @@ class Stacks {
         int32_t above;
     };
 
+    static uint32_t place(std::vector<std::vector<NodeId>>& lists, std::vector<uint32_t>& unused, std::vector<NodeId> list);
     NodeId child(NodeId parent, uint32_t state);
     NodeId node(uint32_t state, std::vector<NodeId> parents);
     NodeId new_node(uint32_t state, uint32_t parent);
@@ -93,6 +94,7 @@ class Stacks {
     std::vector<Node> nodes_;
     std::vector<NodeId> free_;
     std::vector<std::vector<NodeId>> parent_lists_, many_;
+    std::vector<uint32_t> free_lists_, free_many_;  // indices of lists that a collection has emptied
     std::unordered_map<std::vector<uint32_t>, NodeId, WordsHash> joined_;  // (state, parents...) of nodes with several parents
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> many_ids_;
     Interner sets_;

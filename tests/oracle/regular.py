@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from derivable.expr import Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Look, Not, Repeat, Special, walk
+from derivable.expr import ANY_CHAR, Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Look, Not, Repeat, Special, walk
 
 __all__ = ["Pattern", "all_ends", "first_end", "full_match", "match_ends", "pattern_of"]
 
@@ -46,8 +46,10 @@ def is_utf8(piece: bytes) -> bool:
 
 
 def looks_good(look: Look, text: bytes, pos: int) -> bool:
-    """Does the assertion hold at `pos`?"""
-    if look.ahead:
+    """Does the assertion hold at `pos`? "Any character" in one means "not the end of the text", whatever the bytes."""
+    if look.item == ANY_CHAR:
+        found = pos < len(text) if look.ahead else pos > 0
+    elif look.ahead:
         found = bool(all_ends(look.item, text, pos))
     else:
         found = any(pos in all_ends(look.item, text, start) for start in range(pos + 1))

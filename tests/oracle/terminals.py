@@ -10,22 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from derivable.expr import (
     Alt,
-    And,
-    Bytes,
-    ByteSet,
-    Chars,
     Concat,
     Expr,
-    Look,
-    Not,
     Ref,
     Repeat,
     Special,
     is_regular,
-    walk,
 )
 from derivable.grammar import Grammar
 
@@ -86,8 +80,8 @@ class Cfg:
 def expand(grammar: Grammar) -> Cfg:
     """Rule bodies as plain productions; `Alt`, `Concat` and `Repeat` become helper nonterminals.
 
-    Text inside rules becomes anonymous terminals, one for each leaf (`Bytes`, `Chars`, `ByteSet`), and one for each
-    largest regular sub-expression that holds a `Look`, `And` or `Not`. Under `longest` and `basic` there is none.
+    Text inside rules becomes anonymous terminals, one for each largest run of a sequence that names nothing. Under
+    `longest` and `basic` there is none.
     """
     clash = grammar.rules.keys() & grammar.terminals.keys()
     if clash:
@@ -102,20 +96,23 @@ def expand(grammar: Grammar) -> Cfg:
         return name
 
     def anonymous(expr: Expr) -> str:
-        if grammar.lexing != "scannerless":
-            raise TypeError(f"text in a rule under {grammar.lexing}: {expr!r}")
         name = f"(text {expr!r})"
         cfg.terminals[name] = expr
         return name
 
     def symbol(expr: Expr) -> str:
-        if is_regular(expr) and any(isinstance(node, Look | And | Not) for node in walk(expr)):
+        if grammar.lexing == "scannerless" and is_regular(expr) and expr != Concat(()):
             return anonymous(expr)
         match expr:
             case Ref(name):
                 return name
             case Concat(items):
-                return helper([tuple(symbol(item) for item in items)])
+                body: list[str] = []
+                for regular, group in groupby(items, is_regular):
+                    run = tuple(group)
+                    whole = regular and grammar.lexing == "scannerless"
+                    body += [symbol(Concat(run))] if whole else map(symbol, run)
+                return helper([tuple(body)])
             case Alt(items):
                 return helper([(symbol(item),) for item in items])
             case Repeat(item, least, None):
@@ -127,8 +124,6 @@ def expand(grammar: Grammar) -> Cfg:
                 once = symbol(item)
                 perhaps = helper([(), (once,)])
                 return helper([(*[once] * least, *[perhaps] * (most - least))] if least <= most else [])
-            case Bytes() | Chars() | ByteSet():
-                return anonymous(expr)
             case Special():
                 cfg.terminals[f"(token {expr.token})"] = expr
                 return f"(token {expr.token})"

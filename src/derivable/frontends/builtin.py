@@ -18,6 +18,7 @@ BUILTIN: dict[str, Lexing] = {
     "go": "longest",
     "c": "longest",
     "sql": "longest",
+    "javascript": "longest",
     "json": "longest",
     "xml": "scannerless",  # white space is significant: what is a lexeme depends on where it stands
 }

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import GrammarError
+from ..errors import GrammarError, LimitError
 from ..expr import text
 from ..grammar import Grammar
+from ..limits import Limits
 from .build import alternation
 
 __all__ = ["grammar_from_choices"]
 
+_DEFAULTS = Limits()
 
-def grammar_from_choices(choices: Sequence[str]) -> Grammar:
+
+def grammar_from_choices(choices: Sequence[str], *, limits: Limits = _DEFAULTS) -> Grammar:
     """Exactly one of the given strings.
 
     Args:
         choices: at least one string; duplicates do no harm, and the empty string is a choice like any other.
+        limits: bounds on their size, all together.
 
     Raises:
         GrammarError: there is none, or one is not a string or not valid Unicode.
+        LimitError: they are longer together than `limits` allows.
     """
     if isinstance(choices, str | bytes):
         raise GrammarError(
@@ -40,4 +45,7 @@ def grammar_from_choices(choices: Sequence[str]) -> Grammar:
                 f"choice {index} has the surrogate U+{ord(choice[surrogate]):04X}, which no text can contain",
                 hint="Join surrogate pairs into the character they stand for, or drop the choice.",
             )
+    size = sum(map(len, options))
+    if size > limits.max_source:
+        raise LimitError("max_source", size, limits.max_source, "choices")
     return Grammar(rules={"root": alternation(map(text, dict.fromkeys(options)))}, terminals={}, start="root")

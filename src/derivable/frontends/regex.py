@@ -64,18 +64,25 @@ def grammar_from_regex(pattern: str, flags: int = 0, *, limits: Limits = _DEFAUL
         UnsupportedFeatureError: it is not regular.
         LimitError: it is longer or deeper than `limits` allows.
     """
-    expr = parse_regex(pattern, flags, limits=limits)
+    expr = parse_regex(pattern, flags, limits=limits, half_pairs=False)
     return Grammar(rules={"root": expr}, terminals={}, start="root", source=pattern)
 
 
 def parse_regex(
-    pattern: str, flags: int = 0, *, source: str | None = None, offset: int = 0, limits: Limits = _DEFAULTS
+    pattern: str,
+    flags: int = 0,
+    *,
+    source: str | None = None,
+    offset: int = 0,
+    limits: Limits = _DEFAULTS,
+    half_pairs: bool = True,
 ) -> Expr:
     """The expression for a regular expression, its preferences (order of alternatives, laziness) kept.
 
     Args:
         pattern: in Python's syntax.
         flags: `re` flags.
+        half_pairs: a surrogate that stands alone is the empty set (no text contains it); otherwise it is refused.
         source: the text that `pattern` stands in, for error messages; the pattern itself by default.
         offset: where in `source` it begins.
         limits: bounds on its size and nesting.
@@ -104,6 +111,7 @@ def parse_regex(
     if depth > limits.max_depth:
         raise LimitError("max_depth", depth, limits.max_depth, "groups of a regular expression")
     place = _Place(pattern, pattern if source is None else source, 0 if source is None else offset)
+    place.refuses_half_pairs = not half_pairs
     tree = _parse(pattern, flags & ~int(re.DEBUG), depth, place)
     return run(_sequence(tree, tree.state.flags, place))
 
@@ -113,6 +121,7 @@ class _Place:
 
     def __init__(self, pattern: str, source: str, offset: int) -> None:
         self.pattern, self.source, self.offset = pattern, source, offset
+        self.refuses_half_pairs = False
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         return self.offset + start, self.offset + end
@@ -123,6 +132,15 @@ class _Place:
             source=self.source,
             span=self.span(pos, pos + 1) if pos is not None else self.span(0, len(self.pattern)),
             hint="The syntax is that of Python's `re` module; put a backslash before a character meant literally.",
+        )
+
+    def lone_surrogate(self, code: int) -> GrammarSyntaxError:
+        at = max(self.pattern.find(chr(code)), 0)  # or written as an escape
+        return GrammarSyntaxError(
+            f"U+{code:04X} is half of a surrogate pair and not a character: no text contains it",
+            source=self.source.encode("utf-8", "replace").decode(),  # can be printed; as long as before
+            span=self.span(at, at + 1 if chr(code) in self.pattern else len(self.pattern)),
+            hint="Write the character that the pair stands for.",
         )
 
     def unsupported(self, node: str) -> UnsupportedFeatureError:
@@ -177,6 +195,8 @@ def _sequence(tree: Any, flags: int, place: _Place) -> Step:
     parts: list[Expr] = []
     for op, value in tree:
         match op.name:
+            case "LITERAL" if 0xD800 <= value <= 0xDFFF and place.refuses_half_pairs:
+                raise place.lone_surrogate(value)
             case "LITERAL" | "NOT_LITERAL" | "IN" | "ANY" | "RANGE" | "CATEGORY":
                 parts.append(_one(op.name, value, flags))
             case "SUBPATTERN":

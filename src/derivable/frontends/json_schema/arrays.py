@@ -51,6 +51,13 @@ def _goal_at(facts: Facts, index: int) -> Goal:
 
 
 def _write(compiler: Compiler, facts: Facts, rule: str) -> None:
+    """Writes the rules; none if there is no such array."""
+    _write_rules(compiler, facts, rule)
+    if compiler.rules[rule] == NOTHING:
+        compiler.suspect = True
+
+
+def _write_rules(compiler: Compiler, facts: Facts, rule: str) -> None:
     prefix = max((len(row.prefix) for row in facts.array_rows), default=0)
     values: list[Expr] = []
     low, high = facts.min_items, facts.max_items
@@ -75,11 +82,10 @@ def _write(compiler: Compiler, facts: Facts, rule: str) -> None:
     elif facts.unique is not None:
         finite = _finite(compiler, facts, prefix, high)
         if finite is None:
-            sub = facts.array_rows[0].at(0)[0][0] if facts.array_rows and facts.array_rows[0].at(0) else None
             compiler.unsupported(
                 "uniqueItems" if facts.unique else "not uniqueItems",
                 "uniqueItems can be enforced only where the items have few values (enum, const, boolean)",
-                sub.parent if sub is not None and not isinstance(sub.parent, str) else sub,
+                facts.unique_at,
                 "uniqueItems",
             )
         else:

@@ -20,11 +20,11 @@ from .arrays import emit_array
 from .facts import ALL, ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, TYPES, Facts, Goal, ItemRow, MemberRow, Some
 from .formats import ANNOTATIONS, FORMATS
 from .goals import Option, Work, expand
-from .json_text import json_string, settled
+from .json_text import json_string, literal_string, settled
 from .numbers import DIGITS, INTEGER, equal, exact, number_text
 from .numbers import NUMBER as ANY_NUMBER
 from .objects import emit_object
-from .options import Options
+from .options import Options, shown
 from .productive import drop_unproductive
 from .resources import Json, Resources, Sub
 from .strings import Strings
@@ -35,6 +35,7 @@ __all__ = ["Compiler"]
 
 BLOCK = 32
 """Characters in a block of a long string."""
+_BOOLEAN = Alt((Bytes(b"true"), Bytes(b"false")))
 _ONLY_REF = ("$ref",)
 _UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 
@@ -60,7 +61,9 @@ class Compiler:
         self.by_value: dict[int, Sub] = {}
         self.stripped: dict[int, Sub] = {}
         self.collecting: set[int] = set()
+        self.meanings: dict[int, str] = {}
         self.relaxed: list[str] = []
+        self.suspect = False  # a rule may have no text
         self.count = 0
         self.any_value: Expr | None = None
 
@@ -90,7 +93,9 @@ class Compiler:
         schema, keywords = sub.schema, self.keywords(sub)
         if "unevaluatedProperties" in keywords or "unevaluatedItems" in keywords or id(sub) in self.collecting:
             work.collectors = (*work.collectors, sub)
-        for keyword in keywords:
+        order = work.order
+        for i, keyword in enumerate(keywords):
+            work.order = (*order, i)
             KEYWORDS[keyword][0](schema[keyword], sub, work)
 
     def deny_keywords(self, sub: Sub, work: Work) -> list[Option]:
@@ -168,6 +173,14 @@ class Compiler:
                 return [v for v in values if all(self.validator.holds(s, v) is holds for s, holds in goal)]
         return None
 
+    def impossible(self, goal: Goal) -> bool:
+        """Whether a quick look tells that a goal has no value."""
+        types = ALL
+        for sub, sign in goal:
+            if sign:
+                types &= self.shallow_types(sub)
+        return not types or self.candidates(goal) == []
+
     def _listed(self, sub: Sub) -> list[Json] | None:
         for _ in range(16):
             if type(sub.schema) is not dict:
@@ -211,6 +224,36 @@ class Compiler:
                 return types
             at = self.resources.resolve(at, schema["$ref"], "$ref")
         return types
+
+    def target(self, sub: Sub) -> Sub:
+        """Where a schema that is a mere reference leads."""
+        for _ in range(16):
+            if type(sub.schema) is not dict or self.keywords(sub) != _ONLY_REF:
+                break
+            sub = self.resources.resolve(sub, sub.schema["$ref"], "$ref")
+        return sub
+
+    def same(self, one: Sub, other: Sub) -> bool:
+        """Whether two schemas are seen to say the same."""
+        one, other = self.target(one), self.target(other)
+        return one is other or (one.scope is other.scope and self._meaning(one) == self._meaning(other))
+
+    def _meaning(self, sub: Sub) -> str:
+        """A schema's keywords as text: equal texts of one scope mean the same."""
+        found = self.meanings.get(id(sub))
+        if found is None:
+            schema = sub.schema
+            said = {k: schema[k] for k in self.keywords(sub)} if type(schema) is dict else schema
+            found = self.meanings[id(sub)] = repr(said)
+        return found
+
+    def is_type(self, sub: Sub) -> bool:
+        """Whether a schema is about the type alone, so that `shallow_types` says all of it."""
+        sub = self.target(sub)
+        if type(sub.schema) is not dict or self.keywords(sub) != ("type",):
+            return False
+        names = sub.schema["type"]
+        return "integer" not in (names if type(names) is list else [names])
 
     def without_unevaluated(self, sub: Sub) -> Sub:
         """The same schema without `unevaluated*`, which still notes what it evaluates."""
@@ -330,6 +373,11 @@ class Compiler:
         found = self.memo.get(goal)
         if found is not None:
             return found
+        if len(goal) == 1 and goal[0][1]:  # PERF: most sub-schemas say no more than a type, or where to look
+            found = self._plain(goal[0][0])
+            if found is not None:
+                self.memo[goal] = found
+                return found
         kept: list[Any] = []
         for literal in goal:
             schema, holds = literal[0].schema, literal[1]
@@ -357,6 +405,31 @@ class Compiler:
         self.memo[goal] = found
         return found
 
+    def _plain(self, sub: Sub) -> Expr | None:
+        """The symbol of a schema that is only a type or a reference."""
+        seen = []
+        while type(sub.schema) is dict:
+            keywords = self.keywords(sub)
+            if keywords == ("type",):
+                name = sub.schema["type"]
+                if name == "string":
+                    return self.leaf("string", "string", json_string())
+                if name == "boolean":
+                    return self.leaf("boolean", "boolean", _BOOLEAN)
+                if name == "number":
+                    return self.leaf("number", "number", ANY_NUMBER)
+                if name == "integer" and sub.scope.resource.draft not in (3, 4):
+                    return self.leaf("integer", "integer", INTEGER)
+                return None
+            if keywords != _ONLY_REF or sub in seen:
+                return None
+            seen.append(sub)
+            sub = self.resources.resolve(sub, sub.schema["$ref"], "$ref")
+            found = self.memo.get(((sub, True),))
+            if found is not None:
+                return found
+        return self.symbol(((sub, True),)) if seen and len(seen) < 16 and type(sub.schema) is dict else None
+
     def emit(self, facts: Facts, name: str) -> list[Expr]:
         """The symbols of the values that satisfy `facts`, one for each type."""
         if facts.values is not None:
@@ -369,7 +442,7 @@ class Compiler:
         if types & BOOLEAN:
             no_true, no_false = any(v is True for v in excluded), any(v is False for v in excluded)
             if not no_true and not no_false:
-                out.append(self.leaf("boolean", "boolean", Alt((Bytes(b"true"), Bytes(b"false")))))
+                out.append(self.leaf("boolean", "boolean", _BOOLEAN))
             elif not no_true or not no_false:
                 out.append(self._boolean(no_false))
         if types & NUMBER:
@@ -426,7 +499,7 @@ class Compiler:
         key = ("string", low, high, tuple((t, sign) for t, sign, _ in texts), excluded)
         found = self.leaves.get(key)
         if found is None:
-            unit = None if excluded or not texts else self.strings.unit(texts)
+            unit = None if excluded else self.strings.unit(texts)
             counted = unit and self._counted(unit, low, high)
             if not counted:
                 expr = self.strings.terminal(low, high, texts, excluded)
@@ -434,13 +507,14 @@ class Compiler:
             found = self.leaves[key] = counted
         return found
 
-    def _counted(self, unit: tuple[Expr, int, int | None], low: int, high: int | None) -> Expr | None:
+    def _counted(self, unit: tuple[Expr, int, Expr, int, int | None], low: int, high: int | None) -> Expr | None:
         """Strings of many equal characters as rules over blocks: one large automaton for each length would cost more.
 
         A length in [low, high] is `low` and at most `high - low` more; the last terminal holds the rest and the quote.
         """
-        item, least, most = unit
-        low = max(low, least)
+        start, size, item, least, most = unit
+        low = max(low - size, least)
+        high = None if high is None else high - size
         high = most if high is None else high if most is None else min(high, most)
         longest = high if high is not None else low
         if longest <= 2 * BLOCK or (high is not None and low > high):
@@ -449,7 +523,7 @@ class Compiler:
         block = Concat((Repeat(item, BLOCK - 1, BLOCK - 1), settled(item)))
         full = self.leaf(("block", item), "characters", block)
         blocks, rest = divmod(low, BLOCK)
-        opening = self.leaf("quote", "quote", Bytes(b'"'))
+        opening = self.leaf(("opening", start), "quote", start)
 
         def tail(fewest: int, extra: int | None) -> Expr:
             last = None if extra is None else fewest + extra
@@ -485,8 +559,9 @@ class Compiler:
                 number = exact(value)
                 out.append(self.leaf(("equal", number), str(value), equal(number)))
         if strings:
-            shown = literal_name(strings[0]) if len(strings) == 1 else "enum"
-            out.append(self.leaf(("literals", *strings), shown, self.strings.literals(strings)))
+            some = tuple(strings)
+            name = shown(some[0]) if len(some) == 1 else "enum"
+            out.append(self.leaf(("literals", some), name, literal_string(*some)))
         return [symbol for symbol in out if symbol != NOTHING]
 
     # -- the grammar --------------------------------------------------------------------------------------------
@@ -500,24 +575,14 @@ class Compiler:
                 raise LimitError("max_symbols", len(self.rules), self.limits.max_symbols, "the size of the grammar")
         start = self.style.document(self, start) if start != NOTHING else start
         self.rules["root"] = start if isinstance(start, Concat | Alt) else Concat((start,))
-        drop_unproductive(self.rules, self.terminals)
+        if self.suspect or self.resources.targets:
+            drop_unproductive(self.rules, self.terminals)
         if self.rules["root"] == NOTHING:
             raise GrammarError(
                 "no JSON value satisfies this schema",
                 hint="Some of its constraints contradict one another, or it recurses without an end.",
             )
-        return Grammar(
-            rules=self.rules,
-            terminals=self.terminals,
-            start="root",
-            source=source,
-            relaxed=tuple(sorted(self.relaxed)),
-        )
-
-
-def literal_name(value: str) -> str:
-    """A terminal's name for a string."""
-    return f'"{value}"' if len(value) <= 60 else f'"{value[:57]}..."'
+        return Grammar.of_known_names(self.rules, self.terminals, "root", source, tuple(sorted(self.relaxed)))
 
 
 def _name_of(sub: Sub) -> str:

@@ -58,12 +58,19 @@ class ItemRow:
 
 
 class MemberRow:
-    """`properties`, `patternProperties` and `additionalProperties` of one schema."""
+    """`properties`, `patternProperties` and `additionalProperties` of one schema; `order` is where it stands in the
+    text, `None` for what the failure of a schema asks, which lists no keys."""
 
-    __slots__ = ("additional", "patterns", "properties")
+    __slots__ = ("additional", "order", "patterns", "properties")
 
-    def __init__(self, properties: dict[str, Goal], patterns: list[tuple[str, Sub, Goal]], additional: Goal) -> None:
-        self.properties, self.patterns, self.additional = properties, patterns, additional
+    def __init__(
+        self,
+        properties: dict[str, Goal],
+        patterns: list[tuple[str, Sub, Goal]],
+        additional: Goal,
+        order: tuple[int, ...] | None = None,
+    ) -> None:
+        self.properties, self.patterns, self.additional, self.order = properties, patterns, additional, order
 
 
 class Some:
@@ -79,46 +86,42 @@ class Some:
 class Facts:
     """Constraints of one conjunction; see the module. `types` is a set of the bits above."""
 
-    __slots__ = (
-        *("array_rows", "clauses", "contains", "digits", "evaluated", "excluded", "forbidden", "high"),
-        *("integral", "low", "max_items", "max_length", "max_properties", "min_items", "min_length"),
-        *("min_properties", "multiples", "names", "required", "rows", "some", "texts", "types"),
-        *("unevaluated", "unique", "values"),
-    )
+    # PERF: defaults are the class's, so that making `Facts`, once a sub-schema, costs nothing for what it does not say.
+    types: int
+    values: list[Json] | None = None
+    excluded: tuple[Json, ...] = ()
+    low: tuple[Decimal, bool] | None = None
+    high: tuple[Decimal, bool] | None = None
+    integral: bool | None = None
+    digits: bool | None = None  # integers of drafts 3 and 4: written without fraction or exponent
+    multiples: tuple[tuple[Decimal, bool], ...] = ()
+    min_length = 0
+    max_length: int | None = None
+    texts: tuple[tuple[Text, bool, Sub], ...] = ()
+    array_rows: tuple[ItemRow, ...] = ()
+    min_items = 0
+    max_items: int | None = None
+    contains: tuple[tuple[Goal, int, int | None, int], ...] = ()  # goal, at least, at most, from which index
+    unique: bool | None = None
+    unique_at: Sub | None = None
+    rows: tuple[MemberRow, ...] = ()
+    required: tuple[str, ...] = ()
+    forbidden: frozenset[str] = frozenset()
+    min_properties = 0
+    max_properties: int | None = None
+    names: Goal = ()
+    some: tuple[Some, ...] = ()
+    clauses: tuple[frozenset[tuple[str, bool]], ...] = ()
+    evaluated: tuple[tuple[Sub, object], ...] = ()
+    unevaluated: tuple[tuple[Sub, str, Goal, bool], ...] = ()  # collector, keyword, goal, holds
 
     def __init__(self, types: int) -> None:
         self.types = types
-        self.values: list[Json] | None = None
-        self.excluded: tuple[Json, ...] = ()
-        self.low: tuple[Decimal, bool] | None = None
-        self.high: tuple[Decimal, bool] | None = None
-        self.integral: bool | None = None
-        self.digits: bool | None = None  # integers of drafts 3 and 4: written without fraction or exponent
-        self.multiples: tuple[tuple[Decimal, bool], ...] = ()
-        self.min_length = 0
-        self.max_length: int | None = None
-        self.texts: tuple[tuple[Text, bool, Sub], ...] = ()
-        self.array_rows: tuple[ItemRow, ...] = ()
-        self.min_items = 0
-        self.max_items: int | None = None
-        self.contains: tuple[tuple[Goal, int, int | None, int], ...] = ()  # goal, at least, at most, from which index
-        self.unique: bool | None = None
-        self.rows: tuple[MemberRow, ...] = ()
-        self.required: tuple[str, ...] = ()
-        self.forbidden: frozenset[str] = frozenset()
-        self.min_properties = 0
-        self.max_properties: int | None = None
-        self.names: Goal = ()
-        self.some: tuple[Some, ...] = ()
-        self.clauses: tuple[frozenset[tuple[str, bool]], ...] = ()
-        self.evaluated: tuple[tuple[Sub, object], ...] = ()
-        self.unevaluated: tuple[tuple[Sub, str, Goal, bool], ...] = ()  # collector, keyword, goal, holds
 
     def copy(self) -> Facts:
         """An independent copy (all fields are immutable values)."""
-        other = Facts.__new__(Facts)
-        for name in Facts.__slots__:
-            setattr(other, name, getattr(self, name))
+        other = Facts(self.types)
+        other.__dict__.update(self.__dict__)
         return other
 
     # Changes. Each says whether any value can still satisfy the facts; what fails for one type drops that type.
@@ -175,7 +178,8 @@ class Facts:
         self.contains += ((goal, low, high, start),)
         return self._drop(ARRAY) if high is not None and low > high else True
 
-    def distinct(self, unique: bool) -> bool:
+    def distinct(self, unique: bool, sub: Sub) -> bool:
+        self.unique_at = sub
         clash = self.unique is not None and self.unique is not unique
         self.unique = unique
         return self._drop(ARRAY) if clash else True

@@ -173,9 +173,7 @@ def iri_reference() -> Expr:
 
 def uri_template() -> Expr:
     """RFC 6570, section 2."""
-    literal = (
-        r"(?:[\x21\x23\x24\x26-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e" + _UCS + _PRIVATE + r"]|%[0-9A-Fa-f]{2})"
-    )
+    literal = r"(?:[\x21\x23\x24\x26-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e" + _UCS + _PRIVATE + r"]|%[0-9A-Fa-f]{2})"
     char = "(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})"
     variable = rf"{char}(?:\.?{char})*(?::[1-9][0-9]{{0,3}}|\*)?"
     return _re(rf"(?:{literal}|\{{[+#./;?&=,!@|]?{variable}(?:,{variable})*\}})*")

@@ -35,23 +35,30 @@ class Option:
 class Disjunction:
     """Options, one of which must hold; or (`negated`) a schema that must fail, taken apart once the type is known."""
 
-    __slots__ = ("chain", "collectors", "negated", "options")
+    __slots__ = ("chain", "collectors", "negated", "options", "order")
 
-    def __init__(
-        self, options: list[Option] | None, negated: Sub | None, collectors: tuple[Sub, ...], chain: Chain
-    ) -> None:
-        self.options, self.negated, self.collectors, self.chain = options, negated, collectors, chain
+    def __init__(self, options: list[Option] | None, negated: Sub | None, work: Work) -> None:
+        self.options, self.negated = options, negated
+        self.collectors, self.chain, self.order = work.collectors, work.chain, work.order
+
+    def with_options(self, options: list[Option]) -> Disjunction:
+        other = object.__new__(Disjunction)
+        other.options, other.negated = options, None
+        other.collectors, other.chain, other.order = self.collectors, self.chain, self.order
+        return other
 
 
 Chain = tuple[Any, ...] | None
 """The schemas that references led through without consuming anything, newest first."""
-Entry = tuple[Sub, bool, tuple[Sub, ...], Chain]
+Order = tuple[int, ...]
+"""Where in the text of the schema something stands; members are listed in this order."""
+Entry = tuple[Sub, bool, tuple[Sub, ...], Chain, Order]
 
 
 class Work:
     """One case under way."""
 
-    __slots__ = ("chain", "collectors", "compiler", "disjunctions", "done", "facts", "todo")
+    __slots__ = ("chain", "collectors", "compiler", "disjunctions", "done", "facts", "known", "order", "todo")
 
     def __init__(self, compiler: Compiler, facts: Facts, todo: list[Entry]) -> None:
         self.compiler = compiler
@@ -59,21 +66,24 @@ class Work:
         self.todo = todo
         self.disjunctions: list[Disjunction] = []
         self.done: set[tuple[int, bool, tuple[Sub, ...]]] = set()
+        self.known: list[Literal] = []
         self.collectors: tuple[Sub, ...] = ()
         self.chain: Chain = None
+        self.order: Order = ()
 
     def fork(self, types: int) -> Work:
         other = Work(self.compiler, self.facts.copy(), list(self.todo))
         other.facts.types &= types
         other.disjunctions = list(self.disjunctions)
         other.done = set(self.done)
+        other.known = list(self.known)
         return other
 
     # What keyword functions ask for.
 
     def also(self, sub: Sub, holds: bool = True) -> None:
         """Another schema about the same value."""
-        self.todo.append((sub, holds, self.collectors, self.chain))
+        self.todo.append((sub, holds, self.collectors, self.chain, (*self.order, len(self.todo))))
 
     def follow(self, sub: Sub, target: Sub, holds: bool = True) -> None:
         """A reference. One that leads back to itself without having consumed anything means nothing."""
@@ -85,18 +95,18 @@ class Work:
                     hint="A recursive schema must go through properties or items.",
                 )
             link = link[1]
-        self.todo.append((target, holds, self.collectors, (target, self.chain)))
+        self.todo.append((target, holds, self.collectors, (target, self.chain), self.order))
 
     def either(self, options: list[Option]) -> None:
-        self.disjunctions.append(Disjunction(options, None, self.collectors, self.chain))
+        self.disjunctions.append(Disjunction(options, None, self))
 
     def fails(self, sub: Sub) -> None:
-        self.disjunctions.append(Disjunction(None, sub, self.collectors, self.chain))
+        self.disjunctions.append(Disjunction(None, sub, self))
 
     def apply(self, disjunction: Disjunction, option: Option) -> bool:
         """Takes an option; says whether the facts can still hold."""
         for holds_sub, holds in option.entries:
-            self.todo.append((holds_sub, holds, disjunction.collectors, disjunction.chain))
+            self.todo.append((holds_sub, holds, disjunction.collectors, disjunction.chain, disjunction.order))
         return all(getattr(self.facts, name)(*arguments) for name, *arguments in option.changes)
 
 
@@ -106,7 +116,11 @@ def expand(compiler: Compiler, goal: Goal) -> list[Facts]:
     Raises:
         LimitError: more cases than `Limits.max_cases`.
     """
-    work = Work(compiler, Facts(ALL), [(sub, holds, (), (sub, None)) for sub, holds in reversed(goal)])
+    work = Work(
+        compiler,
+        Facts(ALL),
+        [(goal[i][0], goal[i][1], (), (goal[i][0], None), (i,)) for i in range(len(goal) - 1, -1, -1)],
+    )
     # The overwhelmingly common case: nothing to decide.
     if not absorb(work):
         return []
@@ -166,7 +180,7 @@ def absorb(work: Work) -> bool:
     todo = work.todo
     compiler = work.compiler
     while todo:
-        sub, holds, collectors, chain = todo.pop()
+        sub, holds, collectors, chain, order = todo.pop()
         schema = sub.schema
         if type(schema) is bool:
             if schema is not holds:
@@ -180,7 +194,8 @@ def absorb(work: Work) -> bool:
             if not holds:
                 return False
             continue
-        work.collectors, work.chain = collectors, chain
+        work.collectors, work.chain, work.order = collectors, chain, order
+        work.known.append((sub, holds))
         if not holds:
             if not _simple_failure(work, sub):
                 work.fails(sub)
@@ -241,19 +256,17 @@ def simplify(work: Work) -> bool:
         for place, disjunction in enumerate(pending):
             if disjunction.options is None:
                 assert disjunction.negated is not None
-                work.collectors, work.chain = disjunction.collectors, disjunction.chain
-                disjunction = Disjunction(
-                    work.compiler.deny_keywords(disjunction.negated, work),
-                    None,
-                    disjunction.collectors,
-                    disjunction.chain,
-                )
+                work.collectors, work.chain, work.order = disjunction.collectors, disjunction.chain, disjunction.order
+                disjunction = Disjunction(work.compiler.deny_keywords(disjunction.negated, work), None, work)
             options: list[Option] = []
             held = False
             for option in disjunction.options or ():
                 state = _option_state(work, option)
                 if state is None:
                     options.append(option)
+                elif state and disjunction.collectors and option.entries:
+                    options = [option]  # it holds, and what it evaluates is still to be noted
+                    break
                 elif state:
                     held = True
                     break
@@ -274,8 +287,8 @@ def simplify(work: Work) -> bool:
                 for clause in clauses:
                     work.facts.clause(clause)
                 continue
-            disjunction.options = options
-            work.disjunctions.append(disjunction)
+            # A new one: other cases hold the same object.
+            work.disjunctions.append(disjunction.with_options(options))
     return True
 
 
@@ -321,8 +334,14 @@ def _entry_state(work: Work, sub: Sub, holds: bool) -> bool | None:
         return schema is holds
     if not schema:
         return holds
-    if not work.compiler.shallow_types(sub) & work.facts.types:
+    compiler = work.compiler
+    if not compiler.shallow_types(sub) & work.facts.types:
         return not holds
+    for other, sign in work.known:
+        if compiler.same(sub, other):
+            return sign is holds
+    if compiler.is_type(sub) and not work.facts.types & ~compiler.shallow_types(sub):
+        return holds
     return None
 
 
@@ -330,13 +349,14 @@ def _change_state(work: Work, change: Change) -> bool | None:
     facts = work.facts
     name = change[0]
     if name == "require":
-        if any(key in facts.forbidden for key in change[1:]):
+        if any(key in facts.forbidden or work.compiler.impossible(_member_goal(work, key)) for key in change[1:]):
             return False
         return True if all(key in facts.required for key in change[1:]) else None
     if name == "forbid":
         if any(key in facts.required for key in change[1:]):
             return False
-        return True if all(key in facts.forbidden for key in change[1:]) else None
+        known = (key in facts.forbidden or work.compiler.impossible(_member_goal(work, key)) for key in change[1:])
+        return True if all(known) else None
     if name == "member_row":
         state: bool | None = True
         for key, goal in change[1].properties.items():
@@ -375,8 +395,17 @@ def _goal_state(work: Work, known: Goal, asked: Goal) -> bool | None:
         elif not compiler.shallow_types(sub) & types:
             if sign:
                 return False
-        elif (sub, sign) not in known:
-            answer = None
+        elif compiler.is_type(sub) and not types & ~compiler.shallow_types(sub):
+            if not sign:
+                return False
+        else:
+            for other, other_sign in known:
+                if compiler.same(sub, other):
+                    if other_sign is not sign:
+                        return False
+                    break
+            else:
+                answer = None
     return answer
 
 

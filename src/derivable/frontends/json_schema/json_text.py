@@ -14,11 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from ...automata import json_strings
 from ...expr import (
     ANY_CHAR,
     EMPTY,
-    NOTHING,
     Alt,
     And,
     Bytes,
@@ -38,12 +36,11 @@ from ..build import alternation, concatenation
 __all__ = [
     "CHARACTER",
     "CONTENT",
+    "PLAIN_CHARACTER",
     "complement",
     "encode",
     "json_string",
-    "literal_content",
-    "literal_strings",
-    "other_strings",
+    "literal_string",
     "quoted",
     "settled",
 ]
@@ -137,6 +134,21 @@ def character(ranges: tuple[tuple[int, int], ...], surrogates: bool = False) -> 
     return Alt(tuple(options)) if len(options) != 1 else options[0]
 
 
+@lru_cache(maxsize=4_096)
+def plain_character(ranges: tuple[tuple[int, int], ...]) -> Expr:
+    """One spelling of one character in `ranges`: raw, or escaped where it must be."""
+    raw = Chars.of(*Chars.of(*ranges, negated=True).ranges, *_NOT_RAW, negated=True)
+    options: list[Expr] = [raw] if raw.ranges else []
+    for low, high in ranges:
+        for code in (*range(low, min(high, 0x1F) + 1), 0x22, 0x5C):
+            if low <= code <= high:
+                short = _SHORT.get(code)
+                options.append(Bytes(b"\\" + short.encode()) if short else _escaped_units(code, code))
+    return Alt(tuple(options)) if len(options) != 1 else options[0]
+
+
+PLAIN_CHARACTER: Expr = plain_character(ANY_CHAR.ranges)
+"""Any one character, spelled in one way."""
 CHARACTER: Expr = character(ANY_CHAR.ranges, True)
 """Any one character of a string's text, exactly counted."""
 
@@ -156,10 +168,41 @@ def quoted(content: Expr) -> Expr:
     return Concat((_QUOTE, content, _QUOTE))
 
 
+def json_string(min_length: int = 0, max_length: int | None = None, excluded: tuple[str, ...] = ()) -> Expr:
+    """Strings of `min_length` to `max_length` code points (`None`: no bound) but those in `excluded`, with quotes."""
+    plain, odd = _separated(excluded)
+    strings = JsonStrings(plain, True, min_length, max_length)
+    return And((strings, *(Not(_literal(value)) for value in odd))) if odd else strings
+
+
+def literal_string(*values: str) -> Expr:
+    """Every JSON text of exactly these strings, quotes included."""
+    plain, odd = _separated(values)
+    if not odd:
+        return JsonStrings(plain, False)
+    return Alt((*((JsonStrings(plain, False),) if plain else ()), *map(_literal, odd)))
+
+
+def _separated(values: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
+    """Values that are text, pairs of surrogates joined, and those that hold lone surrogates."""
+    plain: list[str] = []
+    odd: list[str] = []
+    for value in values:
+        if value.isascii():
+            plain.append(value)
+            continue
+        value = value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+        (odd if any("\ud800" <= c <= "\udfff" for c in value) else plain).append(value)
+    return tuple(plain), odd
+
+
 @lru_cache(maxsize=1_024)
-def json_string(min_length: int = 0, max_length: int | None = None) -> Expr:
-    """Any string whose value has `min_length` to `max_length` code points (`None`: no bound), quotes included."""
-    return JsonStrings(min_length=min_length, max_length=max_length)
+def _literal(value: str) -> Expr:
+    """The texts of a string that holds lone surrogates."""
+    units = [
+        _escaped_units(ord(c), ord(c)) if "\ud800" <= c <= "\udfff" else character(((ord(c), ord(c)),)) for c in value
+    ]
+    return quoted(Concat(tuple(units)))
 
 
 def settled(unit: Expr) -> Expr:
@@ -167,56 +210,13 @@ def settled(unit: Expr) -> Expr:
     return Alt(tuple(_LOW if option == _LONE else option for option in unit.items)) if isinstance(unit, Alt) else unit
 
 
-@lru_cache(maxsize=1_024)
-def counted_content(min_length: int, max_length: int | None) -> Expr:
-    """What may stand between the quotes of such a string."""
-    if max_length is None:
-        if min_length <= 1:  # no need to count: there is something between the quotes, or not
-            return Concat((_UNCOUNTED, CONTENT)) if min_length else CONTENT
-        return Repeat(CHARACTER, min_length, None)
-    return Repeat(CHARACTER, min_length, max_length)
-
-
-def literal_strings(values: tuple[str, ...]) -> Expr:
-    """Every JSON text of exactly these strings, quotes included."""
-    if all(map(_is_text, values)):
-        return JsonStrings(values, negated=False)
-    return quoted(Alt(tuple(map(literal_content, values))))
-
-
-def other_strings(values: tuple[str, ...], min_length: int = 0, max_length: int | None = None) -> Expr:
-    """Every JSON text of all other strings, quotes included, of these lengths; `NOTHING` if there is none."""
-    if all(map(_is_text, values)):
-        found = JsonStrings(values, min_length=min_length, max_length=max_length)
-        return NOTHING if json_strings(found).is_empty else found
-    content = counted_content(min_length, max_length)
-    return quoted(And((content, Not(Alt(tuple(map(literal_content, values)))))))
-
-
-def _is_text(value: str) -> bool:
-    return value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value)
-
-
-@lru_cache(maxsize=65_536)
-def literal_content(value: str) -> Expr:
-    """What may stand between the quotes of such a text."""
-    units: list[Expr] = []
-    for char in value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass"):
-        code = ord(char)
-        if 0xD800 <= code <= 0xDFFF:
-            units.append(_escaped_units(code, code))
-        else:
-            units.append(character(((code, code),)))
-    return Concat(tuple(units))
-
-
 def complement(content: Expr) -> Expr:
     """The contents of strings that are not in `content`."""
     return And((CONTENT, Not(content)))
 
 
-def encode(decoded: Expr) -> Expr:
-    """The JSON text of an expression over characters (without quotes).
+def encode(decoded: Expr, plain: bool = False) -> Expr:
+    """The JSON text of an expression over characters (without quotes), in every spelling or (`plain`) in one.
 
     Assertions about the beginning and end of the text, and look-ahead, keep their meaning. Look-behind at characters
     does not (an escape ends with characters of its own): callers refuse it first.
@@ -233,7 +233,7 @@ def encode(decoded: Expr) -> Expr:
             stack.extend(missing)
             continue
         stack.pop()
-        done[id(node)] = _encode_node(node, done)
+        done[id(node)] = _encode_node(node, done, plain)
     return done[id(decoded)]
 
 
@@ -241,11 +241,14 @@ def _is_end(node: Expr) -> bool:
     return isinstance(node, Look) and node.item == ANY_CHAR
 
 
-def _encode_node(node: Expr, done: dict[int, Expr]) -> Expr:
+def _encode_node(node: Expr, done: dict[int, Expr], plain: bool) -> Expr:
     match node:
         case Bytes(value):
-            units = [character(((ord(c), ord(c)),)) for c in value.decode("utf-8")]
+            spell = plain_character if plain else character
+            units = [spell(((ord(c), ord(c)),)) for c in value.decode("utf-8")]
             return units[0] if len(units) == 1 else Concat(tuple(units))
+        case Chars(ranges) if plain:
+            return plain_character(ranges)
         case Chars(ranges):
             # A class that goes on past the surrogates on both sides was written as a complement: it holds them.
             held = any(hi == 0xD7FF for _, hi in ranges) and any(lo == 0xE000 for lo, _ in ranges)

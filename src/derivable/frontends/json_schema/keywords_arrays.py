@@ -95,11 +95,11 @@ def unique_items(v: Json, sub: Sub, work: Work) -> None:
     if type(v) is not bool:
         check.malformed(sub, "uniqueItems", "a boolean", v)
     if v:
-        work.facts.distinct(True)
+        work.facts.distinct(True, sub)
 
 
 def fails_unique_items(v: Json, sub: Sub, work: Work) -> list[Option]:
-    return [Option(changes=(("distinct", False),))] if work.facts.types == ARRAY and v is True else []
+    return [Option(changes=(("distinct", False, sub),))] if work.facts.types == ARRAY and v is True else []
 
 
 def _counts(sub: Sub, work: Work) -> tuple[int, int | None]:

@@ -27,7 +27,7 @@ def _row(sub: Sub, work: Work, negated: bool = False) -> MemberRow:
             patterns.append((pattern, sub, goal))
     if "additionalProperties" in keywords:
         additional = ((compiler.sub(sub, schema["additionalProperties"], "additionalProperties"), holds),)
-    return MemberRow(properties, patterns, additional)
+    return MemberRow(properties, patterns, additional, work.order)
 
 
 def properties(v: Json, sub: Sub, work: Work) -> None:

@@ -14,15 +14,16 @@ both, as far as it can be reached. A repeated additional key counts as another m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...automata import compile_expr
 from ...errors import LimitError
 from ...expr import NOTHING, Alt, And, Concat, Expr, Not, Ref
 from .facts import STRING, Facts, Goal, MemberRow, Some
-from .json_text import json_string, literal_content, other_strings, quoted
-from .strings import other_content
+from .json_text import json_string, literal_string
+from .resources import Sub
 
 if TYPE_CHECKING:
     from .compiler import Compiler
@@ -32,10 +33,11 @@ __all__ = ["emit_object"]
 _MOST_FREE_KEYS = 4
 """Required keys that are not listed may stand anywhere if there are at most so many; more follow the listed ones."""
 
+Key = tuple[Expr, Expr]
+"""A key's strings and the colon."""
 Clauses = frozenset[frozenset[tuple[str, bool]]]
 State = tuple[int, int, int, Clauses]
 """Members so far (saturated), which `Some` are satisfied (bits), which free keys were seen (bits), open clauses."""
-_NO_STATE: State = (0, 0, 0, frozenset())
 
 
 def emit_object(compiler: Compiler, facts: Facts, name: str) -> Expr:
@@ -63,11 +65,17 @@ class _Body:
         self.listed: list[tuple[str, Goal, Expr, bool]] = []  # key, goal, value, required
         self.free: list[tuple[str, Goal, Expr]] = []
         self.free_required = 0
-        self.others: list[tuple[Concat, Goal, Expr, int]] = []  # key, goal, value, which `Some` apply
+        self.others: list[tuple[Key, Goal, Expr, int]] = []  # key, goal, value, which `Some` apply
         self.comma = compiler.style.comma(compiler)
         self.applies: dict[str, int] = {}
 
     def write(self) -> None:
+        """Writes the rules; none if there is no such object."""
+        self._write()
+        if self.compiler.rules[self.rule] == NOTHING:
+            self.compiler.suspect = True
+
+    def _write(self) -> None:
         clauses = self._settled_clauses()
         if clauses is None or not self._find_members(clauses):
             return
@@ -122,9 +130,7 @@ class _Body:
         """Fills `listed`, `free` and `others`; `False` if a required member is impossible."""
         compiler, facts = self.compiler, self.facts
         rows, forbidden = facts.rows, facts.forbidden
-        order: dict[str, bool] = {}
-        for row in rows:
-            order.update(dict.fromkeys(row.properties, True))
+        order: dict[str, bool] = dict.fromkeys(_in_order(rows), True)
         required = set(facts.required)
         unlisted = [k for k in facts.required if k not in order]
         unlisted += sorted({k for clause in clauses for k, _ in clause if k not in order and k not in required})
@@ -173,79 +179,96 @@ class _Body:
             goal = rows[0].additional if len(rows) == 1 else tuple(dict.fromkeys(g for r in rows for g in r.additional))
             value = compiler.symbol(goal)
             if value != NOTHING:
-                self.others.append((self._other_key(other_strings(names), names), goal, value, 0))
+                self.others.append((self._other_key(json_string(0, None, names)), goal, value, 0))
             return
         # Split the keys by everything that is asked about them.
         predicates: dict[object, Expr] = {}
+        tests: dict[object, Callable[[str], bool]] = {}
+
+        def add_pattern(source: str, sub: Sub) -> None:
+            text = ("pattern", source)
+            predicates[source] = compiler.strings.texts(text, sub, "patternProperties", source)
+            tests[source] = lambda key: compiler.strings.matches(text, key, sub)
+
         for row in (*rows, *(s.row for s in some if s.row is not None)):
             for source, sub, _ in row.patterns:
-                predicates[source] = compiler.strings.content(("pattern", source), sub, "patternProperties", source)
+                add_pattern(source, sub)
         for one in some:
             if one.pattern is not None:
-                source, sub = one.pattern
-                predicates[source] = compiler.strings.content(("pattern", source), sub, "patternProperties", source)
+                add_pattern(*one.pattern)
             if one.row is not None:
                 inside = tuple(k for k in one.row.properties if k not in names)
                 if inside:
-                    predicates[one.row] = Alt(tuple(map(literal_content, inside)))
+                    predicates[one.row] = literal_string(*inside)
+                    tests[one.row] = set(inside).__contains__
             if one.name is not None:
                 predicates[one] = self._names(one.name)
-        base = other_content(names)
+        anything = json_string()
+        regions: list[_Region] = [_Region((), (), names, frozenset())]
         if facts.names:
-            base = And((base, self._names(facts.names)))
-        regions: list[tuple[Expr, frozenset[object]]] = [(base, frozenset())]
-        for key, content in predicates.items():
-            split: list[tuple[Expr, frozenset[object]]] = []
-            for region, known in regions:
-                split += [(And((region, content)), known | {key}), (And((region, Not(content))), known)]
-            regions = [(r, k) for r, k in split if not compile_expr(r, limits=compiler.limits).is_empty]
+            regions = [_Region((self._names(facts.names),), (), names, frozenset())]
+        for key, texts in predicates.items():
+            if texts == anything:
+                regions = [_Region(r.inside, r.outside, r.names, r.known | {key}) for r in regions]
+                continue
+            test = tests.get(key)
+            split: list[_Region] = []
+            for region in regions:
+                matching = tuple(n for n in region.names if test is None or test(n))
+                split.append(_Region((*region.inside, texts), region.outside, matching, region.known | {key}))
+                split.append(_Region(region.inside, (*region.outside, texts), region.names, region.known))
+            if len(predicates) > 3:  # few of the combinations of many patterns have a key
+                split = [r for r in split if not compile_expr(r.expr(), limits=compiler.limits).is_empty]
+            regions = split
             if len(regions) > compiler.limits.max_cases:
                 raise LimitError("max_cases", len(regions), compiler.limits.max_cases, "overlapping patternProperties")
-        classes: dict[tuple[Goal, int], list[Expr]] = {}
-        for region, known in regions:
-            if compile_expr(region, limits=compiler.limits).is_empty:
-                continue
+        classes: dict[tuple[Goal, int], list[_Region]] = {}
+        for region in regions:
             goal = ()
             for row in rows:
-                matched = [inner for source, _, inner in row.patterns if source in known]
+                matched = [inner for source, _, inner in row.patterns if source in region.known]
                 goal += tuple(g for inner in matched for g in inner) if matched else row.additional
-            bits = 0
-            for i, one in enumerate(some):
-                if _applies(one, known):
-                    bits |= 1 << i
+            bits = sum(1 << i for i, one in enumerate(some) if _applies(one, region.known))
             classes.setdefault((tuple(dict.fromkeys(goal)), bits), []).append(region)
-        for (goal, bits), contents in classes.items():
+        for (goal, bits), members in classes.items():
             value = compiler.symbol(goal)
-            if value != NOTHING:
-                content = contents[0] if len(contents) == 1 else Alt(tuple(contents))
-                self.others.append((self._other_key(quoted(content), content), goal, value, bits))
+            if value == NOTHING:
+                continue
+            if len(members) == len(regions) and not facts.names:
+                expr = json_string(0, None, names)  # the questions make no difference
+            else:
+                options = tuple(r.expr() for r in members)
+                expr = options[0] if len(options) == 1 else Alt(options)
+                if compile_expr(expr, limits=compiler.limits).is_empty:
+                    continue
+            self.others.append((self._other_key(expr), goal, value, bits))
 
     def _names(self, goal: Goal) -> Expr:
-        """The contents of the strings that satisfy a goal."""
+        """The texts of the strings that satisfy a goal."""
         from .goals import expand
 
         compiler = self.compiler
         options: list[Expr] = []
         for facts in expand(compiler, goal):
             if facts.values is not None:
-                options += [literal_content(v) for v in facts.values if type(v) is str]
+                values = tuple(v for v in facts.values if type(v) is str)
+                if values:
+                    options.append(literal_string(*values))
             elif facts.types & STRING:
                 excluded = tuple(v for v in facts.excluded if type(v) is str)
-                options.append(
-                    compiler.strings.content_of(facts.min_length, facts.max_length, facts.texts, excluded)
-                )
+                options.append(compiler.strings.terminal(facts.min_length, facts.max_length, facts.texts, excluded))
         return options[0] if len(options) == 1 else Alt(tuple(options))
 
-    def _other_key(self, strings: Expr, key: object) -> Concat:
-        name = "other key" if strings != json_string() else "any key"
-        return Concat((self.compiler.leaf(("other", key), name, strings), self.compiler.style.colon(self.compiler)))
+    def _other_key(self, expr: Expr) -> tuple[Expr, Expr]:
+        compiler = self.compiler
+        return compiler.leaf(("strings", expr), "other key", expr), compiler.style.colon(compiler)
 
     # -- without memory -----------------------------------------------------------------------------------------
 
     def _write_plain(self) -> None:
         compiler, rules, comma, stem = self.compiler, self.compiler.rules, self.comma, self.rule
         style = compiler.style
-        others = [Concat((*key.items, value)) for key, _, value, _ in self.others]
+        others = [Concat((*key, value)) for key, _, value, _ in self.others]
         q: Expr | None = None  # Q(i): members so far; None while there can be none
         empty = True  # no member so far is possible
         if others:
@@ -253,7 +276,7 @@ class _Body:
             rules[a.name] = Alt(tuple(o for o in others) + tuple(Concat((a, comma, *o.items)) for o in others))
             q = a
         for i, (key, _, value, required) in enumerate(self.listed):
-            symbol = style.key(compiler, key).items
+            symbol = style.key(compiler, key)
             bodies: list[Expr] = []
             if empty:
                 bodies.append(Concat((*symbol, value)))
@@ -314,7 +337,7 @@ class _Body:
             if i == 0 and empty is not None:
                 for to, key, value in tracker.others(empty):
                     nonterminal("A", 0, to)
-                    bodies["A", 0, to].append(Concat((*key.items, value)))
+                    bodies["A", 0, to].append(Concat((*key, value)))
                     after[to] = None
             work = list(after)
             while work:
@@ -325,7 +348,7 @@ class _Body:
                         after[to] = None
                         work.append(to)
                     nonterminal("A", i, to)
-                    bodies["A", i, to].append(Concat((symbol, comma, *key.items, value)))
+                    bodies["A", i, to].append(Concat((symbol, comma, *key, value)))
             # Q(i)
             skipped = decided
             decided = {}
@@ -344,7 +367,7 @@ class _Body:
                 break
             # P(i + 1)
             taken = {}
-            symbol_of_key = compiler.style.key(compiler, self.listed[i][0]).items
+            symbol_of_key = compiler.style.key(compiler, self.listed[i][0])
             if empty is not None:
                 for to, value in tracker.take(i, empty):
                     nonterminal("P", i + 1, to)
@@ -369,6 +392,38 @@ class _Body:
         rules[stem] = whole[0] if len(whole) == 1 else Alt(tuple(whole))
 
 
+def _in_order(rows: tuple[MemberRow, ...]) -> list[str]:
+    """The listed keys as the text of the schema has them; one that several schemas list, as the outermost does."""
+    if len(rows) == 1 and rows[0].order is not None:
+        return list(rows[0].properties)
+    places: dict[str, tuple[int, tuple[int, ...], int]] = {}
+    for row in rows:
+        if row.order is None:
+            continue
+        for i, key in enumerate(row.properties):
+            place = (len(row.order), row.order, i)
+            if key not in places or place < places[key]:
+                places[key] = place
+    return sorted(places, key=lambda key: places[key][1:])
+
+
+@dataclass(frozen=True)
+class _Region:
+    """Keys that every text of `inside` and none of `outside` describes, but `names`; `known`: the answers to that."""
+
+    inside: tuple[Expr, ...]
+    outside: tuple[Expr, ...]
+    names: tuple[str, ...]
+    known: frozenset[object]
+
+    def expr(self) -> Expr:
+        parts = self.inside
+        if self.names or not parts:
+            parts = (*parts, json_string(0, None, self.names))
+        parts = (*parts, *map(Not, self.outside))
+        return parts[0] if len(parts) == 1 else And(parts)
+
+
 def _applies(some: Some, known: frozenset[object]) -> bool:
     """Whether the keys of a class can be what `some` is about."""
     row: MemberRow | None = some.row
@@ -377,6 +432,10 @@ def _applies(some: Some, known: frozenset[object]) -> bool:
     if some.pattern is not None and some.pattern[0] not in known:
         return False
     return some.name is None or some in known
+
+
+def _is_anything(goal: Goal) -> bool:
+    return all((sub.schema is True or sub.schema == {}) if sign else sub.schema is False for sub, sign in goal)
 
 
 class _Tracker:
@@ -388,9 +447,10 @@ class _Tracker:
         self.some = body.facts.some
         self.cap = high if high is not None else low
         self.all_some = (1 << len(self.some)) - 1
+        self.any_value = sum(1 << i for i, some in enumerate(self.some) if _is_anything(some.goal))
         self.start: State = (0, 0, 0, clauses)
         self.mentioned = {key for clause in clauses for key, _ in clause}
-        self.memo: dict[State, list[tuple[State, Concat, Expr]]] = {}
+        self.memo: dict[State, list[tuple[State, Key, Expr]]] = {}
         self.bits = {
             key: sum(1 << i for i, s in enumerate(self.some) if self.compiler.some_applies(s, key))
             for key in (*(m[0] for m in body.listed), *(m[0] for m in body.free))
@@ -416,6 +476,7 @@ class _Tracker:
 
     def _variants(self, flags: int, bits: int, goal: Goal, value: Expr) -> Iterator[tuple[int, Expr]]:
         """The value as it is, and as the one that satisfies open `Some`s."""
+        flags |= bits & self.any_value  # any value will do for these
         yield flags, value
         open_bits = bits & ~flags
         subset = open_bits
@@ -447,14 +508,14 @@ class _Tracker:
         rest = self._decide(state[3], key, False)
         return None if rest is None else (state[0], state[1], state[2], rest)
 
-    def others(self, state: State) -> list[tuple[State, Concat, Expr]]:
+    def others(self, state: State) -> list[tuple[State, Key, Expr]]:
         """What free and other keys lead to: state, key, value."""
         found = self.memo.get(state)
         if found is None:
             found = self.memo[state] = list(self._others(state))
         return found
 
-    def _others(self, state: State) -> Iterator[tuple[State, Concat, Expr]]:
+    def _others(self, state: State) -> Iterator[tuple[State, Key, Expr]]:
         count, flags, seen, clauses = state
         more = self._count(count)
         if more is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ...errors import GrammarError
 from ...expr import EMPTY, Bytes, ByteSet, Concat, Expr, Ref, Repeat, star
-from .json_text import literal_strings
+from .json_text import literal_string
 
 if TYPE_CHECKING:
     from .compiler import Compiler
@@ -82,17 +82,16 @@ class Style:
         """The separator of items."""
         return self._leaf(compiler, ",", self.item_separator)
 
-    def key(self, compiler: Compiler, name: str) -> Concat:
-        """A key with the separator after it."""
-        found = compiler.leaves.get(("key", name))
-        if found is None:
-            shown = f'"{name if len(name) <= 60 else name[:57] + "..."}"'
-            found = compiler.leaf(("key", name), shown, _key(name))
-        return Concat((found, self.colon(compiler)))
-
     def colon(self, compiler: Compiler) -> Expr:
-        """The separator between a key and its value."""
+        """The separator of a key and its value."""
         return self._leaf(compiler, ":", self.key_separator)
+
+    def key(self, compiler: Compiler, name: str) -> tuple[Expr, Expr]:
+        """A key and the separator after it."""
+        found = compiler.leaves.get(("literals", (name,)))
+        if found is None:
+            found = compiler.leaf(("literals", (name,)), shown(name), literal_string(name))
+        return found, self.colon(compiler)
 
     def document(self, compiler: Compiler, value: Expr) -> Expr:
         """A whole text: white space may stand around the value."""
@@ -101,9 +100,9 @@ class Style:
         return Concat((self._leaf(compiler, "space", self.space), value, Ref("space")))
 
 
-@lru_cache(maxsize=65_536)
-def _key(name: str) -> Expr:
-    return literal_strings((name,))
+def shown(value: str) -> str:
+    """A terminal's name for a string."""
+    return f'"{value}"' if len(value) <= 60 else f'"{value[:57]}..."'
 
 
 @dataclass(frozen=True)

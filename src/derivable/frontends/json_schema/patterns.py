@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 
 from ...errors import GrammarSyntaxError, UnsupportedFeatureError
-from ...expr import ANY_CHAR, Alt, Chars, Concat, Expr, Look, Repeat, star, walk
+from ...expr import ANY_CHAR, EMPTY, Alt, And, Chars, Concat, Expr, Look, Not, Repeat, star, walk
 from ..regex import parse_regex
 
 __all__ = ["UnreadablePattern", "pattern", "translate"]
@@ -32,6 +32,7 @@ _LINE_ENDS = r"[^\n\r\u2028\u2029]"
 _QUANTIFIER = re.compile(r"\{(\d+)(,(\d*))?\}")
 _START = Look(ANY_CHAR, ahead=False, negative=True)
 _END = Look(ANY_CHAR, ahead=True, negative=True)
+_ANYTHING = star(ANY_CHAR)
 _CATEGORIES = {
     "Letter": "L", "Cased_Letter": "LC", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Titlecase_Letter": "Lt",
     "Modifier_Letter": "Lm", "Other_Letter": "Lo", "Mark": "M", "Nonspacing_Mark": "Mn", "Spacing_Mark": "Mc",
@@ -81,30 +82,51 @@ def pattern(source: str) -> Expr:
 
 def _search(expr: Expr) -> Expr:
     """Any text around a match, as far as the pattern's own ends do not exclude it."""
-    if isinstance(expr, Alt):
-        return Alt(tuple(_search(item) for item in expr.items))
+    groups: dict[tuple[bool, bool], list[Expr]] = {}
+    whole: list[Expr] = []
+    for branch in expr.items if isinstance(expr, Alt) else (expr,):
+        items, front, back, demands = _ends(branch)
+        if demands:
+            whole.append(And((_search(Concat((_START, *items, *((_END,) if back else ())))), *demands)))
+        else:
+            groups.setdefault((front, back), []).append(items[0] if len(items) == 1 else Concat(items))
+    # PERF: one "anything" before and after all branches alike: each its own would multiply the states.
+    for (front, back), cores in groups.items():
+        core = cores[0] if len(cores) == 1 else Alt(tuple(cores))
+        if core == EMPTY and not (front and back):
+            whole.append(_ANYTHING)
+        else:
+            inner = core.items if isinstance(core, Concat) else (core,)
+            parts = (*(() if front else (_ANYTHING,)), *inner, *(() if back else (_ANYTHING,)))
+            whole.append(parts[0] if len(parts) == 1 else Concat(parts))
+    return whole[0] if len(whole) == 1 else Alt(tuple(whole))
+
+
+def _ends(expr: Expr) -> tuple[tuple[Expr, ...], bool, bool, list[Expr]]:
+    """What stands between a pattern's `^` and `$`, whether it has them, and what look-ahead asks of the whole text."""
     items = expr.items if isinstance(expr, Concat) else (expr,)
     front = back = False
-    while items and items[0] == _START:
-        items, front = items[1:], True
+    demands: list[Expr] = []
+    while items and (items[0] == _START or (front and isinstance(items[0], Look) and items[0].ahead)):
+        first, items, front = items[0], items[1:], True
+        if first == _END:
+            demands.append(EMPTY)
+        elif isinstance(first, Look) and first != _START:
+            # Look-ahead at the beginning asks something of the whole text: algebra, instead of obligations on the way.
+            rest = Concat((first.item, _ANYTHING))
+            demands.append(Not(rest) if first.negative else rest)
     while items and items[-1] == _END:
         items, back = items[:-1], True
     # What the pattern leaves free at its own ends adds nothing to what stands around it.
-    while not front and items and isinstance(items[0], Repeat) and items[0].min == 0 and items[0].max is None:
-        if not any(isinstance(n, Look) for n in walk(items[0])):
-            items = items[1:]
-        else:
-            break
-    while not back and items and isinstance(items[-1], Repeat) and items[-1].min == 0 and items[-1].max is None:
-        if not any(isinstance(n, Look) for n in walk(items[-1])):
-            items = items[:-1]
-        else:
-            break
-    anything = star(ANY_CHAR)
-    whole = (*(() if front else (anything,)), *items, *(() if back else (anything,)))
-    if whole == (anything, anything):
-        return anything
-    return whole[0] if len(whole) == 1 else Concat(whole)
+    while not front and items and _is_free(items[0]):
+        items = items[1:]
+    while not back and items and _is_free(items[-1]):
+        items = items[:-1]
+    return items, front, back, demands
+
+
+def _is_free(expr: Expr) -> bool:
+    return isinstance(expr, Repeat) and expr.min == 0 and not any(isinstance(n, Look) for n in walk(expr))
 
 
 def translate(source: str) -> str:

@@ -14,14 +14,21 @@ def drop_unproductive(rules: dict[str, Expr], terminals: dict[str, Terminal]) ->
     productive: set[str] = set()
     ready: list[str] = []
     for name, expr in rules.items():
-        for body in expr.items if isinstance(expr, Alt) else (expr,):
-            needed = {r for r in _required(body) if r in rules}
-            if not needed:
-                ready.append(name)
+        for body in expr.items if type(expr) is Alt else (expr,):
+            items = body.items if type(body) is Concat else (body,)
+            needed = {item.name for item in items if type(item) is Ref and item.name in rules and item.name != name}
+            for item in items:
+                if type(item) is not Ref:
+                    needed.update(r for r in _required(item) if r in rules)
+                elif item.name == name:
+                    break  # recursion cannot be what makes a rule productive
             else:
-                cell = [len(needed)]
-                for other in needed:
-                    waiting.setdefault(other, []).append((name, cell))
+                if not needed:
+                    ready.append(name)
+                else:
+                    cell = [len(needed)]
+                    for other in needed:
+                        waiting.setdefault(other, []).append((name, cell))
     while ready:
         name = ready.pop()
         if name in productive:

@@ -58,15 +58,17 @@ def _no_constant(name: str) -> Any:
 
 
 def _from_type(schema: Any) -> Json:
+    if isinstance(schema, list | tuple | bytes | int | float) or schema is None:
+        raise GrammarError(
+            f"a schema must be a dict, JSON text, a boolean or a Python type, not {schema!r:.80}",
+            hint="Give {'enum': [...]} for a list of values.",
+        )
     try:
         import pydantic
     except ImportError:
-        pydantic = None  # type: ignore[assignment]
-    if isinstance(schema, list | tuple | bytes | int | float) or schema is None or pydantic is None:
         raise GrammarError(
-            f"a schema must be a dict, JSON text, a boolean or a Python type, not {schema!r:.80}",
-            hint="Types need pydantic: pip install pydantic.",
-        )
+            f"{schema!r:.80} needs pydantic to be described as a JSON Schema", hint="pip install pydantic"
+        ) from None
     try:
         made = pydantic.TypeAdapter(schema).json_schema()
     except Exception as error:  # pydantic's own errors have no common root

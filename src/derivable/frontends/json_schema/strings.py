@@ -7,20 +7,20 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ..._kernel import Dfa
-from ...automata import compile_expr
+from ...automata import compile_expr, json_strings
 from ...errors import DerivableError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
-from ...expr import NOTHING, Alt, And, Bytes, Chars, Concat, Expr, Look, Not, Repeat, star, walk
+from ...expr import NOTHING, Alt, And, Bytes, Chars, Concat, Expr, JsonStrings, Look, Not, Repeat, star, walk
 from ...limits import Limits
 from .facts import Text
 from .formats import format_expr
-from .json_text import CONTENT, counted_content, encode, literal_content, literal_strings, other_strings, quoted
+from .json_text import CONTENT, PLAIN_CHARACTER, encode, json_string, quoted
 from .patterns import UnreadablePattern, pattern
 from .resources import Sub
 
 if TYPE_CHECKING:
     from .compiler import Compiler
 
-__all__ = ["Strings", "other_content"]
+__all__ = ["Strings"]
 
 
 @lru_cache(maxsize=4_096)
@@ -33,13 +33,17 @@ def _decoded(text: Text) -> Expr:
     return found
 
 
+_MOST_STATES = 1_000
+"""Length times states of a pattern up to which a string may be spelled in every way."""
+
+
 @lru_cache(maxsize=4_096)
-def _content(text: Text) -> Expr:
+def _content(text: Text, plain: bool = False) -> Expr:
     """The JSON texts, without quotes, of the strings that a pattern or format matches."""
     decoded = _decoded(text)
     if decoded == star(_ANY):
         return CONTENT
-    content = encode(decoded)
+    content = encode(decoded, plain)
     # Assertions about the ends of the text mean the ends of the value, not the quotes: an automaton of its own.
     return And((content,)) if any(isinstance(n, Look) for n in walk(decoded)) else content
 
@@ -89,7 +93,14 @@ def _matcher(text: Text) -> Dfa:
 
 
 @lru_cache(maxsize=4_096)
-def _string_content(
+def _text(text: Text) -> Expr:
+    """The JSON texts of the strings that a pattern or format matches."""
+    content = _content(text)
+    return json_string() if content is CONTENT else quoted(content)
+
+
+@lru_cache(maxsize=4_096)
+def _string(
     low: int,
     high: int | None,
     must: tuple[Text, ...],
@@ -97,32 +108,37 @@ def _string_content(
     excluded: tuple[str, ...],
     limits: Limits,
 ) -> Expr:
-    """The text, without quotes, of all strings with these constraints; `NOTHING` if there is none."""
+    """The text of all strings with these constraints; `NOTHING` if there is none."""
     for text in must:
         least, most = _widths(text)
         if least >= low:
             low = 0
         if high is not None and most is not None and most <= high:
             high = None
-    parts: list[Expr] = [_content(text) for text in must]
-    if low or high is not None or not parts:
-        parts.append(counted_content(low, high))
-    parts += [Not(_content(text)) for text in must_not]
-    parts += [Not(literal_content(value)) for value in excluded]
+    excluded = tuple(v for v in excluded if all(_matcher(t).accepts(v.encode("utf-8", "surrogatepass")) for t in must))
+    longest = high if high is not None else low
+    size = longest * sum(_matcher(t).num_states for t in must)
+    if size > _MOST_STATES:
+        # Every spelling of every character would make the automaton too large: one spelling each.
+        size = longest * min(_matcher(t).num_states for t in must)
+        if size > 4 * limits.max_dfa_states:  # do not even try
+            raise LimitError("max_dfa_states", size, limits.max_dfa_states, "a pattern or format beside a long length")
+        parts = [quoted(_content(text, True)) for text in must]
+        parts.append(quoted(Repeat(PLAIN_CHARACTER, low, high)))
+        parts += [json_string(0, None, excluded)] if excluded else []
+    else:
+        parts = [_text(text) for text in must]
+        if low or high is not None or excluded or not parts:
+            parts.append(json_string(low, high, excluded))
+    parts += [Not(_text(text)) for text in must_not]
     whole = parts[0] if len(parts) == 1 else And(tuple(parts))
+    if isinstance(whole, JsonStrings):
+        return NOTHING if excluded and json_strings(whole).is_empty else whole
     # Only an intersection, a complement or an assertion can leave nothing.
-    if (
-        any(isinstance(n, And | Look) or n == NOTHING for n in walk(whole))
-        and compile_expr(whole, limits=limits).is_empty
-    ):
+    doubtful = any(isinstance(n, And | Look) or n == NOTHING for n in walk(whole))
+    if doubtful and compile_expr(whole, limits=limits).is_empty:
         return NOTHING
     return whole
-
-
-@lru_cache(maxsize=4_096)
-def other_content(names: tuple[str, ...]) -> Expr:
-    """The content of every string that is none of `names`."""
-    return And((CONTENT, Not(Alt(tuple(literal_content(name) for name in names))))) if names else CONTENT
 
 
 class Strings:
@@ -146,51 +162,45 @@ class Strings:
         self.check(text, sub, *tokens)
         return _matcher(text).accepts(value.encode("utf-8", "surrogatepass"))
 
-    def content(self, text: Text, sub: Sub, *tokens: str) -> Expr:
-        """The JSON texts without quotes."""
+    def texts(self, text: Text, sub: Sub, *tokens: str) -> Expr:
+        """The JSON texts of the strings that match."""
         self.check(text, sub, *tokens)
-        return _content(text)
+        return _text(text)
 
     def terminal(
-        self, low: int, high: int | None, texts: tuple[tuple[Text, bool, Sub], ...], excluded: tuple[str, ...]
-    ) -> Expr:
-        """The strings of a goal; `NOTHING` if there is none."""
-        if not texts:
-            return other_strings(excluded, low, high)
-        content = self.content_of(low, high, texts, excluded)
-        return NOTHING if content == NOTHING else quoted(content)
-
-    def content_of(
         self, low: int, high: int | None, texts: Iterable[tuple[Text, bool, Sub]], excluded: tuple[str, ...]
     ) -> Expr:
-        """The same without quotes."""
+        """The strings of a goal; `NOTHING` if there is none."""
         must: dict[Text, Sub] = {}
         must_not: dict[Text, Sub] = {}
         for text, holds, sub in texts:
             self.check(text, sub, text[0])
             (must if holds else must_not)[text] = sub
         try:
-            return _string_content(low, high, tuple(must), tuple(must_not), excluded, self.limits)
+            return _string(low, high, tuple(must), tuple(must_not), excluded, self.limits)
         except UnsupportedFeatureError as error:
             place = next(iter([*must.values(), *must_not.values()]))
             raise UnsupportedFeatureError(
                 error.feature, error.problem, pointer=place.pointer("pattern"), hint=error.hint
             ) from None
 
-    def unit(self, texts: tuple[tuple[Text, bool, Sub], ...]) -> tuple[Expr, int, int | None] | None:
-        """The character and how often it may stand, if that is all that patterns and formats say."""
+    def unit(self, texts: Iterable[tuple[Text, bool, Sub]]) -> tuple[Expr, int, Expr, int, int | None] | None:
+        """A pattern that is a few characters and then one class many times: the text of the beginning with the quote,
+        its length, the class, and how often it may stand."""
+        texts = tuple(texts)
         if len(texts) != 1 or not texts[0][1]:
             return None
         text, _, sub = texts[0]
         self.check(text, sub, text[0])
         decoded = _decoded(text)
-        if isinstance(decoded, Repeat) and isinstance(decoded.item, Chars | Bytes):
-            return encode(decoded.item), decoded.min, decoded.max
-        return None
-
-    def literals(self, values: Iterable[str]) -> Expr:
-        """Any of these values."""
-        return literal_strings(tuple(values))
+        *front, last = decoded.items if isinstance(decoded, Concat) else (decoded,)
+        if not (isinstance(last, Repeat) and isinstance(last.item, Chars | Bytes) and _width(last.item) == (1, 1)):
+            return None
+        if not all(isinstance(item, Chars | Bytes) for item in front):
+            return None
+        size = sum(_width(item)[0] for item in front)
+        opening = Concat((Bytes(b'"'), *map(encode, front)))
+        return opening, size, encode(last.item), last.min, last.max
 
 
 def _located(error: UnreadablePattern, source: str, pointer: str) -> DerivableError:

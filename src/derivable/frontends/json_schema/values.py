@@ -67,6 +67,7 @@ class Validator:
 
     def __init__(self, compiler: Compiler) -> None:
         self.compiler = compiler
+        self.enums: dict[int, frozenset[Any]] = {}  # by the identity of the array in the schema
 
     def holds(self, sub: Sub, value: Json) -> bool:
         """Whether `value` is valid."""
@@ -124,8 +125,10 @@ class Validator:
         return type(value) is int if sub.scope.resource.draft in (3, 4) else is_integer(value)
 
     def _enum(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
-        own = canonical(value)
-        return any(canonical(item) == own for item in v)
+        known = self.enums.get(id(v))
+        if known is None:
+            known = self.enums[id(v)] = frozenset(map(canonical, v))
+        return canonical(value) in known
 
     def _const(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         return bool(canonical(v) == canonical(value))

@@ -1,0 +1,211 @@
+"""Schemas are untrusted: what is huge, deep, cyclic or malformed ends soon, in a typed error or a working grammar."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from test_json_schema_keywords import BYTES, accepts
+
+import derivable as dv
+
+
+@pytest.fixture(autouse=True)
+def bounded_time() -> Iterator[None]:
+    """Every test here must end within seconds, also on a busy machine."""
+    start = time.perf_counter()
+    yield
+    assert time.perf_counter() - start < 30
+
+
+def constraint(schema: Any, **options: Any) -> dv.Constraint:
+    return dv.compile(dv.Grammar.from_json_schema(schema, **options), BYTES)
+
+
+def test_long_bounded_strings() -> None:
+    made = constraint({"type": "string", "maxLength": 100_000, "minLength": 3})
+    assert accepts(made, '"' + "a" * 100_000 + '"')
+    assert not accepts(made, '"' + "a" * 100_001 + '"')
+    assert not accepts(made, '"aa"')
+
+
+def test_many_items() -> None:
+    made = constraint({"type": "array", "items": {"type": "integer"}, "maxItems": 1_000_000})
+    assert accepts(made, "[" + ",".join(["1"] * 2_000) + "]")
+    small = constraint({"type": "array", "items": {"type": "null"}, "minItems": 299, "maxItems": 301})
+    assert [accepts(small, json.dumps([None] * n)) for n in (298, 299, 301, 302)] == [False, True, True, False]
+
+
+def test_large_enums() -> None:
+    values = [f"{i}-{'x' * 20}" for i in range(10_000)]
+    made = constraint({"enum": values})
+    assert accepts(made, json.dumps(values[9_999])) and not accepts(made, '"10000-xxxxxxxxxxxxxxxxxxxx"')
+    numbers = constraint({"enum": list(range(2_000))})
+    assert accepts(numbers, "1999") and not accepts(numbers, "2000")
+
+
+def test_deep_schemas() -> None:
+    schema: Any = {"type": "integer"}
+    for _ in range(400):
+        schema = {"type": "array", "items": schema, "minItems": 1}
+    assert accepts(constraint(schema), "[" * 400 + "1" + "]" * 400)
+    for _ in range(5_000):
+        schema = {"anyOf": [schema, {"type": "null"}]}
+    assert accepts(constraint(schema), "null")
+    text = '{"items":' * 50_000 + "{}" + "}" * 50_000
+    with pytest.raises(dv.LimitError):
+        dv.Grammar.from_json_schema(text)
+
+
+def test_deep_values() -> None:
+    value: Any = 1
+    for _ in range(5_000):
+        value = [value]
+    with pytest.raises(dv.DerivableError):
+        constraint({"const": value})
+
+
+def test_references_that_consume_nothing() -> None:
+    for schema in (
+        {"$ref": "#"},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"allOf": [{"$ref": "#/$defs/a"}]}}},
+        {"anyOf": [{"$ref": "#"}, {"type": "string"}]},
+    ):
+        with pytest.raises(dv.GrammarError, match="leads back to itself"):
+            dv.Grammar.from_json_schema(schema)
+
+
+def test_schemas_without_instances() -> None:
+    for schema in (
+        False,
+        {"type": "string", "enum": [1]},
+        {"type": "integer", "minimum": 2, "maximum": 1},
+        {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]},
+        {"type": "string", "pattern": "^a$", "minLength": 2},
+        {"type": "array", "minItems": 1, "items": False},
+        {"type": "object", "required": ["a"], "additionalProperties": False},
+        {"allOf": [{"type": "integer"}, {"not": {"type": "integer"}}]},
+    ):
+        with pytest.raises(dv.GrammarError, match="no JSON value satisfies"):
+            dv.Grammar.from_json_schema(schema)
+
+
+@pytest.mark.parametrize("pattern", ["(a|b)*a(a|b){22}", "(a*)*b", "(x+x+)+y", "^(\\w+\\s?)*$", "(?:a{1000}){1000}"])
+def test_patterns_that_explode_elsewhere(pattern: str) -> None:
+    try:
+        made = constraint({"type": "string", "pattern": pattern})
+    except dv.LimitError:
+        return
+    assert not accepts(made, '"\\x"')
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"multipleOf": 999_983},
+        {"multipleOf": 1e-300, "type": "number"},
+        {"type": "number", "maximum": 1e308},
+        {"type": "object", "minProperties": 1_000_000},
+        {"type": "array", "contains": {"const": 1}, "minContains": 1_000_000},
+        {"type": "array", "items": {"enum": list(range(40))}, "uniqueItems": True},
+        {"oneOf": [{"properties": {f"{i}-{j}": {"type": "null"} for j in range(12)}} for i in range(12)]},
+        {"not": {"allOf": [{"anyOf": [{"required": [f"{i}{j}"]} for j in range(9)]} for i in range(9)]}},
+    ],
+    ids=str,
+)
+def test_what_may_be_refused_is_refused_by_name(schema: Any) -> None:
+    try:
+        constraint(schema)
+    except (dv.LimitError, dv.UnsupportedFeatureError) as error:
+        assert "Limits(" in str(error) or "relax" in str(error)
+
+
+def test_huge_numbers_in_text() -> None:
+    with pytest.raises(dv.DerivableError):
+        dv.Grammar.from_json_schema('{"const": 1' + "0" * 100_000 + "}")
+    with pytest.raises(dv.LimitError):
+        dv.Grammar.from_json_schema('{"maximum": 1e999999999}')
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        ({"type": "foo"}, "'foo' is not a type"),
+        ({"type": 5}, "type must be"),
+        ({"properties": []}, "properties must be an object, not an array (at #/properties)"),
+        ({"properties": {"a": 1}}, "a schema must be an object or a boolean, not a number (at #/properties/a)"),
+        ({"properties": {"a": {"minLength": -1}}}, "(at #/properties/a/minLength)"),
+        ({"required": "a"}, "required must be an array of strings"),
+        ({"enum": 5}, "enum must be an array"),
+        ({"multipleOf": 0}, "greater than 0"),
+        ({"pattern": "("}, "not a regular expression of ECMA-262"),
+        ({"pattern": "\\Z"}, "means nothing in ECMA-262"),
+        ({"$ref": "#/nowhere"}, "points to nothing"),
+        ({"$ref": "http://example.com/x"}, "Nothing is downloaded"),
+        ({"items": {"allOf": [3]}}, "(at #/items/allOf/0)"),
+    ],
+    ids=str,
+)
+def test_malformed_schemas(schema: Any, says: str) -> None:
+    with pytest.raises(dv.GrammarError) as caught:
+        dv.Grammar.from_json_schema(schema)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "feature", "pointer"),
+    [
+        ({"pattern": "(a)\\1", "type": "string"}, "backreference", "#/pattern"),
+        ({"items": {"type": "array", "uniqueItems": True}}, "uniqueItems", "#/items/uniqueItems"),
+        ({"properties": {"a": {"pattern": "(?<=a)b", "type": "string"}}}, "look-behind", "#/properties/a/pattern"),
+    ],
+    ids=str,
+)
+def test_unsupported_features_are_named(schema: Any, feature: str, pointer: str) -> None:
+    with pytest.raises(dv.UnsupportedFeatureError) as caught:
+        dv.Grammar.from_json_schema(schema)
+    assert (caught.value.feature, caught.value.pointer) == (feature, pointer)
+
+
+def test_relaxations_are_listed() -> None:
+    grammar = dv.Grammar.from_json_schema({"type": "array", "uniqueItems": True}, relax=("uniqueItems",))
+    assert grammar.relaxed == ("uniqueItems",)
+    assert dv.compile(grammar, BYTES).relaxed == ("uniqueItems",)
+    assert dv.Grammar.from_json_schema({"type": "array"}, relax=("uniqueItems",)).relaxed == ()
+
+
+def test_options_are_checked() -> None:
+    for options in (
+        {"draft": "draft5"},
+        {"whitespace": "some"},
+        {"separators": (";", ":")},
+        {"key_order": "sorted"},
+        {"formats": "maybe"},
+        {"registry": {}},
+    ):
+        with pytest.raises(dv.GrammarError):
+            dv.Grammar.from_json_schema(True, **options)  # type: ignore[arg-type]
+    for schema in ([], None, 3, b"{}", "[1]", "{", '{"minimum": NaN}'):
+        with pytest.raises(dv.GrammarError):
+            dv.Grammar.from_json_schema(schema)
+    with pytest.raises(dv.UnsupportedFeatureError):
+        dv.Grammar.from_json_schema({"format": "color"}, formats="strict")
+
+
+def test_types_through_pydantic() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    class Point(pydantic.BaseModel):  # type: ignore[misc, name-defined]
+        x: int
+        tags: list[str] = []
+
+    made = constraint(Point)
+    assert accepts(made, '{"x":1,"tags":["a"]}') and not accepts(made, '{"tags":[]}')
+
+    def move(distance: float, fast: bool = False) -> None: ...
+
+    made = constraint(move)
+    assert accepts(made, '{"distance":1.5}') and not accepts(made, '{"fast":true}')

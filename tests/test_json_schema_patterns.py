@@ -1,0 +1,94 @@
+"""`pattern` against an independent engine of ECMA-262 (`regress`): decoded values, and the JSON text of strings."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+
+from derivable.automata import compile_expr
+from derivable.expr import And
+from derivable.frontends.json_schema.json_text import encode
+from derivable.frontends.json_schema.patterns import pattern
+
+regress = pytest.importorskip("regress")
+
+VALUES = ["".join(t) for n in range(5) for t in itertools.product("ab1\n", repeat=n)]
+VALUES += ["é", "aé", "a b", "-", "a-b", "AB", "a.b", "\u2028", "\ufeff", "_", "A1", "\U0001f600", "a\U0001f600"]
+PATTERNS = [
+    r"a",
+    r"^a",
+    r"a$",
+    r"^a$",
+    r"a|b",
+    r"^a|b$",
+    r"(^a|b$)",
+    r"^(?!ab)a",
+    r"^(?=.*1)(?=.*a).{2,3}$",
+    r"^(?!.*(a|b$)).*$",
+    r"a*",
+    r"a*b",
+    r"^a*",
+    r"b?$",
+    r"(?:a|b)*1",
+    r"[^a]",
+    r".",
+    r"^.$",
+    r"\d",
+    r"\w+$",
+    r"\s",
+    r"[\s\S]",
+    r"a{2}",
+    r"a{1,2}b",
+    r"^$",
+    r"^$|a",
+    r"(a|^)b",
+    r"a(?=b)",
+    r"a(?!b)",
+    r"^a(?=b)b",
+    r"[]",
+    r"[^]",
+    r"x*",
+    r"(?:)",
+    r"a||b",
+    r"^(a|)$",
+    r"(?=a)",
+    r"(?!a)",
+    r"^(?!a)",
+    r"$",
+    r"^",
+    r"a+?b",
+    r"\n",
+    r"[a-b]1",
+    r"\.",
+    r"^(?=a)(?!ab)",
+    r"^(?=a$)",
+    r"^a|^b|1$",
+    r"en|de|a1",
+    r"\u0061",
+    r"\x61\u{62}",
+    r"\cJ",
+    r"[\w-]+$",
+    r"[^\W_]",
+    r"\D\S\W",
+    r"^[\u{1f600}-\u{1f64f}]$",
+    r"^[^a]$",
+    r"^..$",
+    r"\p{Lu}",
+    r"\P{L}",
+    r"\ud83d\ude00",
+]
+
+
+@pytest.mark.parametrize("source", PATTERNS)
+def test_agrees_with_ecma_262(source: str) -> None:
+    peer = regress.Regex(source, "u")
+    decoded = pattern(source)
+    values, texts = compile_expr(And((decoded,))), compile_expr(And((encode(decoded),)))
+    for value in VALUES:
+        found = peer.find(value) is not None
+        assert values.accepts(value.encode()) is found, value
+        for ascii_only in (False, True):
+            text = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
+            assert texts.accepts(text.encode()) is found, text
