@@ -330,48 +330,60 @@ int Constraint::compute_by_spans(Thread t, std::vector<uint32_t>& words) {
     const bool scannerless = lexer.policy() == Policy::kScannerless;
     int looked = 0;
     uint64_t visited = 0;
-    std::vector<Item> work{{Spanner::kWholeVocabulary, t.lex, t.stack, 0, 0}};
-    while (!work.empty()) {
-        Item x = work.back();
-        work.pop_back();
-        stats_.walk_nodes++;
-        if (++visited > kMaxWork || spanner_->bytes() - before > kMaxGrowth) throw TooAmbiguous();
-        auto visit = [&](const Split& split, uint32_t terminal) {
-            for (const Split::Inside& group : split.inside) {
-                int hops = 0;
-                bool allowed = alive(x.stack, group.sureness, group.key, &hops);
-                looked = std::max(looked, x.above + hops);
-                if (allowed) group.tokens.or_into(words.data());
-            }
-            for (size_t i = 0; i < split.exits.size(); i++) {
-                const Split::Exit& e = split.exits[i];
-                uint64_t ended = x.ended + (i >= split.exits_before);  // before the first byte of a token: outside of it
-                if (ended > limits_.lookahead) break;
-                auto enter = [&](Frontier f, int above) {
-                    int hops = 0;
-                    uint32_t set = stacks.accepts(f, &hops);
-                    looked = std::max(looked, above + hops);
-                    LexState s = lexeme_start(set, e.duties);
-                    if (s != kNoState) work.push_back({e.residual, s, f, above, ended});
-                };
-                for (Symbol symbol : to_symbols_[scannerless ? terminal : e.terminal]) {
-                    if (ignored_[symbol]) enter(x.stack, x.above);
-                    if (ignored_[symbol] && !scannerless) continue;
-                    Stacks::Shifted s = stacks.shift(x.stack, symbol);
-                    looked = std::max(looked, x.above + s.hops);
-                    if (s.frontier != kNoFrontier) enter(s.frontier, x.above + s.above);
-                }
-            }
+    // Items that follow from an exit of some split; `work` takes them.
+    auto leave = [&](const Item& x, const Split::Exit& e, uint32_t terminal, uint64_t ended, std::vector<Item>& work) {
+        auto enter = [&](Frontier f, int above) {
+            int hops = 0;
+            uint32_t set = stacks.accepts(f, &hops);
+            looked = std::max(looked, above + hops);
+            LexState s = lexeme_start(set, e.duties);
+            if (s != kNoState) work.push_back({e.residual, s, f, above, ended});
         };
-        if (scannerless) {
-            LexState members = lexer.members(x.lex);
-            auto [begin, end] = lexer.singles(members);
-            for (const uint32_t* single = begin; single != end; single++)
-                visit(spanner_->split(x.residual, lexer.canonical(*single)), lexer.terminal_of(*single));
-        } else {
-            visit(spanner_->split(x.residual, x.lex), 0);
+        for (Symbol symbol : to_symbols_[terminal]) {
+            if (ignored_[symbol]) enter(x.stack, x.above);
+            if (ignored_[symbol] && !scannerless) continue;
+            Stacks::Shifted s = stacks.shift(x.stack, symbol);
+            looked = std::max(looked, x.above + s.hops);
+            if (s.frontier != kNoFrontier) enter(s.frontier, x.above + s.above);
         }
-    }
+    };
+    auto explore = [&](auto& self, std::vector<Item> work) -> void {
+        while (!work.empty()) {
+            Item x = work.back();
+            work.pop_back();
+            stats_.walk_nodes++;
+            if (++visited > kMaxWork || spanner_->bytes() - before > kMaxGrowth) throw TooAmbiguous();
+            auto visit = [&](const Split& split, uint32_t terminal) {
+                for (const Split::Inside& group : split.inside) {
+                    int hops = 0;
+                    bool allowed = alive(x.stack, group.sureness, group.key, &hops);
+                    looked = std::max(looked, x.above + hops);
+                    if (allowed) group.or_into(words.data());
+                }
+                for (size_t i = 0; i < split.exits.size(); i++) {
+                    const Split::Exit& e = split.exits[i];
+                    uint64_t ended = x.ended + (i >= split.exits_before);  // before the first byte of a token: outside of it
+                    if (ended > limits_.lookahead) break;
+                    if (e.except.empty()) {
+                        leave(x, e, scannerless ? terminal : e.terminal, ended, work);
+                        continue;
+                    }
+                    std::vector<Item> apart;
+                    leave(x, e, scannerless ? terminal : e.terminal, ended, apart);
+                    if (!apart.empty()) add_except(words.data(), e.except, [&] { self(self, std::move(apart)); });
+                }
+            };
+            if (scannerless) {
+                LexState members = lexer.members(x.lex);
+                auto [begin, end] = lexer.singles(members);
+                for (const uint32_t* single = begin; single != end; single++)
+                    visit(spanner_->split(x.residual, lexer.canonical(*single)), lexer.terminal_of(*single));
+            } else {
+                visit(spanner_->split(x.residual, x.lex), 0);
+            }
+        }
+    };
+    explore(explore, {{Spanner::kWholeVocabulary, t.lex, t.stack, 0, 0}});
     return looked;
 }
 

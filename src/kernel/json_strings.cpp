@@ -121,6 +121,16 @@ std::string escaped(uint32_t unit) {  // in lower case
     return {'\\', 'u', digits[unit >> 12 & 15], digits[unit >> 8 & 15], digits[unit >> 4 & 15], digits[unit & 15]};
 }
 
+// Every spelling of a character, escapes with digits in lower case.
+std::vector<std::string> spellings(uint32_t c) {
+    std::vector<std::string> out{c < 0x10000 ? escaped(c) : escaped(0xD800 + ((c - 0x10000) >> 10)) + escaped(0xDC00 + (c & 0x3FF))};
+    if (c >= 0x20 && c != '"' && c != '\\') out.push_back(utf8(c));
+    static const std::pair<char, uint32_t> shorts[] = {{'"', '"'}, {'\\', '\\'}, {'/', '/'}, {'b', 8}, {'f', 12}, {'n', 10}, {'r', 13}, {'t', 9}};
+    for (auto [letter, code] : shorts)
+        if (code == c) out.push_back({'\\', letter});
+    return out;
+}
+
 // How far `partial` goes along some spelling of a character: not at all, a part of it, or all.
 enum class Match { kNo, kPart, kAll };
 Match spells(uint32_t c, std::string_view partial) {
@@ -289,10 +299,54 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
     return kDead;
 }
 
+bool JsonStrings::beside(uint32_t id, int32_t& like, std::vector<uint8_t>& bytes) {
+    const State s = states_[id];
+    Free outside;
+    if (is_free(id, outside)) return false;
+    if (s.kind == State::kStart && !empty_) {
+        bytes = {'"'};
+        like = negated_ ? free(Decoder::kBefore, 0) : kDead;
+        return true;
+    }
+    if (s.kind != State::kListed) return false;
+    std::array<bool, 256> special{};
+    if (s.length == 0) special['"'] = true;
+    for (auto [c, child] : nodes_[s.node].children)
+        for (const std::string& spelling : spellings(c)) {
+            bool along = spelling.size() > s.length;
+            for (size_t i = 0; along && i < s.length; i++) {
+                char p = s.partial[i];
+                along = p == spelling[i] || (spelling[0] == '\\' && i % 6 > 1 && p >= 'A' && p <= 'F' && char(p + 32) == spelling[i]);
+            }
+            if (!along) continue;
+            char next = spelling[s.length];
+            special[uint8_t(next)] = true;
+            if (spelling[0] == '\\' && s.length % 6 > 1 && next >= 'a') special[uint8_t(next - 32)] = true;
+        }
+    bytes.clear();
+    for (int b = 0; b < 256; b++)
+        if (special[size_t(b)]) bytes.push_back(uint8_t(b));
+    like = kDead;
+    if (!negated_) return true;
+    uint8_t d = kBoundary;
+    uint64_t count = nodes_[s.node].depth;
+    for (char b : s.spelling()) {
+        uint8_t to = decode(d, uint8_t(b));
+        count += completes(d, to);
+        d = to;
+    }
+    like = free(d, count);
+    return like != kDead;
+}
+
 bool JsonStrings::is_free(uint32_t id, Free& out) const {
     const State& s = states_[id];
     if (s.kind == State::kEnd) {
         out = {kEnd, 0, kNoMaximum};
+        return true;
+    }
+    if (s.kind == State::kStart && negated_ && nodes_.size() == 1 && !nodes_[0].is_value && !empty_) {
+        out = {Decoder::kBefore, min_, max_};
         return true;
     }
     if (s.kind != State::kFree) return false;

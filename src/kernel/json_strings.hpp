@@ -40,6 +40,9 @@ class JsonStrings {
     // False within the list.
     bool is_free(uint32_t state, Free& out) const;
 
+    // Before and within the list: the state acts as `like` (kDead: it leads nowhere), but for `bytes`. False beyond it.
+    bool beside(uint32_t state, int32_t& like, std::vector<uint8_t>& bytes);
+
     // The decoder. Counting starts at 0 with the first character.
     static constexpr uint8_t kBefore = 0, kBoundary = 1, kEnd = 2, kStuck = 0xFF;
     static uint8_t decode(uint8_t state, uint8_t byte);

@@ -77,6 +77,8 @@ class Lexer {
     }
     // A canonical state between two characters of a JSON string whose length is bounded; how many must and may still come.
     bool is_counted(LexState canonical, uint64_t& need, uint64_t& room) const;
+    // Under scannerless: the canonical state acts as `like` (kNoState: leads nowhere), but for `bytes`. False if that is not known.
+    bool beside(LexState canonical, LexState& like, std::vector<uint8_t>& bytes);
     // No distinction is made between more characters than any token has: fewer states, the same masks.
     void set_longest_token(uint64_t bytes) { longest_token_ = bytes; }
     // The members one by one, each a state of its own. `m`: without duties; must outlive the answer.
@@ -94,6 +96,7 @@ class Lexer {
     // How the lexeme in progress may have ended before the next byte.
     const std::vector<Exit>& exits(LexState s);
     bool accepts(LexState s) { return !exits(s).empty(); }
+    bool accepts_single(LexState single) const { return accepting(single_dfa_[single], single_state_[single]); }
 
     LexState members(LexState s) const { return s & kPairBit ? pairs_[s & ~kPairBit].members : s; }
     uint32_t duties(LexState s) const { return s & kPairBit ? pairs_[s & ~kPairBit].duties : kFree; }

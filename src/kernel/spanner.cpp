@@ -5,7 +5,7 @@
 namespace derivable {
 
 Spanner::Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy) : lexer(policy), vocabulary_(std::move(vocabulary)) {
-    Residual all{{}, true};
+    Residual all{{}, true, true};
     const Trie& t = vocabulary_->trie;
     for (uint32_t i = 0; i < t.size(); i = t.end[i]) {
         all.branches.push_back(uint32_t(branches_.size()));
@@ -32,7 +32,7 @@ std::pair<const Trie*, uint32_t> Spanner::root(uint32_t branch) {
     return {b.merged.get(), 0};
 }
 
-uint32_t Spanner::add_residual(const std::vector<TrieNodes>& parts) {
+uint32_t Spanner::add_residual(const std::vector<TrieNodes>& parts, bool once) {
     std::array<int32_t, 256> at;
     at.fill(-1);
     std::vector<Branch> found;
@@ -44,7 +44,7 @@ uint32_t Spanner::add_residual(const std::vector<TrieNodes>& parts) {
             if (into.empty() || into.back().trie != part.trie) into.push_back({part.trie, {}});
             into.back().nodes.push_back(n);
         }
-    Residual r{{}, false};
+    Residual r{{}, false, once};
     for (int32_t i : at) {
         if (i < 0) continue;
         Branch& b = found[size_t(i)];
@@ -63,7 +63,7 @@ uint32_t Spanner::select(uint32_t residual, std::vector<uint32_t> branches) {
     auto [it, fresh] = selections_.try_emplace(branches, uint32_t(residuals_.size()));
     if (fresh) {
         bytes_ += branches.size() * 8 + 128;
-        residuals_.push_back({std::move(branches), residuals_[residual].of_vocabulary});
+        residuals_.push_back({std::move(branches), residuals_[residual].of_vocabulary, residuals_[residual].once});
     }
     return it->second;
 }
@@ -117,14 +117,27 @@ class SplitWalk {
         : spanner_(spanner), lexer_(spanner.lexer), words_(spanner.vocabulary_->words()), residual_(residual), state_(state) {}
 
     std::unique_ptr<Split> run(bool beside_another) {
-        const std::vector<uint32_t> branches = spanner_.residuals_[residual_].branches;
-        LexState other = beside_another ? spanner_.similar(spanner_.residuals_[residual_], state_) : kNoState;
-        const Split* base = nullptr;
-        // The other one is walked whole: two states may each be the most similar to the other.
-        if (other != kNoState && !(base = spanner_.find(residual_, other)))
-            base = spanner_.keep(residual_, other, SplitWalk(spanner_, residual_, other).run(false));
+        std::vector<uint32_t> branches = spanner_.residuals_[residual_].branches;
         auto result = std::make_unique<Split>();
         exits_before(branches, *result);
+        LexState other = kNoState;
+        std::vector<uint8_t> special;
+        if (scannerless_ && lexer_.beside(state_, other, special)) {
+            if (other == kNoState || (beside_another && spanner_.residuals_[residual_].once)) {
+                auto plain = [&](uint32_t branch) { return !std::binary_search(special.begin(), special.end(), spanner_.branches_[branch].byte); };
+                branches.erase(std::remove_if(branches.begin(), branches.end(), plain), branches.end());
+            } else {
+                other = kNoState;
+            }
+        } else if (beside_another) {
+            other = spanner_.similar(spanner_.residuals_[residual_], state_);
+        }
+        const Split* base = nullptr;
+        if (other != kNoState && !(base = spanner_.find(residual_, other))) {
+            // The other one is walked whole: two states may each be the most similar to the other.
+            base = spanner_.is_plain(residual_, other) ? spanner_.keep(residual_, other, SplitWalk(spanner_, residual_, other).run(false))
+                                                       : &spanner_.split(residual_, other);
+        }
         for (uint32_t branch : branches) {
             uint8_t byte = spanner_.branches_[branch].byte;
             LexState s = spanner_.step(state_, byte);
@@ -149,12 +162,12 @@ class SplitWalk {
     struct Group {  // tokens that end inside
         Split::Sureness sureness;
         uint32_t key;
-        TokenSet added, removed;
+        TokenSet added;
+        std::vector<uint32_t> removed;
     };
     struct Way {  // nodes before which a lexeme may end
         uint32_t terminal, duties;
-        std::vector<TrieNodes> added;
-        std::vector<uint32_t> removed;  // of the vocabulary's trie
+        std::vector<TrieNodes> added, removed;
     };
     // What a token may do in one lexer state.
     struct State {
@@ -171,14 +184,25 @@ class SplitWalk {
         if (s == kNoState) return kDead;
         auto [it, fresh] = numbers_.try_emplace(s, Local(states_.size()));
         if (fresh) {
-            State x{s, group_of(s), false, 0, 0, lexer_.exits(s), {}};
-            x.leaves = !x.exits.empty();
-            if (!scannerless_) {
+            State x{s, group_of(s), false, 0, 0, {}, {}};
+            if (scannerless_) {
+                x.leaves = lexer_.accepts_single(s);
+            } else {
+                x.exits = lexer_.exits(s);
+                x.leaves = !x.exits.empty();
                 x.ways.resize(x.exits.size());
                 for (auto& row : x.ways) row.fill(kUnknownWay);
             }
             states_.push_back(std::move(x));
             rows_.resize(states_.size() * 256, kUnknown);
+            LexState like;
+            std::vector<uint8_t> special;
+            if (scannerless_ && lexer_.beside(s, like, special)) {
+                Local number = it->second, model = local(like);
+                for (size_t b = 0; b < 256; b++) rows_[size_t(number) * 256 + b] = model == kDead ? kDead : next(model, uint8_t(b));
+                for (uint8_t b : special) rows_[size_t(number) * 256 + b] = kUnknown;
+                return number;
+            }
         }
         return it->second;
     }
@@ -220,11 +244,7 @@ class SplitWalk {
         // PERF: five times the nodes of the largest vocabulary at hand. Unambiguous grammars stay below a tenth of one.
         constexpr size_t kMaxExitNodes = 1'500'000;
         if (++exit_nodes_ > kMaxExitNodes) throw TooAmbiguous();
-        if (!add) {
-            ways_[w].removed.push_back(n);
-            return;
-        }
-        std::vector<TrieNodes>& parts = ways_[w].added;
+        std::vector<TrieNodes>& parts = add ? ways_[w].added : ways_[w].removed;
         if (parts.empty() || parts.back().trie != &t) parts.push_back({&t, {}});
         parts.back().nodes.push_back(n);
     }
@@ -259,17 +279,24 @@ class SplitWalk {
         return true;
     }
 
+    void take(const Trie& t, uint32_t begin, uint32_t end, uint32_t group, bool add) {
+        Group& g = groups_[group];
+        if (!add) {
+            g.removed.insert(g.removed.end(), t.tokens.begin() + begin, t.tokens.begin() + end);
+            return;
+        }
+        for (uint32_t k = begin; k < end; k++) g.added.add(t.tokens[k], words_);
+    }
+
     void take_all(const Trie& t, uint32_t i, Local s, bool add) {
-        if (s == kDead) return;
-        TokenSet& into = add ? groups_[states_[s].group].added : groups_[states_[s].group].removed;
-        for (uint32_t k = t.token_begin[i]; k < t.token_begin[t.end[i]]; k++) into.add(t.tokens[k], words_);
+        if (s != kDead) take(t, t.token_begin[i], t.token_begin[t.end[i]], states_[s].group, add);
     }
 
     // A token that ends in `s`, at node i; then the ways to leave before what follows there.
-    void arrive(const Trie& t, uint32_t i, Local s, bool add) {
+    void arrive(const Trie& t, uint32_t i, Local s, bool add, bool may_leave = true) {
         State& x = states_[s];
-        for (uint32_t k = t.token_begin[i]; k < t.token_begin[i + 1]; k++) (add ? groups_[x.group].added : groups_[x.group].removed).add(t.tokens[k], words_);
-        if (!x.leaves || i + 1 == t.end[i]) return;
+        take(t, t.token_begin[i], t.token_begin[i + 1], x.group, add);
+        if (!may_leave || !x.leaves || i + 1 == t.end[i]) return;
         uint16_t only = scannerless_ ? way_of(0, Lexer::kFree) : kNoWay;
         for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) {
             if (scannerless_) {
@@ -319,8 +346,9 @@ class SplitWalk {
                 if (other_path_.size() <= d) other_path_.resize(2 * d + 16);
                 path_[d] = s;
                 other_path_[d] = o;
-                if (s != kDead) arrive(t, i, s, true);
-                if (o != kDead) arrive(t, i, o, false);
+                bool alike = scannerless_ && s != kDead && o != kDead && states_[s].leaves && states_[o].leaves;
+                if (s != kDead) arrive(t, i, s, true, !alike);
+                if (o != kDead) arrive(t, i, o, false, !alike);
                 i++;
             }
             if (i >= end) return;
@@ -333,7 +361,7 @@ class SplitWalk {
     // The lexeme may have ended before the token began.
     void exits_before(const std::vector<uint32_t>& branches, Split& result) {
         if (scannerless_) {
-            if (lexer_.accepts(state_)) result.exits.push_back({0, Lexer::kFree, residual_});
+            if (lexer_.accepts_single(state_)) result.exits.push_back({0, Lexer::kFree, residual_, {}});
         } else {
             std::vector<std::pair<std::pair<uint32_t, uint32_t>, std::vector<uint32_t>>> found;
             for (const Lexer::Exit& e : std::vector<Lexer::Exit>(lexer_.exits(state_)))
@@ -345,51 +373,98 @@ class SplitWalk {
                     if (it == found.end()) it = found.insert(found.end(), {key, {}});
                     it->second.push_back(branch);
                 }
-            for (auto& [key, selected] : found) result.exits.push_back({key.first, key.second, spanner_.select(residual_, std::move(selected))});
+            for (auto& [key, selected] : found) result.exits.push_back({key.first, key.second, spanner_.select(residual_, std::move(selected)), {}});
         }
         result.exits_before = uint32_t(result.exits.size());
     }
 
     void finish(const Split* base, Split& result) {
-        auto keep = [&](Split::Sureness sureness, uint32_t key, TokenSet tokens) {
-            if (!tokens.count()) return;
-            tokens.pack();
-            spanner_.bytes_ += tokens.bytes() + 48;
-            result.inside.push_back({sureness, key, std::move(tokens)});
+        auto keep = [&](Split::Inside inside) {
+            if (!inside.base && !inside.tokens.count()) return;
+            inside.tokens.pack();
+            spanner_.bytes_ += inside.bytes();
+            result.inside.push_back(std::move(inside));
         };
         if (base)
             for (const Split::Inside& b : base->inside) {
                 auto g = std::find_if(groups_.begin(), groups_.end(), [&](const Group& x) { return x.sureness == b.sureness && x.key == b.key; });
-                keep(b.sureness, b.key, g == groups_.end() ? b.tokens : b.tokens.edited(g->removed, g->added, words_));
-                if (g != groups_.end()) groups_.erase(g);
+                Split::Inside inside{b.sureness, b.key, {}, &b, {}};
+                if (g != groups_.end()) {
+                    inside.tokens = std::move(g->added);
+                    inside.removed = std::move(g->removed);
+                    groups_.erase(g);
+                }
+                keep(std::move(inside));
             }
-        for (Group& g : groups_) keep(g.sureness, g.key, std::move(g.added));
+        for (Group& g : groups_) keep({g.sureness, g.key, std::move(g.added), nullptr, {}});
 
+        result.exits_once = base ? base->exits_once : spanner_.residuals_[residual_].once && std::all_of(ways_.begin(), ways_.end(), is_antichain);
         if (base)
             for (uint32_t i = base->exits_before; i < base->exits.size(); i++) {
-                const Split::Exit& b = base->exits[i];
-                auto w = std::find_if(ways_.begin(), ways_.end(), [&](const Way& x) { return x.terminal == b.terminal && x.duties == b.duties; });
-                if (w == ways_.end()) {
-                    result.exits.push_back(b);
-                    continue;
+                Split::Exit exit = base->exits[i];
+                auto w = std::find_if(ways_.begin(), ways_.end(), [&](const Way& x) { return x.terminal == exit.terminal && x.duties == exit.duties; });
+                if (w != ways_.end()) {
+                    if (!scannerless_) cancel(*w);
+                    if (!base->exits_once) {
+                        relist(*w, exit);
+                    } else {
+                        for (const TrieNodes& p : w->removed)
+                            for (uint32_t n : p.nodes)
+                                exit.except.insert(exit.except.end(), p.trie->tokens.begin() + p.trie->token_begin[n], p.trie->tokens.begin() + p.trie->token_begin[p.trie->end[n]]);
+                    }
                 }
-                std::vector<uint32_t> before, nodes;
-                for (uint32_t branch : spanner_.residuals_[b.residual].branches)
-                    for (const TrieNodes& p : spanner_.branches_[branch].parts) before.insert(before.end(), p.nodes.begin(), p.nodes.end());
-                std::sort(before.begin(), before.end());
-                std::sort(w->removed.begin(), w->removed.end());
-                std::set_difference(before.begin(), before.end(), w->removed.begin(), w->removed.end(), std::back_inserter(nodes));
-                for (const TrieNodes& p : w->added) nodes.insert(nodes.end(), p.nodes.begin(), p.nodes.end());
-                std::sort(nodes.begin(), nodes.end());
-                if (nodes == before)
-                    result.exits.push_back(b);
-                else if (!nodes.empty())
-                    result.exits.push_back({b.terminal, b.duties, spanner_.add_residual({{&spanner_.vocabulary_->trie, std::move(nodes)}})});
-                ways_.erase(w);
+                result.exits.push_back(std::move(exit));
             }
-        for (Way& w : ways_)
-            if (!w.added.empty()) result.exits.push_back({w.terminal, w.duties, spanner_.add_residual(w.added)});
-        spanner_.bytes_ += sizeof(Split) + result.exits.size() * sizeof(Split::Exit) + 64;
+        for (Way& w : ways_) {
+            if (w.added.empty()) continue;
+            if (base) result.exits_once = false;
+            result.exits.push_back({w.terminal, w.duties, spanner_.add_residual(w.added, !base && result.exits_once), {}});
+        }
+        spanner_.bytes_ += sizeof(Split) + 64;
+        for (const Split::Exit& e : result.exits) spanner_.bytes_ += sizeof(Split::Exit) + e.except.size() * 4;
+    }
+
+    // No node lies below another.
+    static bool is_antichain(const Way& w) {
+        for (const TrieNodes& p : w.added)
+            for (size_t i = 0; i + 1 < p.nodes.size(); i++)
+                if (p.nodes[i + 1] < p.trie->end[p.nodes[i]]) return false;
+        return true;
+    }
+
+    // Takes nodes that both states leave at out of the lists.
+    static void cancel(Way& w) {
+        for (TrieNodes& a : w.added)
+            for (TrieNodes& r : w.removed) {
+                if (a.trie != r.trie) continue;
+                std::vector<uint32_t> both;
+                std::sort(a.nodes.begin(), a.nodes.end());
+                std::sort(r.nodes.begin(), r.nodes.end());
+                std::set_intersection(a.nodes.begin(), a.nodes.end(), r.nodes.begin(), r.nodes.end(), std::back_inserter(both));
+                auto drop = [&](std::vector<uint32_t>& nodes) {
+                    nodes.erase(std::remove_if(nodes.begin(), nodes.end(), [&](uint32_t n) { return std::binary_search(both.begin(), both.end(), n); }), nodes.end());
+                };
+                drop(a.nodes);
+                drop(r.nodes);
+            }
+        auto empty = [](const TrieNodes& p) { return p.nodes.empty(); };
+        w.added.erase(std::remove_if(w.added.begin(), w.added.end(), empty), w.added.end());
+        w.removed.erase(std::remove_if(w.removed.begin(), w.removed.end(), empty), w.removed.end());
+    }
+
+    // An exit with a list of nodes of its own: the base's, without those removed.
+    void relist(const Way& w, Split::Exit& exit) {
+        if (w.removed.empty()) return;
+        std::vector<TrieNodes> parts;
+        for (uint32_t branch : spanner_.residuals_[exit.residual].branches)
+            for (const TrieNodes& p : spanner_.branches_[branch].parts) {
+                auto gone = [&](uint32_t n) {
+                    return std::any_of(w.removed.begin(), w.removed.end(), [&](const TrieNodes& r) { return r.trie == p.trie && std::find(r.nodes.begin(), r.nodes.end(), n) != r.nodes.end(); });
+                };
+                parts.push_back({p.trie, {}});
+                std::copy_if(p.nodes.begin(), p.nodes.end(), std::back_inserter(parts.back().nodes), [&](uint32_t n) { return !gone(n); });
+            }
+        exit.residual = spanner_.add_residual(parts, false);
     }
 
     Spanner& spanner_;
@@ -407,11 +482,16 @@ class SplitWalk {
     size_t exit_nodes_ = 0;
 };
 
+bool Spanner::is_plain(uint32_t residual, LexState state) const {
+    uint64_t need, room;
+    return residual != kWholeVocabulary || lexer.policy() != Policy::kScannerless || !lexer.is_counted(state, need, room);
+}
+
 const Split& Spanner::split(uint32_t residual, LexState state) {
     if (const Split* known = find(residual, state)) return *known;
-    std::unique_ptr<Split> result;
     uint64_t need, room;
-    if (residual == kWholeVocabulary && lexer.policy() == Policy::kScannerless && lexer.is_counted(state, need, room))
+    std::unique_ptr<Split> result;
+    if (!is_plain(residual, state) && lexer.is_counted(state, need, room))
         result = split_counted(need, room);
     else
         result = SplitWalk(*this, residual, state).run(true);
@@ -463,15 +543,16 @@ std::unique_ptr<Split> Spanner::split_counted(uint64_t need, uint64_t room) {
         for (uint32_t token : by.closing[n]) inside.add(token, vocabulary_->words());
     inside.pack();
     bytes_ += inside.bytes() + sizeof(Split) + 64;
-    result->inside.push_back({Split::Sureness::kSure, 0, std::move(inside)});
+    result->inside.push_back({Split::Sureness::kSure, 0, std::move(inside), nullptr, {}});
     uint64_t last = std::min<uint64_t>(room, by.exit_nodes.size());
     auto [it, fresh] = by.residuals.try_emplace(pack(uint32_t(std::min<uint64_t>(need, by.exit_nodes.size())), uint32_t(last)), kWholeVocabulary);
     if (fresh) {
         std::vector<uint32_t> nodes;
         for (uint64_t n = need; n <= last && n < by.exit_nodes.size(); n++) nodes.insert(nodes.end(), by.exit_nodes[n].begin(), by.exit_nodes[n].end());
-        if (!nodes.empty()) it->second = add_residual({{&t, std::move(nodes)}});
+        if (!nodes.empty()) it->second = add_residual({{&t, std::move(nodes)}}, true);
     }
-    if (it->second != kWholeVocabulary) result->exits.push_back({0, Lexer::kFree, it->second});
+    if (it->second != kWholeVocabulary) result->exits.push_back({0, Lexer::kFree, it->second, {}});
+    result->exits_once = true;
     return result;
 }
 

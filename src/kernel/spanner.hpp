@@ -45,15 +45,37 @@ struct Split {
         Sureness sureness;
         uint32_t key;
         TokenSet tokens;
+        // Beside those of a similar state, without some.
+        const Inside* base = nullptr;
+        std::vector<uint32_t> removed;
+        void or_into(uint32_t* mask) const;
+        size_t bytes() const { return tokens.bytes() + removed.size() * 4 + sizeof(Inside); }
     };
     struct Exit {
         uint32_t terminal, duties;  // under scannerless: unused, the terminal is the member's and nothing is owed
         uint32_t residual;
+        std::vector<uint32_t> except;  // tokens of the residual that this state does not let out
     };
     std::vector<Inside> inside;
-    std::vector<Exit> exits;  // those before the first byte come first
+    std::vector<Exit> exits;    // those before the first byte come first
     uint32_t exits_before = 0;  // so many
+    bool exits_once = false;    // no token goes through two of the others
 };
+
+// Runs something that adds tokens to a mask, and takes `except` out of what it added.
+template <typename Add>
+void add_except(uint32_t* mask, const std::vector<uint32_t>& except, Add&& add) {
+    std::vector<uint32_t> fresh;
+    for (uint32_t t : except)
+        if (!(mask[t >> 5] >> (t & 31) & 1)) fresh.push_back(t);
+    add();
+    for (uint32_t t : fresh) mask[t >> 5] &= ~(1u << (t & 31));
+}
+
+inline void Split::Inside::or_into(uint32_t* mask) const {
+    if (base) add_except(mask, removed, [&] { base->or_into(mask); });
+    tokens.or_into(mask);
+}
 
 // Thrown by split() where so many segmentations of so many tokens are possible that listing them is not worth the memory (comments
 // that may end anywhere, beside white space that may too). The caller walks the vocabulary byte by byte instead.
@@ -89,9 +111,10 @@ class Spanner {
     struct Residual {
         std::vector<uint32_t> branches;
         bool of_vocabulary;  // made of whole first-level branches of the vocabulary
+        bool once;           // no token is there twice (cut in two ways)
     };
     std::pair<const Trie*, uint32_t> root(uint32_t branch);
-    uint32_t add_residual(const std::vector<TrieNodes>& parts);
+    uint32_t add_residual(const std::vector<TrieNodes>& parts, bool once);
     uint32_t select(uint32_t residual, std::vector<uint32_t> branches);
     const Split* find(uint32_t residual, LexState state) const {
         auto it = splits_.find(pack(residual, state));
@@ -102,6 +125,7 @@ class Spanner {
         LexState next = lexer.step(s, byte);
         return next == kNoState ? next : lexer.canonical(next);
     }
+    bool is_plain(uint32_t residual, LexState state) const;  // not for split_counted()
     // A string whose length is bounded, between two of its characters.
     std::unique_ptr<Split> split_counted(uint64_t need, uint64_t room);
     // A state to compare `state` with, or kNoState if walking everything is cheaper.

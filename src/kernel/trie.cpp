@@ -131,18 +131,6 @@ Trie Trie::merge(const std::vector<TrieNodes>& given) {
     return t;
 }
 
-TokenSet TokenSet::edited(const TokenSet& removed, const TokenSet& added, uint32_t words) const {
-    TokenSet out;
-    std::vector<uint32_t> gone(words, 0);
-    out.dense_.assign(words, 0);
-    or_into(out.dense_.data());
-    removed.or_into(gone.data());
-    for (uint32_t i = 0; i < words; i++) out.dense_[i] &= ~gone[i];
-    added.or_into(out.dense_.data());
-    out.count_ = count_ - removed.count_ + added.count_;
-    return out;
-}
-
 TokenSet TokenSet::of(const std::vector<uint32_t>& row) {
     TokenSet out;
     out.dense_ = row;

@@ -66,8 +66,6 @@ class TokenSet {
         }
     }
     uint32_t count() const { return count_; }
-    // Without the tokens of `removed`, all of which it has, and with those of `added`.
-    TokenSet edited(const TokenSet& removed, const TokenSet& added, uint32_t words) const;
     size_t bytes() const { return (ids_.capacity() + dense_.capacity()) * 4; }
 
   private:
