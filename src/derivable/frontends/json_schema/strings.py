@@ -33,6 +33,8 @@ def _decoded(text: Text) -> Expr:
     return found
 
 
+_MATCHER_LIMITS = Limits(max_nfa_states=100_000)
+"""What checks single values stays small: a subset of a million states is slow to step."""
 _MOST_STATES = 1_000
 """Length times states of a pattern up to which a string may be spelled in every way."""
 
@@ -89,7 +91,7 @@ def _width(expr: Expr) -> tuple[int, int | None]:
 @lru_cache(maxsize=4_096)
 def _matcher(text: Text) -> Dfa:
     """The automaton of a pattern or format over UTF-8, for checking single values."""
-    return compile_expr(And((_decoded(text),)))
+    return compile_expr(And((_decoded(text),)), limits=_MATCHER_LIMITS)
 
 
 @lru_cache(maxsize=4_096)
@@ -117,7 +119,7 @@ def _string(
             high = None
     excluded = tuple(v for v in excluded if all(_matcher(t).accepts(v.encode("utf-8", "surrogatepass")) for t in must))
     longest = high if high is not None else low
-    size = longest * sum(_matcher(t).num_states for t in must)
+    size = longest * sum(_matcher(t).num_states for t in must) if longest else 0
     if size > _MOST_STATES:
         # Every spelling of every character would make the automaton too large: one spelling each.
         size = longest * min(_matcher(t).num_states for t in must)
