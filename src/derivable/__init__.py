@@ -21,7 +21,7 @@ from .errors import (
     UnsupportedFeatureError,
     VocabularyError,
 )
-from .grammar import Grammar, Lexing, Terminal
+from .grammar import Grammar, Indentation, Lexing, Terminal
 from .limits import Limits
 from .matcher import Explanation, Matcher, allocate_bitmask, apply_bitmask, fill_bitmasks
 from .vocabulary import Vocabulary
@@ -37,6 +37,7 @@ __all__ = [
     "Grammar",
     "GrammarError",
     "GrammarSyntaxError",
+    "Indentation",
     "Lexing",
     "LimitError",
     "Limits",

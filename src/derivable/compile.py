@@ -52,6 +52,7 @@ class Constraint:
             plan.limits.cache_bytes,
             plan.limits.max_liveness_steps,
             plan.lookahead,
+            lowered.indentation,
         )
 
     def matcher(self) -> Matcher:

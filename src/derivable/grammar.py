@@ -13,7 +13,7 @@ from .errors import GrammarError
 from .expr import Expr, refs
 from .limits import Limits
 
-__all__ = ["Grammar", "Lexing", "Terminal"]
+__all__ = ["Grammar", "Indentation", "Lexing", "Terminal"]
 
 Lexing = Literal["scannerless", "longest", "basic"]
 """How text is cut into lexemes; `docs/lexing.md` defines the three and their differences.
@@ -37,6 +37,36 @@ class Terminal:
     literal: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Indentation:
+    """Blocks by indentation, as in Python: how lexemes of one terminal become INDENT and DEDENT.
+
+    `docs/lexing.md` defines it.
+
+    Attributes:
+        newline: the terminal whose lexemes hold a line feed and the blanks behind it. It competes everywhere.
+        indent, dedent: terminals without text, which the parser gets after a newline lexeme that begins a block, and
+            for each block that one ends.
+        brackets: pairs of terminals (opening, closing) between which newline lexemes are dropped.
+        tab: columns.
+        tab_stops: a tab goes to the next multiple of `tab`, and where counting it as one column would decide
+            otherwise the text is refused (Python). Else a tab counts `tab` columns (Lark's `Indenter`).
+        final_newline: the text may end where a newline lexeme could stand, without it (Python).
+
+    Example:
+        >>> Indentation("_NL", "_INDENT", "_DEDENT", brackets=(("LPAR", "RPAR"),)).tab
+        8
+    """
+
+    newline: str
+    indent: str
+    dedent: str
+    brackets: tuple[tuple[str, str], ...] = ()
+    tab: int = 8
+    tab_stops: bool = True
+    final_newline: bool = False
+
+
 @dataclass(frozen=True)
 class Grammar:
     """Rules, terminals and how text is cut into lexemes. Immutable; made by the `from_*` constructors.
@@ -50,6 +80,7 @@ class Grammar:
         lexing: see `Lexing`.
         source: the text it was made from, for error messages.
         relaxed: what the caller allowed to be enforced loosely, by name.
+        indentation: where blocks are told by indentation. Not under `scannerless`.
     """
 
     rules: Mapping[str, Expr]
@@ -59,6 +90,7 @@ class Grammar:
     lexing: Lexing = "scannerless"
     source: str | None = field(default=None, repr=False)
     relaxed: tuple[str, ...] = ()
+    indentation: Indentation | None = None
 
     def __post_init__(self) -> None:
         if self.lexing not in get_args(Lexing):
@@ -164,6 +196,7 @@ class Grammar:
         start: str = "start",
         lexing: Lexing = "longest",
         declared: Mapping[str, Terminal] | None = None,
+        indentation: Indentation | None = None,
         import_paths: Sequence[str] = (),
         limits: Limits = Limits(),  # noqa: B008
     ) -> Grammar:
@@ -177,6 +210,7 @@ class Grammar:
                 ``{"END": Terminal(Special("<|end|>"))}``.
             import_paths: directories to import grammars from, before those that come with Lark.
             limits: bounds on its size and nesting.
+            indentation: what Lark leaves to a `postlex` such as its `Indenter`.
 
         Raises:
             GrammarSyntaxError, GrammarError, UnsupportedFeatureError: with the place where known.
@@ -184,7 +218,15 @@ class Grammar:
         """
         from .frontends.lark import grammar_from_lark
 
-        return grammar_from_lark(text, start, lexing, declared=declared, import_paths=import_paths, limits=limits)
+        return grammar_from_lark(
+            text,
+            start,
+            lexing,
+            declared=declared,
+            indentation=indentation,
+            import_paths=import_paths,
+            limits=limits,
+        )
 
     @staticmethod
     def builtin(name: str) -> Grammar:

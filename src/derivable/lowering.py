@@ -36,6 +36,7 @@ from .expr import (
     walk,
 )
 from .grammar import Grammar, Terminal
+from .indentation import LoweredIndentation, indentation_terminals, lower_indentation
 from .limits import Limits
 from .show import show
 
@@ -58,6 +59,7 @@ class Lowered:
         terminal_names, nonterminal_names: for messages; generated ones are in angle brackets.
         productions: head, length of the body, body; one production after the other.
         start: a symbol.
+        indentation: symbols and settings, as the kernel takes them.
     """
 
     terminals: list[tuple[_kernel.Dfa | _kernel.JsonStrings, int, bool]]
@@ -67,6 +69,7 @@ class Lowered:
     nonterminal_names: list[str]
     productions: list[int]
     start: int
+    indentation: LoweredIndentation | None = None
 
 
 def lower(grammar: Grammar, limits: Limits) -> Lowered:
@@ -104,6 +107,8 @@ class _Lowering:
         start = self._symbol(Ref(self.grammar.start))
         for name in self.grammar.terminals if self.grammar.lexing == "basic" else self.grammar.ignore:
             self._terminal(name, self.grammar.terminals[name])
+        for name in indentation_terminals(self.grammar):
+            self._terminal(name, self.grammar.terminals[name])
         while self.pending:
             head, expr = self.pending.pop()
             for alternative in expr.items if isinstance(expr, Alt) else (expr,):
@@ -124,6 +129,12 @@ class _Lowering:
             nonterminal_names=self.nonterminal_names,
             productions=self.productions,
             start=start,
+            indentation=lower_indentation(
+                self.grammar,
+                {name: 1 + i for name, i in self.terminal_ids.items() if isinstance(name, str)},
+                self.dfas,
+                self.productions,
+            ),
         )
 
     # -- symbols ------------------------------------------------------------------------------------------------
@@ -191,6 +202,12 @@ class _Lowering:
             self.dfas.append(compile_expr(NOTHING))
             self.terminal_names.append(name)
             return 1 + index
+        layout = self.grammar.indentation
+        if layout is not None and key in (layout.indent, layout.dedent):  # columns bring it, not text
+            self.terminal_ids[key] = len(self.dfas)
+            self.dfas.append(compile_expr(terminal.expr))
+            self.terminal_names.append(name)
+            return len(self.dfas)
         dfa: _kernel.Dfa | _kernel.JsonStrings
         if self.scannerless and isinstance(terminal.expr, JsonStrings):
             dfa = json_strings(terminal.expr)

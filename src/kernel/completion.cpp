@@ -26,7 +26,7 @@ Completion::Completion(Stacks& stacks, Bits terminals) : stacks_(stacks), termin
     for (uint32_t i = 0; i < ps.size(); i++) {
         std::vector<char> ok(ps[i].body.size() + 1, 1);
         for (size_t k = ps[i].body.size(); k-- > 0;) ok[k] = ok[k + 1] && productive_[ps[i].body[k]];
-        for (size_t k = i == 0 ? 0 : 1; k < ok.size(); k++) always_ &= ok[k] != 0;
+        for (size_t k = i == 0 ? 0 : 1; k < ok.size(); k++) always_ &= ok[k] != 0 || optional(i, k);
         suffixes_.push_back(std::move(ok));
     }
     if (ps.start_nullable()) suffixes_[0][0] = 1;
@@ -37,7 +37,7 @@ Completion::Completion(Stacks& stacks, Bits terminals) : stacks_(stacks), termin
         shrank = false;
         for (uint32_t i = 0; i < ps.size(); i++)
             for (size_t k = 0; k < ps[i].body.size(); k++)
-                if (!suffixes_[i][k + 1] || !fine_after_[ps[i].head]) {
+                if (!optional(i, k + 1) && (!suffixes_[i][k + 1] || !fine_after_[ps[i].head])) {
                     Symbol s = ps[i].body[k];
                     if (fine_after_[s]) fine_after_[s] = 0, shrank = true;
                     for (Symbol u : ps.chain(s))

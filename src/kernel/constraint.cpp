@@ -14,11 +14,12 @@ constexpr uint32_t kMaxPrefixNodes = 1u << 20;
 }  // namespace
 
 Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Spanner> spanner, std::vector<TerminalSpec> terminals,
-                       std::vector<TokenReference> references, Productions productions, ConstraintLimits limits)
+                       std::vector<TokenReference> references, LayoutSpec layout, Productions productions, ConstraintLimits limits)
     : stacks(lr_),  // keeps a reference; lr_ is ready before it is used
       vocabulary_(std::move(vocabulary)),
       spanner_(std::move(spanner)),
       references_(std::move(references)),
+      layouts_(std::move(layout)),
       limits_(limits),
       lr_(std::move(productions)),
       liveness_(spanner_->lexer, stacks, to_lexer_, ignored_, limits.max_liveness_steps) {
@@ -34,6 +35,14 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
         if (to_symbols_.size() <= id) to_symbols_.resize(id + 1);
         to_symbols_[id].push_back(symbol);
         if (t.ignored) ignored_lexer_.push_back(id);
+    }
+    if (layouts_.active()) {
+        const LayoutSpec& l = layouts_.spec;
+        ignored_lexer_.push_back(to_lexer_[l.newline]);  // competes everywhere, like those
+        liveness_.set_layout(l.newline, l.indent, l.dedent);
+        spanner_->layouts = &layouts_;
+        spanner_->newline = to_lexer_[l.newline];
+        spanner_->column_matters = !newline_goes_on();
     }
     if (lexer.policy() != Policy::kScannerless) spanner_->sure = [this](LexState s) { return liveness_.sure(s); };
     initial_ = {{between_lexemes(stacks.bottom()), stacks.bottom()}};
@@ -65,15 +74,15 @@ LexState Constraint::lexeme_start(uint32_t accept_set, uint32_t duties) {
 }
 
 // Adds a thread unless it has no future or is there already.
-void Constraint::add_thread(Threads& to, LexState lex, Frontier stack) {
+void Constraint::add_thread(Threads& to, LexState lex, Frontier stack, Layouts::Id layout) {
     const Lexer& lexer = spanner_->lexer;
     const bool scannerless = lexer.policy() == Policy::kScannerless;
     if (lex == kNoState) return;
     // Under basic it depends on the stack what a lexeme may become.
     const bool sure = scannerless || ((lexer.policy() == Policy::kLongest || lexer.is_fresh(lex)) && liveness_.sure(lex));
-    if (!sure && !liveness_.alive(lex, stack)) return;
+    if (!sure && !alive(Thread{lex, stack, layout})) return;
     for (Thread& t : to) {
-        if (t.lex != lex) continue;
+        if (t.lex != lex || t.layout != layout) continue;
         if (t.stack == stack) return;
         if (scannerless) {  // candidates do not depend on the parse, so the parses may share a thread
             t.stack = stacks.merge(t.stack, stack);
@@ -81,7 +90,7 @@ void Constraint::add_thread(Threads& to, LexState lex, Frontier stack) {
         }
     }
     if (to.size() >= limits_.max_threads) throw LimitExceeded("max_threads", to.size() + 1, limits_.max_threads, "parses of one text");
-    to.push_back({lex, stack});
+    to.push_back({lex, stack, layout});
 }
 
 void Constraint::step(const Threads& from, uint8_t byte, Threads& to) {
@@ -92,23 +101,29 @@ void Constraint::step(const Threads& from, uint8_t byte, Threads& to) {
 void Constraint::step_into(const Threads& from, uint8_t byte, Threads& stays, Threads* leaves) {
     Lexer& lexer = spanner_->lexer;
     const bool scannerless = lexer.policy() == Policy::kScannerless;
+    // A byte further in a lexeme that may still be a newline, or in any other.
+    auto add = [&](Threads& to, LexState lex, Frontier stack, Layouts::Id layout) {
+        if (lex == kNoState) return;
+        if (layouts_.active()) layout = spanner_->may_be_newline(lex) ? layouts_.step(layout, byte) : layouts_.idle(layout);
+        add_thread(to, lex, stack, layout);
+    };
     for (const Thread& t : from) {
-        add_thread(stays, lexer.step(t.lex, byte), t.stack);
+        add(stays, lexer.step(t.lex, byte), t.stack, t.layout);
         if (!leaves) continue;
         for (const Lexer::Exit& e : lexer.exits(t.lex)) {
             uint32_t duties = lexer.step_duties(e.duties, byte);
             if (duties == Lexer::kViolated) continue;
-            auto begin = [&](Frontier f) {
+            auto begin = [&](Frontier f, Layouts::Id layout) {
                 LexState s = lexeme_start(stacks.accepts(f), e.duties);
                 if (s == kNoState) return;
                 s = lexer.step(lexer.members(s), byte);
-                if (s != kNoState) add_thread(*leaves, lexer.with_duties(s, duties), f);
+                if (s != kNoState) add(*leaves, lexer.with_duties(s, duties), f, layout);
             };
             for (Symbol symbol : to_symbols_[e.terminal]) {
-                if (ignored_[symbol]) begin(t.stack);
+                if (ignored_[symbol]) begin(t.stack, layouts_.idle(t.layout));
                 if (ignored_[symbol] && !scannerless) continue;
-                Frontier f = stacks.shift(t.stack, symbol).frontier;
-                if (f != kNoFrontier) begin(f);
+                After after = after_lexeme(symbol, t.stack, t.layout);
+                if (after.stack != kNoFrontier) begin(after.stack, after.layout);
             }
         }
     }
@@ -146,27 +161,27 @@ bool Constraint::advance_token(Threads& threads, std::string_view bytes) {
     }
     threads.clear();
     for (const Threads& layer : now)
-        for (const Thread& t : layer) add_thread(threads, t.lex, t.stack);
+        for (const Thread& t : layer) add_thread(threads, t.lex, t.stack, t.layout);
     return true;
 }
 
 template <class At>
 bool Constraint::stops(Thread t, int& looked, At at) {
     Lexer& lexer = spanner_->lexer;
-    auto stop = [&](Frontier f, int above) {
+    auto stop = [&](Frontier f, Layouts::Id layout, int above) {
         int hops = 0;
         uint32_t set = stacks.accepts(f, &hops);
         looked = std::max(looked, above + hops);
-        return at(f, set, above);
+        return at(f, set, layout, above);
     };
-    if (lexer.is_fresh(t.lex)) return stop(t.stack, 0);
+    if (lexer.is_fresh(t.lex)) return stop(t.stack, t.layout, 0);
     for (const Lexer::Exit& e : lexer.exits(t.lex)) {
         if (!lexer.duties_hold_at_end(e.duties)) continue;
         for (Symbol symbol : to_symbols_[e.terminal]) {
-            if (ignored_[symbol] && stop(t.stack, 0)) return true;
-            Stacks::Shifted s = stacks.shift(t.stack, symbol);
+            if (ignored_[symbol] && stop(t.stack, layouts_.idle(t.layout), 0)) return true;
+            After s = after_lexeme(symbol, t.stack, t.layout, true);
             looked = std::max(looked, s.hops);
-            if (s.frontier != kNoFrontier && stop(s.frontier, s.above)) return true;
+            if (s.stack != kNoFrontier && stop(s.stack, s.layout, s.above)) return true;
         }
     }
     return false;
@@ -174,14 +189,16 @@ bool Constraint::stops(Thread t, int& looked, At at) {
 
 bool Constraint::thread_accepts(Thread t, int* hops) {
     int looked = 0;
-    bool accepts = stops(t, looked, [&](Frontier, uint32_t set, int) { return stacks.contains(set, kEnd); });
+    bool accepts = stops(t, looked, [&](Frontier f, uint32_t set, Layouts::Id layout, int above) {
+        return layouts_.active() ? ends(f, layout, above, looked) : stacks.contains(set, kEnd);
+    });
     if (hops) *hops = looked;
     return accepts;
 }
 
 bool Constraint::names_token(const Threads& threads) {
     int looked = 0;
-    auto named = [&](Frontier, uint32_t set, int) {
+    auto named = [&](Frontier, uint32_t set, Layouts::Id, int) {
         return std::any_of(references_.begin(), references_.end(), [&](const TokenReference& r) { return stacks.contains(set, r.symbol); });
     };
     return !references_.empty() && std::any_of(threads.begin(), threads.end(), [&](const Thread& t) { return stops(t, looked, named); });
@@ -197,9 +214,9 @@ void Constraint::step_token(const Threads& from, uint32_t token, Threads& to) {
     for (const TokenReference& r : references_)
         if (r.matches(token, vocabulary_->bytes[token]))
             for (const Thread& t : from)
-                stops(t, looked, [&](Frontier f, uint32_t, int) {
+                stops(t, looked, [&](Frontier f, uint32_t, Layouts::Id layout, int) {
                     Frontier after = stacks.shift(f, r.symbol).frontier;
-                    if (after != kNoFrontier) add_thread(to, between_lexemes(after), after);
+                    if (after != kNoFrontier) add_thread(to, between_lexemes(after), after, layout);
                     return false;
                 });
 }
@@ -209,7 +226,7 @@ int Constraint::fill_references(Thread t, std::vector<uint32_t>& words) {
     int looked = 0;
     if (references_.empty()) return 0;
     std::vector<char> done(references_.size(), 0);
-    stops(t, looked, [&](Frontier f, uint32_t set, int above) {
+    stops(t, looked, [&](Frontier f, uint32_t set, Layouts::Id, int above) {
         for (size_t i = 0; i < references_.size(); i++) {
             const TokenReference& r = references_[i];
             if (done[i] || !stacks.contains(set, r.symbol)) continue;
@@ -238,31 +255,34 @@ bool Constraint::accepting(const Threads& threads) {
     return std::any_of(threads.begin(), threads.end(), [&](const Thread& t) { return thread_accepts(t, nullptr); });
 }
 
-bool Constraint::alive(Frontier stack, Split::Sureness sureness, uint32_t key, int* hops) {
-    switch (sureness) {
+bool Constraint::alive(Frontier stack, Layouts::Id layout, const Split::Inside& group, int* hops) {
+    switch (group.sureness) {
         case Split::Sureness::kSure:
             *hops = 0;
             return true;
         case Split::Sureness::kProducible: {
             uint32_t set = stacks.accepts(stack, hops);
-            for (uint32_t lexer_terminal : spanner_->producible(key))
+            for (uint32_t lexer_terminal : spanner_->producible(group.key))
                 for (Symbol s : to_symbols_[lexer_terminal])
                     if (ignored_[s] || stacks.contains(set, s)) return true;
             return false;
         }
         case Split::Sureness::kExact:
-            return liveness_.alive(key, stack, hops);
+            if (spanner_->may_be_newline(group.key)) return alive_in_newline(group.key, stack, layouts_.apply(group.effect, layout), hops);
+            return liveness_.alive(group.key, stack, hops);
     }
     return false;
 }
 
 int Constraint::compute(Thread t, std::vector<uint32_t>& words) {
     words.assign(vocabulary_->words(), 0);
+    looked_at_layout_ = false;
     int looked = 0;
     try {
         looked = compute_by_spans(t, words);
     } catch (const TooAmbiguous&) {
         compute_by_bytes(t, words);
+        looked_at_layout_ = true;
         looked = kMaxKeyHops + 1;
     }
     int hops = 0;
@@ -323,6 +343,7 @@ int Constraint::compute_by_spans(Thread t, std::vector<uint32_t>& words) {
         uint32_t residual;
         LexState lex;
         Frontier stack;
+        Layouts::Id layout;
         int above;
         uint64_t ended;  // lexemes, inside the token
     };
@@ -332,19 +353,19 @@ int Constraint::compute_by_spans(Thread t, std::vector<uint32_t>& words) {
     uint64_t visited = 0;
     // Items that follow from an exit of some split; `work` takes them.
     auto leave = [&](const Item& x, const Split::Exit& e, uint32_t terminal, uint64_t ended, std::vector<Item>& work) {
-        auto enter = [&](Frontier f, int above) {
+        auto enter = [&](Frontier f, Layouts::Id layout, int above) {
             int hops = 0;
             uint32_t set = stacks.accepts(f, &hops);
             looked = std::max(looked, above + hops);
             LexState s = lexeme_start(set, e.duties);
-            if (s != kNoState) work.push_back({e.residual, s, f, above, ended});
+            if (s != kNoState) work.push_back({e.residual, s, f, layout, above, ended});
         };
         for (Symbol symbol : to_symbols_[terminal]) {
-            if (ignored_[symbol]) enter(x.stack, x.above);
+            if (ignored_[symbol]) enter(x.stack, layouts_.idle(x.layout), x.above);
             if (ignored_[symbol] && !scannerless) continue;
-            Stacks::Shifted s = stacks.shift(x.stack, symbol);
+            After s = after_lexeme(symbol, x.stack, layouts_.apply(e.effect, x.layout));
             looked = std::max(looked, x.above + s.hops);
-            if (s.frontier != kNoFrontier) enter(s.frontier, x.above + s.above);
+            if (s.stack != kNoFrontier) enter(s.stack, s.layout, x.above + s.above);
         }
     };
     auto explore = [&](auto& self, std::vector<Item> work) -> void {
@@ -356,7 +377,7 @@ int Constraint::compute_by_spans(Thread t, std::vector<uint32_t>& words) {
             auto visit = [&](const Split& split, uint32_t terminal) {
                 for (const Split::Inside& group : split.inside) {
                     int hops = 0;
-                    bool allowed = alive(x.stack, group.sureness, group.key, &hops);
+                    bool allowed = alive(x.stack, x.layout, group, &hops);
                     looked = std::max(looked, x.above + hops);
                     if (allowed) group.or_into(words.data());
                 }
@@ -383,7 +404,7 @@ int Constraint::compute_by_spans(Thread t, std::vector<uint32_t>& words) {
             }
         }
     };
-    explore(explore, {{Spanner::kWholeVocabulary, t.lex, t.stack, 0, 0}});
+    explore(explore, {{Spanner::kWholeVocabulary, t.lex, t.stack, t.layout, 0, 0}});
     return looked;
 }
 
@@ -398,8 +419,9 @@ void Constraint::drop_rows() {
 const std::vector<uint32_t>& Constraint::row(Thread t) {
     stats_.masks++;
     auto found = prefix_roots_.find(t.lex);
-    if (found != prefix_roots_.end() && stacks.signature(t.stack, found->second.second, signature_)) {
-        uint32_t node = found->second.first;
+    if (found != prefix_roots_.end() && stacks.signature(t.stack, found->second.hops, signature_)) {
+        uint32_t node = found->second.node;
+        signature_.insert(signature_.begin(), layout_key(t, found->second.looks_at_layout));
         for (uint64_t word : signature_) {
             auto next = prefixes_[node].next.find(word);
             if (next == prefixes_[node].next.end()) break;
@@ -419,10 +441,12 @@ const std::vector<uint32_t>& Constraint::row(Thread t) {
         rows_.push_back(&row->first);
         stats_.row_bytes += scratch_.size() * 4 + 64;
     }
-    auto [root, new_root] = prefix_roots_.try_emplace(t.lex, uint32_t(prefixes_.size()), uint32_t(hops));
+    auto [root, new_root] = prefix_roots_.try_emplace(t.lex, PrefixRoot{uint32_t(prefixes_.size()), uint32_t(hops)});
     if (new_root) prefixes_.emplace_back();
-    root->second.second = std::max(root->second.second, uint32_t(hops));
-    uint32_t node = root->second.first;
+    root->second.hops = std::max(root->second.hops, uint32_t(hops));
+    root->second.looks_at_layout |= looked_at_layout_;
+    signature_.insert(signature_.begin(), layout_key(t, root->second.looks_at_layout));
+    uint32_t node = root->second.node;
     for (uint64_t word : signature_) {
         auto [next, fresh_node] = prefixes_[node].next.try_emplace(word, uint32_t(prefixes_.size()));
         node = next->second;
@@ -497,6 +521,7 @@ Stats Constraint::locked_stats() {
 void Constraint::collect_if_needed() {
     if (!stacks.wants_collection()) return;
     liveness_.forget_stacks();
+    newline_alive_.clear();
     stacks.collect([&](const std::function<void(Frontier)>& mark) {
         for (const Thread& t : initial_) mark(t.stack);
         std::set<const Moment*> seen;

@@ -17,8 +17,7 @@ namespace derivable {
 struct Thread {
     LexState lex;
     Frontier stack;
-    bool operator==(const Thread& o) const { return lex == o.lex && stack == o.stack; }
-    bool operator<(const Thread& o) const { return lex != o.lex ? lex < o.lex : stack < o.stack; }
+    Layouts::Id layout = Layouts::kInitial;
 };
 using Threads = std::vector<Thread>;
 
@@ -57,7 +56,7 @@ class Constraint {
   public:
     // Terminal i of `terminals` is grammar symbol i + 1. `spanner`: under scannerless the vocabulary's, shared.
     Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Spanner> spanner, std::vector<TerminalSpec> terminals,
-               std::vector<TokenReference> references, Productions productions, ConstraintLimits limits);
+               std::vector<TokenReference> references, LayoutSpec layout, Productions productions, ConstraintLimits limits);
 
     const Vocabulary& vocabulary() const { return *vocabulary_; }
     const Threads& initial() const { return initial_; }
@@ -106,7 +105,19 @@ class Constraint {
     // Calls `at(stack, accept set, above)` for every stack on which the text may stop here and owe nothing, until it returns true.
     template <class At>
     bool stops(Thread t, int& looked, At at);
-    void add_thread(Threads& to, LexState lex, Frontier stack);
+    // What a lexeme does to parser and layout. `stack` is kNoFrontier if it is not allowed here.
+    struct After {
+        Frontier stack;
+        Layouts::Id layout;
+        int hops, above;  // as Stacks::Shifted
+    };
+    After after_lexeme(Symbol symbol, Frontier f, Layouts::Id layout, bool at_end = false);
+    After after_newline(Frontier f, Layouts::Id layout, bool at_end);
+    bool ends(Frontier f, Layouts::Id layout, int above, int& looked);
+    bool alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, int* hops);
+    bool newline_goes_on();
+    uint32_t layout_key(const Thread& t, bool looked) const;
+    void add_thread(Threads& to, LexState lex, Frontier stack, Layouts::Id layout);
     // Threads by how many lexemes have ended inside the token so far.
     using Layers = std::vector<Threads>;
     // Adds to `stays` the threads whose lexeme goes on, to `leaves` (if any) those that begin one with the byte.
@@ -115,10 +126,11 @@ class Constraint {
     LexState between_lexemes(Frontier stack);
     int fill_references(Thread t, std::vector<uint32_t>& words);
     LexState lexeme_start(uint32_t accept_set, uint32_t duties);
-    bool alive(Frontier stack, Split::Sureness sureness, uint32_t key, int* hops);
+    bool alive(Frontier stack, Layouts::Id layout, const Split::Inside& group, int* hops);
     bool alive(Thread t) {
         if (spanner_->lexer.policy() == Policy::kScannerless) return true;
-        return liveness_.alive(t.lex, t.stack);
+        return spanner_->may_be_newline(t.lex) && !spanner_->lexer.is_fresh(t.lex) ? alive_in_newline(t.lex, t.stack, t.layout, nullptr)
+                                                                                   : liveness_.alive(t.lex, t.stack);
     }
     void drop_rows();
 
@@ -129,6 +141,9 @@ class Constraint {
     std::vector<char> ignored_;               // by terminal symbol
     std::vector<uint32_t> ignored_lexer_;
     std::vector<TokenReference> references_;
+    Layouts layouts_;
+    bool looked_at_layout_ = false;  // while a mask is computed
+    std::unordered_map<std::vector<uint32_t>, std::pair<bool, int>, WordsHash> newline_alive_;  // by lexer state, frontier, layout; with hops
     ConstraintLimits limits_;
     LrAutomaton lr_;
     Liveness liveness_;
@@ -140,7 +155,11 @@ class Constraint {
         int32_t row = -1;
         std::unordered_map<uint64_t, uint32_t, MixHash> next;
     };
-    std::unordered_map<LexState, std::pair<uint32_t, uint32_t>> prefix_roots_;  // root, longest key so far (hops)
+    struct PrefixRoot {
+        uint32_t node, hops;          // longest key so far
+        bool looks_at_layout = false;  // some answer did
+    };
+    std::unordered_map<LexState, PrefixRoot> prefix_roots_;
     std::vector<PrefixNode> prefixes_;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> row_ids_;
     std::vector<const std::vector<uint32_t>*> rows_;

@@ -34,7 +34,7 @@ bool Liveness::sure(LexState s) {
     if (lexer_.policy() == Policy::kBasic) {
         // What it may become is not what the stack accepts: all of it must be good.
         const auto& ls = spelling_.landings(s);
-        return sure_[s] = std::all_of(ls.begin(), ls.end(), [&](const Landing& l) { return sure_after(l); });
+        return sure_[s] = std::all_of(ls.begin(), ls.end(), [&](const Landing& l) { return sure_after(l) && (newline_ == kEnd || l.terminal != newline_); });
     }
     std::vector<LexState> work{s};
     std::unordered_map<LexState, char> seen{{s, 1}};
@@ -45,7 +45,11 @@ bool Liveness::sure(LexState s) {
             result = before->second;
             continue;
         }
-        for (const Lexer::Exit& e : lexer_.exits(work[i])) result = result || sure_after(spelling_.landing(e));
+        for (const Lexer::Exit& e : lexer_.exits(work[i])) {
+            Landing l = spelling_.landing(e);
+            // A newline lexeme competes also where the parser has no use for it.
+            result = result || ((newline_ == kEnd || l.terminal != newline_) && sure_after(l));
+        }
         if (result) break;
         for (uint8_t byte : lexer_.representative_bytes()) {
             LexState next = lexer_.step(work[i], byte);
@@ -81,43 +85,67 @@ Liveness::Verdict Liveness::judge(uint32_t duties, Frontier f, int& hops) {
 }
 
 // Breadth first over what can really come next. `patience`: how many boundaries to look behind.
-Liveness::Verdict Liveness::search(uint32_t duties, Frontier f, uint64_t patience) {
-    std::vector<std::pair<uint32_t, Frontier>> work{{duties, f}};
+Liveness::Verdict Liveness::search(uint32_t duties, Frontier f, uint64_t patience, int& hops) {
+    struct Item {
+        uint32_t duties;
+        Frontier stack;
+        int above;
+    };
+    std::vector<Item> work{{duties, f, 0}};
     std::unordered_map<uint64_t, char, MixHash> seen{{pack(duties, f), 1}};
-    int hops = 0;
     for (size_t i = 0; i < work.size(); i++) {
         if (i >= patience) return Verdict::kUnknown;
-        auto [before, stack] = work[i];
+        const Item x = work[i];
         Bits candidates(stacks_.lr().productions().num_terminals() + 1);
-        for (Symbol t : stacks_.terminals(stacks_.accepts(stack))) candidates.add(t);
-        if (candidates.has(kEnd) && lexer_.duties_hold_at_end(before)) return Verdict::kAlive;
-        for (const Landing& l : spelling_.next(candidates, before)) {
-            Frontier after = l.terminal == 0 ? stack : stacks_.shift(stack, l.terminal).frontier;
-            if (after == kNoFrontier || !seen.try_emplace(pack(l.duties, after), 1).second) continue;
-            Verdict v = judge(l.duties, after, hops);
+        int looked = 0;
+        for (Symbol t : stacks_.terminals(stacks_.accepts(x.stack, &looked))) candidates.add(t);
+        hops = std::max(hops, x.above + looked);
+        if (candidates.has(kEnd) && lexer_.duties_hold_at_end(x.duties)) return Verdict::kAlive;
+        for (const Landing& l : spelling_.next(candidates, x.duties)) {
+            Stacks::Shifted after{x.stack, 0, 0};
+            if (l.terminal != 0) after = stacks_.shift(x.stack, l.terminal);
+            hops = std::max(hops, x.above + after.hops);
+            if (after.frontier == kNoFrontier || !seen.try_emplace(pack(l.duties, after.frontier), 1).second) continue;
+            looked = 0;
+            Verdict v = judge(l.duties, after.frontier, looked);
+            hops = std::max(hops, x.above + after.above + looked);
             if (v == Verdict::kAlive) return v;
-            if (v == Verdict::kUnknown) work.emplace_back(l.duties, after);
+            if (v == Verdict::kUnknown) work.push_back({l.duties, after.frontier, x.above + after.above});
         }
     }
     return Verdict::kDead;
 }
 
-bool Liveness::decide(uint32_t duties, Frontier f) {
+bool Liveness::decide(uint32_t duties, Frontier f, int& hops) {
     auto found = decided_.find(pack(duties, f));
-    if (found != decided_.end()) return found->second;
-    constexpr uint64_t kQuick = 64;
-    Verdict v = search(duties, f, kQuick);
-    if (v == Verdict::kUnknown) {
-        if (!summaries_.alive(duties, f))
-            v = Verdict::kDead;
-        else if (lexer_.policy() == Policy::kBasic || adjacency_.deterministic())
-            v = Verdict::kAlive;
-        else
-            v = search(duties, f, max_steps_ / kStepsPerLook);
+    if (found == decided_.end()) {
+        constexpr uint64_t kQuick = 64;
+        int looked = 0;
+        Verdict v = search(duties, f, kQuick, looked);
+        if (v == Verdict::kUnknown) {
+            looked = kDeep;
+            if (!summaries_.alive(duties, f))
+                v = Verdict::kDead;
+            else if (lexer_.policy() == Policy::kBasic || adjacency_.deterministic())
+                v = Verdict::kAlive;
+            else
+                v = search(duties, f, max_steps_ / kStepsPerLook, looked);
+        }
+        if (v == Verdict::kUnknown)
+            throw LimitExceeded("max_liveness_steps", max_steps_ + 1, max_steps_, "deciding which lexemes can still follow under longest match");
+        found = decided_.emplace(pack(duties, f), std::make_pair(v == Verdict::kAlive, looked)).first;
     }
-    if (v == Verdict::kUnknown)
-        throw LimitExceeded("max_liveness_steps", max_steps_ + 1, max_steps_, "deciding which lexemes can still follow under longest match");
-    return decided_[pack(duties, f)] = v == Verdict::kAlive;
+    hops = std::max(hops, found->second.second);
+    return found->second.first;
+}
+
+bool Liveness::alive_after(uint32_t duties, Frontier f, int* hops) {
+    int looked = 0;
+    spelling_.allow(max_steps_);
+    Verdict v = judge(duties, f, looked);
+    bool result = v == Verdict::kUnknown ? decide(duties, f, looked) : v == Verdict::kAlive;
+    if (hops) *hops = std::max(*hops, looked);
+    return result;
 }
 
 bool Liveness::alive(LexState s, Frontier f, int* hops) {
@@ -126,7 +154,12 @@ bool Liveness::alive(LexState s, Frontier f, int* hops) {
         spelling_.allow(max_steps_);
         bool result = false;
         int looked = 0;
-        std::vector<std::pair<uint32_t, Frontier>> open;
+        struct Open {
+            uint32_t duties;
+            Frontier stack;
+            int above;
+        };
+        std::vector<Open> open;
         std::vector<Landing> landings = spelling_.landings(s);
         if (lexer_.is_fresh(s)) landings.push_back({0, lexer_.text_start()});
         for (const Landing& l : landings) {
@@ -140,14 +173,16 @@ bool Liveness::alive(LexState s, Frontier f, int* hops) {
             }
             Verdict v = judge(l.duties, after, below);
             looked = std::max(looked, above + below);
-            if (v == Verdict::kUnknown) open.emplace_back(l.duties, after);
+            if (v == Verdict::kUnknown) open.push_back({l.duties, after, above});
             result = v == Verdict::kAlive;
             if (result) break;
         }
         if (!result)
-            for (auto [duties, after] : open) {
-                looked = kDeep;
-                if ((result = decide(duties, after))) break;
+            for (const Open& o : open) {
+                int below = 0;
+                result = decide(o.duties, o.stack, below);
+                looked = std::max(looked, o.above + below);
+                if (result) break;
             }
         found = alive_.emplace(pack(s, f), std::make_pair(result, looked)).first;
     }

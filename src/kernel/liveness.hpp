@@ -35,6 +35,9 @@ class Liveness {
     // the top of the stacks the answer looked, at least kDeep if that is not known.
     bool alive(LexState s, Frontier f, int* hops = nullptr);
     static constexpr int kDeep = 1 << 20;
+    // The same between two lexemes, under these duties.
+    bool alive_after(uint32_t duties, Frontier f, int* hops = nullptr);
+    void set_layout(Symbol newline, Symbol indent, Symbol dedent) { newline_ = newline, spelling_.set_layout(newline, indent, dedent); }
     // Stack nodes are about to be freed.
     void forget_stacks();
 
@@ -47,8 +50,8 @@ class Liveness {
 
     bool sure_after(const Landing& l);
     Verdict judge(uint32_t duties, Frontier f, int& hops);
-    Verdict search(uint32_t duties, Frontier f, uint64_t patience);
-    bool decide(uint32_t duties, Frontier f);
+    Verdict search(uint32_t duties, Frontier f, uint64_t patience, int& hops);
+    bool decide(uint32_t duties, Frontier f, int& hops);
     Completion& completion(const Bits& terminals);
 
     Lexer& lexer_;
@@ -57,11 +60,12 @@ class Liveness {
     Spelling spelling_;
     Summaries summaries_;
     uint64_t max_steps_;
+    Symbol newline_ = kEnd;
 
     std::unordered_map<LexState, bool> sure_;
     std::vector<std::unique_ptr<Completion>> completions_;
     std::unordered_map<uint64_t, std::pair<bool, int>, MixHash> alive_;  // by (lexer state, frontier); with hops
-    std::unordered_map<uint64_t, bool, MixHash> decided_;                // by (duties, frontier)
+    std::unordered_map<uint64_t, std::pair<bool, int>, MixHash> decided_;  // by (duties, frontier); with hops
 };
 
 }  // namespace derivable

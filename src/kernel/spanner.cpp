@@ -71,7 +71,7 @@ uint32_t Spanner::select(uint32_t residual, std::vector<uint32_t> branches) {
 LexState Spanner::similar(const Residual& residual, LexState state) {
     // PERF: below this many nodes a walk costs less than the comparison (a few microseconds).
     constexpr uint64_t kWorthwhile = 2000;
-    if (!residual.of_vocabulary) return kNoState;
+    if (!residual.of_vocabulary || may_be_newline(state)) return kNoState;
     // Where most of the tokens lead. That state must stay as it is on most of them: so does the inside of a string or a name.
     std::vector<std::pair<LexState, uint64_t>> weights;
     uint64_t alive = 0;
@@ -164,16 +164,18 @@ class SplitWalk {
         uint32_t key;
         TokenSet added;
         std::vector<uint32_t> removed;
+        Layouts::Effect effect = Layouts::kNothing;
     };
     struct Way {  // nodes before which a lexeme may end
         uint32_t terminal, duties;
+        Layouts::Effect effect;
         std::vector<TrieNodes> added, removed;
     };
     // What a token may do in one lexer state.
     struct State {
         LexState lex;
         uint32_t group;
-        bool leaves;
+        bool leaves, may_be_newline;
         uint64_t steady, unsteady;  // kinds of bytes known to change nothing (the state stays, no lexeme ends), or something
         std::vector<Lexer::Exit> exits;
         // By exit and next byte: the way it is, or that it violates a duty. Empty under scannerless.
@@ -184,7 +186,7 @@ class SplitWalk {
         if (s == kNoState) return kDead;
         auto [it, fresh] = numbers_.try_emplace(s, Local(states_.size()));
         if (fresh) {
-            State x{s, group_of(s), false, 0, 0, {}, {}};
+            State x{s, group_of(s), false, spanner_.may_be_newline(s), 0, 0, {}, {}};
             if (scannerless_) {
                 x.leaves = lexer_.accepts_single(s);
             } else {
@@ -214,7 +216,7 @@ class SplitWalk {
         return rows_[size_t(from) * 256 + byte] = to;
     }
 
-    uint32_t group_of(LexState s) {
+    uint32_t group_of(LexState s, Layouts::Effect effect = Layouts::kNothing) {
         Split::Sureness sureness = Split::Sureness::kSure;
         uint32_t key = 0;
         if (!scannerless_) {
@@ -227,16 +229,16 @@ class SplitWalk {
             }
         }
         for (uint32_t i = 0; i < groups_.size(); i++)
-            if (groups_[i].sureness == sureness && groups_[i].key == key) return i;
-        groups_.push_back({sureness, key, {}, {}});
+            if (groups_[i].sureness == sureness && groups_[i].key == key && groups_[i].effect == effect) return i;
+        groups_.push_back({sureness, key, {}, {}, effect});
         return uint32_t(groups_.size() - 1);
     }
 
-    uint16_t way_of(uint32_t terminal, uint32_t duties) {
+    uint16_t way_of(uint32_t terminal, uint32_t duties, Layouts::Effect effect = Layouts::kNothing) {
         for (uint32_t i = 0; i < ways_.size(); i++)
-            if (ways_[i].terminal == terminal && ways_[i].duties == duties) return uint16_t(i);
+            if (ways_[i].terminal == terminal && ways_[i].duties == duties && ways_[i].effect == effect) return uint16_t(i);
         if (ways_.size() >= kNoWay) throw LimitExceeded("ways to end a lexeme", ways_.size(), kNoWay, "one token");
-        ways_.push_back({terminal, duties, {}, {}});
+        ways_.push_back({terminal, duties, effect, {}, {}});
         return uint16_t(ways_.size() - 1);
     }
 
@@ -292,6 +294,23 @@ class SplitWalk {
         if (s != kDead) take(t, t.token_begin[i], t.token_begin[t.end[i]], states_[s].group, add);
     }
 
+    // As arrive(), in a lexeme that may be a newline: what the bytes so far do to a layout is part of the outcome.
+    void arrive_in_newline(const Trie& t, uint32_t i, Local s, Layouts::Effect effect) {
+        uint32_t group = spanner_.column_matters ? group_of(states_[s].lex, effect) : states_[s].group;
+        for (uint32_t k = t.token_begin[i]; k < t.token_begin[i + 1]; k++) groups_[group].added.add(t.tokens[k], words_);
+        State& x = states_[s];
+        for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n])
+            for (size_t e = 0; e < x.exits.size(); e++) {
+                uint16_t w = kNoWay;
+                if (x.exits[e].terminal != spanner_.newline) {
+                    w = way(x, e, t.byte[n]);
+                } else if (uint32_t after = lexer_.step_duties(x.exits[e].duties, t.byte[n]); after != Lexer::kViolated) {
+                    w = way_of(spanner_.newline, after == Lexer::kFree ? Lexer::kFree : x.exits[e].duties, effect);
+                }
+                if (w != kNoWay) leave(w, t, n, true);
+            }
+    }
+
     // A token that ends in `s`, at node i; then the ways to leave before what follows there.
     void arrive(const Trie& t, uint32_t i, Local s, bool add, bool may_leave = true) {
         State& x = states_[s];
@@ -314,14 +333,21 @@ class SplitWalk {
         for (uint32_t i = root, end = t.end[root];;) {
             if (s == kDead) {
                 i = t.end[i];
-            } else if (t.end[i] - i > kBigSubtree && is_steady(t, i, s)) {
+            } else if (t.end[i] - i > kBigSubtree && !(spanner_.column_matters && states_[s].may_be_newline) && is_steady(t, i, s)) {
                 take_all(t, i, s, true);
                 i = t.end[i];
             } else {
                 size_t d = size_t(t.depth[i] - base);
                 if (path_.size() <= d) path_.resize(2 * d + 16);
                 path_[d] = s;
-                arrive(t, i, s, true);
+                if (states_[s].may_be_newline) {
+                    // Terminals only drop out of a lexeme: so may it have been on all of the path.
+                    if (effects_.size() <= d) effects_.resize(2 * d + 16);
+                    effects_[d] = spanner_.layouts->step_effect(d ? effects_[d - 1] : Layouts::kNothing, t.byte[i]);
+                    arrive_in_newline(t, i, s, effects_[d]);
+                } else {
+                    arrive(t, i, s, true);
+                }
                 i++;
             }
             if (i >= end) return;
@@ -361,7 +387,7 @@ class SplitWalk {
     // The lexeme may have ended before the token began.
     void exits_before(const std::vector<uint32_t>& branches, Split& result) {
         if (scannerless_) {
-            if (lexer_.accepts_single(state_)) result.exits.push_back({0, Lexer::kFree, residual_, {}});
+            if (lexer_.accepts_single(state_)) result.exits.push_back({0, Lexer::kFree, residual_, Layouts::kNothing, {}});
         } else {
             std::vector<std::pair<std::pair<uint32_t, uint32_t>, std::vector<uint32_t>>> found;
             for (const Lexer::Exit& e : std::vector<Lexer::Exit>(lexer_.exits(state_)))
@@ -388,7 +414,7 @@ class SplitWalk {
         if (base)
             for (const Split::Inside& b : base->inside) {
                 auto g = std::find_if(groups_.begin(), groups_.end(), [&](const Group& x) { return x.sureness == b.sureness && x.key == b.key; });
-                Split::Inside inside{b.sureness, b.key, {}, &b, {}};
+                Split::Inside inside{b.sureness, b.key, {}, b.effect, &b, {}};
                 if (g != groups_.end()) {
                     inside.tokens = std::move(g->added);
                     inside.removed = std::move(g->removed);
@@ -396,7 +422,7 @@ class SplitWalk {
                 }
                 keep(std::move(inside));
             }
-        for (Group& g : groups_) keep({g.sureness, g.key, std::move(g.added), nullptr, {}});
+        for (Group& g : groups_) keep({g.sureness, g.key, std::move(g.added), g.effect, nullptr, {}});
 
         result.exits_once = base ? base->exits_once : spanner_.residuals_[residual_].once && std::all_of(ways_.begin(), ways_.end(), is_antichain);
         if (base)
@@ -418,7 +444,7 @@ class SplitWalk {
         for (Way& w : ways_) {
             if (w.added.empty()) continue;
             if (base) result.exits_once = false;
-            result.exits.push_back({w.terminal, w.duties, spanner_.add_residual(w.added, !base && result.exits_once), {}});
+            result.exits.push_back({w.terminal, w.duties, spanner_.add_residual(w.added, !base && result.exits_once), w.effect, {}});
         }
         spanner_.bytes_ += sizeof(Split) + 64;
         for (const Split::Exit& e : result.exits) spanner_.bytes_ += sizeof(Split::Exit) + e.except.size() * 4;
@@ -477,10 +503,19 @@ class SplitWalk {
     std::unordered_map<LexState, Local, MixHash> numbers_;
     std::vector<Local> rows_ = std::vector<Local>(256, kDead);  // [state][byte]
     std::vector<Local> path_, other_path_;
+    std::vector<Layouts::Effect> effects_;
     std::vector<Group> groups_;
     std::vector<Way> ways_;
     size_t exit_nodes_ = 0;
 };
+
+bool Spanner::may_be_newline(LexState s) {
+    if (!layouts) return false;
+    auto [it, fresh] = may_be_newline_.try_emplace(s, false);
+    if (fresh)
+        for (auto [terminal, state] : lexer.describe(s)) it->second |= terminal == newline;
+    return it->second;
+}
 
 bool Spanner::is_plain(uint32_t residual, LexState state) const {
     uint64_t need, room;
@@ -543,7 +578,7 @@ std::unique_ptr<Split> Spanner::split_counted(uint64_t need, uint64_t room) {
         for (uint32_t token : by.closing[n]) inside.add(token, vocabulary_->words());
     inside.pack();
     bytes_ += inside.bytes() + sizeof(Split) + 64;
-    result->inside.push_back({Split::Sureness::kSure, 0, std::move(inside), nullptr, {}});
+    result->inside.push_back({Split::Sureness::kSure, 0, std::move(inside), Layouts::kNothing, nullptr, {}});
     uint64_t last = std::min<uint64_t>(room, by.exit_nodes.size());
     auto [it, fresh] = by.residuals.try_emplace(pack(uint32_t(std::min<uint64_t>(need, by.exit_nodes.size())), uint32_t(last)), kWholeVocabulary);
     if (fresh) {
@@ -551,7 +586,7 @@ std::unique_ptr<Split> Spanner::split_counted(uint64_t need, uint64_t room) {
         for (uint64_t n = need; n <= last && n < by.exit_nodes.size(); n++) nodes.insert(nodes.end(), by.exit_nodes[n].begin(), by.exit_nodes[n].end());
         if (!nodes.empty()) it->second = add_residual({{&t, std::move(nodes)}}, true);
     }
-    if (it->second != kWholeVocabulary) result->exits.push_back({0, Lexer::kFree, it->second, {}});
+    if (it->second != kWholeVocabulary) result->exits.push_back({0, Lexer::kFree, it->second, Layouts::kNothing, {}});
     result->exits_once = true;
     return result;
 }

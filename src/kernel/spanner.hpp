@@ -20,6 +20,7 @@
 #include <memory>
 #include <mutex>
 
+#include "layout.hpp"
 #include "lexer.hpp"
 #include "trie.hpp"
 
@@ -45,6 +46,7 @@ struct Split {
         Sureness sureness;
         uint32_t key;
         TokenSet tokens;
+        Layouts::Effect effect = Layouts::kNothing;  // where a newline lexeme is in progress, and its column may make a difference
         // Beside those of a similar state, without some.
         const Inside* base = nullptr;
         std::vector<uint32_t> removed;
@@ -54,6 +56,7 @@ struct Split {
     struct Exit {
         uint32_t terminal, duties;  // under scannerless: unused, the terminal is the member's and nothing is owed
         uint32_t residual;
+        Layouts::Effect effect = Layouts::kNothing;  // of the bytes before it, if a newline lexeme ends
         std::vector<uint32_t> except;  // tokens of the residual that this state does not let out
     };
     std::vector<Inside> inside;
@@ -96,6 +99,11 @@ class Spanner {
     uint32_t producible_set(LexState state);
     // Set by the constraint under longest and basic: Liveness::sure. A token that ends in any other state is decided exactly.
     std::function<bool(LexState)> sure;
+    // Set by the constraint if the grammar has indentation.
+    Layouts* layouts = nullptr;
+    uint32_t newline = ~0u;       // the newline terminal
+    bool column_matters = false;  // a newline lexeme cannot always go on to another line
+    bool may_be_newline(LexState s);
     size_t bytes() const { return bytes_ + lexer.bytes(); }
 
   private:
@@ -144,6 +152,7 @@ class Spanner {
         std::unordered_map<uint64_t, uint32_t, MixHash> residuals;  // by need and room
     };
     std::unique_ptr<ByCharacters> by_characters_;
+    std::unordered_map<LexState, bool> may_be_newline_;
     Interner producible_sets_;
     std::unordered_map<LexState, uint32_t> producible_;
     size_t bytes_ = 0;

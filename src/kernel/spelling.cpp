@@ -26,7 +26,7 @@ const Bits& Spelling::wanted() {
 LexState Spelling::start(const Bits& candidates, uint32_t duties) {
     std::vector<uint32_t> list;
     for (Symbol s = 1; s < ignored_.size(); s++)
-        if (lexer_.policy() == Policy::kBasic || ignored_[s] || candidates.has(s)) list.push_back(to_lexer_[s]);
+        if (lexer_.policy() == Policy::kBasic || ignored_[s] || candidates.has(s) || s == newline_) list.push_back(to_lexer_[s]);
     return lexer_.start(list, duties);
 }
 
@@ -68,9 +68,13 @@ const std::vector<Spelling::Landing>& Spelling::landings(LexState s) {
 
 std::vector<Spelling::Landing> Spelling::next(const Bits& acceptable, uint32_t duties) {
     std::vector<Landing> out = landings(start(acceptable, duties));
-    if (lexer_.duties_hold_at_end(duties))
-        for (Symbol t = 1; t < ignored_.size(); t++)
-            if (is_token(t) && acceptable.has(t)) out.push_back({t, lexer_.text_start()});
+    for (Symbol t = 1; t < ignored_.size(); t++) {
+        if (!is_token(t) || !acceptable.has(t)) continue;
+        if (is_layout(t))
+            out.push_back({t, duties});
+        else if (lexer_.duties_hold_at_end(duties))
+            out.push_back({t, lexer_.text_start()});
+    }
     return out;
 }
 
@@ -134,6 +138,10 @@ Bits Spelling::firm_at(Hub& hub, uint32_t depth) {
     if (lexer_.policy() == Policy::kLongest)
         for (Symbol t = 1; t < ignored_.size(); t++) {
             if (firm.has(t) || !wanted().has(t)) continue;
+            // Alone it is spelled most easily.
+            Bits alone(ignored_.size());
+            alone.add(t);
+            if (!walk(start(alone, at), t, [&](Landing l) { return l.terminal == t && returns(l.duties); })) continue;
             std::vector<const Bits*> companies;
             auto add = [&](const Bits& b) {
                 if (b.has(t) && std::none_of(companies.begin(), companies.end(), [&](const Bits* c) { return *c == b; })) companies.push_back(&b);
@@ -184,7 +192,7 @@ uint32_t Spelling::make_hub(uint32_t duties, uint32_t depth) {
         made.firm = firm_at(made, depth);
         size_t n = count(made.firm);
         if (n > best_count) best_count = n, best = std::move(made);
-        if (best_count == count(wanted())) break;
+        if (best_count * 4 >= count(wanted()) * (hubs_.empty() ? 3 : 2)) break;  // good enough
     }
     if (best_count == 0 || hubs_.size() >= kMaxHubs) return kNoHub;
     hubs_.push_back(std::move(best));
@@ -238,8 +246,9 @@ const Bits& Spelling::possible(uint32_t duties) {
         }
         for (Symbol t = 1; t < ignored_.size(); t++) {
             if (!ignored_[t] && !base.has(t)) continue;
+            if (is_layout(t)) out.add(t);
             if (is_token(t)) {
-                if (!lexer_.duties_hold_at_end(through[i])) continue;
+                if (is_layout(t) || !lexer_.duties_hold_at_end(through[i])) continue;
                 out.add(t);
                 if (passed.try_emplace(lexer_.text_start(), 1).second) through.push_back(lexer_.text_start());
                 continue;

@@ -33,6 +33,10 @@ class Spelling {
     }
     // Terminals without text are tokens by their id. Like the end, they can stand wherever nothing is owed.
     bool is_token(Symbol terminal) const { return terminal != kEnd && lexer_.dfa(to_lexer_[terminal]).empty(); }
+    // The newline terminal of a grammar with indentation competes everywhere. INDENT and DEDENT have no text and owe nothing: the column
+    // of a newline lexeme brings them, and any column can be had.
+    void set_layout(Symbol newline, Symbol indent, Symbol dedent) { newline_ = newline, indent_ = indent, dedent_ = dedent; }
+    bool is_layout(Symbol t) const { return t != kEnd && (t == indent_ || t == dedent_); }
     // How the next lexeme may end (or token be taken) if these terminals are acceptable.
     std::vector<Landing> next(const Bits& acceptable, uint32_t duties);
     // How the lexeme in progress may end, sorted. O(lexer states reachable from `s`).
@@ -84,6 +88,7 @@ class Spelling {
     const std::vector<uint32_t>& to_lexer_;
     const std::vector<char>& ignored_;
 
+    Symbol newline_ = kEnd, indent_ = kEnd, dedent_ = kEnd;
     Bits wanted_, spellable_;
     std::unordered_map<LexState, std::vector<Landing>> landings_;
     std::deque<Hub> hubs_;  // grows while one of them is asked

@@ -58,6 +58,10 @@ void Summaries::solve() {
             if (productions.is_terminal(x)) {
                 const uint32_t accepts = contexts_[first][1];
                 std::vector<uint32_t> through{contexts_[first][0]};
+                if (spelling_.is_layout(x)) {
+                    add(i, context(contexts_[first][0], stacks_.accepts(stacks_.after(n, x))));
+                    continue;
+                }
                 const uint32_t above = x == kEnd ? accepts : stacks_.accepts(stacks_.after(n, x));
                 for (size_t j = 0; j < through.size(); j++) {
                     if (x == kEnd && lexer_.duties_hold_at_end(through[j])) add(i, first);

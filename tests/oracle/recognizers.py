@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from derivable.grammar import Grammar, Terminal
 
+from .indentation import indented_member
 from .regular import pattern_of
 from .terminals import TerminalLanguage, expand
 
@@ -25,39 +26,48 @@ class Recognizer:
         """`text ∈ L`."""
         if self.grammar.lexing == "scannerless":
             return self._derives(text)
+        if self.grammar.indentation is not None:
+            return indented_member(
+                self.grammar, self.sequences, lambda seen, more, pos: self._winner(text, seen, more, pos), text
+            )
         sequence = self.lex(text)
         return sequence is not None and self.sequences.accepts(sequence)
 
     def lex(self, text: bytes) -> tuple[str, ...] | None:
         """The terminals of `text` under `longest` or `basic`, ignored ones dropped; `None` where the cutting stops."""
-        terminals = self.grammar.terminals
         sequence: tuple[str, ...] = ()
         pos = 0
         if not self.sequences.viable(sequence):
             return None
         while pos < len(text):
-            # A special token cuts the text: no lexeme and no look-around sees across it.
-            breaks = [i for i, byte in enumerate(text) if byte >= 0xF8]
-            start = pos if pos in breaks else max((i + 1 for i in breaks if i < pos), default=0)
-            stop = pos + 1 if pos in breaks else min((i for i in breaks if i > pos), default=len(text))
-            winner: tuple[int, int, bool, int, str] | None = None
-            for name in self._candidates(sequence):
-                length = self._patterns[name].match_length(text[start:stop], pos - start)
-                if length is None or length == 0:
-                    continue
-                terminal = terminals.get(name, Terminal(self.cfg.terminals[name]))
-                rank = (length, terminal.priority, terminal.literal, -self._order.get(name, 0), name)
-                if winner is None or rank > winner:
-                    winner = rank
+            winner = self._winner(text, sequence, frozenset(), pos)
             if winner is None:
                 return None
             pos += winner[0]
-            name = winner[-1]
+            name = winner[1]
             if name not in self.grammar.ignore:
                 sequence = (*sequence, name)
                 if not self.sequences.viable(sequence):
                     return None
         return sequence
+
+    def _winner(self, text: bytes, sequence: tuple[str, ...], more: frozenset[str], pos: int) -> tuple[int, str] | None:
+        """Length and name of the lexeme that begins at `pos`; `more` terminals compete."""
+        terminals = self.grammar.terminals
+        # A special token cuts the text: no lexeme and no look-around sees across it.
+        breaks = [i for i, byte in enumerate(text) if byte >= 0xF8]
+        start = pos if pos in breaks else max((i + 1 for i in breaks if i < pos), default=0)
+        stop = pos + 1 if pos in breaks else min((i for i in breaks if i > pos), default=len(text))
+        winner: tuple[int, int, bool, int, str] | None = None
+        for name in self._candidates(sequence) | more:
+            length = self._patterns[name].match_length(text[start:stop], pos - start)
+            if length is None or length == 0:
+                continue
+            terminal = terminals.get(name, Terminal(self.cfg.terminals[name]))
+            rank = (length, terminal.priority, terminal.literal, -self._order.get(name, 0), name)
+            if winner is None or rank > winner:
+                winner = rank
+        return None if winner is None else (winner[0], winner[-1])
 
     def _candidates(self, sequence: tuple[str, ...]) -> frozenset[str]:
         if self.grammar.lexing == "basic":

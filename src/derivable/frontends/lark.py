@@ -21,8 +21,8 @@ from lark.grammar import Terminal as LarkTerminal
 from lark.lexer import PatternStr
 
 from ..errors import DerivableError, GrammarError, LimitError
-from ..expr import Expr, Ref, refs
-from ..grammar import Grammar, Lexing, Terminal
+from ..expr import NOTHING, Expr, Ref, refs
+from ..grammar import Grammar, Indentation, Lexing, Terminal
 from ..limits import Limits
 from .build import Step, alternation, concatenation, recursion_room, repeat, run
 from .lark_source import Source, load
@@ -40,6 +40,7 @@ def grammar_from_lark(
     lexing: Lexing = "longest",
     *,
     declared: Mapping[str, Terminal] | None = None,
+    indentation: Indentation | None = None,
     import_paths: Sequence[str] = (),
     limits: Limits = _DEFAULTS,
 ) -> Grammar:
@@ -50,6 +51,7 @@ def grammar_from_lark(
         start: the start rule.
         lexing: see `derivable.grammar.Lexing`.
         declared: what the terminals that the grammar only `%declare`s are.
+        indentation: see `derivable.grammar.Indentation`; its `indent` and `dedent` are declared by the grammar.
         import_paths: directories to import grammars from, before those that come with Lark. A relative import
             (`%import .name`) starts from the first; without any it is refused.
         limits: bounds on its size and nesting.
@@ -85,6 +87,7 @@ def grammar_from_lark(
                 )
     terminals: dict[str, Terminal] = {}
     given = dict(declared or {})
+    zero_width = (indentation.indent, indentation.dedent) if indentation else ()
     for name, (pattern, priority) in loaded.terminals.items():
         replacement = given.pop(name, None) if pattern is None else None
         if name not in used and name not in ignored:
@@ -93,12 +96,14 @@ def grammar_from_lark(
             terminals[name] = _terminal(name, pattern, priority, source, limits)
         elif replacement is not None:
             terminals[name] = replacement
+        elif name in zero_width:
+            terminals[name] = Terminal(NOTHING)
         else:
             raise GrammarError(
                 f"the declared terminal {name!r} has no pattern and is used",
                 source=text,
                 span=source.find(name),
-                hint="Pass what it is in `declared`, or define it in the grammar.",
+                hint="Pass what it is in `declared`, define it in the grammar, or name it in `indentation`.",
             )
     if given:
         raise GrammarError(
@@ -106,7 +111,15 @@ def grammar_from_lark(
             source=text,
             hint="`declared` is for terminals that the grammar names in `%declare`.",
         )
-    return Grammar(rules=rules, terminals=terminals, start=start, ignore=ignored, lexing=lexing, source=text)
+    return Grammar(
+        rules=rules,
+        terminals=terminals,
+        start=start,
+        ignore=ignored,
+        lexing=lexing,
+        source=text,
+        indentation=indentation,
+    )
 
 
 def _reachable(trees: Mapping[str, Any], start: str, source: Source, terminals: set[str]) -> dict[str, Expr]:

@@ -72,6 +72,7 @@ def write(plan: Plan, fingerprint: str, path: Path) -> None:
         "nonterminal_names": plan.lowered.nonterminal_names,
         "productions": plan.lowered.productions,
         "start_symbol": plan.lowered.start,
+        "indentation": plan.lowered.indentation,
     }
     text = json.dumps(header, separators=(",", ":")).encode()
     rest = b"".join([_LENGTH.pack(len(text)), text, *automata])
@@ -132,6 +133,7 @@ def _plan(header: dict[str, Any], blobs: memoryview) -> Plan:
         nonterminal_names=header["nonterminal_names"],
         productions=header["productions"],
         start=header["start_symbol"],
+        indentation=tuple(header["indentation"]) if header.get("indentation") else None,
     )
     return Plan(
         lowered=lowered,

@@ -27,7 +27,7 @@ from .objects import emit_object
 from .options import Options, shown
 from .productive import drop_unproductive
 from .resources import Json, Resources, Sub
-from .strings import Strings
+from .strings import Strings, Unit
 from .table import ACTIVE, KEYWORDS, OLD, UNSUPPORTED_3
 from .values import Validator, canonical, type_name
 
@@ -111,7 +111,8 @@ class Compiler:
         """Whether a format is asserted; unknown ones are refused if the caller is strict."""
         mode = self.options.formats
         if mode == "annotation" or name in FORMATS:
-            return mode != "annotation"
+            # `byte` is OpenAPI's: the specification has it as an annotation, and validators do.
+            return mode == "strict" or (mode == "assert" and name != "byte")
         if mode == "strict":
             known = "is known but cannot be enforced" if name in ANNOTATIONS else "is not known"
             self.unsupported(f"format {name}", f"the format {name!r} {known}", sub, "format")
@@ -499,15 +500,22 @@ class Compiler:
         key = ("string", low, high, tuple((t, sign) for t, sign, _ in texts), excluded)
         found = self.leaves.get(key)
         if found is None:
-            unit = None if excluded else self.strings.unit(texts)
-            counted = unit and self._counted(unit, low, high)
-            if not counted:
+            units = [] if excluded or not (low or high is not None) else self.strings.units(texts)
+            counted = self._counted_strings(units, low, high) if units else None
+            if counted is None:
                 expr = self.strings.terminal(low, high, texts, excluded)
                 counted = NOTHING if expr == NOTHING else self.leaf(key, "string", expr)
             found = self.leaves[key] = counted
         return found
 
-    def _counted(self, unit: tuple[Expr, int, Expr, int, int | None], low: int, high: int | None) -> Expr | None:
+    def _counted_strings(self, units: list[Unit], low: int, high: int | None) -> Expr | None:
+        """Strings of a beginning and many equal characters; `None` where one automaton does as well."""
+        if max(low, high or 0) <= 2 * BLOCK:
+            return None
+        options = [symbol for unit in units if (symbol := self._counted(unit, low, high)) != NOTHING]
+        return self.rule(self.fresh("string"), Alt(tuple(options))) if len(options) > 1 else (*options, NOTHING)[0]
+
+    def _counted(self, unit: Unit, low: int, high: int | None) -> Expr:
         """Strings of many equal characters as rules over blocks: one large automaton for each length would cost more.
 
         A length in [low, high] is `low` and at most `high - low` more; the last terminal holds the rest and the quote.
@@ -516,9 +524,8 @@ class Compiler:
         low = max(low - size, least)
         high = None if high is None else high - size
         high = most if high is None else high if most is None else min(high, most)
-        longest = high if high is not None else low
-        if longest <= 2 * BLOCK or (high is not None and low > high):
-            return None
+        if high is not None and low > high:
+            return NOTHING
         # A block does not end with a lone high surrogate, lest a pair across two blocks count as two characters.
         block = Concat((Repeat(item, BLOCK - 1, BLOCK - 1), settled(item)))
         full = self.leaf(("block", item), "characters", block)

@@ -80,6 +80,15 @@ class _Body:
         if clauses is None or not self._find_members(clauses):
             return
         facts = self.facts
+        if clauses:  # keys that cannot be there satisfy what wants them absent
+            possible = {m[0] for m in self.listed} | {m[0] for m in self.free}
+            clauses = frozenset(
+                frozenset(literal for literal in clause if literal[0] in possible)
+                for clause in clauses
+                if not any(key not in possible and not there for key, there in clause)
+            )
+            if frozenset() in clauses:
+                return
         low, high = facts.min_properties, facts.max_properties
         certain = sum(1 for m in self.listed if m[3]) + self.free_required.bit_count()
         if low <= certain:

@@ -13,7 +13,7 @@ from ...expr import NOTHING, Alt, And, Bytes, Chars, Concat, Expr, JsonStrings, 
 from ...limits import Limits
 from .facts import Text
 from .formats import format_expr
-from .json_text import CONTENT, PLAIN_CHARACTER, encode, json_string, quoted
+from .json_text import CONTENT, PLAIN_CHARACTER, encode, json_string, quoted, settled
 from .patterns import UnreadablePattern, pattern
 from .resources import Sub
 
@@ -33,6 +33,8 @@ def _decoded(text: Text) -> Expr:
     return found
 
 
+_MATCHER_LIMITS = Limits(max_nfa_states=100_000)
+"""What checks single values stays small: a subset of a million states is slow to step."""
 _MOST_STATES = 1_000
 """Length times states of a pattern up to which a string may be spelled in every way."""
 
@@ -89,7 +91,7 @@ def _width(expr: Expr) -> tuple[int, int | None]:
 @lru_cache(maxsize=4_096)
 def _matcher(text: Text) -> Dfa:
     """The automaton of a pattern or format over UTF-8, for checking single values."""
-    return compile_expr(And((_decoded(text),)))
+    return compile_expr(And((_decoded(text),)), limits=_MATCHER_LIMITS)
 
 
 @lru_cache(maxsize=4_096)
@@ -117,7 +119,7 @@ def _string(
             high = None
     excluded = tuple(v for v in excluded if all(_matcher(t).accepts(v.encode("utf-8", "surrogatepass")) for t in must))
     longest = high if high is not None else low
-    size = longest * sum(_matcher(t).num_states for t in must)
+    size = longest * sum(_matcher(t).num_states for t in must) if longest else 0
     if size > _MOST_STATES:
         # Every spelling of every character would make the automaton too large: one spelling each.
         size = longest * min(_matcher(t).num_states for t in must)
@@ -184,23 +186,53 @@ class Strings:
                 error.feature, error.problem, pointer=place.pointer("pattern"), hint=error.hint
             ) from None
 
-    def unit(self, texts: Iterable[tuple[Text, bool, Sub]]) -> tuple[Expr, int, Expr, int, int | None] | None:
-        """A pattern that is a few characters and then one class many times: the text of the beginning with the quote,
-        its length, the class, and how often it may stand."""
+    def units(self, texts: Iterable[tuple[Text, bool, Sub]]) -> list[Unit]:
+        """A pattern that is a beginning and then one class many times, for each length of the beginning."""
         texts = tuple(texts)
         if len(texts) != 1 or not texts[0][1]:
-            return None
+            return []
         text, _, sub = texts[0]
         self.check(text, sub, text[0])
         decoded = _decoded(text)
         *front, last = decoded.items if isinstance(decoded, Concat) else (decoded,)
         if not (isinstance(last, Repeat) and isinstance(last.item, Chars | Bytes) and _width(last.item) == (1, 1)):
+            return []
+        by_size: dict[int, list[Expr]] = {}
+        for beginning, size in _beginnings(tuple(front)) or ():
+            units = [encode(item) for item in beginning]
+            units[-1:] = [settled(unit) for unit in units[-1:]]
+            by_size.setdefault(size, []).append(Concat((Bytes(b'"'), *units)))
+        item = encode(last.item)
+        return [
+            (options[0] if len(options) == 1 else Alt(tuple(options)), size, item, last.min, last.max)
+            for size, options in by_size.items()
+        ]
+
+
+Unit = tuple[Expr, int, Expr, int, int | None]
+"""The text of a beginning with its quote, its length, a character, and how often that may stand."""
+
+
+def _beginnings(items: tuple[Expr, ...]) -> list[tuple[tuple[Expr, ...], int]] | None:
+    """Everything that a row of single characters and optional ones can be, with its length; `None` if that is more."""
+    found: list[tuple[tuple[Expr, ...], int]] = [((), 0)]
+    for item in items:
+        options: list[tuple[tuple[Expr, ...], int]] | None = None
+        if isinstance(item, Chars | Bytes):
+            options = [((item,), _width(item)[0])]
+        elif isinstance(item, Repeat) and (item.min, item.max) == (0, 1):
+            inner = _beginnings(item.item.items if isinstance(item.item, Concat) else (item.item,))
+            options = [((), 0), *inner] if inner else None
+        elif isinstance(item, Repeat) and item.min == item.max and isinstance(item.item, Chars | Bytes):
+            options = [((item,), _width(item)[0])]
+        elif isinstance(item, Alt):
+            parts = [_beginnings(i.items if isinstance(i, Concat) else (i,)) for i in item.items]
+            if all(part is not None for part in parts):
+                options = [option for part in parts if part is not None for option in part]
+        if options is None or len(found) * len(options) > 16:
             return None
-        if not all(isinstance(item, Chars | Bytes) for item in front):
-            return None
-        size = sum(_width(item)[0] for item in front)
-        opening = Concat((Bytes(b'"'), *map(encode, front)))
-        return opening, size, encode(last.item), last.min, last.max
+        found = [((*before, *after), n + m) for before, n in found for after, m in options]
+    return found
 
 
 def _located(error: UnreadablePattern, source: str, pointer: str) -> DerivableError:

@@ -1,0 +1,184 @@
+"""Indentation, lowered: the symbols the kernel needs, and what a grammar must keep so that columns can tell its blocks.
+
+A newline lexeme gives the parser the newline terminal, then an INDENT, or nothing, or DEDENTs. So an INDENT may stand
+behind a newline only, a DEDENT behind a newline or another DEDENT, and both must pair up inside each production, as
+must brackets; between brackets no newline may stand. A grammar that asks for anything else asks for what no text can
+give, and is refused by name. With these rules kept, every sequence that the grammar derives has a text, so dead ends
+can be told without following the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ._kernel import Dfa, JsonStrings
+from .errors import GrammarError
+from .grammar import Grammar
+
+__all__ = ["LoweredIndentation", "indentation_terminals", "lower_indentation"]
+
+LoweredIndentation = tuple[int, int, int, list[int], list[int], int, bool, bool]
+"""newline, indent, dedent, opening, closing, tab, tab_stops, final_newline."""
+
+
+def indentation_terminals(grammar: Grammar) -> Iterator[str]:
+    """The terminals that `grammar.indentation` names, each once.
+
+    Raises:
+        GrammarError: one is not defined, named twice, ignored, or the grammar has no lexer.
+    """
+    layout = grammar.indentation
+    if layout is None:
+        return
+    if grammar.lexing == "scannerless":
+        raise GrammarError(
+            "indentation needs lexemes, and under 'scannerless' lexing there are none",
+            source=grammar.source,
+            hint="Use 'longest' or 'basic'.",
+        )
+    if not 1 <= layout.tab <= 1000:
+        raise GrammarError(f"a tab of {layout.tab} columns makes no sense", hint="Choose 1 to 1000, usually 8.")
+    seen: set[str] = set()
+    for name in (layout.newline, layout.indent, layout.dedent, *(name for pair in layout.brackets for name in pair)):
+        if name not in grammar.terminals:
+            raise GrammarError(
+                f"the indentation names the terminal {name!r}, which the grammar does not use",
+                source=grammar.source,
+                hint="Correct the spelling. Lark names an anonymous terminal after its text: '(' is LPAR.",
+            )
+        if name in seen or name in grammar.ignore:
+            raise GrammarError(
+                f"the indentation names the terminal {name!r}, which is {'named twice' if name in seen else 'ignored'}",
+                source=grammar.source,
+                hint="Each part of an indentation is a terminal of its own.",
+            )
+        seen.add(name)
+        yield name
+
+
+def lower_indentation(
+    grammar: Grammar,
+    symbols: Mapping[str, int],
+    dfas: Sequence[Dfa | JsonStrings],
+    flat: Sequence[int],
+) -> LoweredIndentation | None:
+    """What the kernel takes, once the grammar is known to keep the rules.
+
+    Args:
+        grammar: with or without indentation.
+        symbols: of the terminals, by name.
+        dfas: of the terminals, from symbol 1.
+        flat: productions as in `Lowered`.
+
+    Raises:
+        GrammarError: a rule is broken.
+    """
+    layout = grammar.indentation
+    if layout is None:
+        return None
+    productions = list(_unpacked(flat, len(dfas)))
+    newline, indent, dedent = (symbols[name] for name in (layout.newline, layout.indent, layout.dedent))
+    opening = [symbols[first] for first, _ in layout.brackets]
+    closing = [symbols[second] for _, second in layout.brackets]
+    names = {symbol: name for name, symbol in symbols.items()}
+    pattern = dfas[newline - 1]
+    if isinstance(pattern, JsonStrings) or not all(
+        pattern.accepts(b"\n" + b" " * blanks) for blanks in range(pattern.num_states + 1)
+    ):
+        raise _refused(
+            grammar, f"the newline terminal {layout.newline!r} must match a line feed and any blanks behind it"
+        )
+    for name in (layout.indent, layout.dedent):
+        if not dfas[symbols[name] - 1].is_empty:
+            raise _refused(grammar, f"the terminal {name!r} has a pattern, but columns bring it, not text")
+    special = {newline, indent, dedent}
+    touches = _reaching(productions, len(dfas), special)
+    for _, *body in productions:
+        blocks = depth = 0
+        for symbol in body:
+            blocks += (symbol == indent) - (symbol == dedent)
+            depth += (symbol in opening) - (symbol in closing)
+            if blocks < 0 or depth < 0:
+                raise _refused(grammar, f"a production has {names[symbol]!r} without the terminal that it closes")
+            if depth and symbol in touches:
+                raise _refused(
+                    grammar, f"{layout.newline!r} stands between brackets, where newline lexemes are dropped"
+                )
+        if blocks or depth:
+            raise _refused(grammar, "a production opens a block or bracket that it does not close")
+    before: dict[int, set[int]] = {indent: {newline}, dedent: {newline, dedent}}
+    for first, second in _neighbours(productions, len(dfas)):
+        if second in before and first not in before[second]:
+            other = names.get(first, "the start of the text")
+            raise _refused(grammar, f"{names[second]!r} stands behind {other!r}, not behind {layout.newline!r}")
+    return (newline, indent, dedent, opening, closing, layout.tab, layout.tab_stops, layout.final_newline)
+
+
+def _unpacked(flat: Sequence[int], terminals: int) -> Iterator[list[int]]:
+    """[head, *body] of each production, nonterminals numbered behind the terminals."""
+    at = 0
+    while at < len(flat):
+        end = at + 2 + flat[at + 1]
+        yield [symbol if symbol > 0 else 1 + terminals - symbol for symbol in (flat[at], *flat[at + 2 : end])]
+        at = end
+
+
+def _refused(grammar: Grammar, problem: str) -> GrammarError:
+    return GrammarError(
+        problem,
+        source=grammar.source,
+        hint="Write blocks as `_NEWLINE _INDENT statement+ _DEDENT`; a statement ends with `_NEWLINE` or a block.",
+    )
+
+
+def _reaching(productions: Sequence[Sequence[int]], terminals: int, goal: set[int]) -> set[int]:
+    """The symbols that derive some text with one of `goal` in it (and perhaps some that do not end)."""
+    uses: dict[int, list[int]] = {}
+    for head, *body in productions:
+        for symbol in body:
+            uses.setdefault(symbol, []).append(head)
+    found, todo = set(goal), list(goal)
+    while todo:
+        for head in uses.get(todo.pop(), ()):
+            if head not in found:
+                found.add(head)
+                todo.append(head)
+    return found
+
+
+def _neighbours(productions: Sequence[Sequence[int]], terminals: int) -> set[tuple[int, int]]:
+    """Pairs of terminals that may stand side by side; (0, t): t may be the first."""
+    nullable: set[int] = set()
+    grew = True
+    while grew:
+        grew = False
+        for head, *body in productions:
+            if head not in nullable and all(symbol in nullable for symbol in body):
+                nullable.add(head)
+                grew = True
+    first: dict[int, set[int]] = {t: {t} for t in range(terminals + 1)}
+    last: dict[int, set[int]] = {t: {t} for t in range(terminals + 1)}
+    for ends, step in ((first, 1), (last, -1)):
+        grew = True
+        while grew:
+            grew = False
+            for head, *body in productions:
+                known = ends.setdefault(head, set())
+                size = len(known)
+                for symbol in body[::step]:
+                    known |= ends.get(symbol, set())
+                    if symbol not in nullable:
+                        break
+                grew |= len(known) > size
+    pairs: set[tuple[int, int]] = set()
+    heads = {head for head, *_ in productions}
+    used = {symbol for head, *body in productions for symbol in body if symbol != head}
+    for start in heads - used or heads:
+        pairs |= {(0, t) for t in first.get(start, set())}
+    for _, *body in productions:
+        for i, left in enumerate(body):
+            for right in body[i + 1 :]:
+                pairs |= {(a, b) for a in last.get(left, set()) for b in first.get(right, set())}
+                if right not in nullable:
+                    break
+    return pairs

@@ -1,0 +1,190 @@
+// What a constraint does about indentation; the definition is in docs/lexing.md.
+#include <algorithm>
+
+#include "constraint.hpp"
+
+namespace derivable {
+
+Constraint::After Constraint::after_lexeme(Symbol symbol, Frontier f, Layouts::Id layout, bool at_end) {
+    if (layouts_.active() && symbol == layouts_.spec.newline) return after_newline(f, layout, at_end);
+    Stacks::Shifted s = stacks.shift(f, symbol);
+    if (!layouts_.active() || s.frontier == kNoFrontier) return {s.frontier, layout, s.hops, s.above};
+    const LayoutSpec& spec = layouts_.spec;
+    layout = layouts_.idle(layout);
+    if (std::find(spec.open.begin(), spec.open.end(), symbol) != spec.open.end()) layout = layouts_.with_depth(layout, 1);
+    if (std::find(spec.close.begin(), spec.close.end(), symbol) != spec.close.end()) layout = layouts_.with_depth(layout, -1);
+    return {s.frontier, layout, s.hops, s.above};
+}
+
+Constraint::After Constraint::after_newline(Frontier f, Layouts::Id id, bool at_end) {
+    looked_at_layout_ = true;
+    Layouts::Layout l = layouts_[id];
+    if (l.depth) return {f, layouts_.idle(id), 0, 0};
+    After after{f, id, 0, 0};
+    auto shift = [&](Symbol symbol) {
+        if (after.stack == kNoFrontier) return;
+        Stacks::Shifted s = stacks.shift(after.stack, symbol);
+        after.hops = std::max(after.hops, after.above + s.hops);
+        after.above += s.above;
+        after.stack = s.frontier;
+    };
+    shift(layouts_.spec.newline);
+    if (at_end) l.phase = 1, l.column = l.alternate = 0;  // the line that begins here is empty
+    if (l.phase) {
+        Layouts::Level top = layouts_.level(l.level);
+        if (l.column > top.column) {
+            if (l.alternate <= top.alternate) return {kNoFrontier, id, after.hops, 0};
+            l.level = layouts_.push_level(l.level, l.column, l.alternate);
+            shift(layouts_.spec.indent);
+        } else {
+            while (l.level && layouts_.level(l.level).column > l.column) {
+                l.level = layouts_.level(l.level).outer;
+                shift(layouts_.spec.dedent);
+            }
+            top = layouts_.level(l.level);
+            if (top.column != l.column || top.alternate != l.alternate) return {kNoFrontier, id, after.hops, 0};
+        }
+    }
+    after.layout = layouts_.intern({l.level, 0});
+    return after;
+}
+
+// The text may end on this stack: every open block is closed.
+bool Constraint::ends(Frontier f, Layouts::Id layout, int above, int& looked) {
+    auto closes = [&](Frontier stack, int over) {
+        looked_at_layout_ = true;
+        auto shift = [&](Symbol symbol) {
+            Stacks::Shifted s = stacks.shift(stack, symbol);
+            looked = std::max(looked, over + s.hops);
+            over += s.above;
+            stack = s.frontier;
+        };
+        for (uint32_t level = layouts_[layout].level; level && stack != kNoFrontier; level = layouts_.level(level).outer) shift(layouts_.spec.dedent);
+        if (stack == kNoFrontier) return false;
+        int hops = 0;
+        uint32_t set = stacks.accepts(stack, &hops);
+        looked = std::max(looked, over + hops);
+        return stacks.contains(set, kEnd);
+    };
+    int hops = 0;
+    uint32_t set = stacks.accepts(f, &hops);
+    looked = std::max(looked, above + hops);
+    if ((stacks.contains(set, kEnd) || stacks.contains(set, layouts_.spec.dedent)) && closes(f, above)) return true;
+    if (!layouts_.spec.final_newline || !stacks.contains(set, layouts_.spec.newline) || layouts_[layout].depth) return false;
+    Stacks::Shifted s = stacks.shift(f, layouts_.spec.newline);
+    looked = std::max(looked, above + s.hops);
+    return s.frontier != kNoFrontier && closes(s.frontier, above + s.above);
+}
+
+// Whether a lexeme that may be a newline can be completed: breadth first over what may still be read of it. Where it cannot always go on to
+// another line, its column is followed too; else any column can still be had.
+bool Constraint::alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, int* hops) {
+    looked_at_layout_ = true;
+    Lexer& lexer = spanner_->lexer;
+    int looked = 0;
+    uint32_t accepts = stacks.accepts(f, &looked);
+    const bool newline = layouts_[layout].depth || stacks.contains(accepts, layouts_.spec.newline);
+    const bool columns = newline && spanner_->column_matters && !layouts_[layout].depth;
+    if (!columns) layout = layouts_.idle(layout);
+    std::vector<uint32_t> key{lex, f, layout};
+    auto found = newline_alive_.find(key);
+    if (found == newline_alive_.end()) {
+        bool result = false;
+        auto goes_on = [&](Symbol symbol, uint32_t duties, Layouts::Id at) {
+            if (result || (symbol == layouts_.spec.newline && !newline)) return;
+            After after = ignored_[symbol] ? After{f, at, 0, 0} : after_lexeme(symbol, f, at);
+            looked = std::max(looked, after.hops);
+            if (after.stack == kNoFrontier) return;
+            int below = 0;
+            result = liveness_.alive_after(duties, after.stack, &below);
+            looked = std::max(looked, after.above + below);
+        };
+        std::vector<uint8_t> bytes = lexer.representative_bytes();
+        for (uint8_t b : {'\n', '\r', ' ', '\t', '\f'})
+            if (std::find(bytes.begin(), bytes.end(), b) == bytes.end()) bytes.push_back(b);
+        std::vector<std::pair<LexState, Layouts::Id>> work{{lex, layout}};
+        std::unordered_map<uint64_t, char, MixHash> seen{{pack(lex, layout), 1}};
+        for (size_t i = 0; i < work.size() && !result; i++) {
+            auto [state, at] = work[i];
+            for (const Lexer::Exit& e : std::vector<Lexer::Exit>(lexer.exits(state))) {
+                Symbol symbol = to_symbols_[e.terminal][0];
+                if (symbol == layouts_.spec.newline && newline && !columns && !layouts_[at].depth) {
+                    const uint32_t level = layouts_[at].level;
+                    const Layouts::Level top = layouts_.level(level);
+                    goes_on(symbol, e.duties, layouts_.intern({level, 0, 1, top.column + 1, top.alternate + 1}));
+                    for (uint32_t l = level; !result; l = layouts_.level(l).outer) {
+                        goes_on(symbol, e.duties, layouts_.intern({level, 0, 1, layouts_.level(l).column, layouts_.level(l).alternate}));
+                        if (l == 0) break;
+                    }
+                } else {
+                    goes_on(symbol, e.duties, at);
+                }
+                if (!result && lexer.duties_hold_at_end(e.duties)) {  // nothing may come after it but the end
+                    After last = ignored_[symbol] ? After{f, at, 0, 0} : after_lexeme(symbol, f, at, true);
+                    looked = std::max(looked, last.hops);
+                    result = last.stack != kNoFrontier && ends(last.stack, last.layout, last.above, looked);
+                }
+                if (result) break;
+            }
+            for (size_t k = 0; k < bytes.size() && !result; k++) {
+                LexState next = lexer.step(state, bytes[k]);
+                if (next == kNoState) continue;
+                if (!spanner_->may_be_newline(next)) {
+                    int below = 0;
+                    result = liveness_.sure(next) || liveness_.alive(next, f, &below);
+                    looked = std::max(looked, below);
+                    continue;
+                }
+                Layouts::Id then = columns ? layouts_.step(at, bytes[k]) : at;
+                if (columns && layouts_.is_deepest(at) && layouts_[then].phase == 1 && layouts_[then].column > layouts_[at].column) then = at;
+                if (seen.try_emplace(pack(next, then), 1).second) work.emplace_back(next, then);
+            }
+        }
+        found = newline_alive_.emplace(std::move(key), std::make_pair(result, looked)).first;
+    }
+    if (hops) *hops = std::max({*hops, found->second.second, looked});
+    return found->second.first;
+}
+
+// Wherever a newline lexeme has got, it can go on to another line. Then its column so far decides nothing.
+bool Constraint::newline_goes_on() {
+    Lexer& lexer = spanner_->lexer;
+    LexState start = lexer.start({spanner_->newline}, lexer.text_start());
+    if (start == kNoState) return false;
+    std::vector<LexState> all{lexer.members(start)};
+    std::unordered_map<LexState, char> seen{{all[0], 1}};
+    std::vector<std::pair<LexState, LexState>> steps;  // by any byte but the line feed
+    std::unordered_map<LexState, char> goes_on;        // a line feed is possible from here, and then any number of blanks
+    for (size_t i = 0; i < all.size(); i++)
+        for (int b = 0; b < 256; b++) {
+            LexState next = lexer.step(all[i], uint8_t(b));
+            if (next == kNoState) continue;
+            if (b == '\n') {
+                LexState blank = next;
+                bool any = true;
+                std::unordered_map<LexState, char> blanks;
+                while (any && blanks.try_emplace(blank, 1).second) {
+                    any = lexer.accepts(blank);
+                    blank = lexer.step(blank, ' ');
+                    any &= blank != kNoState;
+                }
+                if (any) goes_on[all[i]] = 1;
+            } else {
+                steps.emplace_back(all[i], next);
+            }
+            if (seen.try_emplace(next, 1).second) all.push_back(next);
+        }
+    for (bool grew = true; grew;) {
+        grew = false;
+        for (auto [from, to] : steps)
+            if (!goes_on.count(from) && goes_on.count(to)) goes_on[from] = 1, grew = true;
+    }
+    return std::all_of(all.begin(), all.end(), [&](LexState s) { return goes_on.count(s) != 0; });
+}
+
+// The part of a layout that masks are kept by. The depth of brackets counts only up to what one token can close.
+uint32_t Constraint::layout_key(const Thread& t, bool looked) const {
+    return looked ? t.layout : 0;
+}
+
+}  // namespace derivable

@@ -1,0 +1,206 @@
+"""Indentation: every mask against the oracle, refusals, and Python's own grammar."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from families import Case
+from oracle import notation
+from shared_data import program_texts, require_shared
+from test_exact import check
+
+import derivable as dv
+from derivable.errors import GrammarError
+from derivable.expr import NOTHING
+from derivable.grammar import Lexing, Terminal
+
+LINES, ONE_LINE = r"(?:\n[ ]*)+", r"\n[ ]*"
+TAB_LINES, TAB_LINE = r"(?:\n[ \t]*)+", r"\n[ \t]*"
+COMMENTS = r"(?:\n[ ]*|x)+"
+RULES = {"s": "( N | t )*", "t": "A N | A N I t t* D"}
+
+
+def case(
+    rules: Mapping[str, str],
+    terminals: Mapping[str, str],
+    tokens: str | tuple[str, ...],
+    *,
+    ignore: tuple[str, ...] = (),
+    depth: int = 3,
+    slack: int = 3,
+    brackets: tuple[tuple[str, str], ...] = (),
+    tab: int = 2,
+    tab_stops: bool = True,
+    final_newline: bool = False,
+) -> Case:
+    """A grammar whose terminals `I` and `D` are brought by columns; `tokens` are added to the single bytes."""
+    layout = dv.Indentation("N", "I", "D", brackets, tab, tab_stops, final_newline)
+    made = notation.grammar(rules, {**terminals, "I": "x", "D": "x"}, ignore=ignore, lexing="longest")
+    nothing = {"I": Terminal(NOTHING), "D": Terminal(NOTHING)}
+    grammar = replace(made, terminals={**made.terminals, **nothing}, indentation=layout)
+    pieces = tuple(token.encode() for token in tokens)
+    return Case(rules, terminals, ignore, "longest", tokens=pieces, depth=depth, slack=slack, _grammar=[grammar])
+
+
+TOKENS = ("a", "\n", " ", "\n ", "a\n", "\na", "  a", "\n\n ", "a\n a")
+TABBED = ("a", "\n", " ", "\t", "\n\t", " \t", "\ta")
+BRACKETED = ("a", "\n", " ", "(", ")", "(\n ", "\n)")
+
+CASES = {
+    "lines": case(RULES, {"A": "a", "N": LINES}, TOKENS),
+    "one line": case(RULES, {"A": "a", "N": ONE_LINE}, TOKENS),
+    "long names": case(RULES, {"A": "a+", "N": LINES}, TOKENS),
+    "blanks ignored": case(RULES, {"A": "a", "N": LINES, "W": " +"}, TOKENS, ignore=("W",)),
+    "comments": case(
+        RULES,
+        {"A": "a", "N": COMMENTS, "C": "x"},
+        ("a", "\n", " ", "x", "\n x", "x\n", "x\n a"),
+        ignore=("C",),
+        depth=2,
+        slack=2,
+    ),
+    "no newline at the end": case(RULES, {"A": "a", "N": LINES}, TOKENS, final_newline=True),
+    "one line, none at the end": case(RULES, {"A": "a", "N": ONE_LINE}, TOKENS, final_newline=True),
+    "a block must be there": case(
+        {"s": "t t*", "t": "A N I b b* D", "b": "A N | t"}, {"A": "a", "N": LINES}, TOKENS, slack=4
+    ),
+    "blocks in blocks only": case({"s": "t", "t": "A N | A N I t D"}, {"A": "a", "N": ONE_LINE}, TOKENS),
+    "two after a block": case({"s": "t*", "t": "A N | A N I t t D"}, {"A": "a", "N": LINES}, TOKENS),
+    "undecided": case({"s": "t*", "t": "A N | A N I t D | A N I t t D"}, {"A": "a", "N": LINES}, TOKENS),
+    "tab stops": case(RULES, {"A": "a", "N": TAB_LINES}, TABBED, slack=2),
+    "tab stops, one line": case(RULES, {"A": "a", "N": TAB_LINE}, TABBED, slack=2),
+    "tabs as columns": case(RULES, {"A": "a", "N": TAB_LINES}, TABBED, tab_stops=False, slack=2),
+    "tabs as columns, one line": case(RULES, {"A": "a", "N": TAB_LINE}, TABBED, tab_stops=False, slack=2),
+    "brackets": case(
+        {"s": "( N | t )*", "t": "e N | e N I t t* D", "e": "A | O e* C"},
+        {"A": "a", "N": LINES, "O": r"\(", "C": r"\)", "W": " +"},
+        BRACKETED,
+        ignore=("W",),
+        brackets=(("O", "C"),),
+        depth=2,
+        slack=2,
+    ),
+    "brackets, one line": case(
+        {"s": "t*", "t": "e N | e N I t t* D", "e": "A | O e C"},
+        {"A": "a", "N": ONE_LINE, "O": r"\(", "C": r"\)"},
+        BRACKETED,
+        brackets=(("O", "C"),),
+        depth=2,
+        slack=2,
+    ),
+}
+
+
+@pytest.mark.parametrize("policy", ["longest", "basic"])
+@pytest.mark.parametrize("name", CASES)
+def test_oracle(name: str, policy: Lexing) -> None:
+    """Every mask equals the definition, also for tokens of line feeds, blanks and text at once."""
+    made = CASES[name]
+    grammar = made.grammar.with_lexing(policy)
+    check([replace(made, lexing=policy, _grammar=[grammar])])
+
+
+BRACKETS = (("LPAR", "RPAR"), ("LSQB", "RSQB"), ("LBRACE", "RBRACE"))
+PYTHON = dv.Indentation("_NEWLINE", "_INDENT", "_DEDENT", BRACKETS)
+
+
+def python() -> dv.Grammar:
+    """Lark's own grammar, as it stands."""
+    import lark
+
+    source = (Path(lark.__file__).parent / "grammars" / "python.lark").read_text(encoding="utf-8")
+    return dv.Grammar.from_lark(source, start="file_input", indentation=PYTHON)
+
+
+def test_python() -> None:
+    """Blocks, several dedents at once, brackets, comments, blank lines, tabs: byte by byte."""
+    vocabulary = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), b"</s>"], eos=[256])
+    constraint = dv.compile(python(), vocabulary)
+
+    def refused_at(text: str) -> int | None:
+        matcher = constraint.matcher()
+        for at, byte in enumerate(text.encode()):
+            if not matcher.allows(byte):
+                return at
+            matcher.advance(byte)
+        return None if matcher.is_accepting else len(text)
+
+    accepted = [
+        "x = 1\n",
+        "if x:\n  y\nz\n",
+        "def f():\n    if x:\n        y\n\n  # c\n\nz(1,\n2)\n",
+        "class A:\n\tdef f(self):\n\t\treturn [\n1]\n",
+        "while x:\n    y\n    # c\n",
+    ]
+    for text in accepted:
+        assert refused_at(text) is None, text
+    assert refused_at("if x:\ny\n") == 6
+    assert refused_at("x\n  y\n") == 4
+    assert refused_at("if x:\n    y\n  z\n") == 14
+    assert refused_at("if x:\n        y\n\tz\n") == 17  # the tab decides
+    assert refused_at("if x:\n  y") == 9  # a newline must come
+
+
+def test_programs() -> None:
+    """Every program that Python takes is allowed token by token."""
+    programs = program_texts("python")
+    tokenizer_json = require_shared("data", "tokenizers", "llama-3", "tokenizer.json")
+    tokenizers = pytest.importorskip("tokenizers")
+    tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer_json))
+    constraint = dv.compile(python(), dv.Vocabulary.from_tokenizer_json(tokenizer_json))
+    bitmask = dv.allocate_bitmask(1, constraint.vocabulary.size)
+    for program in programs[::16]:
+        text = program.rstrip("\n") + "\n"
+        try:
+            ast.parse(text)
+        except SyntaxError:
+            continue
+        matcher = constraint.matcher()
+        for token in tokenizer.encode(text, add_special_tokens=False).ids:
+            matcher.fill_bitmask(bitmask, 0)
+            assert bitmask[0, token // 32] >> token % 32 & 1, (text, matcher.explain(token))
+            matcher.advance(token)
+        assert matcher.is_accepting, text
+
+
+def test_rollback_and_fork() -> None:
+    """Columns and depth belong to the state."""
+    tokens = [b"if x:", b"\n  ", b"\n    ", b"y", b"\n", b"(", b")", b"</s>"]
+    constraint = dv.compile(python(), dv.Vocabulary.from_bytes([*tokens, *map(bytes, zip(range(256)))], eos=[7]))
+    matcher = constraint.matcher()
+    masks = []
+    path = [0, 1, 0, 2, 3, 1, 3, 4]
+    for token in path:
+        masks.append(matcher.allowed_tokens().tolist())
+        matcher.advance(token)
+    assert matcher.is_accepting
+    fork = matcher.fork()
+    for mask in reversed(masks):
+        matcher.rollback(1)
+        assert matcher.allowed_tokens().tolist() == mask
+    assert fork.is_accepting
+
+
+@pytest.mark.parametrize(
+    ("rules", "problem"),
+    [
+        ("t: A N | A N I t D | A N I A N", "opens a block"),
+        ("t: A N I A N D | A N D", "without the terminal"),
+        ("t: A I t N D | A N", "stands behind 'A'"),
+        ("t: A N I t A D | A N", "stands behind 'A'"),
+        ("t: O A N C N | A N I t D", "between brackets"),
+        ("t: O A N | O A C N | A N I A N D", "between brackets"),
+    ],
+)
+def test_refused(rules: str, problem: str) -> None:
+    """A grammar whose blocks no column could tell."""
+    text = f"start: t*\n{rules}\nA: /a/\nN: /\\n */\nO: /[(]/\nC: /[)]/\n%declare I D"
+    layout = dv.Indentation("N", "I", "D", (("O", "C"),) if " C" in rules or "O " in rules else ())
+    with pytest.raises(GrammarError, match=problem):
+        dv.compile(
+            dv.Grammar.from_lark(text, indentation=layout), dv.Vocabulary.from_bytes([b"a", b"\n", b""], eos=[2])
+        )
