@@ -384,6 +384,20 @@ class SplitWalk {
         }
     }
 
+    // Nearly all branches: then the whole residual, which other states split too, without the tokens of the others. False if that is
+    // not worth it.
+    bool without(const std::vector<uint32_t>& branches, const std::vector<uint32_t>& selected, std::vector<uint32_t>& except) const {
+        const Spanner::Residual& r = spanner_.residuals_[residual_];
+        if (!r.of_vocabulary || !r.once || selected.size() * 4 < branches.size() * 3) return false;
+        for (uint32_t b : branches) {
+            if (std::binary_search(selected.begin(), selected.end(), b)) continue;
+            const TrieNodes& whole = spanner_.branches_[b].parts[0];
+            uint32_t n = whole.nodes[0];
+            except.insert(except.end(), whole.trie->tokens.begin() + whole.trie->token_begin[n], whole.trie->tokens.begin() + whole.trie->token_begin[whole.trie->end[n]]);
+        }
+        return except.size() <= 16'384;
+    }
+
     // The lexeme may have ended before the token began.
     void exits_before(const std::vector<uint32_t>& branches, Split& result) {
         if (scannerless_) {
@@ -399,7 +413,14 @@ class SplitWalk {
                     if (it == found.end()) it = found.insert(found.end(), {key, {}});
                     it->second.push_back(branch);
                 }
-            for (auto& [key, selected] : found) result.exits.push_back({key.first, key.second, spanner_.select(residual_, std::move(selected)), {}});
+            for (auto& [key, selected] : found) {
+                Split::Exit exit{key.first, key.second, residual_, Layouts::kNothing, {}};
+                if (!without(branches, selected, exit.except)) {
+                    exit.except.clear();
+                    exit.residual = spanner_.select(residual_, std::move(selected));
+                }
+                result.exits.push_back(std::move(exit));
+            }
         }
         result.exits_before = uint32_t(result.exits.size());
     }
@@ -479,13 +500,14 @@ class SplitWalk {
     }
 
     // An exit with a list of nodes of its own: the base's, without those removed.
-    void relist(const Way& w, Split::Exit& exit) {
+    void relist(Way& w, Split::Exit& exit) {
         if (w.removed.empty()) return;
+        for (TrieNodes& r : w.removed) std::sort(r.nodes.begin(), r.nodes.end());
         std::vector<TrieNodes> parts;
         for (uint32_t branch : spanner_.residuals_[exit.residual].branches)
             for (const TrieNodes& p : spanner_.branches_[branch].parts) {
                 auto gone = [&](uint32_t n) {
-                    return std::any_of(w.removed.begin(), w.removed.end(), [&](const TrieNodes& r) { return r.trie == p.trie && std::find(r.nodes.begin(), r.nodes.end(), n) != r.nodes.end(); });
+                    return std::any_of(w.removed.begin(), w.removed.end(), [&](const TrieNodes& r) { return r.trie == p.trie && std::binary_search(r.nodes.begin(), r.nodes.end(), n); });
                 };
                 parts.push_back({p.trie, {}});
                 std::copy_if(p.nodes.begin(), p.nodes.end(), std::back_inserter(parts.back().nodes), [&](uint32_t n) { return !gone(n); });
