@@ -114,7 +114,19 @@ LexState Spanner::similar(const Residual& residual, LexState state) {
 class SplitWalk {
   public:
     SplitWalk(Spanner& spanner, uint32_t residual, LexState state)
-        : spanner_(spanner), lexer_(spanner.lexer), words_(spanner.vocabulary_->words()), residual_(residual), state_(state) {}
+        : spanner_(spanner), lexer_(spanner.lexer), words_(spanner.vocabulary_->words()), residual_(residual), state_(state) {
+        if (!spanner_.spare_rows_.empty()) {
+            rows_ = std::move(spanner_.spare_rows_.back());
+            spanner_.spare_rows_.pop_back();
+        }
+        rows_.assign(256, kDead);
+    }
+    ~SplitWalk() {
+        // PERF: a kilobyte a state; fresh pages for each walk cost more than the walk.
+        if (rows_.capacity() <= kMaxSpareRows) spanner_.spare_rows_.push_back(std::move(rows_));
+    }
+    SplitWalk(const SplitWalk&) = delete;
+    SplitWalk& operator=(const SplitWalk&) = delete;
 
     std::unique_ptr<Split> run(bool beside_another) {
         std::vector<uint32_t> branches = spanner_.residuals_[residual_].branches;
@@ -156,6 +168,7 @@ class SplitWalk {
   private:
     using Local = uint32_t;
     static constexpr Local kDead = 0, kUnknown = ~0u;
+    static constexpr size_t kMaxSpareRows = 1u << 20;
     static constexpr uint32_t kBigSubtree = 4;  // nodes; below, asking costs as much as walking
     static constexpr uint16_t kUnknownWay = 0xFFFF, kNoWay = 0xFFFE;
 
@@ -523,7 +536,7 @@ class SplitWalk {
     const bool scannerless_ = lexer_.policy() == Policy::kScannerless;
     std::vector<State> states_{1};  // kDead comes first
     std::unordered_map<LexState, Local, MixHash> numbers_;
-    std::vector<Local> rows_ = std::vector<Local>(256, kDead);  // [state][byte]
+    std::vector<Local> rows_;  // [state][byte]
     std::vector<Local> path_, other_path_;
     std::vector<Layouts::Effect> effects_;
     std::vector<Group> groups_;

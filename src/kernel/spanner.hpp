@@ -140,6 +140,7 @@ class Spanner {
     LexState similar(const Residual& residual, LexState state);
 
     std::shared_ptr<const Vocabulary> vocabulary_;
+    std::vector<std::vector<uint32_t>> spare_rows_;  // of walks that have ended
     std::vector<Branch> branches_;
     std::vector<Residual> residuals_;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> selections_;
