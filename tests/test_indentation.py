@@ -92,6 +92,24 @@ CASES = {
         depth=2,
         slack=2,
     ),
+    # After a comment only a newline lexeme can come: within brackets it is dropped, elsewhere the parser must want it.
+    "comments in brackets": case(
+        {"s": "t*", "t": "e N", "e": "A | O A* C"},
+        {"A": "a", "N": ONE_LINE, "O": r"\(", "C": r"\)", "K": r"x(?=\n)"},
+        ("a", "\n", "x", "(", ")", "(x\n", "x\n"),
+        ignore=("K",),
+        brackets=(("O", "C"),),
+        depth=2,
+        slack=2,
+    ),
+    "newlines between names": case(
+        {"s": "t*", "t": "f N", "f": "A | O f f C | O C"},
+        {"A": "a+", "N": ONE_LINE, "O": r"\(", "C": r"\)"},
+        ("a", "\n", "(", ")", "(a\n", "a\na"),
+        brackets=(("O", "C"),),
+        depth=2,
+        slack=2,
+    ),
 }
 
 

@@ -117,7 +117,7 @@ def test_random_sentences_are_syntax(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["json", "java", "go", "sql"])
+@pytest.mark.parametrize("name", ["json", "java", "go", "sql", "python"])
 def test_random_walks_are_syntax(name: str) -> None:
     """What the masks allow, the language's implementation accepts."""
     reference = REFERENCES[name]()

@@ -39,7 +39,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
     if (layouts_.active()) {
         const LayoutSpec& l = layouts_.spec;
         ignored_lexer_.push_back(to_lexer_[l.newline]);  // competes everywhere, like those
-        liveness_.set_layout(l.newline, l.indent, l.dedent);
+        liveness_.set_layout(l);
         spanner_->layouts = &layouts_;
         spanner_->newline = to_lexer_[l.newline];
         spanner_->column_matters = !newline_goes_on();
@@ -226,7 +226,7 @@ int Constraint::fill_references(Thread t, std::vector<uint32_t>& words) {
     int looked = 0;
     if (references_.empty()) return 0;
     std::vector<char> done(references_.size(), 0);
-    stops(t, looked, [&](Frontier f, uint32_t set, Layouts::Id, int above) {
+    stops(t, looked, [&](Frontier f, uint32_t set, Layouts::Id layout, int above) {
         for (size_t i = 0; i < references_.size(); i++) {
             const TokenReference& r = references_[i];
             if (done[i] || !stacks.contains(set, r.symbol)) continue;
@@ -234,7 +234,8 @@ int Constraint::fill_references(Thread t, std::vector<uint32_t>& words) {
             looked = std::max(looked, above + s.hops);
             if (spanner_->lexer.policy() != Policy::kScannerless) {
                 int below = 0;
-                bool alive = liveness_.alive(between_lexemes(s.frontier), s.frontier, &below);
+                bool alive = liveness_.alive(between_lexemes(s.frontier), s.frontier, layouts_[layout].depth, &below);
+                looked_at_layout_ |= liveness_.looked_at_depth();
                 looked = std::max(looked, above + s.above + below);
                 if (!alive) continue;
             }
@@ -267,9 +268,12 @@ bool Constraint::alive(Frontier stack, Layouts::Id layout, const Split::Inside& 
                     if (ignored_[s] || stacks.contains(set, s)) return true;
             return false;
         }
-        case Split::Sureness::kExact:
+        case Split::Sureness::kExact: {
             if (spanner_->may_be_newline(group.key)) return alive_in_newline(group.key, stack, layouts_.apply(group.effect, layout), hops);
-            return liveness_.alive(group.key, stack, hops);
+            bool result = liveness_.alive(group.key, stack, layouts_[layout].depth, hops);
+            looked_at_layout_ |= liveness_.looked_at_depth();
+            return result;
+        }
     }
     return false;
 }

@@ -130,7 +130,7 @@ class Constraint {
     bool alive(Thread t) {
         if (spanner_->lexer.policy() == Policy::kScannerless) return true;
         return spanner_->may_be_newline(t.lex) && !spanner_->lexer.is_fresh(t.lex) ? alive_in_newline(t.lex, t.stack, t.layout, nullptr)
-                                                                                   : liveness_.alive(t.lex, t.stack);
+                                                                                   : liveness_.alive(t.lex, t.stack, layouts_[t.layout].depth);
     }
     void drop_rows();
 

@@ -96,7 +96,7 @@ bool Constraint::alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, 
             looked = std::max(looked, after.hops);
             if (after.stack == kNoFrontier) return;
             int below = 0;
-            result = liveness_.alive_after(duties, after.stack, &below);
+            result = liveness_.alive_after(duties, after.stack, layouts_[after.layout].depth, &below);
             looked = std::max(looked, after.above + below);
         };
         std::vector<uint8_t> bytes = lexer.representative_bytes();
@@ -131,7 +131,7 @@ bool Constraint::alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, 
                 if (next == kNoState) continue;
                 if (!spanner_->may_be_newline(next)) {
                     int below = 0;
-                    result = liveness_.sure(next) || liveness_.alive(next, f, &below);
+                    result = liveness_.sure(next) || liveness_.alive(next, f, layouts_[layout].depth, &below);
                     looked = std::max(looked, below);
                     continue;
                 }

@@ -11,6 +11,16 @@ Completion& Liveness::completion(const Bits& terminals) {
     return *completions_.back();
 }
 
+void Liveness::set_layout(const LayoutSpec& layout) {
+    newline_ = layout.newline;
+    opens_.assign(stacks_.lr().productions().num_terminals() + 1, 0);
+    closes_ = opens_;
+    for (Symbol s : layout.open) opens_[s] = 1;
+    for (Symbol s : layout.close) closes_[s] = 1;
+    spelling_.set_layout(layout.newline, layout.indent, layout.dedent);
+    summaries_.set_layout(layout.newline, &opens_, &closes_);
+}
+
 void Liveness::forget_stacks() {
     alive_.clear();
     decided_.clear();
@@ -85,13 +95,14 @@ Liveness::Verdict Liveness::judge(uint32_t duties, Frontier f, int& hops) {
 }
 
 // Breadth first over what can really come next. `patience`: how many boundaries to look behind.
-Liveness::Verdict Liveness::search(uint32_t duties, Frontier f, uint64_t patience, int& hops) {
+Liveness::Verdict Liveness::search(uint32_t duties, Frontier f, uint32_t depth, uint64_t patience, int& hops) {
     struct Item {
         uint32_t duties;
         Frontier stack;
+        uint32_t depth;
         int above;
     };
-    std::vector<Item> work{{duties, f, 0}};
+    std::vector<Item> work{{duties, f, depth, 0}};
     std::unordered_map<uint64_t, char, MixHash> seen{{pack(duties, f), 1}};
     for (size_t i = 0; i < work.size(); i++) {
         if (i >= patience) return Verdict::kUnknown;
@@ -103,53 +114,67 @@ Liveness::Verdict Liveness::search(uint32_t duties, Frontier f, uint64_t patienc
         if (candidates.has(kEnd) && lexer_.duties_hold_at_end(x.duties)) return Verdict::kAlive;
         for (const Landing& l : spelling_.next(candidates, x.duties)) {
             Stacks::Shifted after{x.stack, 0, 0};
+            uint32_t inside = x.depth;
             if (l.terminal != 0) after = stacks_.shift(x.stack, l.terminal);
             hops = std::max(hops, x.above + after.hops);
+            if (l.terminal == newline_ && newline_ != kEnd && after.frontier == kNoFrontier) {
+                looked_at_depth_ = true;
+                if (inside) after = {x.stack, 0, 0};  // between brackets it is dropped
+            } else if (newline_ != kEnd) {
+                inside += opens_[l.terminal] - closes_[l.terminal];
+            }
             if (after.frontier == kNoFrontier || !seen.try_emplace(pack(l.duties, after.frontier), 1).second) continue;
             looked = 0;
             Verdict v = judge(l.duties, after.frontier, looked);
             hops = std::max(hops, x.above + after.above + looked);
             if (v == Verdict::kAlive) return v;
-            if (v == Verdict::kUnknown) work.push_back({l.duties, after.frontier, x.above + after.above});
+            if (v == Verdict::kUnknown) work.push_back({l.duties, after.frontier, inside, x.above + after.above});
         }
     }
     return Verdict::kDead;
 }
 
-bool Liveness::decide(uint32_t duties, Frontier f, int& hops) {
+bool Liveness::decide(uint32_t duties, Frontier f, uint32_t depth, int& hops) {
     auto found = decided_.find(pack(duties, f));
     if (found == decided_.end()) {
         constexpr uint64_t kQuick = 64;
         int looked = 0;
-        Verdict v = search(duties, f, kQuick, looked);
+        const bool before = looked_at_depth_;
+        looked_at_depth_ = false;
+        Verdict v = search(duties, f, depth, kQuick, looked);
         if (v == Verdict::kUnknown) {
             looked = kDeep;
-            if (!summaries_.alive(duties, f))
+            looked_at_depth_ = newline_ != kEnd;
+            if (!summaries_.alive(duties, f, depth))
                 v = Verdict::kDead;
             else if (lexer_.policy() == Policy::kBasic || adjacency_.deterministic())
                 v = Verdict::kAlive;
             else
-                v = search(duties, f, max_steps_ / kStepsPerLook, looked);
+                v = search(duties, f, depth, max_steps_ / kStepsPerLook, looked);
         }
         if (v == Verdict::kUnknown)
             throw LimitExceeded("max_liveness_steps", max_steps_ + 1, max_steps_, "deciding which lexemes can still follow under longest match");
-        found = decided_.emplace(pack(duties, f), std::make_pair(v == Verdict::kAlive, looked)).first;
+        found = decided_.emplace(pack(duties, f), Answer{v == Verdict::kAlive, looked, looked_at_depth_}).first;
+        looked_at_depth_ = before;
     }
-    hops = std::max(hops, found->second.second);
-    return found->second.first;
+    looked_at_depth_ |= found->second.looked_at_depth;
+    hops = std::max(hops, found->second.hops);
+    return found->second.alive;
 }
 
-bool Liveness::alive_after(uint32_t duties, Frontier f, int* hops) {
+bool Liveness::alive_after(uint32_t duties, Frontier f, uint32_t depth, int* hops) {
     int looked = 0;
+    looked_at_depth_ = false;
     spelling_.allow(max_steps_);
     Verdict v = judge(duties, f, looked);
-    bool result = v == Verdict::kUnknown ? decide(duties, f, looked) : v == Verdict::kAlive;
+    bool result = v == Verdict::kUnknown ? decide(duties, f, depth, looked) : v == Verdict::kAlive;
     if (hops) *hops = std::max(*hops, looked);
     return result;
 }
 
-bool Liveness::alive(LexState s, Frontier f, int* hops) {
+bool Liveness::alive(LexState s, Frontier f, uint32_t depth, int* hops) {
     auto found = alive_.find(pack(s, f));
+    looked_at_depth_ = false;
     if (found == alive_.end()) {
         spelling_.allow(max_steps_);
         bool result = false;
@@ -157,6 +182,7 @@ bool Liveness::alive(LexState s, Frontier f, int* hops) {
         struct Open {
             uint32_t duties;
             Frontier stack;
+            uint32_t depth;
             int above;
         };
         std::vector<Open> open;
@@ -164,8 +190,10 @@ bool Liveness::alive(LexState s, Frontier f, int* hops) {
         if (lexer_.is_fresh(s)) landings.push_back({0, lexer_.text_start()});
         for (const Landing& l : landings) {
             Frontier after = f;
+            uint32_t inside = depth;
             int above = 0, below = 0;
             if (l.terminal != 0) {
+                if (newline_ != kEnd) inside += opens_[l.terminal] - closes_[l.terminal];
                 Stacks::Shifted shifted = stacks_.shift(f, l.terminal);
                 looked = std::max(looked, shifted.hops);
                 above = shifted.above, after = shifted.frontier;
@@ -173,21 +201,22 @@ bool Liveness::alive(LexState s, Frontier f, int* hops) {
             }
             Verdict v = judge(l.duties, after, below);
             looked = std::max(looked, above + below);
-            if (v == Verdict::kUnknown) open.push_back({l.duties, after, above});
+            if (v == Verdict::kUnknown) open.push_back({l.duties, after, inside, above});
             result = v == Verdict::kAlive;
             if (result) break;
         }
         if (!result)
             for (const Open& o : open) {
                 int below = 0;
-                result = decide(o.duties, o.stack, below);
+                result = decide(o.duties, o.stack, o.depth, below);
                 looked = std::max(looked, o.above + below);
                 if (result) break;
             }
-        found = alive_.emplace(pack(s, f), std::make_pair(result, looked)).first;
+        found = alive_.emplace(pack(s, f), Answer{result, looked, looked_at_depth_}).first;
     }
-    if (hops) *hops = found->second.second;
-    return found->second.first;
+    looked_at_depth_ = found->second.looked_at_depth;
+    if (hops) *hops = found->second.hops;
+    return found->second.alive;
 }
 
 }  // namespace derivable

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "completion.hpp"
+#include "layout.hpp"
 #include "summaries.hpp"
 
 namespace derivable {
@@ -31,13 +32,15 @@ class Liveness {
     // A lexeme in progress (state `s`) can be completed to a member of the language, whatever the stack (it was begun on). Under basic:
     // as soon as the stack accepts one of the terminals that it may become.
     bool sure(LexState s);
-    // Some text completes a lexeme in progress on these stacks to a member of the language. `hops` (if given): how far below
-    // the top of the stacks the answer looked, at least kDeep if that is not known.
-    bool alive(LexState s, Frontier f, int* hops = nullptr);
+    // Some text completes a lexeme in progress on these stacks to a member of the language. `depth`: of brackets that are open there;
+    // `hops` (if given): how far below the top of the stacks the answer looked, at least kDeep if that is not known.
+    bool alive(LexState s, Frontier f, uint32_t depth = 0, int* hops = nullptr);
     static constexpr int kDeep = 1 << 20;
     // The same between two lexemes, under these duties.
-    bool alive_after(uint32_t duties, Frontier f, int* hops = nullptr);
-    void set_layout(Symbol newline, Symbol indent, Symbol dedent) { newline_ = newline, spelling_.set_layout(newline, indent, dedent); }
+    bool alive_after(uint32_t duties, Frontier f, uint32_t depth = 0, int* hops = nullptr);
+    void set_layout(const LayoutSpec& layout);
+    // The last answer depends on whether brackets are open.
+    bool looked_at_depth() const { return looked_at_depth_; }
     // Stack nodes are about to be freed.
     void forget_stacks();
 
@@ -50,8 +53,8 @@ class Liveness {
 
     bool sure_after(const Landing& l);
     Verdict judge(uint32_t duties, Frontier f, int& hops);
-    Verdict search(uint32_t duties, Frontier f, uint64_t patience, int& hops);
-    bool decide(uint32_t duties, Frontier f, int& hops);
+    Verdict search(uint32_t duties, Frontier f, uint32_t depth, uint64_t patience, int& hops);
+    bool decide(uint32_t duties, Frontier f, uint32_t depth, int& hops);
     Completion& completion(const Bits& terminals);
 
     Lexer& lexer_;
@@ -61,11 +64,19 @@ class Liveness {
     Summaries summaries_;
     uint64_t max_steps_;
     Symbol newline_ = kEnd;
+    std::vector<char> opens_, closes_;  // by terminal symbol: brackets; empty without a layout
+    bool looked_at_depth_ = false;
 
+    struct Answer {
+        bool alive;
+        int hops;
+        bool looked_at_depth;
+    };
     std::unordered_map<LexState, bool> sure_;
     std::vector<std::unique_ptr<Completion>> completions_;
-    std::unordered_map<uint64_t, std::pair<bool, int>, MixHash> alive_;  // by (lexer state, frontier); with hops
-    std::unordered_map<uint64_t, std::pair<bool, int>, MixHash> decided_;  // by (duties, frontier); with hops
+    // A production closes the brackets that it opens, so the stacks say how many are open: the depth is no part of the keys.
+    std::unordered_map<uint64_t, Answer, MixHash> alive_;    // by (lexer state, frontier)
+    std::unordered_map<uint64_t, Answer, MixHash> decided_;  // by (duties, frontier)
 };
 
 }  // namespace derivable

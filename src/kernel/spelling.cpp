@@ -245,7 +245,8 @@ const Bits& Spelling::possible(uint32_t duties) {
             break;
         }
         for (Symbol t = 1; t < ignored_.size(); t++) {
-            if (!ignored_[t] && !base.has(t)) continue;
+            // Between brackets a newline lexeme is dropped, whether the rules use it or not.
+            if (!ignored_[t] && t != newline_ && !base.has(t)) continue;
             if (is_layout(t)) out.add(t);
             if (is_token(t)) {
                 if (is_layout(t) || !lexer_.duties_hold_at_end(through[i])) continue;
@@ -261,7 +262,7 @@ const Bits& Spelling::possible(uint32_t duties) {
             for (size_t j = 0; j < work.size() && work[0] != kNoState; j++) {
                 for (const Lexer::Exit& e : lexer_.exits(work[j]))
                     if (e.terminal == to_lexer_[t]) {
-                        if (!ignored_[t]) out.add(t);
+                        if (!ignored_[t] && base.has(t)) out.add(t);
                         if (passed.try_emplace(lexer_.duties(work[j]), 1).second) through.push_back(lexer_.duties(work[j]));
                     }
                 for (uint8_t byte : lexer_.representative_bytes()) {

@@ -10,10 +10,10 @@ LexState Summaries::start(Context c, uint32_t duties) {
     return spelling_.start(candidates, duties);
 }
 
-bool Summaries::alive(uint32_t duties, Frontier f) {
-    Context c = context(duties, stacks_.accepts(f));
+bool Summaries::alive(uint32_t duties, Frontier f, uint32_t depth) {
+    Context c = context(duties, stacks_.accepts(f), depth != 0);
     for (NodeId n : stacks_.nodes(f))
-        if (alive_at(c, n)) return true;
+        if (alive_at(c, n, depth)) return true;
     return false;
 }
 
@@ -57,46 +57,53 @@ void Summaries::solve() {
             const Symbol x = summaries_[i].symbol;
             if (productions.is_terminal(x)) {
                 const uint32_t accepts = contexts_[first][1];
+                const bool inside = contexts_[first][2];
                 std::vector<uint32_t> through{contexts_[first][0]};
                 if (spelling_.is_layout(x)) {
-                    add(i, context(contexts_[first][0], stacks_.accepts(stacks_.after(n, x))));
+                    add(i, context(contexts_[first][0], stacks_.accepts(stacks_.after(n, x)), inside));
                     continue;
                 }
                 const uint32_t above = x == kEnd ? accepts : stacks_.accepts(stacks_.after(n, x));
                 for (size_t j = 0; j < through.size(); j++) {
                     if (x == kEnd && lexer_.duties_hold_at_end(through[j])) add(i, first);
-                    if (spelling_.is_token(x) && lexer_.duties_hold_at_end(through[j])) add(i, context(lexer_.text_start(), above));
+                    if (spelling_.is_token(x) && lexer_.duties_hold_at_end(through[j])) add(i, context(lexer_.text_start(), above, inside));
                     LexState s = start(first, through[j]);
                     if (s == kNoState) continue;
                     for (const Spelling::Landing& l : spelling_.landings(s)) {
-                        if (l.terminal == 0) {
+                        if (l.terminal == 0 || (inside && l.terminal == newline_)) {
                             if (std::find(through.begin(), through.end(), l.duties) == through.end()) through.push_back(l.duties);
                         } else if (l.terminal == x) {
-                            add(i, context(l.duties, above));
+                            add(i, context(l.duties, above, inside));
                         }
                     }
                 }
                 continue;
             }
             for (uint32_t p : productions.of(x))
-                for (Context c : sequence(first, n, productions[p].body, 0)) add(i, c);
+                for (Context c : sequence(first, n, productions[p].body, 0, !contexts_[first][2])) add(i, c);
         }
     } while (changed_);
     solved_ = summaries_.size();
 }
 
 // Contexts after the symbols body[from..] on top of `n`, as far as summaries are known.
-std::vector<Summaries::Context> Summaries::sequence(Context c, NodeId n, const std::vector<Symbol>& body, size_t from) {
+std::vector<Summaries::Context> Summaries::sequence(Context c, NodeId n, const std::vector<Symbol>& body, size_t from, bool outside) {
     Productions& productions = stacks_.lr().productions();
+    auto change_of = [&](Symbol s) { return productions.is_terminal(s) ? change(s) : 0; };  // rules close what they open
+    int depth = 0;
+    for (size_t k = 0; k < from; k++) depth += change_of(body[k]);
     std::vector<std::pair<Context, NodeId>> now{{c, n}}, next;
     for (size_t k = from; k < body.size(); k++) {
         next.clear();
+        const int turn = change_of(body[k]);
+        depth += turn;
         for (auto [before, node] : now) {
             auto over = [&](Symbol s) {
                 std::vector<Context> after = summary(before, node, s);
                 if (after.empty()) return;
                 NodeId above = s == kEnd ? node : stacks_.after(node, s);
-                for (Context a : after) next.emplace_back(a, above);
+                for (Context a : after)
+                    next.emplace_back(turn ? context(contexts_[a][0], contexts_[a][1], !outside || depth > 0) : a, above);
             };
             if (productions.is_terminal(body[k]))
                 over(body[k]);
@@ -114,19 +121,27 @@ std::vector<Summaries::Context> Summaries::sequence(Context c, NodeId n, const s
     return out;
 }
 
-bool Summaries::alive_at(Context first, NodeId n) {
+bool Summaries::alive_at(Context first, NodeId n, uint32_t open) {
     LrAutomaton& lr = stacks_.lr();
-    std::vector<std::pair<Context, NodeId>> work{{first, n}};
+    struct Item {
+        Context context;
+        NodeId node;
+        uint32_t depth;
+    };
+    std::vector<Item> work{{first, n, open}};
     std::unordered_map<uint64_t, char, MixHash> seen{{pack(first, n), 1}};
     for (size_t i = 0; i < work.size(); i++) {
-        auto [c, node] = work[i];
+        auto [c, node, depth] = work[i];
         for (auto [production, dot] : lr.kernel(stacks_.state(node))) {
             std::vector<Symbol> body = lr.productions()[production].body;
             std::vector<Context> ends;
+            uint32_t around = depth;  // the whole body
+            for (size_t k = 0; k < dot; k++)
+                if (lr.productions().is_terminal(body[k])) around -= uint32_t(change(body[k]));
             do {
                 changed_ = false;
-                ends = sequence(c, node, body, dot);
-                if (production == 0 && dot == 0 && lr.productions().start_nullable() && ends.empty()) ends = sequence(c, node, {kEnd}, 0);
+                ends = sequence(c, node, body, dot, around == 0);
+                if (production == 0 && dot == 0 && lr.productions().start_nullable() && ends.empty()) ends = sequence(c, node, {kEnd}, 0, true);
                 if (changed_) solve(), changed_ = true;
             } while (changed_);
             if (ends.empty()) continue;
@@ -134,7 +149,7 @@ bool Summaries::alive_at(Context first, NodeId n) {
             for (NodeId below : stacks_.pop(node, dot)) {
                 NodeId above = stacks_.after(below, lr.productions()[production].head);
                 for (Context e : ends)
-                    if (seen.try_emplace(pack(e, above), 1).second) work.emplace_back(e, above);
+                    if (seen.try_emplace(pack(e, above), 1).second) work.push_back({e, above, around});
             }
         }
     }

@@ -16,7 +16,12 @@ class Summaries {
     Summaries(Lexer& lexer, Stacks& stacks, Spelling& spelling, uint64_t max_steps)
         : lexer_(lexer), stacks_(stacks), spelling_(spelling), max_work_(max_steps) {}
 
-    bool alive(uint32_t duties, Frontier f);
+    // `depth`: of brackets that are open there.
+    bool alive(uint32_t duties, Frontier f, uint32_t depth);
+    // Between brackets a newline lexeme is dropped. By terminal symbol; kept.
+    void set_layout(Symbol newline, const std::vector<char>* opens, const std::vector<char>* closes) {
+        newline_ = newline, opens_ = opens, closes_ = closes;
+    }
     // Stack nodes are about to be freed.
     void forget_stacks() {
         summaries_.clear();
@@ -26,21 +31,25 @@ class Summaries {
 
   private:
     // What the next lexeme starts under: the duties, and (under longest) the accept set of the real top of the stack. That is the stack
-    // before any reductions: candidates are chosen while it is still open which rules have ended.
+    // before any reductions: candidates are chosen while it is still open which rules have ended. And whether brackets are open.
     using Context = uint32_t;
-    Context context(uint32_t duties, uint32_t accept_set) {
-        return contexts_.intern({duties, lexer_.policy() == Policy::kBasic ? 0 : accept_set});
+    Context context(uint32_t duties, uint32_t accept_set, bool inside) {
+        return contexts_.intern({duties, lexer_.policy() == Policy::kBasic ? 0 : accept_set, inside});
     }
+    int change(Symbol s) const { return newline_ == kEnd ? 0 : (*opens_)[s] - (*closes_)[s]; }  // of depth, by a terminal
     LexState start(Context c, uint32_t duties);
-    bool alive_at(Context c, NodeId n);
+    bool alive_at(Context c, NodeId n, uint32_t depth);
     uint32_t profile(NodeId n);
     const std::vector<Context>& summary(Context c, NodeId n, Symbol x);
-    std::vector<Context> sequence(Context c, NodeId n, const std::vector<Symbol>& body, size_t from);
+    // `outside`: no bracket is open around the whole body.
+    std::vector<Context> sequence(Context c, NodeId n, const std::vector<Symbol>& body, size_t from, bool outside);
     void solve();
 
     Lexer& lexer_;
     Stacks& stacks_;
     Spelling& spelling_;
+    Symbol newline_ = kEnd;
+    const std::vector<char>*opens_ = nullptr, *closes_ = nullptr;
 
     // Summaries by (context, profile of the stack top, symbol); those from solved_ on are still growing.
     struct Summary {

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from ..errors import GrammarError
-from ..grammar import Grammar, Lexing
+from ..grammar import Grammar, Indentation, Lexing
 from .lark import grammar_from_lark
 
 __all__ = ["BUILTIN", "builtin_grammar"]
@@ -20,9 +20,20 @@ BUILTIN: dict[str, Lexing] = {
     "sql": "longest",
     "javascript": "longest",
     "json": "longest",
+    "python": "longest",
     "xml": "scannerless",  # white space is significant: what is a lexeme depends on where it stands
 }
 """Name to the lexing policy that the grammar is written for."""
+
+_INDENTATION = {
+    "python": Indentation(
+        "_NEWLINE",
+        "_INDENT",
+        "_DEDENT",
+        brackets=(("LPAR", "RPAR"), ("LSQB", "RSQB"), ("LBRACE", "RBRACE")),
+        final_newline=True,
+    )
+}
 
 
 @cache  # a grammar is immutable and there are few of them
@@ -38,4 +49,6 @@ def builtin_grammar(name: str) -> Grammar:
             hint=f"Use one of {', '.join(BUILTIN)}, or load your own with Grammar.from_lark or Grammar.from_gbnf.",
         )
     text = (_FOLDER / f"{name}.lark").read_text(encoding="utf-8")
-    return grammar_from_lark(text, lexing=BUILTIN[name], import_paths=[str(_FOLDER)])
+    return grammar_from_lark(
+        text, lexing=BUILTIN[name], import_paths=[str(_FOLDER)], indentation=_INDENTATION.get(name)
+    )
