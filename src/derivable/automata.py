@@ -18,6 +18,7 @@ from .expr import (
     Expr,
     Graph,
     JsonStrings,
+    JsonText,
     Look,
     Not,
     Repeat,
@@ -58,10 +59,40 @@ _by_identity: dict[int, tuple[Expr, bool, Limits, Dfa]] = {}
 
 @lru_cache(maxsize=4096)
 def _compile(expr: Expr, leftmost_first: bool, limits: Limits) -> Dfa:
-    if isinstance(expr, Bytes):
-        return Dfa.literal(expr.value)
-    builder = PatternBuilder(limits.max_nfa_states, limits.max_dfa_states)
-    return builder.compile(_add(builder, expr, limits), leftmost_first)
+    dfa = _direct(expr, limits)
+    if dfa is None:
+        builder = PatternBuilder(limits.max_nfa_states, limits.max_dfa_states)
+        dfa = builder.compile(_add(builder, expr, limits), leftmost_first)
+    return dfa
+
+
+def _direct(expr: Expr, limits: Limits) -> Dfa | None:
+    """The automaton of what is an automaton by itself, else `None`."""
+    match expr:
+        case Bytes(value):
+            return Dfa.literal(value)
+        case JsonStrings():
+            return json_strings(expr).to_dfa(limits.max_dfa_states)
+        case JsonText(item):
+            return compile_expr(item, limits=limits).json_text(limits.max_dfa_states)
+        case And(items):
+            # PERF: what must not match is taken away from what must, if that is text: no complement is built.
+            textual = any(isinstance(i, JsonStrings | JsonText) for i in items)
+            apart = [i.item for i in items if textual and isinstance(i, Not)]
+            whole: Dfa | None = None
+            for item in items:
+                if not (textual and isinstance(item, Not)):
+                    part = compile_expr(item, limits=limits)
+                    whole = part if whole is None else whole.intersection(part, limits.max_dfa_states)
+            assert whole is not None
+            for item in apart:
+                whole = whole.difference(compile_expr(item, limits=limits), limits.max_dfa_states)
+            return whole
+        case Not(item):
+            everything = compile_expr(star(ANY_CHAR), limits=limits)
+            return everything.difference(compile_expr(item, limits=limits), limits.max_dfa_states)
+        case _:
+            return None
 
 
 @lru_cache(maxsize=65536)
@@ -82,53 +113,61 @@ def json_strings(expr: JsonStrings) -> _kernel.JsonStrings:
 
 def _add(builder: PatternBuilder, root: Expr, limits: Limits) -> int:
     """Adds a tree to the builder, children first, without recursion; equal subtrees become one node."""
-    nodes: dict[Expr, int] = {}
+    # PERF: by identity, and by kind and children's nodes: hashing a subtree costs as much as its size, at every level.
+    nodes: dict[int, int] = {}
+    known: dict[object, int] = {}
     stack = [root]
     while stack:
         expr = stack[-1]
-        if expr in nodes:
+        if id(expr) in nodes:
             stack.pop()
             continue
-        missing = [] if isinstance(expr, And | Not) else [c for c in children(expr) if c not in nodes]
+        inner = () if isinstance(expr, And | Not | JsonText) else children(expr)
+        missing = [c for c in inner if id(c) not in nodes]
         if missing:
             stack.extend(missing)
             continue
         stack.pop()
-        nodes[expr] = _node(builder, expr, nodes, limits)
-    return nodes[root]
+        key: object = id(expr)
+        if isinstance(expr, Concat | Alt):
+            key = (type(expr), *[nodes[id(c)] for c in inner])
+        elif isinstance(expr, Repeat):
+            key = (Repeat, nodes[id(expr.item)], expr.min, expr.max, expr.lazy)
+        elif isinstance(expr, Look):
+            key = (Look, nodes[id(expr.item)], expr.ahead, expr.negative)
+        elif isinstance(expr, Bytes | Chars | ByteSet):
+            key = expr
+        found = known.get(key)
+        if found is None:
+            found = known[key] = _node(builder, expr, nodes, limits)
+        nodes[id(expr)] = found
+    return nodes[id(root)]
 
 
-def _node(builder: PatternBuilder, expr: Expr, nodes: dict[Expr, int], limits: Limits) -> int:
+def _node(builder: PatternBuilder, expr: Expr, nodes: dict[int, int], limits: Limits) -> int:
     match expr:
+        case JsonStrings() | JsonText() | And() | Not():
+            dfa = _direct(expr, limits)
+            assert dfa is not None
+            return builder.automaton(dfa)
         case Bytes(value):
             return builder.bytes(value)
         case Chars(ranges):
             return builder.chars(list(ranges))
         case ByteSet(ranges):
             return builder.byte_set(list(ranges))
-        case JsonStrings():
-            return builder.automaton(json_strings(expr).to_dfa(limits.max_dfa_states))
         case Graph(edges, accepting):
             return builder.graph(edges, accepting)
         case Concat(items):
-            return builder.concat([nodes[i] for i in items])
+            return builder.concat([nodes[id(i)] for i in items])
         case Alt(items):
-            return builder.alt([nodes[i] for i in items])
+            return builder.alt([nodes[id(i)] for i in items])
         case Repeat(item, low, high, lazy):
-            return builder.repeat(nodes[item], low, -1 if high is None else high, lazy)
+            return builder.repeat(nodes[id(item)], low, -1 if high is None else high, lazy)
         case Look(item, ahead, negative):
             # "Any character" in an assertion means "not the end of the text", whatever the bytes.
-            inner = builder.byte_set([(0, 255)]) if item == ANY_CHAR else nodes[item]
+            inner = builder.byte_set([(0, 255)]) if item == ANY_CHAR else nodes[id(item)]
             return builder.look(inner, ahead, negative)
-        case And(items):
-            parts = [compile_expr(i, limits=limits) for i in items]
-            whole = parts[0]
-            for part in parts[1:]:
-                whole = whole.intersection(part, limits.max_dfa_states)
-            return builder.automaton(whole)
-        case Not(item):
-            everything = compile_expr(star(ANY_CHAR), limits=limits)
-            return builder.automaton(everything.difference(compile_expr(item, limits=limits), limits.max_dfa_states))
         case _:
             raise GrammarError(
                 f"{expr!r} cannot stand in a terminal", hint="Terminals are regular: use a rule instead."

@@ -25,6 +25,7 @@ __all__ = [
     "Expr",
     "Graph",
     "JsonStrings",
+    "JsonText",
     "Look",
     "Not",
     "Ref",
@@ -92,6 +93,16 @@ class JsonStrings:
     negated: bool = True
     min_length: int = 0
     max_length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JsonText:
+    """JSON string literals, quotes included, in every spelling of the strings that `item` matches (regular only).
+
+    In `item`, a lone surrogate stands as the three bytes that UTF-8 would give its number.
+    """
+
+    item: Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +184,7 @@ class Special:
     negated: bool = False
 
 
-Expr = Bytes | Chars | ByteSet | JsonStrings | Concat | Alt | Repeat | Look | And | Not | Graph | Ref | Special
+Expr = Bytes | Chars | ByteSet | JsonStrings | JsonText | Concat | Alt | Repeat | Look | And | Not | Graph | Ref | Special
 
 EMPTY = Concat(())
 """The empty string."""
@@ -208,7 +219,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
     match expr:
         case Concat(items) | Alt(items) | And(items):
             return items
-        case Repeat(item=item) | Look(item=item) | Not(item):
+        case Repeat(item=item) | Look(item=item) | Not(item) | JsonText(item):
             return (item,)
         case _:
             return ()

@@ -25,6 +25,7 @@ from .expr import (
     Expr,
     Graph,
     JsonStrings,
+    JsonText,
     Look,
     Not,
     Ref,
@@ -160,7 +161,7 @@ class _Lowering:
             return self._terminal(name, self.grammar.terminals[name])
         if isinstance(expr, Special):
             return self._terminal(expr, Terminal(expr))
-        if isinstance(expr, Bytes | Chars | ByteSet | JsonStrings | Look | And | Not | Graph):
+        if isinstance(expr, Bytes | Chars | ByteSet | JsonStrings | JsonText | Look | And | Not | Graph):
             if not self.scannerless:
                 raise GrammarError(
                     f"a rule under {self.grammar.lexing!r} lexing holds bare text",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from .expr import Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Graph, JsonStrings, Look, Not, Ref, Repeat, Special
+from .expr import Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Graph, JsonStrings, JsonText, Look, Not, Ref, Repeat, Special
 
 __all__ = ["show"]
 
@@ -52,6 +52,8 @@ def _show(expr: Expr, room: int) -> str:
             return (f"({inner})" if isinstance(item, Concat) else inner) + count + ("?" if lazy else "")
         case Look(item, ahead, negative):
             return f"(?{'' if ahead else '<'}{'!' if negative else '='}{_show(item, room - 4)})"
+        case JsonText(item):
+            return _show(item, room)
         case Not(item):
             return f"(not {_show(item, room - 4)})"
         case Graph():

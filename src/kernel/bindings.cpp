@@ -13,6 +13,7 @@
 #include <atomic>
 #include <thread>
 
+#include "json_text.hpp"
 #include "matcher.hpp"
 #include "pattern.hpp"
 
@@ -228,6 +229,7 @@ NB_MODULE(_kernel, m) {
         .def("intersection", [](const Dfa& a, const Dfa& b, uint64_t max) { return std::make_shared<Dfa>(Dfa::product(a, b, Dfa::Op::kAnd, max)); }, nb::arg("other"), nb::arg("max_states"))
         .def("union", [](const Dfa& a, const Dfa& b, uint64_t max) { return std::make_shared<Dfa>(Dfa::product(a, b, Dfa::Op::kOr, max)); }, nb::arg("other"), nb::arg("max_states"))
         .def("difference", [](const Dfa& a, const Dfa& b, uint64_t max) { return std::make_shared<Dfa>(Dfa::product(a, b, Dfa::Op::kMinus, max)); }, nb::arg("other"), nb::arg("max_states"))
+        .def("json_text", [](const Dfa& d, uint64_t max) { return std::make_shared<Dfa>(json_text(d, max)); }, nb::arg("max_states"), "The JSON string literals of its strings.")
         .def("without_empty", [](const Dfa& d) { return std::make_shared<Dfa>(d.without_empty()); })
         .def("saved", [](const Dfa& d) { std::string s = d.saved(); return nb::bytes(s.data(), s.size()); }, "The automaton as bytes.")
         .def_static("from_saved", [](nb::bytes data) { return std::make_shared<Dfa>(Dfa::from_saved(view(data))); }, nb::arg("data"))

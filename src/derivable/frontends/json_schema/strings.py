@@ -13,7 +13,7 @@ from ...expr import NOTHING, Alt, And, Bytes, Chars, Concat, Expr, JsonStrings, 
 from ...limits import Limits
 from .facts import Text
 from .formats import format_expr
-from .json_text import CONTENT, PLAIN_CHARACTER, encode, json_string, quoted, settled
+from .json_text import CONTENT, PLAIN_CHARACTER, encode, json_string, quoted, settled, spelled
 from .patterns import UnreadablePattern, pattern
 from .resources import Sub
 
@@ -40,12 +40,12 @@ _MOST_STATES = 1_000
 
 
 @lru_cache(maxsize=4_096)
-def _content(text: Text, plain: bool = False) -> Expr:
-    """The JSON texts, without quotes, of the strings that a pattern or format matches."""
+def _plain_content(text: Text) -> Expr:
+    """The JSON texts, without quotes and each character spelled in one way, of what a pattern or format matches."""
     decoded = _decoded(text)
     if decoded == star(_ANY):
         return CONTENT
-    content = encode(decoded, plain)
+    content = encode(decoded, plain=True)
     # Assertions about the ends of the text mean the ends of the value, not the quotes: an automaton of its own.
     return And((content,)) if any(isinstance(n, Look) for n in walk(decoded)) else content
 
@@ -97,8 +97,8 @@ def _matcher(text: Text) -> Dfa:
 @lru_cache(maxsize=4_096)
 def _text(text: Text) -> Expr:
     """The JSON texts of the strings that a pattern or format matches."""
-    content = _content(text)
-    return json_string() if content is CONTENT else quoted(content)
+    decoded = _decoded(text)
+    return json_string() if decoded == star(_ANY) else spelled(decoded)
 
 
 @lru_cache(maxsize=4_096)
@@ -125,7 +125,7 @@ def _string(
         size = longest * min(_matcher(t).num_states for t in must)
         if size > 4 * limits.max_dfa_states:  # do not even try
             raise LimitError("max_dfa_states", size, limits.max_dfa_states, "a pattern or format beside a long length")
-        parts = [quoted(_content(text, True)) for text in must]
+        parts = [quoted(_plain_content(text)) for text in must]
         parts.append(quoted(Repeat(PLAIN_CHARACTER, low, high)))
         parts += [json_string(0, None, excluded)] if excluded else []
     else:
@@ -153,7 +153,7 @@ class Strings:
     def check(self, text: Text, sub: Sub, *tokens: str) -> None:
         """Reads a pattern or format once, so that what is wrong with it is reported with its JSON pointer."""
         try:
-            _content(text)
+            _decoded(text)
         except UnreadablePattern as error:
             raise _located(error, text[1], sub.pointer(*tokens)) from None
         except LimitError as error:
