@@ -9,7 +9,7 @@ import pytest
 
 from derivable.automata import compile_expr
 from derivable.expr import And
-from derivable.frontends.json_schema.json_text import encode
+from derivable.frontends.json_schema.json_text import encode, quoted, spelled
 from derivable.frontends.json_schema.patterns import pattern
 
 regress = pytest.importorskip("regress")
@@ -92,3 +92,17 @@ def test_agrees_with_ecma_262(source: str) -> None:
         for ascii_only in (False, True):
             text = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
             assert texts.accepts(text.encode()) is found, text
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *(".", "^.$", "^..$", "^[^a][^b]*$", "^(?!.*b).+$", "^(?![^a]$)", "^(?=.*a)(?=.*[^x]).{2}$", "a|^b$"),
+        *("^\U0001f600$", "^[\U0001f600-\U0001f64f]+$", "^[^\U0001f600]$", "^[\ue000-\uffff]$"),
+        *("^[^\\x00-\\uffff]$", "^[\\x00-\\uffff]$", '^\\/"\\\\$', "^[\\x00-\\x1f]$"),
+    ],
+)
+def test_spelling_an_automaton_is_spelling_every_character(source: str) -> None:
+    decoded = pattern(source)
+    by_character = compile_expr(quoted(And((encode(decoded),))))
+    assert compile_expr(spelled(decoded)).fingerprint() == by_character.fingerprint()

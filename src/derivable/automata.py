@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from . import _kernel
@@ -66,6 +67,12 @@ def _compile(expr: Expr, leftmost_first: bool, limits: Limits) -> Dfa:
     return dfa
 
 
+@lru_cache(maxsize=64)
+def _decoded_limits(limits: Limits) -> Limits:
+    """Bounds for what is spelled out afterwards: a character's spellings take about eight states of an automaton."""
+    return replace(limits, max_nfa_states=max(1, limits.max_nfa_states // 8))
+
+
 def _direct(expr: Expr, limits: Limits) -> Dfa | None:
     """The automaton of what is an automaton by itself, else `None`."""
     match expr:
@@ -74,7 +81,7 @@ def _direct(expr: Expr, limits: Limits) -> Dfa | None:
         case JsonStrings():
             return json_strings(expr).to_dfa(limits.max_dfa_states)
         case JsonText(item):
-            return compile_expr(item, limits=limits).json_text(limits.max_dfa_states)
+            return compile_expr(item, limits=_decoded_limits(limits)).json_text(limits.max_dfa_states)
         case And(items):
             # PERF: what must not match is taken away from what must, if that is text: no complement is built.
             textual = any(isinstance(i, JsonStrings | JsonText) for i in items)

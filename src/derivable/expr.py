@@ -184,7 +184,9 @@ class Special:
     negated: bool = False
 
 
-Expr = Bytes | Chars | ByteSet | JsonStrings | JsonText | Concat | Alt | Repeat | Look | And | Not | Graph | Ref | Special
+Expr = (
+    Bytes | Chars | ByteSet | JsonStrings | JsonText | Concat | Alt | Repeat | Look | And | Not | Graph | Ref | Special
+)
 
 EMPTY = Concat(())
 """The empty string."""

@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from .expr import Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Graph, JsonStrings, JsonText, Look, Not, Ref, Repeat, Special
+from .expr import (
+    Alt,
+    And,
+    Bytes,
+    ByteSet,
+    Chars,
+    Concat,
+    Expr,
+    Graph,
+    JsonStrings,
+    JsonText,
+    Look,
+    Not,
+    Ref,
+    Repeat,
+    Special,
+)
 
 __all__ = ["show"]
 

@@ -59,6 +59,7 @@ class Compiler:
         self.queue: deque[Callable[[], None]] = deque()
         self.types: dict[int, int] = {}
         self.by_value: dict[int, Sub] = {}
+        self.combinations: dict[tuple[int, ...], tuple[tuple[Expr, ...], list[tuple[bool, ...]]]] = {}
         self.held: dict[tuple[Sub, Sub], dict[int, bool]] = {}
         self.stripped: dict[int, Sub] = {}
         self.collecting: set[int] = set()

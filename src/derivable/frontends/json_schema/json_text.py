@@ -247,7 +247,7 @@ _VALUE = star(Alt((ANY_CHAR, _SURROGATE)))
 def spelled(decoded: Expr) -> Expr:
     """The texts, quotes included and in every spelling, of an expression over characters.
 
-    As `encode`, but by way of the automaton of the characters, which is several times smaller than that of their spellings.
+    As `encode`, but by way of the automaton of the characters: it is several times smaller than that of the spellings.
     """
     done: dict[int, Expr] = {}
     stack = [decoded]

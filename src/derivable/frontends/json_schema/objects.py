@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING
 
+from ..._kernel import Dfa
 from ...automata import compile_expr
 from ...errors import LimitError
 from ...expr import NOTHING, Alt, And, Concat, Expr, Not, Ref
@@ -213,24 +215,24 @@ class _Body:
             if one.name is not None:
                 predicates[one] = self._names(one.name)
         anything = json_string()
-        regions: list[_Region] = [_Region((), (), names, frozenset())]
-        if facts.names:
-            regions = [_Region((self._names(facts.names),), (), names, frozenset())]
-        for key, texts in predicates.items():
-            if texts == anything:
-                regions = [_Region(r.inside, r.outside, r.names, r.known | {key}) for r in regions]
-                continue
-            test = tests.get(key)
-            split: list[_Region] = []
-            for region in regions:
-                matching = tuple(n for n in region.names if test is None or test(n))
-                split.append(_Region((*region.inside, texts), region.outside, matching, region.known | {key}))
-                split.append(_Region(region.inside, (*region.outside, texts), region.names, region.known))
-            if len(predicates) > 3:  # few of the combinations of many patterns have a key
-                split = [r for r in split if not compile_expr(r.expr(), limits=compiler.limits).is_empty]
-            regions = split
-            if len(regions) > compiler.limits.max_cases:
-                raise LimitError("max_cases", len(regions), compiler.limits.max_cases, "overlapping patternProperties")
+        given = (self._names(facts.names),) if facts.names else ()
+        regions: list[_Region] = []
+        most = compiler.limits.max_cases
+        for signs in self._combinations(given, tuple(predicates.values()), most + len(names)):
+            held = [key for key, sign in zip(predicates, signs) if sign]
+            asked = [tests[key] for key in held if key in tests]
+            regions.append(
+                _Region(
+                    (*given, *(predicates[key] for key in held if predicates[key] != anything)),
+                    tuple([texts for texts, sign in zip(predicates.values(), signs) if not sign]),
+                    tuple([n for n in names if all(test(n) for test in asked)]) if asked else names,
+                    frozenset(held),
+                )
+            )
+        if len(regions) > most:
+            regions = [r for r in regions if not compile_expr(r.expr(), limits=compiler.limits).is_empty]
+            if len(regions) > most:
+                raise LimitError("max_cases", len(regions), most, "overlapping patternProperties")
         classes: dict[tuple[Goal, int], list[_Region]] = {}
         for region in regions:
             goal = ()
@@ -251,6 +253,31 @@ class _Body:
                 if compile_expr(expr, limits=compiler.limits).is_empty:
                     continue
             self.others.append((self._other_key(expr), goal, value, bits))
+
+    def _combinations(self, given: tuple[Expr, ...], questions: tuple[Expr, ...], most: int) -> list[tuple[bool, ...]]:
+        """The answers that a key within `given` can have to all questions; of up to three, all that are thinkable."""
+        compiler, anything = self.compiler, json_string()
+        if len(questions) <= 3:
+            return list(product(*((True,) if q == anything else (True, False) for q in questions)))
+        # PERF: few of the combinations of many patterns have a key, and objects with the same patterns share them.
+        asked = (*given, *questions)
+        found = compiler.combinations.get(tuple(map(id, asked)))
+        if found is None:
+            limits = compiler.limits
+            kept: list[tuple[tuple[bool, ...], Dfa]] = [
+                ((), compile_expr(given[0] if given else anything, limits=limits))
+            ]
+            for question in questions:
+                dfa = compile_expr(question, limits=limits)
+                split: list[tuple[tuple[bool, ...], Dfa]] = []
+                for signs, keys in kept:
+                    split.append(((*signs, True), keys.intersection(dfa, limits.max_dfa_states)))
+                    split.append(((*signs, False), keys.difference(dfa, limits.max_dfa_states)))
+                kept = [(signs, keys) for signs, keys in split if not keys.is_empty]
+                if len(kept) > most:
+                    raise LimitError("max_cases", len(kept), limits.max_cases, "overlapping patternProperties")
+            found = compiler.combinations[tuple(map(id, asked))] = (asked, [signs for signs, _ in kept])
+        return found[1]
 
     def _names(self, goal: Goal) -> Expr:
         """The texts of the strings that satisfy a goal."""
