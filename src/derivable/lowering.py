@@ -323,7 +323,7 @@ def _fold_regular_rules(grammar: Grammar) -> Mapping[str, Expr]:
     a place where an ignored terminal could stand, nor out of a terminal with look-around, which sees its own text only.
     Rules that hold nothing but names were cut into terminals by whoever wrote them, and stay as they are.
     """
-    if all(isinstance(leaf, Ref) for expr in grammar.rules.values() for leaf in walk(expr) if not children(leaf)):
+    if all(map(_names_only, grammar.rules.values())):
         return grammar.rules
     pieces = {name: _pieces(expr, bool(grammar.ignore)) for name, expr in grammar.rules.items()}
     if grammar.ignore:
@@ -361,6 +361,19 @@ def _fold_regular_rules(grammar: Grammar) -> Mapping[str, Expr]:
     return {
         name: _leaf(bodies[name]) if name in bodies else _mark(expr, bodies, costs) for name, expr in pieces.items()
     }
+
+
+def _names_only(expr: Expr) -> bool:
+    # PERF: every rule of a grammar passes here, so leaves that are names are not visited one by one.
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        if type(node) is not Ref:
+            inner = children(node)
+            if not inner:
+                return False
+            stack += [child for child in inner if type(child) is not Ref]
+    return True
 
 
 def _pieces(expr: Expr, all_count: bool) -> Expr:
