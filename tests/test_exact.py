@@ -292,7 +292,7 @@ class Comparison:
 def check(chunk: Sequence[Case]) -> None:
     """Compares every case, then reports how many differ and the smallest ones."""
     failures: list[str] = []
-    bits = undecided = 0
+    bits = undecided = refused = 0
     for case in chunk:
         try:
             comparison = Comparison(case)
@@ -301,10 +301,17 @@ def check(chunk: Sequence[Case]) -> None:
             undecided += comparison.undecided
         except Mismatch as mismatch:
             failures.append(str(mismatch))
+        except dv.LimitError as error:
+            # Whether a stack has a future is undecidable in general under longest match where parses compete: a
+            # question that takes too many steps is refused by name (docs/design.md, "Dead ends"). Rarely.
+            if error.limit != "max_liveness_steps" or case.lexing != "longest":
+                failures.append(f"{error}\n  case: {case.to_json()}")
+            refused += 1
         except Exception as error:  # a crash is a finding like any other; say where
             failures.append(f"{type(error).__name__}: {error}\n  case: {case.to_json()}")
     may = 2 + bits * UNDECIDED_OF_PART
     assert undecided <= may, f"{undecided} of {bits} bits could not be decided: the families want shorter texts"
+    assert refused <= len(chunk) // 40, f"{refused} of {len(chunk)} cases took too many steps"
     if failures:
         smallest = "\n".join(sorted(failures, key=len)[:3])
         pytest.fail(f"{len(failures)} of {len(chunk)} cases differ, the shortest:\n{smallest}", pytrace=False)
