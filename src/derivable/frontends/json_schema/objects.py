@@ -69,7 +69,6 @@ class _Body:
         self.free_required = 0
         self.others: list[tuple[Key, Goal, Expr, int]] = []  # key, goal, value, which `Some` apply
         self.comma = compiler.style.comma(compiler)
-        self.applies: dict[str, int] = {}
 
     def write(self) -> None:
         """Writes the rules; none if there is no such object."""

@@ -80,7 +80,6 @@ class Resources:
 
     def __init__(self, root: Json, draft: int | None, registry: Any) -> None:
         self.registry = registry
-        self.tolerant = draft is None and not (isinstance(root, dict) and isinstance(root.get("$schema"), str))
         self.default_draft = draft or 0
         self.by_uri: dict[str, Resource] = {}
         self.indexed = False
