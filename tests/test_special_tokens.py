@@ -150,3 +150,8 @@ def test_masks_are_remembered_with_the_stack_they_depend_on() -> None:
         for t in (first, C, C, C):
             matcher.advance(t)
         assert allowed(matcher) == [C, token]
+
+
+def test_any_token_but_several() -> None:
+    grammar = dv.Grammar({"s": Special(A, True, ("<|x|>", AB, "c"))}, {}, "s")
+    assert allowed(dv.compile(grammar, VOCABULARY).matcher()) == [B, ABC, T]

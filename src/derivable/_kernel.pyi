@@ -63,7 +63,7 @@ class Constraint:
         vocabulary: Vocabulary,
         policy: str,
         terminals: Sequence[tuple[Dfa | JsonStrings, int, bool]],
-        references: Sequence[tuple[int, int, bool]],
+        references: Sequence[tuple[int, Sequence[int], bool]],
         num_nonterminals: int,
         start: int,
         productions: Sequence[int],

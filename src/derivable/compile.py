@@ -44,7 +44,10 @@ class Constraint:
             vocabulary._kernel_vocabulary,
             plan.lexing,
             lowered.terminals,
-            [(symbol, resolve_token(token, vocabulary), token.negated) for symbol, token in lowered.references],
+            [
+                (symbol, [resolve_token(t, vocabulary) for t in named.tokens], named.negated)
+                for symbol, named in lowered.references
+            ],
             len(lowered.nonterminal_names),
             lowered.start,
             lowered.productions,
@@ -146,7 +149,10 @@ def compile(
     if lookahead is not None and not 0 <= operator.index(lookahead) < 1 << 32:
         raise GrammarError(f"lookahead={lookahead} is not a number of lexemes", hint="Use 0 or more, or None for all.")
     lowered = lower(grammar, limits)
-    references = [(s, Special(resolve_token(token, vocabulary), token.negated)) for s, token in lowered.references]
+    references = []
+    for symbol, named in lowered.references:
+        ids = [resolve_token(token, vocabulary) for token in named.tokens]
+        references.append((symbol, Special(ids[0], named.negated, tuple(ids[1:]))))
     lowered = replace(lowered, references=references)
     plan = Plan(lowered, grammar.lexing, grammar.start, grammar.relaxed, limits, lookahead)
     constraint = Constraint(plan, vocabulary, grammar)
@@ -159,18 +165,17 @@ def compile(
             f"{'...' if len(first) > 20 else ''}). Use the vocabulary of a model that can spell it."
         )
     if ahead_of_time:
-        named = [resolve_token(token, vocabulary) for _, token in references if not token.negated]
-        fill(matcher, named, _AHEAD_OF_TIME if ahead_of_time is True else int(ahead_of_time), progress)
+        tokens = [resolve_token(named.token, vocabulary) for _, named in references if not named.negated]
+        fill(matcher, tokens, _AHEAD_OF_TIME if ahead_of_time is True else int(ahead_of_time), progress)
     return constraint
 
 
-def resolve_token(reference: Special, vocabulary: Vocabulary) -> int:
+def resolve_token(token: str | int, vocabulary: Vocabulary) -> int:
     """The id of a token that a grammar names: a special token by its name, or a token of text by its whole spelling.
 
     Raises:
         VocabularyError: the vocabulary has no such token.
     """
-    token = reference.token
     if isinstance(token, int):
         if not 0 <= token < vocabulary.size:
             raise VocabularyError(

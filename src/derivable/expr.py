@@ -176,12 +176,18 @@ class Ref:
 class Special:
     """One token of the vocabulary, by its name (``"<|end|>"``) or id: a special one, or one of text taken as a whole.
 
-    `negated`: any one token of text but this. Special tokens and ends of sequence stay out: they are allowed only where
-    they are named. Never matched by bytes; it may stand in rules, or be all of a `Terminal`.
+    `negated`: any one token of text but this and those in `also`. Special tokens and ends of sequence stay out: they
+    are allowed only where they are named. Never matched by bytes; it may stand in rules, or be all of a `Terminal`.
     """
 
     token: str | int
     negated: bool = False
+    also: tuple[str | int, ...] = ()
+
+    @property
+    def tokens(self) -> tuple[str | int, ...]:
+        """All that are named."""
+        return self.token, *self.also
 
 
 Expr = (

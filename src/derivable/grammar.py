@@ -228,6 +228,103 @@ class Grammar:
             limits=limits,
         )
 
+    # Combinators. All of them give scannerless grammars; operands may be grammars of any front end, or literal text.
+
+    @staticmethod
+    def concatenate(*operands: Grammar | str) -> Grammar:
+        """One operand after the other; also `a + b`. A `str` is that text. Cost: the number of rules.
+
+        Raises:
+            GrammarError: an operand is under `longest` or `basic` lexing, where the parts would not keep their
+                languages; `with_lexing("scannerless")` reads it as a plain context-free grammar.
+
+        Example:
+            >>> import derivable as dv
+            >>> call = "f(" + Grammar.from_json_schema({"type": "integer", "maximum": 9, "minimum": 0}) + ")"
+            >>> vocab = dv.Vocabulary.from_bytes([b"f(", b"12", b"1", b")", None], eos=[4])
+            >>> m = dv.compile(call, vocab).matcher()
+            >>> m.advance_bytes(b"f(1")
+            >>> m.allowed_tokens().tolist()
+            [3]
+        """
+        from .frontends.combine import concatenate
+
+        return concatenate(operands)
+
+    @staticmethod
+    def alternate(*operands: Grammar | str) -> Grammar:
+        """Any one of the operands; also `a | b`.
+
+        Raises:
+            GrammarError: no operands, or one under another lexing policy (see `concatenate`).
+
+        Example:
+            >>> sorted((Grammar.from_regex("[0-9]+") | "none").terminals)
+            ['"none"', '[0-9]+']
+        """
+        from .frontends.combine import alternate
+
+        return alternate(operands)
+
+    def repeat(self, min: int = 0, max: int | None = None) -> Grammar:
+        """This grammar at least `min` and at most `max` times, one after the other (`None`: without bound).
+
+        Raises:
+            GrammarError: the bounds are not numbers in ascending order, or another lexing policy (see `concatenate`).
+
+        Example:
+            >>> import derivable as dv
+            >>> vocab = dv.Vocabulary.from_bytes([b"ab", b"abab", b"ababab", None], eos=[3])
+            >>> dv.compile(Grammar.from_choices(["ab"]).repeat(1, 2), vocab).matcher().allowed_tokens().tolist()
+            [0, 1]
+        """
+        from .frontends.combine import repeated
+
+        return repeated(self, min, max)
+
+    def optional(self) -> Grammar:
+        """This grammar or the empty text.
+
+        Example:
+            >>> import derivable as dv
+            >>> vocab = dv.Vocabulary.from_bytes([b"ab", None], eos=[1])
+            >>> dv.compile(Grammar.from_regex("ab").optional(), vocab).matcher().is_accepting
+            True
+        """
+        return self.repeat(0, 1)
+
+    @staticmethod
+    def free_text(until: str | Sequence[str] = ()) -> Grammar:
+        """Any text (valid UTF-8, the empty one too) that does not contain `until`, or any of several texts.
+
+        Raises:
+            GrammarError: an empty text.
+
+        Example:
+            >>> import derivable as dv
+            >>> thoughts = Grammar.free_text(until="</think>") + "</think>" + Grammar.from_regex("yes|no")
+            >>> vocab = dv.Vocabulary.from_bytes([b"<", b"/think>", b"yes", b"hm ", None], eos=[4])
+            >>> m = dv.compile(thoughts, vocab).matcher()
+            >>> m.advance_bytes(b"hm </think>")
+            >>> m.allowed_tokens().tolist()
+            [2]
+        """
+        from .frontends.free_text import grammar_of_free_text
+
+        return grammar_of_free_text(until)
+
+    def __add__(self, other: Grammar | str) -> Grammar:
+        return Grammar.concatenate(self, other) if isinstance(other, Grammar | str) else NotImplemented
+
+    def __radd__(self, other: str) -> Grammar:
+        return Grammar.concatenate(other, self) if isinstance(other, str) else NotImplemented
+
+    def __or__(self, other: Grammar | str) -> Grammar:
+        return Grammar.alternate(self, other) if isinstance(other, Grammar | str) else NotImplemented
+
+    def __ror__(self, other: str) -> Grammar:
+        return Grammar.alternate(other, self) if isinstance(other, str) else NotImplemented
+
     @staticmethod
     def builtin(name: str) -> Grammar:
         """A grammar that comes with the library; `docs/library.md` describes each. Cost: tens of milliseconds, once.

@@ -41,7 +41,7 @@ from .indentation import LoweredIndentation, indentation_terminals, lower_indent
 from .limits import Limits
 from .show import show
 
-__all__ = ["Lowered", "lower"]
+__all__ = ["Lowered", "cut_into_leaves", "lower", "names_only"]
 
 _MAX_FOLDED_NODES = 400
 """Expression nodes, counted repeats multiplied out, up to which a regular rule becomes a terminal."""
@@ -91,7 +91,7 @@ class _Lowering:
         self.grammar = grammar
         self.limits = limits
         self.scannerless = grammar.lexing == "scannerless"
-        self.rules: Mapping[str, Expr] = _fold_regular_rules(grammar) if self.scannerless else grammar.rules
+        self.rules: Mapping[str, Expr] = cut_into_leaves(grammar) if self.scannerless else grammar.rules
         self.nonterminals: dict[str, int] = {}
         self.nonterminal_names: list[str] = []
         self.terminal_ids: dict[str | Expr, int] = {}  # by name (named) or expression (inline): place in `dfas`
@@ -316,14 +316,19 @@ class _Lowering:
         return ranks
 
 
-def _fold_regular_rules(grammar: Grammar) -> Mapping[str, Expr]:
+def names_only(grammar: Grammar) -> bool:
+    """Whether the rules hold nothing but names of rules and terminals."""
+    return all(map(_names_only, grammar.rules.values()))
+
+
+def cut_into_leaves(grammar: Grammar) -> Mapping[str, Expr]:
     """Replaces every reference to a small regular rule by that rule, and makes every regular part one leaf.
 
     Bottom up: a rule is regular if all it refers to is regular and it does not refer to itself. Nothing is folded over
     a place where an ignored terminal could stand, nor out of a terminal with look-around, which sees its own text only.
     Rules that hold nothing but names were cut into terminals by whoever wrote them, and stay as they are.
     """
-    if all(map(_names_only, grammar.rules.values())):
+    if names_only(grammar):
         return grammar.rules
     pieces = {name: _pieces(expr, bool(grammar.ignore)) for name, expr in grammar.rules.items()}
     if grammar.ignore:

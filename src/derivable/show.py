@@ -76,8 +76,9 @@ def _show(expr: Expr, room: int) -> str:
             return "(an automaton)"
         case Ref(name):
             return name
-        case Special(token, negated):
-            return ("!" if negated else "") + (token if isinstance(token, str) else f"<[{token}]>")
+        case Special(negated=negated):
+            names = [token if isinstance(token, str) else f"<[{token}]>" for token in expr.tokens]
+            return ("!" if negated else "") + (names[0] if len(names) == 1 else f"({'|'.join(names[:room])})")
 
 
 def _range(low: int, high: int) -> str:

@@ -284,7 +284,7 @@ NB_MODULE(_kernel, m) {
 
     nb::class_<Constraint>(m, "Constraint", "A grammar compiled for a vocabulary. Thread-safe.")
         .def(nb::new_([](PyVocabulary& v, const std::string& policy, const std::vector<std::tuple<std::variant<std::shared_ptr<Dfa>, std::shared_ptr<JsonStrings>>, uint32_t, bool>>& terminals,
-                         const std::vector<std::tuple<uint32_t, uint32_t, bool>>& references,
+                         const std::vector<std::tuple<uint32_t, std::vector<uint32_t>, bool>>& references,
                          uint32_t num_nonterminals, int64_t start, const std::vector<int64_t>& productions, uint64_t max_threads,
                          uint64_t cache_bytes, uint64_t max_liveness_steps, std::optional<uint64_t> lookahead,
                          const std::optional<std::tuple<uint32_t, uint32_t, uint32_t, std::vector<uint32_t>, std::vector<uint32_t>, uint32_t, bool, bool>>& indentation) {
@@ -301,9 +301,10 @@ NB_MODULE(_kernel, m) {
                 return n > 0 ? Symbol(n) : Symbol(int64_t(specs.size()) - n);
             };
             std::vector<TokenReference> tokens;
-            for (auto [symbol, token, negated] : references) {
-                if (symbol == 0 || symbol > specs.size() || token >= v.vocabulary->size()) throw BadGrammar("a token reference is out of range", "This is a bug in the lowering.");
-                tokens.push_back({symbol, token, negated});
+            for (const auto& [symbol, named, negated] : references) {
+                bool known = std::all_of(named.begin(), named.end(), [&](uint32_t t) { return t < v.vocabulary->size(); });
+                if (symbol == 0 || symbol > specs.size() || !known) throw BadGrammar("a token reference is out of range", "This is a bug in the lowering.");
+                tokens.push_back({symbol, named, negated});
             }
             LayoutSpec layout;
             if (indentation) {

@@ -241,7 +241,7 @@ int Constraint::fill_references(Thread t, std::vector<uint32_t>& words) {
             }
             done[i] = 1;
             if (!r.negated) {
-                words[r.token >> 5] |= 1u << (r.token & 31);
+                for (uint32_t v : r.tokens) words[v >> 5] |= 1u << (v & 31);
                 continue;
             }
             for (uint32_t v = 0; v < vocabulary_->size(); v++)

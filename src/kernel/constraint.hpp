@@ -28,13 +28,16 @@ struct TerminalSpec {
     bool ignored;
 };
 
-// A terminal that is one token by its id, whatever its text (or, negated, any one token of text but this). It has no bytes, so it
+// A terminal that is one token by its id, whatever its text (or, negated, any one token of text but these). It has no bytes, so it
 // begins and ends where tokens do: the text before it is cut as if it ended there, the text after it as if it began there.
 struct TokenReference {
     Symbol symbol;
-    uint32_t token;
+    std::vector<uint32_t> tokens;
     bool negated;
-    bool matches(uint32_t t, const std::string& bytes) const { return negated ? t != token && !bytes.empty() : t == token; }
+    bool matches(uint32_t t, const std::string& bytes) const {
+        bool named = std::find(tokens.begin(), tokens.end(), t) != tokens.end();
+        return negated ? !named && !bytes.empty() : named;
+    }
 };
 
 constexpr uint64_t kNoLookahead = ~0ULL;

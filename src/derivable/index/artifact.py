@@ -26,7 +26,7 @@ from ..lowering import Lowered
 __all__ = ["Plan", "read", "write"]
 
 _MAGIC = b"derivable constraint\n"
-_VERSION = 1
+_VERSION = 2
 _PREFIX = struct.Struct("<I32s")
 _LENGTH = struct.Struct("<Q")
 
@@ -67,7 +67,7 @@ def write(plan: Plan, fingerprint: str, path: Path) -> None:
             [len(saved), rank, ignored] for saved, (_, rank, ignored) in zip(automata, plan.lowered.terminals)
         ],
         "strings": [[index, astuple(strings)] for index, strings in plan.lowered.strings.items()],
-        "references": [[symbol, token.token, token.negated] for symbol, token in plan.lowered.references],
+        "references": [[symbol, named.tokens, named.negated] for symbol, named in plan.lowered.references],
         "terminal_names": plan.lowered.terminal_names,
         "nonterminal_names": plan.lowered.nonterminal_names,
         "productions": plan.lowered.productions,
@@ -128,7 +128,9 @@ def _plan(header: dict[str, Any], blobs: memoryview) -> Plan:
     lowered = Lowered(
         terminals=terminals,
         strings=strings,
-        references=[(symbol, Special(token, negated)) for symbol, token, negated in header["references"]],
+        references=[
+            (symbol, Special(first, negated, tuple(also))) for symbol, (first, *also), negated in header["references"]
+        ],
         terminal_names=header["terminal_names"],
         nonterminal_names=header["nonterminal_names"],
         productions=header["productions"],

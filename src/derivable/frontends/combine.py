@@ -1,0 +1,212 @@
+"""Grammars put together: one after the other, alternatives, repeats, free text.
+
+Each operand keeps its own rules, renamed where two would clash, and the whole is read `scannerless`: there the language
+of a sequence is exactly the sequence of the languages. Under `longest` and `basic` it is not (the terminals of one part
+would compete with those of the next), so such operands are refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from ..errors import GrammarError, UnsupportedFeatureError
+from ..expr import EMPTY, Alt, Concat, Expr, Ref, Repeat, text
+from ..grammar import Grammar, Terminal
+from ..lowering import cut_into_leaves, names_only
+from ..show import show
+from .build import Step, alternation, concatenation, repeat, run
+
+__all__ = ["Joined", "alternate", "bounds_of_repeat", "concatenate", "literal", "repeated"]
+
+
+class Joined:
+    """Rules and terminals of several grammars under one roof; rules hold nothing but names.
+
+    Every operand is added once (by identity), however often it is used.
+    """
+
+    def __init__(self) -> None:
+        self.rules: dict[str, Expr] = {}
+        self.terminals: dict[str, Terminal] = {}
+        self.relaxed: dict[str, None] = {}
+        self._starts: dict[int, tuple[Grammar, Ref]] = {}
+        self._numbers: dict[str, int] = {}
+
+    def add(self, operand: Grammar | str) -> Expr:
+        """The expression that stands for an operand: a grammar, or literal text.
+
+        Raises:
+            GrammarError: neither, a text that is not Unicode, or a grammar under another lexing policy.
+            UnsupportedFeatureError: ignored terminals beside text without a name.
+        """
+        if isinstance(operand, str):
+            return self.terminal(literal(operand)) if operand else EMPTY
+        if not isinstance(operand, Grammar):
+            raise GrammarError(
+                f"{operand!r:.80} cannot be part of a grammar", hint="Use a Grammar, or a str for literal text."
+            )
+        known = self._starts.get(id(operand))
+        if known is None:
+            known = self._starts[id(operand)] = (operand, self._add(_plain(operand)))
+        return known[1]
+
+    def terminal(self, expr: Expr, name: str | None = None) -> Ref:
+        """A terminal of this language; the same one for equal languages of one name."""
+        name = name or show(expr, 60)
+        terminal = Terminal(expr)
+        if self.terminals.get(name) != terminal:
+            name = self._fresh(name)
+            self.terminals[name] = terminal
+        return Ref(name)
+
+    def rule(self, name: str, expr: Expr) -> Ref:
+        """A new rule."""
+        name = self._fresh(name)
+        self.rules[name] = expr
+        return Ref(name)
+
+    def grammar(self, name: str, expr: Expr, source: str | None = None) -> Grammar:
+        """The grammar that derives `expr`."""
+        start = self.rule(name, expr).name
+        return Grammar.of_known_names(self.rules, self.terminals, start, source, tuple(self.relaxed))
+
+    def _fresh(self, name: str) -> str:
+        if name not in self.rules and name not in self.terminals:
+            return name
+        number = self._numbers.get(name, 2)
+        while f"{name}#{number}" in self.rules or f"{name}#{number}" in self.terminals:
+            number += 1
+        self._numbers[name] = number + 1
+        return f"{name}#{number}"
+
+    def _add(self, grammar: Grammar) -> Ref:
+        self.relaxed.update(dict.fromkeys(grammar.relaxed))
+        names: dict[str, str] = {}
+        for name, terminal in grammar.terminals.items():
+            if self.terminals.get(name) != terminal:
+                fresh = self._fresh(name)
+                self.terminals[fresh] = terminal
+                if fresh != name:
+                    names[name] = fresh
+        # All at once: a fresh name must not be one that another rule of the operand bears.
+        taken = {*self.rules, *self.terminals}
+        for name in grammar.rules:
+            if name in taken:
+                names[name] = self._fresh(name)
+                while names[name] in grammar.rules:
+                    names[name] = self._fresh(name)
+                self.rules[names[name]] = EMPTY
+
+        def renamed(leaf: Expr) -> Expr:
+            return Ref(names.get(leaf.name, leaf.name)) if isinstance(leaf, Ref) else leaf
+
+        for name, expr in grammar.rules.items():
+            self.rules[names.get(name, name)] = run(_mapped(expr, renamed)) if names else expr
+        return Ref(names.get(grammar.start, grammar.start))
+
+
+def _mapped(expr: Expr, leaf: Callable[[Expr], Expr]) -> Step:
+    """The same tree with other leaves."""
+    match expr:
+        case Concat(items) | Alt(items):
+            new = []
+            for item in items:
+                new.append((yield _mapped(item, leaf)))
+            return type(expr)(tuple(new))
+        case Repeat(item=item):
+            return replace(expr, item=(yield _mapped(item, leaf)))
+        case _:
+            return leaf(expr)
+
+
+def _plain(grammar: Grammar) -> Grammar:
+    """The same language as a scannerless grammar that ignores nothing and whose rules hold names only."""
+    if grammar.lexing != "scannerless":
+        raise GrammarError(
+            f"a grammar under {grammar.lexing!r} lexing cannot be combined with others: where one part ends would "
+            "depend on the terminals of the next",
+            source=grammar.source,
+            hint="Read it scannerless (any segmentation): grammar.with_lexing('scannerless').",
+        )
+    if names_only(grammar):
+        return _without_ignored(grammar) if grammar.ignore else grammar
+    if grammar.ignore:
+        raise UnsupportedFeatureError(
+            "ignored terminals in a combined grammar",
+            "a grammar with ignored terminals and text without a name cannot be combined with others",
+            source=grammar.source,
+            hint="Name the text of its rules as terminals.",
+        )
+    joined = Joined()
+    joined.terminals.update(grammar.terminals)
+    rules = cut_into_leaves(grammar)
+    joined.rules.update(dict.fromkeys(rules, EMPTY))
+    for name, expr in rules.items():
+        joined.rules[name] = run(_mapped(expr, lambda leaf: leaf if isinstance(leaf, Ref) else joined.terminal(leaf)))
+    return replace(grammar, rules=joined.rules, terminals=joined.terminals)
+
+
+def _without_ignored(grammar: Grammar) -> Grammar:
+    """Ignored terminals written out: at the beginning, and after every terminal (docs/lexing.md, "scannerless")."""
+    joined = Joined()
+    joined.rules.update(grammar.rules)
+    joined.terminals.update(grammar.terminals)
+    ignored = joined.rule("ignored", Repeat(alternation(map(Ref, grammar.ignore)), 0, None))
+
+    def spaced(leaf: Expr) -> Expr:
+        return leaf if isinstance(leaf, Ref) and leaf.name in grammar.rules else Concat((leaf, ignored))
+
+    for name, expr in grammar.rules.items():
+        joined.rules[name] = run(_mapped(expr, spaced))
+    return joined.grammar("start", Concat((ignored, spaced(Ref(grammar.start)))), grammar.source)
+
+
+def literal(value: str) -> Expr:
+    """The text itself.
+
+    Raises:
+        GrammarError: it holds half of a surrogate pair.
+    """
+    try:
+        return text(value)
+    except UnicodeEncodeError as error:
+        raise GrammarError(
+            f"the text {value[:40]!r} has the surrogate U+{ord(value[error.start]):04X}, which no text can contain",
+            hint="Join surrogate pairs into the character they stand for.",
+        ) from None
+
+
+def concatenate(operands: Sequence[Grammar | str]) -> Grammar:
+    """See `Grammar.concatenate`."""
+    joined = Joined()
+    return joined.grammar("sequence", concatenation([joined.add(operand) for operand in operands]))
+
+
+def alternate(operands: Sequence[Grammar | str]) -> Grammar:
+    """See `Grammar.alternate`."""
+    if not operands:
+        raise GrammarError("there are no alternatives", hint="Give at least one grammar or text.")
+    joined = Joined()
+    return joined.grammar("choice", alternation([joined.add(operand) for operand in operands]))
+
+
+def repeated(operand: Grammar | str, low: int, high: int | None) -> Grammar:
+    """See `Grammar.repeat`."""
+    joined = Joined()
+    return joined.grammar("repeat", repeat(joined.add(operand), *bounds_of_repeat(low, high)))
+
+
+def bounds_of_repeat(low: object, high: object) -> tuple[int, int | None]:
+    """The bounds of a repeat, checked.
+
+    Raises:
+        GrammarError: they are not two numbers in ascending order.
+    """
+    numbers: Iterable[object] = (low,) if high is None else (low, high)
+    if not all(type(number) is int and number >= 0 for number in numbers) or (high is not None and high < low):  # type: ignore[operator]
+        raise GrammarError(
+            f"{low!r} and {high!r} are not the bounds of a repetition",
+            hint="Give numbers from 0 up, the smaller first; None is no upper bound.",
+        )
+    return low, high  # type: ignore[return-value]

@@ -1,0 +1,28 @@
+"""The examples in docstrings are run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+from pathlib import Path
+
+import pytest
+
+import derivable as dv
+
+PACKAGE = Path(dv.__file__).parent
+OPTIONAL = {"frontends/json_schema/sources.py": "pydantic"}
+MODULES = sorted(
+    path.relative_to(PACKAGE).as_posix()
+    for path in PACKAGE.rglob("*.py")
+    if ">>> " in path.read_text(encoding="utf-8") and "examples" not in path.parts
+)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples(module: str) -> None:
+    if module in OPTIONAL:
+        pytest.importorskip(OPTIONAL[module])
+    name = "derivable." + module.removesuffix(".py").replace("/", ".")
+    found = doctest.testmod(importlib.import_module(name.removesuffix(".__init__")))
+    assert found.attempted and not found.failed
