@@ -17,7 +17,7 @@ import pytest
 from references import REFERENCES
 from sentences import Sentences
 from shared_data import program_texts
-from walks import walk
+from walks import Walker
 
 import derivable as dv
 from derivable.frontends.builtin import BUILTIN
@@ -119,12 +119,17 @@ def test_random_sentences_are_syntax(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["json", "java", "go", "sql", "python"])
 def test_random_walks_are_syntax(name: str) -> None:
-    """What the masks allow, the language's implementation accepts."""
+    """What the masks allow, the language's implementation accepts; and where the text may end, it says so, too.
+
+    `python tests/walks.py` does the same for as many characters as one likes, with real vocabularies.
+    """
     reference = REFERENCES[name]()
     vocabulary = dv.Vocabulary.from_tokenizer_json(tokenizer_path())
-    built = dv.compile(dv.Grammar.builtin(name), vocabulary)
-    texts = [text for text in (walk(built, seed, 200) for seed in range(60)) if text]
-    assert [text.decode() for text, ok in zip(texts, reference(texts)) if not ok] == []
+    walker = Walker(dv.compile(dv.Grammar.builtin(name), vocabulary))
+    walks = [walker.walk(seed, 500) for seed in range(100)]
+    pieces = [(w.complete, True) for w in walks if w.complete] + [cut for w in walks for cut in w.cuts]
+    verdicts = reference([text for text, _ in pieces])
+    assert [text.decode() for (text, said), ok in zip(pieces, verdicts) if ok != said] == []
 
 
 def test_identifiers_beyond_ascii() -> None:
