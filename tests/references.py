@@ -158,7 +158,9 @@ def _sql() -> Reference:
     def check(text: bytes) -> bool:
         connection = sqlite3.connect(":memory:")
         # ATTACH and VACUUM INTO would leave files behind; what is refused here has been parsed already.
-        connection.set_authorizer(lambda action, *_: sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK)
+        connection.set_authorizer(
+            lambda action, *_: sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
+        )
         try:
             connection.executescript(text.decode("utf-8"))
         except UnicodeDecodeError:

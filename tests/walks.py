@@ -2,12 +2,14 @@
 
     python tests/walks.py python --characters 1000000
 
-prints how many texts and characters came about, and what the language's implementation says otherwise than the grammar:
-complete texts that it refuses, and pieces, cut after a random token, about whose completeness the two differ.
+prints how many texts and characters came about, and what the language's implementation says otherwise than the
+grammar: complete texts that it refuses, and pieces, cut after a random token, about whose completeness the two differ.
+Such texts are made as short as they get before they are printed.
 
-A walk is a mixture. Most steps take a token that followed the last one somewhere in real programs, where the mask allows
-it, so that texts look like code; the others draw the first byte evenly and then a token that begins with it, so that every
-corner of the grammar is visited. Uniform draws over tokens would make names, strings and comments of nearly everything.
+A walk is a mixture. Most steps take a token that followed the last one somewhere in real programs, where the mask
+allows it, so that texts look like code; the others draw the first byte evenly and then a token that begins with it, so
+that every corner of the grammar is visited. Uniform draws over tokens would make names, strings and comments of nearly
+everything.
 """
 
 from __future__ import annotations
@@ -16,13 +18,19 @@ import argparse
 import random
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from minimise import minimise
+from references import REFERENCES, Reference
+from shared_data import program_texts, require_shared
 
 import derivable as dv
 
 __all__ = ["Walk", "Walker"]
+
+Accepts = Callable[[bytes], bool]
 
 _CLOSERS = b")]};\n\"'>:,"
 _ENDS_OF_LONG_LEXEMES = b"\"'`*/\n"
@@ -34,7 +42,8 @@ class Walk:
 
     Attributes:
         complete: the longest complete beginning of the text; empty if there is none.
-        cuts: beginnings, cut after random tokens that end a character, each with whether the mask said that the text may end there.
+        cuts: beginnings, cut after random tokens that end a character, each with whether the mask said that the text
+            may end there.
     """
 
     complete: bytes
@@ -137,10 +146,14 @@ def _is_utf8(text: bytes) -> bool:
     return True
 
 
-def main() -> None:
-    from references import REFERENCES
-    from shared_data import program_texts, require_shared
+def _judged(texts: list[bytes], accepts: Accepts, reference: Reference, said: bool) -> list[bool]:
+    """Of which texts the grammar says `said`, and the reference the opposite."""
+    agreed = [_is_utf8(text) and accepts(text) == said for text in texts]
+    verdicts = iter(reference([text for text, yes in zip(texts, agreed) if yes]))
+    return [yes and next(verdicts) != said for yes in agreed]
 
+
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("language", choices=sorted(REFERENCES))
     parser.add_argument("--characters", type=int, default=1_000_000)
@@ -148,7 +161,7 @@ def main() -> None:
     parser.add_argument("--tokenizer", default="llama-3", help="a folder of shared/data/tokenizers")
     parser.add_argument("--seed", type=int, default=0, help="of the first walk")
     parser.add_argument("--programs", help="whose tokens to follow (default: of the language, where there are some)")
-    parser.add_argument("--show", type=int, default=5, help="so many differences in full")
+    parser.add_argument("--show", type=int, default=5, help="so many differences")
     options = parser.parse_args()
     vocabulary = dv.Vocabulary.from_tokenizer_json(
         require_shared("data", "tokenizers", options.tokenizer, "tokenizer.json")
@@ -156,7 +169,18 @@ def main() -> None:
     named = options.programs or {"c": "cpp"}.get(options.language, options.language)
     programs = program_texts(named) if require_shared("data", "programs").joinpath(f"{named}.jsonl").exists() else []
     reference = REFERENCES[options.language]()
-    walker = Walker(dv.compile(dv.Grammar.builtin(options.language), vocabulary), programs)
+    grammar = dv.Grammar.builtin(options.language)
+    walker = Walker(dv.compile(grammar, vocabulary), programs)
+    by_bytes = dv.compile(grammar, dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), None], eos=[256]))
+
+    def accepts(text: bytes) -> bool:
+        m = by_bytes.matcher()
+        try:
+            m.advance_bytes(text)
+        except dv.TokenRejectedError:
+            return False
+        return m.is_accepting
+
     strings = characters = refused = cut = differ = shown = 0
     seed, begin = options.seed, time.perf_counter()
     while characters < options.characters:
@@ -175,8 +199,8 @@ def main() -> None:
             differ += at >= len(complete)
             if shown < options.show:
                 shown += 1
-                print(f"--- accepted by the {'grammar' if said else 'reference'} only (seeds {seed - 20} ff.)")
-                print(text.decode(errors="replace"))
+                short = minimise(text, lambda texts, said=said: _judged(texts, accepts, reference, said))
+                print(f"accepted by the {'grammar' if said else 'reference'} only: {short.decode()!r}")
         print(
             f"{options.language} {options.tokenizer}: {strings} texts, {characters:,} characters, {refused} refused; "
             f"{cut} pieces, {differ} judged otherwise ({time.perf_counter() - begin:.0f} s)",
