@@ -190,6 +190,33 @@ class Grammar:
         return grammar_from_gbnf(text, start, limits=limits)
 
     @staticmethod
+    def from_ebnf(text: str, *, root: str = "root", limits: Limits = Limits()) -> Grammar:  # noqa: B008
+        """A grammar in xgrammar's EBNF: GBNF with macros (`TagDispatch`, `Token`, `Regex`, ...) and free new lines.
+
+        Args:
+            text: the grammar. `derivable.frontends.ebnf` says how it is read.
+            root: the start rule.
+            limits: bounds on its size and nesting.
+
+        Raises:
+            GrammarSyntaxError, GrammarError: with the place.
+            UnsupportedFeatureError: options of rules.
+            LimitError: it is longer or deeper than `limits` allows.
+
+        Example:
+            >>> import derivable as dv
+            >>> grammar = Grammar.from_ebnf('root ::= Regex("[0-9]+") (unit | "%"){0,1}\\nunit ::= "k" "g"')
+            >>> vocab = dv.Vocabulary.from_bytes([b"1", b"k", b"kg", b"%%", None], eos=[4])
+            >>> matcher = dv.compile(grammar, vocab).matcher()
+            >>> matcher.advance(0)
+            >>> matcher.allowed_tokens().tolist()
+            [0, 1, 2, 4]
+        """
+        from .frontends.ebnf import grammar_from_ebnf
+
+        return grammar_from_ebnf(text, root, limits=limits)
+
+    @staticmethod
     def from_lark(
         text: str,
         *,

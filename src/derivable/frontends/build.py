@@ -79,6 +79,8 @@ def repeat(item: Expr, low: int, high: int | None, lazy: bool = False) -> Expr:
     """`Repeat`, where it is not trivial."""
     if item == EMPTY or high == 0:
         return EMPTY
+    if item == NOTHING:
+        return NOTHING if low else EMPTY
     return item if low == high == 1 else Repeat(item, low, high, lazy)
 
 

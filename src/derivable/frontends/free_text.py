@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import GrammarError, LimitError
-from ..expr import ANY_CHAR, Alt, And, Concat, Expr, Not, Repeat, star
+from ..expr import ANY_CHAR, Alt, And, ByteSet, Concat, Expr, Not, Repeat, Special, optional, star
 from ..grammar import Grammar
 from ..limits import Limits
+from .build import alternation
 from .combine import Joined, literal
 
-__all__ = ["dispatch", "free_text", "grammar_of_free_text"]
+__all__ = ["dispatch", "free_text", "grammar_of_free_text", "token_dispatch"]
 
 _DEFAULTS = Limits()
 _ANYTHING = star(ANY_CHAR)
@@ -121,6 +122,17 @@ def dispatch(
     if loop:
         return Concat((star(call), rest)) if calls else rest
     return Alt((rest, call)) if calls else rest
+
+
+def token_dispatch(
+    rules: Sequence[tuple[str | int, Expr]], excluded: Sequence[str | int] = (), *, loop: bool = True
+) -> Expr:
+    """As `dispatch`, but triggers are tokens, and what is free is any tokens of text but those named here."""
+    named = tuple(dict.fromkeys([*(token for token, _ in rules), *excluded]))
+    # Without any names: all tokens of text, one after the other, spell all bytes.
+    one: Expr = Special(named[0], True, named[1:]) if named else ByteSet(((0, 255),))
+    calls = alternation([Concat((Special(token), after)) for token, after in rules])
+    return star(alternation((one, calls))) if loop else Concat((star(one), optional(calls)))
 
 
 def _shown(texts: Sequence[str]) -> str:

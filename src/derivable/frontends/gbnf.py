@@ -19,21 +19,59 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from ..errors import GrammarError, GrammarSyntaxError, LimitError
-from ..expr import ANY_CHAR, Chars, Expr, Ref, Special, text
+from ..expr import ANY_CHAR, NOTHING, Chars, Expr, Ref, Special, text
 from ..grammar import Grammar
 from ..limits import Limits
 from .build import alternation, characters, concatenation, repeat
 
-__all__ = ["grammar_from_gbnf"]
+__all__ = ["CONTROL_ESCAPES", "SPACE_AND_NEWLINES", "Dialect", "Group", "Parser", "grammar_from_gbnf"]
 
 _DEFAULTS = Limits()
 _SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
-_SPACE_AND_NEWLINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
-_NAME = re.compile(r"[a-zA-Z0-9_-]+")
+SPACE_AND_NEWLINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
 _NUMBER = re.compile(r"[0-9]+")
+_HEX_NUMBER = re.compile(r"[0-9a-fA-F]+")
 _REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
-_HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
-_ESCAPES = dict(zip("nrtabfve0", "\n\r\t\a\b\f\v\x1b\0")) | {char: char for char in "\\\"'[]-^?/"}
+CONTROL_ESCAPES = dict(zip("nrtabfve0", "\n\r\t\a\b\f\v\x1b\0"))
+_ESCAPES = CONTROL_ESCAPES | {char: char for char in "\\\"'[]-^?/"}
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What tells the notations apart that this parser reads.
+
+    Attributes:
+        title: for messages.
+        name: names of rules.
+        space: what may stand between two items of a rule, outside of groups.
+        text_escapes, class_escapes: what stands for which character after a backslash.
+        hex_digits: escapes by number, and how many digits each has (`None`: any number).
+        raw_newlines: in strings and classes.
+        empty_classes, empty_alternatives: whether they are written by leaving everything out.
+    """
+
+    title: str
+    name: re.Pattern[str]
+    space: re.Pattern[str]
+    text_escapes: dict[str, str]
+    class_escapes: dict[str, str]
+    hex_digits: dict[str, int | None]
+    raw_newlines: bool
+    empty_classes: bool
+    empty_alternatives: bool
+
+
+_GBNF = Dialect(
+    title="GBNF grammar",
+    name=re.compile(r"[a-zA-Z0-9_-]+"),
+    space=_SPACE,
+    text_escapes=_ESCAPES,
+    class_escapes=_ESCAPES,
+    hex_digits={"x": 2, "u": 4, "U": 8},
+    raw_newlines=True,
+    empty_classes=False,
+    empty_alternatives=True,
+)
 
 
 def grammar_from_gbnf(text: str, start: str = "root", *, limits: Limits = _DEFAULTS) -> Grammar:
@@ -49,15 +87,12 @@ def grammar_from_gbnf(text: str, start: str = "root", *, limits: Limits = _DEFAU
         GrammarError: a rule is used or asked for and not defined.
         LimitError: it is longer, or its groups are deeper, than `limits` allows.
     """
-    if not isinstance(text, str):
-        raise GrammarError(f"a GBNF grammar must be a str, not {type(text).__name__}", hint="Decode it as UTF-8.")
-    if len(text) > limits.max_source:
-        raise LimitError("max_source", len(text), limits.max_source, "GBNF grammar")
-    return Grammar(rules=_Parser(text, limits).rules(), terminals={}, start=start, source=text)
+    rules = Parser(text, limits, _GBNF).rules()
+    return Grammar(rules=rules, terminals={}, start=start, source=text)
 
 
 @dataclass(slots=True)
-class _Group:
+class Group:
     """An open parenthesis (or the whole right-hand side): finished alternatives and the sequence being read."""
 
     begin: int
@@ -65,16 +100,22 @@ class _Group:
     sequence: list[Expr] = field(default_factory=list)
 
     def close_sequence(self) -> None:
-        self.alternatives.append(concatenation(self.sequence))
+        self.alternatives.append(NOTHING if NOTHING in self.sequence else concatenation(self.sequence))
         self.sequence.clear()
 
 
-class _Parser:
+class Parser:
     """Recursive descent with its own stack, so that nesting costs memory and not Python frames."""
 
-    def __init__(self, source: str, limits: Limits) -> None:
+    def __init__(self, source: str, limits: Limits, dialect: Dialect) -> None:
+        if not isinstance(source, str):
+            hint = "Decode it as UTF-8."
+            raise GrammarError(f"a {dialect.title} must be a str, not {type(source).__name__}", hint=hint)
+        if len(source) > limits.max_source:
+            raise LimitError("max_source", len(source), limits.max_source, dialect.title)
         self.source = source
         self.limits = limits
+        self.dialect = dialect
         self.pos = 0
 
     # Errors and the smallest pieces
@@ -100,30 +141,34 @@ class _Parser:
 
     def rules(self) -> dict[str, Expr]:
         rules: dict[str, Expr] = {}
-        self.skip(_SPACE_AND_NEWLINES)
+        self.skip(SPACE_AND_NEWLINES)
         while self.peek():
             begin = self.pos
-            name = self.skip(_NAME)
-            if not name:
-                self.fail(
-                    f"{self.unexpected()} where a rule should begin",
-                    begin,
-                    hint="A rule is `name ::= ...`; it continues on a new line only inside parentheses or after `|`.",
-                )
+            name = self.rule_name()
             end = self.pos
-            self.skip(_SPACE)
+            self.skip(self.dialect.space)
             if self.peek(3) != "::=":
                 self.fail(f"`::=` is missing after {name!r}", self.pos, hint="A rule is `name ::= ...`.")
             if name in rules:
                 self.fail(f"the rule {name!r} is defined twice", begin, end, "Join the definitions with `|`.")
             self.pos += 3
-            self.skip(_SPACE_AND_NEWLINES)
+            self.skip(SPACE_AND_NEWLINES)
             rules[name] = self.right_hand_side()
-            self.skip(_SPACE_AND_NEWLINES)
+            self.skip(SPACE_AND_NEWLINES)
         return rules
 
+    def rule_name(self) -> str:
+        name = self.skip(self.dialect.name)
+        if not name:
+            self.fail(
+                f"{self.unexpected()} where a rule should begin",
+                self.pos,
+                hint="A rule is `name ::= ...`; it continues on a new line only inside parentheses or after `|`.",
+            )
+        return name
+
     def right_hand_side(self) -> Expr:
-        stack = [_Group(self.pos)]
+        stack = [Group(self.pos)]
         while True:
             group = stack[-1]
             match self.peek():
@@ -131,57 +176,87 @@ class _Parser:
                     group.sequence.append(self.literal())
                 case "[":
                     group.sequence.append(self.char_class())
-                case "<" | "!":
-                    group.sequence.append(self.token())
-                case ".":
-                    self.pos += 1
-                    group.sequence.append(ANY_CHAR)
                 case "*" | "+" | "?" | "{":
                     self.repetition(group)
                 case "|":
+                    self.close_sequence(group)
                     self.pos += 1
-                    group.close_sequence()
-                    self.skip(_SPACE_AND_NEWLINES)
+                    self.skip(SPACE_AND_NEWLINES)
                 case "(":
                     if len(stack) > self.limits.max_depth:
-                        raise LimitError("max_depth", len(stack), self.limits.max_depth, "groups of a GBNF grammar")
-                    stack.append(_Group(self.pos))
+                        detail = f"groups of a {self.dialect.title}"
+                        raise LimitError("max_depth", len(stack), self.limits.max_depth, detail)
+                    stack.append(Group(self.pos))
                     self.pos += 1
+                    self.opened(stack[-1])
                 case ")" if len(stack) > 1:
+                    self.close_sequence(group)
                     self.pos += 1
-                    group.close_sequence()
                     stack.pop()
-                    stack[-1].sequence.append(alternation(group.alternatives))
-                case _:
-                    begin = self.pos
-                    if name := self.skip(_NAME):
-                        group.sequence.append(Ref(name, (begin, self.pos)))
-                    elif self.at_end_of_rule(stack):
-                        group.close_sequence()
-                        return alternation(group.alternatives)
-            self.skip(_SPACE_AND_NEWLINES if len(stack) > 1 else _SPACE)
+                    stack[-1].sequence.append(self.closed(group, stack))
+                case _ if not self.item(group) and self.at_end_of_rule(stack):
+                    self.close_sequence(group)
+                    return alternation(group.alternatives)
+            self.skip(SPACE_AND_NEWLINES if len(stack) > 1 else self.dialect.space)
 
-    def at_end_of_rule(self, stack: list[_Group]) -> bool:
+    def close_sequence(self, group: Group) -> None:
+        """The end of an alternative."""
+        bare = self.peek() == ")" and not group.alternatives  # `()`
+        if not (group.sequence or self.dialect.empty_alternatives or bare):
+            self.fail(
+                f"{self.unexpected()} where an item should stand", self.pos, hint='The empty text is written `""`.'
+            )
+        group.close_sequence()
+
+    def opened(self, group: Group) -> None:
+        """Behind the parenthesis that opens a group."""
+
+    def closed(self, group: Group, stack: list[Group]) -> Expr:
+        """What a group that was closed stands for; `stack` holds those around it."""
+        return alternation(group.alternatives)
+
+    def item(self, group: Group) -> bool:
+        """Reads a name, or what only this notation has; false at anything else."""
+        begin = self.pos
+        match self.peek():
+            case "<" | "!":
+                group.sequence.append(self.token())
+            case ".":
+                self.pos += 1
+                group.sequence.append(ANY_CHAR)
+            case _:
+                name = self.skip(self.dialect.name)
+                if not name:
+                    return False
+                group.sequence.append(Ref(name, (begin, self.pos)))
+        return True
+
+    def at_end_of_rule(self, stack: list[Group]) -> bool:
         """At a character that begins no item: is the rule complete? Not if the next line begins with `|`."""
         if len(stack) > 1 and not self.peek():
             self.fail("this group is never closed", stack[-1].begin, hint="Add `)`.")
         if len(stack) > 1 or self.peek() not in ("\n", "\r", ""):
             hint = "Add the opening `(`, or quote it as text." if self.peek() == ")" else "Quote it if it is text."
             self.fail(self.unexpected(), self.pos, hint=hint)
-        self.skip(_SPACE_AND_NEWLINES)
+        self.skip(SPACE_AND_NEWLINES)
         return self.peek() != "|"
 
     # Items
 
     def literal(self) -> Expr:
+        return text(self.string())
+
+    def string(self) -> str:
+        """The characters of a string in quotes."""
         begin = self.pos
         self.pos += 1
         chars: list[str] = []
         while (char := self.peek()) != '"':
-            if not char:
-                self.fail("this string is never closed", begin, hint='Add `"`; a quote inside is written `\\"`.')
+            if not char or (char in "\r\n" and not self.dialect.raw_newlines):
+                hint = 'Add `"`; a quote inside is written `\\"`, a new line `\\n`.'
+                self.fail("this string is never closed", begin, hint=hint)
             at = self.pos
-            code = self.character()
+            code = self.character(self.dialect.text_escapes)
             if 0xD800 <= code <= 0xDFFF:
                 self.fail(
                     f"U+{code:04X} is half of a surrogate pair, not a character",
@@ -191,7 +266,7 @@ class _Parser:
                 )
             chars.append(chr(code))
         self.pos += 1
-        return text("".join(chars))
+        return "".join(chars)
 
     def char_class(self) -> Expr:
         begin = self.pos
@@ -201,25 +276,25 @@ class _Parser:
         ranges: list[tuple[int, int]] = []
         unclosed = "this character class is never closed"
         while (char := self.peek()) != "]":
-            if not char:
+            if not char or (char in "\r\n" and not self.dialect.raw_newlines):
                 self.fail(unclosed, begin, hint="Add `]`; a bracket inside is written `\\]`.")
             at = self.pos
-            low = high = self.character()
+            low = high = self.character(self.dialect.class_escapes)
             if self.peek() == "-" and self.peek(2) != "-]":
                 self.pos += 1
                 if not self.peek():
                     self.fail(unclosed, begin, hint="Add `]`; a bracket inside is written `\\]`.")
-                high = self.character()
+                high = self.character(self.dialect.class_escapes)
                 if high < low:
                     self.fail("this range is reversed", at, self.pos, "The lower character comes first.")
             ranges.append((low, high))
         self.pos += 1
-        if not ranges:
+        if not ranges and not self.dialect.empty_classes:
             hint = "Write `.` for any character, or put a backslash before a bracket meant literally."
             self.fail("this character class is empty", begin, self.pos, hint)
         return characters(Chars.of(*ranges, negated=negated))
 
-    def character(self) -> int:
+    def character(self, escapes: dict[str, str]) -> int:
         """One character of a string or class, escaped or not."""
         begin = self.pos
         char = self.peek()
@@ -228,20 +303,24 @@ class _Parser:
             return ord(char)
         kind = self.peek()
         self.pos += 1
-        if digits := _HEX_DIGITS.get(kind):
-            number = self.peek(digits)
-            if not re.fullmatch(f"[0-9a-fA-F]{{{digits}}}", number):
+        if kind in self.dialect.hex_digits:
+            wanted = self.dialect.hex_digits[kind]
+            number = self.skip(_HEX_NUMBER) if wanted is None else self.peek(wanted)
+            if not _HEX_NUMBER.fullmatch(number) or len(number) != (wanted or len(number)):
                 self.fail(
-                    f"`\\{kind}` needs {digits} hexadecimal digits", begin, self.pos, "Pad the number with zeros."
+                    f"`\\{kind}` needs {wanted or 'some'} hexadecimal digits",
+                    begin,
+                    self.pos,
+                    "Pad the number with zeros.",
                 )
-            self.pos += digits
+            self.pos += wanted or 0
             if int(number, 16) > 0x10FFFF:
                 self.fail("there is no such code point", begin, self.pos, "The highest is `\\U0010FFFF`.")
             return int(number, 16)
-        if kind not in _ESCAPES:
+        if kind not in escapes:
             end = min(self.pos, len(self.source))
             self.fail(f"unknown escape `\\{kind}`", begin, end, "A backslash itself is written `\\\\`.")
-        return ord(_ESCAPES[kind])
+        return ord(escapes[kind])
 
     def token(self) -> Expr:
         begin = self.pos
@@ -264,7 +343,7 @@ class _Parser:
             )
         return Special(int(number[1]), negated)
 
-    def repetition(self, group: _Group) -> None:
+    def repetition(self, group: Group) -> None:
         begin = self.pos
         operator = self.peek()
         self.pos += 1
@@ -289,7 +368,7 @@ class _Parser:
             self.fail("these are not the bounds of a repetition", begin, max(self.pos, begin + 1), hint)
         self.pos += 1
         if max(len(first), len(second)) > 18:
-            raise LimitError("max_symbols", 10**18, self.limits.max_symbols, "repetition in a GBNF grammar")
+            raise LimitError("max_symbols", 10**18, self.limits.max_symbols, f"repetition in a {self.dialect.title}")
         low, high = int(first or 0), int(second) if second else None
         if high is not None and high < low:
             self.fail(f"{high} is less than {low}", begin, self.pos, hint)

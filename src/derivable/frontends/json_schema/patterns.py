@@ -129,8 +129,8 @@ def _is_free(expr: Expr) -> bool:
     return isinstance(expr, Repeat) and expr.min == 0 and not any(isinstance(n, Look) for n in walk(expr))
 
 
-def translate(source: str) -> str:
-    """A pattern of ECMA-262 in Python's syntax (without flags but `re.ASCII`)."""
+def translate(source: str, any_char: str = _LINE_ENDS) -> str:
+    """A pattern of ECMA-262 in Python's syntax (without flags but `re.ASCII`); `any_char` is what `.` stands for."""
     out: list[str] = []
     at = 0
     flags = re.match(r"\(\?([ims]+)\)", source)  # not ECMA's, but common, and its meaning is plain
@@ -162,7 +162,7 @@ def translate(source: str) -> str:
             if source.startswith("+", at):
                 raise UnreadablePattern("there is nothing to repeat before '+'", at)
         else:
-            out.append({"^": r"\A", "$": r"\Z", ".": _LINE_ENDS}.get(char) or _plain(char, at))
+            out.append({"^": r"\A", "$": r"\Z", ".": any_char}.get(char) or _plain(char, at))
             at += 1
     return "".join(out)
 
