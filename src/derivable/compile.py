@@ -44,10 +44,7 @@ class Constraint:
             vocabulary._kernel_vocabulary,
             plan.lexing,
             lowered.terminals,
-            [
-                (symbol, [resolve_token(t, vocabulary) for t in named.tokens], named.negated)
-                for symbol, named in lowered.references
-            ],
+            [(symbol, _token_ids(named, vocabulary), named.negated) for symbol, named in lowered.references],
             len(lowered.nonterminal_names),
             lowered.start,
             lowered.productions,
@@ -151,7 +148,7 @@ def compile(
     lowered = lower(grammar, limits)
     references = []
     for symbol, named in lowered.references:
-        ids = [resolve_token(token, vocabulary) for token in named.tokens]
+        ids: list[str | int] = [*_token_ids(named, vocabulary)] or [""]
         references.append((symbol, Special(ids[0], named.negated, tuple(ids[1:]))))
     lowered = replace(lowered, references=references)
     plan = Plan(lowered, grammar.lexing, grammar.start, grammar.relaxed, limits, lookahead)
@@ -168,6 +165,10 @@ def compile(
         tokens = [resolve_token(named.token, vocabulary) for _, named in references if not named.negated]
         fill(matcher, tokens, _AHEAD_OF_TIME if ahead_of_time is True else int(ahead_of_time), progress)
     return constraint
+
+
+def _token_ids(named: Special, vocabulary: Vocabulary) -> list[int]:
+    return [resolve_token(token, vocabulary) for token in named.tokens if token != "" or not named.negated]
 
 
 def resolve_token(token: str | int, vocabulary: Vocabulary) -> int:

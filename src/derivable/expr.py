@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 __all__ = [
     "ANY_CHAR",
+    "ANY_TOKEN",
     "EMPTY",
     "NOTHING",
     "Alt",
@@ -200,6 +201,8 @@ NOTHING = Alt(())
 """The empty set."""
 ANY_CHAR = Chars.of((0, 0x10FFFF))
 """Any Unicode scalar value."""
+ANY_TOKEN = Special("", True)
+"""Any one token of text: none has the empty name."""
 
 
 def text(value: str) -> Bytes:

@@ -255,6 +255,38 @@ class Grammar:
             limits=limits,
         )
 
+    @staticmethod
+    def structural_tag(tag: Any, *, limits: Limits = Limits()) -> Grammar:  # noqa: B008
+        """Free text in which triggers begin constrained parts: tool calls, reasoning, parallel calls.
+
+        Args:
+            tag: xgrammar's form, ``{"type": "structural_tag", "format": {...}}`` or the format alone, or vLLM's and
+                SGLang's first one, ``{"structures": [...], "triggers": [...]}``: a `dict`, JSON text, or an object of
+                xgrammar's. `derivable.frontends.structural_tag` lists the formats.
+            limits: bounds; tags are untrusted.
+
+        Raises:
+            GrammarError: not a structural tag (JSON pointer in the message).
+            UnsupportedFeatureError: a format or field that cannot be enforced exactly (`feature`, `pointer`).
+            LimitError: a bound was reached.
+
+        Example:
+            >>> import derivable as dv
+            >>> add = {"begin": "<f=add>", "schema": {"type": "array", "items": {"type": "integer"}}, "end": "</f>"}
+            >>> grammar = Grammar.structural_tag({"structures": [add], "triggers": ["<f="]})
+            >>> vocab = dv.Vocabulary.from_bytes([b"Hello. ", b"<f", b"=", b"add>", b"[1]</f>", b"x", None], eos=[6])
+            >>> m = dv.compile(grammar, vocab).matcher()
+            >>> m.advance_bytes(b"Hello. <f")  # still free text
+            >>> m.allowed_tokens().tolist()
+            [0, 1, 2, 3, 4, 5, 6]
+            >>> m.advance_bytes(b"=")
+            >>> m.allowed_tokens().tolist()
+            [3]
+        """
+        from .frontends.structural_tag import grammar_from_structural_tag
+
+        return grammar_from_structural_tag(tag, limits=limits)
+
     # Combinators. All of them give scannerless grammars; operands may be grammars of any front end, or literal text.
 
     @staticmethod

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import GrammarError, LimitError
-from ..expr import ANY_CHAR, Alt, And, ByteSet, Concat, Expr, Not, Repeat, Special, optional, star
+from ..expr import ANY_CHAR, ANY_TOKEN, Alt, And, Concat, Expr, Not, Repeat, Special, optional, star
 from ..grammar import Grammar
 from ..limits import Limits
 from .build import alternation
@@ -129,8 +129,7 @@ def token_dispatch(
 ) -> Expr:
     """As `dispatch`, but triggers are tokens, and what is free is any tokens of text but those named here."""
     named = tuple(dict.fromkeys([*(token for token, _ in rules), *excluded]))
-    # Without any names: all tokens of text, one after the other, spell all bytes.
-    one: Expr = Special(named[0], True, named[1:]) if named else ByteSet(((0, 255),))
+    one = Special(named[0], True, named[1:]) if named else ANY_TOKEN
     calls = alternation([Concat((Special(token), after)) for token, after in rules])
     return star(alternation((one, calls))) if loop else Concat((star(one), optional(calls)))
 
