@@ -15,6 +15,7 @@ from derivable import errors
 PACKAGE = Path(dv.__file__).parent
 
 RANKS = {
+    "collector": 0,
     "errors": 0,
     "limits": 0,
     "expr": 1,

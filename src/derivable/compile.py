@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from . import _kernel
+from .collector import without_collector
 from .errors import GrammarError, VocabularyError
 from .expr import NOTHING, Special
 from .grammar import Grammar
@@ -101,6 +102,7 @@ _AHEAD_OF_TIME = 20_000
 """Situations that `ahead_of_time=True` visits at most."""
 
 
+@without_collector
 def compile(
     grammar: Grammar,
     vocabulary: Vocabulary,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...collector import without_collector
 from ...errors import LimitError
 from ...grammar import Grammar
 from ...limits import Limits
@@ -26,6 +27,7 @@ from .sources import read_schema
 __all__ = ["grammar_from_json_schema"]
 
 
+@without_collector
 def grammar_from_json_schema(
     schema: Any,
     *,
@@ -41,8 +43,12 @@ def grammar_from_json_schema(
     """See `Grammar.from_json_schema`."""
     options = Options.of(draft, whitespace, separators, key_order, formats, registry, relax)
     value, source = read_schema(schema, limits)
+    compiler = Compiler(value, options, limits)
     try:
-        return Compiler(value, options, limits).grammar(source)
+        return compiler.grammar(source)
     except RecursionError:
         detail = "nesting of a schema's values or patterns"
         raise LimitError("max_depth", limits.max_depth + 1, limits.max_depth, detail) from None
+    finally:
+        # PERF: its parts refer to one another. Taken apart they go now, and not when the collector finds them.
+        vars(compiler).clear()
