@@ -91,8 +91,8 @@ class _Lowering:
         self.grammar = grammar
         self.limits = limits
         self.scannerless = grammar.lexing == "scannerless"
-        self.rules: Mapping[str, Expr] = cut_into_leaves(grammar) if self.scannerless else grammar.rules
-        self.nonterminals: dict[str, int] = {}
+        self.rules = dict(cut_into_leaves(grammar) if self.scannerless else grammar.rules)
+        self.symbols: dict[str, int] = {}
         self.nonterminal_names: list[str] = []
         self.terminal_ids: dict[str | Expr, int] = {}  # by name (named) or expression (inline): place in `dfas`
         self.dfas: list[_kernel.Dfa | _kernel.JsonStrings] = []
@@ -110,17 +110,11 @@ class _Lowering:
             self._terminal(name, self.grammar.terminals[name])
         for name in indentation_terminals(self.grammar):
             self._terminal(name, self.grammar.terminals[name])
-        while self.pending:
-            head, expr = self.pending.pop()
-            for alternative in expr.items if isinstance(expr, Alt) else (expr,):
-                if isinstance(alternative, Concat):
-                    self._emit(head, [self._symbol(item) for item in alternative.items if item != EMPTY])
-                else:
-                    self._emit(head, [self._symbol(alternative)])
-            if len(self.productions) > self.limits.max_symbols:
-                raise LimitError(
-                    "max_symbols", len(self.productions), self.limits.max_symbols, "the size of the grammar"
-                )
+        most = self.limits.max_symbols
+        if not _kernel.flatten(
+            self.pending, self.rules, self.symbols, self.nonterminal_names, self.productions, self._symbol, most
+        ):
+            raise LimitError("max_symbols", len(self.productions), most, "the size of the grammar")
         ignored = {self.terminal_ids[name] for name in self.grammar.ignore}
         return Lowered(
             terminals=[(dfa, rank, i in ignored) for i, (dfa, rank) in enumerate(zip(self.dfas, self._ranks()))],
@@ -144,11 +138,11 @@ class _Lowering:
         """The symbol of an expression that stands alone in a body."""
         if isinstance(expr, Ref):
             name = expr.name
-            symbol = self.nonterminals.get(name)
+            symbol = self.symbols.get(name)
             if symbol is not None:
                 return symbol
             if name in self.rules:
-                symbol = self.nonterminals[name] = self._new_nonterminal(name)
+                symbol = self.symbols[name] = self._new_nonterminal(name)
                 self.pending.append((symbol, self.rules[name]))
                 return symbol
             if name in self.grammar.ignore and not self.scannerless:
@@ -318,7 +312,7 @@ class _Lowering:
 
 def names_only(grammar: Grammar) -> bool:
     """Whether the rules hold nothing but names of rules and terminals."""
-    return all(map(_names_only, grammar.rules.values()))
+    return _kernel.names_only(grammar.rules.values())
 
 
 def cut_into_leaves(grammar: Grammar) -> Mapping[str, Expr]:
@@ -366,19 +360,6 @@ def cut_into_leaves(grammar: Grammar) -> Mapping[str, Expr]:
     return {
         name: _leaf(bodies[name]) if name in bodies else _mark(expr, bodies, costs) for name, expr in pieces.items()
     }
-
-
-def _names_only(expr: Expr) -> bool:
-    # PERF: every rule of a grammar passes here, so leaves that are names are not visited one by one.
-    stack = [expr]
-    while stack:
-        node = stack.pop()
-        if type(node) is not Ref:
-            inner = children(node)
-            if not inner:
-                return False
-            stack += [child for child in inner if type(child) is not Ref]
-    return True
 
 
 def _pieces(expr: Expr, all_count: bool) -> Expr:

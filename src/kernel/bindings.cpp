@@ -1,4 +1,4 @@
-// The only file that sees Python. Hot calls (advance, fill_bitmask) go straight from the interpreter to the kernel.
+// The only file that sees Python, but for flatten.cpp. Hot calls (advance, fill_bitmask) go straight from the interpreter to the kernel.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -13,6 +13,7 @@
 #include <atomic>
 #include <thread>
 
+#include "flatten.hpp"
 #include "json_text.hpp"
 #include "matcher.hpp"
 #include "pattern.hpp"
@@ -214,6 +215,7 @@ nb::object allowed_tokens(Matcher& m) {
 NB_MODULE(_kernel, m) {
     m.doc() = "The kernel of Derivable: automata, the LR automaton, the index and the matcher.";
     nb::register_exception_translator(translate);
+    bind_flatten(m);
 
     nb::class_<Dfa>(m, "Dfa", "A minimal deterministic byte automaton.")
         .def_static("literal", [](nb::bytes text) { return std::make_shared<Dfa>(Dfa::literal(view(text))); }, nb::arg("text"))

@@ -25,7 +25,7 @@ from .numbers import DIGITS, INTEGER, equal, exact, number_text
 from .numbers import NUMBER as ANY_NUMBER
 from .objects import emit_object
 from .options import Options, shown
-from .productive import drop_unproductive
+from .productive import all_end, drop_unproductive
 from .resources import Json, Resources, Sub
 from .strings import Strings, Unit
 from .table import ACTIVE, KEYWORDS, OLD, UNSUPPORTED_3
@@ -66,6 +66,8 @@ class Compiler:
         self.meanings: dict[int, str] = {}
         self.relaxed: list[str] = []
         self.suspect = False  # a rule may have no text
+        self.needs: dict[str, list[str]] = {}  # see `all_end`
+        self.choices: dict[str, list[str]] = {}
         self.count = 0
         self.any_value: Expr | None = None
 
@@ -361,7 +363,7 @@ class Compiler:
             found = self.leaves[key] = Ref(name)
         return found
 
-    def rule(self, name: str, expr: Expr) -> Expr:
+    def rule(self, name: str, expr: Expr) -> Ref:
         """A new rule."""
         self.rules[name] = expr
         return Ref(name)
@@ -412,6 +414,7 @@ class Compiler:
                 (found,) = parts
             else:
                 found = self.rule(self.fresh(name), Alt(tuple(parts)))
+                self.choices[found.name] = [part.name for part in parts if isinstance(part, Ref)]
         self.memo[goal] = found
         return found
 
@@ -591,7 +594,7 @@ class Compiler:
                 raise LimitError("max_symbols", len(self.rules), self.limits.max_symbols, "the size of the grammar")
         start = self.style.document(self, start) if start != NOTHING else start
         self.rules["root"] = start if isinstance(start, Concat | Alt) else Concat((start,))
-        if self.suspect or self.resources.targets:
+        if self.suspect or (self.resources.targets and not all_end(self.needs, self.choices)):
             drop_unproductive(self.rules, self.terminals)
         if self.rules["root"] == NOTHING:
             raise GrammarError(

@@ -98,10 +98,20 @@ class _Body:
             high = None
         if high is not None and certain > high:
             return
+        self.compiler.needs[self.rule] = self._needs(bool(low or clauses))
         if not (low or high is not None or facts.some or self.free or clauses):
             self._write_plain()
         else:
             self._write_tracked(low, high, clauses)
+
+    def _needs(self, memory: bool) -> list[str]:
+        """What the object needs to end, see `all_end`; `memory`: some optional member must be there."""
+        if self.facts.some:
+            return [self.rule]
+        members = [(value, required) for _, _, value, required in self.listed]
+        members += [(value, bool(self.free_required >> i & 1)) for i, (_, _, value) in enumerate(self.free)]
+        members += [(value, False) for _, _, value, _ in self.others]
+        return [value.name for value, required in members if (required or memory) and isinstance(value, Ref)]
 
     # -- what can be a member -----------------------------------------------------------------------------------
 

@@ -5,7 +5,37 @@ from __future__ import annotations
 from ...expr import NOTHING, Alt, Concat, Expr, Ref, Repeat
 from ...grammar import Terminal
 
-__all__ = ["drop_unproductive"]
+__all__ = ["all_end", "drop_unproductive"]
+
+
+def all_end(needs: dict[str, list[str]], choices: dict[str, list[str]]) -> bool:
+    """Whether every rule surely ends.
+
+    PERF: an object becomes several rules a key, and this looks at one.
+
+    Args:
+        needs: of arrays and objects, names with which they end; their own where that is not so simple.
+        choices: names, one of which suffices.
+    """
+    waiting: dict[str, list[str]] = {}
+    missing: dict[str, int] = {}
+    ready: list[str] = []
+    for table in (needs, choices):
+        for name, inner in table.items():
+            others = {n for n in inner if n in needs or n in choices}
+            missing[name] = len(others) if table is needs else int(len(others) == len(set(inner)))
+            if not missing[name]:
+                ready.append(name)
+            for other in others:
+                waiting.setdefault(other, []).append(name)
+    ended = 0
+    while ready:
+        ended += 1
+        for name in waiting.get(ready.pop(), ()):
+            missing[name] -= 1
+            if not missing[name]:
+                ready.append(name)
+    return ended == len(missing)
 
 
 def drop_unproductive(rules: dict[str, Expr], terminals: dict[str, Terminal]) -> None:
