@@ -10,8 +10,9 @@ import pytest
 from test_big_vocabulary import check, synthetic_vocabulary
 
 import derivable as dv
-from derivable.automata import json_strings
-from derivable.expr import Alt, Bytes, Concat, Expr, JsonStrings, Ref
+from derivable._kernel import JsonStrings as JsonLiterals
+from derivable.automata import compile_expr, json_strings
+from derivable.expr import ANY_CHAR, Alt, Bytes, ByteSet, Chars, Concat, Expr, JsonStrings, Ref, Repeat
 from derivable.grammar import Grammar, Terminal
 
 BYTES = dv.Vocabulary.from_bytes([bytes([b]) for b in range(256)] + [b""], eos=[256])
@@ -75,6 +76,56 @@ def test_membership(literals: JsonStrings) -> None:
             except dv.TokenRejectedError:
                 accepted = False
             assert accepted == is_member(literals, value), text
+
+
+LONE = Concat((Bytes(b"\xed"), ByteSet(((0xA0, 0xBF),)), ByteSet(((0x80, 0xBF),))))
+HIGH = Concat((Bytes(b"\xed"), ByteSet(((0xA0, 0xAF),)), ByteSet(((0x80, 0xBF),))))
+LOW = Concat((Bytes(b"\xed"), ByteSet(((0xB0, 0xBF),)), ByteSet(((0x80, 0xBF),))))
+CHARACTERS = (
+    Chars.of((0x61, 0x7A)),
+    Chars.of((0, 0x1F)),
+    Chars.of((0xD700, 0xE0FF)),
+    Chars.of((0x1F600, 0x1F64F)),
+    Chars.of((0x10FFF0, 0x10FFFF)),
+    Chars.of((0x2F, 0x2F), (0xE9, 0xE9)),
+    ANY_CHAR,
+    Bytes('"\\/\n'.encode()),
+    Bytes("🙂é".encode()),
+    LONE,
+    HIGH,
+    LOW,
+)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_values_by_an_automaton_are_spelled_as_its_table_is(seed: int) -> None:
+    rng = random.Random(seed)
+
+    def some(depth: int) -> Expr:
+        kind = rng.randrange(4) if depth else 0
+        if kind == 0:
+            return rng.choice(CHARACTERS)
+        if kind == 1:
+            return Concat((some(depth - 1), some(depth - 1)))
+        if kind == 2:
+            return Alt((some(depth - 1), some(depth - 1)))
+        low = rng.randrange(2)
+        return Repeat(some(depth - 1), low, rng.choice((None, low + 1)))
+
+    values = compile_expr(some(3))
+    table, by_rule = values.json_text(200_000), JsonLiterals.of_values(values, 200_000)
+    assert table.is_empty == by_rule.is_empty
+    for _ in range(6 if not table.is_empty else 0):
+        at, state, text = 0, 0, b""
+        for _ in range(40):
+            following = [b for b in range(256) if table.step(at, b) >= 0]
+            assert following == [b for b in range(256) if by_rule.step(state, b) >= 0], text
+            assert table.is_accepting(at) == by_rule.accepts(state), text
+            if not following:
+                break
+            escapes = [b for b in following if b in b"\\uUdD8cC"]
+            byte = rng.choice(escapes if escapes and rng.random() < 0.6 else following)
+            at, state, text = table.step(at, byte), by_rule.step(state, byte), text + bytes([byte])
 
 
 def test_what_is_no_literal_is_refused() -> None:

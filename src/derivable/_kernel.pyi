@@ -1,10 +1,12 @@
 """Types of the compiled kernel (src/kernel/bindings.cpp)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .expr import Expr
 
 class Dfa:
     @staticmethod
@@ -35,9 +37,26 @@ class Dfa:
 
 class JsonStrings:
     def __init__(self, values: list[bytes], negated: bool, min_length: int, max_length: int | None) -> None: ...
+    @staticmethod
+    def of_values(values: Dfa, max_states: int) -> JsonStrings: ...
+    @property
+    def values(self) -> Dfa | None: ...
+    def step(self, state: int, byte: int) -> int: ...
+    def accepts(self, state: int) -> bool: ...
     @property
     def is_empty(self) -> bool: ...
     def to_dfa(self, max_states: int) -> Dfa: ...
+
+def names_only(expressions: Iterable[Expr]) -> bool: ...
+def flatten(
+    pending: list[tuple[int, Expr]],
+    rules: dict[str, Expr],
+    symbols: dict[str, int],
+    names: list[str],
+    productions: list[int],
+    other: Callable[[Expr], int],
+    most: int,
+) -> bool: ...
 
 class PatternBuilder:
     def __init__(self, max_nfa_states: int, max_dfa_states: int) -> None: ...

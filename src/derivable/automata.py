@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import replace
 from functools import lru_cache
+from typing import TypeVar
 
 from . import _kernel
 from ._kernel import Dfa, PatternBuilder
@@ -28,7 +30,7 @@ from .expr import (
 )
 from .limits import Limits
 
-__all__ = ["compile_expr", "json_strings"]
+__all__ = ["JSON_CHARACTER", "compile_expr", "is_empty", "json_strings", "string_values"]
 
 
 def compile_expr(expr: Expr, *, leftmost_first: bool = False, limits: Limits = Limits()) -> Dfa:  # noqa: B008
@@ -46,16 +48,23 @@ def compile_expr(expr: Expr, *, leftmost_first: bool = False, limits: Limits = L
     """
     # PERF: hashing a tree costs as much as its size, and front ends hand over the same objects again and again.
     seen = _by_identity.get(id(expr))
-    if seen is not None and seen[0] is expr and seen[1] == leftmost_first and seen[2] is limits:
+    if seen is not None and seen[0] is expr and seen[1] == leftmost_first and seen[2] == limits:
         return seen[3]
     dfa = _compile(expr, leftmost_first, limits)
-    if len(_by_identity) > 50_000:
-        _by_identity.clear()
-    _by_identity[id(expr)] = (expr, leftmost_first, limits, dfa)
+    _remember(_by_identity, expr, (expr, leftmost_first, limits, dfa))
     return dfa
 
 
-_by_identity: dict[int, tuple[Expr, bool, Limits, Dfa]] = {}
+_T = TypeVar("_T")
+_MOST_REMEMBERED = 2_000
+_by_identity: OrderedDict[int, tuple[Expr, bool, Limits, Dfa]] = OrderedDict()
+
+
+def _remember(table: OrderedDict[int, _T], expr: Expr, entry: _T) -> None:
+    """Notes an entry, which keeps its expression alive, under the expression's identity; the oldest ones go."""
+    table[id(expr)] = entry
+    if len(table) > _MOST_REMEMBERED:
+        table.popitem(last=False)
 
 
 @lru_cache(maxsize=4096)
@@ -79,21 +88,13 @@ def _direct(expr: Expr, limits: Limits) -> Dfa | None:
         case Bytes(value):
             return Dfa.literal(value)
         case JsonStrings():
-            return json_strings(expr).to_dfa(limits.max_dfa_states)
-        case JsonText(item):
-            return compile_expr(item, limits=_decoded_limits(limits)).json_text(limits.max_dfa_states)
+            return _listed(expr).to_dfa(limits.max_dfa_states)
+        case JsonText() | And() if (values := string_values(expr, limits)) is not None:
+            return values.json_text(limits.max_dfa_states)
         case And(items):
-            # PERF: what must not match is taken away from what must, if that is text: no complement is built.
-            textual = any(isinstance(i, JsonStrings | JsonText) for i in items)
-            apart = [i.item for i in items if textual and isinstance(i, Not)]
-            whole: Dfa | None = None
-            for item in items:
-                if not (textual and isinstance(item, Not)):
-                    part = compile_expr(item, limits=limits)
-                    whole = part if whole is None else whole.intersection(part, limits.max_dfa_states)
-            assert whole is not None
-            for item in apart:
-                whole = whole.difference(compile_expr(item, limits=limits), limits.max_dfa_states)
+            whole = compile_expr(items[0], limits=limits)
+            for item in items[1:]:
+                whole = whole.intersection(compile_expr(item, limits=limits), limits.max_dfa_states)
             return whole
         case Not(item):
             everything = compile_expr(star(ANY_CHAR), limits=limits)
@@ -102,13 +103,74 @@ def _direct(expr: Expr, limits: Limits) -> Dfa | None:
             return None
 
 
-@lru_cache(maxsize=65536)
-def json_strings(expr: JsonStrings) -> _kernel.JsonStrings:
+def string_values(expr: Expr, limits: Limits) -> Dfa | None:
+    """The values of an expression made of JSON string literals (as in `JsonText`); `None` if it is made of others, too.
+
+    PERF: a text has one value, so literals are united, intersected and subtracted as their values, whose automata are
+    several times smaller.
+    """
+    match expr:
+        case JsonText(item):
+            return compile_expr(item, limits=_decoded_limits(limits))
+        case JsonStrings(values, negated, low, high):
+            listed = compile_expr(Alt(tuple([Bytes(v.encode()) for v in values])), limits=limits)
+            every = compile_expr(Repeat(JSON_CHARACTER, low, high), limits=limits) if negated else listed
+            return every.difference(listed, limits.max_dfa_states) if negated and values else every
+        case And(items) | Alt(items) if items and not isinstance(items[0], Not):
+            whole = string_values(items[0], limits)
+            for item in items[1:]:
+                taken = isinstance(expr, And) and isinstance(item, Not)
+                part = string_values(item.item if taken and isinstance(item, Not) else item, limits)
+                if whole is None or part is None:
+                    return None
+                combine = whole.union if isinstance(expr, Alt) else whole.difference if taken else whole.intersection
+                whole = combine(part, limits.max_dfa_states)
+            return whole
+        case _:
+            return None
+
+
+JSON_CHARACTER = Alt((ANY_CHAR, Concat((Bytes(b"\xed"), ByteSet(((0xA0, 0xBF),)), ByteSet(((0x80, 0xBF),))))))
+"""One character of a value in a `JsonText`: a lone surrogate is three bytes, as UTF-8 would have it."""
+
+
+def json_strings(expr: Expr, limits: Limits = Limits()) -> _kernel.JsonStrings | None:  # noqa: B008
     """JSON string literals as the kernel takes them where they are a terminal by themselves: states by rule, no table.
+
+    Args:
+        expr: regular.
+        limits: bounds on the automaton of the values.
+
+    Returns:
+        `None` if `expr` is not a `JsonStrings`, a `JsonText`, or an `And` or `Alt` of such.
 
     Raises:
         GrammarError: a value holds a lone surrogate.
+        LimitError: the automaton of the values grows past its bound.
     """
+    if isinstance(expr, JsonStrings):
+        return _listed(expr)
+    if not isinstance(expr, JsonText | And | Alt):
+        return None
+    seen = _texts.get(id(expr))
+    if seen is not None and seen[0] is expr and seen[1] == limits:
+        return seen[2]
+    values = string_values(expr, limits)
+    found = None if values is None else _kernel.JsonStrings.of_values(values, limits.max_dfa_states)
+    _remember(_texts, expr, (expr, limits, found))
+    return found
+
+
+_texts: OrderedDict[int, tuple[Expr, Limits, _kernel.JsonStrings | None]] = OrderedDict()
+
+
+def is_empty(expr: Expr, limits: Limits) -> bool:
+    """Whether a regular expression matches nothing. Literals of JSON strings are not spelled out for it."""
+    return (json_strings(expr, limits) or compile_expr(expr, limits=limits)).is_empty
+
+
+@lru_cache(maxsize=65536)
+def _listed(expr: JsonStrings) -> _kernel.JsonStrings:
     try:
         values = [v.encode("utf-8") for v in expr.values]
     except UnicodeEncodeError as problem:

@@ -55,7 +55,7 @@ class Lowered:
 
     Attributes:
         terminals: (automaton without the empty string, rank, ignored) of each terminal; the lower rank wins ties.
-        strings: what the terminals (by index) are that have states by rule instead of an automaton.
+        strings: what the terminals (by index) are that are lists of strings, or all but those.
         references: (symbol, token) of the terminals that are one token and no text; their automata are empty.
         terminal_names, nonterminal_names: for messages; generated ones are in angle brackets.
         productions: head, length of the body, body; one production after the other.
@@ -203,11 +203,12 @@ class _Lowering:
             self.dfas.append(compile_expr(terminal.expr))
             self.terminal_names.append(name)
             return len(self.dfas)
-        dfa: _kernel.Dfa | _kernel.JsonStrings
-        if self.scannerless and isinstance(terminal.expr, JsonStrings):
-            dfa = json_strings(terminal.expr)
-            self.strings[len(self.dfas)] = terminal.expr
-        else:
+        dfa: _kernel.Dfa | _kernel.JsonStrings | None = None
+        if self.scannerless:
+            dfa = json_strings(terminal.expr, self.limits)
+            if isinstance(terminal.expr, JsonStrings):
+                self.strings[len(self.dfas)] = terminal.expr
+        if dfa is None:
             dfa = compile_expr(terminal.expr, leftmost_first=not self.scannerless, limits=self.limits)
         index = len(self.dfas)
         if not isinstance(dfa, _kernel.JsonStrings) and dfa.accepts_empty:

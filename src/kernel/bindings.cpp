@@ -243,7 +243,12 @@ NB_MODULE(_kernel, m) {
             for (const nb::bytes& v : values) texts.emplace_back(view(v));
             new (self) JsonStrings(texts, negated, min, max.value_or(JsonStrings::kNoMaximum));
         }, nb::arg("values"), nb::arg("negated"), nb::arg("min_length"), nb::arg("max_length").none())
+        .def_static("of_values", [](const Dfa& values, uint64_t max) { return std::make_shared<JsonStrings>(values, max); }, nb::arg("values"), nb::arg("max_states"),
+                    "The literals of all strings of an automaton over characters.")
+        .def_prop_ro("values", [](const JsonStrings& s) { return s.values() ? std::make_shared<Dfa>(*s.values()) : nullptr; }, "The automaton it was made of.")
         .def_prop_ro("is_empty", &JsonStrings::is_empty, "No string is accepted.")
+        .def("step", [](JsonStrings& s, uint32_t state, uint8_t byte) { return state < s.num_states() ? s.step(state, byte) : kDead; }, nb::arg("state"), nb::arg("byte"))
+        .def("accepts", [](const JsonStrings& s, uint32_t state) { return state < s.num_states() && s.accepts(state); }, nb::arg("state"))
         .def("to_dfa", [](const JsonStrings& s, uint64_t max) { return std::make_shared<Dfa>(JsonStrings(s).to_dfa(max)); }, nb::arg("max_states"), "As a table.");
 
     nb::class_<PatternBuilder>(m, "PatternBuilder", "Expression trees, bottom up; every method returns a node.")

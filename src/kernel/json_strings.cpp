@@ -1,4 +1,4 @@
-#include "json_strings.hpp"
+#include "json_decoder.hpp"
 
 #include <algorithm>
 #include <map>
@@ -6,35 +6,6 @@
 namespace derivable {
 
 namespace {
-
-// States of the decoder. `High...`: after the escape of a high surrogate, which a low one may complete.
-enum Decoder : uint8_t {
-    kBefore,     // the opening quote
-    kBoundary,   // between characters
-    kEnd,        // after the closing quote
-    kEscape,     // backslash
-    kHex,        // \u
-    kHexD,       // \ud: a surrogate, perhaps
-    kHex1,       // \uX, any other
-    kHex2,
-    kHex3,
-    kHigh2,      // \ud8 to \udb
-    kHigh3,
-    kHigh,       // a high surrogate; otherwise as kBoundary
-    kHighEscape,
-    kHighHex,
-    kHighHexD,
-    kLow2,       // \udc to \udf after a high surrogate
-    kLow3,
-    kMore1,      // continuation bytes of UTF-8 still to come
-    kMore2,
-    kMore3,
-    kAfterE0,    // whose next byte is restricted: no overlong forms, no surrogates, nothing past U+10FFFF
-    kAfterED,
-    kAfterF0,
-    kAfterF4,
-    kNumDecoders
-};
 
 static_assert(kBefore == JsonStrings::kBefore && kBoundary == JsonStrings::kBoundary && kEnd == JsonStrings::kEnd);
 
@@ -94,13 +65,6 @@ uint8_t decode_byte(uint8_t s, uint8_t b) {
         case kAfterF4: return between(0x80, 0x8F, kMore2);
         default: return JsonStrings::kStuck;
     }
-}
-
-std::string utf8(uint32_t c) {
-    if (c < 0x80) return {char(c)};
-    if (c < 0x800) return {char(0xC0 | c >> 6), char(0x80 | (c & 63))};
-    if (c < 0x10000) return {char(0xE0 | c >> 12), char(0x80 | (c >> 6 & 63)), char(0x80 | (c & 63))};
-    return {char(0xF0 | c >> 18), char(0x80 | (c >> 12 & 63)), char(0x80 | (c >> 6 & 63)), char(0x80 | (c & 63))};
 }
 
 std::vector<uint32_t> code_points(const std::string& text) {
@@ -262,7 +226,8 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
     const State s = states_[id];
     switch (s.kind) {
         case State::kStart:
-            return byte == '"' && !empty_ ? listed(0) : kDead;
+            if (byte != '"' || empty_) return kDead;
+            return values_ ? value(0, kBoundary, {}) : listed(0);
         case State::kEnd:
             return kDead;
         case State::kFree: {
@@ -295,6 +260,8 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
             }
             return free(d, count);
         }
+        case State::kValue:
+            return step_value(s, byte);
     }
     return kDead;
 }

@@ -7,6 +7,9 @@
 //
 // The decoder reads one character after the other. A surrogate pair of escapes is one character, a lone surrogate escape is one, too:
 // so after a high surrogate the decoder remembers it.
+//
+// Values may also be given as an automaton over characters (a pattern). Its literals take several times as many states, most of them
+// for the digits of escapes; here a state is one of the automaton with one of the decoder and the digits so far.
 #pragma once
 
 #include <memory>
@@ -23,14 +26,21 @@ class JsonStrings {
     // min and max mean nothing.
     JsonStrings(const std::vector<std::string>& values, bool negated, uint64_t min, uint64_t max);
 
+    // Exactly the literals whose values the automaton accepts, a lone surrogate as three bytes. No conditions.
+    JsonStrings(const Dfa& values, uint64_t max_states);
+
     // States are numbered from 0, the start, as they are met. Every state can reach acceptance.
     int32_t step(uint32_t state, uint8_t byte);  // kDead if there is no way
+    uint32_t num_states() const { return uint32_t(states_.size()); }  // so far
     bool accepts(uint32_t state) const { return states_[state].kind == State::kEnd; }
     bool is_empty() const { return empty_; }
     // Equal for equal arguments.
     const std::string& key() const { return key_; }
     // As a table; throws LimitExceeded.
     Dfa to_dfa(uint64_t max_states);
+
+    // The automaton it was made of, if any, without values that have no literal.
+    const std::shared_ptr<const Dfa>& values() const { return values_; }
 
     // What a state outside the list has to do with the literals of any value at all.
     struct Free {
@@ -56,12 +66,12 @@ class JsonStrings {
 
   private:
     struct State {
-        enum Kind : uint8_t { kStart, kListed, kFree, kEnd } kind;
-        uint8_t decoder = 0;             // kFree
+        enum Kind : uint8_t { kStart, kListed, kFree, kValue, kEnd } kind;
+        uint8_t decoder = 0;             // kFree, kValue
         uint8_t length = 0;              // kListed: of `partial`
         std::array<char, 12> partial{};  // kListed: the beginning of the next character's spelling
-        uint32_t node = 0;               // kListed
-        uint64_t count = 0;              // kFree: characters completed, where they matter
+        uint32_t node = 0;               // kListed; kValue: the automaton's state
+        uint64_t count = 0;              // kFree: characters completed, where they matter; kValue: see Escape
         std::string_view spelling() const { return {partial.data(), length}; }
         bool operator==(const State& o) const {
             return kind == o.kind && decoder == o.decoder && node == o.node && count == o.count && spelling() == o.spelling();
@@ -82,6 +92,27 @@ class JsonStrings {
     int32_t listed(uint32_t node);
     int32_t free(uint8_t decoder, uint64_t count);
     bool alive(uint32_t node) const;
+
+    // Values by an automaton. Digits of an escape so far, and the high surrogate before them.
+    struct Escape {
+        uint32_t digits = 0, high = 0;
+    };
+    // Code points, lone surrogates among them, in ascending ranges.
+    using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;
+    int32_t value(int32_t state, uint8_t decoder, Escape escape);
+    int32_t step_value(const State& s, uint8_t byte);
+    int32_t after(int32_t state, uint32_t c) const;                        // a character
+    bool is_alive(int32_t state, uint8_t decoder, const Escape& escape);
+    bool any_unit(int32_t state, uint32_t low, uint32_t high);             // a character may begin with a 16-bit unit of these
+    bool any_pair(int32_t state, uint32_t high, uint32_t low, uint32_t last);
+    bool any_character(int32_t state, uint32_t low, uint32_t high);
+    const Ranges& tails(int32_t state, uint32_t bytes);                    // what so many continuation bytes can add
+    const Ranges& characters(int32_t state);
+    bool is_anything(uint32_t state);
+
+    std::shared_ptr<const Dfa> values_;
+    std::unordered_map<uint64_t, Ranges, MixHash> characters_;
+    std::unordered_map<uint32_t, bool> anything_;
 
     std::vector<Node> nodes_;
     bool negated_, empty_ = false;

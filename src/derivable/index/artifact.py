@@ -55,7 +55,8 @@ def write(plan: Plan, fingerprint: str, path: Path) -> None:
     Raises:
         ArtifactError: the file cannot be written.
     """
-    automata = [dfa.saved() if isinstance(dfa, Dfa) else b"" for dfa, _, _ in plan.lowered.terminals]
+    tables = [dfa if isinstance(dfa, Dfa) else dfa.values for dfa, _, _ in plan.lowered.terminals]
+    automata = [table.saved() if table else b"" for table in tables]
     header = {
         "vocabulary": fingerprint,
         "lexing": plan.lexing,
@@ -66,6 +67,7 @@ def write(plan: Plan, fingerprint: str, path: Path) -> None:
         "terminals": [
             [len(saved), rank, ignored] for saved, (_, rank, ignored) in zip(automata, plan.lowered.terminals)
         ],
+        "texts": [i for i, (dfa, _, _) in enumerate(plan.lowered.terminals) if not isinstance(dfa, Dfa) and dfa.values],
         "strings": [[index, astuple(strings)] for index, strings in plan.lowered.strings.items()],
         "references": [[symbol, named.tokens, named.negated] for symbol, named in plan.lowered.references],
         "terminal_names": plan.lowered.terminal_names,
@@ -120,9 +122,14 @@ def _plan(header: dict[str, Any], blobs: memoryview) -> Plan:
     strings = {i: JsonStrings(tuple(values), *bounds) for i, (values, *bounds) in header["strings"]}
     terminals: list[tuple[Dfa | _kernel.JsonStrings, int, bool]] = []
     at = 0
+    texts, most = set(header["texts"]), header["limits"]["max_dfa_states"]
     for index, (length, rank, ignored) in enumerate(header["terminals"]):
         by_rule = strings.get(index)
-        automaton = json_strings(by_rule) if by_rule else Dfa.from_saved(bytes(blobs[at : at + length]))
+        automaton: Dfa | _kernel.JsonStrings | None = json_strings(by_rule) if by_rule else None
+        if automaton is None:
+            automaton = Dfa.from_saved(bytes(blobs[at : at + length]))
+            if index in texts:
+                automaton = _kernel.JsonStrings.of_values(automaton, most)
         terminals.append((automaton, rank, ignored))
         at += length
     lowered = Lowered(

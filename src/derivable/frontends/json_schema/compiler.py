@@ -59,8 +59,7 @@ class Compiler:
         self.queue: deque[Callable[[], None]] = deque()
         self.types: dict[int, int] = {}
         self.by_value: dict[int, Sub] = {}
-        self.combinations: dict[tuple[int, ...], tuple[tuple[Expr, ...], list[tuple[bool, ...]]]] = {}
-        self.held: dict[tuple[Sub, Sub], dict[int, bool]] = {}
+        self.combinations: dict[tuple[object, ...], tuple[tuple[Expr, ...], list[tuple[bool, ...]]]] = {}
         self.stripped: dict[int, Sub] = {}
         self.collecting: set[int] = set()
         self.meanings: dict[int, str] = {}
@@ -175,14 +174,7 @@ class Compiler:
         for sub, sign in goal:
             values = self._listed(sub) if sign else None
             if values is not None:
-                kept = list(range(len(values)))
-                for other, holds in goal:
-                    known = self.held.setdefault((sub, other), {})  # goals ask the same again and again
-                    for i in kept:
-                        if i not in known:
-                            known[i] = self.validator.holds(other, values[i])
-                    kept = [i for i in kept if known[i] is holds]
-                return [values[i] for i in kept]
+                return [v for v in values if all(self.validator.holds(other, v) is holds for other, holds in goal)]
         return None
 
     def impossible(self, goal: Goal) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
+from ...automata import JSON_CHARACTER
 from ...expr import (
     ANY_CHAR,
     EMPTY,
@@ -37,7 +38,6 @@ from ..build import alternation, concatenation
 __all__ = [
     "CHARACTER",
     "CONTENT",
-    "PLAIN_CHARACTER",
     "complement",
     "encode",
     "json_string",
@@ -137,21 +137,6 @@ def character(ranges: tuple[tuple[int, int], ...], surrogates: bool = False) -> 
     return Alt(tuple(options)) if len(options) != 1 else options[0]
 
 
-@lru_cache(maxsize=4_096)
-def plain_character(ranges: tuple[tuple[int, int], ...]) -> Expr:
-    """One spelling of one character in `ranges`: raw, or escaped where it must be."""
-    raw = Chars.of(*Chars.of(*ranges, negated=True).ranges, *_NOT_RAW, negated=True)
-    options: list[Expr] = [raw] if raw.ranges else []
-    for low, high in ranges:
-        for code in (*range(low, min(high, 0x1F) + 1), 0x22, 0x5C):
-            if low <= code <= high:
-                short = _SHORT.get(code)
-                options.append(Bytes(b"\\" + short.encode()) if short else _escaped_units(code, code))
-    return Alt(tuple(options)) if len(options) != 1 else options[0]
-
-
-PLAIN_CHARACTER: Expr = plain_character(ANY_CHAR.ranges)
-"""Any one character, spelled in one way."""
 CHARACTER: Expr = character(ANY_CHAR.ranges, True)
 """Any one character of a string's text, exactly counted."""
 
@@ -218,8 +203,8 @@ def complement(content: Expr) -> Expr:
     return And((CONTENT, Not(content)))
 
 
-def encode(decoded: Expr, plain: bool = False) -> Expr:
-    """The JSON text of an expression over characters (without quotes), in every spelling or (`plain`) in one.
+def encode(decoded: Expr) -> Expr:
+    """The JSON text of an expression over characters (without quotes), in every spelling.
 
     Assertions about the beginning and end of the text, and look-ahead, keep their meaning. Look-behind at characters
     does not (an escape ends with characters of its own): callers refuse it first.
@@ -236,12 +221,11 @@ def encode(decoded: Expr, plain: bool = False) -> Expr:
             stack.extend(missing)
             continue
         stack.pop()
-        done[id(node)] = _encode_node(node, done, plain)
+        done[id(node)] = _encode_node(node, done)
     return done[id(decoded)]
 
 
-_SURROGATE = Concat((Bytes(b"\xed"), ByteSet(((0xA0, 0xBF),)), ByteSet(((0x80, 0xBF),))))
-_VALUE = star(Alt((ANY_CHAR, _SURROGATE)))
+_VALUE = star(JSON_CHARACTER)
 
 
 def spelled(decoded: Expr) -> Expr:
@@ -263,7 +247,7 @@ def spelled(decoded: Expr) -> Expr:
         stack.pop()
         match node:
             case Chars(ranges) if _holds_surrogates(ranges):
-                done[id(node)] = Alt((node, _SURROGATE))
+                done[id(node)] = Alt((node, *JSON_CHARACTER.items[1:]))
             case Concat(items):
                 done[id(node)] = Concat(tuple([done[id(i)] for i in items]))
             case Alt(items):
@@ -291,14 +275,11 @@ def _is_end(node: Expr) -> bool:
     return isinstance(node, Look) and node.item == ANY_CHAR
 
 
-def _encode_node(node: Expr, done: dict[int, Expr], plain: bool) -> Expr:
+def _encode_node(node: Expr, done: dict[int, Expr]) -> Expr:
     match node:
         case Bytes(value):
-            spell = plain_character if plain else character
-            units = [spell(((ord(c), ord(c)),)) for c in value.decode("utf-8")]
+            units = [character(((ord(c), ord(c)),)) for c in value.decode("utf-8")]
             return units[0] if len(units) == 1 else Concat(tuple(units))
-        case Chars(ranges) if plain:
-            return plain_character(ranges)
         case Chars(ranges):
             return character(ranges, _holds_surrogates(ranges))
         case Concat(items):

@@ -20,9 +20,9 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from ..._kernel import Dfa
-from ...automata import compile_expr
+from ...automata import compile_expr, is_empty, string_values
 from ...errors import LimitError
-from ...expr import NOTHING, Alt, And, Concat, Expr, Not, Ref
+from ...expr import NOTHING, Alt, And, Concat, Expr, JsonStrings, Not, Ref
 from .facts import STRING, Facts, Goal, MemberRow, Some
 from .json_text import json_string, literal_string
 from .resources import Sub
@@ -239,7 +239,7 @@ class _Body:
                 )
             )
         if len(regions) > most:
-            regions = [r for r in regions if not compile_expr(r.expr(), limits=compiler.limits).is_empty]
+            regions = [r for r in regions if not is_empty(r.expr(), compiler.limits)]
             if len(regions) > most:
                 raise LimitError("max_cases", len(regions), most, "overlapping patternProperties")
         classes: dict[tuple[Goal, int], list[_Region]] = {}
@@ -259,7 +259,7 @@ class _Body:
             else:
                 options = tuple(r.expr() for r in members)
                 expr = options[0] if len(options) == 1 else Alt(options)
-                if compile_expr(expr, limits=compiler.limits).is_empty:
+                if is_empty(expr, compiler.limits):
                     continue
             self.others.append((self._other_key(expr), goal, value, bits))
 
@@ -270,14 +270,17 @@ class _Body:
             return list(product(*((True,) if q == anything else (True, False) for q in questions)))
         # PERF: few of the combinations of many patterns have a key, and objects with the same patterns share them.
         asked = (*given, *questions)
-        found = compiler.combinations.get(tuple(map(id, asked)))
+        key = tuple([q if isinstance(q, JsonStrings) else id(q) for q in asked])
+        found = compiler.combinations.get(key)
         if found is None:
             limits = compiler.limits
-            kept: list[tuple[tuple[bool, ...], Dfa]] = [
-                ((), compile_expr(given[0] if given else anything, limits=limits))
-            ]
-            for question in questions:
-                dfa = compile_expr(question, limits=limits)
+            texts = (given[0] if given else anything, *questions)
+            values = [string_values(text, limits) for text in texts]
+            whole, *parts = [v for v in values if v is not None]
+            if len(parts) < len(questions):  # some of them is not made of literals alone
+                whole, *parts = [compile_expr(text, limits=limits) for text in texts]
+            kept: list[tuple[tuple[bool, ...], Dfa]] = [((), whole)]
+            for dfa in parts:
                 split: list[tuple[tuple[bool, ...], Dfa]] = []
                 for signs, keys in kept:
                     split.append(((*signs, True), keys.intersection(dfa, limits.max_dfa_states)))
@@ -285,7 +288,7 @@ class _Body:
                 kept = [(signs, keys) for signs, keys in split if not keys.is_empty]
                 if len(kept) > most:
                     raise LimitError("max_cases", len(kept), limits.max_cases, "overlapping patternProperties")
-            found = compiler.combinations[tuple(map(id, asked))] = (asked, [signs for signs, _ in kept])
+            found = compiler.combinations[key] = (asked, [signs for signs, _ in kept])
         return found[1]
 
     def _names(self, goal: Goal) -> Expr:

@@ -7,13 +7,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ..._kernel import Dfa
-from ...automata import compile_expr, json_strings
+from ...automata import compile_expr, is_empty
 from ...errors import DerivableError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
 from ...expr import NOTHING, Alt, And, Bytes, Chars, Concat, Expr, JsonStrings, Look, Not, Repeat, star, walk
 from ...limits import Limits
 from .facts import Text
 from .formats import format_expr
-from .json_text import CONTENT, PLAIN_CHARACTER, encode, json_string, quoted, settled, spelled
+from .json_text import encode, json_string, settled, spelled
 from .patterns import UnreadablePattern, pattern
 from .resources import Sub
 
@@ -35,19 +35,6 @@ def _decoded(text: Text) -> Expr:
 
 _MATCHER_LIMITS = Limits(max_nfa_states=100_000)
 """What checks single values stays small: a subset of a million states is slow to step."""
-_MOST_STATES = 1_000
-"""Length times states of a pattern up to which a string may be spelled in every way."""
-
-
-@lru_cache(maxsize=4_096)
-def _plain_content(text: Text) -> Expr:
-    """The JSON texts, without quotes and each character spelled in one way, of what a pattern or format matches."""
-    decoded = _decoded(text)
-    if decoded == star(_ANY):
-        return CONTENT
-    content = encode(decoded, plain=True)
-    # Assertions about the ends of the text mean the ends of the value, not the quotes: an automaton of its own.
-    return And((content,)) if any(isinstance(n, Look) for n in walk(decoded)) else content
 
 
 _ANY = Chars.of((0, 0x10FFFF))
@@ -119,26 +106,19 @@ def _string(
             high = None
     excluded = tuple(v for v in excluded if all(_matcher(t).accepts(v.encode("utf-8", "surrogatepass")) for t in must))
     longest = high if high is not None else low
-    size = longest * sum(_matcher(t).num_states for t in must) if longest else 0
-    if size > _MOST_STATES:
-        # Every spelling of every character would make the automaton too large: one spelling each.
-        size = longest * min(_matcher(t).num_states for t in must)
-        if size > 4 * limits.max_dfa_states:  # do not even try
-            raise LimitError("max_dfa_states", size, limits.max_dfa_states, "a pattern or format beside a long length")
-        parts = [quoted(_plain_content(text)) for text in must]
-        parts.append(quoted(Repeat(PLAIN_CHARACTER, low, high)))
-        parts += [json_string(0, None, excluded)] if excluded else []
-    else:
-        parts = [_text(text) for text in must]
-        if low or high is not None or excluded or not parts:
-            parts.append(json_string(low, high, excluded))
+    size = longest * min((_matcher(t).num_states for t in must), default=0) if longest else 0
+    if size > 4 * limits.max_dfa_states:  # do not even try
+        raise LimitError("max_dfa_states", size, limits.max_dfa_states, "a pattern or format beside a long length")
+    parts = [_text(text) for text in must]
+    if low or high is not None or excluded or not parts:
+        parts.append(json_string(low, high, excluded))
     parts += [Not(_text(text)) for text in must_not]
     whole = parts[0] if len(parts) == 1 else And(tuple(parts))
     if isinstance(whole, JsonStrings):
-        return NOTHING if excluded and json_strings(whole).is_empty else whole
+        return NOTHING if excluded and is_empty(whole, limits) else whole
     # Only an intersection, a complement or an assertion can leave nothing.
     doubtful = any(isinstance(n, And | Look) or n == NOTHING for n in walk(whole))
-    if doubtful and compile_expr(whole, limits=limits).is_empty:
+    if doubtful and is_empty(whole, limits):
         return NOTHING
     return whole
 

@@ -67,11 +67,20 @@ class Validator:
 
     def __init__(self, compiler: Compiler) -> None:
         self.compiler = compiler
+        self.held: dict[tuple[Sub, type, Json], bool] = {}  # scalars
         self.enums: dict[int, frozenset[Any]] = {}  # by the identity of the array in the schema
 
     def holds(self, sub: Sub, value: Json) -> bool:
         """Whether `value` is valid."""
-        return self._evaluate(sub, value) is not None
+        # PERF: goals ask the same again and again about the values of an enumeration.
+        kind = type(value)
+        if kind is dict or kind is list:
+            return self._evaluate(sub, value) is not None
+        key = (sub, kind, value)
+        known = self.held.get(key)
+        if known is None:
+            known = self.held[key] = self._evaluate(sub, value) is not None
+        return known
 
     def _evaluate(self, sub: Sub, value: Json) -> _Evaluated | None:
         """What was evaluated, or `None` if the value is not valid."""

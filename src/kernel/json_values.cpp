@@ -1,0 +1,239 @@
+// JSON string literals whose values an automaton accepts.
+
+#include <algorithm>
+
+#include "json_decoder.hpp"
+
+namespace derivable {
+
+namespace {
+
+uint32_t hex_value(uint8_t b) { return b <= '9' ? b - uint32_t('0') : (b | 32u) - uint32_t('a') + 10; }
+
+// All values: characters, and lone surrogates where no high one stands before a low one.
+const Dfa& all_values() {
+    static const Dfa all = [] {
+        enum : uint32_t { kAny, kAfterHigh, kOne, kTwo, kThree, kE0, kED, kEDAfterHigh, kF0, kF4, kHighOne, kCount };
+        Dfa d;
+        for (uint32_t b = 0; b < 256; b++) d.classes[b] = uint8_t(b);
+        d.num_classes = 256;
+        d.table.assign(kCount * 256, kDead);
+        d.accepting.assign(kCount, 0);
+        d.condition.assign(kCount, 0);
+        auto set = [&](uint32_t from, uint32_t low, uint32_t high, uint32_t to) {
+            for (uint32_t b = low; b <= high; b++) d.table[from * 256 + b] = int32_t(to);
+        };
+        for (uint32_t s : {kAny, kAfterHigh}) {
+            d.accepting[s] = 1;
+            set(s, 0, 0x7F, kAny);
+            set(s, 0xC2, 0xDF, kOne);
+            set(s, 0xE1, 0xEF, kTwo);
+            set(s, 0xE0, 0xE0, kE0);
+            set(s, 0xED, 0xED, s == kAny ? kED : kEDAfterHigh);
+            set(s, 0xF1, 0xF3, kThree);
+            set(s, 0xF0, 0xF0, kF0);
+            set(s, 0xF4, 0xF4, kF4);
+        }
+        set(kOne, 0x80, 0xBF, kAny);
+        set(kTwo, 0x80, 0xBF, kOne);
+        set(kThree, 0x80, 0xBF, kTwo);
+        set(kE0, 0xA0, 0xBF, kOne);
+        set(kED, 0x80, 0xBF, kOne);
+        set(kEDAfterHigh, 0x80, 0x9F, kOne);
+        for (uint32_t s : {kED, kEDAfterHigh}) set(s, 0xA0, 0xAF, kHighOne);
+        set(kHighOne, 0x80, 0xBF, kAfterHigh);
+        set(kF0, 0x90, 0xBF, kTwo);
+        set(kF4, 0x80, 0x8F, kTwo);
+        d.minimize();
+        return d;
+    }();
+    return all;
+}
+
+bool has_lone_surrogates(const Dfa& d) {
+    for (uint32_t q = 0; q < d.num_states(); q++) {
+        int32_t next = d.step(q, 0xED);
+        for (uint32_t b = 0xA0; next >= 0 && b <= 0xBF; b++)
+            if (d.step(uint32_t(next), uint8_t(b)) >= 0) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+JsonStrings::JsonStrings(const Dfa& values, uint64_t max_states) : negated_(false), min_(0), max_(kNoMaximum) {
+    values_ = std::make_shared<Dfa>(has_lone_surrogates(values) ? Dfa::product(values, all_values(), Dfa::Op::kAnd, max_states) : values);
+    key_ = "values " + values_->fingerprint();
+    nodes_.push_back({{}, 0, false});
+    states_.push_back({State::kStart});
+    empty_ = values_->empty();
+}
+
+int32_t JsonStrings::value(int32_t state, uint8_t decoder, Escape escape) {
+    if (state < 0 || decoder == kStuck) return kDead;
+    if (decoder == kEnd) return values_->accepting[size_t(state)] ? at({State::kEnd}) : kDead;
+    if (decoder == kBoundary && is_anything(uint32_t(state))) return free(kBoundary, 0);
+    if (!is_alive(state, decoder, escape)) return kDead;
+    State s{State::kValue};
+    s.decoder = decoder;
+    s.node = uint32_t(state);
+    s.count = pack(escape.high, escape.digits);
+    return at(s);
+}
+
+int32_t JsonStrings::step_value(const State& s, uint8_t byte) {
+    int32_t q = int32_t(s.node);
+    Escape escape{uint32_t(s.count), uint32_t(s.count >> 32)};
+    uint8_t to = decode(s.decoder, byte);
+    auto spelled = [&](uint32_t c) { return value(after(q, c), to, {}); };
+    switch (s.decoder) {
+        case Decoder::kBoundary:
+        case kMore1:
+        case kMore2:
+        case kMore3:
+        case kAfterE0:
+        case kAfterED:
+        case kAfterF0:
+        case kAfterF4:
+            return to == kEnd || to == kEscape || to == kStuck ? value(q, to, {}) : value(values_->step(uint32_t(q), byte), to, {});
+        case kHigh:
+        case kHighEscape:
+        case kHighHex:
+        case kHighHexD:
+            if (to == kStuck || to == kHighEscape || to == kHighHex || to == kHighHexD) return value(q, to, escape);
+            if (to == kLow2) return value(q, to, {0xD0 | hex_value(byte), escape.high});
+            // No low surrogate follows, so the high one was alone.
+            q = after(q, escape.high);
+            if (q < 0) return kDead;
+            if (s.decoder == kHighHexD) return value(q, to, {0xD0 | hex_value(byte), 0});
+            if (s.decoder == kHighHex) return value(q, to, {hex_value(byte), 0});
+            return step_value({State::kValue, s.decoder == kHigh ? kBoundary : uint8_t(kEscape), 0, {}, uint32_t(q), 0}, byte);
+        case kEscape:
+            if (to != kBoundary) return value(q, to, {});
+            return spelled(byte == 'b' ? 8 : byte == 'f' ? 12 : byte == 'n' ? 10 : byte == 'r' ? 13 : byte == 't' ? 9 : byte);
+        default:  // digits
+            if (to == kStuck) return kDead;
+            escape.digits = escape.digits << 4 | hex_value(byte);
+            if (s.decoder == kLow3) return spelled(0x10000 + ((escape.high - 0xD800) << 10) + (escape.digits - 0xDC00));
+            if (to == kHigh) return value(q, to, {0, escape.digits});
+            return to == kBoundary ? spelled(escape.digits) : value(q, to, escape);
+    }
+}
+
+int32_t JsonStrings::after(int32_t state, uint32_t c) const {
+    for (char b : utf8(c)) {
+        if (state < 0) break;
+        state = values_->step(uint32_t(state), uint8_t(b));
+    }
+    return state;
+}
+
+// Some literal can be completed from here. The automaton is trimmed, so that is so at once between characters.
+bool JsonStrings::is_alive(int32_t q, uint8_t decoder, const Escape& e) {
+    auto after_lone = [&](uint32_t low, uint32_t high) {
+        int32_t next = after(q, e.high);
+        return next >= 0 && any_unit(next, low, high);
+    };
+    switch (decoder) {
+        case kAfterED: {  // raw text has no surrogates
+            for (uint32_t b = 0x80; b <= 0x9F; b++)
+                if (values_->step(uint32_t(q), uint8_t(b)) >= 0) return true;
+            return false;
+        }
+        case kEscape:
+        case kHex: return any_unit(q, 0, 0xFFFF);
+        case kHexD: return any_unit(q, 0xD000, 0xDFFF);
+        case kHex1: return any_unit(q, e.digits << 12, e.digits << 12 | 0xFFF);
+        case kHex2:
+        case kHigh2: return any_unit(q, e.digits << 8, e.digits << 8 | 0xFF);
+        case kHex3:
+        case kHigh3: return any_unit(q, e.digits << 4, e.digits << 4 | 0xF);
+        case kHigh: return any_unit(q, e.high, e.high);
+        case kHighEscape:
+        case kHighHex: return any_pair(q, e.high, 0xDC00, 0xDFFF) || after_lone(0, 0xFFFF);
+        case kHighHexD: return any_pair(q, e.high, 0xDC00, 0xDFFF) || after_lone(0xD000, 0xDFFF);
+        case kLow2: return any_pair(q, e.high, e.digits << 8, e.digits << 8 | 0xFF);
+        case kLow3: return any_pair(q, e.high, e.digits << 4, e.digits << 4 | 0xF);
+        default: return true;
+    }
+}
+
+bool JsonStrings::any_unit(int32_t state, uint32_t low, uint32_t high) {
+    if (any_character(state, low, high)) return true;
+    low = std::max(low, 0xD800u), high = std::min(high, 0xDBFFu);
+    return low <= high && any_character(state, 0x10000 + ((low - 0xD800) << 10), 0x103FF + ((high - 0xD800) << 10));
+}
+
+bool JsonStrings::any_pair(int32_t state, uint32_t high, uint32_t low, uint32_t last) {
+    uint32_t base = 0x10000 + ((high - 0xD800) << 10);
+    return any_character(state, base + (low - 0xDC00), base + (last - 0xDC00));
+}
+
+bool JsonStrings::any_character(int32_t state, uint32_t low, uint32_t high) {
+    const Ranges& all = characters(state);
+    auto it = std::lower_bound(all.begin(), all.end(), low, [](const auto& range, uint32_t c) { return range.second < c; });
+    return it != all.end() && it->first <= high;
+}
+
+const JsonStrings::Ranges& JsonStrings::tails(int32_t state, uint32_t bytes) {
+    auto [it, fresh] = characters_.try_emplace(pack(uint32_t(state), bytes));
+    Ranges& out = it->second;  // SAFETY: references to elements of an unordered_map stay valid
+    if (!fresh) return out;
+    auto add = [&](uint32_t low, uint32_t high) {
+        if (!out.empty() && out.back().second + 1 == low)
+            out.back().second = high;
+        else
+            out.emplace_back(low, high);
+    };
+    for (uint32_t b = 0; b < 64; b++) {
+        int32_t next = values_->step(uint32_t(state), uint8_t(0x80 | b));
+        if (next < 0) continue;
+        uint32_t base = b << 6 * (bytes - 1);
+        if (bytes == 1)
+            add(b, b);
+        else
+            for (auto [low, high] : tails(next, bytes - 1)) add(base + low, base + high);
+    }
+    return out;
+}
+
+const JsonStrings::Ranges& JsonStrings::characters(int32_t state) {
+    auto [it, fresh] = characters_.try_emplace(pack(uint32_t(state), 0));
+    Ranges& out = it->second;
+    if (!fresh) return out;
+    for (uint32_t b = 0; b < 0xF5; b++) {
+        int32_t next = values_->step(uint32_t(state), uint8_t(b));
+        if (next < 0 || (b >= 0x80 && b < 0xC2)) continue;
+        uint32_t bytes = b < 0x80 ? 0 : b < 0xE0 ? 1 : b < 0xF0 ? 2 : 3;
+        uint32_t base = bytes ? (b & (0x3Fu >> bytes)) << 6 * bytes : b;
+        if (!bytes)
+            out.emplace_back(b, b);
+        else
+            for (auto [low, high] : tails(next, bytes)) out.emplace_back(base + low, base + high);
+    }
+    return out;
+}
+
+bool JsonStrings::is_anything(uint32_t state) {
+    auto [it, fresh] = anything_.try_emplace(state, false);
+    if (!fresh || !values_->accepting[state]) return it->second;
+    const Dfa& all = all_values();
+    // Both are minimal: the same language is the same shape.
+    std::vector<int32_t> mine(all.num_states(), kDead);
+    std::vector<uint32_t> work{0};
+    mine[0] = int32_t(state);
+    for (size_t i = 0; i < work.size(); i++) {
+        uint32_t a = work[i], q = uint32_t(mine[a]);
+        if (values_->accepting[q] != all.accepting[a]) return false;
+        for (uint32_t b = 0; b < 256; b++) {
+            int32_t next = all.step(a, uint8_t(b)), to = values_->step(q, uint8_t(b));
+            if ((next < 0) != (to < 0)) return false;
+            if (next < 0) continue;
+            if (mine[size_t(next)] == kDead) mine[size_t(next)] = to, work.push_back(uint32_t(next));
+            if (mine[size_t(next)] != to) return false;
+        }
+    }
+    return it->second = true;
+}
+
+}  // namespace derivable
