@@ -89,7 +89,7 @@ CHARACTERS = (
     Chars.of((0x10FFF0, 0x10FFFF)),
     Chars.of((0x2F, 0x2F), (0xE9, 0xE9)),
     ANY_CHAR,
-    Bytes('"\\/\n'.encode()),
+    Bytes(b'"\\/\n'),
     Bytes("🙂é".encode()),
     LONE,
     HIGH,

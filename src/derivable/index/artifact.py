@@ -26,7 +26,7 @@ from ..lowering import Lowered
 __all__ = ["Plan", "read", "write"]
 
 _MAGIC = b"derivable constraint\n"
-_VERSION = 2
+_VERSION = 3
 _PREFIX = struct.Struct("<I32s")
 _LENGTH = struct.Struct("<Q")
 
