@@ -11,6 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**_):
+        return lambda function: function
+
 
 __all__ = [
     "ANY_CHAR",
@@ -43,14 +52,26 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+_T = TypeVar("_T")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def _node(kind: type[_T]) -> type[_T]:
+    """A frozen data class to the type checker.
+
+    PERF: making a node takes 0.13 us, not the 0.35 us of `dataclass(frozen=True)`; a large schema is 100,000 of them.
+    """
+    return dataclass(slots=True, unsafe_hash=True)(kind)
+
+
+@_node
 class Bytes:
     """Exactly these bytes."""
 
     value: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Chars:
     """One character whose code point lies in one of `ranges` (inclusive, sorted, disjoint, no surrogates), as UTF-8."""
 
@@ -74,14 +95,14 @@ class Chars:
         return Chars(tuple(out))
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class ByteSet:
     """One byte in one of `ranges` (inclusive, sorted, disjoint). May describe text that is not UTF-8."""
 
     ranges: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class JsonStrings:
     """JSON string literals, quotes included, in every spelling (raw UTF-8, any escape) of certain values.
 
@@ -96,7 +117,7 @@ class JsonStrings:
     max_length: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class JsonText:
     """JSON string literals, quotes included, in every spelling of the strings that `item` matches (regular only).
 
@@ -106,14 +127,14 @@ class JsonText:
     item: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Concat:
     """All items, one after the other. `Concat(())` is the empty string."""
 
     items: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Alt:
     """Any one item. The order matters only where a terminal is read as Python's `re` reads it (leftmost first).
     `Alt(())` is the empty set."""
@@ -121,7 +142,7 @@ class Alt:
     items: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Repeat:
     """`item` at least `min` and at most `max` times (`None`: without bound); `lazy` prefers fewer."""
 
@@ -131,7 +152,7 @@ class Repeat:
     lazy: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Look:
     """Zero-width assertion: the text ahead (or behind) does (or, `negative`, does not) match `item`."""
 
@@ -140,21 +161,21 @@ class Look:
     negative: bool
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class And:
     """Strings that every item matches (regular only)."""
 
     items: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Not:
     """Valid UTF-8 strings that `item` does not match (regular only)."""
 
     item: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Graph:
     """An automaton over bytes, for what is awkward to write as an expression (remainders, counters).
 
@@ -165,7 +186,7 @@ class Graph:
     accepting: tuple[bool, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Ref:
     """A rule or terminal of the grammar, by name. `span` points into the source for error messages."""
 
@@ -173,7 +194,7 @@ class Ref:
     span: tuple[int, int] | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Special:
     """One token of the vocabulary, by its name (``"<|end|>"``) or id: a special one, or one of text taken as a whole.
 

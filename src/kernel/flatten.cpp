@@ -15,7 +15,7 @@ struct Nodes {
     nb::object ref = module.attr("Ref"), concat = module.attr("Concat"), alt = module.attr("Alt"), conjunction = module.attr("And");
     nb::object repeat = module.attr("Repeat"), look = module.attr("Look"), complement = module.attr("Not"), json_text = module.attr("JsonText");
     nb::object name = nb::steal(PyUnicode_InternFromString("name")), items = nb::steal(PyUnicode_InternFromString("items")),
-               item = nb::steal(PyUnicode_InternFromString("item"));
+               item = nb::steal(PyUnicode_InternFromString("item")), min = nb::steal(PyUnicode_InternFromString("min"));
 
     // SAFETY: nodes are immutable, so what an attribute refers to lives as long as the node does.
     nb::handle part(nb::handle node, const nb::object& attribute) const {
@@ -70,15 +70,91 @@ void append(nb::list& list, int64_t number) {
     if (!value.is_valid() || PyList_Append(list.ptr(), value.ptr()) != 0) nb::raise_python_error();
 }
 
+int64_t number(nb::handle value) {
+    int64_t found = PyLong_AsLongLong(value.ptr());
+    if (found == -1 && PyErr_Occurred()) nb::raise_python_error();
+    return found;
+}
+
+// What a body cannot do without: the places in `index` of the rules it names, once for each time.
+template <typename Visit>
+void needs(const Nodes& n, nb::handle node, nb::dict index, Visit visit) {
+    if (n.is(node, n.ref)) {
+        PyObject* at = PyDict_GetItemWithError(index.ptr(), n.part(node, n.name).ptr());
+        if (at) return visit(size_t(number(at)));
+        if (PyErr_Occurred()) nb::raise_python_error();
+    } else if (n.is(node, n.concat)) {
+        each(n.items_of(node), [&](nb::handle item) { needs(n, item, index, visit); });
+    } else if (n.is(node, n.repeat) && number(n.part(node, n.min))) {
+        needs(n, n.part(node, n.item), index, visit);
+    }
+}
+
+nb::tuple dead_ends(nb::dict rules) {
+    const Nodes& n = nodes();
+    nb::dict index;
+    for (auto [name, expr] : rules) index[name] = index.size();
+    struct Body {
+        size_t head, missing = 0;
+    };
+    std::vector<Body> bodies;
+    std::vector<std::vector<size_t>> uses(rules.size());  // bodies, by a rule they need
+    std::vector<char> ends(rules.size(), 0);
+    std::vector<size_t> work;
+    auto end = [&](size_t rule) {
+        if (!ends[rule]) ends[rule] = 1, work.push_back(rule);
+    };
+    size_t head = 0;
+    for (auto [name, expr] : rules) {
+        auto add = [&](nb::handle body) {
+            bodies.push_back({head});
+            needs(n, body, index, [&](size_t rule) {
+                bodies.back().missing++;
+                uses[rule].push_back(bodies.size() - 1);
+            });
+            if (!bodies.back().missing) end(head);
+        };
+        if (n.is(expr, n.alt))
+            each(n.items_of(expr), add);
+        else
+            add(expr);
+        head++;
+    }
+    while (!work.empty()) {
+        size_t rule = work.back();
+        work.pop_back();
+        for (size_t body : uses[rule])
+            if (--bodies[body].missing == 0) end(bodies[body].head);
+    }
+    nb::list dead, named;
+    head = 0;
+    for (auto [name, expr] : rules)
+        if (!ends[head++]) dead.append(name);
+    if (nb::len(dead) == 0) return nb::make_tuple(dead, named);
+    head = 0;
+    std::vector<nb::handle> stack;
+    for (auto [name, expr] : rules) {
+        bool names_dead = false;
+        stack.assign(ends[head++], expr);
+        while (!stack.empty()) {
+            nb::handle node = stack.back();
+            stack.pop_back();
+            if (n.is(node, n.ref))
+                needs(n, node, index, [&](size_t rule) { names_dead |= !ends[rule]; });
+            else if (n.is(node, n.concat) || n.is(node, n.alt))
+                each(n.items_of(node), [&](nb::handle item) { stack.push_back(item); });
+            else if (n.is(node, n.repeat))
+                stack.push_back(n.part(node, n.item));
+        }
+        if (names_dead) named.append(name);
+    }
+    return nb::make_tuple(dead, named);
+}
+
 bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names, nb::list productions, nb::callable other, Py_ssize_t most) {
     const Nodes& n = nodes();
     std::vector<std::pair<int64_t, nb::object>> work;  // owns the expressions: what asked for them may be gone
     std::vector<int64_t> body;
-    auto number = [](nb::handle value) {
-        int64_t found = PyLong_AsLongLong(value.ptr());
-        if (found == -1 && PyErr_Occurred()) nb::raise_python_error();
-        return found;
-    };
     auto take_pending = [&] {
         for (nb::handle entry : pending) work.emplace_back(number(entry[0]), nb::borrow(entry[1]));
         pending.clear();
@@ -136,6 +212,7 @@ bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names,
 
 void bind_flatten(nb::module_& m) {
     m.def("names_only", &names_only, nb::arg("expressions"), "The leaves of all expressions are names, and there is nothing empty in them.");
+    m.def("dead_ends", &dead_ends, nb::arg("rules"), "The names of the rules that never end (every alternative leads back to one that does not), and of all others that name one.");
     m.def("flatten", &flatten, nb::arg("pending"), nb::arg("rules"), nb::arg("symbols"), nb::arg("names"), nb::arg("productions"), nb::arg("other"), nb::arg("most"),
           "Writes the productions of the (symbol, expression) pairs of `pending`, and of all rules they lead to.\n\n"
           "Args:\n    pending: emptied; `other` may add to it.\n    rules: by name.\n    symbols: numbers by name; extended.\n"

@@ -1,11 +1,11 @@
-// The part of the lowering that every rule of a large grammar passes through: names to numbers. Sees Python, as bindings.cpp does.
+// What every rule of a large grammar passes through: names to numbers, and whether rules end. Sees Python, as bindings.cpp does.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 namespace derivable {
 
-// Adds `names_only` and `flatten` to the module.
+// Adds `names_only`, `dead_ends` and `flatten` to the module.
 void bind_flatten(nanobind::module_& m);
 
 }  // namespace derivable

@@ -76,10 +76,6 @@ def _write_rules(compiler: Compiler, facts: Facts, rule: str) -> None:
             high = prefix
     if high is not None and low > high:
         return
-    items = (
-        [Ref(rule)] if facts.contains or facts.unique is not None else [*values[:low], *[rest] * (low > len(values))]
-    )
-    compiler.needs[rule] = [item.name for item in items if isinstance(item, Ref)]
     if facts.unique is not None and high is not None and high <= 1:
         if not facts.unique:
             return

@@ -25,7 +25,7 @@ from .numbers import DIGITS, INTEGER, equal, exact, number_text
 from .numbers import NUMBER as ANY_NUMBER
 from .objects import emit_object
 from .options import Options, shown
-from .productive import all_end, drop_unproductive
+from .productive import drop_unproductive
 from .resources import Json, Resources, Sub
 from .strings import Strings, Unit
 from .table import ACTIVE, KEYWORDS, OLD, UNSUPPORTED_3
@@ -54,10 +54,12 @@ class Compiler:
         self.rules: dict[str, Expr] = {}
         self.terminals: dict[str, Terminal] = {}
         self.leaves: dict[Any, Expr] = {}
+        self.keys: dict[str, tuple[Expr, Expr]] = {}
         self.memo: dict[Goal, Expr] = {}
         self.active: dict[int, tuple[str, ...]] = {}
         self.queue: deque[Callable[[], None]] = deque()
         self.types: dict[int, int] = {}
+        self.targets: dict[int, Sub] = {}
         self.by_value: dict[int, Sub] = {}
         self.combinations: dict[tuple[object, ...], tuple[tuple[Expr, ...], list[tuple[bool, ...]]]] = {}
         self.stripped: dict[int, Sub] = {}
@@ -65,8 +67,6 @@ class Compiler:
         self.meanings: dict[int, str] = {}
         self.relaxed: list[str] = []
         self.suspect = False  # a rule may have no text
-        self.needs: dict[str, list[str]] = {}  # see `all_end`
-        self.choices: dict[str, list[str]] = {}
         self.count = 0
         self.any_value: Expr | None = None
 
@@ -231,15 +231,20 @@ class Compiler:
 
     def target(self, sub: Sub) -> Sub:
         """Where a schema that is a mere reference leads."""
-        for _ in range(16):
-            if type(sub.schema) is not dict or self.keywords(sub) != _ONLY_REF:
-                break
-            sub = self.resources.resolve(sub, sub.schema["$ref"], "$ref")
-        return sub
+        found = self.targets.get(id(sub))
+        if found is None:
+            found = sub
+            for _ in range(16):
+                if type(found.schema) is not dict or self.keywords(found) != _ONLY_REF:
+                    break
+                found = self.resources.resolve(found, found.schema["$ref"], "$ref")
+            self.targets[id(sub)] = found
+        return found
 
     def same(self, one: Sub, other: Sub) -> bool:
         """Whether two schemas are seen to say the same."""
-        one, other = self.target(one), self.target(other)
+        one = self.targets.get(id(one)) or self.target(one)
+        other = self.targets.get(id(other)) or self.target(other)
         return one is other or (one.scope is other.scope and self._meaning(one) == self._meaning(other))
 
     def _meaning(self, sub: Sub) -> str:
@@ -355,7 +360,7 @@ class Compiler:
             found = self.leaves[key] = Ref(name)
         return found
 
-    def rule(self, name: str, expr: Expr) -> Ref:
+    def rule(self, name: str, expr: Expr) -> Expr:
         """A new rule."""
         self.rules[name] = expr
         return Ref(name)
@@ -406,7 +411,6 @@ class Compiler:
                 (found,) = parts
             else:
                 found = self.rule(self.fresh(name), Alt(tuple(parts)))
-                self.choices[found.name] = [part.name for part in parts if isinstance(part, Ref)]
         self.memo[goal] = found
         return found
 
@@ -586,8 +590,8 @@ class Compiler:
                 raise LimitError("max_symbols", len(self.rules), self.limits.max_symbols, "the size of the grammar")
         start = self.style.document(self, start) if start != NOTHING else start
         self.rules["root"] = start if isinstance(start, Concat | Alt) else Concat((start,))
-        if self.suspect or (self.resources.targets and not all_end(self.needs, self.choices)):
-            drop_unproductive(self.rules, self.terminals)
+        if self.suspect or self.resources.targets:
+            drop_unproductive(self.rules)
         if self.rules["root"] == NOTHING:
             raise GrammarError(
                 "no JSON value satisfies this schema",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import GrammarError, LimitError
 from .facts import ALL, OBJECT, TYPES, Facts, Goal, Literal, Some
 from .resources import Sub
+from .values import type_name
 
 if TYPE_CHECKING:
     from .compiler import Compiler
@@ -125,7 +126,7 @@ def expand(compiler: Compiler, goal: Goal) -> list[Facts]:
     if not absorb(work):
         return []
     if not work.disjunctions:
-        facts = finish(compiler, work.facts, goal)
+        facts = finish(work, goal)
         return [facts] if facts else []
     results: list[Facts] = []
     stack = [work]
@@ -138,7 +139,7 @@ def expand(compiler: Compiler, goal: Goal) -> list[Facts]:
         if not absorb(work):
             continue
         if work.facts.values is not None:  # decided by looking at each value
-            facts = finish(compiler, work.facts, goal)
+            facts = finish(work, goal)
             if facts:
                 results.append(facts)
             continue
@@ -155,7 +156,7 @@ def expand(compiler: Compiler, goal: Goal) -> list[Facts]:
                 stack.append(work)
                 continue
         if not work.disjunctions:
-            facts = finish(compiler, work.facts, goal)
+            facts = finish(work, goal)
             if facts:
                 results.append(facts)
             continue
@@ -230,15 +231,35 @@ def _simple_failure(work: Work, sub: Sub) -> bool:
     return False
 
 
-def finish(compiler: Compiler, facts: Facts, goal: Goal) -> Facts | None:
+def finish(work: Work, goal: Goal) -> Facts | None:
     """The facts with `values` decided and `unevaluated*` turned into rows; `None` if nothing is left."""
+    facts, compiler = work.facts, work.compiler
     if facts.values is not None:
-        holds = compiler.validator.holds
-        facts.values = [v for v in facts.values if all(holds(sub, v) is sign for sub, sign in goal)]
+        if _lists_values(work):
+            facts.values = [v for v in facts.values if TYPES[type_name(v)] & facts.types]
+        else:
+            holds = compiler.validator.holds
+            facts.values = [v for v in facts.values if all(holds(sub, v) is sign for sub, sign in goal)]
         return facts if facts.values else None
     if facts.unevaluated:
         compiler.settle_unevaluated(facts)
     return facts if facts.types else None
+
+
+def _lists_values(work: Work) -> bool:
+    """Whether the goal says no more than one list of values, and perhaps their types."""
+    lists = 0
+    for sub, holds in work.known:
+        for keyword in work.compiler.keywords(sub):
+            if keyword == "enum" or keyword == "const":
+                lists += 1
+            elif keyword == "type":
+                holds = holds and type(sub.schema["type"]) is str and sub.schema["type"] != "integer"
+            elif keyword != "$ref":
+                return False
+        if not holds:
+            return False
+    return lists == 1 and not work.disjunctions
 
 
 # Disjunctions that the facts already decide.

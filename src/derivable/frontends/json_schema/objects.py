@@ -3,9 +3,8 @@
 The language of members is written left-linear, so the parser's stack does not grow with their number, and every text
 has one derivation. With listed keys k0 ... kn-1:
 
-    P(i+1) -> Q(i) "," ki vi  |  ki vi            the members so far, of which ki was the last
-    A(i)   -> P(i)  |  A(i) "," other             other keys after it
-    Q(i)   -> A(i)  |  Q(i-1)  if k(i-1) is optional      all listed keys before ki are decided
+    A(i+1) -> Q(i) "," ki vi  |  ki vi  |  A(i+1) "," other   the members so far: ki was the last listed one
+    Q(i)   -> A(i)  |  Q(i-1)  if k(i-1) is optional          all listed keys before ki are decided
 
 Linear in the number of keys. What needs memory (how many members, which clauses about presence are open, which
 required but unlisted keys were seen, whether the member that must fail did) is a state beside `i`: the product of
@@ -98,20 +97,10 @@ class _Body:
             high = None
         if high is not None and certain > high:
             return
-        self.compiler.needs[self.rule] = self._needs(bool(low or clauses))
         if not (low or high is not None or facts.some or self.free or clauses):
             self._write_plain()
         else:
             self._write_tracked(low, high, clauses)
-
-    def _needs(self, memory: bool) -> list[str]:
-        """What the object needs to end, see `all_end`; `memory`: some optional member must be there."""
-        if self.facts.some:
-            return [self.rule]
-        members = [(value, required) for _, _, value, required in self.listed]
-        members += [(value, bool(self.free_required >> i & 1)) for i, (_, _, value) in enumerate(self.free)]
-        members += [(value, False) for _, _, value, _ in self.others]
-        return [value.name for value, required in members if (required or memory) and isinstance(value, Ref)]
 
     # -- what can be a member -----------------------------------------------------------------------------------
 
@@ -316,36 +305,30 @@ class _Body:
     def _write_plain(self) -> None:
         compiler, rules, comma, stem = self.compiler, self.compiler.rules, self.comma, self.rule
         style = compiler.style
-        others = [Concat((*key, value)) for key, _, value, _ in self.others]
+        others = [(*key, value) for key, _, value, _ in self.others]
         q: Expr | None = None  # Q(i): members so far; None while there can be none
         empty = True  # no member so far is possible
         if others:
-            a = Ref(stem + "·*")
-            rules[a.name] = Alt(tuple(o for o in others) + tuple(Concat((a, comma, *o.items)) for o in others))
-            q = a
+            q = Ref(stem + "·*")
+            rules[q.name] = _either([*map(Concat, others), *(Concat((q, comma, *other)) for other in others)])
         for i, (key, _, value, required) in enumerate(self.listed):
-            symbol = style.key(compiler, key)
-            bodies: list[Expr] = []
-            if empty:
-                bodies.append(Concat((*symbol, value)))
+            symbol, colon = style.key(compiler, key)
+            a = Ref(f"{stem}·{i}")
+            bodies: list[Expr] = [Concat((symbol, colon, value))] if empty else []
             if q is not None:
-                bodies.append(Concat((q, comma, *symbol, value)))
-            p = Ref(f"{stem}·{i}")
-            if others:
-                rules[p.name] = bodies[0] if len(bodies) == 1 else Alt(tuple(bodies))
-                a = Ref(f"{stem}·{i}*")
-                rules[a.name] = Alt((p, *(Concat((a, comma, *o.items)) for o in others)))
-                if required or q is None:
-                    q = a
-                else:
-                    both = Ref(f"{stem}·{i}?")
-                    rules[both.name] = Alt((a, q))
-                    q = both
+                bodies.append(Concat((q, comma, symbol, colon, value)))
+            for other in others:
+                bodies.append(Concat((a, comma, *other)))
+            if required or q is None:
+                q = a
+            elif not others:  # nothing comes between: Q(i) can be the same
+                bodies.append(q)
+                q = a
             else:
-                if not required and q is not None:
-                    bodies.append(q)
-                rules[p.name] = bodies[0] if len(bodies) == 1 else Alt(tuple(bodies))
-                q = p
+                both = Ref(f"{stem}·{i}?")
+                rules[both.name] = Alt((a, q))
+                q = both
+            rules[a.name] = _either(bodies)
             empty = empty and not required
         opening = style.opening(compiler, "{")
         whole: list[Expr] = []
@@ -353,7 +336,7 @@ class _Body:
             whole.append(Concat((opening, style.bare(compiler, "}"))))
         if q is not None:
             whole.append(Concat((opening, q, style.closing(compiler, "}"))))
-        rules[stem] = whole[0] if len(whole) == 1 else Alt(tuple(whole))
+        rules[stem] = _either(whole)
 
     # -- with memory --------------------------------------------------------------------------------------------
 
@@ -375,13 +358,10 @@ class _Body:
         numbers: dict[tuple[str, int, State], int] = {}
         empty: State | None = tracker.start
         decided: dict[State, None] = {}  # the states of Q(i)
-        taken: dict[State, None] = {}  # the states of P(i)
+        taken: dict[State, None] = {}  # the states of A(i) right after k(i-1)
         for i in range(len(self.listed) + 1):
-            # A(i): P(i) and other keys after it; for i = 0 other keys first of all.
+            # A(i): other keys after it; for i = 0 other keys first of all.
             after: dict[State, None] = dict(taken)
-            for state in taken:
-                nonterminal("A", i, state)
-                bodies["A", i, state].append(nonterminal("P", i, state))
             if i == 0 and empty is not None:
                 for to, key, value in tracker.others(empty):
                     nonterminal("A", 0, to)
@@ -413,20 +393,20 @@ class _Body:
                         decided[skip] = None
             if i == len(self.listed):
                 break
-            # P(i + 1)
+            # A(i + 1)
             taken = {}
             symbol_of_key = compiler.style.key(compiler, self.listed[i][0])
             if empty is not None:
                 for to, value in tracker.take(i, empty):
-                    nonterminal("P", i + 1, to)
+                    nonterminal("A", i + 1, to)
                     taken[to] = None
-                    bodies["P", i + 1, to].append(Concat((*symbol_of_key, value)))
+                    bodies["A", i + 1, to].append(Concat((*symbol_of_key, value)))
             for source in decided:
                 before = nonterminal("Q", i, source)
                 for to, value in tracker.take(i, source):
-                    nonterminal("P", i + 1, to)
+                    nonterminal("A", i + 1, to)
                     taken[to] = None
-                    bodies["P", i + 1, to].append(Concat((before, comma, *symbol_of_key, value)))
+                    bodies["A", i + 1, to].append(Concat((before, comma, *symbol_of_key, value)))
             empty = tracker.skip(i, empty) if empty is not None else None
         opening, closing = compiler.style.opening(compiler, "{"), compiler.style.closing(compiler, "}")
         whole: list[Expr] = []
@@ -436,8 +416,12 @@ class _Body:
             if tracker.accepts(state):
                 whole.append(Concat((opening, nonterminal("Q", len(self.listed), state), closing)))
         for key3, options in bodies.items():
-            rules[f"{stem}·{numbers[key3]}"] = options[0] if len(options) == 1 else Alt(tuple(options))
-        rules[stem] = whole[0] if len(whole) == 1 else Alt(tuple(whole))
+            rules[f"{stem}·{numbers[key3]}"] = _either(options)
+        rules[stem] = _either(whole)
+
+
+def _either(options: list[Expr]) -> Expr:
+    return options[0] if len(options) == 1 else Alt(tuple(options))
 
 
 def _in_order(rows: tuple[MemberRow, ...]) -> list[str]:

@@ -88,10 +88,11 @@ class Style:
 
     def key(self, compiler: Compiler, name: str) -> tuple[Expr, Expr]:
         """A key and the separator after it."""
-        found = compiler.leaves.get(("literals", (name,)))
+        found = compiler.keys.get(name)
         if found is None:
-            found = compiler.leaf(("literals", (name,)), shown(name), literal_string(name))
-        return found, self.colon(compiler)
+            symbol = compiler.leaf(("literals", (name,)), shown(name), literal_string(name))
+            found = compiler.keys[name] = symbol, self.colon(compiler)
+        return found
 
     def document(self, compiler: Compiler, value: Expr) -> Expr:
         """A whole text: white space may stand around the value."""
