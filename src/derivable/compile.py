@@ -54,6 +54,7 @@ class Constraint:
             plan.limits.max_liveness_steps,
             plan.lookahead,
             lowered.indentation,
+            lowered.distinct,
         )
 
     def matcher(self) -> Matcher:

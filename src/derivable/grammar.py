@@ -81,6 +81,8 @@ class Grammar:
         source: the text it was made from, for error messages.
         relaxed: what the caller allowed to be enforced loosely, by name.
         indentation: where blocks are told by indentation. Not under `scannerless`.
+        distinct: terminals that open an array of JSON whose items must differ as values. Each is ``[`` and white space,
+            and what follows up to the ``]`` is JSON text. Only under `scannerless`.
     """
 
     rules: Mapping[str, Expr]
@@ -91,6 +93,7 @@ class Grammar:
     source: str | None = field(default=None, repr=False)
     relaxed: tuple[str, ...] = ()
     indentation: Indentation | None = None
+    distinct: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.lexing not in get_args(Lexing):
@@ -113,6 +116,12 @@ class Grammar:
                         span=ref.span,
                         hint="Define it as a rule or a terminal, or correct the spelling.",
                     )
+        if self.distinct and (self.lexing != "scannerless" or not self.terminals.keys() >= set(self.distinct)):
+            raise GrammarError(
+                f"the terminals {', '.join(self.distinct)}, which open arrays of distinct items, are not all defined, or the "
+                f"lexing is {self.lexing!r}",
+                hint="Name terminals of the grammar, under 'scannerless' lexing.",
+            )
         for name in self.ignore:
             if name not in self.terminals:
                 raise GrammarError(
@@ -128,11 +137,12 @@ class Grammar:
         start: str,
         source: str | None = None,
         relaxed: tuple[str, ...] = (),
+        distinct: tuple[str, ...] = (),
     ) -> Grammar:
         """A scannerless grammar whose names its maker vouches for: it is not searched for unknown ones."""
         made = object.__new__(Grammar)
         fields = {"rules": rules, "terminals": terminals, "start": start, "ignore": (), "lexing": "scannerless"}
-        made.__dict__.update(fields, source=source, relaxed=relaxed)
+        made.__dict__.update(fields, source=source, relaxed=relaxed, distinct=distinct)
         return made
 
     def with_lexing(self, lexing: Lexing) -> Grammar:

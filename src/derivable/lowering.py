@@ -61,6 +61,7 @@ class Lowered:
         productions: head, length of the body, body; one production after the other.
         start: a symbol.
         indentation: symbols and settings, as the kernel takes them.
+        distinct: symbols of the terminals that open arrays of distinct items.
     """
 
     terminals: list[tuple[_kernel.Dfa | _kernel.JsonStrings, int, bool]]
@@ -71,6 +72,7 @@ class Lowered:
     productions: list[int]
     start: int
     indentation: LoweredIndentation | None = None
+    distinct: tuple[int, ...] = ()
 
 
 def lower(grammar: Grammar, limits: Limits) -> Lowered:
@@ -91,7 +93,9 @@ class _Lowering:
         self.grammar = grammar
         self.limits = limits
         self.scannerless = grammar.lexing == "scannerless"
-        self.rules = dict(cut_into_leaves(grammar) if self.scannerless else grammar.rules)
+        # A terminal that means something is not folded into others.
+        fold = self.scannerless and not grammar.distinct
+        self.rules = dict(cut_into_leaves(grammar) if fold else grammar.rules)
         self.symbols: dict[str, int] = {}
         self.nonterminal_names: list[str] = []
         self.terminal_ids: dict[str | Expr, int] = {}  # by name (named) or expression (inline): place in `dfas`
@@ -130,6 +134,7 @@ class _Lowering:
                 self.dfas,
                 self.productions,
             ),
+            distinct=tuple(1 + self.terminal_ids[name] for name in self.grammar.distinct if name in self.terminal_ids),
         )
 
     # -- symbols ------------------------------------------------------------------------------------------------

@@ -294,7 +294,8 @@ NB_MODULE(_kernel, m) {
                          const std::vector<std::tuple<uint32_t, std::vector<uint32_t>, bool>>& references,
                          uint32_t num_nonterminals, int64_t start, const std::vector<int64_t>& productions, uint64_t max_threads,
                          uint64_t cache_bytes, uint64_t max_liveness_steps, std::optional<uint64_t> lookahead,
-                         const std::optional<std::tuple<uint32_t, uint32_t, uint32_t, std::vector<uint32_t>, std::vector<uint32_t>, uint32_t, bool, bool>>& indentation) {
+                         const std::optional<std::tuple<uint32_t, uint32_t, uint32_t, std::vector<uint32_t>, std::vector<uint32_t>, uint32_t, bool, bool>>& indentation,
+                         const std::vector<uint32_t>& distinct) {
             std::vector<TerminalSpec> specs;
             for (const auto& [language, rank, ignored] : terminals) {
                 TerminalSpec spec{nullptr, nullptr, rank, ignored};
@@ -324,6 +325,8 @@ NB_MODULE(_kernel, m) {
                     if (symbol == 0 || symbol > specs.size()) throw BadGrammar("the indentation names a terminal that does not exist", "This is a bug in the lowering.");
                 if (tab == 0 || policy == "scannerless") throw BadGrammar("indentation needs tabs of some width and a lexer", "This is a bug in the lowering.");
             }
+            for (uint32_t symbol : distinct)
+                if (symbol == 0 || symbol > specs.size() || policy != "scannerless") throw BadGrammar("a terminal that opens arrays of distinct items does not exist", "This is a bug in the lowering.");
             std::vector<Production> ps;
             for (size_t i = 0; i + 1 < productions.size();) {
                 Production p{symbol(productions[i]), {}};
@@ -338,11 +341,12 @@ NB_MODULE(_kernel, m) {
             Symbol first = symbol(start);
             uint32_t count = uint32_t(specs.size());
             nb::gil_scoped_release release;
-            return std::make_shared<Constraint>(vocabulary, spanner, std::move(specs), std::move(tokens), std::move(layout),
+            return std::make_shared<Constraint>(vocabulary, spanner, std::move(specs), std::move(tokens), std::move(layout), distinct,
                                                 Productions(count, num_nonterminals, first, std::move(ps)),
                                                 ConstraintLimits{max_threads, cache_bytes, max_liveness_steps, lookahead.value_or(kNoLookahead)});
         }), nb::arg("vocabulary"), nb::arg("policy"), nb::arg("terminals"), nb::arg("references"), nb::arg("num_nonterminals"), nb::arg("start"), nb::arg("productions"),
-             nb::arg("max_threads"), nb::arg("cache_bytes"), nb::arg("max_liveness_steps"), nb::arg("lookahead") = nb::none(), nb::arg("indentation") = nb::none())
+             nb::arg("max_threads"), nb::arg("cache_bytes"), nb::arg("max_liveness_steps"), nb::arg("lookahead") = nb::none(), nb::arg("indentation") = nb::none(),
+             nb::arg("distinct") = std::vector<uint32_t>())
         .def("can_begin", &Constraint::can_begin, nb::call_guard<nb::gil_scoped_release>(), "Some token of the vocabulary may come first, or the empty text is complete.")
         .def("unproductive", [](Constraint& c) { return c.unproductive(); }, "Nonterminals, by symbol, that derive no text.")
         .def("stats", [](Constraint& c) {

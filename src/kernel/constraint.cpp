@@ -14,7 +14,7 @@ constexpr uint32_t kMaxPrefixNodes = 1u << 20;
 }  // namespace
 
 Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Spanner> spanner, std::vector<TerminalSpec> terminals,
-                       std::vector<TokenReference> references, LayoutSpec layout, Productions productions, ConstraintLimits limits)
+                       std::vector<TokenReference> references, LayoutSpec layout, const std::vector<Symbol>& distinct, Productions productions, ConstraintLimits limits)
     : stacks(lr_),  // keeps a reference; lr_ is ready before it is used
       vocabulary_(std::move(vocabulary)),
       spanner_(std::move(spanner)),
@@ -36,6 +36,8 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
         to_symbols_[id].push_back(symbol);
         if (t.ignored) ignored_lexer_.push_back(id);
     }
+    if (!distinct.empty()) distinct_.resize(to_lexer_.size());
+    for (Symbol symbol : distinct) distinct_.at(symbol) = 1;
     if (layouts_.active()) {
         const LayoutSpec& l = layouts_.spec;
         ignored_lexer_.push_back(to_lexer_[l.newline]);  // competes everywhere, like those
@@ -74,23 +76,25 @@ LexState Constraint::lexeme_start(uint32_t accept_set, uint32_t duties) {
 }
 
 // Adds a thread unless it has no future or is there already.
-void Constraint::add_thread(Threads& to, LexState lex, Frontier stack, Layouts::Id layout) {
+void Constraint::add_thread(Threads& to, Thread t) {
     const Lexer& lexer = spanner_->lexer;
     const bool scannerless = lexer.policy() == Policy::kScannerless;
-    if (lex == kNoState) return;
+    if (t.lex == kNoState) return;
     // Under basic it depends on the stack what a lexeme may become.
-    const bool sure = scannerless || ((lexer.policy() == Policy::kLongest || lexer.is_fresh(lex)) && liveness_.sure(lex));
-    if (!sure && !alive(Thread{lex, stack, layout})) return;
-    for (Thread& t : to) {
-        if (t.lex != lex || t.layout != layout) continue;
-        if (t.stack == stack) return;
+    const bool sure = scannerless || ((lexer.policy() == Policy::kLongest || lexer.is_fresh(t.lex)) && liveness_.sure(t.lex));
+    if (!sure && !alive(t)) return;
+    if (t.writing && !can_be_distinct(t)) return;
+    for (Thread& other : to) {
+        if (other.lex != t.lex || other.layout != t.layout) continue;
+        if (other.writing != t.writing && !(other.writing && t.writing && *other.writing == *t.writing)) continue;
+        if (other.stack == t.stack) return;
         if (scannerless) {  // candidates do not depend on the parse, so the parses may share a thread
-            t.stack = stacks.merge(t.stack, stack);
+            other.stack = stacks.merge(other.stack, t.stack);
             return;
         }
     }
     if (to.size() >= limits_.max_threads) throw LimitExceeded("max_threads", to.size() + 1, limits_.max_threads, "parses of one text");
-    to.push_back({lex, stack, layout});
+    to.push_back(std::move(t));
 }
 
 void Constraint::step(const Threads& from, uint8_t byte, Threads& to) {
@@ -102,28 +106,30 @@ void Constraint::step_into(const Threads& from, uint8_t byte, Threads& stays, Th
     Lexer& lexer = spanner_->lexer;
     const bool scannerless = lexer.policy() == Policy::kScannerless;
     // A byte further in a lexeme that may still be a newline, or in any other.
-    auto add = [&](Threads& to, LexState lex, Frontier stack, Layouts::Id layout) {
+    auto add = [&](Threads& to, LexState lex, Frontier stack, Layouts::Id layout, WritingRef writing) {
         if (lex == kNoState) return;
         if (layouts_.active()) layout = spanner_->may_be_newline(lex) ? layouts_.step(layout, byte) : layouts_.idle(layout);
-        add_thread(to, lex, stack, layout);
+        if (writing && !Writing::step(writing, byte)) return;
+        add_thread(to, {lex, stack, layout, std::move(writing)});
     };
     for (const Thread& t : from) {
-        add(stays, lexer.step(t.lex, byte), t.stack, t.layout);
+        add(stays, lexer.step(t.lex, byte), t.stack, t.layout, t.writing);
         if (!leaves) continue;
         for (const Lexer::Exit& e : lexer.exits(t.lex)) {
             uint32_t duties = lexer.step_duties(e.duties, byte);
             if (duties == Lexer::kViolated) continue;
-            auto begin = [&](Frontier f, Layouts::Id layout) {
+            auto begin = [&](Frontier f, Layouts::Id layout, Symbol after = kEnd) {
                 LexState s = lexeme_start(stacks.accepts(f), e.duties);
                 if (s == kNoState) return;
                 s = lexer.step(lexer.members(s), byte);
-                if (s != kNoState) add(*leaves, lexer.with_duties(s, duties), f, layout);
+                if (s != kNoState)
+                    add(*leaves, lexer.with_duties(s, duties), f, layout, opens_distinct(after) ? Writing::distinct_array(t.writing) : t.writing);
             };
             for (Symbol symbol : to_symbols_[e.terminal]) {
                 if (ignored_[symbol]) begin(t.stack, layouts_.idle(t.layout));
                 if (ignored_[symbol] && !scannerless) continue;
                 After after = after_lexeme(symbol, t.stack, t.layout);
-                if (after.stack != kNoFrontier) begin(after.stack, after.layout);
+                if (after.stack != kNoFrontier) begin(after.stack, after.layout, symbol);
             }
         }
     }
@@ -161,7 +167,7 @@ bool Constraint::advance_token(Threads& threads, std::string_view bytes) {
     }
     threads.clear();
     for (const Threads& layer : now)
-        for (const Thread& t : layer) add_thread(threads, t.lex, t.stack, t.layout);
+        for (const Thread& t : layer) add_thread(threads, t);
     return true;
 }
 
@@ -216,7 +222,7 @@ void Constraint::step_token(const Threads& from, uint32_t token, Threads& to) {
             for (const Thread& t : from)
                 stops(t, looked, [&](Frontier f, uint32_t, Layouts::Id layout, int) {
                     Frontier after = stacks.shift(f, r.symbol).frontier;
-                    if (after != kNoFrontier) add_thread(to, between_lexemes(after), after, layout);
+                    if (after != kNoFrontier) add_thread(to, {between_lexemes(after), after, layout, t.writing});
                     return false;
                 });
 }
@@ -289,27 +295,30 @@ int Constraint::compute(Thread t, std::vector<uint32_t>& words) {
         looked_at_layout_ = true;
         looked = kMaxKeyHops + 1;
     }
+    if (!distinct_.empty()) take_repeated(t, words);
     int hops = 0;
     if (thread_accepts(t, &hops))
         for (uint32_t e : vocabulary_->eos) words[e >> 5] |= 1u << (e & 31);
     return std::max({looked, hops, fill_references(t, words)});
 }
 
+// The threads after the bytes that lead to a node of the vocabulary's trie, one byte beyond its parent's; false if there are none.
+bool Constraint::step_path(std::vector<Layers>& path, uint32_t node) {
+    const Trie& trie = vocabulary_->trie;
+    const size_t d = trie.depth[node];
+    if (path.size() < d + 2) path.resize(d + 2);
+    if (limits_.lookahead != kNoLookahead) return step_layers(path[d], trie.byte[node], d == 0, path[d + 1]);
+    path[d + 1].resize(1);
+    step(path[d][0], trie.byte[node], path[d + 1][0]);
+    return !path[d + 1][0].empty();
+}
+
 template <typename Visit>
 void Constraint::each_token(const Threads& threads, Visit&& visit) {
     const Trie& trie = vocabulary_->trie;
-    const bool limited = limits_.lookahead != kNoLookahead;
     std::vector<Layers> path{{threads}};
     for (uint32_t i = 0; i < trie.size();) {
-        size_t d = trie.depth[i];
-        if (path.size() < d + 2) path.resize(d + 2);
-        if (!limited) {
-            path[d + 1].resize(1);
-            step(path[d][0], trie.byte[i], path[d + 1][0]);
-        } else {
-            step_layers(path[d], trie.byte[i], d == 0, path[d + 1]);
-        }
-        if (std::all_of(path[d + 1].begin(), path[d + 1].end(), [](const Threads& layer) { return layer.empty(); })) {
+        if (!step_path(path, i)) {
             i = trie.end[i];
             continue;
         }
@@ -463,8 +472,15 @@ const std::vector<uint32_t>& Constraint::row(Thread t) {
 void Constraint::fill(const Threads& threads, uint32_t* mask) {
     bool first = true;
     uint32_t words = vocabulary_->words();
+    std::vector<uint32_t> own;
     for (const Thread& t : threads) {
-        const std::vector<uint32_t>& r = row(t);
+        const std::vector<uint32_t>* whole = &row({t.lex, t.stack, t.layout});
+        if (t.writing) {
+            own = *whole;
+            take_repeated(t, own);
+            whole = &own;
+        }
+        const std::vector<uint32_t>& r = *whole;
         if (first)
             std::copy(r.begin(), r.end(), mask);
         else

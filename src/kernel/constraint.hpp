@@ -8,6 +8,7 @@
 
 #include <set>
 
+#include "distinct.hpp"
 #include "liveness.hpp"
 #include "spanner.hpp"
 #include "stacks.hpp"
@@ -18,6 +19,7 @@ struct Thread {
     LexState lex;
     Frontier stack;
     Layouts::Id layout = Layouts::kInitial;
+    WritingRef writing;  // inside an array of distinct items
 };
 using Threads = std::vector<Thread>;
 
@@ -59,7 +61,7 @@ class Constraint {
   public:
     // Terminal i of `terminals` is grammar symbol i + 1. `spanner`: under scannerless the vocabulary's, shared.
     Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Spanner> spanner, std::vector<TerminalSpec> terminals,
-               std::vector<TokenReference> references, LayoutSpec layout, Productions productions, ConstraintLimits limits);
+               std::vector<TokenReference> references, LayoutSpec layout, const std::vector<Symbol>& distinct, Productions productions, ConstraintLimits limits);
 
     const Vocabulary& vocabulary() const { return *vocabulary_; }
     const Threads& initial() const { return initial_; }
@@ -120,12 +122,17 @@ class Constraint {
     bool alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, int* hops);
     bool newline_goes_on();
     uint32_t layout_key(const Thread& t, bool looked) const;
-    void add_thread(Threads& to, LexState lex, Frontier stack, Layouts::Id layout);
+    void add_thread(Threads& to, Thread t);
+    // Arrays of distinct items (constraint_distinct.cpp).
+    bool opens_distinct(Symbol symbol) const { return symbol < distinct_.size() && distinct_[symbol]; }
+    bool can_be_distinct(const Thread& t);
+    void take_repeated(const Thread& t, std::vector<uint32_t>& words);
     // Threads by how many lexemes have ended inside the token so far.
     using Layers = std::vector<Threads>;
     // Adds to `stays` the threads whose lexeme goes on, to `leaves` (if any) those that begin one with the byte.
     void step_into(const Threads& from, uint8_t byte, Threads& stays, Threads* leaves);
     bool step_layers(const Layers& from, uint8_t byte, bool first, Layers& to);
+    bool step_path(std::vector<Layers>& path, uint32_t node);
     LexState between_lexemes(Frontier stack);
     int fill_references(Thread t, std::vector<uint32_t>& words);
     LexState lexeme_start(uint32_t accept_set, uint32_t duties);
@@ -142,6 +149,8 @@ class Constraint {
     std::vector<uint32_t> to_lexer_;          // terminal symbol -> lexer terminal
     std::vector<std::vector<Symbol>> to_symbols_;  // lexer terminal -> terminal symbols (none if it is another grammar's)
     std::vector<char> ignored_;               // by terminal symbol
+    std::vector<char> distinct_;              // by terminal symbol: it opens an array of distinct items; empty if none does
+    bool searching_ = false;                  // in can_be_distinct()
     std::vector<uint32_t> ignored_lexer_;
     std::vector<TokenReference> references_;
     Layouts layouts_;

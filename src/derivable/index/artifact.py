@@ -75,6 +75,7 @@ def write(plan: Plan, fingerprint: str, path: Path) -> None:
         "productions": plan.lowered.productions,
         "start_symbol": plan.lowered.start,
         "indentation": plan.lowered.indentation,
+        "distinct": plan.lowered.distinct,
     }
     text = json.dumps(header, separators=(",", ":")).encode()
     rest = b"".join([_LENGTH.pack(len(text)), text, *automata])
@@ -143,6 +144,7 @@ def _plan(header: dict[str, Any], blobs: memoryview) -> Plan:
         productions=header["productions"],
         start=header["start_symbol"],
         indentation=tuple(header["indentation"]) if header.get("indentation") else None,
+        distinct=tuple(header.get("distinct", ())),
     )
     return Plan(
         lowered=lowered,

@@ -1,7 +1,8 @@
 """Arrays: items by position, counted items, `contains` and `uniqueItems`.
 
 Plain arrays are one rule with a counted repetition. What needs memory (how many items a `contains` has matched, which
-values of a finite set have been used) becomes a state, as in `objects`.
+values of a very small set have been used) becomes a state, as in `objects`. Where items must differ otherwise, the array
+opens with a terminal of its own, from which on the matcher remembers the items (`Grammar.distinct`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import LimitError
 from ...expr import NOTHING, Alt, Concat, Expr, Ref, Repeat
+from .counting import has_values
 from .facts import Facts, Goal
 from .resources import Json
 from .values import canonical
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from .compiler import Compiler
 
 __all__ = ["emit_array"]
+
+_FEW = 64
+"""Sets of used values up to which each becomes a state of the rules. Beyond, the matcher remembers the items."""
 
 State = tuple[int, tuple[int, ...], frozenset[Any]]
 """Items so far (saturated), matches of each `contains` (saturated), values used."""
@@ -59,8 +64,9 @@ def _write(compiler: Compiler, facts: Facts, rule: str) -> None:
 
 def _write_rules(compiler: Compiler, facts: Facts, rule: str) -> None:
     prefix = max((len(row.prefix) for row in facts.array_rows), default=0)
-    values: list[Expr] = []
+    values_at: list[Expr] = []
     low, high = facts.min_items, facts.max_items
+    distinct = False
     for index in range(prefix):
         if high is not None and index >= high:
             break
@@ -68,7 +74,7 @@ def _write_rules(compiler: Compiler, facts: Facts, rule: str) -> None:
         if value == NOTHING:
             high = index
             break
-        values.append(value)
+        values_at.append(value)
     rest: Expr = NOTHING
     if high is None or high > prefix:
         rest = compiler.symbol(_goal_at(facts, prefix))
@@ -80,35 +86,47 @@ def _write_rules(compiler: Compiler, facts: Facts, rule: str) -> None:
         if not facts.unique:
             return
     elif facts.unique is not None:
-        finite = _finite(compiler, facts, prefix, high)
-        if finite is None:
-            compiler.unsupported(
-                "uniqueItems" if facts.unique else "not uniqueItems",
-                "uniqueItems can be enforced only where the items have few values (enum, const, boolean)",
-                facts.unique_at,
-                "uniqueItems",
-            )
-        else:
-            _write_tracked(compiler, facts, rule, low, high, finite)
+        values = _finite(compiler, facts, prefix, high)
+        states = _subsets(values, high) if values is not None else None
+        if values is not None and states is not None and states <= (_FEW if facts.unique else compiler.limits.max_cases):
+            _write_tracked(compiler, facts, rule, low, high, values)
             return
+        if facts.unique:
+            distinct = True
+            if values is not None and prefix == 0:
+                high = len(values[0]) if high is None else min(high, len(values[0]))
+                if low > high:
+                    return
+            elif low > 1 and not _are_enough(compiler, facts, low):
+                if values is not None and states is not None and states <= compiler.limits.max_cases:
+                    _write_tracked(compiler, facts, rule, low, high, values)
+                    return
+                problem = f"whether {low} different items can be found is not clear from the schema of the items"
+                compiler.unsupported("uniqueItems", problem, facts.unique_at, "uniqueItems")
+                distinct = False
+        else:
+            problem = "that two items are equal can be enforced only where items have few values"
+            compiler.unsupported("not uniqueItems", problem, facts.unique_at, "uniqueItems")
     if facts.contains:
-        _write_tracked(compiler, facts, rule, low, high, None)
+        _write_tracked(compiler, facts, rule, low, high, None, distinct)
         return
-    _write_plain(compiler, rule, values, rest, low, high)
+    _write_plain(compiler, rule, values_at, rest, low, high, distinct)
 
 
-def _ends(compiler: Compiler) -> tuple[Expr, Expr, Expr, Expr]:
+def _ends(compiler: Compiler, distinct: bool) -> tuple[Expr, Expr, Expr, Expr]:
     style = compiler.style
     return (
-        style.opening(compiler, "["),
+        style.opening_distinct(compiler) if distinct else style.opening(compiler, "["),
         style.closing(compiler, "]"),
         Concat((style.opening(compiler, "["), style.bare(compiler, "]"))),
         style.comma(compiler),
     )
 
 
-def _write_plain(compiler: Compiler, rule: str, values: list[Expr], rest: Expr, low: int, high: int | None) -> None:
-    opening, closing, empty, comma = _ends(compiler)
+def _write_plain(
+    compiler: Compiler, rule: str, values: list[Expr], rest: Expr, low: int, high: int | None, distinct: bool
+) -> None:
+    opening, closing, empty, comma = _ends(compiler, distinct)
     rules = compiler.rules
     whole: list[Expr] = [empty] if low == 0 else []
     count = len(values)
@@ -152,13 +170,28 @@ def _finite(compiler: Compiler, facts: Facts, prefix: int, high: int | None) -> 
         if values is None:
             return None
         out.append(list({canonical(v): v for v in values}.values()))
-    distinct = {canonical(v) for values in out for v in values}
-    most = len(distinct) if high is None else min(len(distinct), high)
+    return out
+
+
+def _subsets(finite: list[list[Json]], high: int | None) -> int:
+    """How many sets of used values there may be."""
+    distinct = len({canonical(v) for values in finite for v in values})
+    most = distinct if high is None else min(distinct, high)
     size, term = 0, 1
     for k in range(most + 1):
         size += term
-        term = term * (len(distinct) - k) // (k + 1)
-    return out if size <= compiler.limits.max_cases else None
+        term = term * (distinct - k) // (k + 1)
+        if size > 1 << 40:
+            break
+    return size
+
+
+def _are_enough(compiler: Compiler, facts: Facts, low: int) -> bool:
+    """Whether any `low` items can be completed to an array: each place has that many values, so one is always left."""
+    if any(least > 1 or most is not None for _, least, most, _ in facts.contains):
+        return False
+    prefix = max((len(row.prefix) for row in facts.array_rows), default=0)
+    return all(has_values(compiler, _goal_at(facts, i), low) for i in range(min(low, prefix + 1)))
 
 
 def _values(compiler: Compiler, goal: Goal) -> list[Json] | None:
@@ -180,9 +213,15 @@ def _values(compiler: Compiler, goal: Goal) -> list[Json] | None:
 
 
 def _write_tracked(
-    compiler: Compiler, facts: Facts, rule: str, low: int, high: int | None, finite: list[list[Json]] | None
+    compiler: Compiler,
+    facts: Facts,
+    rule: str,
+    low: int,
+    high: int | None,
+    finite: list[list[Json]] | None,
+    distinct: bool = False,
 ) -> None:
-    opening, closing, empty, comma = _ends(compiler)
+    opening, closing, empty, comma = _ends(compiler, distinct)
     rules = compiler.rules
     contains = facts.contains
     prefix = max((len(row.prefix) for row in facts.array_rows), default=0)

@@ -66,6 +66,7 @@ class Compiler:
         self.collecting: set[int] = set()
         self.meanings: dict[int, str] = {}
         self.relaxed: list[str] = []
+        self.distinct: list[str] = []  # terminals that open arrays of distinct items
         self.suspect = False  # a rule may have no text
         self.count = 0
         self.any_value: Expr | None = None
@@ -597,7 +598,7 @@ class Compiler:
                 "no JSON value satisfies this schema",
                 hint="Some of its constraints contradict one another, or it recurses without an end.",
             )
-        return Grammar.of_known_names(self.rules, self.terminals, "root", source, tuple(sorted(self.relaxed)))
+        return Grammar.of_known_names(self.rules, self.terminals, "root", source, tuple(sorted(self.relaxed)), tuple(self.distinct))
 
 
 def _name_of(sub: Sub) -> str:

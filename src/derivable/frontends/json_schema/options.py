@@ -70,6 +70,13 @@ class Style:
         """`{` or `[` and white space."""
         return self._leaf(compiler, mark, Bytes(mark.encode()), self.space)
 
+    def opening_distinct(self, compiler: Compiler) -> Expr:
+        """As `opening`, of an array whose items must differ."""
+        found = self._leaf(compiler, "distinct [", Bytes(b"["), self.space)
+        assert isinstance(found, Ref)
+        compiler.distinct[:] = [found.name]
+        return found
+
     def closing(self, compiler: Compiler, mark: str) -> Expr:
         """White space and `}` or `]`."""
         return self._leaf(compiler, mark, self.space, Bytes(mark.encode()))

@@ -139,6 +139,11 @@ class Strings:
         except LimitError as error:
             raise LimitError(error.limit, error.used, error.allowed, f"the pattern at {sub.pointer(*tokens)}") from None
 
+    @staticmethod
+    def decoded(text: Text) -> Expr:
+        """The characters of the strings that match a text that was checked."""
+        return _decoded(text)
+
     def matches(self, text: Text, value: str, sub: Sub, *tokens: str) -> bool:
         """Whether a pattern matches somewhere in `value`, or a format describes it."""
         self.check(text, sub, *tokens)

@@ -1,0 +1,70 @@
+// What a constraint does about arrays of distinct items; distinct.hpp says what its threads remember.
+#include <deque>
+
+#include "constraint.hpp"
+
+namespace derivable {
+
+// Whether some continuation keeps the items apart: breadth first, byte by byte, until what is written is safe.
+bool Constraint::can_be_distinct(const Thread& t) {
+    if (searching_ || t.writing->safe()) return true;
+    struct Searching {
+        bool& flag;
+        explicit Searching(bool& f) : flag(f) { flag = true; }
+        ~Searching() { flag = false; }
+    } searching(searching_);
+    std::deque<Thread> work{t};
+    std::unordered_map<uint64_t, size_t, MixHash> visits;
+    Threads next;
+    for (uint64_t steps = 0; !work.empty(); steps += 256) {
+        if (steps > limits_.max_liveness_steps)
+            throw LimitExceeded("max_liveness_steps", steps, limits_.max_liveness_steps, "a value that an array of distinct items does not hold yet");
+        Thread from = std::move(work.front());
+        work.pop_front();
+        for (int b = 0; b < 256; b++) {
+            step({from}, uint8_t(b), next);
+            for (Thread& to : next) {
+                if (!to.writing || to.writing->safe()) return true;
+                size_t& times = visits[mix(to.writing->key() ^ mix(pack(to.lex, to.stack)))];
+                if (times++ <= to.writing->likes()) work.push_back(std::move(to));
+            }
+        }
+    }
+    return false;
+}
+
+// Takes those tokens out of a thread's mask that repeat an item. Most of the vocabulary is passed over: as long as the writing is safe, a
+// token has to end one item and begin another to repeat anything.
+void Constraint::take_repeated(const Thread& t, std::vector<uint32_t>& words) {
+    const uint64_t comma = 1ull << byte_kind(','), quote = 1ull << byte_kind('"'), bracket = 1ull << byte_kind('[');
+    const Trie& trie = vocabulary_->trie;
+    auto opening = [&](const Thread& x) {  // a lexeme in progress may open such an array
+        for (const Lexer::Exit& e : spanner_->lexer.exits(x.lex))
+            for (Symbol symbol : to_symbols_[e.terminal])
+                if (opens_distinct(symbol)) return true;
+        return false;
+    };
+    // Whether no token with these bytes still to come can repeat an item.
+    auto harmless = [&](const Thread& x, uint64_t kinds) {
+        if (!(kinds & comma)) return !x.writing || x.writing->safe();
+        if (!x.writing) return !(kinds & bracket) && !opening(x);
+        return x.writing->safe() && x.writing->in_string() && !(kinds & quote);
+    };
+    std::vector<Layers> path{{{t}}};
+    for (uint32_t i = 0; i < trie.size();) {
+        const uint64_t kinds = trie.below[i] | 1ull << byte_kind(trie.byte[i]);
+        bool pass = true;
+        for (const Threads& layer : path[trie.depth[i]])
+            for (const Thread& x : layer) pass &= harmless(x, kinds);
+        if (pass) {
+            i = trie.end[i];
+        } else if (!step_path(path, i)) {
+            for (uint32_t k = trie.token_begin[i]; k < trie.token_begin[trie.end[i]]; k++) words[trie.tokens[k] >> 5] &= ~(1u << (trie.tokens[k] & 31));
+            i = trie.end[i];
+        } else {
+            i++;
+        }
+    }
+}
+
+}  // namespace derivable
