@@ -539,7 +539,9 @@ Stats Constraint::locked_stats() {
 }
 
 void Constraint::collect_if_needed() {
+    if (can_be_distinct_.size() > kMaxPrefixNodes) can_be_distinct_.clear();
     if (!stacks.wants_collection()) return;
+    can_be_distinct_.clear();
     liveness_.forget_stacks();
     newline_alive_.clear();
     stacks.collect([&](const std::function<void(Frontier)>& mark) {

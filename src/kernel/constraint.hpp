@@ -151,6 +151,7 @@ class Constraint {
     std::vector<char> ignored_;               // by terminal symbol
     std::vector<char> distinct_;              // by terminal symbol: it opens an array of distinct items; empty if none does
     bool searching_ = false;                  // in can_be_distinct()
+    std::unordered_map<uint64_t, bool, MixHash> can_be_distinct_;  // by lexer state, frontier, writing
     std::vector<uint32_t> ignored_lexer_;
     std::vector<TokenReference> references_;
     Layouts layouts_;

@@ -1,36 +1,53 @@
 // What a constraint does about arrays of distinct items; distinct.hpp says what its threads remember.
-#include <deque>
-
 #include "constraint.hpp"
 
 namespace derivable {
 
 // Whether some continuation keeps the items apart: breadth first, byte by byte, until what is written is safe.
 bool Constraint::can_be_distinct(const Thread& t) {
-    if (searching_ || t.writing->safe()) return true;
+    Lexer& lexer = spanner_->lexer;
+    // A string that takes any characters can become one that is new.
+    auto sure = [&](const Thread& x) { return !x.writing || x.writing->safe() || (x.writing->in_string() && lexer.in_free_string(x.lex)); };
+    if (searching_ || sure(t)) return true;
+    auto key_of = [](const Thread& x) { return mix(x.writing->key() ^ mix(pack(x.lex, x.stack))); };
+    auto known = can_be_distinct_.find(key_of(t));
+    if (known != can_be_distinct_.end()) return known->second;
     struct Searching {
         bool& flag;
         explicit Searching(bool& f) : flag(f) { flag = true; }
         ~Searching() { flag = false; }
     } searching(searching_);
-    std::deque<Thread> work{t};
+    struct Place {
+        Thread thread;
+        uint64_t key;
+        size_t from;
+    };
+    std::vector<Place> places{{t, key_of(t), 0}};
     std::unordered_map<uint64_t, size_t, MixHash> visits;
     Threads next;
-    for (uint64_t steps = 0; !work.empty(); steps += 256) {
-        if (steps > limits_.max_liveness_steps)
-            throw LimitExceeded("max_liveness_steps", steps, limits_.max_liveness_steps, "a value that an array of distinct items does not hold yet");
-        Thread from = std::move(work.front());
-        work.pop_front();
-        for (int b = 0; b < 256; b++) {
-            step({from}, uint8_t(b), next);
+    bool found = false;
+    for (size_t i = 0; i < places.size() && !found; i++) {
+        if (i * 256 > limits_.max_liveness_steps)
+            throw LimitExceeded("max_liveness_steps", i * 256, limits_.max_liveness_steps, "a value that an array of distinct items does not hold yet");
+        for (int b = 0; b < 256 && !found; b++) {
+            step({places[i].thread}, uint8_t(b), next);
             for (Thread& to : next) {
-                if (!to.writing || to.writing->safe()) return true;
-                size_t& times = visits[mix(to.writing->key() ^ mix(pack(to.lex, to.stack)))];
-                if (times++ <= to.writing->likes()) work.push_back(std::move(to));
+                uint64_t key = to.writing ? key_of(to) : 0;
+                auto before = can_be_distinct_.find(key);
+                const bool dead = before != can_be_distinct_.end() && !before->second;
+                found |= sure(to) || (before != can_be_distinct_.end() && !dead);
+                if (!found && !dead && visits[key]++ <= to.writing->likes()) places.push_back({std::move(to), key, i});
             }
         }
+        if (found)  // from wherever the way there led
+            for (size_t k = i;; k = places[k].from) {
+                can_be_distinct_[places[k].key] = true;
+                if (k == 0) break;
+            }
     }
-    return false;
+    if (!found)
+        for (const Place& p : places) can_be_distinct_[p.key] = false;
+    return found;
 }
 
 // Takes those tokens out of a thread's mask that repeat an item. Most of the vocabulary is passed over: as long as the writing is safe, a

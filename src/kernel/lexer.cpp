@@ -116,6 +116,15 @@ bool Lexer::is_counted(LexState s, uint64_t& need, uint64_t& room) const {
     return true;
 }
 
+bool Lexer::in_free_string(LexState members) const {
+    auto [begin, end] = singles(members);
+    return std::any_of(begin, end, [&](uint32_t s) {
+        JsonStrings::Free free;
+        const auto& strings = strings_[single_dfa_[s]];
+        return strings && strings->is_free(single_state_[s], free) && free.decoder != JsonStrings::kEnd && free.room == JsonStrings::kNoMaximum;
+    });
+}
+
 LexState Lexer::start(const std::vector<uint32_t>& terminals, uint32_t duties) {
     std::vector<uint32_t> singles;
     for (uint32_t t : terminals) {
