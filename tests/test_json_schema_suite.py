@@ -21,7 +21,7 @@ pytest.importorskip("referencing.jsonschema")
 BYTES = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), None], eos=[256])
 DRAFTS = {"draft7": "draft7", "draft2019-09": "2019-09", "draft2020-12": "2020-12"}
 
-REFUSED = {"uniqueItems", "not uniqueItems", "$vocabulary", "max_dfa_states"}
+REFUSED = {"$vocabulary", "max_dfa_states"}
 """What the suite asks for and is refused by name (`max_dfa_states`: `multipleOf: 0.123456789`)."""
 
 ASIDE = {  # files of optional tests of what is an annotation here, and why

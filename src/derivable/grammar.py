@@ -118,8 +118,8 @@ class Grammar:
                     )
         if self.distinct and (self.lexing != "scannerless" or not self.terminals.keys() >= set(self.distinct)):
             raise GrammarError(
-                f"the terminals {', '.join(self.distinct)}, which open arrays of distinct items, are not all defined, or the "
-                f"lexing is {self.lexing!r}",
+                f"{', '.join(self.distinct)}, which open arrays of distinct items, must be terminals, and the lexing "
+                f"'scannerless', not {self.lexing!r}",
                 hint="Name terminals of the grammar, under 'scannerless' lexing.",
             )
         for name in self.ignore:

@@ -1,6 +1,7 @@
 #include "distinct.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace derivable {
 
@@ -264,9 +265,10 @@ void Writing::take_string(uint8_t byte) {
     if (escape_.size() == 1) return;
     static constexpr std::string_view kShort = "\"\\/bfnrt", kMeaning = "\"\\/\b\f\n\r\t";
     if (escape_[1] != 'u') {
-        text_.push_back(kMeaning[kShort.find(escape_[1])]);
+        const size_t place = kShort.find(escape_[1]);
+        text_.push_back(place < kMeaning.size() ? kMeaning[place] : escape_[1]);
     } else if (escape_.size() == 6) {
-        append_code(text_, uint32_t(std::stoul(escape_.substr(2), nullptr, 16)));
+        append_code(text_, uint32_t(std::strtoul(escape_.c_str() + 2, nullptr, 16)));
     } else {
         return;
     }

@@ -30,6 +30,7 @@ class Joined:
         self.rules: dict[str, Expr] = {}
         self.terminals: dict[str, Terminal] = {}
         self.relaxed: dict[str, None] = {}
+        self.distinct: dict[str, None] = {}
         self._starts: dict[int, tuple[Grammar, Ref]] = {}
         self._numbers: dict[str, int] = {}
 
@@ -69,7 +70,8 @@ class Joined:
     def grammar(self, name: str, expr: Expr, source: str | None = None) -> Grammar:
         """The grammar that derives `expr`."""
         start = self.rule(name, expr).name
-        return Grammar.of_known_names(self.rules, self.terminals, start, source, tuple(self.relaxed))
+        relaxed, distinct = tuple(self.relaxed), tuple(self.distinct)
+        return Grammar.of_known_names(self.rules, self.terminals, start, source, relaxed, distinct)
 
     def _fresh(self, name: str) -> str:
         if name not in self.rules and name not in self.terminals:
@@ -89,6 +91,7 @@ class Joined:
                 self.terminals[fresh] = terminal
                 if fresh != name:
                     names[name] = fresh
+        self.distinct.update(dict.fromkeys(names.get(name, name) for name in grammar.distinct))
         # All at once: a fresh name must not be one that another rule of the operand bears.
         taken = {*self.rules, *self.terminals}
         for name in grammar.rules:

@@ -1,8 +1,8 @@
 """Arrays: items by position, counted items, `contains` and `uniqueItems`.
 
 Plain arrays are one rule with a counted repetition. What needs memory (how many items a `contains` has matched, which
-values of a very small set have been used) becomes a state, as in `objects`. Where items must differ otherwise, the array
-opens with a terminal of its own, from which on the matcher remembers the items (`Grammar.distinct`).
+values of a very small set have been used) becomes a state, as in `objects`. Where items must differ otherwise, the
+array opens with a terminal of its own, from which on the matcher remembers the items (`Grammar.distinct`).
 """
 
 from __future__ import annotations
@@ -87,8 +87,9 @@ def _write_rules(compiler: Compiler, facts: Facts, rule: str) -> None:
             return
     elif facts.unique is not None:
         values = _finite(compiler, facts, prefix, high)
-        states = _subsets(values, high) if values is not None else None
-        if values is not None and states is not None and states <= (_FEW if facts.unique else compiler.limits.max_cases):
+        states = _subsets(values, high) if values is not None else 0
+        most = _FEW if facts.unique else compiler.limits.max_cases
+        if values is not None and states <= most:
             _write_tracked(compiler, facts, rule, low, high, values)
             return
         if facts.unique:
@@ -98,7 +99,7 @@ def _write_rules(compiler: Compiler, facts: Facts, rule: str) -> None:
                 if low > high:
                     return
             elif low > 1 and not _are_enough(compiler, facts, low):
-                if values is not None and states is not None and states <= compiler.limits.max_cases:
+                if values is not None and states <= compiler.limits.max_cases:
                     _write_tracked(compiler, facts, rule, low, high, values)
                     return
                 problem = f"whether {low} different items can be found is not clear from the schema of the items"

@@ -598,7 +598,8 @@ class Compiler:
                 "no JSON value satisfies this schema",
                 hint="Some of its constraints contradict one another, or it recurses without an end.",
             )
-        return Grammar.of_known_names(self.rules, self.terminals, "root", source, tuple(sorted(self.relaxed)), tuple(self.distinct))
+        relaxed, distinct = tuple(sorted(self.relaxed)), tuple(self.distinct)
+        return Grammar.of_known_names(self.rules, self.terminals, "root", source, relaxed, distinct)
 
 
 def _name_of(sub: Sub) -> str:
