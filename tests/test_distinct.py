@@ -239,7 +239,7 @@ def test_what_is_not_clear_is_refused_by_name() -> None:
 def test_part_of_another_grammar() -> None:
     part = dv.Grammar.from_json_schema({"type": "array", "uniqueItems": True, "items": {"type": "string"}})
     other = dv.Grammar.from_json_schema({"type": "array", "items": {"type": "string"}})
-    grammar = dv.Grammar.concatenate(["<", other, part, ">"])
+    grammar = dv.Grammar.concatenate("<", other, part, ">")
     constraint = dv.compile(grammar, BYTES)
     assert accepts(constraint, '<["a", "a"]["a", "b"]>')
     assert not accepts(constraint, '<["a", "a"]["b", "b"]>')

@@ -351,6 +351,7 @@ bool Constraint::can_begin() {
 int Constraint::compute_by_spans(Thread t, std::vector<uint32_t>& words) {
     constexpr uint64_t kMaxWork = 1u << 17;
     constexpr size_t kMaxGrowth = 64u << 20;  // of the spanner, in bytes, for one mask
+    constexpr uint32_t kMaxDepth = 4'096;     // an automaton of a forged file may let empty lexemes follow one another
     const size_t before = spanner_->bytes();
     struct Item {
         uint32_t residual;
@@ -381,7 +382,8 @@ int Constraint::compute_by_spans(Thread t, std::vector<uint32_t>& words) {
             if (s.stack != kNoFrontier) enter(s.stack, s.layout, x.above + s.above);
         }
     };
-    auto explore = [&](auto& self, std::vector<Item> work) -> void {
+    auto explore = [&](auto& self, std::vector<Item> work, uint32_t depth) -> void {
+        if (depth > kMaxDepth) throw TooAmbiguous();
         while (!work.empty()) {
             Item x = work.back();
             work.pop_back();
@@ -404,7 +406,7 @@ int Constraint::compute_by_spans(Thread t, std::vector<uint32_t>& words) {
                     }
                     std::vector<Item> apart;
                     leave(x, e, scannerless ? terminal : e.terminal, ended, apart);
-                    if (!apart.empty()) add_except(words.data(), e.except, [&] { self(self, std::move(apart)); });
+                    if (!apart.empty()) add_except(words.data(), e.except, [&] { self(self, std::move(apart), depth + 1); });
                 }
             };
             if (scannerless) {
@@ -417,7 +419,7 @@ int Constraint::compute_by_spans(Thread t, std::vector<uint32_t>& words) {
             }
         }
     };
-    explore(explore, {{Spanner::kWholeVocabulary, t.lex, t.stack, t.layout, 0, 0}});
+    explore(explore, {{Spanner::kWholeVocabulary, t.lex, t.stack, t.layout, 0, 0}}, 0);
     return looked;
 }
 
