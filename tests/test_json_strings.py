@@ -11,8 +11,9 @@ from test_big_vocabulary import check, synthetic_vocabulary
 
 import derivable as dv
 from derivable._kernel import JsonStrings as JsonLiterals
-from derivable.automata import compile_expr, json_strings
-from derivable.expr import ANY_CHAR, Alt, Bytes, ByteSet, Chars, Concat, Expr, JsonStrings, Ref, Repeat
+from derivable.automata import JSON_CHARACTER, compile_expr, json_strings
+from derivable.expr import ANY_CHAR, Alt, And, Bytes, ByteSet, Chars, Concat, Expr, JsonStrings, JsonText, Ref, Repeat
+from derivable.frontends.regex import parse_regex
 from derivable.grammar import Grammar, Terminal
 
 BYTES = dv.Vocabulary.from_bytes([bytes([b]) for b in range(256)] + [b""], eos=[256])
@@ -97,7 +98,7 @@ CHARACTERS = (
 )
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(120))
 def test_values_by_an_automaton_are_spelled_as_its_table_is(seed: int) -> None:
     rng = random.Random(seed)
 
@@ -113,7 +114,9 @@ def test_values_by_an_automaton_are_spelled_as_its_table_is(seed: int) -> None:
         return Repeat(some(depth - 1), low, rng.choice((None, low + 1)))
 
     values = compile_expr(some(3))
-    table, by_rule = values.json_text(200_000), JsonLiterals.of_values(values, 200_000)
+    longest = rng.choice((None, 0, 1, 2, 3, 5))
+    bounded = values.intersection(compile_expr(Repeat(JSON_CHARACTER, 0, longest)), 200_000)
+    table, by_rule = bounded.json_text(200_000), JsonLiterals.of_values(values, 200_000, longest)
     assert table.is_empty == by_rule.is_empty
     for _ in range(6 if not table.is_empty else 0):
         at, state, text = 0, 0, b""
@@ -220,3 +223,34 @@ def test_empty_languages() -> None:
     assert json_strings(JsonStrings(min_length=3, max_length=2)).is_empty
     with pytest.raises(dv.GrammarError, match="lone surrogate"):
         json_strings(JsonStrings(("\ud800",), negated=False))
+
+
+BOUNDED = ("[a-c]+(-[a-c]+)*", 60), ("([^b]*b){2}", 40), (r"\d{3}x?|é{4,}", 5)
+
+
+@pytest.mark.parametrize(("pattern", "longest"), BOUNDED)
+def test_a_bound_beside_a_pattern_by_table_and_by_rule(pattern: str, longest: int) -> None:
+    """Also near the bound, and over a vocabulary of long tokens, where states far from it are shared."""
+    texts = JsonText(parse_regex(pattern))
+    bounded = And((texts, JsonStrings(max_length=longest)))
+    end = Terminal(Bytes(b";"))
+    rule = Concat((Ref("S"), Ref("E")))
+    vocabulary = synthetic_vocabulary()
+    by_rule = dv.compile(Grammar({"start": rule}, {"S": Terminal(bounded), "E": end}, "start"), vocabulary)
+    table = Terminal(Alt((Bytes(b"!"), bounded)))  # one that is a table
+    by_table = dv.compile(Grammar({"start": rule}, {"S": table, "E": end}, "start"), vocabulary)
+    rng = random.Random(pattern)
+    for _ in range(30):
+        a, b = by_rule.matcher(), by_table.matcher()
+        for step in range(2 * longest):
+            allowed = [t for t in a.allowed_tokens().tolist() if step]
+            expected = [t for t in b.allowed_tokens().tolist() if step]
+            assert allowed == expected
+            token = vocabulary.tokens.index(b'"') if not step else rng.choice(allowed) if allowed else None
+            if token is None or token in vocabulary.eos_ids:
+                break
+            quotes = [t for t in allowed if b'"' in vocabulary.tokens[t]]
+            if token in quotes and rng.random() < 0.9 and len(quotes) < len(allowed):
+                token = rng.choice([t for t in allowed if t not in quotes])
+            a.advance(token)
+            b.advance(token)

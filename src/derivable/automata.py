@@ -155,13 +155,24 @@ def json_strings(expr: Expr, limits: Limits = Limits()) -> _kernel.JsonStrings |
     seen = _texts.get(id(expr))
     if seen is not None and seen[0] is expr and seen[1] == limits:
         return seen[2]
-    values = string_values(expr, limits)
-    found = None if values is None else _kernel.JsonStrings.of_values(values, limits.max_dfa_states)
+    unbounded, longest = _without_bound(expr)
+    values = string_values(unbounded, limits)
+    found = None if values is None else _kernel.JsonStrings.of_values(values, limits.max_dfa_states, longest)
     _remember(_texts, expr, (expr, limits, found))
     return found
 
 
 _texts: OrderedDict[int, tuple[Expr, Limits, _kernel.JsonStrings | None]] = OrderedDict()
+
+
+def _without_bound(expr: Expr) -> tuple[Expr, int | None]:
+    """An intersection without the upper bounds of length in it, and the least of these: the kernel counts by rule."""
+    if isinstance(expr, JsonStrings) and expr.negated:
+        return replace(expr, max_length=None), expr.max_length
+    if not isinstance(expr, And):
+        return expr, None
+    parts = [_without_bound(item) for item in expr.items]
+    return And(tuple([part for part, _ in parts])), min((most for _, most in parts if most is not None), default=None)
 
 
 def is_empty(expr: Expr, limits: Limits) -> bool:

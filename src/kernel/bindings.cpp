@@ -243,8 +243,11 @@ NB_MODULE(_kernel, m) {
             for (const nb::bytes& v : values) texts.emplace_back(view(v));
             new (self) JsonStrings(texts, negated, min, max.value_or(JsonStrings::kNoMaximum));
         }, nb::arg("values"), nb::arg("negated"), nb::arg("min_length"), nb::arg("max_length").none())
-        .def_static("of_values", [](const Dfa& values, uint64_t max) { return std::make_shared<JsonStrings>(values, max); }, nb::arg("values"), nb::arg("max_states"),
-                    "The literals of all strings of an automaton over characters.")
+        .def_static("of_values", [](const Dfa& values, uint64_t max_states, std::optional<uint64_t> max) {
+            return std::make_shared<JsonStrings>(values, max_states, max.value_or(JsonStrings::kNoMaximum));
+        }, nb::arg("values"), nb::arg("max_states"), nb::arg("max_length") = nb::none(),
+                    "The literals of all strings of an automaton over characters that have `max_length` of them at most.")
+        .def_prop_ro("max_length", [](const JsonStrings& s) { return s.max_length() == JsonStrings::kNoMaximum ? std::nullopt : std::optional<uint64_t>(s.max_length()); }, "Characters at most.")
         .def_prop_ro("values", [](const JsonStrings& s) { return s.values() ? std::make_shared<Dfa>(*s.values()) : nullptr; }, "The automaton it was made of.")
         .def_prop_ro("is_empty", &JsonStrings::is_empty, "No string is accepted.")
         .def("step", [](JsonStrings& s, uint32_t state, uint8_t byte) { return state < s.num_states() ? s.step(state, byte) : kDead; }, nb::arg("state"), nb::arg("byte"))

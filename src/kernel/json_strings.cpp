@@ -227,7 +227,7 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
     switch (s.kind) {
         case State::kStart:
             if (byte != '"' || empty_) return kDead;
-            return values_ ? value(0, kBoundary, {}) : listed(0);
+            return values_ ? value(counted_.empty() ? 0 : kCounted, kBoundary, {}) : listed(0);
         case State::kEnd:
             return kDead;
         case State::kFree: {

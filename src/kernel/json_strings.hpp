@@ -26,8 +26,9 @@ class JsonStrings {
     // min and max mean nothing.
     JsonStrings(const std::vector<std::string>& values, bool negated, uint64_t min, uint64_t max);
 
-    // Exactly the literals whose values the automaton accepts, a lone surrogate as three bytes. No conditions.
-    JsonStrings(const Dfa& values, uint64_t max_states);
+    // Exactly the literals whose values the automaton accepts, a lone surrogate as three bytes, and that have `max` characters at most. No
+    // conditions.
+    JsonStrings(const Dfa& values, uint64_t max_states, uint64_t max = kNoMaximum);
 
     // States are numbered from 0, the start, as they are met. Every state can reach acceptance.
     int32_t step(uint32_t state, uint8_t byte);  // kDead if there is no way
@@ -41,6 +42,9 @@ class JsonStrings {
 
     // The automaton it was made of, if any, without values that have no literal.
     const std::shared_ptr<const Dfa>& values() const { return values_; }
+    uint64_t max_length() const { return max_; }
+    // Of a state whose characters are counted beside an automaton: equal keys act alike on texts of `longest` bytes. Else empty.
+    std::string counted_key(uint32_t state, uint64_t longest) const;
 
     // What a state outside the list has to do with the literals of any value at all.
     struct Free {
@@ -70,7 +74,7 @@ class JsonStrings {
         uint8_t decoder = 0;             // kFree, kValue
         uint8_t length = 0;              // kListed: of `partial`
         std::array<char, 12> partial{};  // kListed: the beginning of the next character's spelling
-        uint32_t node = 0;               // kListed; kValue: the automaton's state
+        uint32_t node = 0;               // kListed; kValue: see value()
         uint64_t count = 0;              // kFree: characters completed, where they matter; kValue: see Escape
         std::string_view spelling() const { return {partial.data(), length}; }
         bool operator==(const State& o) const {
@@ -99,9 +103,17 @@ class JsonStrings {
     };
     // Code points, lone surrogates among them, in ascending ranges.
     using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;
+    // The state of the automaton; with kCounted, the place in counted_ of one with the characters begun so far.
     int32_t value(int32_t state, uint8_t decoder, Escape escape);
+    static constexpr int32_t kCounted = 1 << 30;
+    int32_t count(uint32_t state, uint64_t characters);                    // kDead if too few are left
+    int32_t step_values(int32_t state, uint8_t byte);
+    bool accepts_value(int32_t state) const { return values_->accepting[automaton_state(state)]; }
+    uint32_t automaton_state(int32_t state) const { return state & kCounted ? counted_[size_t(state & ~kCounted)].first : uint32_t(state); }
+    uint64_t characters_begun(int32_t state) const { return state & kCounted ? counted_[size_t(state & ~kCounted)].second : 0; }
+    void find_least();
     int32_t step_value(const State& s, uint8_t byte);
-    int32_t after(int32_t state, uint32_t c) const;                        // a character
+    int32_t after(int32_t state, uint32_t c);                              // a character
     bool is_alive(int32_t state, uint8_t decoder, const Escape& escape);
     bool any_unit(int32_t state, uint32_t low, uint32_t high);             // a character may begin with a 16-bit unit of these
     bool any_pair(int32_t state, uint32_t high, uint32_t low, uint32_t last);
@@ -113,6 +125,10 @@ class JsonStrings {
     std::shared_ptr<const Dfa> values_;
     std::unordered_map<uint64_t, Ranges, MixHash> characters_;
     std::unordered_map<uint32_t, bool> anything_;
+    std::vector<std::pair<uint32_t, uint64_t>> counted_;
+    std::unordered_map<uint64_t, uint32_t, MixHash> counted_ids_;
+    std::vector<uint32_t> least_;  // by state of the automaton: characters that must still begin
+    uint32_t most_least_ = 0;
 
     std::vector<Node> nodes_;
     bool negated_, empty_ = false;

@@ -8,6 +8,7 @@ namespace derivable {
 
 namespace {
 
+bool begins_character(uint8_t b) { return (b & 0xC0) != 0x80; }
 uint32_t hex_value(uint8_t b) { return b <= '9' ? b - uint32_t('0') : (b | 32u) - uint32_t('a') + 10; }
 
 // All values: characters, and lone surrogates where no high one stands before a low one.
@@ -61,18 +62,74 @@ bool has_lone_surrogates(const Dfa& d) {
 
 }  // namespace
 
-JsonStrings::JsonStrings(const Dfa& values, uint64_t max_states) : negated_(false), min_(0), max_(kNoMaximum) {
+JsonStrings::JsonStrings(const Dfa& values, uint64_t max_states, uint64_t max) : negated_(false), min_(0), max_(max) {
     values_ = std::make_shared<Dfa>(has_lone_surrogates(values) ? Dfa::product(values, all_values(), Dfa::Op::kAnd, max_states) : values);
-    key_ = "values " + values_->fingerprint();
+    key_ = "values " + values_->fingerprint() + (max == kNoMaximum ? "" : "*" + std::to_string(max));
     nodes_.push_back({{}, 0, false});
     states_.push_back({State::kStart});
     empty_ = values_->empty();
+    if (empty_ || max == kNoMaximum) return;
+    find_least();
+    empty_ = count(0, 0) == kDead;
+}
+
+// Breadth first from acceptance backwards: the first byte of a character costs one, the others nothing.
+void JsonStrings::find_least() {
+    const uint32_t n = values_->num_states();
+    std::vector<std::vector<uint32_t>> from[2];  // by cost and target
+    for (auto& edges : from) edges.resize(n);
+    for (uint32_t q = 0; q < n; q++)
+        for (uint32_t b = 0; b < 256; b++) {
+            int32_t to = values_->step(q, uint8_t(b));
+            if (to < 0) continue;
+            auto& edges = from[begins_character(uint8_t(b))][size_t(to)];
+            if (edges.empty() || edges.back() != q) edges.push_back(q);
+        }
+    least_.assign(n, ~0u);
+    std::vector<uint32_t> level, next;
+    for (uint32_t q = 0; q < n; q++)
+        if (values_->accepting[q]) level.push_back(q);
+    for (uint32_t cost = 0; !level.empty(); cost++) {
+        next.clear();
+        for (size_t i = 0; i < level.size(); i++) {
+            uint32_t q = level[i];
+            if (least_[q] != ~0u) continue;
+            least_[q] = most_least_ = cost;
+            level.insert(level.end(), from[0][q].begin(), from[0][q].end());
+            next.insert(next.end(), from[1][q].begin(), from[1][q].end());
+        }
+        level.swap(next);
+    }
+}
+
+int32_t JsonStrings::count(uint32_t state, uint64_t characters) {
+    if (characters + least_[state] > max_) return kDead;
+    auto [it, fresh] = counted_ids_.try_emplace(pack(uint32_t(characters), state), uint32_t(counted_.size()));
+    if (fresh) {
+        if (counted_.size() >= size_t(kCounted)) throw LimitExceeded("max_dfa_states", counted_.size(), size_t(kCounted), "a bound on the length of a pattern's strings");
+        counted_.emplace_back(state, characters);
+    }
+    return int32_t(it->second) | kCounted;
+}
+
+int32_t JsonStrings::step_values(int32_t state, uint8_t byte) {
+    int32_t to = values_->step(automaton_state(state), byte);
+    return to < 0 || !(state & kCounted) ? to : count(uint32_t(to), characters_begun(state) + begins_character(byte));
+}
+
+std::string JsonStrings::counted_key(uint32_t id, uint64_t longest) const {
+    const State& s = states_[id];
+    if (s.kind != State::kValue || !(s.node & uint32_t(kCounted))) return {};
+    // A text of so many bytes begins no more characters than that, and the one whose digits are being read.
+    uint64_t room = std::min(max_ - characters_begun(int32_t(s.node)), longest + most_least_ + 1);
+    return key_.substr(0, key_.rfind('*')) + "*" + std::to_string(automaton_state(int32_t(s.node))) + "," + std::to_string(s.decoder) + "," +
+           std::to_string(s.count) + "," + std::to_string(room);
 }
 
 int32_t JsonStrings::value(int32_t state, uint8_t decoder, Escape escape) {
     if (state < 0 || decoder == kStuck) return kDead;
-    if (decoder == kEnd) return values_->accepting[size_t(state)] ? at({State::kEnd}) : kDead;
-    if (decoder == kBoundary && is_anything(uint32_t(state))) return free(kBoundary, 0);
+    if (decoder == kEnd) return accepts_value(state) ? at({State::kEnd}) : kDead;
+    if (decoder == kBoundary && is_anything(automaton_state(state))) return free(kBoundary, characters_begun(state));
     if (!is_alive(state, decoder, escape)) return kDead;
     State s{State::kValue};
     s.decoder = decoder;
@@ -95,7 +152,7 @@ int32_t JsonStrings::step_value(const State& s, uint8_t byte) {
         case kAfterED:
         case kAfterF0:
         case kAfterF4:
-            return to == kEnd || to == kEscape || to == kStuck ? value(q, to, {}) : value(values_->step(uint32_t(q), byte), to, {});
+            return to == kEnd || to == kEscape || to == kStuck ? value(q, to, {}) : value(step_values(q, byte), to, {});
         case kHigh:
         case kHighEscape:
         case kHighHex:
@@ -120,16 +177,18 @@ int32_t JsonStrings::step_value(const State& s, uint8_t byte) {
     }
 }
 
-int32_t JsonStrings::after(int32_t state, uint32_t c) const {
+int32_t JsonStrings::after(int32_t state, uint32_t c) {
     for (char b : utf8(c)) {
         if (state < 0) break;
-        state = values_->step(uint32_t(state), uint8_t(b));
+        state = step_values(state, uint8_t(b));
     }
     return state;
 }
 
 // Some literal can be completed from here. The automaton is trimmed, so that is so at once between characters.
 bool JsonStrings::is_alive(int32_t q, uint8_t decoder, const Escape& e) {
+    // Far from the bound it does not matter: two characters at most, a lone surrogate and another, are asked about.
+    if (q & kCounted && characters_begun(q) + 2 + most_least_ <= max_) q = int32_t(automaton_state(q));
     auto after_lone = [&](uint32_t low, uint32_t high) {
         int32_t next = after(q, e.high);
         return next >= 0 && any_unit(next, low, high);
@@ -137,7 +196,7 @@ bool JsonStrings::is_alive(int32_t q, uint8_t decoder, const Escape& e) {
     switch (decoder) {
         case kAfterED: {  // raw text has no surrogates
             for (uint32_t b = 0x80; b <= 0x9F; b++)
-                if (values_->step(uint32_t(q), uint8_t(b)) >= 0) return true;
+                if (step_values(q, uint8_t(b)) >= 0) return true;
             return false;
         }
         case kEscape:
@@ -186,7 +245,7 @@ const JsonStrings::Ranges& JsonStrings::tails(int32_t state, uint32_t bytes) {
             out.emplace_back(low, high);
     };
     for (uint32_t b = 0; b < 64; b++) {
-        int32_t next = values_->step(uint32_t(state), uint8_t(0x80 | b));
+        int32_t next = step_values(state, uint8_t(0x80 | b));
         if (next < 0) continue;
         uint32_t base = b << 6 * (bytes - 1);
         if (bytes == 1)
@@ -202,7 +261,7 @@ const JsonStrings::Ranges& JsonStrings::characters(int32_t state) {
     Ranges& out = it->second;
     if (!fresh) return out;
     for (uint32_t b = 0; b < 0xF5; b++) {
-        int32_t next = values_->step(uint32_t(state), uint8_t(b));
+        int32_t next = step_values(state, uint8_t(b));
         if (next < 0 || (b >= 0x80 && b < 0xC2)) continue;
         uint32_t bytes = b < 0x80 ? 0 : b < 0xE0 ? 1 : b < 0xF0 ? 2 : 3;
         uint32_t base = bytes ? (b & (0x3Fu >> bytes)) << 6 * bytes : b;

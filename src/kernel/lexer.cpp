@@ -83,7 +83,8 @@ void Lexer::canonicalize(LexState s) {
     }
     JsonStrings::Free free;
     if (!strings_[a]->is_free(single_state_[s], free)) {
-        canonical_[s] = s;
+        std::string key = strings_[a]->counted_key(single_state_[s], longest_token_);
+        canonical_[s] = key.empty() ? s : counted_.try_emplace(std::move(key), s).first->second;
         return;
     }
     if (free.need == 0 && free.room == JsonStrings::kNoMaximum) {

@@ -67,7 +67,11 @@ def write(plan: Plan, fingerprint: str, path: Path) -> None:
         "terminals": [
             [len(saved), rank, ignored] for saved, (_, rank, ignored) in zip(automata, plan.lowered.terminals)
         ],
-        "texts": [i for i, (dfa, _, _) in enumerate(plan.lowered.terminals) if not isinstance(dfa, Dfa) and dfa.values],
+        "texts": [
+            (i, dfa.max_length)
+            for i, (dfa, _, _) in enumerate(plan.lowered.terminals)
+            if not isinstance(dfa, Dfa) and dfa.values
+        ],
         "strings": [[index, astuple(strings)] for index, strings in plan.lowered.strings.items()],
         "references": [[symbol, named.tokens, named.negated] for symbol, named in plan.lowered.references],
         "terminal_names": plan.lowered.terminal_names,
@@ -123,14 +127,14 @@ def _plan(header: dict[str, Any], blobs: memoryview) -> Plan:
     strings = {i: JsonStrings(tuple(values), *bounds) for i, (values, *bounds) in header["strings"]}
     terminals: list[tuple[Dfa | _kernel.JsonStrings, int, bool]] = []
     at = 0
-    texts, most = set(header["texts"]), header["limits"]["max_dfa_states"]
+    texts, most = dict(header["texts"]), header["limits"]["max_dfa_states"]
     for index, (length, rank, ignored) in enumerate(header["terminals"]):
         by_rule = strings.get(index)
         automaton: Dfa | _kernel.JsonStrings | None = json_strings(by_rule) if by_rule else None
         if automaton is None:
             automaton = Dfa.from_saved(bytes(blobs[at : at + length]))
             if index in texts:
-                automaton = _kernel.JsonStrings.of_values(automaton, most)
+                automaton = _kernel.JsonStrings.of_values(automaton, most, texts[index])
         terminals.append((automaton, rank, ignored))
         at += length
     lowered = Lowered(

@@ -105,10 +105,9 @@ def _string(
         if high is not None and most is not None and most <= high:
             high = None
     excluded = tuple(v for v in excluded if all(_matcher(t).accepts(v.encode("utf-8", "surrogatepass")) for t in must))
-    longest = high if high is not None else low
-    size = longest * min((_matcher(t).num_states for t in must), default=0) if longest else 0
+    size = low * min((_matcher(t).num_states for t in must), default=0)
     if size > 4 * limits.max_dfa_states:  # do not even try
-        raise LimitError("max_dfa_states", size, limits.max_dfa_states, "a pattern or format beside a long length")
+        raise LimitError("max_dfa_states", size, limits.max_dfa_states, "a pattern or format beside a long minLength")
     parts = [_text(text) for text in must]
     if low or high is not None or excluded or not parts:
         parts.append(json_string(low, high, excluded))
