@@ -13,28 +13,26 @@ from typing import Any
 
 from ...automata import compile_expr
 from ...errors import GrammarError, LimitError, UnsupportedFeatureError
-from ...expr import NOTHING, Alt, Bytes, Concat, Expr, Ref, Repeat
+from ...expr import NOTHING, Alt, Bytes, Concat, Expr, Ref
 from ...grammar import Grammar, Terminal
 from ...limits import Limits
 from .arrays import emit_array
 from .facts import ALL, ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, TYPES, Facts, Goal, ItemRow, MemberRow, Some
 from .formats import ANNOTATIONS, FORMATS
 from .goals import Option, Work, expand
-from .json_text import json_string, literal_string, settled
+from .json_text import json_string, literal_string
 from .numbers import DIGITS, INTEGER, equal, exact, number_text
 from .numbers import NUMBER as ANY_NUMBER
 from .objects import emit_object
 from .options import Options, shown
 from .productive import drop_unproductive
 from .resources import Json, Resources, Sub
-from .strings import Strings, Unit
+from .strings import Strings
 from .table import ACTIVE, KEYWORDS, OLD, UNSUPPORTED_3
 from .values import Validator, canonical, type_name
 
 __all__ = ["Compiler"]
 
-BLOCK = 32
-"""Characters in a block of a long string."""
 _BOOLEAN = Alt((Bytes(b"true"), Bytes(b"false")))
 _ONLY_REF = ("$ref",)
 _UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
@@ -509,55 +507,9 @@ class Compiler:
         key = ("string", low, high, tuple((t, sign) for t, sign, _ in texts), excluded)
         found = self.leaves.get(key)
         if found is None:
-            units = [] if excluded or not (low or high is not None) else self.strings.units(texts)
-            counted = self._counted_strings(units, low, high) if units else None
-            if counted is None:
-                expr = self.strings.terminal(low, high, texts, excluded)
-                counted = NOTHING if expr == NOTHING else self.leaf(key, "string", expr)
-            found = self.leaves[key] = counted
+            expr = self.strings.terminal(low, high, texts, excluded)
+            found = self.leaves[key] = NOTHING if expr == NOTHING else self.leaf(key, "string", expr)
         return found
-
-    def _counted_strings(self, units: list[Unit], low: int, high: int | None) -> Expr | None:
-        """Strings of a beginning and many equal characters; `None` where one automaton does as well."""
-        if max(low, high or 0) <= 2 * BLOCK:
-            return None
-        options = [symbol for unit in units if (symbol := self._counted(unit, low, high)) != NOTHING]
-        return self.rule(self.fresh("string"), Alt(tuple(options))) if len(options) > 1 else (*options, NOTHING)[0]
-
-    def _counted(self, unit: Unit, low: int, high: int | None) -> Expr:
-        """Strings of many equal characters as rules over blocks: one large automaton for each length would cost more.
-
-        A length in [low, high] is `low` and at most `high - low` more; the last terminal holds the rest and the quote.
-        """
-        start, size, item, least, most = unit
-        low = max(low - size, least)
-        high = None if high is None else high - size
-        high = most if high is None else high if most is None else min(high, most)
-        if high is not None and low > high:
-            return NOTHING
-        # A block does not end with a lone high surrogate, lest a pair across two blocks count as two characters.
-        block = Concat((Repeat(item, BLOCK - 1, BLOCK - 1), settled(item)))
-        full = self.leaf(("block", item), "characters", block)
-        blocks, rest = divmod(low, BLOCK)
-        opening = self.leaf(("opening", start), "quote", start)
-
-        def tail(fewest: int, extra: int | None) -> Expr:
-            last = None if extra is None else fewest + extra
-            return self.leaf(
-                ("tail", item, fewest, last), "characters", Concat((Repeat(item, fewest, last), Bytes(b'"')))
-            )
-
-        def times(fewest: int, last: int) -> tuple[Expr, ...]:
-            return (Repeat(full, fewest, last),) if last else ()
-
-        if high is None:
-            options = [Concat((opening, *times(blocks, blocks), tail(rest, None)))]
-        else:
-            more, extra = divmod(high - low, BLOCK)
-            options = [Concat((opening, *times(blocks + more, blocks + more), tail(rest, extra)))]
-            if more:
-                options.append(Concat((opening, *times(blocks, blocks + more - 1), tail(rest, BLOCK - 1))))
-        return self.rule(self.fresh("string"), options[0] if len(options) == 1 else Alt(tuple(options)))
 
     def _emit_values(self, values: list[Json], name: str) -> list[Expr]:
         out: list[Expr] = []

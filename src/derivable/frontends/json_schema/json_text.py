@@ -43,7 +43,6 @@ __all__ = [
     "json_string",
     "literal_string",
     "quoted",
-    "settled",
     "spelled",
 ]
 
@@ -192,11 +191,6 @@ def _literal(value: str) -> Expr:
         _escaped_units(ord(c), ord(c)) if "\ud800" <= c <= "\udfff" else character(((ord(c), ord(c)),)) for c in value
     ]
     return quoted(Concat(tuple(units)))
-
-
-def settled(unit: Expr) -> Expr:
-    """A character after which it is settled that it is one: not half of a pair whose other half may follow."""
-    return Alt(tuple(_LOW if option == _LONE else option for option in unit.items)) if isinstance(unit, Alt) else unit
 
 
 def complement(content: Expr) -> Expr:

@@ -13,7 +13,7 @@ from ...expr import NOTHING, Alt, And, Bytes, Chars, Concat, Expr, JsonStrings, 
 from ...limits import Limits
 from .facts import Text
 from .formats import format_expr
-from .json_text import encode, json_string, settled, spelled
+from .json_text import json_string, spelled
 from .patterns import UnreadablePattern, pattern
 from .resources import Sub
 
@@ -169,54 +169,6 @@ class Strings:
             raise UnsupportedFeatureError(
                 error.feature, error.problem, pointer=place.pointer("pattern"), hint=error.hint
             ) from None
-
-    def units(self, texts: Iterable[tuple[Text, bool, Sub]]) -> list[Unit]:
-        """A pattern that is a beginning and then one class many times, for each length of the beginning."""
-        texts = tuple(texts)
-        if len(texts) != 1 or not texts[0][1]:
-            return []
-        text, _, sub = texts[0]
-        self.check(text, sub, text[0])
-        decoded = _decoded(text)
-        *front, last = decoded.items if isinstance(decoded, Concat) else (decoded,)
-        if not (isinstance(last, Repeat) and isinstance(last.item, Chars | Bytes) and _width(last.item) == (1, 1)):
-            return []
-        by_size: dict[int, list[Expr]] = {}
-        for beginning, size in _beginnings(tuple(front)) or ():
-            units = [encode(item) for item in beginning]
-            units[-1:] = [settled(unit) for unit in units[-1:]]
-            by_size.setdefault(size, []).append(Concat((Bytes(b'"'), *units)))
-        item = encode(last.item)
-        return [
-            (options[0] if len(options) == 1 else Alt(tuple(options)), size, item, last.min, last.max)
-            for size, options in by_size.items()
-        ]
-
-
-Unit = tuple[Expr, int, Expr, int, int | None]
-"""The text of a beginning with its quote, its length, a character, and how often that may stand."""
-
-
-def _beginnings(items: tuple[Expr, ...]) -> list[tuple[tuple[Expr, ...], int]] | None:
-    """Everything that a row of single characters and optional ones can be, with its length; `None` if that is more."""
-    found: list[tuple[tuple[Expr, ...], int]] = [((), 0)]
-    for item in items:
-        options: list[tuple[tuple[Expr, ...], int]] | None = None
-        if isinstance(item, Chars | Bytes):
-            options = [((item,), _width(item)[0])]
-        elif isinstance(item, Repeat) and (item.min, item.max) == (0, 1):
-            inner = _beginnings(item.item.items if isinstance(item.item, Concat) else (item.item,))
-            options = [((), 0), *inner] if inner else None
-        elif isinstance(item, Repeat) and item.min == item.max and isinstance(item.item, Chars | Bytes):
-            options = [((item,), _width(item)[0])]
-        elif isinstance(item, Alt):
-            parts = [_beginnings(i.items if isinstance(i, Concat) else (i,)) for i in item.items]
-            if all(part is not None for part in parts):
-                options = [option for part in parts if part is not None for option in part]
-        if options is None or len(found) * len(options) > 16:
-            return None
-        found = [((*before, *after), n + m) for before, n in found for after, m in options]
-    return found
 
 
 def _located(error: UnreadablePattern, source: str, pointer: str) -> DerivableError:
