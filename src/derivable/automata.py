@@ -47,17 +47,18 @@ def compile_expr(expr: Expr, *, leftmost_first: bool = False, limits: Limits = L
         UnsupportedFeatureError: look-around nested in a way that is not supported.
     """
     # PERF: hashing a tree costs as much as its size, and front ends hand over the same objects again and again.
+    bounds = limits.max_nfa_states, limits.max_dfa_states
     seen = _by_identity.get(id(expr))
-    if seen is not None and seen[0] is expr and seen[1] == leftmost_first and seen[2] == limits:
+    if seen is not None and seen[0] is expr and seen[1] == leftmost_first and seen[2] == bounds:
         return seen[3]
     dfa = _compile(expr, leftmost_first, limits)
-    _remember(_by_identity, expr, (expr, leftmost_first, limits, dfa))
+    _remember(_by_identity, expr, (expr, leftmost_first, bounds, dfa))
     return dfa
 
 
 _T = TypeVar("_T")
 _MOST_REMEMBERED = 2_000
-_by_identity: OrderedDict[int, tuple[Expr, bool, Limits, Dfa]] = OrderedDict()
+_by_identity: OrderedDict[int, tuple[Expr, bool, tuple[int, int], Dfa]] = OrderedDict()
 
 
 def _remember(table: OrderedDict[int, _T], expr: Expr, entry: _T) -> None:
@@ -150,19 +151,24 @@ def json_strings(expr: Expr, limits: Limits = Limits()) -> _kernel.JsonStrings |
     """
     if isinstance(expr, JsonStrings):
         return _listed(expr)
-    if not isinstance(expr, JsonText | And | Alt):
+    if not isinstance(expr, _MAY_BE_LITERALS):
         return None
+    bounds = limits.max_nfa_states, limits.max_dfa_states
     seen = _texts.get(id(expr))
-    if seen is not None and seen[0] is expr and seen[1] == limits:
+    if seen is not None and seen[0] is expr and seen[1] == bounds:
         return seen[2]
     unbounded, longest = _without_bound(expr)
     values = string_values(unbounded, limits)
     found = None if values is None else _kernel.JsonStrings.of_values(values, limits.max_dfa_states, longest)
-    _remember(_texts, expr, (expr, limits, found))
+    _remember(_texts, expr, (expr, bounds, found))
     return found
 
 
-_texts: OrderedDict[int, tuple[Expr, Limits, _kernel.JsonStrings | None]] = OrderedDict()
+_MAY_BE_LITERALS = (JsonText, And, Alt)
+_texts: OrderedDict[int, tuple[Expr, tuple[int, int], _kernel.JsonStrings | None]] = OrderedDict()
+
+
+_ANY_STRING = JsonStrings()
 
 
 def _without_bound(expr: Expr) -> tuple[Expr, int | None]:
@@ -172,7 +178,10 @@ def _without_bound(expr: Expr) -> tuple[Expr, int | None]:
     if not isinstance(expr, And):
         return expr, None
     parts = [_without_bound(item) for item in expr.items]
-    return And(tuple([part for part, _ in parts])), min((most for _, most in parts if most is not None), default=None)
+    kept = [part for part, _ in parts if part != _ANY_STRING] or [_ANY_STRING]
+    if isinstance(kept[0], Not):
+        kept.insert(0, _ANY_STRING)
+    return And(tuple(kept)), min((most for _, most in parts if most is not None), default=None)
 
 
 def is_empty(expr: Expr, limits: Limits) -> bool:
@@ -180,15 +189,29 @@ def is_empty(expr: Expr, limits: Limits) -> bool:
     return (json_strings(expr, limits) or compile_expr(expr, limits=limits)).is_empty
 
 
-@lru_cache(maxsize=65536)
 def _listed(expr: JsonStrings) -> _kernel.JsonStrings:
-    try:
-        values = [v.encode("utf-8") for v in expr.values]
-    except UnicodeEncodeError as problem:
-        raise GrammarError(
-            f"the string {problem.object!r} holds a lone surrogate", hint="Remove it: it is no character."
-        ) from None
-    return _kernel.JsonStrings(values, expr.negated, expr.min_length, expr.max_length)
+    single = expr.values[0] if len(expr.values) == 1 and not expr.negated else None
+    found = _names.get(single) if single is not None else None
+    if found is None:
+        try:
+            values = [v.encode("utf-8") for v in expr.values]
+        except UnicodeEncodeError as problem:
+            raise GrammarError(
+                f"the string {problem.object!r} holds a lone surrogate", hint="Remove it: it is no character."
+            ) from None
+        found = _kernel.JsonStrings(values, expr.negated, expr.min_length, expr.max_length)
+        if single is not None and len(_names) < _MOST_NAMES:
+            _names[single] = found
+    return found
+
+
+_MOST_NAMES = 50_000
+_names: dict[str, _kernel.JsonStrings] = {}
+"""Literals of one string: names of members, above all.
+
+PERF: strings and kernel objects are nothing to the cyclic collector, whereas a cache of expressions makes it walk the
+whole process again and again.
+"""
 
 
 def _add(builder: PatternBuilder, root: Expr, limits: Limits) -> int:

@@ -153,7 +153,8 @@ def compile(
     for symbol, named in lowered.references:
         ids: list[str | int] = [*_token_ids(named, vocabulary)] or [""]
         references.append((symbol, Special(ids[0], named.negated, tuple(ids[1:]))))
-    lowered = replace(lowered, references=references)
+    if references:
+        lowered = replace(lowered, references=references)
     plan = Plan(lowered, grammar.lexing, grammar.start, grammar.relaxed, limits, lookahead)
     constraint = Constraint(plan, vocabulary, grammar)
     _refuse_unproductive(grammar, lowered, constraint._kernel.unproductive())

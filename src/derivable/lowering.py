@@ -128,14 +128,15 @@ class _Lowering:
             nonterminal_names=self.nonterminal_names,
             productions=self.productions,
             start=start,
-            indentation=lower_indentation(
-                self.grammar,
-                {name: 1 + i for name, i in self.terminal_ids.items() if isinstance(name, str)},
-                self.dfas,
-                self.productions,
-            ),
+            indentation=self._indentation(),
             distinct=tuple(1 + self.terminal_ids[name] for name in self.grammar.distinct if name in self.terminal_ids),
         )
+
+    def _indentation(self) -> LoweredIndentation | None:
+        if self.grammar.indentation is None:
+            return None
+        symbols = {name: 1 + i for name, i in self.terminal_ids.items() if isinstance(name, str)}
+        return lower_indentation(self.grammar, symbols, self.dfas, self.productions)
 
     # -- symbols ------------------------------------------------------------------------------------------------
 

@@ -58,6 +58,8 @@ class Compiler:
         self.queue: deque[Callable[[], None]] = deque()
         self.types: dict[int, int] = {}
         self.targets: dict[int, Sub] = {}
+        self.listed: dict[Goal, list[Json] | None] = {}
+        self.implied: dict[tuple[Goal, Goal], bool | None] = {}
         self.by_value: dict[int, Sub] = {}
         self.combinations: dict[tuple[object, ...], tuple[tuple[Expr, ...], list[tuple[bool, ...]]]] = {}
         self.stripped: dict[int, Sub] = {}
@@ -170,11 +172,14 @@ class Compiler:
 
     def candidates(self, goal: Goal) -> list[Json] | None:
         """The values of a goal if one of its schemas lists them, else `None`."""
-        for sub, sign in goal:
-            values = self._listed(sub) if sign else None
-            if values is not None:
-                return [v for v in values if all(self.validator.holds(other, v) is holds for other, holds in goal)]
-        return None
+        if goal not in self.listed:  # PERF: goals ask the same again and again
+            self.listed[goal] = None
+            for sub, sign in goal:
+                values = self._listed(sub) if sign else None
+                if values is not None:
+                    self.listed[goal] = [v for v in values if self.validator.satisfies(goal, v)]
+                    break
+        return self.listed[goal]
 
     def impossible(self, goal: Goal) -> bool:
         """Whether a quick look tells that a goal has no value."""

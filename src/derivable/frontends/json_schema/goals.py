@@ -238,8 +238,7 @@ def finish(work: Work, goal: Goal) -> Facts | None:
         if _lists_values(work):
             facts.values = [v for v in facts.values if TYPES[type_name(v)] & facts.types]
         else:
-            holds = compiler.validator.holds
-            facts.values = [v for v in facts.values if all(holds(sub, v) is sign for sub, sign in goal)]
+            facts.values = [v for v in facts.values if compiler.validator.satisfies(goal, v)]
         return facts if facts.values else None
     if facts.unevaluated:
         compiler.settle_unevaluated(facts)
@@ -401,8 +400,11 @@ def _goal_state(work: Work, known: Goal, asked: Goal) -> bool | None:
     compiler = work.compiler
     values = compiler.candidates(known)
     if values is not None:
-        holds = [all(compiler.validator.holds(s, v) is sign for s, sign in asked) for v in values]
-        return True if all(holds) else None if any(holds) else False
+        question = known, asked
+        if question not in compiler.implied:
+            holds = {compiler.validator.satisfies(asked, v) for v in values}
+            compiler.implied[question] = None if len(holds) == 2 else False not in holds
+        return compiler.implied[question]
     types = ALL
     for sub, sign in known:
         if sign:

@@ -162,7 +162,6 @@ def json_string(min_length: int = 0, max_length: int | None = None, excluded: tu
     return And((strings, *(Not(_literal(value)) for value in odd))) if odd else strings
 
 
-@lru_cache(maxsize=16_384)
 def literal_string(*values: str) -> Expr:
     """Every JSON text of exactly these strings, quotes included."""
     plain, odd = _separated(values)

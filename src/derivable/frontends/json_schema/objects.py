@@ -264,10 +264,10 @@ class _Body:
         if found is None:
             limits = compiler.limits
             texts = (given[0] if given else anything, *questions)
-            values = [string_values(text, limits) for text in texts]
-            whole, *parts = [v for v in values if v is not None]
-            if len(parts) < len(questions):  # some of them is not made of literals alone
-                whole, *parts = [compile_expr(text, limits=limits) for text in texts]
+            values = [v for text in texts if (v := string_values(text, limits)) is not None]
+            if len(values) < len(texts):  # some of them is not made of literals alone
+                values = [compile_expr(text, limits=limits) for text in texts]
+            whole, *parts = values
             kept: list[tuple[tuple[bool, ...], Dfa]] = [((), whole)]
             for dfa in parts:
                 split: list[tuple[tuple[bool, ...], Dfa]] = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .facts import Goal
 from .numbers import exact, is_multiple, reduced
 from .resources import Json, Sub
 
@@ -81,6 +82,10 @@ class Validator:
         if known is None:
             known = self.held[key] = self._evaluate(sub, value) is not None
         return known
+
+    def satisfies(self, goal: Goal, value: Json) -> bool:
+        """Whether `value` satisfies all of a goal."""
+        return all([self.holds(sub, value) is sign for sub, sign in goal])
 
     def _evaluate(self, sub: Sub, value: Json) -> _Evaluated | None:
         """What was evaluated, or `None` if the value is not valid."""
