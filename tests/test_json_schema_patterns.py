@@ -6,10 +6,11 @@ import itertools
 import json
 
 import pytest
+from json_spelling import encode, quoted
 
 from derivable.automata import compile_expr
 from derivable.expr import And
-from derivable.frontends.json_schema.json_text import encode, quoted, spelled
+from derivable.frontends.json_schema.json_text import spelled
 from derivable.frontends.json_schema.patterns import pattern
 
 regress = pytest.importorskip("regress")

@@ -85,7 +85,7 @@ class Validator:
 
     def satisfies(self, goal: Goal, value: Json) -> bool:
         """Whether `value` satisfies all of a goal."""
-        return all([self.holds(sub, value) is sign for sub, sign in goal])
+        return all(self.holds(sub, value) is sign for sub, sign in goal)
 
     def _evaluate(self, sub: Sub, value: Json) -> _Evaluated | None:
         """What was evaluated, or `None` if the value is not valid."""
