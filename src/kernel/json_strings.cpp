@@ -260,8 +260,15 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
             }
             return free(d, count);
         }
-        case State::kValue:
-            return step_value(s, byte);
+        case State::kValue: {
+            if (!is_raw(s.decoder)) return step_value(s, byte);
+            // PERF: a first visit asks for all 256 bytes, of which few kinds differ here.
+            if (rows_.size() <= id) rows_.resize(states_.size());
+            if (rows_[id].empty()) rows_[id].assign(num_kinds_, kUnknown);
+            int32_t& known = rows_[id][kinds_[byte]];  // SAFETY: step_value() makes states, no rows
+            if (known == kUnknown) known = step_value(s, byte);
+            return known;
+        }
     }
     return kDead;
 }

@@ -43,7 +43,8 @@ class JsonStrings {
     // The automaton it was made of, if any, without values that have no literal.
     const std::shared_ptr<const Dfa>& values() const { return values_; }
     uint64_t max_length() const { return max_; }
-    // Of a state whose characters are counted beside an automaton: equal keys act alike on texts of `longest` bytes. Else empty.
+    // Of a state whose characters are counted beside an automaton: equal keys act alike on texts of `longest` bytes, as long as this or a
+    // copy lives (they share the automaton). Else empty.
     std::string counted_key(uint32_t state, uint64_t longest) const;
 
     // What a state outside the list has to do with the literals of any value at all.
@@ -113,6 +114,8 @@ class JsonStrings {
     uint64_t characters_begun(int32_t state) const { return state & kCounted ? counted_[size_t(state & ~kCounted)].second : 0; }
     void find_least();
     int32_t step_value(const State& s, uint8_t byte);
+    static bool is_raw(uint8_t decoder);  // between characters, or within a raw one
+    void find_kinds();
     int32_t after(int32_t state, uint32_t c);                              // a character
     bool is_alive(int32_t state, uint8_t decoder, const Escape& escape);
     bool any_unit(int32_t state, uint32_t low, uint32_t high);             // a character may begin with a 16-bit unit of these
@@ -125,6 +128,11 @@ class JsonStrings {
     std::shared_ptr<const Dfa> values_;
     std::unordered_map<uint64_t, Ranges, MixHash> characters_;
     std::unordered_map<uint32_t, bool> anything_;
+    // Bytes of one kind act alike wherever is_raw(). By state and kind, where a state leads to.
+    std::array<uint8_t, 256> kinds_{};
+    uint32_t num_kinds_ = 0;
+    static constexpr int32_t kUnknown = -3;
+    std::vector<std::vector<int32_t>> rows_;
     std::vector<std::pair<uint32_t, uint64_t>> counted_;
     std::unordered_map<uint64_t, uint32_t, MixHash> counted_ids_;
     std::vector<uint32_t> least_;  // by state of the automaton: characters that must still begin

@@ -67,10 +67,24 @@ JsonStrings::JsonStrings(const Dfa& values, uint64_t max_states, uint64_t max) :
     key_ = "values " + values_->fingerprint() + (max == kNoMaximum ? "" : "*" + std::to_string(max));
     nodes_.push_back({{}, 0, false});
     states_.push_back({State::kStart});
+    find_kinds();
     empty_ = values_->empty();
     if (empty_ || max == kNoMaximum) return;
     find_least();
     empty_ = count(0, 0) == kDead;
+}
+
+bool JsonStrings::is_raw(uint8_t d) { return d == kBoundary || (d >= kMore1 && d <= kAfterF4); }
+
+void JsonStrings::find_kinds() {
+    Interner kinds;
+    for (uint32_t b = 0; b < 256; b++) {
+        std::vector<uint32_t> key{values_->classes[b]};
+        for (uint8_t d = 0; d < num_decoder_states(); d++)
+            if (is_raw(d)) key.push_back(decode(d, uint8_t(b)));
+        kinds_[b] = uint8_t(kinds.intern(key));
+    }
+    num_kinds_ = kinds.size();
 }
 
 // Breadth first from acceptance backwards: the first byte of a character costs one, the others nothing.
@@ -122,8 +136,10 @@ std::string JsonStrings::counted_key(uint32_t id, uint64_t longest) const {
     if (s.kind != State::kValue || !(s.node & uint32_t(kCounted))) return {};
     // A text of so many bytes begins no more characters than that, and the one whose digits are being read.
     uint64_t room = std::min(max_ - characters_begun(int32_t(s.node)), longest + most_least_ + 1);
-    return key_.substr(0, key_.rfind('*')) + "*" + std::to_string(automaton_state(int32_t(s.node))) + "," + std::to_string(s.decoder) + "," +
-           std::to_string(s.count) + "," + std::to_string(room);
+    std::string key(1, 'v');
+    for (uint64_t n : {uint64_t(reinterpret_cast<uintptr_t>(values_.get())), uint64_t(automaton_state(int32_t(s.node))), uint64_t(s.decoder), s.count, room})
+        key.append(reinterpret_cast<const char*>(&n), sizeof n);
+    return key;
 }
 
 int32_t JsonStrings::value(int32_t state, uint8_t decoder, Escape escape) {
