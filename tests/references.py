@@ -47,7 +47,10 @@ public class Check {
                     if (counts(d)) System.err.println(Path.of(name).getFileName() + " " + d.getCode());
                     bad[0] |= counts(d);
                 }, null, null, List.of(file));
-            task.parse();
+            // Annotations and modifiers with nothing behind them are dropped by javac without a word.
+            for (var unit : task.parse())
+                bad[0] |= unit.getPackage() == null && unit.getImports().isEmpty() && unit.getTypeDecls().isEmpty()
+                    && !text.replaceAll("(?s)/\\\\*.*?\\\\*/|//[^\\n\\r]*|[;\\\\s]", "").isEmpty();
             System.out.println(bad[0] ? "bad" : "ok");
         }
     }
