@@ -409,8 +409,8 @@ def main(
             table(["step", "masks measured", "mean of first visits", "mean of later ones"], rows),
             f"In the end the small engine holds {len(engine.lexer.rows)} lexer states, {len(trees)} trees with "
             f"{sum(map(len, trees)):,} nodes ({sum(map(engine.adjacent, trees)):,} without terminals that never stand "
-            f"side by side), and {len(finished):,} finished masks, {len({mask.tobytes() for mask in finished}):,} of them "
-            "distinct.",
+            f"side by side), and {len(finished):,} finished masks, {len({mask.tobytes() for mask in finished}):,} of "
+            "them distinct.",
         ]
     )
     console.print(page, markup=False, soft_wrap=True)
