@@ -15,6 +15,7 @@ from derivable import errors
 PACKAGE = Path(dv.__file__).parent
 
 RANKS = {
+    "caches": 0,
     "collector": 0,
     "errors": 0,
     "limits": 0,
@@ -44,6 +45,7 @@ its own folder; what would go upwards is imported inside a function, or for type
 PUBLIC = [
     "ArtifactError",
     "BitmaskShapeError",
+    "Cache",
     "Constraint",
     "DerivableError",
     "Explanation",
@@ -64,6 +66,7 @@ PUBLIC = [
     "VocabularyError",
     "allocate_bitmask",
     "apply_bitmask",
+    "cache",
     "compile",
     "fill_bitmasks",
 ]

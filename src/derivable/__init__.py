@@ -7,6 +7,7 @@
 [0, 1, 2]
 """
 
+from .caches import Cache, cache
 from .compile import Constraint, compile
 from .errors import (
     ArtifactError,
@@ -31,6 +32,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ArtifactError",
     "BitmaskShapeError",
+    "Cache",
     "Constraint",
     "DerivableError",
     "Explanation",
@@ -51,6 +53,7 @@ __all__ = [
     "VocabularyError",
     "allocate_bitmask",
     "apply_bitmask",
+    "cache",
     "compile",
     "fill_bitmasks",
 ]

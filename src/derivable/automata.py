@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from . import _kernel
 from ._kernel import Dfa, PatternBuilder
+from .caches import cache
 from .errors import GrammarError
 from .expr import (
     ANY_CHAR,
@@ -27,6 +28,7 @@ from .expr import (
     Repeat,
     children,
     star,
+    walk,
 )
 from .limits import Limits
 
@@ -51,24 +53,89 @@ def compile_expr(expr: Expr, *, leftmost_first: bool = False, limits: Limits = L
     seen = _by_identity.get(id(expr))
     if seen is not None and seen[0] is expr and seen[1] == leftmost_first and seen[2] == bounds:
         return seen[3]
-    dfa = _compile(expr, leftmost_first, limits)
-    _remember(_by_identity, expr, (expr, leftmost_first, bounds, dfa))
-    return dfa
+    key = _Key(expr, leftmost_first, bounds)
+    known: tuple[Dfa, int] | None = cache.automata.get(key)
+    if known is None:
+        dfa = _compile(expr, leftmost_first, limits)
+        known = dfa, _size(expr) + _states(dfa)
+        cache.automata.put(key, known, known[1])
+    _by_identity.remember(expr, (expr, leftmost_first, bounds, known[0]), known[1])
+    return known[0]
 
 
 _T = TypeVar("_T")
 _MOST_REMEMBERED = 2_000
-_by_identity: OrderedDict[int, tuple[Expr, bool, tuple[int, int], Dfa]] = OrderedDict()
 
 
-def _remember(table: OrderedDict[int, _T], expr: Expr, entry: _T) -> None:
-    """Notes an entry, which keeps its expression alive, under the expression's identity; the oldest ones go."""
-    table[id(expr)] = entry
-    if len(table) > _MOST_REMEMBERED:
-        table.popitem(last=False)
+class _ByIdentity(OrderedDict[int, _T]):
+    """Entries by the identity of expressions, which they keep alive; the oldest ones go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: dict[int, int] = {}
+        self.size = 0
+        cache.automata.on_clear.append(self.clear)
+
+    def remember(self, expr: Expr, entry: _T, size: int) -> None:
+        """Notes an entry of about so many bytes."""
+        self.size += size - self.sizes.get(id(expr), 0)
+        self.sizes[id(expr)] = size
+        self[id(expr)] = entry
+        while len(self) > _MOST_REMEMBERED or (self.size > cache.automata.share and self):
+            oldest, _ = self.popitem(last=False)
+            self.size -= self.sizes.pop(oldest, 0)
+
+    def clear(self) -> None:
+        super().clear()
+        self.sizes.clear()
+        self.size = 0
 
 
-@lru_cache(maxsize=4096)
+_by_identity: _ByIdentity[tuple[Expr, bool, tuple[int, int], Dfa]] = _ByIdentity()
+
+
+class _Key:
+    """An expression and how it is read, hashed once."""
+
+    __slots__ = ("hash", "parts")
+
+    def __init__(self, expr: Expr, *reading: object) -> None:
+        self.parts = (expr, *reading)
+        self.hash = hash(expr)  # PERF: bounds take longer to hash than most expressions
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.hash == other.hash and self.parts == other.parts
+
+
+def _states(dfa: Dfa) -> int:
+    """The bytes of an automaton's table."""
+    return dfa.num_states * (5 + 4 * dfa.num_classes)
+
+
+def _size(expr: Expr) -> int:
+    """About how many bytes an expression and what goes with it take."""
+    if isinstance(expr, Bytes):
+        return 1_500 + len(expr.value)
+    if isinstance(expr, JsonStrings):
+        return 1_500 + 60 * len(expr.values) + 4 * sum(map(len, expr.values))
+    size = 1_500
+    for node in walk(expr):
+        size += 120
+        match node:
+            case Bytes(value):
+                size += len(value)
+            case Chars(ranges) | ByteSet(ranges):
+                size += 120 * len(ranges)
+            case JsonStrings(values):
+                size += 60 * len(values) + 4 * sum(map(len, values))
+            case Graph(edges):
+                size += sum(60 + 80 * len(each) for each in edges)
+    return size
+
+
 def _compile(expr: Expr, leftmost_first: bool, limits: Limits) -> Dfa:
     dfa = _direct(expr, limits)
     if dfa is None:
@@ -160,12 +227,13 @@ def json_strings(expr: Expr, limits: Limits = Limits()) -> _kernel.JsonStrings |
     unbounded, longest = _without_bound(expr)
     values = string_values(unbounded, limits)
     found = None if values is None else _kernel.JsonStrings.of_values(values, limits.max_dfa_states, longest)
-    _remember(_texts, expr, (expr, bounds, found))
+    # States are made of the states of the values when a text reaches them.
+    _texts.remember(expr, (expr, bounds, found), _size(expr) + (4 * _states(values) if values else 0))
     return found
 
 
 _MAY_BE_LITERALS = (JsonText, And, Alt)
-_texts: OrderedDict[int, tuple[Expr, tuple[int, int], _kernel.JsonStrings | None]] = OrderedDict()
+_texts: _ByIdentity[tuple[Expr, tuple[int, int], _kernel.JsonStrings | None]] = _ByIdentity()
 
 
 _ANY_STRING = JsonStrings()
@@ -190,8 +258,10 @@ def is_empty(expr: Expr, limits: Limits) -> bool:
 
 
 def _listed(expr: JsonStrings) -> _kernel.JsonStrings:
+    # PERF: only single strings, names of members above all: strings and kernel objects are nothing to the cyclic
+    # collector, whereas a cache of expressions makes it walk the whole process again and again.
     single = expr.values[0] if len(expr.values) == 1 and not expr.negated else None
-    found = _names.get(single) if single is not None else None
+    found: _kernel.JsonStrings | None = cache.automata.get(single) if single is not None else None
     if found is None:
         try:
             values = [v.encode("utf-8") for v in expr.values]
@@ -200,18 +270,9 @@ def _listed(expr: JsonStrings) -> _kernel.JsonStrings:
                 f"the string {problem.object!r} holds a lone surrogate", hint="Remove it: it is no character."
             ) from None
         found = _kernel.JsonStrings(values, expr.negated, expr.min_length, expr.max_length)
-        if single is not None and len(_names) < _MOST_NAMES:
-            _names[single] = found
+        if single is not None:
+            cache.automata.put(single, found, 500 + 70 * len(single))  # a node of its trie for every character
     return found
-
-
-_MOST_NAMES = 50_000
-_names: dict[str, _kernel.JsonStrings] = {}
-"""Literals of one string: names of members, above all.
-
-PERF: strings and kernel objects are nothing to the cyclic collector, whereas a cache of expressions makes it walk the
-whole process again and again.
-"""
 
 
 def _add(builder: PatternBuilder, root: Expr, limits: Limits) -> int:

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from . import _kernel
+from .caches import cache
 from .collector import without_collector
 from .errors import GrammarError, VocabularyError
 from .expr import NOTHING, Special
@@ -116,7 +117,8 @@ def compile(
     """Compiles a grammar for a vocabulary.
 
     The index is filled as generations visit it: compiling costs the grammar's automata and productions, the
-    first mask a walk of the vocabulary's trie for the terminals that can begin.
+    first mask a walk of the vocabulary's trie for the terminals that can begin. Compiling a grammar again is a
+    look-up as long as its constraint is in use.
 
     Args:
         grammar: from one of `Grammar.from_*`.
@@ -148,6 +150,18 @@ def compile(
     """
     if lookahead is not None and not 0 <= operator.index(lookahead) < 1 << 32:
         raise GrammarError(f"lookahead={lookahead} is not a number of lexemes", hint="Use 0 or more, or None for all.")
+    key = (id(grammar), id(vocabulary), lookahead, limits)  # a constraint keeps both alive
+    constraint: Constraint | None = cache.constraints.get(key)
+    if constraint is None:
+        constraint = cache.constraints[key] = _compile(grammar, vocabulary, lookahead, limits)
+    if ahead_of_time:
+        references = constraint._lowered.references
+        tokens = [resolve_token(named.token, vocabulary) for _, named in references if not named.negated]
+        fill(constraint.matcher(), tokens, _AHEAD_OF_TIME if ahead_of_time is True else int(ahead_of_time), progress)
+    return constraint
+
+
+def _compile(grammar: Grammar, vocabulary: Vocabulary, lookahead: int | None, limits: Limits) -> Constraint:
     lowered = lower(grammar, limits)
     references = []
     for symbol, named in lowered.references:
@@ -165,9 +179,6 @@ def compile(
             f"no token of the vocabulary can begin a text of this grammar (the first byte must be one of {first[:20]!r}"
             f"{'...' if len(first) > 20 else ''}). Use the vocabulary of a model that can spell it."
         )
-    if ahead_of_time:
-        tokens = [resolve_token(named.token, vocabulary) for _, named in references if not named.negated]
-        fill(matcher, tokens, _AHEAD_OF_TIME if ahead_of_time is True else int(ahead_of_time), progress)
     return constraint
 
 

@@ -5,10 +5,12 @@ A `Grammar` is data. `derivable.lowering` turns it into numbered productions for
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import marshal
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
+from .caches import cache
 from .errors import GrammarError
 from .expr import Expr, refs
 from .limits import Limits
@@ -168,7 +170,7 @@ class Grammar:
         """
         from .frontends.regex import grammar_from_regex
 
-        return grammar_from_regex(pattern, flags, limits=limits)
+        return _remembered(("regex", pattern, flags, limits), lambda: grammar_from_regex(pattern, flags, limits=limits))
 
     @staticmethod
     def from_choices(choices: Sequence[str], *, limits: Limits = Limits()) -> Grammar:  # noqa: B008
@@ -197,7 +199,7 @@ class Grammar:
         """
         from .frontends.gbnf import grammar_from_gbnf
 
-        return grammar_from_gbnf(text, start, limits=limits)
+        return _remembered(("gbnf", text, start, limits), lambda: grammar_from_gbnf(text, start, limits=limits))
 
     @staticmethod
     def from_ebnf(text: str, *, root: str = "root", limits: Limits = Limits()) -> Grammar:  # noqa: B008
@@ -224,7 +226,7 @@ class Grammar:
         """
         from .frontends.ebnf import grammar_from_ebnf
 
-        return grammar_from_ebnf(text, root, limits=limits)
+        return _remembered(("ebnf", text, root, limits), lambda: grammar_from_ebnf(text, root, limits=limits))
 
     @staticmethod
     def from_lark(
@@ -295,7 +297,8 @@ class Grammar:
         """
         from .frontends.structural_tag import grammar_from_structural_tag
 
-        return grammar_from_structural_tag(tag, limits=limits)
+        key = ("structural tag", _spelled(tag), limits)
+        return _remembered(key, lambda: grammar_from_structural_tag(tag, limits=limits))
 
     # Combinators. All of them give scannerless grammars; operands may be grammars of any front end, or literal text.
 
@@ -452,17 +455,46 @@ class Grammar:
         """
         from .frontends.json_schema import grammar_from_json_schema
 
-        return grammar_from_json_schema(
-            schema,
-            draft=draft,
-            whitespace=whitespace,
-            separators=separators,
-            key_order=key_order,
-            formats=formats,
-            registry=registry,
-            limits=limits,
-            relax=tuple(relax),
+        options: dict[str, Any] = {
+            "draft": draft,
+            "whitespace": whitespace,
+            "separators": separators,
+            "key_order": key_order,
+        }
+        options |= {"formats": formats, "relax": tuple(relax)}
+
+        def make() -> Grammar:
+            return grammar_from_json_schema(schema, registry=registry, limits=limits, **options)
+
+        return (
+            make() if registry is not None else _remembered(("json", _spelled(schema), limits, *options.values()), make)
         )
+
+
+def _remembered(key: tuple[Any, ...], make: Callable[[], Grammar]) -> Grammar:
+    """What was made of the same text with the same options before, or what is made of it now.
+
+    Args:
+        key: the front end, the text (or bytes; anything else is not remembered), and all options.
+    """
+    if not isinstance(key[1], str | bytes):
+        return make()
+    try:
+        known: Grammar | None = cache.grammars.get(key)
+    except TypeError:  # an option of the wrong kind: the front end says which
+        return make()
+    if known is None:
+        known = cache.grammars[key] = make()
+    return known
+
+
+def _spelled(value: Any) -> str | bytes | None:
+    """Bytes that are equal only for equal JSON values (order, and numbers of different types, count)."""
+    # PERF: marshal takes a microsecond where json.dumps takes ten; without references (version 2) it has but the value.
+    try:
+        return value if isinstance(value, str) else marshal.dumps(value, 2)
+    except ValueError:  # not made of JSON values, or too deep
+        return None
 
 
 def _some(names: list[str], limit: int = 8) -> str:

@@ -24,6 +24,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+from derivable.caches import cache
 from derivable.errors import VocabularyError
 from derivable.vocabularies.huggingface import read_tokenizer_json, read_transformers
 from derivable.vocabularies.libraries import read_gguf, read_sentencepiece, read_tiktoken
@@ -450,7 +451,9 @@ class Vocabulary:
         """The kernel's copy, made at first use so that this module works without the kernel."""
         from derivable._kernel import Vocabulary as KernelVocabulary
 
-        return KernelVocabulary(list(self._tokens), list(self._eos_ids))
+        kernel = KernelVocabulary(list(self._tokens), list(self._eos_ids))
+        self._index = cache.add_index(kernel)
+        return kernel
 
     def _check(self, token_id: int) -> int:
         index = operator.index(token_id)
@@ -474,7 +477,7 @@ class Vocabulary:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickled without what is derived; the kernel's copy is made again where it is needed."""
-        derived = ("_kernel_vocabulary", "_spelling", "_by_first_byte")
+        derived = ("_kernel_vocabulary", "_index", "_spelling", "_by_first_byte")
         return {name: value for name, value in self.__dict__.items() if name not in derived}
 
 

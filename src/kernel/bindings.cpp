@@ -290,7 +290,16 @@ NB_MODULE(_kernel, m) {
             }
             new (self) PyVocabulary{std::move(v), nullptr};
         }, nb::arg("tokens"), nb::arg("eos_ids"))
-        .def_prop_ro("size", [](const PyVocabulary& v) { return v.vocabulary->size(); });
+        .def_prop_ro("size", [](const PyVocabulary& v) { return v.vocabulary->size(); })
+        .def_prop_ro("shared_bytes", [](const PyVocabulary& v) -> uint64_t {
+            std::shared_ptr<Spanner> shared = v.shared;
+            if (!shared) return 0;
+            nb::gil_scoped_release release;
+            std::lock_guard<std::mutex> guard(shared->mutex);
+            return shared->bytes();
+        }, "Memory of the index that scannerless grammars share.")
+        .def("set_shared_budget", [](PyVocabulary& v, uint64_t size) { v.shared_budget = size; }, nb::arg("size"), "Past so many bytes a new index is begun.")
+        .def("forget_shared", [](PyVocabulary& v) { v.shared.reset(); }, "Begins a new index; the old one lives as long as its grammars.");
 
     nb::class_<Constraint>(m, "Constraint", "A grammar compiled for a vocabulary. Thread-safe.")
         .def(nb::new_([](PyVocabulary& v, const std::string& policy, const std::vector<std::tuple<std::variant<std::shared_ptr<Dfa>, std::shared_ptr<JsonStrings>>, uint32_t, bool>>& terminals,

@@ -1,0 +1,155 @@
+"""What a process remembers between grammars, within one budget of bytes: `derivable.cache`.
+
+| store | share | holds |
+|---|---|---|
+| `index` | half, for each vocabulary | the level-1 and level-2 index of scannerless grammars, shared by all of them |
+| `automata` | half | the automata of terminals |
+| `constraints`, `grammars` | none | those in use, so that the same text or schema is a look-up. Not kept alive by it |
+
+A store that is full forgets what was used longest ago; the index of a vocabulary is begun anew. What is in use lives on
+until its users drop it. Sizes are estimates, by counts of states, nodes and characters.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from threading import Lock
+from typing import Any, Protocol
+from weakref import WeakSet, WeakValueDictionary
+
+__all__ = ["Cache", "Store", "cache"]
+
+_DEFAULT = 2 << 30
+
+
+class Store:
+    """Values by key, the least recently used forgotten first. Safe to share between threads.
+
+    Invariant: the sizes in it add up to `bytes`, which is at most the store's share after every `put`.
+    """
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self.on_clear: list[Callable[[], object]] = []
+        self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._lock = Lock()
+        self.bytes = 0
+
+    @property
+    def share(self) -> int:
+        """Bytes that it may take."""
+        return self._cache.limit // 2
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: Hashable) -> Any:
+        """The value, or `None`."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        with suppress(KeyError):  # PERF: no lock; another thread may have dropped it meanwhile
+            self._entries.move_to_end(key)
+        return entry[0]
+
+    def put(self, key: Hashable, value: Any, size: int) -> None:
+        """Remembers a value of about so many bytes, unless it alone is larger than the store, or the key is known."""
+        dropped = []  # freed after the lock is released: what is dropped may take its time
+        with self._lock:
+            if key in self._entries:  # made by two threads at once
+                return
+            self._entries[key] = (value, size)
+            self.bytes += size
+            share = self.share
+            while self.bytes > share:
+                _, entry = self._entries.popitem(last=False)
+                self.bytes -= entry[1]
+                dropped.append(entry)
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        with self._lock:
+            dropped, self._entries = self._entries, OrderedDict()
+            self.bytes = 0
+        dropped.clear()
+        for forget in self.on_clear:
+            forget()
+
+
+class _Index(Protocol):
+    """A vocabulary of the kernel."""
+
+    @property
+    def shared_bytes(self) -> int: ...
+    def set_shared_budget(self, size: int) -> None: ...
+    def forget_shared(self) -> None: ...
+
+
+class Cache:
+    """The stores of this process, and their budget.
+
+    Example:
+        >>> import derivable as dv
+        >>> vocab = dv.Vocabulary.from_bytes([b"a", None], eos=[1])
+        >>> constraint = dv.compile(dv.Grammar.from_regex("a+"), vocab)
+        >>> constraint is dv.compile(dv.Grammar.from_regex("a+"), vocab)
+        True
+        >>> dv.cache.bytes > 0
+        True
+        >>> dv.cache.clear()
+        >>> dv.cache.bytes
+        0
+    """
+
+    def __init__(self, limit: int = _DEFAULT) -> None:
+        self._limit = limit
+        self._indexes: WeakSet[Any] = WeakSet()
+        self.constraints: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
+        self.grammars: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
+        self.automata = Store(self)
+
+    @property
+    def limit(self) -> int:
+        """Bytes that the automata and the index of one vocabulary together may take. 0: nothing is remembered."""
+        return self._limit
+
+    @limit.setter
+    def limit(self, size: int) -> None:
+        if size < self._limit:
+            self.clear()
+        self._limit = size
+        for holder in self._indexes:
+            holder.kernel.set_shared_budget(size // 2)
+
+    @property
+    def bytes(self) -> int:
+        """About how many bytes are remembered now."""
+        indexes: int = sum(holder.kernel.shared_bytes for holder in self._indexes)
+        return self.automata.bytes + indexes
+
+    def clear(self) -> None:
+        """Forgets everything. Grammars and constraints in use are not affected; new ones are made from nothing."""
+        self.constraints.clear()
+        self.grammars.clear()
+        self.automata.clear()
+        for holder in self._indexes:
+            holder.kernel.forget_shared()
+
+    def add_index(self, kernel: _Index) -> object:
+        """Counts the index of a vocabulary for as long as the object that is returned lives."""
+        kernel.set_shared_budget(self._limit // 2)
+        holder = _Holder(kernel)
+        self._indexes.add(holder)
+        return holder
+
+
+class _Holder:
+    """Something that can be referred to weakly, as objects of the kernel cannot."""
+
+    def __init__(self, kernel: _Index) -> None:
+        self.kernel = kernel
+
+
+cache = Cache()
