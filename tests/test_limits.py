@@ -212,6 +212,13 @@ def test_token_ids_out_of_range(token: int) -> None:
         pytest.param(lambda: gbnf("root ::= " + "(" * 30_000), "max_depth", 500, id="deep-open-gbnf"),
         pytest.param(lambda: lark("start: " + "(" * 30_000 + '"a"' + ")" * 30_000), "max_depth", 500, id="deep-lark"),
         pytest.param(lambda: regex("a{1000000}"), "max_dfa_states", 100_000, id="repeat-one-byte"),
+        pytest.param(
+            lambda: regex(".*(" + "|".join("a" * n for n in range(400)) + ")", max_dfa_states=5_000),
+            "max_dfa_states",
+            5_000,
+            id="subsets",
+        ),
+        pytest.param(lambda: regex(".*a.{0,3000}b"), "max_dfa_states", 100_000, id="long-subsets"),
         pytest.param(lambda: regex("(ab?){1000000}"), "max_nfa_states", 2_000_000, id="repeat-group"),
         pytest.param(lambda: gbnf('root ::= "a"{1000000}'), "max_dfa_states", 100_000, id="repeat-gbnf"),
     ],
@@ -321,3 +328,10 @@ def test_a_deep_tree_is_refused() -> None:
         deep = Repeat(Concat((deep, Bytes(b"b"))), 0, None)
     with pytest.raises(dv.LimitError, match="nesting"):
         dv.compile(dv.Grammar({"s": deep}, {}, "s"), BYTES)
+
+
+def test_errors_about_half_characters_can_be_printed() -> None:
+    for make in (dv.Grammar.from_gbnf, dv.Grammar.from_ebnf):
+        with pytest.raises(dv.GrammarSyntaxError, match="half of a surrogate pair") as caught:
+            make('root ::= "\ud83d"')
+        str(caught.value).encode()

@@ -612,10 +612,18 @@ def test_pickle(tmp_path: Path) -> None:
 
 def test_kernel_vocabulary_is_made_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = types.ModuleType("derivable._kernel")
-    kernel.Vocabulary = lambda tokens, eos_ids: (tokens, eos_ids)  # type: ignore[attr-defined]
+
+    class KernelVocabulary:
+        def __init__(self, *made_of: object) -> None:
+            self.made_of = made_of
+
+        def set_shared_budget(self, size: int) -> None:
+            pass
+
+    kernel.Vocabulary = KernelVocabulary  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "derivable._kernel", kernel)
     vocabulary = Vocabulary.from_bytes([b"a", b""], eos=[1])
-    assert vocabulary._kernel_vocabulary == ([b"a", None], [1])
+    assert vocabulary._kernel_vocabulary.made_of == ([b"a", None], [1])
     assert "_kernel_vocabulary" not in pickle.loads(pickle.dumps(vocabulary)).__dict__
 
 

@@ -167,4 +167,5 @@ def _display(problem: str, source: str | None, span: tuple[int, int] | None, hin
         window = source[line_start + left : min(line_end, line_start + column + 60)]
         width = max(1, min(end, line_start + left + len(window)) - start)
         text += f"\n  line {number}, column {column + 1}:\n    {window}\n    {' ' * (column - left)}{'^' * width}"
-    return text + (f"\n  {hint}" if hint else "")
+    text += f"\n  {hint}" if hint else ""
+    return text.encode("utf-8", "replace").decode()  # half a surrogate pair could not be printed

@@ -192,6 +192,12 @@ void sort_unique(std::vector<Thread>& threads) {
 
 namespace {
 
+// States may be few and their subsets huge (`.*(a|aa|aaa|...)`): they count as so many states of an ordinary size. A thread takes 16 bytes.
+void check_held(uint64_t threads, uint64_t max_states) {
+    constexpr uint64_t kOrdinary = 200;
+    if (threads / kOrdinary > max_states) throw LimitExceeded("max_dfa_states", threads / kOrdinary, max_states, "the subsets of a pattern's automaton");
+}
+
 Dfa determinize_from(const std::vector<int32_t>& start_behinds, const Nfa& nfa, const std::vector<LookDfa>& looks, const std::vector<Dfa>& behinds,
                      bool leftmost_first, uint64_t max_states) {
     Subsets subsets(nfa, looks, behinds);
@@ -202,6 +208,7 @@ Dfa determinize_from(const std::vector<int32_t>& start_behinds, const Nfa& nfa, 
     Interner ids;
     std::vector<std::vector<Thread>> threads_of;
     std::vector<std::vector<int32_t>> behinds_of;
+    uint64_t held = 0;
 
     // A match cuts off what is less preferred; a conditional one leaves it alive under the negated condition.
     auto cut = [&](std::vector<Thread>& threads) {
@@ -231,6 +238,8 @@ Dfa determinize_from(const std::vector<int32_t>& start_behinds, const Nfa& nfa, 
         uint32_t before = ids.size(), id = ids.intern(key_of(behind, threads));
         if (id < before) return int32_t(id);
         if (ids.size() > max_states) throw LimitExceeded("max_dfa_states", ids.size(), max_states, "a pattern's automaton");
+        held += threads.size();
+        check_held(held, max_states);
         Conditions alternatives;
         bool accepts = false, certain = false;
         for (const Thread& t : threads) {
@@ -315,6 +324,7 @@ LookDfa determinize_look(const Nfa& nfa, const std::vector<LookDfa>& looks, uint
     look.num_classes = uint32_t(subsets.bytes.size());
     Interner ids;
     std::vector<std::vector<Thread>> threads_of;
+    uint64_t held = 0;
     auto state_for = [&](std::vector<Thread> threads) -> int32_t {
         bool at_end = false;
         for (const Thread& t : threads)
@@ -327,6 +337,8 @@ LookDfa determinize_look(const Nfa& nfa, const std::vector<LookDfa>& looks, uint
         uint32_t before = ids.size(), id = ids.intern(key_of({}, threads));
         if (id < before) return int32_t(id);
         if (ids.size() > max_states) throw LimitExceeded("max_dfa_states", ids.size(), max_states, "a look-ahead's automaton");
+        held += threads.size();
+        check_held(held, max_states);
         look.matches_at_end.push_back(at_end);
         threads_of.push_back(std::move(threads));
         return int32_t(id);

@@ -42,14 +42,22 @@ class _Overlaps:
     Cost: the square of the longest text's length, and the number of characters times that of different lengths.
     """
 
-    def __init__(self, triggers: Sequence[str], excluded: Sequence[str]) -> None:
+    def __init__(self, triggers: Sequence[str], excluded: Sequence[str], limits: Limits) -> None:
+        squares = sum(len(text) ** 2 for text in (*triggers, *excluded)) // 50
+        if squares > limits.max_nfa_states:
+            raise LimitError("max_nfa_states", squares, limits.max_nfa_states, "overlaps of long triggers in free text")
         self.lengths = sorted({len(text) for text in (*triggers, *excluded)})
         self.triggers, self.excluded = set(triggers), set(excluded)
         beginnings = {trigger[:end] for trigger in triggers for end in range(1, len(trigger) + 1)}
         self.heads: dict[str, dict[str, None]] = {}  # by the tail that begins some trigger
+        states = 0
         for text in (*triggers, *excluded):
             for cut in range(1, len(text)):
                 if text[cut:] in beginnings:
+                    states += cut
+                    if states > limits.max_nfa_states:
+                        detail = "overlaps of triggers in free text"
+                        raise LimitError("max_nfa_states", states, limits.max_nfa_states, detail)
                     self.heads.setdefault(text[cut:], {})[text[:cut]] = None
 
     def forbidden_ends(self, trigger: str) -> tuple[str, ...]:
@@ -85,7 +93,7 @@ def dispatch(
 
     Raises:
         GrammarError: a trigger is empty, or can never be reached.
-        LimitError: they are longer together than an automaton may be (`max_dfa_states`).
+        LimitError: they are longer together than an automaton may be (`max_dfa_states`), or overlap too much.
     """
     triggers = list(dict.fromkeys(trigger for trigger, _ in rules))
     excluded = list(dict.fromkeys(excluded))
@@ -100,7 +108,7 @@ def dispatch(
     without = free_text(texts)
     rest = joined.terminal(without, name)
     groups: dict[tuple[str, ...], list[Expr]] = {}
-    overlaps = _Overlaps(triggers, excluded)
+    overlaps = _Overlaps(triggers, excluded, limits)
     for trigger, after in rules:
         hidden = overlaps.hiding(trigger)
         if hidden is not None:
