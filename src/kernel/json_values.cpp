@@ -77,14 +77,20 @@ JsonStrings::JsonStrings(const Dfa& values, uint64_t max_states, uint64_t max) :
 bool JsonStrings::is_raw(uint8_t d) { return d == kBoundary || (d >= kMore1 && d <= kAfterF4); }
 
 void JsonStrings::find_kinds() {
-    Interner kinds;
-    for (uint32_t b = 0; b < 256; b++) {
-        std::vector<uint32_t> key{values_->classes[b]};
-        for (uint8_t d = 0; d < num_decoder_states(); d++)
-            if (is_raw(d)) key.push_back(decode(d, uint8_t(b)));
-        kinds_[b] = uint8_t(kinds.intern(key));
-    }
-    num_kinds_ = kinds.size();
+    static const std::array<uint8_t, 256> to_decoder = [] {
+        Interner kinds;
+        std::array<uint8_t, 256> out{};
+        for (uint32_t b = 0; b < 256; b++) {
+            std::vector<uint32_t> key;
+            for (uint8_t d = 0; d < num_decoder_states(); d++)
+                if (is_raw(d)) key.push_back(decode(d, uint8_t(b)));
+            out[b] = uint8_t(kinds.intern(key));
+        }
+        return out;
+    }();
+    std::unordered_map<uint64_t, uint8_t, MixHash> ids;
+    for (uint32_t b = 0; b < 256; b++) kinds_[b] = ids.try_emplace(pack(values_->classes[b], to_decoder[b]), uint8_t(ids.size())).first->second;
+    num_kinds_ = uint32_t(ids.size());
 }
 
 // Breadth first from acceptance backwards: the first byte of a character costs one, the others nothing.
