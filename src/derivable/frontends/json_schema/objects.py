@@ -13,18 +13,13 @@ both, as far as it can be reached. A repeated additional key counts as another m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..._kernel import Dfa
-from ...automata import compile_expr, is_empty, string_values
 from ...errors import LimitError
-from ...expr import NOTHING, Alt, And, Concat, Expr, JsonStrings, Not, Ref
-from .facts import STRING, Facts, Goal, MemberRow, Some
-from .json_text import json_string, literal_string
-from .resources import Sub
+from ...expr import NOTHING, Alt, Concat, Expr, Ref
+from .facts import Facts, Goal, MemberRow
+from .other_keys import Key, other_keys
 
 if TYPE_CHECKING:
     from .compiler import Compiler
@@ -34,8 +29,6 @@ __all__ = ["emit_object"]
 _MOST_FREE_KEYS = 4
 """Required keys that are not listed may stand anywhere if there are at most so many; more follow the listed ones."""
 
-Key = tuple[Expr, Expr]
-"""A key's strings and the colon."""
 Clauses = frozenset[frozenset[tuple[str, bool]]]
 State = tuple[int, int, int, Clauses]
 """Members so far (saturated), which `Some` are satisfied (bits), which free keys were seen (bits), open clauses."""
@@ -170,7 +163,8 @@ class _Body:
                 return False
         if compiler.options.key_order == "any" and len(self.free) > 60:
             compiler.unsupported("key_order any", f"an object of {len(self.free)} keys in any order", None)
-        self._find_others((*order, *unlisted, *(k for k in sorted(forbidden) if k not in order and k not in unlisted)))
+        names = (*order, *unlisted, *(k for k in sorted(forbidden) if k not in order and k not in unlisted))
+        self.others = other_keys(compiler, facts, names)
         return True
 
     def _value(self, key: str, goal: Goal) -> Expr:
@@ -179,126 +173,6 @@ class _Body:
         ):
             return NOTHING
         return self.compiler.symbol(goal)
-
-    def _find_others(self, names: tuple[str, ...]) -> None:
-        """The keys that are not named, in classes by what their values must satisfy."""
-        compiler, facts = self.compiler, self.facts
-        rows, some = facts.rows, facts.some
-        if not (facts.names or some or any(row.patterns for row in rows)):
-            goal = rows[0].additional if len(rows) == 1 else tuple(dict.fromkeys(g for r in rows for g in r.additional))
-            value = compiler.symbol(goal)
-            if value != NOTHING:
-                self.others.append((self._other_key(json_string(0, None, names)), goal, value, 0))
-            return
-        # Split the keys by everything that is asked about them.
-        predicates: dict[object, Expr] = {}
-        tests: dict[object, Callable[[str], bool]] = {}
-
-        def add_pattern(source: str, sub: Sub) -> None:
-            text = ("pattern", source)
-            predicates[source] = compiler.strings.texts(text, sub, "patternProperties", source)
-            tests[source] = lambda key: compiler.strings.matches(text, key, sub)
-
-        for row in (*rows, *(s.row for s in some if s.row is not None)):
-            for source, sub, _ in row.patterns:
-                add_pattern(source, sub)
-        for one in some:
-            if one.pattern is not None:
-                add_pattern(*one.pattern)
-            if one.row is not None:
-                inside = tuple(k for k in one.row.properties if k not in names)
-                if inside:
-                    predicates[one.row] = literal_string(*inside)
-                    tests[one.row] = set(inside).__contains__
-            if one.name is not None:
-                predicates[one] = self._names(one.name)
-        anything = json_string()
-        given = (self._names(facts.names),) if facts.names else ()
-        regions: list[_Region] = []
-        most = compiler.limits.max_cases
-        for signs in self._combinations(given, tuple(predicates.values()), most + len(names)):
-            held = [key for key, sign in zip(predicates, signs) if sign]
-            asked = [tests[key] for key in held if key in tests]
-            regions.append(
-                _Region(
-                    (*given, *(predicates[key] for key in held if predicates[key] != anything)),
-                    tuple([texts for texts, sign in zip(predicates.values(), signs) if not sign]),
-                    tuple([n for n in names if all(test(n) for test in asked)]) if asked else names,
-                    frozenset(held),
-                )
-            )
-        if len(regions) > most:
-            regions = [r for r in regions if not is_empty(r.expr(), compiler.limits)]
-            if len(regions) > most:
-                raise LimitError("max_cases", len(regions), most, "overlapping patternProperties")
-        classes: dict[tuple[Goal, int], list[_Region]] = {}
-        for region in regions:
-            goal = ()
-            for row in rows:
-                matched = [inner for source, _, inner in row.patterns if source in region.known]
-                goal += tuple(g for inner in matched for g in inner) if matched else row.additional
-            bits = sum(1 << i for i, one in enumerate(some) if _applies(one, region.known))
-            classes.setdefault((tuple(dict.fromkeys(goal)), bits), []).append(region)
-        for (goal, bits), members in classes.items():
-            value = compiler.symbol(goal)
-            if value == NOTHING:
-                continue
-            if len(members) == len(regions) and not facts.names:
-                expr = json_string(0, None, names)  # the questions make no difference
-            else:
-                options = tuple(r.expr() for r in members)
-                expr = options[0] if len(options) == 1 else Alt(options)
-                if is_empty(expr, compiler.limits):
-                    continue
-            self.others.append((self._other_key(expr), goal, value, bits))
-
-    def _combinations(self, given: tuple[Expr, ...], questions: tuple[Expr, ...], most: int) -> list[tuple[bool, ...]]:
-        """The answers that a key within `given` can have to all questions; of up to three, all that are thinkable."""
-        compiler, anything = self.compiler, json_string()
-        if len(questions) <= 3:
-            return list(product(*((True,) if q == anything else (True, False) for q in questions)))
-        # PERF: few of the combinations of many patterns have a key, and objects with the same patterns share them.
-        asked = (*given, *questions)
-        key = tuple([q if isinstance(q, JsonStrings) else id(q) for q in asked])
-        found = compiler.combinations.get(key)
-        if found is None:
-            limits = compiler.limits
-            texts = (given[0] if given else anything, *questions)
-            values = [v for text in texts if (v := string_values(text, limits)) is not None]
-            if len(values) < len(texts):  # some of them is not made of literals alone
-                values = [compile_expr(text, limits=limits) for text in texts]
-            whole, *parts = values
-            kept: list[tuple[tuple[bool, ...], Dfa]] = [((), whole)]
-            for dfa in parts:
-                split: list[tuple[tuple[bool, ...], Dfa]] = []
-                for signs, keys in kept:
-                    split.append(((*signs, True), keys.intersection(dfa, limits.max_dfa_states)))
-                    split.append(((*signs, False), keys.difference(dfa, limits.max_dfa_states)))
-                kept = [(signs, keys) for signs, keys in split if not keys.is_empty]
-                if len(kept) > most:
-                    raise LimitError("max_cases", len(kept), limits.max_cases, "overlapping patternProperties")
-            found = compiler.combinations[key] = (asked, [signs for signs, _ in kept])
-        return found[1]
-
-    def _names(self, goal: Goal) -> Expr:
-        """The texts of the strings that satisfy a goal."""
-        from .goals import expand
-
-        compiler = self.compiler
-        options: list[Expr] = []
-        for facts in expand(compiler, goal):
-            if facts.values is not None:
-                values = tuple(v for v in facts.values if type(v) is str)
-                if values:
-                    options.append(literal_string(*values))
-            elif facts.types & STRING:
-                excluded = tuple(v for v in facts.excluded if type(v) is str)
-                options.append(compiler.strings.terminal(facts.min_length, facts.max_length, facts.texts, excluded))
-        return options[0] if len(options) == 1 else Alt(tuple(options))
-
-    def _other_key(self, expr: Expr) -> tuple[Expr, Expr]:
-        compiler = self.compiler
-        return compiler.leaf(("strings", expr), "other key", expr), compiler.style.colon(compiler)
 
     # -- without memory -----------------------------------------------------------------------------------------
 
@@ -437,33 +311,6 @@ def _in_order(rows: tuple[MemberRow, ...]) -> list[str]:
             if key not in places or place < places[key]:
                 places[key] = place
     return sorted(places, key=lambda key: places[key][1:])
-
-
-@dataclass(frozen=True)
-class _Region:
-    """Keys that every text of `inside` and none of `outside` describes, but `names`; `known`: the answers to that."""
-
-    inside: tuple[Expr, ...]
-    outside: tuple[Expr, ...]
-    names: tuple[str, ...]
-    known: frozenset[object]
-
-    def expr(self) -> Expr:
-        parts = self.inside
-        if self.names or not parts:
-            parts = (*parts, json_string(0, None, self.names))
-        parts = (*parts, *map(Not, self.outside))
-        return parts[0] if len(parts) == 1 else And(parts)
-
-
-def _applies(some: Some, known: frozenset[object]) -> bool:
-    """Whether the keys of a class can be what `some` is about."""
-    row: MemberRow | None = some.row
-    if row is not None and (row in known or any(source in known for source, _, _ in row.patterns)):
-        return False
-    if some.pattern is not None and some.pattern[0] not in known:
-        return False
-    return some.name is None or some in known
 
 
 def _is_anything(goal: Goal) -> bool:
