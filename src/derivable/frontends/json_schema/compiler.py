@@ -17,7 +17,7 @@ from ...expr import NOTHING, Alt, Bytes, Concat, Expr, Ref
 from ...grammar import Grammar, Terminal
 from ...limits import Limits
 from .arrays import emit_array
-from .facts import ALL, ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, TYPES, Facts, Goal, ItemRow, MemberRow, Some
+from .facts import ALL, ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, TYPES, Facts, Goal, MemberRow, Some
 from .formats import ANNOTATIONS, FORMATS
 from .goals import Option, Work, expand
 from .json_text import json_string, literal_string
@@ -309,48 +309,6 @@ class Compiler:
                 return False
         return some.name is None or all(self.validator.holds(s, key) is sign for s, sign in some.name)
 
-    def settle_unevaluated(self, facts: Facts) -> None:
-        """Turns `unevaluated*` into rows, now that all disjunctions are decided."""
-        for collector, keyword, goal, holds in facts.unevaluated:
-            found = [what for owner, what in facts.evaluated if owner is collector]
-            if keyword == "properties":
-                row = _evaluated_members(found)
-                if row is None:  # everything is evaluated
-                    if not holds:
-                        facts.types &= ~OBJECT
-                elif holds:
-                    facts.member_row(MemberRow(row.properties, row.patterns, goal))
-                else:
-                    facts.somewhere(Some(row, None, None, goal))
-            else:
-                self._settle_items(facts, collector, found, goal, holds)
-
-    def _settle_items(self, facts: Facts, collector: Sub, found: list[object], goal: Goal, holds: bool) -> None:
-        prefix = 0
-        contained: Goal = ()
-        for what in found:
-            if isinstance(what, int):
-                if what < 0:
-                    if not holds:
-                        facts.types &= ~ARRAY
-                    return
-                prefix = max(prefix, what)
-            elif isinstance(what, tuple):
-                contained += what
-        if contained:
-            # Items that a `contains` matches are evaluated.
-            inner = {"anyOf": [s for s, _ in contained] + [s for s, _ in goal]}
-            if not holds:
-                goal = (*((s, False) for s, _ in contained), *goal)
-            else:
-                goal = ((Sub(inner, collector.scope, collector, "unevaluatedItems"), True),)
-        if holds:
-            facts.item_row(ItemRow([()] * prefix, goal))
-            if len(goal) == 1 and goal[0][0].schema is False:
-                facts.items(0, prefix)
-        else:
-            facts.containing(goal, 1, None, prefix)
-
     # -- symbols ------------------------------------------------------------------------------------------------
 
     def leaf(self, key: Any, name: str, expr: Expr) -> Expr:
@@ -561,18 +519,3 @@ class Compiler:
 
 def _name_of(sub: Sub) -> str:
     return str(sub.token) or "value"
-
-
-def _evaluated_members(found: list[object]) -> MemberRow | None:
-    """All that rows and nested keywords evaluate, as one row; `None` if it is everything."""
-    properties: dict[str, Goal] = {}
-    patterns: list[tuple[str, Sub, Goal]] = []
-    for what in found:
-        if what is True:
-            return None
-        if isinstance(what, MemberRow):
-            if what.additional:
-                return None
-            properties.update(dict.fromkeys(what.properties, ()))
-            patterns += [(p, s, ()) for p, s, _ in what.patterns]
-    return MemberRow(properties, patterns, ())

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import GrammarError, LimitError
 from .facts import ALL, OBJECT, TYPES, Facts, Goal, Literal, Some
 from .resources import Sub
+from .unevaluated import settle_unevaluated
 from .values import type_name
 
 if TYPE_CHECKING:
@@ -241,7 +242,7 @@ def finish(work: Work, goal: Goal) -> Facts | None:
             facts.values = [v for v in facts.values if compiler.validator.satisfies(goal, v)]
         return facts if facts.values else None
     if facts.unevaluated:
-        compiler.settle_unevaluated(facts)
+        settle_unevaluated(facts)
     return facts if facts.types else None
 
 
