@@ -1,0 +1,88 @@
+"""What translations share: the collector stays out, rules become numbers, and dead ends are found in the kernel."""
+
+from __future__ import annotations
+
+import gc
+import random
+
+import pytest
+
+from derivable import _kernel
+from derivable.collector import without_collector
+from derivable.expr import EMPTY, Alt, Bytes, Concat, Expr, Ref, Repeat
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_collector_is_left_as_it_was(enabled: bool) -> None:
+    seen: list[bool] = []
+
+    @without_collector
+    def inner() -> None:
+        seen.append(gc.isenabled())
+        raise KeyError
+
+    @without_collector
+    def outer() -> None:
+        with pytest.raises(KeyError):
+            inner()
+        seen.append(gc.isenabled())
+
+    before = gc.isenabled()
+    try:
+        gc.enable() if enabled else gc.disable()
+        outer()
+        assert gc.isenabled() is enabled
+        assert seen == [False, False]
+    finally:
+        gc.enable() if before else gc.disable()
+
+
+def ends(expr: Expr, productive: set[str], rules: dict[str, Expr]) -> bool:
+    match expr:
+        case Ref(name):
+            return name in productive or name not in rules
+        case Concat(items):
+            return all(ends(i, productive, rules) for i in items)
+        case Alt(items):
+            return any(ends(i, productive, rules) for i in items)
+        case Repeat(item, low, _, _):
+            return low == 0 or ends(item, productive, rules)
+        case _:
+            return True
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_dead_ends_are_those_of_the_definition(seed: int) -> None:
+    rng = random.Random(seed)
+    names = [f"r{i}" for i in range(7)]
+
+    def body() -> Expr:
+        items: list[Expr] = [Ref(rng.choice([*names, "TERMINAL"])) for _ in range(rng.randrange(1, 4))]
+        if rng.random() < 0.2:
+            items.append(Repeat(Ref(rng.choice(names)), rng.randrange(2), None))
+        return Concat(tuple(items)) if len(items) > 1 else items[0]
+
+    rules: dict[str, Expr] = {name: Alt(tuple(body() for _ in range(rng.randrange(3)))) for name in names}
+    productive: set[str] = set()
+    while len(productive) < len(more := {n for n in names if ends(rules[n], productive, rules)}):
+        productive = more
+    dead, named = _kernel.dead_ends(rules)
+    assert set(dead) == set(names) - productive
+    assert all(any(d in repr(rules[n]) for d in dead) for n in named)
+
+
+def test_names_only() -> None:
+    assert _kernel.names_only([Ref("a"), Concat((Ref("a"), Repeat(Ref("b"), 0, None)))])
+    assert not _kernel.names_only([Ref("a"), Concat((Ref("a"), Bytes(b"x")))])
+    assert not _kernel.names_only([Concat((Ref("a"), EMPTY))])
+
+
+def test_rules_become_numbers() -> None:
+    rules: dict[str, Expr] = {"a": Alt((Concat((Ref("b"), Ref("T"), EMPTY)), Ref("b"))), "b": Ref("T")}
+    productions: list[int] = []
+    names: list[str] = ["a"]
+    symbols = {"a": -1}
+    assert _kernel.flatten([(-1, rules["a"])], rules, symbols, names, productions, lambda expr: 1, 100)
+    assert (symbols, names) == ({"a": -1, "b": -2, "T": 1}, ["a", "b"])
+    assert productions == [-1, 2, -2, 1, -1, 1, -2, -2, 1, 1]
+    assert not _kernel.flatten([(-1, rules["a"])], rules, symbols, names, productions, lambda expr: 1, 3)
