@@ -162,6 +162,10 @@ uint32_t Lexer::past(uint32_t duties) const {
     return 0;
 }
 
+uint32_t Lexer::settled(uint32_t duties) {
+    return looking_back_.empty() ? kFree : conjunction({add_duty({Duty::kPast, past(duties), 0, 0, false})});
+}
+
 uint32_t Lexer::step_past(uint32_t past, uint8_t byte) {
     auto [it, fresh] = past_steps_.try_emplace(pack(past, byte), 0);
     if (!fresh) return it->second;

@@ -54,6 +54,7 @@ class Lexer {
         return duties != kFree && !(words.size() == 2 && duty_table_[words[0]].kind == Duty::kPast);
     }
     uint32_t past(uint32_t duties) const;
+    uint32_t settled(uint32_t duties);  // the same past, and nothing owed
     // Owing nothing, after each text that look-behind tells apart; empty if there are more than `limit`.
     std::vector<uint32_t> all_pasts(size_t limit);
 

@@ -122,7 +122,9 @@ class Spanner {
         bool once;           // no token is there twice (cut in two ways)
     };
     std::pair<const Trie*, uint32_t> root(uint32_t branch);
+    uint32_t add_branch(uint8_t byte, std::vector<TrieNodes> parts);
     uint32_t add_residual(const std::vector<TrieNodes>& parts, bool once);
+    uint32_t add_residual(std::vector<uint32_t> branches, bool of_vocabulary, bool once);
     uint32_t select(uint32_t residual, std::vector<uint32_t> branches);
     const Split* find(uint32_t residual, LexState state) const {
         auto it = splits_.find(pack(residual, state));
@@ -142,8 +144,9 @@ class Spanner {
     std::shared_ptr<const Vocabulary> vocabulary_;
     std::vector<std::vector<uint32_t>> spare_rows_;  // of walks that have ended
     std::vector<Branch> branches_;
+    uint32_t num_merged_ = 0;
     std::vector<Residual> residuals_;
-    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> selections_;
+    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> branch_ids_, residual_ids_;  // by what they are made of
     std::unordered_map<uint64_t, std::unique_ptr<Split>, MixHash> splits_;
     // What tokens do inside a JSON string, by the number of characters they need room for.
     struct ByCharacters {

@@ -63,6 +63,8 @@ class Spelling {
         uint32_t duties;
         Bits firm;
         std::unordered_map<uint32_t, bool> reached_from;  // by duties
+        // By past: bytes with which an ignored lexeme may begin that leads here, if nothing is owed before it.
+        std::unordered_map<uint32_t, std::vector<uint8_t>> ways_in;
     };
     using Pair = uint64_t;  // (last terminal, duties)
     void count_step() {
@@ -73,11 +75,12 @@ class Spelling {
     // terminal, or 0: an ignored one) is still in progress; stops when `visit` returns true, and then returns true.
     template <class Visit>
     bool walk(LexState s, Symbol keep, Visit visit);
-    LexState everything(uint32_t duties) { return start(wanted(), duties); }
+    LexState everything(uint32_t duties);  // all terminals compete
     const Bits& wanted();  // terminals that the rules use
     std::vector<uint32_t> through_ignored(uint32_t duties, size_t at_most);
     uint32_t hub(uint32_t duties, uint32_t depth);
     bool reaches(uint32_t duties, Hub& hub);
+    bool reaches_at_once(uint32_t duties, Hub& hub);
     uint32_t make_hub(uint32_t duties, uint32_t depth);
     Bits firm_at(Hub& hub, uint32_t depth);
     void settle(Pair pair);
@@ -93,6 +96,7 @@ class Spelling {
     std::unordered_map<LexState, std::vector<Landing>> landings_;
     std::deque<Hub> hubs_;  // grows while one of them is asked
     std::unordered_map<uint32_t, uint32_t> hub_of_;  // by duties
+    std::vector<LexState> everything_;  // by past: members; kNoState if not asked for yet
     std::unordered_map<uint32_t, Bits> possible_;
     std::unordered_map<Pair, bool, MixHash> tame_;
     uint64_t steps_ = 0, until_ = ~0ULL, allowed_ = 0;

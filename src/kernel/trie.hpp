@@ -16,6 +16,7 @@ const std::vector<uint8_t>& bytes_of_kind(uint8_t kind);
 struct TrieNodes;
 
 struct Trie {
+    uint32_t id = 0;  // given by the owner, to tell tries apart
     std::vector<uint8_t> byte;
     std::vector<uint16_t> depth;  // of the first level: 0
     std::vector<uint32_t> end;    // one past the subtree
