@@ -188,7 +188,7 @@ std::vector<uint32_t> Lexer::all_pasts(size_t limit) {
 LexState Lexer::with_duties(LexState m, uint32_t duties) {
     if (duties == kFree || m == kNoState) return m;
     auto [it, fresh] = pair_ids_.try_emplace(pack(m, duties), uint32_t(pairs_.size()));
-    if (fresh) pairs_.push_back({m, duties}), bytes_ += 40;
+    if (fresh) pairs_.push_back({m, duties, Pair::kUnjudged}), bytes_ += 40;
     return kPairBit | it->second;
 }
 
@@ -212,14 +212,78 @@ LexState Lexer::step_slow(LexState s, uint8_t byte) {
         bytes_ += 40;
         return string_steps_[pack(s, byte)] = single(a, uint32_t(next));
     }
-    if (s & kPairBit) {
-        Pair p = pairs_[s & ~kPairBit];
-        LexState m = step(p.members, byte);
-        if (m == kNoState) return kNoState;
-        uint32_t duties = step_duties(p.duties, byte);
-        return duties == kViolated ? kNoState : with_duties(m, duties);
+    if (!(s & kPairBit)) return step_set(s & ~kSetBit, byte);
+    Pair p = pairs_[s & ~kPairBit];
+    LexState m = step(p.members, byte);
+    if (m == kNoState) return kNoState;
+    uint32_t duties = step_duties(p.duties, byte);
+    if (duties == kViolated) return kNoState;
+    LexState next = with_duties(m, duties);
+    constexpr uint8_t kFirstOfSeveral = 0xC0;  // of a character's bytes
+    return byte >= kFirstOfSeveral && next & kPairBit && is_doomed(next & ~kPairBit) ? kNoState : next;
+}
+
+// Every way in which the lexeme in progress may end breaks a duty before. So it is with a name behind a keyword or behind another name,
+// which only comes out at the end of its first character.
+//
+// PERF: with Unicode names there are over a thousand such states. To let `Liveness` decide each on every stack was a sixth of the first
+// pass over Java programs.
+bool Lexer::is_doomed(uint32_t pair) {
+    if (pairs_[pair].fate == Pair::kUnjudged) {
+        const LexState m = pairs_[pair].members;
+        auto [begin, end] = singles(m);
+        bool doomed = true;
+        for (const auto& all : alternatives(pairs_[pair].duties))
+            doomed = doomed && std::any_of(all.begin(), all.end(), [&, begin = begin, end = end](uint32_t duty) {
+                         return std::all_of(begin, end, [&](uint32_t single) { return breaks(single, duty); });
+                     });
+        pairs_[pair].fate = doomed ? Pair::kDoomed : Pair::kOpen;
     }
-    return step_set(s & ~kSetBit, byte);
+    return pairs_[pair].fate == Pair::kDoomed;
+}
+
+// A lexeme of this member cannot end before the duty is broken. False where that would take long to find out.
+bool Lexer::breaks(uint32_t single, uint32_t duty) {
+    constexpr size_t kPatience = 200;
+    auto [it, fresh] = breaks_.try_emplace(pack(single, duty), false);
+    if (!fresh) return it->second;
+    const Duty& d = duty_table_[duty];
+    if (d.kind != Duty::kGhost && d.kind != Duty::kLook) return false;
+    const Dfa& member = *dfas_[single_dfa_[single]];
+    enum Fate { kKept, kOpen, kBroken };
+    auto certain = [&](uint32_t start, auto&& step) {
+        std::vector<std::pair<uint32_t, uint32_t>> work{{single_state_[single], start}};
+        for (size_t i = 0; i < work.size(); i++) {
+            auto [state, other] = work[i];
+            if (member.accepting[state] || i > kPatience) return false;
+            for (int byte = 0; byte < 256; byte++) {
+                int32_t next = member.step(state, uint8_t(byte)), other_next = 0;
+                if (next < 0) continue;
+                Fate fate = step(other, uint8_t(byte), other_next);
+                if (fate == kKept) return false;
+                std::pair<uint32_t, uint32_t> pair{uint32_t(next), uint32_t(other_next)};
+                if (fate == kOpen && std::find(work.begin(), work.end(), pair) == work.end()) work.push_back(pair);
+            }
+        }
+        return true;
+    };
+    bool result = false;
+    if (d.kind == Duty::kLook) {
+        const LookDfa& look = dfas_[d.subject]->looks[d.look];
+        result = certain(d.state, [&](uint32_t state, uint8_t byte, int32_t& next) {
+            next = look.step(state, byte);
+            return next >= 0 ? kOpen : (next == kMatched) == d.negative ? kBroken : kKept;
+        });
+    } else {
+        for (auto [automaton, start] : automata(d.subject)) {
+            const Dfa& ghost = *dfas_[automaton];
+            result = result || certain(start, [&](uint32_t state, uint8_t byte, int32_t& next) {
+                         next = ghost.step(state, byte);
+                         return next < 0 ? kKept : ghost.accepting[size_t(next)] && ghost.condition[size_t(next)] == 0 ? kBroken : kOpen;
+                     });
+        }
+    }
+    return it->second = result;
 }
 
 LexState Lexer::step_set(uint32_t id, uint8_t byte) {

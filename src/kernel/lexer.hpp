@@ -129,6 +129,7 @@ class Lexer {
     struct Pair {
         LexState members;
         uint32_t duties;
+        enum : uint8_t { kUnjudged, kOpen, kDoomed } fate = kUnjudged;
     };
     struct Option {
         uint32_t terminal, condition;
@@ -145,6 +146,8 @@ class Lexer {
     uint32_t step_past(uint32_t past, uint8_t byte);
     LexState step_slow(LexState s, uint8_t byte);
     LexState step_set(uint32_t set, uint8_t byte);
+    bool is_doomed(uint32_t pair);
+    bool breaks(uint32_t single, uint32_t duty);
     LexState intern_set(std::vector<uint32_t> singles);
     bool has_next(LexState members);
     const std::vector<Option>& options(LexState members);
@@ -186,6 +189,7 @@ class Lexer {
     std::vector<Set> sets_;
     std::unordered_map<uint64_t, uint32_t, MixHash> pair_ids_;
     std::vector<Pair> pairs_;
+    std::unordered_map<uint64_t, bool, MixHash> breaks_;  // by single and duty
     Interner duty_ids_, duty_lists_;
     std::vector<Duty> duty_table_;
     uint32_t fresh_ = 0;

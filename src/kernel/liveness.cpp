@@ -33,7 +33,7 @@ bool Liveness::sure_after(const Landing& l) {
     uint32_t hub = spelling_.hub(l.duties);
     if (hub != Spelling::kNoHub && completion(spelling_.firm(hub)).always()) return true;
     // Tame pairs are for grammars without blanks; where there is a hub they cost much and decide little.
-    return hub == Spelling::kNoHub && l.terminal != 0 && completion(spelling_.spellable()).always() && spelling_.tame(l.terminal, l.duties);
+    return spelling_.hub(lexer_.text_start()) == Spelling::kNoHub && l.terminal != 0 && completion(spelling_.spellable()).always() && spelling_.tame(l.terminal, l.duties);
 }
 
 bool Liveness::sure(LexState s) {
