@@ -46,6 +46,18 @@ Completion::Completion(Stacks& stacks, Bits terminals) : stacks_(stacks), termin
     }
 }
 
+bool Completion::optional(uint32_t production, size_t dot) {
+    Productions& ps = stacks_.lr().productions();
+    const Production& p = ps[production];
+    if (production == 0 || dot == 0) return false;
+    if (dot == 1) {
+        const std::vector<Symbol>& chain = ps.chain(p.head);
+        return std::find(chain.begin(), chain.end(), p.body[0]) != chain.end();
+    }
+    const std::vector<uint32_t>& others = ps.of(p.head);
+    return std::any_of(others.begin(), others.end(), [&](uint32_t i) { return ps[i].body.size() == dot && std::equal(ps[i].body.begin(), ps[i].body.end(), p.body.begin()); });
+}
+
 bool Completion::fine(uint32_t state) {
     if (fine_.size() <= state) fine_.resize(std::max<size_t>(stacks_.lr().num_states(), state + 1), -1);
     if (fine_[state] < 0) {

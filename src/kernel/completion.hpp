@@ -23,11 +23,8 @@ class Completion {
 
   private:
     bool productive(Symbol s) const { return productive_[s]; }
-    // In A -> A . x nothing waits for x: A was also parsed for another reason, and may be left as it is.
-    bool optional(uint32_t production, size_t dot) {
-        const Production& p = stacks_.lr().productions()[production];
-        return dot == 1 && p.body[0] == p.head;
-    }
+    // In A -> w . x nothing waits for x if A -> w, too: A was begun for both.
+    bool optional(uint32_t production, size_t dot);
     bool completes_node(NodeId n, int& hops);
     bool fine(uint32_t state);
 
