@@ -218,7 +218,7 @@ void bind_flatten(nb::module_& m) {
           "Args:\n    pending: emptied; `other` may add to it.\n    rules: by name.\n    symbols: numbers by name; extended.\n"
           "    names: of nonterminals; a new one's number is minus its place, counted from 1.\n"
           "    productions: head, length of the body, body; extended.\n    other: the symbol of what is not the name of a rule.\n    most: numbers in `productions`.\n\n"
-          "Returns:\n    False if there are more.\n\nCost: about 50 ns a name.");
+          "Returns:\n    False if there are more.\n\nCost: about 100 ns a name.");
 }
 
 }  // namespace derivable
