@@ -249,3 +249,35 @@ def test_real_process() -> None:
     assert done.returncode == 1 and "Traceback" not in done.stderr
     done = subprocess.run([*command, "check", "é", "-r", "("], env=environment, capture_output=True, text=True)
     assert done.returncode == 2 and "Traceback" not in done.stderr
+
+
+def test_order_models() -> None:
+    pytest.importorskip("pydantic")
+    customer = '{"name": "Ann Lee", "email": "ann@example.org"}'
+    items = '[{"product": "pen", "quantity": 2}]'
+    order = f'{{"order_id": 1234, "customer": {customer}, "items": {items}, "status": "open"}}'
+    assert demo.is_order(order) and not demo.is_order(order.replace("open", "lost")) and not demo.is_order("{}")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "inside", "outside"),
+    [
+        ("a.ebnf", 'root ::= Regex("[0-9]+")\n"k"?', "12k", "k"),
+        ("a.json", '{"type": "array", "items": {"type": "null"}}', "[null]", "[1]"),
+        (
+            "b.json",
+            '{"structures": [{"begin": "<f>", "schema": {"const": 1}, "end": ";"}], "triggers": ["<"]}',
+            "a<f>1;",
+            "<f>2",
+        ),
+    ],
+)
+def test_check_with_other_files(tmp_path: Path, name: str, text: str, inside: str, outside: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    assert run("check", inside, "-g", str(path))[0] == 0
+    assert run("check", outside, "-g", str(path))[0] == 1
+    if name == "a.json":
+        assert run("check", inside, "-g", str(path), "--start", "x")[0] == 2
+        path.write_text("{", encoding="utf-8")
+        assert run("check", inside, "-g", str(path))[0] == 2

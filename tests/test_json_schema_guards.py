@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+import enum
 import json
+import threading
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from test_json_schema_keywords import BYTES, accepts
 
 import derivable as dv
+
+TypedDict = pytest.importorskip("typing_extensions").TypedDict  # pydantic wants it before Python 3.12
 
 
 @pytest.fixture(autouse=True)
@@ -212,3 +217,44 @@ def test_types_through_pydantic() -> None:
 
     made = constraint(move)
     assert accepts(made, '{"distance":1.5}') and not accepts(made, '{"fast":true}')
+
+
+class Shade(enum.Enum):
+    dark = "dark"
+    light = 2
+
+
+@dataclasses.dataclass
+class Wall:
+    shade: Shade
+    height: int | None = None
+
+
+class House(TypedDict):
+    walls: list[Wall]
+    kind: Literal["hut", 7]
+
+
+@pytest.mark.parametrize(
+    ("source", "inside", "outside"),
+    [
+        (Shade, ['"dark"', "2"], ['"light"', "3"]),
+        (Literal["a", 1, None], ['"a"', "1", "null"], ['"b"', "true"]),
+        (Wall, ['{"shade":2}', '{"shade":"dark","height":null}'], ['{"height":1}', '{"shade":2,"height":1.5}']),
+        (House, ['{"walls":[{"shade":2}],"kind":7}'], ['{"walls":[2],"kind":7}', '{"walls":[]}']),
+        (dict[str, tuple[int, bool]], ['{"a":[1,true]}', "{}"], ['{"a":[1]}']),
+        (int | str, ["3", '"x"'], ["null"]),
+    ],
+    ids=str,
+)
+def test_types_of_python(source: Any, inside: list[str], outside: list[str]) -> None:
+    pytest.importorskip("pydantic")
+    made = constraint(source)
+    assert [text for text in inside if not accepts(made, text)] == []
+    assert [text for text in outside if accepts(made, text)] == []
+
+
+def test_types_that_nobody_can_describe() -> None:
+    pytest.importorskip("pydantic")
+    with pytest.raises(dv.GrammarError, match="pydantic cannot describe"):
+        constraint(threading.Lock)

@@ -55,19 +55,23 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Constrain what a language model can say: regular expressions, Lark and GBNF grammars, choices.",
+    help="Constrain what a language model can say: regular expressions, grammars, JSON Schemas, choices.",
 )
 
+_GRAMMARS = (
+    "A grammar file: .lark, .gbnf (llama.cpp's), .ebnf (xgrammar's), or .json (a JSON Schema or structural tag)."
+)
 RegexOption = Annotated[
     str | None, typer.Option("--regex", "-r", help="A regular expression in Python's syntax, for the whole text.")
 ]
 GrammarOption = Annotated[
     Path | None,
-    typer.Option("--grammar", "-g", exists=True, dir_okay=False, help="A grammar file: .lark, or .gbnf (llama.cpp's)."),
+    typer.Option("--grammar", "-g", exists=True, dir_okay=False, help=_GRAMMARS),
 ]
 ChoicesOption = Annotated[str | None, typer.Option("--choices", "-c", help="The possible texts, separated by commas.")]
 StartOption = Annotated[
-    str | None, typer.Option(help="The rule of --grammar to begin with (by default start in .lark, root in .gbnf).")
+    str | None,
+    typer.Option(help="The rule of --grammar to begin with (by default start in .lark, root in .gbnf and .ebnf)."),
 ]
 _TOKENIZERS = "tokenizer.json or its folder, a SentencePiece .model, or a .gguf file (by default the embedded model's)."
 TokenizerOption = Annotated[
@@ -474,18 +478,33 @@ def _required(grammar: Grammar | None) -> Grammar:
 
 def _grammar_file(path: Path, start: str | None) -> Grammar:
     """A grammar file, read as its suffix says."""
-    if path.suffix not in (".lark", ".gbnf"):
+    if path.suffix not in (".lark", ".gbnf", ".ebnf", ".json"):
         raise GrammarError(
             f"{path.name}: the kind of grammar is told by the suffix, and {path.suffix or 'none'!r} is unknown",
-            hint="Name the file .lark or .gbnf.",
+            hint="Name the file .lark, .gbnf, .ebnf or .json.",
         )
+    if start is not None and path.suffix == ".json":
+        raise typer.BadParameter("--start names a rule, and a .json file has none.")
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise GrammarError(f"{path.name} is not UTF-8 (byte {error.start})", hint="Save it as UTF-8.") from error
     if path.suffix == ".lark":
         return Grammar.from_lark(text, start=start or "start")
+    if path.suffix == ".ebnf":
+        return Grammar.from_ebnf(text, root=start or "root")
+    if path.suffix == ".json":
+        return Grammar.structural_tag(text) if _is_structural_tag(text) else Grammar.from_json_schema(text)
     return Grammar.from_gbnf(text, start=start or "root")
+
+
+def _is_structural_tag(text: str) -> bool:
+    """Whether JSON text is a structural tag, and not a schema."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return False  # the front end of schemas says what is wrong
+    return isinstance(value, dict) and (value.get("type") == "structural_tag" or "structures" in value)
 
 
 def _vocabulary(path: Path | None) -> Vocabulary:

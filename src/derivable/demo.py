@@ -10,10 +10,22 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 from .grammar import Grammar
 
-__all__ = ["CASES", "EXAMPLES", "Case", "example", "is_equation", "is_json", "is_xml", "runs_as_sql"]
+__all__ = [
+    "CASES",
+    "EXAMPLES",
+    "Case",
+    "example",
+    "is_equation",
+    "is_json",
+    "is_order",
+    "is_xml",
+    "order_model",
+    "runs_as_sql",
+]
 
 EXAMPLES = Path(__file__).parent / "examples"
 
@@ -104,6 +116,43 @@ def example(name: str) -> Callable[[], Grammar]:
     return lambda: Grammar.from_gbnf(text) if name.endswith(".gbnf") else Grammar.from_lark(text)
 
 
+def order_model() -> Any:
+    """A pydantic model with models in it; `None` without pydantic, which is an extra."""
+    try:
+        from pydantic import BaseModel, ConfigDict, Field
+    except ImportError:
+        return None
+
+    class Closed(BaseModel):  # type: ignore[misc]
+        model_config = ConfigDict(extra="forbid")
+
+    class Customer(Closed):
+        name: str = Field(min_length=3, max_length=24)
+        email: str = Field(pattern=r"^[a-z.]{3,20}@example\.(com|org)$")
+
+    class Item(Closed):
+        product: str = Field(min_length=3, max_length=20)
+        quantity: int = Field(ge=1, le=99)
+
+    class Order(Closed):
+        order_id: int = Field(ge=1000, le=9999)
+        customer: Customer
+        items: list[Item] = Field(min_length=1, max_length=3)
+        status: Literal["open", "shipped", "cancelled"]
+
+    Order.model_rebuild(_types_namespace={"Customer": Customer, "Item": Item, "Literal": Literal})
+    return Order
+
+
+def is_order(text: str) -> bool:
+    """pydantic makes an order of it."""
+    try:
+        order_model().model_validate_json(text)
+    except ValueError:  # pydantic's `ValidationError` is one
+        return False
+    return True
+
+
 CASES = [
     Case(
         "a date, as a regular expression",
@@ -140,6 +189,22 @@ CASES = [
         300,
         temperature=0.8,
         seed=3,
+    ),
+    *(
+        [
+            Case(
+                "nested pydantic models, as a JSON Schema",
+                lambda: Grammar.from_json_schema(order_model(), whitespace="single"),
+                "An order as JSON:\n",
+                is_order,
+                "model_validate_json",
+                300,
+                temperature=0.8,
+                seed=2,
+            )
+        ]
+        if order_model() is not None
+        else []
     ),
     Case(
         "an equation, in GBNF (examples/arithmetic.gbnf)",

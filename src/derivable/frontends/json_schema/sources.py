@@ -20,6 +20,14 @@ def read_schema(schema: Any, limits: Limits) -> tuple[Json, str | None]:
         schema: a `dict` or `bool` (JSON values); a `str` of JSON text, whose numbers are read exactly; or anything
             pydantic can describe: models, dataclasses, `TypedDict`, enums, `Literal`, functions (their arguments).
         limits: `max_source`, `max_depth`.
+
+    Example:
+        >>> from typing import Literal
+        >>> read_schema(Literal["a", 1], Limits())
+        ({'enum': ['a', 1]}, None)
+        >>> def move(distance: float, fast: bool = False) -> None: ...
+        >>> read_schema(move, Limits())[0]["required"]
+        ['distance']
     """
     if isinstance(schema, bool):
         return schema, None
