@@ -69,6 +69,7 @@ class Compiler:
         self.distinct: list[str] = []  # terminals that open arrays of distinct items
         self.suspect = False  # a rule may have no text
         self.count = 0
+        self.cases = 0  # of disjunctions, in all goals
         self.any_value: Expr | None = None
 
     # -- the schema ---------------------------------------------------------------------------------------------

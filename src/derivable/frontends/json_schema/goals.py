@@ -131,11 +131,12 @@ def expand(compiler: Compiler, goal: Goal) -> list[Facts]:
         return [facts] if facts else []
     results: list[Facts] = []
     stack = [work]
-    cases = 0
     while stack:
-        cases += 1
-        if cases > compiler.limits.max_cases:
-            raise LimitError("max_cases", cases, compiler.limits.max_cases, f"the combinations at {_place(goal)}")
+        compiler.cases += 1
+        if compiler.cases > compiler.limits.max_cases:
+            raise LimitError(
+                "max_cases", compiler.cases, compiler.limits.max_cases, f"the combinations at {_place(goal)}"
+            )
         work = stack.pop()
         if not absorb(work):
             continue
@@ -197,7 +198,8 @@ def absorb(work: Work) -> bool:
                 return False
             continue
         work.collectors, work.chain, work.order = collectors, chain, order
-        work.known.append((sub, holds))
+        if compiler.target(sub) is sub:  # or else what it leads to would seem to be known, and be dropped
+            work.known.append((sub, holds))
         if not holds:
             if not _simple_failure(work, sub):
                 work.fails(sub)

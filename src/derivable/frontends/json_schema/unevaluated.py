@@ -29,6 +29,8 @@ def _settle_items(facts: Facts, collector: Sub, found: list[object], goal: Goal,
     prefix = 0
     contained: Goal = ()
     for what in found:
+        if what is True:  # all members: says nothing about items
+            continue
         if isinstance(what, int):
             if what < 0:
                 if not holds:
