@@ -193,7 +193,8 @@ def main(
             " ".join(notes),
             "## Memory of Python's index",
             _markdown(held),
-            "Resident memory grows by less than the kernel counts where it reuses what reading the vocabulary has left free.",
+            "Resident memory grows by less than the kernel counts where it reuses what reading the vocabulary has left "
+            "free.",
         ]
     )
     console.print(page, markup=False, soft_wrap=True)
