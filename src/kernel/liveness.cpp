@@ -72,6 +72,19 @@ bool Liveness::sure(LexState s) {
 Liveness::Verdict Liveness::judge(uint32_t duties, Frontier f, int& hops) {
     uint32_t hub = spelling_.hub(duties);
     if (hub != Spelling::kNoHub && completion(spelling_.firm(hub)).completes(f, &hops)) return Verdict::kAlive;
+    if (hub != Spelling::kNoHub && hub != Spelling::kMainHub) {
+        // One lexeme further everything may be as usual (behind a line break, for example, no other can follow).
+        int looked = 0;
+        for (Symbol t : stacks_.terminals(stacks_.accepts(f, &looked))) {
+            if (t == kEnd || !spelling_.into_main(hub).has(t)) continue;
+            Stacks::Shifted after = stacks_.shift(f, t);
+            int below = 0;
+            const bool completes = completion(spelling_.firm(Spelling::kMainHub)).completes(after.frontier, &below);
+            hops = std::max({hops, looked, after.hops, after.above + below});
+            if (completes) return Verdict::kAlive;
+        }
+        hops = std::max(hops, looked);
+    }
     if (!completion(spelling_.possible(duties)).completes(f, &hops)) return Verdict::kDead;
     if (hub != Spelling::kNoHub || !completion(spelling_.spellable()).always()) return Verdict::kUnknown;
     // One lexeme further everything may be tame.

@@ -153,14 +153,16 @@ Bits Spelling::firm_at(Hub& hub, uint32_t depth) {
     bool by_main = false;
     auto returns = [&](uint32_t duties) {
         if (reaches(duties, hub)) return true;
-        if (main || !reaches(duties, hubs_[0])) return false;
+        if (main || !reaches(duties, hubs_[kMainHub])) return false;
         return by_main = true;
     };
     for (Symbol t = 1; t < ignored_.size(); t++)
         if (is_token(t) && wanted().has(t) && returns(lexer_.text_start())) firm.add(t);
     walk(everything(at), kAny, [&](Landing l) {
-        if (l.terminal != 0 && !firm.has(l.terminal) && wanted().has(l.terminal) && returns(l.duties)) firm.add(l.terminal);
-        return firm == wanted();
+        if (l.terminal == 0 || !wanted().has(l.terminal)) return false;
+        if (!firm.has(l.terminal) && returns(l.duties)) firm.add(l.terminal);
+        if (!main && !hub.into_main.has(l.terminal) && reaches(l.duties, hubs_[kMainHub])) hub.into_main.add(l.terminal);
+        return firm == wanted() && (main || hub.into_main == wanted());
     });
     // Terminals that lose against others are looked at in the company in which they really stand.
     if (lexer_.policy() == Policy::kLongest)
@@ -182,7 +184,7 @@ Bits Spelling::firm_at(Hub& hub, uint32_t depth) {
                 all = all && walk(start(*company, at), t, [&](Landing l) { return l.terminal == t && returns(l.duties); });
             if (all) firm.add(t);
         }
-    if (by_main) firm.keep(hubs_[0].firm);
+    if (by_main) firm.keep(hubs_[kMainHub].firm);
     if (main || depth >= kMaxHubDepth) return firm;
     // Terminals that lead away for good, but to another hub that is no worse.
     std::vector<uint32_t> others;
@@ -213,10 +215,10 @@ uint32_t Spelling::make_hub(uint32_t duties, uint32_t depth) {
     };
     std::vector<uint32_t> candidates = through_ignored(duties, kMaxCandidates);
     candidates.push_back(duties);
-    Hub best{lexer_.text_start(), Bits(ignored_.size()), {}};
+    Hub best{lexer_.text_start(), Bits(ignored_.size()), Bits(ignored_.size()), {}, {}};
     size_t best_count = 0;
     for (uint32_t candidate : candidates) {
-        Hub made{candidate, Bits(ignored_.size()), {}};
+        Hub made{candidate, Bits(ignored_.size()), Bits(ignored_.size()), {}, {}};
         made.firm = firm_at(made, depth);
         size_t n = count(made.firm);
         if (n > best_count) best_count = n, best = std::move(made);

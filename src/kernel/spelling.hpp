@@ -47,7 +47,9 @@ class Spelling {
     static constexpr uint32_t kNoHub = ~0u;
     // The best hub that can be reached after `duties`; kNoHub if no terminal at all is sure to be spelled.
     uint32_t hub(uint32_t duties) { return hub(duties, 0); }
+    static constexpr uint32_t kMainHub = 0;
     const Bits& firm(uint32_t hub) const { return hubs_[hub].firm; }
+    const Bits& into_main(uint32_t hub) const { return hubs_[hub].into_main; }
     // Terminals that may be spelled at some time after `duties`: no fewer than can, perhaps more.
     const Bits& possible(uint32_t duties);
 
@@ -62,6 +64,7 @@ class Spelling {
     struct Hub {
         uint32_t duties;
         Bits firm;
+        Bits into_main;  // terminals that can be spelled here, whatever else is acceptable, and lead to the main hub
         std::unordered_map<uint32_t, bool> reached_from;  // by duties
         // By past: bytes with which an ignored lexeme may begin that leads here, if nothing is owed before it.
         std::unordered_map<uint32_t, std::vector<uint8_t>> ways_in;
