@@ -335,3 +335,46 @@ def test_errors_about_half_characters_can_be_printed() -> None:
         with pytest.raises(dv.GrammarSyntaxError, match="half of a surrogate pair") as caught:
             make('root ::= "\ud83d"')
         str(caught.value).encode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('start: (A ("/" "/"?)? ";")*\nA: /[a-z]+/\nC: /\\/\\/[^\\n]*\\n/ | /\\/\\*[^*]*\\*\\//\n%ignore C\n%ignore " "', id="divisions"),
+        pytest.param('start: (A | B ";")+\nA: /[a-z]+/\nB: /[a-z]+;[0-9]/\nD: "/"\n_C: /\\/\\*.*?\\*\\// | " "\n%ignore _C', id="comments"),
+        pytest.param('start: (NAME "=" (NAME | "/") ";")*\nNAME: /[a-z]+/\nTEXT: /"[^"]*"/\n%ignore TEXT\n%ignore " "', id="ignored-text"),
+    ],
+)
+def test_a_question_refused_half_way_leaves_nothing_wrong_behind(text: str) -> None:
+    """Asked again it is refused again, or answered as without a bound."""
+    texts = [b"a b1;", b"ab;1 x;", b"x=/ ;y=a;", b"/* a */b;", b"zz9;", b"b;1 b;1b;"]
+
+    def replay(constraint: dv.Constraint, sample: bytes) -> list[list[int] | None]:
+        matcher, seen = constraint.matcher(), []
+        for i in range(len(sample)):
+            try:
+                seen.append(matcher.allowed_tokens().tolist())
+            except dv.LimitError:
+                seen.append(None)
+            try:
+                matcher.advance_bytes(sample[i : i + 1])
+            except dv.TokenRejectedError:
+                seen.append([])
+                break
+            except dv.LimitError:
+                break
+        return seen
+
+    free = lark(text)
+    refused = 0
+    for limit in (1, 3, 10, 30, 60, 100, 200, 400, 800, 1600, 3200, 6400, 12800):
+        try:
+            bounded = lark(text, max_liveness_steps=limit)
+        except dv.LimitError:
+            refused += 1
+            continue
+        for sample in texts * 2:
+            for mine, right in zip(replay(bounded, sample), replay(free, sample), strict=False):
+                refused += mine is None
+                assert mine is None or mine == right, (limit, sample)
+    assert refused

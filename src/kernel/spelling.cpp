@@ -109,14 +109,16 @@ std::vector<uint32_t> Spelling::through_ignored(uint32_t duties, size_t at_most)
 // time of first visits (Java and Python, llama-3).
 bool Spelling::reaches_at_once(uint32_t duties, Hub& hub) {
     const uint32_t settled = lexer_.settled(duties);
-    auto [it, fresh] = hub.ways_in.try_emplace(lexer_.past(duties));
-    if (fresh)
+    auto ways = hub.ways_in.find(lexer_.past(duties));
+    if (ways == hub.ways_in.end()) {
+        std::vector<uint8_t> bytes;
         for (uint8_t byte : lexer_.representative_bytes()) {
             LexState s = lexer_.step(everything(settled), byte);
-            bool leads = walk(s, 0, [&](Landing l) { return l.terminal == 0 && l.duties == hub.duties; });
-            if (leads) it->second.push_back(byte);
+            if (walk(s, 0, [&](Landing l) { return l.terminal == 0 && l.duties == hub.duties; })) bytes.push_back(byte);
         }
-    return std::any_of(it->second.begin(), it->second.end(), [&](uint8_t byte) { return lexer_.step_duties(duties, byte) == lexer_.step_duties(settled, byte); });
+        ways = hub.ways_in.emplace(lexer_.past(duties), std::move(bytes)).first;
+    }
+    return std::any_of(ways->second.begin(), ways->second.end(), [&](uint8_t byte) { return lexer_.step_duties(duties, byte) == lexer_.step_duties(settled, byte); });
 }
 
 bool Spelling::reaches(uint32_t duties, Hub& hub) {
@@ -237,15 +239,19 @@ uint32_t Spelling::hub(uint32_t duties, uint32_t depth) {
     for (uint32_t k = 0; k < hubs_.size(); k++)
         if (reaches(duties, hubs_[k])) return hub_of_[duties] = k;
     hub_of_[duties] = kNoHub;  // while it is being made
-    uint32_t made = make_hub(duties, depth);
-    return hub_of_[duties] = made;
+    try {
+        return hub_of_[duties] = make_hub(duties, depth);
+    } catch (const LimitExceeded&) {
+        hub_of_.erase(duties);
+        throw;
+    }
 }
 
 // ---- what may be spelled at all ----
 
 const Bits& Spelling::spellable() {
     if (!spellable_.words().empty()) return spellable_;
-    spellable_ = Bits(ignored_.size());
+    Bits found(ignored_.size());  // nothing is kept of a question that is refused half-way
     for (Symbol t = 1; t < ignored_.size(); t++) {
         if (!wanted().has(t)) continue;
         // At least: `t` alone, and what is acceptable wherever it is.
@@ -257,9 +263,9 @@ const Bits& Spelling::spellable() {
         const std::vector<uint32_t> pasts = lexer_.all_pasts(kMaxPasts);
         if (is_token(t) || pasts.empty() ||
             std::any_of(pasts.begin(), pasts.end(), [&](uint32_t past) { return walk(start(candidates, past), t, [&](Landing l) { return l.terminal == t; }); }))
-            spellable_.add(t);
+            found.add(t);
     }
-    return spellable_;
+    return spellable_ = std::move(found);
 }
 
 const Bits& Spelling::possible(uint32_t duties) {
