@@ -121,6 +121,13 @@ class Constraint {
     bool ends(Frontier f, Layouts::Id layout, int above, int& looked);
     bool alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, int* hops);
     bool newline_goes_on();
+    // What may become of a lexeme that may be a newline, whatever the stack: how it may end, and the states in which it is none any more.
+    struct Rest {
+        std::vector<Lexer::Exit> exits;
+        std::vector<LexState> others;
+    };
+    const Rest& rest_of_newline(LexState lex);
+    const std::vector<uint8_t>& bytes_in_newlines();
     uint32_t layout_key(const Thread& t, bool looked) const;
     void add_thread(Threads& to, Thread t);
     // Arrays of distinct items (constraint_distinct.cpp).
@@ -157,6 +164,8 @@ class Constraint {
     Layouts layouts_;
     bool looked_at_layout_ = false;  // while a mask is computed
     std::unordered_map<std::vector<uint32_t>, std::pair<bool, int>, WordsHash> newline_alive_;  // by lexer state, frontier, layout; with hops
+    std::unordered_map<LexState, Rest> rests_;
+    std::vector<uint8_t> bytes_in_newlines_;
     ConstraintLimits limits_;
     LrAutomaton lr_;
     Liveness liveness_;

@@ -76,6 +76,35 @@ bool Constraint::ends(Frontier f, Layouts::Id layout, int above, int& looked) {
     return s.frontier != kNoFrontier && closes(s.frontier, above + s.above);
 }
 
+const std::vector<uint8_t>& Constraint::bytes_in_newlines() {
+    if (bytes_in_newlines_.empty()) {
+        bytes_in_newlines_ = spanner_->lexer.representative_bytes();
+        for (uint8_t b : {'\n', '\r', ' ', '\t', '\f'})
+            if (std::find(bytes_in_newlines_.begin(), bytes_in_newlines_.end(), b) == bytes_in_newlines_.end()) bytes_in_newlines_.push_back(b);
+    }
+    return bytes_in_newlines_;
+}
+
+// PERF: once a lexer state, not once a stack: half of the first pass over Python programs was this walk.
+const Constraint::Rest& Constraint::rest_of_newline(LexState lex) {
+    auto [it, fresh] = rests_.try_emplace(lex);
+    if (!fresh) return it->second;
+    Lexer& lexer = spanner_->lexer;
+    Rest& rest = it->second;
+    std::vector<LexState> work{lex};
+    for (size_t i = 0; i < work.size(); i++) {
+        for (const Lexer::Exit& e : lexer.exits(work[i]))
+            if (std::none_of(rest.exits.begin(), rest.exits.end(), [&](const Lexer::Exit& x) { return x.terminal == e.terminal && x.duties == e.duties; })) rest.exits.push_back(e);
+        for (uint8_t byte : bytes_in_newlines()) {
+            LexState next = lexer.step(work[i], byte);
+            if (next == kNoState) continue;
+            std::vector<LexState>& into = spanner_->may_be_newline(next) ? work : rest.others;
+            if (std::find(into.begin(), into.end(), next) == into.end()) into.push_back(next);
+        }
+    }
+    return rest;
+}
+
 // Whether a lexeme that may be a newline can be completed: breadth first over what may still be read of it. Where it cannot always go on to
 // another line, its column is followed too; else any column can still be had.
 bool Constraint::alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, int* hops) {
@@ -99,44 +128,51 @@ bool Constraint::alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, 
             result = liveness_.alive_after(duties, after.stack, layouts_[after.layout].depth, &below);
             looked = std::max(looked, after.above + below);
         };
-        std::vector<uint8_t> bytes = lexer.representative_bytes();
-        for (uint8_t b : {'\n', '\r', ' ', '\t', '\f'})
-            if (std::find(bytes.begin(), bytes.end(), b) == bytes.end()) bytes.push_back(b);
-        std::vector<std::pair<LexState, Layouts::Id>> work{{lex, layout}};
-        std::unordered_map<uint64_t, char, MixHash> seen{{pack(lex, layout), 1}};
+        auto end = [&](const Lexer::Exit& e, Layouts::Id at) {
+            Symbol symbol = to_symbols_[e.terminal][0];
+            if (symbol == layouts_.spec.newline && newline && !columns && !layouts_[at].depth) {
+                const uint32_t level = layouts_[at].level;
+                const Layouts::Level top = layouts_.level(level);
+                goes_on(symbol, e.duties, layouts_.intern({level, 0, 1, top.column + 1, top.alternate + 1}));
+                for (uint32_t l = level; !result; l = layouts_.level(l).outer) {
+                    goes_on(symbol, e.duties, layouts_.intern({level, 0, 1, layouts_.level(l).column, layouts_.level(l).alternate}));
+                    if (l == 0) break;
+                }
+            } else {
+                goes_on(symbol, e.duties, at);
+            }
+            if (!result && lexer.duties_hold_at_end(e.duties)) {  // nothing may come after it but the end
+                After last = ignored_[symbol] ? After{f, at, 0, 0} : after_lexeme(symbol, f, at, true);
+                looked = std::max(looked, last.hops);
+                result = last.stack != kNoFrontier && ends(last.stack, last.layout, last.above, looked);
+            }
+        };
+        auto becomes_other = [&](LexState next) {
+            int below = 0;
+            result = liveness_.sure(next) || liveness_.alive(next, f, layouts_[layout].depth, &below);
+            looked = std::max(looked, below);
+        };
+        if (!columns) {
+            const Rest& rest = rest_of_newline(lex);
+            for (size_t i = 0; i < rest.exits.size() && !result; i++) end(rest.exits[i], layout);
+            for (size_t i = 0; i < rest.others.size() && !result; i++) becomes_other(rest.others[i]);
+        }
+        std::vector<std::pair<LexState, Layouts::Id>> work;
+        std::unordered_map<uint64_t, char, MixHash> seen;
+        if (columns) work.emplace_back(lex, layout);
         for (size_t i = 0; i < work.size() && !result; i++) {
             auto [state, at] = work[i];
-            for (const Lexer::Exit& e : std::vector<Lexer::Exit>(lexer.exits(state))) {
-                Symbol symbol = to_symbols_[e.terminal][0];
-                if (symbol == layouts_.spec.newline && newline && !columns && !layouts_[at].depth) {
-                    const uint32_t level = layouts_[at].level;
-                    const Layouts::Level top = layouts_.level(level);
-                    goes_on(symbol, e.duties, layouts_.intern({level, 0, 1, top.column + 1, top.alternate + 1}));
-                    for (uint32_t l = level; !result; l = layouts_.level(l).outer) {
-                        goes_on(symbol, e.duties, layouts_.intern({level, 0, 1, layouts_.level(l).column, layouts_.level(l).alternate}));
-                        if (l == 0) break;
-                    }
-                } else {
-                    goes_on(symbol, e.duties, at);
-                }
-                if (!result && lexer.duties_hold_at_end(e.duties)) {  // nothing may come after it but the end
-                    After last = ignored_[symbol] ? After{f, at, 0, 0} : after_lexeme(symbol, f, at, true);
-                    looked = std::max(looked, last.hops);
-                    result = last.stack != kNoFrontier && ends(last.stack, last.layout, last.above, looked);
-                }
-                if (result) break;
-            }
-            for (size_t k = 0; k < bytes.size() && !result; k++) {
-                LexState next = lexer.step(state, bytes[k]);
+            const std::vector<Lexer::Exit> exits = lexer.exits(state);
+            for (size_t k = 0; k < exits.size() && !result; k++) end(exits[k], at);
+            for (uint8_t byte : bytes_in_newlines()) {
+                LexState next = result ? kNoState : lexer.step(state, byte);
                 if (next == kNoState) continue;
                 if (!spanner_->may_be_newline(next)) {
-                    int below = 0;
-                    result = liveness_.sure(next) || liveness_.alive(next, f, layouts_[layout].depth, &below);
-                    looked = std::max(looked, below);
+                    becomes_other(next);
                     continue;
                 }
-                Layouts::Id then = columns ? layouts_.step(at, bytes[k]) : at;
-                if (columns && layouts_.is_deepest(at) && layouts_[then].phase == 1 && layouts_[then].column > layouts_[at].column) then = at;
+                Layouts::Id then = layouts_.step(at, byte);
+                if (layouts_.is_deepest(at) && layouts_[then].phase == 1 && layouts_[then].column > layouts_[at].column) then = at;
                 if (seen.try_emplace(pack(next, then), 1).second) work.emplace_back(next, then);
             }
         }
