@@ -337,14 +337,31 @@ def test_errors_about_half_characters_can_be_printed() -> None:
         str(caught.value).encode()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param('start: (A ("/" "/"?)? ";")*\nA: /[a-z]+/\nC: /\\/\\/[^\\n]*\\n/ | /\\/\\*[^*]*\\*\\//\n%ignore C\n%ignore " "', id="divisions"),
-        pytest.param('start: (A | B ";")+\nA: /[a-z]+/\nB: /[a-z]+;[0-9]/\nD: "/"\n_C: /\\/\\*.*?\\*\\// | " "\n%ignore _C', id="comments"),
-        pytest.param('start: (NAME "=" (NAME | "/") ";")*\nNAME: /[a-z]+/\nTEXT: /"[^"]*"/\n%ignore TEXT\n%ignore " "', id="ignored-text"),
-    ],
-)
+DIVISIONS = r"""
+start: (A ("/" "/"?)? ";")*
+A: /[a-z]+/
+C: /\/\/[^\n]*\n/ | /\/\*[^*]*\*\//
+%ignore C
+%ignore " "
+"""
+COMMENTS = r"""
+start: (A | B ";")+
+A: /[a-z]+/
+B: /[a-z]+;[0-9]/
+D: "/"
+_C: /\/\*.*?\*\// | " "
+%ignore _C
+"""
+IGNORED_TEXT = r"""
+start: (NAME "=" (NAME | "/") ";")*
+NAME: /[a-z]+/
+TEXT: /"[^"]*"/
+%ignore TEXT
+%ignore " "
+"""
+
+
+@pytest.mark.parametrize("text", [DIVISIONS, COMMENTS, IGNORED_TEXT], ids=["divisions", "comments", "ignored-text"])
 def test_a_question_refused_half_way_leaves_nothing_wrong_behind(text: str) -> None:
     """Asked again it is refused again, or answered as without a bound."""
     texts = [b"a b1;", b"ab;1 x;", b"x=/ ;y=a;", b"/* a */b;", b"zz9;", b"b;1 b;1b;"]
