@@ -226,8 +226,8 @@ LexState Lexer::step_slow(LexState s, uint8_t byte) {
 // Every way in which the lexeme in progress may end breaks a duty before. So it is with a name behind a keyword or behind another name,
 // which only comes out at the end of its first character.
 //
-// PERF: with Unicode names there are over a thousand such states. To let `Liveness` decide each on every stack was a sixth of the first
-// pass over Java programs.
+// PERF: with Unicode names there are over a thousand such states, each of which `Liveness` would have to decide on every stack. First pass over Java
+// programs, llama-3: 67 to 46 us a mask; its p99.9 10.6 to 3.8 ms.
 bool Lexer::is_doomed(uint32_t pair) {
     if (pairs_[pair].fate == Pair::kUnjudged) {
         const LexState m = pairs_[pair].members;

@@ -105,8 +105,8 @@ std::vector<uint32_t> Spelling::through_ignored(uint32_t duties, size_t at_most)
 
 // A byte that settles all that is owed, and begins an ignored lexeme that leads to the hub where nothing is owed.
 //
-// PERF: most duties are longer attempts that the next blank puts an end to. A walk over all terminals for each of them was a third of the
-// time of first visits (Java and Python, llama-3).
+// PERF: most duties are longer attempts that the next blank puts an end to; then nothing has to be walked. First pass over Java programs, llama-3:
+// 102 to 93 us a mask.
 bool Spelling::reaches_at_once(uint32_t duties, Hub& hub) {
     const uint32_t settled = lexer_.settled(duties);
     auto ways = hub.ways_in.find(lexer_.past(duties));
