@@ -6,7 +6,7 @@ surrogate pairs. A high surrogate is lone only if no low one follows, which is a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from derivable.expr import (
@@ -22,11 +22,10 @@ from derivable.expr import (
     Look,
     Not,
     Repeat,
-    children,
     star,
 )
 from derivable.frontends.build import alternation, concatenation
-from derivable.frontends.json_schema.json_text import _holds_surrogates, _is_end
+from derivable.frontends.json_schema.json_text import _holds_surrogates, _is_end, rewritten
 
 _QUOTE = Bytes(b'"')
 _U = Bytes(b"\\u")
@@ -147,23 +146,10 @@ def encode(decoded: Expr) -> Expr:
     Assertions about the beginning and end of the text, and look-ahead, keep their meaning. Look-behind at characters
     does not (an escape ends with characters of its own): callers refuse it first.
     """
-    done: dict[int, Expr] = {}
-    stack = [decoded]
-    while stack:
-        node = stack[-1]
-        if id(node) in done:
-            stack.pop()
-            continue
-        missing = [c for c in children(node) if id(c) not in done]
-        if missing and not _is_end(node):
-            stack.extend(missing)
-            continue
-        stack.pop()
-        done[id(node)] = _encode_node(node, done)
-    return done[id(decoded)]
+    return rewritten(decoded, _encode_node)
 
 
-def _encode_node(node: Expr, done: dict[int, Expr]) -> Expr:
+def _encode_node(node: Expr, done: Mapping[int, Expr]) -> Expr:
     match node:
         case Bytes(value):
             units = [character(((ord(c), ord(c)),)) for c in value.decode("utf-8")]

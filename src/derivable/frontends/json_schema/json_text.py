@@ -6,6 +6,8 @@ escape (`"\\ud83d"`) is legal JSON and counts as one character.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from ...automata import JSON_CHARACTER
 from ...expr import (
     ANY_CHAR,
@@ -24,7 +26,7 @@ from ...expr import (
     star,
 )
 
-__all__ = ["json_string", "literal_string", "spelled"]
+__all__ = ["json_string", "literal_string", "rewritten", "spelled"]
 
 _END = Look(ANY_CHAR, ahead=True, negative=True)
 _VALUE = star(JSON_CHARACTER)
@@ -68,6 +70,14 @@ def spelled(decoded: Expr) -> Expr:
 
     Assertions about the beginning and end of the text, and look-ahead, keep their meaning.
     """
+    return JsonText(rewritten(decoded, _spelled_node))
+
+
+def rewritten(decoded: Expr, rewrite: Callable[[Expr, Mapping[int, Expr]], Expr]) -> Expr:
+    """An expression made anew from below; `rewrite` finds a node's children, rewritten, by their `id`.
+
+    Assertions about the beginning and end of the text are leaves.
+    """
     done: dict[int, Expr] = {}
     stack = [decoded]
     while stack:
@@ -80,25 +90,29 @@ def spelled(decoded: Expr) -> Expr:
             stack.extend(missing)
             continue
         stack.pop()
-        match node:
-            case Chars(ranges) if _holds_surrogates(ranges):
-                done[id(node)] = Alt((node, *JSON_CHARACTER.items[1:]))
-            case Concat(items):
-                done[id(node)] = Concat(tuple([done[id(i)] for i in items]))
-            case Alt(items):
-                done[id(node)] = Alt(tuple([done[id(i)] for i in items]))
-            case Repeat(item, low, high, _):
-                done[id(node)] = Repeat(done[id(item)], low, high)
-            case Look(item, ahead, negative):
-                done[id(node)] = node if _is_end(node) else Look(done[id(item)], ahead, negative)
-            case And(items):
-                done[id(node)] = And(tuple([done[id(i)] for i in items]))
-            case Not(item):
-                inner = Concat((And((done[id(item)],)), _END))
-                done[id(node)] = And((Concat((Look(inner, ahead=True, negative=True), _VALUE)),))
-            case _:
-                done[id(node)] = node
-    return JsonText(done[id(decoded)])
+        done[id(node)] = rewrite(node, done)
+    return done[id(decoded)]
+
+
+def _spelled_node(node: Expr, done: Mapping[int, Expr]) -> Expr:
+    match node:
+        case Chars(ranges) if _holds_surrogates(ranges):
+            return Alt((node, *JSON_CHARACTER.items[1:]))
+        case Concat(items):
+            return Concat(tuple([done[id(i)] for i in items]))
+        case Alt(items):
+            return Alt(tuple([done[id(i)] for i in items]))
+        case Repeat(item, low, high, _):
+            return Repeat(done[id(item)], low, high)
+        case Look(item, ahead, negative):
+            return node if _is_end(node) else Look(done[id(item)], ahead, negative)
+        case And(items):
+            return And(tuple([done[id(i)] for i in items]))
+        case Not(item):
+            inner = Concat((And((done[id(item)],)), _END))
+            return And((Concat((Look(inner, ahead=True, negative=True), _VALUE)),))
+        case _:
+            return node
 
 
 def _holds_surrogates(ranges: tuple[tuple[int, int], ...]) -> bool:

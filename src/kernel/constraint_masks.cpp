@@ -1,0 +1,222 @@
+// Masks: looked up at level 4, or computed by walking the spanner tree with the parser (byte by byte where that is too ambiguous).
+#include <algorithm>
+
+#include "constraint.hpp"
+
+namespace derivable {
+
+namespace {
+// Answers that look further down the stack than this are not worth a key; the stack nodes remember what they found anyway.
+constexpr int kMaxKeyHops = 32;
+constexpr uint32_t kMaxPrefixNodes = 1u << 20;
+}  // namespace
+
+int Constraint::compute(Thread t, std::vector<uint32_t>& words) {
+    words.assign(vocabulary_->words(), 0);
+    looked_at_layout_ = false;
+    int looked = 0;
+    try {
+        looked = compute_by_spans(t, words);
+    } catch (const TooAmbiguous&) {
+        compute_by_bytes(t, words);
+        looked_at_layout_ = true;
+        looked = kMaxKeyHops + 1;
+    }
+    if (!distinct_.empty()) take_repeated(t, words);
+    int hops = 0;
+    if (thread_accepts(t, &hops))
+        for (uint32_t e : vocabulary_->eos) words[e >> 5] |= 1u << (e & 31);
+    return std::max({looked, hops, fill_references(t, words)});
+}
+
+// The threads after the bytes that lead to a node of the vocabulary's trie, one byte beyond its parent's; false if there are none.
+bool Constraint::step_path(std::vector<Layers>& path, uint32_t node) {
+    const Trie& trie = vocabulary_->trie;
+    const size_t d = trie.depth[node];
+    if (path.size() < d + 2) path.resize(d + 2);
+    if (limits_.lookahead != kNoLookahead) return step_layers(path[d], trie.byte[node], d == 0, path[d + 1]);
+    path[d + 1].resize(1);
+    step(path[d][0], trie.byte[node], path[d + 1][0]);
+    return !path[d + 1][0].empty();
+}
+
+template <typename Visit>
+void Constraint::each_token(const Threads& threads, Visit&& visit) {
+    const Trie& trie = vocabulary_->trie;
+    std::vector<Layers> path{{threads}};
+    for (uint32_t i = 0; i < trie.size();) {
+        if (!step_path(path, i)) {
+            i = trie.end[i];
+            continue;
+        }
+        for (uint32_t k = trie.token_begin[i]; k < trie.token_begin[i + 1]; k++)
+            if (!visit(trie.tokens[k])) return;
+        i++;
+    }
+}
+
+void Constraint::compute_by_bytes(Thread t, std::vector<uint32_t>& words) {
+    each_token({t}, [&](uint32_t token) {
+        words[token >> 5] |= 1u << (token & 31);
+        return true;
+    });
+}
+
+bool Constraint::can_begin() {
+    std::lock_guard<std::mutex> guard(mutex), spanner_guard(spanner_->mutex);
+    bool found = false;
+    each_token(initial_, [&](uint32_t) {
+        found = true;
+        return false;
+    });
+    if (found || accepting(initial_)) return true;
+    std::vector<uint32_t> words(vocabulary_->words(), 0);
+    for (Thread t : initial_) fill_references(t, words);
+    return std::any_of(words.begin(), words.end(), [](uint32_t w) { return w != 0; });
+}
+
+int Constraint::compute_by_spans(Thread t, std::vector<uint32_t>& words) {
+    constexpr uint64_t kMaxWork = 1u << 17;
+    constexpr size_t kMaxGrowth = 64u << 20;  // of the spanner, in bytes, for one mask
+    constexpr uint32_t kMaxDepth = 4'096;     // an automaton of a forged file may let empty lexemes follow one another
+    const size_t before = spanner_->bytes();
+    struct Item {
+        uint32_t residual;
+        LexState lex;
+        Frontier stack;
+        Layouts::Id layout;
+        int above;
+        uint64_t ended;  // lexemes, inside the token
+    };
+    Lexer& lexer = spanner_->lexer;
+    const bool scannerless = lexer.policy() == Policy::kScannerless;
+    int looked = 0;
+    uint64_t visited = 0;
+    // Items that follow from an exit of some split; `work` takes them.
+    auto leave = [&](const Item& x, const Split::Exit& e, uint32_t terminal, uint64_t ended, std::vector<Item>& work) {
+        auto enter = [&](Frontier f, Layouts::Id layout, int above) {
+            int hops = 0;
+            uint32_t set = stacks.accepts(f, &hops);
+            looked = std::max(looked, above + hops);
+            LexState s = lexeme_start(set, e.duties);
+            if (s != kNoState) work.push_back({e.residual, s, f, layout, above, ended});
+        };
+        for (Symbol symbol : to_symbols_[terminal]) {
+            if (ignored_[symbol]) enter(x.stack, layouts_.idle(x.layout), x.above);
+            if (ignored_[symbol] && !scannerless) continue;
+            After s = after_lexeme(symbol, x.stack, layouts_.apply(e.effect, x.layout));
+            looked = std::max(looked, x.above + s.hops);
+            if (s.stack != kNoFrontier) enter(s.stack, s.layout, x.above + s.above);
+        }
+    };
+    auto explore = [&](auto& self, std::vector<Item> work, uint32_t depth) -> void {
+        if (depth > kMaxDepth) throw TooAmbiguous();
+        while (!work.empty()) {
+            Item x = work.back();
+            work.pop_back();
+            stats_.walk_nodes++;
+            if (++visited > kMaxWork || spanner_->bytes() - before > kMaxGrowth) throw TooAmbiguous();
+            auto visit = [&](const Split& split, uint32_t terminal) {
+                for (const Split::Inside& group : split.inside) {
+                    int hops = 0;
+                    bool allowed = alive(x.stack, x.layout, group, &hops);
+                    looked = std::max(looked, x.above + hops);
+                    if (allowed) group.or_into(words.data());
+                }
+                for (size_t i = 0; i < split.exits.size(); i++) {
+                    const Split::Exit& e = split.exits[i];
+                    uint64_t ended = x.ended + (i >= split.exits_before);  // before the first byte of a token: outside of it
+                    if (ended > limits_.lookahead) break;
+                    if (e.except.empty()) {
+                        leave(x, e, scannerless ? terminal : e.terminal, ended, work);
+                        continue;
+                    }
+                    std::vector<Item> apart;
+                    leave(x, e, scannerless ? terminal : e.terminal, ended, apart);
+                    if (!apart.empty()) add_except(words.data(), e.except, [&] { self(self, std::move(apart), depth + 1); });
+                }
+            };
+            if (scannerless) {
+                LexState members = lexer.members(x.lex);
+                auto [begin, end] = lexer.singles(members);
+                for (const uint32_t* single = begin; single != end; single++)
+                    visit(spanner_->split(x.residual, lexer.canonical(*single)), lexer.terminal_of(*single));
+            } else {
+                visit(spanner_->split(x.residual, x.lex), 0);
+            }
+        }
+    };
+    explore(explore, {{Spanner::kWholeVocabulary, t.lex, t.stack, t.layout, 0, 0}}, 0);
+    return looked;
+}
+
+void Constraint::drop_rows() {
+    prefix_roots_.clear();
+    prefixes_.clear();
+    row_ids_.clear();
+    rows_.clear();
+    stats_.row_bytes = 0;
+}
+
+const std::vector<uint32_t>& Constraint::row(Thread t) {
+    stats_.masks++;
+    auto found = prefix_roots_.find(t.lex);
+    if (found != prefix_roots_.end() && stacks.signature(t.stack, found->second.hops, signature_)) {
+        uint32_t node = found->second.node;
+        signature_.insert(signature_.begin(), layout_key(t, found->second.looks_at_layout));
+        for (uint64_t word : signature_) {
+            auto next = prefixes_[node].next.find(word);
+            if (next == prefixes_[node].next.end()) break;
+            node = next->second;
+            if (prefixes_[node].row >= 0) {
+                stats_.mask_hits++;
+                return *rows_[size_t(prefixes_[node].row)];
+            }
+        }
+    }
+    int hops = compute(t, scratch_);
+    if (hops > kMaxKeyHops || !stacks.signature(t.stack, uint32_t(hops), signature_)) return scratch_;
+
+    if (stats_.row_bytes > limits_.cache_bytes || prefixes_.size() > kMaxPrefixNodes) drop_rows();
+    auto [row, fresh] = row_ids_.try_emplace(scratch_, uint32_t(rows_.size()));
+    if (fresh) {
+        rows_.push_back(&row->first);
+        stats_.row_bytes += scratch_.size() * 4 + 64;
+    }
+    auto [root, new_root] = prefix_roots_.try_emplace(t.lex, PrefixRoot{uint32_t(prefixes_.size()), uint32_t(hops)});
+    if (new_root) prefixes_.emplace_back();
+    root->second.hops = std::max(root->second.hops, uint32_t(hops));
+    root->second.looks_at_layout |= looked_at_layout_;
+    signature_.insert(signature_.begin(), layout_key(t, root->second.looks_at_layout));
+    uint32_t node = root->second.node;
+    for (uint64_t word : signature_) {
+        auto [next, fresh_node] = prefixes_[node].next.try_emplace(word, uint32_t(prefixes_.size()));
+        node = next->second;
+        if (fresh_node) prefixes_.emplace_back();
+    }
+    prefixes_[node].row = int32_t(row->second);
+    return row->first;
+}
+
+void Constraint::fill(const Threads& threads, uint32_t* mask) {
+    bool first = true;
+    uint32_t words = vocabulary_->words();
+    std::vector<uint32_t> own;
+    for (const Thread& t : threads) {
+        const std::vector<uint32_t>* whole = &row({t.lex, t.stack, t.layout});
+        if (t.writing) {
+            own = *whole;
+            take_repeated(t, own);
+            whole = &own;
+        }
+        const std::vector<uint32_t>& r = *whole;
+        if (first)
+            std::copy(r.begin(), r.end(), mask);
+        else
+            for (uint32_t i = 0; i < words; i++) mask[i] |= r[i];
+        first = false;
+    }
+    if (first) std::fill_n(mask, words, 0);
+}
+
+}  // namespace derivable
