@@ -287,6 +287,7 @@ NB_MODULE(_kernel, m) {
                 std::vector<std::pair<std::string_view, uint32_t>> entries;
                 for (uint32_t i = 0; i < v->size(); i++) entries.emplace_back(v->bytes[i], i);
                 v->trie = Trie::build(std::move(entries));
+                v->find_commas();
             }
             new (self) PyVocabulary{std::move(v), nullptr};
         }, nb::arg("tokens"), nb::arg("eos_ids"))

@@ -133,13 +133,13 @@ class Constraint {
     // Arrays of distinct items (constraint_distinct.cpp).
     bool opens_distinct(Symbol symbol) const { return symbol < distinct_.size() && distinct_[symbol]; }
     bool can_be_distinct(const Thread& t);
-    void take_repeated(const Thread& t, std::vector<uint32_t>& words);
+    void take_repeated(const Thread& t, uint32_t* words);
     // Threads by how many lexemes have ended inside the token so far.
     using Layers = std::vector<Threads>;
     // Adds to `stays` the threads whose lexeme goes on, to `leaves` (if any) those that begin one with the byte.
     void step_into(const Threads& from, uint8_t byte, Threads& stays, Threads* leaves);
     bool step_layers(const Layers& from, uint8_t byte, bool first, Layers& to);
-    bool step_path(std::vector<Layers>& path, uint32_t node);
+    bool step_path(std::vector<Layers>& path, size_t depth, uint8_t byte);
     LexState between_lexemes(Frontier stack);
     int fill_references(Thread t, std::vector<uint32_t>& words);
     LexState lexeme_start(uint32_t accept_set, uint32_t duties);

@@ -1,13 +1,28 @@
 // What a constraint does about arrays of distinct items; distinct.hpp says what its threads remember.
 #include "constraint.hpp"
 
+#include <cctype>
+#include <numeric>
+
 namespace derivable {
+
+void Vocabulary::find_commas() {
+    for (uint32_t t : trie.tokens) {
+        const std::string& b = bytes[t];
+        const size_t comma = b.rfind(',');
+        if (comma == std::string::npos) continue;
+        auto before = [&](char c) { return comma ? int(b.rfind(c, comma - 1)) : -1; };  // npos: -1
+        commas.push_back({t, int(comma), before('"'), before('[')});
+    }
+}
 
 // Whether some continuation keeps the items apart: breadth first, byte by byte, until what is written is safe.
 bool Constraint::can_be_distinct(const Thread& t) {
     Lexer& lexer = spanner_->lexer;
-    // A string that takes any characters can become one that is new.
-    auto sure = [&](const Thread& x) { return !x.writing || x.writing->safe() || (x.writing->in_string() && lexer.in_free_string(x.lex)); };
+    // A string with more values than there are to differ from can become one that is new.
+    auto sure = [&](const Thread& x) {
+        return !x.writing || x.writing->safe() || (x.writing->in_string() && lexer.has_more_strings(x.lex, x.writing->rivals()));
+    };
     if (searching_ || sure(t)) return true;
     auto key_of = [](const Thread& x) { return mix(x.writing->key() ^ mix(pack(x.lex, x.stack))); };
     auto known = can_be_distinct_.find(key_of(t));
@@ -22,6 +37,13 @@ bool Constraint::can_be_distinct(const Thread& t) {
         uint64_t key;
         size_t from;
     };
+    // PERF: what leads to new values comes first; most searches end with one of the first bytes.
+    static const std::array<uint8_t, 256> order = [] {
+        std::array<uint8_t, 256> out;
+        std::iota(out.begin(), out.end(), uint8_t(0));
+        std::stable_partition(out.begin(), out.end(), [](uint8_t b) { return b == '"' || std::isalnum(b); });
+        return out;
+    }();
     std::vector<Place> places{{t, key_of(t), 0}};
     std::unordered_map<uint64_t, size_t, MixHash> visits;
     Threads next;
@@ -29,8 +51,10 @@ bool Constraint::can_be_distinct(const Thread& t) {
     for (size_t i = 0; i < places.size() && !found; i++) {
         if (i * 256 > limits_.max_liveness_steps)
             throw LimitExceeded("max_liveness_steps", i * 256, limits_.max_liveness_steps, "a value that an array of distinct items does not hold yet");
-        for (int b = 0; b < 256 && !found; b++) {
-            step({places[i].thread}, uint8_t(b), next);
+        const Threads from{places[i].thread};
+        for (uint8_t b : order) {
+            if (found) break;
+            step(from, b, next);
             for (Thread& to : next) {
                 uint64_t key = to.writing ? key_of(to) : 0;
                 auto before = can_be_distinct_.find(key);
@@ -50,37 +74,60 @@ bool Constraint::can_be_distinct(const Thread& t) {
     return found;
 }
 
-// Takes those tokens out of a thread's mask that repeat an item. Most of the vocabulary is passed over: as long as the writing is safe, a
-// token has to end one item and begin another to repeat anything.
-void Constraint::take_repeated(const Thread& t, std::vector<uint32_t>& words) {
-    const uint64_t comma = 1ull << byte_kind(','), quote = 1ull << byte_kind('"'), bracket = 1ull << byte_kind('[');
+// Takes those tokens out of a thread's mask that repeat an item. Two walks find all of them: one along what the earlier items hold
+// where the writing stands, for the value in progress; and one over the tokens with a comma, behind which another item may begin.
+void Constraint::take_repeated(const Thread& t, uint32_t* words) {
     const Trie& trie = vocabulary_->trie;
+    auto take = [&](uint32_t token) { words[token >> 5] &= ~(1u << (token & 31)); };
+    std::vector<Layers> path{{{t}}};
+    if (t.writing && !t.writing->safe()) {
+        std::vector<Bytes> unsafe{t.writing->unsafe_bytes()};  // by depth: where a byte may not make all threads safe
+        for (uint32_t i = 0; i < trie.size();) {
+            const size_t d = trie.depth[i];
+            if (!unsafe[d][trie.byte[i]]) {
+                i = trie.end[i];
+            } else if (!step_path(path, d, trie.byte[i])) {
+                for (uint32_t k = trie.token_begin[i]; k < trie.token_begin[trie.end[i]]; k++) take(trie.tokens[k]);
+                i = trie.end[i];
+            } else {
+                unsafe.resize(std::max(unsafe.size(), d + 2));
+                unsafe[d + 1].reset();
+                for (const Threads& layer : path[d + 1])
+                    for (const Thread& x : layer)
+                        if (x.writing && !x.writing->safe()) unsafe[d + 1] |= x.writing->unsafe_bytes();
+                i++;
+            }
+        }
+    }
     auto opening = [&](const Thread& x) {  // a lexeme in progress may open such an array
         for (const Lexer::Exit& e : spanner_->lexer.exits(x.lex))
             for (Symbol symbol : to_symbols_[e.terminal])
                 if (opens_distinct(symbol)) return true;
         return false;
     };
-    // Whether no token with these bytes still to come can repeat an item.
-    auto harmless = [&](const Thread& x, uint64_t kinds) {
-        if (!(kinds & comma)) return !x.writing || x.writing->safe();
-        if (!x.writing) return !(kinds & bracket) && !opening(x);
-        return x.writing->safe() && x.writing->in_string() && !(kinds & quote);
+    // Whether what such a token has from a place on cannot repeat an item.
+    auto harmless = [&](const Thread& x, const Vocabulary::Comma& c, int place) {
+        if (!x.writing) return place > c.comma || (place > c.bracket && !opening(x));
+        return x.writing->safe() && place > (x.writing->in_string() ? c.quote : c.comma);
     };
-    std::vector<Layers> path{{{t}}};
-    for (uint32_t i = 0; i < trie.size();) {
-        const uint64_t kinds = trie.below[i] | 1ull << byte_kind(trie.byte[i]);
-        bool pass = true;
-        for (const Threads& layer : path[trie.depth[i]])
-            for (const Thread& x : layer) pass &= harmless(x, kinds);
-        if (pass) {
-            i = trie.end[i];
-        } else if (!step_path(path, i)) {
-            for (uint32_t k = trie.token_begin[i]; k < trie.token_begin[trie.end[i]]; k++) words[trie.tokens[k] >> 5] &= ~(1u << (trie.tokens[k] & 31));
-            i = trie.end[i];
-        } else {
-            i++;
+    const std::string* before = nullptr;
+    size_t known = 0;  // so many bytes of `before` have been walked
+    for (const Vocabulary::Comma& c : vocabulary_->commas) {
+        if (!(words[c.token >> 5] >> (c.token & 31) & 1)) continue;
+        const std::string& bytes = vocabulary_->bytes[c.token];
+        size_t d = 0;
+        while (d < known && d < bytes.size() && bytes[d] == (*before)[d]) d++;
+        for (bool some = true;; d++) {
+            some = false;
+            bool safe = true;
+            for (const Threads& layer : path[d])
+                for (const Thread& x : layer) some = true, safe &= harmless(x, c, int(d));
+            if (!some) take(c.token);
+            if (safe || d == bytes.size()) break;
+            step_path(path, d, uint8_t(bytes[d]));
         }
+        before = &bytes;
+        known = d;
     }
 }
 

@@ -22,22 +22,20 @@ int Constraint::compute(Thread t, std::vector<uint32_t>& words) {
         looked_at_layout_ = true;
         looked = kMaxKeyHops + 1;
     }
-    if (!distinct_.empty()) take_repeated(t, words);
+    if (!distinct_.empty()) take_repeated(t, words.data());
     int hops = 0;
     if (thread_accepts(t, &hops))
         for (uint32_t e : vocabulary_->eos) words[e >> 5] |= 1u << (e & 31);
     return std::max({looked, hops, fill_references(t, words)});
 }
 
-// The threads after the bytes that lead to a node of the vocabulary's trie, one byte beyond its parent's; false if there are none.
-bool Constraint::step_path(std::vector<Layers>& path, uint32_t node) {
-    const Trie& trie = vocabulary_->trie;
-    const size_t d = trie.depth[node];
-    if (path.size() < d + 2) path.resize(d + 2);
-    if (limits_.lookahead != kNoLookahead) return step_layers(path[d], trie.byte[node], d == 0, path[d + 1]);
-    path[d + 1].resize(1);
-    step(path[d][0], trie.byte[node], path[d + 1][0]);
-    return !path[d + 1][0].empty();
+// path[depth + 1]: the threads after one byte more than path[depth]; false if there are none.
+bool Constraint::step_path(std::vector<Layers>& path, size_t depth, uint8_t byte) {
+    if (path.size() < depth + 2) path.resize(depth + 2);
+    if (limits_.lookahead != kNoLookahead) return step_layers(path[depth], byte, depth == 0, path[depth + 1]);
+    path[depth + 1].resize(1);
+    step(path[depth][0], byte, path[depth + 1][0]);
+    return !path[depth + 1][0].empty();
 }
 
 template <typename Visit>
@@ -45,7 +43,7 @@ void Constraint::each_token(const Threads& threads, Visit&& visit) {
     const Trie& trie = vocabulary_->trie;
     std::vector<Layers> path{{threads}};
     for (uint32_t i = 0; i < trie.size();) {
-        if (!step_path(path, i)) {
+        if (!step_path(path, trie.depth[i], trie.byte[i])) {
             i = trie.end[i];
             continue;
         }
@@ -206,7 +204,8 @@ void Constraint::fill(const Threads& threads, uint32_t* mask) {
         const std::vector<uint32_t>* whole = &row({t.lex, t.stack, t.layout});
         if (t.writing) {
             own = *whole;
-            take_repeated(t, own);
+            take_repeated(t, own.data());
+            fill_references(t, own);  // a token that is named may be text, too
             whole = &own;
         }
         const std::vector<uint32_t>& r = *whole;

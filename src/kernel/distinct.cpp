@@ -140,24 +140,30 @@ struct Writing::Frame {
     uint64_t hash = 0;                                      // of all but `likes`, which follow from the frames below
 
     // What the value in progress in this frame may come out equal to.
-    std::vector<ValueRef> likes_inside() const {
-        std::vector<ValueRef> out;
+    template <class Visit>
+    void each_like_inside(Visit&& visit) const {
         for (const ValueRef& like : likes) {
             if (kind == Kind::kArray) {
-                if (like->items.size() > items.size()) out.push_back(like->items[items.size()]);
+                if (like->items.size() > items.size()) visit(like->items[items.size()]);
             } else if (const ValueRef* found = member(like->members, key)) {
-                out.push_back(*found);
+                visit(*found);
             }
         }
-        if (distinct) out.insert(out.end(), items.begin(), items.end());
-        return out;
+        if (distinct) std::for_each(items.begin(), items.end(), visit);
+    }
+    template <class Fits>
+    size_t count_inside(Fits&& fits) const {
+        size_t count = 0;
+        each_like_inside([&](const ValueRef& like) { count += fits(*like); });
+        return count;
     }
     // Those of its kind that it began with: a key that is repeated takes its value back, and then they count again.
     std::vector<ValueRef> likes_anew() const {
         std::vector<ValueRef> out;
         if (!below) return out;
-        for (ValueRef& like : below->likes_inside())
-            if (like->kind == kind) out.push_back(std::move(like));
+        below->each_like_inside([&](const ValueRef& like) {
+            if (like->kind == kind) out.push_back(like);
+        });
         return out;
     }
     void note() {
@@ -343,41 +349,101 @@ void Writing::end_key() {
 
 // Works out whether this is safe, and its key.
 void Writing::judge() {
-    auto counted = [&](const std::vector<ValueRef>& likes, auto fits) { return size_t(std::count_if(likes.begin(), likes.end(), fits)); };
-    auto any = [](const ValueRef&) { return true; };
+    auto inside = [&](Kind kind, auto may_be) { return top_->count_inside([&](const JsonValue& v) { return v.kind == kind && may_be(v.text); }); };
     std::string state = escape_;
     switch (mode_) {
         case Mode::kBefore:
-            likes_ = top_->kind == Kind::kArray && top_->items.empty() ? top_->likes.size() : counted(top_->likes_inside(), any);
+        case Mode::kAfterKey:
+            likes_ = top_->kind == Kind::kArray && top_->items.empty() ? top_->likes.size() : top_->count_inside([](const JsonValue&) { return true; });
             break;
         case Mode::kAfter: likes_ = top_->likes.size(); break;
         case Mode::kBeforeKey: likes_ = top_->likes.size() + (top_->members.empty() ? 0 : top_->likes_anew().size()); break;
-        case Mode::kAfterKey: likes_ = counted(top_->likes_inside(), any); break;
-        case Mode::kKey:
-            likes_ = counted(top_->likes, [&](const ValueRef& v) {
-                return std::any_of(v->members.begin(), v->members.end(), [&](const auto& m) { return may_become(text_, m.first); });
-            });
-            if (std::any_of(top_->members.begin(), top_->members.end(), [&](const auto& m) { return may_become(text_, m.first); }))
-                likes_ += top_->likes_anew().size();
+        case Mode::kKey: {
+            auto may_be = [&](const auto& m) { return may_become(text_, m.first); };
+            likes_ = size_t(std::count_if(top_->likes.begin(), top_->likes.end(), [&](const ValueRef& v) { return std::any_of(v->members.begin(), v->members.end(), may_be); }));
+            if (std::any_of(top_->members.begin(), top_->members.end(), may_be)) likes_ += top_->likes_anew().size();
             state += text_;
             break;
+        }
         case Mode::kString:
-            likes_ = counted(top_->likes_inside(), [&](const ValueRef& v) { return v->kind == Kind::kString && may_become(text_, v->text); });
+            likes_ = inside(Kind::kString, [&](const std::string& value) { return may_become(text_, value); });
             state += text_;
             break;
         case Mode::kNumber: {
             Number number(text_);
-            likes_ = counted(top_->likes_inside(), [&](const ValueRef& v) { return v->kind == Kind::kNumber && number.may_become(v->text); });
+            likes_ = inside(Kind::kNumber, [&](const std::string& value) { return number.may_become(value); });
             state += number.reduced();
             break;
         }
         case Mode::kLiteral:
-            likes_ = counted(top_->likes_inside(), [&](const ValueRef& v) { return v->kind == Kind::kLiteral && may_become(text_, v->text); });
+            likes_ = inside(Kind::kLiteral, [&](const std::string& value) { return may_become(text_, value); });
             state += text_;
             break;
     }
     safe_ = likes_ == 0;
     key_ = mix(top_->hash ^ mix(uint64_t(mode_) + 1) ^ hash_of(state));
+}
+
+size_t Writing::rivals() const {
+    if (mode_ != Mode::kKey) return likes_;
+    size_t count = top_->members.size();
+    for (const ValueRef& like : top_->likes) count += like->members.size();
+    return count;
+}
+
+Bytes Writing::unsafe_bytes() const {
+    Bytes out;
+    auto add = [&](std::string_view bytes) {
+        for (char b : bytes) out.set(uint8_t(b));
+    };
+    auto add_next = [&](const std::string& value) {
+        if (!may_become(text_, value)) return;
+        if (value.compare(0, text_.size(), text_) != 0) return void(out.set());  // half of a pair
+        if (value.size() > text_.size()) out.set(uint8_t(value[text_.size()]));
+    };
+    auto add_keys = [&](const auto& members) {
+        for (const auto& m : members) add_next(m.first);
+    };
+    static constexpr std::string_view kBlank = " \t\n\r", kDigits = "-0123456789", kHex = "0123456789abcdefABCDEF";
+    switch (mode_) {
+        case Mode::kBefore:
+            add(kBlank);
+            if (top_->kind == Kind::kArray && top_->items.empty()) add("]");
+            top_->each_like_inside([&](const ValueRef& like) {
+                switch (like->kind) {
+                    case Kind::kString: return add("\"");
+                    case Kind::kNumber: return add(kDigits);
+                    case Kind::kLiteral: return add("tfn");
+                    case Kind::kArray: return add("[");
+                    case Kind::kObject: return add("{");
+                }
+            });
+            break;
+        case Mode::kAfter:
+        case Mode::kBeforeKey:
+        case Mode::kAfterKey:
+            add(kBlank), add("\":,]}");
+            break;
+        case Mode::kKey:
+        case Mode::kString:
+            if (!escape_.empty()) {
+                add(kHex), add("unrt\"\\/");
+                break;
+            }
+            add("\"\\");
+            if (mode_ == Mode::kString) {
+                top_->each_like_inside([&](const ValueRef& like) {
+                    if (like->kind == Kind::kString) add_next(like->text);
+                });
+                break;
+            }
+            for (const ValueRef& like : top_->likes) add_keys(like->members);
+            add_keys(top_->members);
+            break;
+        case Mode::kNumber: add(kBlank), add(kDigits), add("+.eE,]}"); break;
+        case Mode::kLiteral: add("aelrsu"); break;
+    }
+    return out;
 }
 
 }  // namespace derivable

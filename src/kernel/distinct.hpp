@@ -9,6 +9,7 @@
 // *safe*. One that is not safe is alive if some continuation makes it safe; the constraint searches for one.
 #pragma once
 
+#include <bitset>
 #include <memory>
 
 #include "common.hpp"
@@ -29,6 +30,8 @@ struct JsonValue {
     bool operator==(const JsonValue& other) const;
 };
 
+using Bytes = std::bitset<256>;
+
 class Writing;
 using WritingRef = std::shared_ptr<const Writing>;
 
@@ -45,6 +48,10 @@ class Writing {
     // that comes back to a key more often than there are likes() has seen all that can differ.
     uint64_t key() const { return key_; }
     size_t likes() const { return likes_; }
+    // Of a string or key in progress: how many values at most it has to differ from, to be safe.
+    size_t rivals() const;
+    // What is not safe becomes so with any other byte, if there is a way on at all.
+    Bytes unsafe_bytes() const;
     bool operator==(const Writing& other) const;
 
   private:

@@ -328,6 +328,31 @@ bool JsonStrings::is_free(uint32_t id, Free& out) const {
     return true;
 }
 
+bool JsonStrings::has_more_values(uint32_t id, uint64_t n) const {
+    constexpr uint64_t kCharacters = 1'000'000;  // there are more
+    const State& s = states_[id];
+    switch (s.kind) {
+        case State::kFree: {
+            const uint64_t least = s.count + owed(s.decoder);
+            return n < kCharacters && least < max_;
+        }
+        case State::kListed: {
+            const Node& node = nodes_[s.node];
+            // The character behind the next one is any but those that the list goes on with.
+            if (negated_) return n + nodes_.size() < kCharacters && node.depth + 1 < max_;
+            std::vector<uint32_t> work{s.node};
+            for (size_t i = 0, found = 0; i < work.size() && s.length == 0; i++) {
+                found += nodes_[work[i]].is_value;
+                if (found > n) return true;
+                for (auto [c, child] : nodes_[work[i]].children) work.push_back(child);
+            }
+            return false;
+        }
+        case State::kValue: return s.decoder == Decoder::kBoundary && has_more_accepted(int32_t(s.node), n);
+        default: return false;
+    }
+}
+
 Dfa JsonStrings::to_dfa(uint64_t max_states) {
     Dfa d;
     for (int b = 0; b < 256; b++) d.classes[size_t(b)] = uint8_t(b);

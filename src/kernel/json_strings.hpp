@@ -55,6 +55,9 @@ class JsonStrings {
     // False within the list.
     bool is_free(uint32_t state, Free& out) const;
 
+    // More than n different values may still be spelled. False in doubt, which is rare between two characters.
+    bool has_more_values(uint32_t state, uint64_t n) const;
+
     // Before and within the list: the state acts as `like` (kDead: it leads nowhere), but for `bytes`. False beyond it.
     bool beside(uint32_t state, int32_t& like, std::vector<uint8_t>& bytes);
 
@@ -113,6 +116,7 @@ class JsonStrings {
     uint32_t automaton_state(int32_t state) const { return state & kCounted ? counted_[size_t(state & ~kCounted)].first : uint32_t(state); }
     uint64_t characters_begun(int32_t state) const { return state & kCounted ? counted_[size_t(state & ~kCounted)].second : 0; }
     void find_least();
+    bool has_more_accepted(int32_t state, uint64_t n) const;
     int32_t step_value(const State& s, uint8_t byte);
     static bool is_raw(uint8_t decoder);  // between characters, or within a raw one
     void find_kinds();

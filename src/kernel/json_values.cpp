@@ -256,6 +256,30 @@ bool JsonStrings::any_character(int32_t state, uint32_t low, uint32_t high) {
     return it != all.end() && it->first <= high;
 }
 
+// Counts texts, which are values, by their length.
+bool JsonStrings::has_more_accepted(int32_t state, uint64_t n) const {
+    constexpr uint32_t kPatience = 4'000;  // states
+    std::vector<uint64_t> bytes(values_->num_classes, 0);
+    for (uint8_t c : values_->classes) bytes[c]++;
+    const uint64_t room = max_ == kNoMaximum ? max_ : max_ - characters_begun(state);  // a character has a byte or more
+    std::unordered_map<uint32_t, uint64_t> level{{automaton_state(state), 1}}, next;   // how many texts lead there
+    uint64_t found = 0, visited = 0;
+    for (uint64_t length = 0; length <= room && !level.empty() && visited < kPatience; length++, level.swap(next)) {
+        next.clear();
+        for (auto [q, texts] : level) {
+            visited++;
+            if (values_->accepting[q] && (found += texts) > n) return true;
+            for (uint32_t c = 0; c < values_->num_classes; c++) {
+                int32_t to = values_->table[size_t(q) * values_->num_classes + c];
+                if (to < 0) continue;
+                uint64_t& known = next[uint32_t(to)];
+                known = std::min(known + texts * bytes[c], n + 1);
+            }
+        }
+    }
+    return false;
+}
+
 const JsonStrings::Ranges& JsonStrings::tails(int32_t state, uint32_t bytes) {
     auto [it, fresh] = characters_.try_emplace(pack(uint32_t(state), bytes));
     Ranges& out = it->second;  // SAFETY: references to elements of an unordered_map stay valid

@@ -117,12 +117,11 @@ bool Lexer::is_counted(LexState s, uint64_t& need, uint64_t& room) const {
     return true;
 }
 
-bool Lexer::in_free_string(LexState members) const {
+bool Lexer::has_more_strings(LexState members, uint64_t n) const {
     auto [begin, end] = singles(members);
     return std::any_of(begin, end, [&](uint32_t s) {
-        JsonStrings::Free free;
         const auto& strings = strings_[single_dfa_[s]];
-        return strings && strings->is_free(single_state_[s], free) && free.decoder != JsonStrings::kEnd && free.room == JsonStrings::kNoMaximum;
+        return strings && strings->has_more_values(single_state_[s], n);
     });
 }
 

@@ -78,8 +78,8 @@ class Lexer {
     }
     // A canonical state between two characters of a JSON string whose length is bounded; how many must and may still come.
     bool is_counted(LexState canonical, uint64_t& need, uint64_t& room) const;
-    // Some member is inside a JSON string that may go on with any characters for ever.
-    bool in_free_string(LexState members) const;
+    // Some member is in a JSON string that may still come out as more than n different values. False in doubt.
+    bool has_more_strings(LexState members, uint64_t n) const;
     // Under scannerless: the canonical state acts as `like` (kNoState: leads nowhere), but for `bytes`. False if that is not known.
     bool beside(LexState canonical, LexState& like, std::vector<uint8_t>& bytes);
     // No distinction is made between more characters than any token has: fewer states, the same masks.
