@@ -71,6 +71,18 @@ CASES: dict[str, tuple[dict[str, Any], Texts, int, int]] = {
         1,
         3,
     ),
+    "strings within a bound": (
+        {"type": "string", "pattern": "^[ab]*$", "maxLength": 2},
+        [t for v in ("", "a", "b", "aa", "ab", "ba", "bb") for t in spelled(v)],
+        0,
+        2,
+    ),
+    "strings but one": (
+        {"type": "string", "pattern": "^a?b?$", "not": {"const": "ab"}},
+        ['""', *spelled("a"), *spelled("b")],
+        0,
+        3,
+    ),
     "digits": (INTEGER, ["0", "-0", "1", "2", "3"], 0, 5),
     "strings and booleans": (
         {"enum": ["a", "true", True, None]},

@@ -205,7 +205,6 @@ void Constraint::fill(const Threads& threads, uint32_t* mask) {
         if (t.writing) {
             own = *whole;
             take_repeated(t, own.data());
-            fill_references(t, own);  // a token that is named may be text, too
             whole = &own;
         }
         const std::vector<uint32_t>& r = *whole;
