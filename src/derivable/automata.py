@@ -28,11 +28,10 @@ from .expr import (
     Repeat,
     children,
     star,
-    walk,
 )
 from .limits import Limits
 
-__all__ = ["JSON_CHARACTER", "compile_expr", "is_empty", "json_strings", "string_values"]
+__all__ = ["JSON_CHARACTER", "compile_expr", "is_empty", "json_strings", "string_values", "without_empty"]
 
 
 def compile_expr(expr: Expr, *, leftmost_first: bool = False, limits: Limits = Limits()) -> Dfa:  # noqa: B008
@@ -48,19 +47,23 @@ def compile_expr(expr: Expr, *, leftmost_first: bool = False, limits: Limits = L
         LimitError: an automaton grows past its bound.
         UnsupportedFeatureError: look-around nested in a way that is not supported.
     """
-    # PERF: hashing a tree costs as much as its size, and front ends hand over the same objects again and again.
+    # PERF: reading a tree costs as much as its size, and front ends hand over the same objects again and again.
     bounds = limits.max_nfa_states, limits.max_dfa_states
     seen = _by_identity.get(id(expr))
     if seen is not None and seen[0] is expr and seen[1] == leftmost_first and seen[2] == bounds:
         return seen[3]
-    key = _Key(expr, leftmost_first, bounds)
-    known: tuple[Dfa, int] | None = cache.automata.get(key)
-    if known is None:
+    text = _kernel.content(expr)
+    key = text, leftmost_first, bounds
+    dfa: Dfa | None = cache.automata.get(key)
+    if dfa is None:
         dfa = _compile(expr, leftmost_first, limits)
-        known = dfa, _size(expr) + _states(dfa)
-        cache.automata.put(key, known, known[1])
-    _by_identity.remember(expr, (expr, leftmost_first, bounds, known[0]), known[1])
-    return known[0]
+        cache.automata.put(key, dfa, _OVERHEAD + len(text) + _states(dfa))
+    _by_identity.remember(expr, (expr, leftmost_first, bounds, dfa), _size(text) + _states(dfa))
+    return dfa
+
+
+_OVERHEAD = 500
+"""Bytes of the objects that every entry of a cache is made of."""
 
 
 _T = TypeVar("_T")
@@ -94,46 +97,14 @@ class _ByIdentity(OrderedDict[int, _T]):
 _by_identity: _ByIdentity[tuple[Expr, bool, tuple[int, int], Dfa]] = _ByIdentity()
 
 
-class _Key:
-    """An expression and how it is read, hashed once."""
-
-    __slots__ = ("hash", "parts")
-
-    def __init__(self, expr: Expr, *reading: object) -> None:
-        self.parts = (expr, *reading)
-        self.hash = hash(expr)  # PERF: bounds take longer to hash than most expressions
-
-    def __hash__(self) -> int:
-        return self.hash
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.hash == other.hash and self.parts == other.parts
-
-
 def _states(dfa: Dfa) -> int:
     """The bytes of an automaton's table."""
     return dfa.num_states * (5 + 4 * dfa.num_classes)
 
 
-def _size(expr: Expr) -> int:
-    """About how many bytes an expression and what goes with it take."""
-    if isinstance(expr, Bytes):
-        return 1_500 + len(expr.value)
-    if isinstance(expr, JsonStrings):
-        return 1_500 + 60 * len(expr.values) + 4 * sum(map(len, expr.values))
-    size = 1_500
-    for node in walk(expr):
-        size += 120
-        match node:
-            case Bytes(value):
-                size += len(value)
-            case Chars(ranges) | ByteSet(ranges):
-                size += 120 * len(ranges)
-            case JsonStrings(values):
-                size += 60 * len(values) + 4 * sum(map(len, values))
-            case Graph(edges):
-                size += sum(60 + 80 * len(each) for each in edges)
-    return size
+def _size(text: bytes) -> int:
+    """About how many bytes an expression of that content, and what goes with it, take."""
+    return 1_500 + 20 * len(text)
 
 
 def _compile(expr: Expr, leftmost_first: bool, limits: Limits) -> Dfa:
@@ -228,7 +199,7 @@ def json_strings(expr: Expr, limits: Limits = Limits()) -> _kernel.JsonStrings |
     values = string_values(unbounded, limits)
     found = None if values is None else _kernel.JsonStrings.of_values(values, limits.max_dfa_states, longest)
     # States are made of the states of the values when a text reaches them.
-    _texts.remember(expr, (expr, bounds, found), _size(expr) + (4 * _states(values) if values else 0))
+    _texts.remember(expr, (expr, bounds, found), _size(_kernel.content(expr)) + (4 * _states(values) if values else 0))
     return found
 
 
@@ -257,21 +228,31 @@ def is_empty(expr: Expr, limits: Limits) -> bool:
     return (json_strings(expr, limits) or compile_expr(expr, limits=limits)).is_empty
 
 
+@lru_cache(maxsize=256)
+def without_empty(dfa: Dfa) -> Dfa:
+    """The automaton of the same strings but the empty one."""
+    return dfa.without_empty()
+
+
+cache.automata.on_clear.append(without_empty.cache_clear)
+
+
 def _listed(expr: JsonStrings) -> _kernel.JsonStrings:
-    # PERF: only single strings, names of members above all: strings and kernel objects are nothing to the cyclic
-    # collector, whereas a cache of expressions makes it walk the whole process again and again.
-    single = expr.values[0] if len(expr.values) == 1 and not expr.negated else None
-    found: _kernel.JsonStrings | None = cache.automata.get(single) if single is not None else None
+    # PERF: a single string, names of members above all, is its own key. Strings, bytes and kernel objects are nothing to
+    # the cyclic collector, whereas a cache of expressions makes it walk the whole process again and again.
+    values = expr.values
+    key = values[0] if len(values) == 1 and not expr.negated else _kernel.content(expr)
+    found: _kernel.JsonStrings | None = cache.automata.get(key)
     if found is None:
         try:
-            values = [v.encode("utf-8") for v in expr.values]
+            encoded = [v.encode("utf-8") for v in values]
         except UnicodeEncodeError as problem:
             raise GrammarError(
                 f"the string {problem.object!r} holds a lone surrogate", hint="Remove it: it is no character."
             ) from None
-        found = _kernel.JsonStrings(values, expr.negated, expr.min_length, expr.max_length)
-        if single is not None:
-            cache.automata.put(single, found, 500 + 70 * len(single))  # a node of its trie for every character
+        found = _kernel.JsonStrings(encoded, expr.negated, expr.min_length, expr.max_length)
+        # A node of its trie for every character.
+        cache.automata.put(key, found, _OVERHEAD + 70 * sum(map(len, values)) + len(key))
     return found
 
 

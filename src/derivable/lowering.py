@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NoReturn
 
 from . import _kernel
-from .automata import compile_expr, json_strings
+from .automata import compile_expr, json_strings, without_empty
 from .errors import GrammarError, LimitError
 from .expr import (
     EMPTY,
@@ -191,50 +192,54 @@ class _Lowering:
         if index is not None:
             return self.optional.get(index) or 1 + index
         name = key if isinstance(key, str) else show(terminal.expr)
-        if isinstance(terminal.expr, Special):
+        expr = terminal.expr
+        if isinstance(expr, Special):
             if key in self.grammar.ignore:
                 raise GrammarError(
                     f"the ignored terminal {name!r} is a token by its id, not text",
                     source=self.grammar.source,
                     hint="Ignore text only, and name the token in the rules where it may stand.",
                 )
-            index = self.terminal_ids[key] = len(self.dfas)
-            self.references.append((1 + index, terminal.expr))
-            self.dfas.append(compile_expr(NOTHING))
-            self.terminal_names.append(name)
-            return 1 + index
+            self.references.append((1 + len(self.dfas), expr))
+            return self._new_terminal(key, name, compile_expr(NOTHING))
         layout = self.grammar.indentation
         if layout is not None and key in (layout.indent, layout.dedent):  # columns bring it, not text
-            self.terminal_ids[key] = len(self.dfas)
-            self.dfas.append(compile_expr(terminal.expr))
-            self.terminal_names.append(name)
-            return len(self.dfas)
-        dfa: _kernel.Dfa | _kernel.JsonStrings | None = None
+            return self._new_terminal(key, name, compile_expr(expr))
         if self.scannerless:
-            dfa = json_strings(terminal.expr, self.limits)
-            if isinstance(terminal.expr, JsonStrings):
-                self.strings[len(self.dfas)] = terminal.expr
-        if dfa is None:
-            dfa = compile_expr(terminal.expr, leftmost_first=not self.scannerless, limits=self.limits)
+            strings = json_strings(expr, self.limits)
+            if strings is not None:
+                if strings.is_empty:
+                    self._refuse_empty(name)
+                if isinstance(expr, JsonStrings):
+                    self.strings[len(self.dfas)] = expr
+                return self._new_terminal(key, name, strings)
+        dfa = compile_expr(expr, leftmost_first=not self.scannerless, limits=self.limits)
         index = len(self.dfas)
-        if not isinstance(dfa, _kernel.JsonStrings) and dfa.accepts_empty:
-            dfa = dfa.without_empty()
+        if dfa.accepts_empty:
+            dfa = without_empty(dfa)
             if self.scannerless:
                 optional = self.optional[index] = self._new_nonterminal(f"<{name}?>")
                 self._emit(optional, [])
                 if not dfa.is_empty:
                     self._emit(optional, [1 + index])
         if dfa.is_empty and index not in self.optional:
-            raise GrammarError(
-                f"the terminal {name} can never match"
-                + ("" if self.scannerless else " any text (an empty match counts as none)"),
-                source=self.grammar.source,
-                hint="Correct its pattern, or remove it.",
-            )
-        self.terminal_ids[key] = index
-        self.dfas.append(dfa)
-        self.terminal_names.append(name)
+            self._refuse_empty(name)
+        self._new_terminal(key, name, dfa)
         return self.optional.get(index) or 1 + index
+
+    def _new_terminal(self, key: str | Expr, name: str, automaton: _kernel.Dfa | _kernel.JsonStrings) -> int:
+        self.terminal_ids[key] = len(self.dfas)
+        self.dfas.append(automaton)
+        self.terminal_names.append(name)
+        return len(self.dfas)
+
+    def _refuse_empty(self, name: str) -> NoReturn:
+        raise GrammarError(
+            f"the terminal {name} can never match"
+            + ("" if self.scannerless else " any text (an empty match counts as none)"),
+            source=self.grammar.source,
+            hint="Correct its pattern, or remove it.",
+        )
 
     # -- productions --------------------------------------------------------------------------------------------
 

@@ -33,6 +33,7 @@ from .values import Validator, canonical, type_name
 
 __all__ = ["Compiler"]
 
+_STRING = json_string()
 _BOOLEAN = Alt((Bytes(b"true"), Bytes(b"false")))
 _ONLY_REF = ("$ref",)
 _UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
@@ -385,7 +386,7 @@ class Compiler:
             if keywords == ("type",):
                 name = sub.schema["type"]
                 if name == "string":
-                    return self.leaf("string", "string", json_string())
+                    return self.leaf("string", "string", _STRING)
                 if name == "boolean":
                     return self.leaf("boolean", "boolean", _BOOLEAN)
                 if name == "number":
@@ -467,7 +468,7 @@ class Compiler:
             excluded = tuple(v for v in facts.excluded if type(v) is str)
         low, high, texts = facts.min_length, facts.max_length, facts.texts
         if not (low or texts or excluded) and high is None:
-            return self.leaf("string", "string", json_string())
+            return self.leaf("string", "string", _STRING)
         key = ("string", low, high, tuple((t, sign) for t, sign, _ in texts), excluded)
         found = self.leaves.get(key)
         if found is None:

@@ -311,6 +311,7 @@ def _multiple(step: Decimal, limits: Limits) -> Expr:
     return Graph(tuple(map(tuple, edges)), tuple(accepting))
 
 
+@lru_cache(maxsize=1_024)
 def number_text(
     low: tuple[Decimal, bool] | None,
     high: tuple[Decimal, bool] | None,

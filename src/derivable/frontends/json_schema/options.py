@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ...errors import GrammarError
 from ...expr import EMPTY, Bytes, ByteSet, Concat, Expr, Ref, Repeat, star
+from ..build import concatenation
 from .json_text import literal_string
 
 if TYPE_CHECKING:
@@ -59,39 +60,47 @@ class Style:
             )
         return Style(space, Concat((space, Bytes(b","), space)), Concat((space, Bytes(b":"), space)))
 
-    def _leaf(self, compiler: Compiler, name: str, *items: Expr) -> Expr:
-        found = compiler.leaves.get(name)
-        if found is None:
-            kept = tuple(i for i in items if i != EMPTY)
-            found = compiler.leaf(name, name, kept[0] if len(kept) == 1 else Concat(kept))
-        return found
+    @cached_property
+    def texts(self) -> dict[str, Expr]:
+        """The terminals: expressions by name."""
+        # PERF: made once, so every schema hands over the same objects, and what is known of them is found by identity.
+        items: dict[str, tuple[Expr, ...]] = {"space": (self.space,), ",": (self.item_separator,)}
+        items |= {":": (self.key_separator,), "distinct [": (Bytes(b"["), self.space)}
+        for opening, closing in ("{}", "[]"):
+            items[opening] = (Bytes(opening.encode()), self.space)
+            items[closing] = (self.space, Bytes(closing.encode()))
+            items[f"empty {closing}"] = (Bytes(closing.encode()),)
+        return {name: concatenation(parts) for name, parts in items.items()}
+
+    def _leaf(self, compiler: Compiler, name: str) -> Expr:
+        return compiler.leaves.get(name) or compiler.leaf(name, name, self.texts[name])
 
     def opening(self, compiler: Compiler, mark: str) -> Expr:
         """`{` or `[` and white space."""
-        return self._leaf(compiler, mark, Bytes(mark.encode()), self.space)
+        return self._leaf(compiler, mark)
 
     def opening_distinct(self, compiler: Compiler) -> Expr:
         """As `opening`, of an array whose items must differ."""
-        found = self._leaf(compiler, "distinct [", Bytes(b"["), self.space)
+        found = self._leaf(compiler, "distinct [")
         assert isinstance(found, Ref)
         compiler.distinct[:] = [found.name]
         return found
 
     def closing(self, compiler: Compiler, mark: str) -> Expr:
         """White space and `}` or `]`."""
-        return self._leaf(compiler, mark, self.space, Bytes(mark.encode()))
+        return self._leaf(compiler, mark)
 
     def bare(self, compiler: Compiler, mark: str) -> Expr:
         """`}` or `]` alone: after the white space of the opening."""
-        return self._leaf(compiler, f"empty {mark}", Bytes(mark.encode()))
+        return self._leaf(compiler, "empty " + mark)
 
     def comma(self, compiler: Compiler) -> Expr:
         """The separator of items."""
-        return self._leaf(compiler, ",", self.item_separator)
+        return self._leaf(compiler, ",")
 
     def colon(self, compiler: Compiler) -> Expr:
         """The separator of a key and its value."""
-        return self._leaf(compiler, ":", self.key_separator)
+        return self._leaf(compiler, ":")
 
     def key(self, compiler: Compiler, name: str) -> tuple[Expr, Expr]:
         """A key and the separator after it."""
@@ -105,7 +114,7 @@ class Style:
         """A whole text: white space may stand around the value."""
         if self.space == EMPTY:
             return value
-        return Concat((self._leaf(compiler, "space", self.space), value, Ref("space")))
+        return Concat((self._leaf(compiler, "space"), value, Ref("space")))
 
 
 def shown(value: str) -> str:
