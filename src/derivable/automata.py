@@ -238,8 +238,8 @@ cache.automata.on_clear.append(without_empty.cache_clear)
 
 
 def _listed(expr: JsonStrings) -> _kernel.JsonStrings:
-    # PERF: a single string, names of members above all, is its own key. Strings, bytes and kernel objects are nothing to
-    # the cyclic collector, whereas a cache of expressions makes it walk the whole process again and again.
+    # PERF: a single string, names of members above all, is its own key. Strings, bytes and kernel objects are nothing
+    # to the cyclic collector, whereas a cache of expressions makes it walk the whole process again and again.
     values = expr.values
     key = values[0] if len(values) == 1 and not expr.negated else _kernel.content(expr)
     found: _kernel.JsonStrings | None = cache.automata.get(key)

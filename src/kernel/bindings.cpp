@@ -345,6 +345,7 @@ NB_MODULE(_kernel, m) {
                 Production p{symbol(productions[i]), {}};
                 size_t end = i + 2 + size_t(productions[i + 1]);
                 if (productions[i] > 0 || productions[i + 1] < 0 || end > productions.size()) throw BadGrammar("a production is cut short, or its head is a terminal", "This is a bug in the lowering.");
+                p.body.reserve(end - i - 2);
                 for (i += 2; i < end; i++) p.body.push_back(symbol(productions[i]));
                 ps.push_back(std::move(p));
             }

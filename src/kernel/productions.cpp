@@ -6,28 +6,31 @@ namespace derivable {
 
 namespace {
 
-// Which heads follow from which bodies: the least set of symbols with `holds(symbol)` such that a head is in it when all (but the
-// optional) symbols of one of its bodies are. Linear in the size of the grammar.
-std::vector<char> least_fixpoint(const std::vector<Production>& ps, uint32_t num_symbols, std::vector<char> holds) {
-    std::vector<std::vector<uint32_t>> uses(num_symbols);
-    std::vector<uint32_t> missing(ps.size());
+// Which heads follow from which bodies: the least set of symbols with `holds(symbol)` such that a head is in it when all symbols
+// of one of its bodies are. Linear in the size of the grammar.
+std::vector<char> least_fixpoint(const std::vector<Production>& ps, std::vector<char> holds) {
+    // PERF: the uses of a symbol that does not hold from the start lie side by side in one list, from begin[symbol].
+    std::vector<uint32_t> begin(holds.size() + 1, 0), uses, missing(ps.size(), 0);
+    for (uint32_t i = 0; i < ps.size(); i++)
+        for (Symbol s : ps[i].body)
+            if (!holds[s]) begin[s + 1]++, missing[i]++;
+    for (size_t s = 1; s < begin.size(); s++) begin[s] += begin[s - 1];
+    uses.resize(begin.back());
+    std::vector<uint32_t> place(begin.begin(), begin.end() - 1);
     std::vector<Symbol> work;
+    for (uint32_t i = 0; i < ps.size(); i++)
+        for (Symbol s : ps[i].body)
+            if (!holds[s]) uses[place[s]++] = i;
     auto add = [&](Symbol s) {
         if (!holds[s]) holds[s] = 1, work.push_back(s);
     };
-    for (Symbol s = 0; s < num_symbols; s++)
-        if (holds[s]) work.push_back(s);
-    for (uint32_t i = 0; i < ps.size(); i++) {
-        missing[i] = uint32_t(ps[i].body.size());
-        for (Symbol s : ps[i].body) uses[s].push_back(i);
-    }
-    for (const Production& p : ps)
-        if (p.body.empty()) add(p.head);
+    for (uint32_t i = 0; i < ps.size(); i++)
+        if (!missing[i]) add(ps[i].head);
     while (!work.empty()) {
         Symbol s = work.back();
         work.pop_back();
-        for (uint32_t i : uses[s])
-            if (--missing[i] == 0) add(ps[i].head);
+        for (uint32_t k = begin[s]; k < begin[s + 1]; k++)
+            if (--missing[uses[k]] == 0) add(ps[uses[k]].head);
     }
     return holds;
 }
@@ -42,7 +45,7 @@ Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symb
     // Productive symbols: those that derive a terminal string (perhaps the empty one).
     std::vector<char> terminals(num_symbols, 0);
     for (Symbol s = 0; s <= num_terminals; s++) terminals[s] = 1;
-    std::vector<char> productive = least_fixpoint(given, num_symbols, terminals);
+    std::vector<char> productive = least_fixpoint(given, terminals);
     for (Symbol s = num_terminals + 1; s < num_symbols; s++)
         if (!productive[s]) unproductive_.push_back(s);
     if (!productive[start]) throw BadGrammar("the grammar describes no text at all: its start rule never ends", "Give every recursive rule an alternative that does not recurse.");
@@ -51,7 +54,7 @@ Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symb
     };
     given.erase(std::remove_if(given.begin(), given.end(), useless), given.end());
 
-    std::vector<char> nullable = least_fixpoint(given, num_symbols, std::vector<char>(num_symbols, 0));
+    std::vector<char> nullable = least_fixpoint(given, std::vector<char>(num_symbols, 0));
     start_nullable_ = nullable[start];
 
     // Split right-hand sides with more than two nullable symbols: A -> X Y Z ... becomes A -> X R, R -> Y Z ...
@@ -62,6 +65,7 @@ Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symb
             std::vector<Symbol> rest(p.body.begin() + 1, p.body.end());
             Symbol r = num_symbols++;
             nullable.push_back(optional(rest) == long(rest.size()));
+            productive.push_back(1);
             split.push_back({p.head, {p.body[0], r}});
             p = {r, std::move(rest)};
         }
@@ -71,10 +75,14 @@ Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symb
     // Every way of leaving nullable symbols out, except all of them.
     std::vector<Production> full;
     std::vector<std::vector<Symbol>> units(num_symbols);
-    for (const Production& p : split) {
+    for (Production& p : split) {
         std::vector<uint32_t> optional;
         for (uint32_t i = 0; i < p.body.size(); i++)
             if (nullable[p.body[i]]) optional.push_back(i);
+        if (optional.empty() && p.body.size() > 1) {
+            full.push_back(std::move(p));
+            continue;
+        }
         for (uint32_t choice = 0; choice < (1u << optional.size()); choice++) {
             std::vector<Symbol> body;
             for (uint32_t i = 0, k = 0; i < p.body.size(); i++) {
@@ -89,12 +97,15 @@ Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symb
     }
 
     // Symbols that derive only the empty string derive nothing now.
-    std::vector<Production> all = full;
+    std::vector<Production> doubtful;
+    for (Symbol s = num_terminals + 1; s < num_symbols; s++)
+        if (nullable[s]) productive[s] = 0;
+    for (const Production& p : full)
+        if (nullable[p.head]) doubtful.push_back(p);
     for (Symbol s = 0; s < num_symbols; s++)
-        for (Symbol u : units[s]) all.push_back({s, {u}});
-    std::vector<char> seeds(num_symbols, 0);
-    for (Symbol s = 0; s <= num_terminals; s++) seeds[s] = 1;
-    productive = least_fixpoint(all, num_symbols, seeds);
+        if (nullable[s])
+            for (Symbol u : units[s]) doubtful.push_back({s, {u}});
+    productive = least_fixpoint(doubtful, std::move(productive));
     full.erase(std::remove_if(full.begin(), full.end(), useless), full.end());
 
     by_head_.resize(num_symbols - num_terminals - 1);
@@ -108,8 +119,11 @@ Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symb
     }
 
     // Keep what the start reaches, without duplicates.
-    std::vector<std::vector<uint32_t>> heads(num_symbols);
-    for (uint32_t i = 0; i < full.size(); i++) heads[full[i].head].push_back(i);
+    std::vector<uint32_t> begin(num_symbols + 1, 0), order(full.size());
+    for (const Production& p : full) begin[p.head + 1]++;
+    for (size_t i = 1; i < begin.size(); i++) begin[i] += begin[i - 1];
+    std::vector<uint32_t> place(begin.begin(), begin.end() - 1);
+    for (uint32_t i = 0; i < full.size(); i++) order[place[full[i].head]++] = i;
     std::vector<char> reached(num_symbols, 0);
     std::vector<Symbol> work{start};
     reached[start] = 1;
@@ -126,14 +140,13 @@ Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symb
         uint32_t n = s - num_terminals - 1;
         for (Symbol u : units[s])
             if (productive[u] && u != s) reach(u), units_[n].push_back(u);
-        std::sort(heads[s].begin(), heads[s].end(), [&](uint32_t a, uint32_t b) { return full[a].body < full[b].body; });
-        const std::vector<Symbol>* previous = nullptr;
-        for (uint32_t i : heads[s]) {
-            if (previous && *previous == full[i].body) continue;
-            for (Symbol b : full[i].body) reach(b);
+        std::sort(order.begin() + begin[s], order.begin() + begin[s + 1], [&](uint32_t a, uint32_t b) { return full[a].body < full[b].body; });
+        for (uint32_t k = begin[s]; k < begin[s + 1]; k++) {
+            Production& p = full[order[k]];
+            if (k > begin[s] && productions_.back().body == p.body) continue;
+            for (Symbol b : p.body) reach(b);
             by_head_[n].push_back(uint32_t(productions_.size()));
-            productions_.push_back(full[i]);
-            previous = &full[i].body;
+            productions_.push_back(std::move(p));
         }
     }
 }
