@@ -1,7 +1,7 @@
 #include "json_decoder.hpp"
 
 #include <algorithm>
-#include <map>
+#include <array>
 
 namespace derivable {
 
@@ -80,40 +80,41 @@ std::vector<uint32_t> code_points(const std::string& text) {
     return out;
 }
 
-std::string escaped(uint32_t unit) {  // in lower case
-    static const char* digits = "0123456789abcdef";
-    return {'\\', 'u', digits[unit >> 12 & 15], digits[unit >> 8 & 15], digits[unit >> 4 & 15], digits[unit & 15]};
-}
+constexpr std::string_view kShortEscapes = "\"\\/bfnrt";
+constexpr std::array<uint32_t, 8> kShortMeanings = {'"', '\\', '/', 8, 12, 10, 13, 9};
 
-// Every spelling of a character, escapes with digits in lower case.
-std::vector<std::string> spellings(uint32_t c) {
-    std::vector<std::string> out{c < 0x10000 ? escaped(c) : escaped(0xD800 + ((c - 0x10000) >> 10)) + escaped(0xDC00 + (c & 0x3FF))};
-    if (c >= 0x20 && c != '"' && c != '\\') out.push_back(utf8(c));
-    static const std::pair<char, uint32_t> shorts[] = {{'"', '"'}, {'\\', '\\'}, {'/', '/'}, {'b', 8}, {'f', 12}, {'n', 10}, {'r', 13}, {'t', 9}};
-    for (auto [letter, code] : shorts)
-        if (code == c) out.push_back({'\\', letter});
-    return out;
+// A character's escape by number, in lower case: one unit or a pair.
+size_t escape_length(uint32_t c) { return c < 0x10000 ? 6 : 12; }
+char escape_at(uint32_t c, size_t i) {
+    const uint32_t unit = c < 0x10000 ? c : i < 6 ? 0xD800 + ((c - 0x10000) >> 10) : 0xDC00 + (c & 0x3FF);
+    const size_t place = i % 6;
+    return place == 0 ? '\\' : place == 1 ? 'u' : "0123456789abcdef"[unit >> 4 * (5 - place) & 15];
 }
+bool can_be_raw(uint32_t c) { return c >= 0x20 && c != '"' && c != '\\'; }
 
-// How far `partial` goes along some spelling of a character: not at all, a part of it, or all.
+// How far `partial`, which is not empty, goes along some spelling of a character: not at all, a part of it, or all.
 enum class Match { kNo, kPart, kAll };
 Match spells(uint32_t c, std::string_view partial) {
-    auto along = [&](const std::string& spelling, bool fold) {
-        if (partial.size() > spelling.size()) return Match::kNo;
-        for (size_t i = 0; i < partial.size(); i++) {
-            char p = partial[i];
-            if (fold && i % 6 > 1 && p >= 'A' && p <= 'F') p = char(p + 32);
-            if (p != spelling[i]) return Match::kNo;
-        }
-        return partial.size() == spelling.size() ? Match::kAll : Match::kPart;
+    auto along = [&](size_t length, auto&& at) {
+        if (partial.size() > length) return Match::kNo;
+        for (size_t i = 0; i < partial.size(); i++)
+            if (partial[i] != at(i)) return Match::kNo;
+        return partial.size() == length ? Match::kAll : Match::kPart;
     };
-    if (partial.size() == 1 && partial[0] != '\\' && c < 0x80) return uint8_t(partial[0]) == c && c >= 0x20 && c != '"' ? Match::kAll : Match::kNo;
-    if (partial[0] != '\\') return c < 0x20 || c == '"' || c == '\\' ? Match::kNo : along(utf8(c), false);
+    if (partial[0] != '\\') {
+        if (!can_be_raw(c)) return Match::kNo;
+        const std::string raw = utf8(c);
+        return along(raw.size(), [&](size_t i) { return raw[i]; });
+    }
     if (partial.size() == 1) return Match::kPart;
-    if (partial[1] == 'u') return along(c < 0x10000 ? escaped(c) : escaped(0xD800 + ((c - 0x10000) >> 10)) + escaped(0xDC00 + (c & 0x3FF)), true);
-    static const std::map<char, uint32_t> shorts = {{'"', '"'}, {'\\', '\\'}, {'/', '/'}, {'b', 8}, {'f', 12}, {'n', 10}, {'r', 13}, {'t', 9}};
-    auto found = shorts.find(partial[1]);
-    return partial.size() == 2 && found != shorts.end() && found->second == c ? Match::kAll : Match::kNo;
+    if (partial[1] != 'u') {
+        const size_t place = kShortEscapes.find(partial[1]);
+        return partial.size() == 2 && place < kShortMeanings.size() && kShortMeanings[place] == c ? Match::kAll : Match::kNo;
+    }
+    return along(escape_length(c), [&](size_t i) {
+        const char digit = escape_at(c, i);
+        return i % 6 > 1 && partial[i] >= 'A' && partial[i] <= 'F' && digit >= 'a' ? char(digit - 32) : digit;
+    });
 }
 
 }  // namespace
@@ -243,10 +244,16 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
             State next = s;
             next.partial[next.length++] = char(byte);  // the longest spelling has 12 bytes
             bool part = false;
-            for (auto [c, child] : n.children) {
-                Match m = spells(c, next.spelling());
-                if (m == Match::kAll) return listed(child);
-                part |= m == Match::kPart;
+            if (s.length == 0 && byte < 0x80) {
+                part = byte == '\\' && !n.children.empty();
+                auto child = std::lower_bound(n.children.begin(), n.children.end(), std::pair<uint32_t, uint32_t>(byte, 0));
+                if (!part && child != n.children.end() && child->first == byte && can_be_raw(byte)) return listed(child->second);
+            } else {
+                for (auto [c, child] : n.children) {
+                    Match m = spells(c, next.spelling());
+                    if (m == Match::kAll) return listed(child);
+                    part |= m == Match::kPart;
+                }
             }
             if (part) return n.depth + 1 <= max_ ? at(next) : kDead;
             if (!negated_) return kDead;
@@ -285,18 +292,22 @@ bool JsonStrings::beside(uint32_t id, int32_t& like, std::vector<uint8_t>& bytes
     if (s.kind != State::kListed) return false;
     std::array<bool, 256> special{};
     if (s.length == 0) special['"'] = true;
-    for (auto [c, child] : nodes_[s.node].children)
-        for (const std::string& spelling : spellings(c)) {
-            bool along = spelling.size() > s.length;
-            for (size_t i = 0; along && i < s.length; i++) {
-                char p = s.partial[i];
-                along = p == spelling[i] || (spelling[0] == '\\' && i % 6 > 1 && p >= 'A' && p <= 'F' && char(p + 32) == spelling[i]);
-            }
-            if (!along) continue;
-            char next = spelling[s.length];
-            special[uint8_t(next)] = true;
-            if (spelling[0] == '\\' && s.length % 6 > 1 && next >= 'a') special[uint8_t(next - 32)] = true;
+    for (auto [c, child] : nodes_[s.node].children) {
+        const bool raw = s.length == 0 || s.partial[0] != '\\';
+        if (raw && can_be_raw(c)) {
+            const std::string spelling = utf8(c);
+            if (spelling.size() > s.length && spelling.compare(0, s.length, s.spelling()) == 0) special[uint8_t(spelling[s.length])] = true;
         }
+        if (s.length && raw) continue;
+        if (s.length == 1) {
+            const auto place = size_t(std::find(kShortMeanings.begin(), kShortMeanings.end(), c) - kShortMeanings.begin());
+            if (place < kShortMeanings.size()) special[uint8_t(kShortEscapes[place])] = true;
+        }
+        if (s.length && spells(c, s.spelling()) != Match::kPart) continue;
+        const char next = escape_at(c, s.length);
+        special[uint8_t(next)] = true;
+        if (s.length % 6 > 1 && next >= 'a') special[uint8_t(next - 32)] = true;
+    }
     bytes.clear();
     for (int b = 0; b < 256; b++)
         if (special[size_t(b)]) bytes.push_back(uint8_t(b));

@@ -203,13 +203,9 @@ LexState Lexer::intern_set(std::vector<uint32_t> singles) {
 
 LexState Lexer::step_slow(LexState s, uint8_t byte) {
     if (s < kSetBit) {
-        auto known = string_steps_.find(pack(s, byte));
-        if (known != string_steps_.end()) return known->second;
         uint32_t a = single_dfa_[s];
         int32_t next = strings_[a]->step(single_state_[s], byte);
-        if (next < 0) return kNoState;  // PERF: most bytes; finding out again costs less than remembering
-        bytes_ += 40;
-        return string_steps_[pack(s, byte)] = single(a, uint32_t(next));
+        return next < 0 ? kNoState : single(a, uint32_t(next));
     }
     if (!(s & kPairBit)) return step_set(s & ~kSetBit, byte);
     Pair p = pairs_[s & ~kPairBit];

@@ -171,8 +171,7 @@ class Lexer {
     std::vector<Terminal> terminals_;
     std::vector<std::shared_ptr<const Dfa>> dfas_;       // an automaton is a table,
     std::vector<std::shared_ptr<JsonStrings>> strings_;  // or states by rule, with
-    std::vector<std::vector<uint32_t>> string_singles_;  // their singles and
-    std::unordered_map<uint64_t, LexState, MixHash> string_steps_;  // steps taken
+    std::vector<std::vector<uint32_t>> string_singles_;  // their singles
     std::vector<uint32_t> terminal_of_, base_;  // by automaton
     std::vector<const Past*> looking_back_;
     Interner pasts_;  // states of all in looking_back_
