@@ -198,6 +198,70 @@ void check_held(uint64_t threads, uint64_t max_states) {
     if (threads / kOrdinary > max_states) throw LimitExceeded("max_dfa_states", threads / kOrdinary, max_states, "the subsets of a pattern's automaton");
 }
 
+// Without look-around a thread is an NFA state, and bytes between which no range begins or ends act alike.
+Dfa determinize_plain(const Nfa& nfa, bool leftmost_first, uint64_t max_states) {
+    Dfa dfa;
+    std::array<uint8_t, 257> boundary{};
+    for (const Nfa::State& s : nfa.states)
+        for (const Nfa::Range& r : s.ranges) boundary[r.lo] = boundary[size_t(r.hi) + 1] = 1;
+    for (size_t b = 1; b < 256; b++) dfa.classes[b] = uint8_t(dfa.classes[b - 1] + boundary[b]);
+    dfa.num_classes = dfa.classes[255] + 1u;
+
+    Interner ids;
+    std::vector<uint32_t> seen(nfa.states.size(), 0), stack, threads;
+    uint32_t stamp = 0;
+    uint64_t held = 0;
+    // Of all that the targets stand for, in order of preference, the consuming states and matches.
+    auto state_for = [&](const std::vector<uint32_t>& targets) -> int32_t {
+        stamp++;
+        threads.clear();
+        bool accepts = false;
+        stack.assign(targets.rbegin(), targets.rend());
+        while (!stack.empty() && !(accepts && leftmost_first)) {  // a match cuts off what is less preferred
+            uint32_t t = stack.back();
+            stack.pop_back();
+            if (seen[t] == stamp) continue;
+            seen[t] = stamp;
+            const Nfa::State& s = nfa.states[t];
+            if (s.kind == Nfa::Kind::kSplit) {
+                stack.insert(stack.end(), s.out.rbegin(), s.out.rend());
+                continue;
+            }
+            threads.push_back(t);
+            accepts |= s.kind == Nfa::Kind::kMatch;
+        }
+        if (threads.empty()) return kDead;
+        if (!leftmost_first) std::sort(threads.begin(), threads.end());
+        uint32_t before = ids.size(), id = ids.intern(threads);
+        if (id < before) return int32_t(id);
+        if (ids.size() > max_states) throw LimitExceeded("max_dfa_states", ids.size(), max_states, "a pattern's automaton");
+        held += threads.size();
+        check_held(held, max_states);
+        dfa.accepting.push_back(accepts);
+        dfa.condition.push_back(0);
+        return int32_t(id);
+    };
+    state_for({nfa.start});
+    constexpr size_t kMostTargets = 1u << 22;  // held at a time
+    std::vector<std::vector<uint32_t>> targets(dfa.num_classes);
+    for (uint32_t i = 0; i < ids.size(); i++) {
+        const std::vector<uint32_t>& subset = ids[i];
+        const uint32_t width = uint32_t(std::max<size_t>(1, kMostTargets / subset.size()));
+        for (uint32_t first = 0, last; first < dfa.num_classes; first = last) {
+            last = std::min(first + width, dfa.num_classes);
+            for (uint32_t s : subset)
+                for (const Nfa::Range& r : nfa.states[s].ranges)
+                    for (uint32_t c = std::max<uint32_t>(first, dfa.classes[r.lo]), end = std::min<uint32_t>(last, dfa.classes[r.hi] + 1u); c < end; c++)
+                        targets[c].push_back(r.to);
+            for (uint32_t c = first; c < last; c++)
+                dfa.table.push_back(c > first && targets[c] == targets[c - 1] ? dfa.table.back() : state_for(targets[c]));
+            for (uint32_t c = first; c < last; c++) targets[c].clear();
+        }
+    }
+    dfa.minimize();
+    return dfa;
+}
+
 Dfa determinize_from(const std::vector<int32_t>& start_behinds, const Nfa& nfa, const std::vector<LookDfa>& looks, const std::vector<Dfa>& behinds,
                      bool leftmost_first, uint64_t max_states) {
     Subsets subsets(nfa, looks, behinds);
@@ -290,6 +354,7 @@ Dfa determinize_from(const std::vector<int32_t>& start_behinds, const Nfa& nfa, 
 }  // namespace
 
 Dfa determinize(const Nfa& nfa, const std::vector<LookDfa>& looks, const std::vector<Dfa>& behinds, bool leftmost_first, uint64_t max_states) {
+    if (looks.empty() && behinds.empty()) return determinize_plain(nfa, leftmost_first, max_states);
     Subsets subsets(nfa, looks, behinds);
     if (!leftmost_first || behinds.empty())  // look-behind sees the terminal's own text only
         return determinize_from(subsets.start_behinds(), nfa, looks, behinds, leftmost_first, max_states);

@@ -133,53 +133,49 @@ void trim(Dfa& d) {
     d = std::move(out);
 }
 
-// Hopcroft's partition refinement. Returns the block of every state; `n` is the (virtual) dead state.
+// Hopcroft's partition refinement. Returns the block of every state. What leads nowhere need not be split by: a state that has no way
+// on by a byte class is told from one that has when blocks are split by where the latter leads.
 std::vector<uint32_t> equivalence(const Dfa& d) {
-    uint32_t n = d.num_states(), k = d.num_classes, total = n + 1;
-    auto next = [&](uint32_t s, uint32_t c) -> uint32_t {
-        if (s == n) return n;
-        int32_t t = d.table[size_t(s) * k + c];
-        return t < 0 ? n : uint32_t(t);
-    };
-    // Inverse transitions, one compressed list per class.
-    std::vector<std::vector<uint32_t>> heads(k, std::vector<uint32_t>(total + 1, 0)), sources(k, std::vector<uint32_t>(total));
-    for (uint32_t c = 0; c < k; c++) {
-        for (uint32_t s = 0; s < total; s++) heads[c][next(s, c) + 1]++;
-        for (uint32_t s = 0; s < total; s++) heads[c][s + 1] += heads[c][s];
-        std::vector<uint32_t> fill(heads[c].begin(), heads[c].end() - 1);
-        for (uint32_t s = 0; s < total; s++) sources[c][fill[next(s, c)]++] = s;
+    const uint32_t n = d.num_states(), k = d.num_classes;
+    // Inverse transitions: those of class c into state t are from heads[c * n + t].
+    std::vector<uint32_t> heads(size_t(n) * k + 1, 0), sources;
+    for (uint32_t s = 0; s < n; s++)
+        for (uint32_t c = 0; c < k; c++)
+            if (int32_t t = d.table[size_t(s) * k + c]; t >= 0) heads[size_t(c) * n + uint32_t(t) + 1]++;
+    for (size_t i = 1; i < heads.size(); i++) heads[i] += heads[i - 1];
+    sources.resize(heads.back());
+    {
+        std::vector<uint32_t> fill(heads.begin(), heads.end() - 1);
+        for (uint32_t s = 0; s < n; s++)
+            for (uint32_t c = 0; c < k; c++)
+                if (int32_t t = d.table[size_t(s) * k + c]; t >= 0) sources[fill[size_t(c) * n + uint32_t(t)]++] = s;
     }
-    std::vector<uint32_t> elements(total), place(total), block(total), begin, end, marked;
-    Interner labels;
+    std::vector<uint32_t> elements(n), place(n), block(n), begin, end, marked;
+    std::unordered_map<uint32_t, uint32_t> labels;
     std::vector<std::vector<uint32_t>> initial;
-    for (uint32_t s = 0; s < total; s++) {
-        std::vector<uint32_t> label;  // dead; not accepting; accepting under these conditions
-        label.push_back(s == n ? 0u : d.accepting[s] ? 2u + d.condition[s] : 1u);
-        uint32_t id = labels.intern(label);
+    for (uint32_t s = 0; s < n; s++) {  // not accepting; accepting under these conditions
+        uint32_t id = labels.try_emplace(d.accepting[s] ? 1 + d.condition[s] : 0, uint32_t(initial.size())).first->second;
         if (id == initial.size()) initial.emplace_back();
         initial[id].push_back(s);
     }
     uint32_t at = 0;
+    std::vector<std::pair<uint32_t, uint32_t>> work;
     for (uint32_t b = 0; b < initial.size(); b++) {
         begin.push_back(at);
         for (uint32_t s : initial[b]) elements[at] = s, place[s] = at++, block[s] = b;
         end.push_back(at);
         marked.push_back(0);
-    }
-    std::vector<std::pair<uint32_t, uint32_t>> work;
-    std::vector<std::vector<uint8_t>> waiting(initial.size(), std::vector<uint8_t>(k, 1));
-    for (uint32_t b = 0; b < initial.size(); b++)
         for (uint32_t c = 0; c < k; c++) work.emplace_back(b, c);
+    }
     std::vector<uint32_t> touched, splitter;
     while (!work.empty()) {
         auto [b, c] = work.back();
         work.pop_back();
-        waiting[b][c] = 0;
         splitter.assign(elements.begin() + begin[b], elements.begin() + end[b]);
         touched.clear();
         for (uint32_t t : splitter)
-            for (uint32_t i = heads[c][t]; i < heads[c][t + 1]; i++) {
-                uint32_t s = sources[c][i], sb = block[s];
+            for (uint32_t i = heads[size_t(c) * n + t]; i < heads[size_t(c) * n + t + 1]; i++) {
+                uint32_t s = sources[i], sb = block[s];
                 uint32_t target = begin[sb] + marked[sb];
                 if (place[s] < target) continue;  // already marked
                 if (marked[sb] == 0) touched.push_back(sb);
@@ -206,12 +202,8 @@ std::vector<uint32_t> equivalence(const Dfa& d) {
             }
             marked.push_back(0);
             for (uint32_t i = begin[fresh]; i < end[fresh]; i++) block[elements[i]] = fresh;
-            waiting.emplace_back(k, 0);
-            for (uint32_t cc = 0; cc < k; cc++) {
-                // If (tb, cc) is waiting both halves must be; otherwise the smaller is enough.
-                waiting[fresh][cc] = 1;
-                work.emplace_back(fresh, cc);
-            }
+            // Where the whole block waits both halves must; otherwise the smaller is enough.
+            for (uint32_t cc = 0; cc < k; cc++) work.emplace_back(fresh, cc);
         }
     }
     return block;
@@ -242,12 +234,12 @@ void Dfa::minimize() {
     merge_classes(*this);
     uint32_t n = num_states();
     std::vector<uint32_t> block = equivalence(*this);
-    std::vector<int32_t> representative(n + 2, -1);
+    std::vector<int32_t> representative(n, -1);
     uint32_t blocks = 0;
     for (uint32_t s = 0; s < n; s++)
         if (representative[block[s]] < 0) representative[block[s]] = int32_t(s), blocks++;
     if (blocks < n) {
-        std::vector<int32_t> new_id(n + 2, -1);
+        std::vector<int32_t> new_id(n, -1);
         std::vector<uint32_t> order{uint32_t(representative[block[0]])};
         new_id[block[0]] = 0;
         for (size_t i = 0; i < order.size(); i++)

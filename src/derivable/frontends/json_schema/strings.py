@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ..._kernel import Dfa
-from ...automata import compile_expr, is_empty
+from ...automata import compile_expr, is_empty, string_values
 from ...errors import DerivableError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
 from ...expr import NOTHING, Alt, And, Bytes, Chars, Concat, Expr, JsonStrings, Look, Not, Repeat, star, walk
 from ...limits import Limits
@@ -105,7 +105,8 @@ def _string(
         if high is not None and most is not None and most <= high:
             high = None
     excluded = tuple(v for v in excluded if all(_matcher(t).accepts(v.encode("utf-8", "surrogatepass")) for t in must))
-    size = low * min((_matcher(t).num_states for t in must), default=0)
+    values = (string_values(_text(t), limits) for t in must) if low else ()
+    size = low * min((dfa.num_states for dfa in values if dfa), default=0)
     if size > 4 * limits.max_dfa_states:  # do not even try
         raise LimitError("max_dfa_states", size, limits.max_dfa_states, "a pattern or format beside a long minLength")
     parts = [_text(text) for text in must]
