@@ -336,20 +336,24 @@ Dfa Dfa::product(const Dfa& a, const Dfa& b, Op op, uint64_t max_states) {
     }
     out.classes = classes;
     out.num_classes = uint32_t(bytes.size());
-    std::unordered_map<uint64_t, uint32_t, MixHash> ids;
+    // PERF: a table of all pairs where it is small: half the time of a product.
+    const size_t cells = (size_t(a.num_states()) + 1) * (size_t(b.num_states()) + 1);
+    std::vector<int32_t> cell(cells <= 1u << 18 ? cells : 0, kDead);
+    std::unordered_map<uint64_t, int32_t, MixHash> ids;
     std::vector<std::pair<int32_t, int32_t>> states;
     auto id = [&](int32_t x, int32_t y) -> int32_t {
         bool dead = op == Op::kAnd ? x < 0 || y < 0 : op == Op::kOr ? x < 0 && y < 0 : x < 0;
         if (dead) return kDead;
-        auto [it, fresh] = ids.try_emplace(pack(uint32_t(x), uint32_t(y)), uint32_t(states.size()));
-        if (fresh) {
+        int32_t& known = cell.empty() ? ids.try_emplace(pack(uint32_t(x), uint32_t(y)), kDead).first->second : cell[size_t(x + 1) * (size_t(b.num_states()) + 1) + size_t(y + 1)];
+        if (known == kDead) {
+            known = int32_t(states.size());
             if (states.size() >= max_states) throw LimitExceeded("max_dfa_states", states.size() + 1, max_states, "set operation on automata");
             states.emplace_back(x, y);
             bool in_a = x >= 0 && a.accepting[size_t(x)], in_b = y >= 0 && b.accepting[size_t(y)];
             out.accepting.push_back(op == Op::kAnd ? in_a && in_b : op == Op::kOr ? in_a || in_b : in_a && !in_b);
             out.condition.push_back(0);
         }
-        return int32_t(it->second);
+        return known;
     };
     id(a.empty() ? kDead : 0, b.empty() ? kDead : 0);
     for (size_t i = 0; i < states.size(); i++)
