@@ -61,6 +61,7 @@ class Compiler:
         self.targets: dict[int, Sub] = {}
         self.listed: dict[Goal, list[Json] | None] = {}
         self.implied: dict[tuple[Goal, Goal], bool | None] = {}
+        self.denied: dict[tuple[int, int], list[Option]] = {}
         self.by_value: dict[int, Sub] = {}
         self.combinations: dict[tuple[object, ...], tuple[tuple[Expr, ...], list[tuple[bool, ...]]]] = {}
         self.stripped: dict[int, Sub] = {}
@@ -106,11 +107,14 @@ class Compiler:
 
     def deny_keywords(self, sub: Sub, work: Work) -> list[Option]:
         """The ways in which a schema can fail, for the one type of the work."""
-        options: list[Option] = []
-        for keyword in self.keywords(sub):
-            deny = KEYWORDS[keyword][1]
-            if deny is not None:
-                options += deny(sub.schema[keyword], sub, work)
+        key = id(sub), work.facts.types
+        options = self.denied.get(key)
+        if options is None:  # PERF: every case asks again
+            options = self.denied[key] = []
+            for keyword in self.keywords(sub):
+                deny = KEYWORDS[keyword][1]
+                if deny is not None:
+                    options += deny(sub.schema[keyword], sub, work)
         return options
 
     def enforces_format(self, name: str, sub: Sub) -> bool:

@@ -400,14 +400,17 @@ def _member_goal(work: Work, key: str) -> Goal:
 
 def _goal_state(work: Work, known: Goal, asked: Goal) -> bool | None:
     """Whether every (or no) value that satisfies `known` satisfies `asked` too, as far as a quick look tells."""
-    compiler = work.compiler
+    implied, question = work.compiler.implied, (known, asked)
+    if question not in implied:  # PERF: cases ask the same again and again
+        implied[question] = _implies(work.compiler, known, asked)
+    return implied[question]
+
+
+def _implies(compiler: Compiler, known: Goal, asked: Goal) -> bool | None:
     values = compiler.candidates(known)
     if values is not None:
-        question = known, asked
-        if question not in compiler.implied:
-            holds = {compiler.validator.satisfies(asked, v) for v in values}
-            compiler.implied[question] = None if len(holds) == 2 else False not in holds
-        return compiler.implied[question]
+        holds = not values or compiler.validator.satisfies(asked, values[0])
+        return holds if all(compiler.validator.satisfies(asked, v) is holds for v in values[1:]) else None
     types = ALL
     for sub, sign in known:
         if sign:
