@@ -142,8 +142,10 @@ def test_what_is_generated_is_valid(schema: Any, seed: int) -> None:
         ends = [t for t in allowed if t == 256 or chr(t) in '"]}']
         token = choose.choice(ends if ends and choose.random() < 0.5 else allowed)
         if token == 256:
-            if not _repeats_a_key(text):  # a repeated additional key counts as a member of the text
-                assert validator.is_valid(json.loads(text.decode("utf-8"))), text
+            value = json.loads(text.decode("utf-8"))
+            # A repeated additional key counts as a member of the text; `json` reads what no float holds as infinite.
+            if not _repeats_a_key(text) and "inf" not in repr(value):
+                assert validator.is_valid(value), text
             return
         text += bytes([token])
         matcher.advance(token)
