@@ -134,8 +134,8 @@ class Spanner {
     uint32_t add_residual(std::vector<uint32_t> branches, bool of_vocabulary, bool once);
     uint32_t select(uint32_t residual, std::vector<uint32_t> branches);
     const Split* find(uint32_t residual, LexState state) const {
-        auto it = splits_.find(pack(residual, state));
-        return it == splits_.end() ? nullptr : it->second.get();
+        const std::unique_ptr<Split>* known = splits_.find(pack(residual, state));
+        return known ? known->get() : nullptr;
     }
     const Split* keep(uint32_t residual, LexState state, std::unique_ptr<Split> split) { return (splits_[pack(residual, state)] = std::move(split)).get(); }
     LexState step(LexState s, uint8_t byte) {
@@ -154,7 +154,7 @@ class Spanner {
     uint32_t num_merged_ = 0;
     std::vector<Residual> residuals_;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> branch_ids_, residual_ids_;  // by what they are made of
-    std::unordered_map<uint64_t, std::unique_ptr<Split>, MixHash> splits_;
+    FlatMap<std::unique_ptr<Split>> splits_;
     // What tokens do inside a JSON string, by the number of characters they need room for.
     struct ByCharacters {
         std::vector<TokenSet> inside;                   // [n]: tokens that need room for n or fewer

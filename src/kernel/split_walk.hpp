@@ -29,21 +29,23 @@ class SplitWalk {
     SplitWalk& operator=(const SplitWalk&) = delete;
 
     std::unique_ptr<Split> run(bool beside_another) {
-        std::vector<uint32_t> branches = spanner_.residuals_[residual_].branches;
+        // SAFETY: references to residuals do not stay valid while there are walks.
+        std::vector<uint32_t> branches;
         auto result = std::make_unique<Split>();
-        exits_before(branches, *result);
         LexState other = kNoState;
         std::vector<uint8_t> special;
-        if (scannerless_ && lexer_.beside(state_, other, special)) {
-            if (other == kNoState || (beside_another && spanner_.residuals_[residual_].once)) {
-                auto plain = [&](uint32_t branch) { return !std::binary_search(special.begin(), special.end(), spanner_.branches_[branch].byte); };
-                branches.erase(std::remove_if(branches.begin(), branches.end(), plain), branches.end());
-            } else {
-                other = kNoState;
+        const bool beside = scannerless_ && lexer_.beside(state_, other, special);
+        if (beside && (other == kNoState || (beside_another && spanner_.residuals_[residual_].once))) {
+            const std::vector<uint32_t>& all = spanner_.residuals_[residual_].branches;
+            for (uint8_t byte : special) {
+                auto it = std::lower_bound(all.begin(), all.end(), byte, [&](uint32_t branch, uint8_t b) { return spanner_.branches_[branch].byte < b; });
+                if (it != all.end() && spanner_.branches_[*it].byte == byte) branches.push_back(*it);
             }
-        } else if (beside_another) {
-            other = spanner_.similar(spanner_.residuals_[residual_], state_);
+        } else {
+            branches = spanner_.residuals_[residual_].branches;
+            other = beside || !beside_another ? kNoState : spanner_.similar(spanner_.residuals_[residual_], state_);
         }
+        exits_before(branches, *result);
         const Split* base = nullptr;
         if (other != kNoState && !(base = spanner_.find(residual_, other))) {
             // The other one is walked whole: two states may each be the most similar to the other.
@@ -97,29 +99,27 @@ class SplitWalk {
 
     Local local(LexState s) {
         if (s == kNoState) return kDead;
-        auto [it, fresh] = numbers_.try_emplace(s, Local(states_.size()));
-        if (fresh) {
-            State x{s, group_of(s), false, spanner_.may_be_newline(s), 0, 0, {}, {}};
-            if (scannerless_) {
-                x.leaves = lexer_.accepts_single(s);
-            } else {
-                x.exits = lexer_.exits(s);
-                x.leaves = !x.exits.empty();
-                x.ways.resize(x.exits.size());
-                for (auto& row : x.ways) row.fill(kUnknownWay);
-            }
-            states_.push_back(std::move(x));
-            rows_.resize(states_.size() * 256, kUnknown);
-            LexState like;
-            std::vector<uint8_t> special;
-            if (scannerless_ && lexer_.beside(s, like, special)) {
-                Local number = it->second, model = local(like);
-                for (size_t b = 0; b < 256; b++) rows_[size_t(number) * 256 + b] = model == kDead ? kDead : next(model, uint8_t(b));
-                for (uint8_t b : special) rows_[size_t(number) * 256 + b] = kUnknown;
-                return number;
-            }
+        if (Local known = numbers_[s]; known != kDead) return known;
+        const Local number = numbers_[s] = Local(states_.size());
+        State x{s, group_of(s), false, spanner_.may_be_newline(s), 0, 0, {}, {}};
+        if (scannerless_) {
+            x.leaves = lexer_.accepts_single(s);
+        } else {
+            x.exits = lexer_.exits(s);
+            x.leaves = !x.exits.empty();
+            x.ways.resize(x.exits.size());
+            for (auto& row : x.ways) row.fill(kUnknownWay);
         }
-        return it->second;
+        states_.push_back(std::move(x));
+        rows_.resize(states_.size() * 256, kUnknown);
+        LexState like;
+        std::vector<uint8_t> special;
+        if (scannerless_ && lexer_.beside(s, like, special)) {
+            const Local model = local(like);
+            for (size_t b = 0; b < 256; b++) rows_[size_t(number) * 256 + b] = model == kDead ? kDead : next(model, uint8_t(b));
+            for (uint8_t b : special) rows_[size_t(number) * 256 + b] = kUnknown;
+        }
+        return number;
     }
 
     Local next(Local from, uint8_t byte) {
@@ -341,6 +341,11 @@ class SplitWalk {
     void finish(const Split* base, Split& result) {
         auto keep = [&](Split::Inside inside) {
             if (!inside.base && !inside.tokens.count()) return;
+            if (inside.removed.size() > words_ / 4) {  // PERF: taking so many out costs more, each time, than a set without them
+                std::vector<uint32_t> row(words_, 0);
+                inside.or_into(row.data());
+                inside = {inside.sureness, inside.key, TokenSet::of(row), inside.effect, nullptr, {}};
+            }
             inside.tokens.pack();
             spanner_.bytes_ += inside.bytes();
             result.inside.push_back(std::move(inside));
@@ -435,7 +440,7 @@ class SplitWalk {
     LexState state_;
     const bool scannerless_ = lexer_.policy() == Policy::kScannerless;
     std::vector<State> states_{1};  // kDead comes first
-    std::unordered_map<LexState, Local, MixHash> numbers_;
+    FlatMap<Local> numbers_;
     std::vector<Local> rows_;  // [state][byte]
     std::vector<Local> path_, other_path_;
     std::vector<Layouts::Effect> effects_;
