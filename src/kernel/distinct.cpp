@@ -108,6 +108,12 @@ void append_code(std::string& text, uint32_t code) {
     }
 }
 
+Bytes bytes_of(std::string_view text) {
+    Bytes out;
+    for (char b : text) out.set(uint8_t(b));
+    return out;
+}
+
 const ValueRef* member(const std::vector<std::pair<std::string, ValueRef>>& members, const std::string& key) {
     for (const auto& m : members)
         if (m.first == key) return &m.second;
@@ -391,11 +397,22 @@ size_t Writing::rivals() const {
     return count;
 }
 
+Bytes Writing::plain_bytes() const {
+    switch (mode_) {
+        case Mode::kBefore: return bytes_of("\"-0123456789tfn[{]");
+        case Mode::kAfter: return bytes_of(",]}");
+        case Mode::kBeforeKey: return bytes_of("\"}");
+        case Mode::kAfterKey: return bytes_of(":");
+        case Mode::kNumber: return bytes_of("0123456789.eE+-,]}");
+        case Mode::kLiteral: return bytes_of("aelrsu");
+        case Mode::kKey:
+        case Mode::kString: break;
+    }
+    return escape_.empty() ? ~bytes_of("\\") : bytes_of("0123456789abcdefABCDEFunrt\"\\/");
+}
+
 Bytes Writing::unsafe_bytes() const {
     Bytes out;
-    auto add = [&](std::string_view bytes) {
-        for (char b : bytes) out.set(uint8_t(b));
-    };
     auto add_next = [&](const std::string& value) {
         if (!may_become(text_, value)) return;
         if (value.compare(0, text_.size(), text_) != 0) return void(out.set());  // half of a pair
@@ -404,46 +421,32 @@ Bytes Writing::unsafe_bytes() const {
     auto add_keys = [&](const auto& members) {
         for (const auto& m : members) add_next(m.first);
     };
-    static constexpr std::string_view kBlank = " \t\n\r", kDigits = "-0123456789", kHex = "0123456789abcdefABCDEF";
-    switch (mode_) {
-        case Mode::kBefore:
-            add(kBlank);
-            if (top_->kind == Kind::kArray && top_->items.empty()) add("]");
+    if (mode_ == Mode::kBefore) {
+        if (top_->kind == Kind::kArray && top_->items.empty()) out = bytes_of("]");
+        top_->each_like_inside([&](const ValueRef& like) {
+            switch (like->kind) {
+                case Kind::kString: out.set('"'); break;
+                case Kind::kNumber: out |= bytes_of("-0123456789"); break;
+                case Kind::kLiteral: out |= bytes_of("tfn"); break;
+                case Kind::kArray: out.set('['); break;
+                case Kind::kObject: out.set('{'); break;
+            }
+        });
+    } else if (in_string() && escape_.empty()) {
+        out = bytes_of("\"\\");
+        if (mode_ == Mode::kString) {
             top_->each_like_inside([&](const ValueRef& like) {
-                switch (like->kind) {
-                    case Kind::kString: return add("\"");
-                    case Kind::kNumber: return add(kDigits);
-                    case Kind::kLiteral: return add("tfn");
-                    case Kind::kArray: return add("[");
-                    case Kind::kObject: return add("{");
-                }
+                if (like->kind == Kind::kString) add_next(like->text);
             });
-            break;
-        case Mode::kAfter:
-        case Mode::kBeforeKey:
-        case Mode::kAfterKey:
-            add(kBlank), add("\":,]}");
-            break;
-        case Mode::kKey:
-        case Mode::kString:
-            if (!escape_.empty()) {
-                add(kHex), add("unrt\"\\/");
-                break;
-            }
-            add("\"\\");
-            if (mode_ == Mode::kString) {
-                top_->each_like_inside([&](const ValueRef& like) {
-                    if (like->kind == Kind::kString) add_next(like->text);
-                });
-                break;
-            }
-            for (const ValueRef& like : top_->likes) add_keys(like->members);
-            add_keys(top_->members);
-            break;
-        case Mode::kNumber: add(kBlank), add(kDigits), add("+.eE,]}"); break;
-        case Mode::kLiteral: add("aelrsu"); break;
+            return out;
+        }
+        for (const ValueRef& like : top_->likes) add_keys(like->members);
+        add_keys(top_->members);
+        return out;
+    } else {
+        out = plain_bytes();
     }
-    return out;
+    return out | bytes_of(" \t\n\r");
 }
 
 }  // namespace derivable

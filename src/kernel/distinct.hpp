@@ -50,6 +50,8 @@ class Writing {
     size_t likes() const { return likes_; }
     // Of a string or key in progress: how many values at most it has to differ from, to be safe.
     size_t rivals() const;
+    // The bytes that may follow in JSON, save white space and the beginnings of escapes.
+    Bytes plain_bytes() const;
     // What is not safe becomes so with any other byte, if there is a way on at all.
     Bytes unsafe_bytes() const;
     bool operator==(const Writing& other) const;
