@@ -150,3 +150,23 @@ def test_unknown_names_are_refused() -> None:
 
 def test_a_grammar_is_read_once() -> None:
     assert dv.Grammar.builtin("json") is dv.Grammar.builtin("json")
+
+
+def test_masks_are_found_again_whatever_the_numbers_of_stack_nodes() -> None:
+    """Go's stacks fork. After a collection nodes have other numbers, and equal stacks must still look equal."""
+    compiled = dv.compile(dv.Grammar.builtin("go"), constraint("go").vocabulary)
+
+    def misses() -> int:
+        before = compiled.stats()
+        for text in snippets("go", "accepted"):
+            m = compiled.matcher()
+            for byte in text:
+                m.allowed_tokens()
+                m.advance(byte)
+        after = compiled.stats()
+        return after["masks"] - before["masks"] - (after["mask_hits"] - before["mask_hits"])
+
+    assert misses() > 1000
+    compiled.matcher().advance_bytes(b"package p\nfunc f() {\n" + b"a(" * 40_000)
+    assert compiled.stats()["stack_nodes"] > 1 << 16  # the next step collects them
+    assert misses() == 0

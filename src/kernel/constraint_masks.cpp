@@ -18,6 +18,7 @@ int Constraint::compute(Thread t, std::vector<uint32_t>& words) {
     try {
         looked = compute_by_spans(t, words);
     } catch (const TooAmbiguous&) {
+        words.assign(vocabulary_->words(), 0);  // there may be tokens in it that were still to be taken out again (add_except)
         compute_by_bytes(t, words);
         looked_at_layout_ = true;
         looked = kMaxKeyHops + 1;

@@ -40,8 +40,13 @@ NodeId Stacks::child(NodeId parent, uint32_t state) {
     return c;
 }
 
+// By state first: so equal stacks have equal signatures whatever the numbers of their nodes.
+void Stacks::sort(std::vector<NodeId>& nodes) const {
+    std::sort(nodes.begin(), nodes.end(), [&](NodeId x, NodeId y) { return nodes_[x].state != nodes_[y].state ? nodes_[x].state < nodes_[y].state : x < y; });
+}
+
 NodeId Stacks::node(uint32_t state, std::vector<NodeId> parents) {
-    std::sort(parents.begin(), parents.end());
+    sort(parents);
     parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
     if (parents.size() == 1) return child(parents[0], state);
     std::vector<uint32_t> key{state};
@@ -54,7 +59,7 @@ NodeId Stacks::node(uint32_t state, std::vector<NodeId> parents) {
 }
 
 Frontier Stacks::frontier(std::vector<NodeId> nodes) {
-    std::sort(nodes.begin(), nodes.end());
+    sort(nodes);
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     if (nodes.size() == 1) return nodes[0];
     auto [it, fresh] = many_ids_.try_emplace(nodes, 0);
@@ -247,7 +252,7 @@ Frontier Stacks::merge(Frontier a, Frontier b) {
     if (a == b) return a;
     std::vector<NodeId> all = nodes(a);
     for (NodeId n : nodes(b)) all.push_back(n);
-    std::sort(all.begin(), all.end(), [&](NodeId x, NodeId y) { return nodes_[x].state != nodes_[y].state ? nodes_[x].state < nodes_[y].state : x < y; });
+    sort(all);
     all.erase(std::unique(all.begin(), all.end()), all.end());
     std::vector<NodeId> result;
     for (size_t i = 0; i < all.size();) {

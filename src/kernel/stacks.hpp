@@ -82,6 +82,7 @@ class Stacks {
 
     static uint32_t place(std::vector<std::vector<NodeId>>& lists, std::vector<uint32_t>& unused, std::vector<NodeId> list);
     NodeId child(NodeId parent, uint32_t state);
+    void sort(std::vector<NodeId>& nodes) const;
     NodeId node(uint32_t state, std::vector<NodeId> parents);
     NodeId new_node(uint32_t state, uint32_t parent);
     uint32_t accept_of(NodeId n);
