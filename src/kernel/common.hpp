@@ -98,7 +98,7 @@ class FlatMap {
         return i;
     }
     void grow() {
-        std::vector<Entry> before(std::max<size_t>(64, 2 * entries_.size()));
+        std::vector<Entry> before(std::max<size_t>(16, 2 * entries_.size()));
         before.swap(entries_);
         for (Entry& e : before)
             if (e.key != kNoKey) entries_[place(e.key)] = std::move(e);

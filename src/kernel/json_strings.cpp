@@ -290,27 +290,27 @@ bool JsonStrings::beside(uint32_t id, int32_t& like, std::vector<uint8_t>& bytes
         return true;
     }
     if (s.kind != State::kListed) return false;
-    std::array<bool, 256> special{};
-    if (s.length == 0) special['"'] = true;
+    bytes.clear();
+    auto add = [&](char b) { bytes.push_back(uint8_t(b)); };
+    if (s.length == 0) add('"');
     for (auto [c, child] : nodes_[s.node].children) {
         const bool raw = s.length == 0 || s.partial[0] != '\\';
         if (raw && can_be_raw(c)) {
             const std::string spelling = utf8(c);
-            if (spelling.size() > s.length && spelling.compare(0, s.length, s.spelling()) == 0) special[uint8_t(spelling[s.length])] = true;
+            if (spelling.size() > s.length && spelling.compare(0, s.length, s.spelling()) == 0) add(spelling[s.length]);
         }
         if (s.length && raw) continue;
         if (s.length == 1) {
             const auto place = size_t(std::find(kShortMeanings.begin(), kShortMeanings.end(), c) - kShortMeanings.begin());
-            if (place < kShortMeanings.size()) special[uint8_t(kShortEscapes[place])] = true;
+            if (place < kShortMeanings.size()) add(kShortEscapes[place]);
         }
         if (s.length && spells(c, s.spelling()) != Match::kPart) continue;
         const char next = escape_at(c, s.length);
-        special[uint8_t(next)] = true;
-        if (s.length % 6 > 1 && next >= 'a') special[uint8_t(next - 32)] = true;
+        add(next);
+        if (s.length % 6 > 1 && next >= 'a') add(char(next - 32));
     }
-    bytes.clear();
-    for (int b = 0; b < 256; b++)
-        if (special[size_t(b)]) bytes.push_back(uint8_t(b));
+    std::sort(bytes.begin(), bytes.end());
+    bytes.erase(std::unique(bytes.begin(), bytes.end()), bytes.end());
     like = kDead;
     if (!negated_) return true;
     uint8_t d = kBoundary;

@@ -28,16 +28,19 @@ std::pair<const Trie*, uint32_t> Spanner::root(uint32_t branch) {
 }
 
 uint32_t Spanner::add_residual(const std::vector<TrieNodes>& parts, bool once) {
-    std::array<std::vector<TrieNodes>, 256> by_byte;
+    std::array<uint16_t, 256> places{};  // one more than that in by_byte
+    std::vector<std::pair<uint8_t, std::vector<TrieNodes>>> by_byte;
     for (const TrieNodes& part : parts)
         for (uint32_t n : part.nodes) {
-            std::vector<TrieNodes>& into = by_byte[part.trie->byte[n]];
+            const uint8_t byte = part.trie->byte[n];
+            if (!places[byte]) by_byte.push_back({byte, {}}), places[byte] = uint16_t(by_byte.size());
+            std::vector<TrieNodes>& into = by_byte[places[byte] - 1u].second;
             if (into.empty() || into.back().trie != part.trie) into.push_back({part.trie, {}});
             into.back().nodes.push_back(n);
         }
+    std::sort(by_byte.begin(), by_byte.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<uint32_t> branches;
-    for (size_t byte = 0; byte < 256; byte++)
-        if (!by_byte[byte].empty()) branches.push_back(add_branch(uint8_t(byte), std::move(by_byte[byte])));
+    for (auto& [byte, of_byte] : by_byte) branches.push_back(add_branch(byte, std::move(of_byte)));
     return add_residual(std::move(branches), false, once);
 }
 

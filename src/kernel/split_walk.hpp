@@ -20,6 +20,8 @@ class SplitWalk {
             spanner_.spare_rows_.pop_back();
         }
         rows_.assign(256, kDead);
+        states_.reserve(8);
+        states_.resize(1);  // kDead comes first
     }
     ~SplitWalk() {
         // PERF: a kilobyte a state. Without fresh pages for each walk a first mask inside a key takes 40 us instead of 52 (llama-3).
@@ -111,14 +113,16 @@ class SplitWalk {
             for (auto& row : x.ways) row.fill(kUnknownWay);
         }
         states_.push_back(std::move(x));
-        rows_.resize(states_.size() * 256, kUnknown);
         LexState like;
         std::vector<uint8_t> special;
-        if (scannerless_ && lexer_.beside(s, like, special)) {
-            const Local model = local(like);
-            for (size_t b = 0; b < 256; b++) rows_[size_t(number) * 256 + b] = model == kDead ? kDead : next(model, uint8_t(b));
-            for (uint8_t b : special) rows_[size_t(number) * 256 + b] = kUnknown;
+        if (!scannerless_ || !lexer_.beside(s, like, special)) {
+            rows_.resize(states_.size() * 256, kUnknown);
+            return number;
         }
+        rows_.resize(states_.size() * 256, kDead);
+        if (const Local model = local(like); model != kDead)
+            for (size_t b = 0; b < 256; b++) rows_[size_t(number) * 256 + b] = next(model, uint8_t(b));
+        for (uint8_t b : special) rows_[size_t(number) * 256 + b] = kUnknown;
         return number;
     }
 
@@ -439,7 +443,7 @@ class SplitWalk {
     uint32_t residual_;
     LexState state_;
     const bool scannerless_ = lexer_.policy() == Policy::kScannerless;
-    std::vector<State> states_{1};  // kDead comes first
+    std::vector<State> states_;
     FlatMap<Local> numbers_;
     std::vector<Local> rows_;  // [state][byte]
     std::vector<Local> path_, other_path_;
