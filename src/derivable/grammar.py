@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from .caches import cache
 from .errors import GrammarError
-from .expr import Expr, refs
+from .expr import Expr, node, refs
 from .limits import Limits
 
 __all__ = ["Grammar", "Indentation", "Lexing", "Terminal"]
@@ -24,7 +24,7 @@ Lexing = Literal["scannerless", "longest", "basic"]
 that the parser can accept here, and the ignored ones. `basic`: the longest match among all terminals."""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Terminal:
     """A lexical symbol.
 

@@ -55,9 +55,7 @@ class Compiler:
         self.leaves: dict[Any, Expr] = {}
         self.keys: dict[str, tuple[Expr, Expr]] = {}
         self.memo: dict[Goal, Expr] = {}
-        self.active: dict[int, tuple[str, ...]] = {}
         self.queue: deque[Callable[[], None]] = deque()
-        self.types: dict[int, int] = {}
         self.targets: dict[int, Sub] = {}
         self.listed: dict[Goal, list[Json] | None] = {}
         self.implied: dict[tuple[Goal, Goal], bool | None] = {}
@@ -78,7 +76,7 @@ class Compiler:
 
     def keywords(self, sub: Sub) -> tuple[str, ...]:
         """The keywords of a schema that its draft knows, in the order of the text."""
-        found = self.active.get(id(sub))
+        found = sub.keywords
         if found is None:
             schema, draft = sub.schema, sub.scope.resource.draft
             if draft in OLD and "$ref" in schema:
@@ -92,7 +90,7 @@ class Compiler:
                             raise UnsupportedFeatureError(
                                 keyword, f"{keyword} of draft 3 is not supported", pointer=sub.pointer(keyword)
                             )
-            self.active[id(sub)] = found
+            sub.keywords = found
         return found
 
     def assert_keywords(self, sub: Sub, work: Work) -> None:
@@ -173,7 +171,7 @@ class Compiler:
             else:
                 size = len(value)
                 schema = {"type": "array", "items": [{"enum": [v]} for v in value], "minItems": size, "maxItems": size}
-            found = self.by_value[id(value)] = Sub(schema, sub.scope, sub, "value")
+            found = self.by_value[id(value)] = Sub(schema, sub.scope, sub, ("value",))
         return found
 
     def candidates(self, goal: Goal) -> list[Json] | None:
@@ -211,10 +209,10 @@ class Compiler:
 
     def shallow_types(self, sub: Sub) -> int:
         """A superset of the types that a schema allows, from a quick look."""
-        found = self.types.get(id(sub))
+        found = sub.types
         if found is None:
-            self.types[id(sub)] = ALL  # for cycles
-            found = self.types[id(sub)] = self._types(sub)
+            sub.types = ALL  # for cycles
+            found = sub.types = self._types(sub)
         return found
 
     def _types(self, sub: Sub) -> int:
@@ -279,7 +277,7 @@ class Compiler:
         found = self.stripped.get(id(sub))
         if found is None:
             schema = {k: v for k, v in sub.schema.items() if k not in _UNEVALUATED}
-            found = self.stripped[id(sub)] = Sub(schema, sub.scope, sub.parent, sub.token)
+            found = self.stripped[id(sub)] = Sub(schema, sub.scope, sub.parent, sub.tokens)
             self.collecting.add(id(found))
         return found
 
@@ -524,4 +522,4 @@ class Compiler:
 
 
 def _name_of(sub: Sub) -> str:
-    return str(sub.token) or "value"
+    return str(sub.tokens[-1]) or "value" if sub.tokens else "value"

@@ -57,19 +57,25 @@ class Scope:
 
 
 class Sub:
-    """One occurrence of a schema. Compared by identity; made by `Resources`."""
+    """One occurrence of a schema. Compared by identity; made by `Resources`.
 
-    __slots__ = ("parent", "schema", "scope", "token")
+    `tokens` lead to it from its parent. What the compiler finds out about it first is kept here: its keywords, and a
+    superset of the types it allows.
+    """
 
-    def __init__(self, schema: Json, scope: Scope, parent: Sub | str, token: str | int) -> None:
-        self.schema, self.scope, self.parent, self.token = schema, scope, parent, token
+    __slots__ = ("keywords", "parent", "schema", "scope", "tokens", "types")
+
+    def __init__(self, schema: Json, scope: Scope, parent: Sub | str, tokens: tuple[str | int, ...] = ()) -> None:
+        self.schema, self.scope, self.parent, self.tokens = schema, scope, parent, tokens
+        self.keywords: tuple[str, ...] | None = None
+        self.types: int | None = None
 
     def pointer(self, *more: str | int) -> str:
         """JSON pointer from the root of its document (through the reference that led here, if any)."""
         tokens = list(reversed(more))
         sub = self
         while isinstance(sub.parent, Sub):
-            tokens.append(sub.token)
+            tokens += reversed(sub.tokens)
             sub = sub.parent
         path = "".join("/" + str(t).replace("~", "~0").replace("/", "~1") for t in reversed(tokens))
         return sub.parent + path
@@ -91,7 +97,7 @@ class Resources:
         self.root_resource = Resource(urldefrag(uri)[0], root, number)
         self.by_uri[self.root_resource.uri] = self.root_resource
         self.root_scope = self.scope(self.root_resource, ())
-        self.root = Sub(root, self.root_scope, "#", "")
+        self.root = Sub(root, self.root_scope, "#")
         self.subs[id(root), id(self.root_scope)] = self.root
 
     def draft_of(self, schema: Json, inherited: int) -> int:
@@ -146,9 +152,7 @@ class Resources:
                     f"a schema must be an object or a boolean, not {_kind(schema)} (at {parent.pointer(*tokens)})",
                     hint="Correct the schema.",
                 )
-            for token in tokens[:-1]:
-                parent = Sub(None, scope, parent, token)
-            found = self.subs[key] = Sub(schema, scope, parent, tokens[-1] if tokens else "")
+            found = self.subs[key] = Sub(schema, scope, parent, tokens)
         return found
 
     def _inner_scope(self, schema: dict[str, Json], scope: Scope) -> Scope:
@@ -309,7 +313,7 @@ class Resources:
                 raise GrammarError(
                     f"a reference leads to {_kind(schema)}, which is no schema (at {place})", hint="Correct it."
                 )
-            found = self.subs[key] = Sub(schema, scope, place, "")
+            found = self.subs[key] = Sub(schema, scope, place)
         return found
 
     def resolve_dynamic(self, sub: Sub, reference: Json) -> Sub:

@@ -45,7 +45,7 @@ def _settle_items(facts: Facts, collector: Sub, found: list[object], goal: Goal,
         if not holds:
             goal = (*((s, False) for s, _ in contained), *goal)
         else:
-            goal = ((Sub(inner, collector.scope, collector, "unevaluatedItems"), True),)
+            goal = ((Sub(inner, collector.scope, collector, ("unevaluatedItems",)), True),)
     if holds:
         facts.item_row(ItemRow([()] * prefix, goal))
         if len(goal) == 1 and goal[0][0].schema is False:
