@@ -17,7 +17,7 @@ from test_frontend_regex import FLAGS, PATTERNS
 
 import derivable
 from derivable import expr as expressions
-from derivable._kernel import Dfa
+from derivable._kernel import Dfa, content
 from derivable.automata import compile_expr
 from derivable.errors import GrammarError, LimitError, UnsupportedFeatureError
 from derivable.expr import (
@@ -338,3 +338,25 @@ def test_sets_prefer_longer_matches(expr: Expr) -> None:
             assert last_accepting(automaton, text) == (end or 0), text
         else:
             assert end in (None, len(text)) and automaton.accepts(text) == (end == len(text))
+
+
+def test_content_tells_expressions_apart() -> None:
+    trees: list[Expr] = [
+        *(Bytes(b""), Bytes(b"a"), Bytes(b"a" * 200), Chars.of((97, 97)), Chars.of((97, 98)), Chars.of((97, 0x10FFFF))),
+        *(
+            Concat(()),
+            Alt(()),
+            And((Bytes(b"a"),)),
+            Concat((Bytes(b"a"), Bytes(b"b"))),
+            Alt((Bytes(b"a"), Bytes(b"b"))),
+        ),
+        *(Concat((Concat((Bytes(b"a"),)), Bytes(b"b"))), Concat((Concat((Bytes(b"a"), Bytes(b"b"))),))),
+        *(Repeat(Bytes(b"a"), low, high) for low in (0, 1, 128) for high in (None, 128, 1 << 70)),
+        *(Repeat(Bytes(b"a"), 0, None, lazy=True), Look(Bytes(b"a"), True, False), Look(Bytes(b"a"), False, False)),
+        *(expressions.JsonStrings(values) for values in ((), ("a",), ("a", "b"), ("ab",), ("\u00e9",), ("\u20ac",))),
+        *(expressions.JsonStrings((), True, 0, most) for most in (0, 1, 300)),
+        *(expressions.Graph((((97, 97, 0),),), (end,)) for end in (False, True)),
+    ]
+    assert len({content(tree) for tree in trees}) == len(trees)
+    assert content(Concat((Bytes(b"a"), Bytes(b"b")))) == content(Concat((Bytes(b"a"), Bytes(b"b"))))
+    assert content(expressions.Ref("a", (0, 1))) == content(expressions.Ref("a")) != content(expressions.Ref("b"))

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from . import _kernel
-from ._kernel import Dfa, PatternBuilder
+from ._kernel import Dfa
 from .caches import cache
 from .errors import GrammarError
 from .expr import (
@@ -17,16 +17,12 @@ from .expr import (
     And,
     Bytes,
     ByteSet,
-    Chars,
     Concat,
     Expr,
-    Graph,
     JsonStrings,
     JsonText,
-    Look,
     Not,
     Repeat,
-    children,
     star,
 )
 from .limits import Limits
@@ -108,10 +104,18 @@ def _size(text: bytes) -> int:
 
 
 def _compile(expr: Expr, leftmost_first: bool, limits: Limits) -> Dfa:
+    def automaton(part: Expr) -> Dfa:
+        found = _direct(part, limits)
+        if found is None:
+            raise GrammarError(
+                f"{part!r} cannot stand in a terminal", hint="Terminals are regular: use a rule instead."
+            )
+        return found
+
     dfa = _direct(expr, limits)
     if dfa is None:
-        builder = PatternBuilder(limits.max_nfa_states, limits.max_dfa_states)
-        dfa = builder.compile(_add(builder, expr, limits), leftmost_first)
+        bounds = limits.max_nfa_states, limits.max_dfa_states
+        dfa = _kernel.compile_tree(expr, leftmost_first, *bounds, automaton)
     return dfa
 
 
@@ -254,66 +258,3 @@ def _listed(expr: JsonStrings) -> _kernel.JsonStrings:
         # A node of its trie for every character.
         cache.automata.put(key, found, _OVERHEAD + 70 * sum(map(len, values)) + len(key))
     return found
-
-
-def _add(builder: PatternBuilder, root: Expr, limits: Limits) -> int:
-    """Adds a tree to the builder, children first, without recursion; equal subtrees become one node."""
-    # PERF: by identity, and by kind and children's nodes: hashing a subtree costs as much as its size, at every level.
-    nodes: dict[int, int] = {}
-    known: dict[object, int] = {}
-    stack = [root]
-    while stack:
-        expr = stack[-1]
-        if id(expr) in nodes:
-            stack.pop()
-            continue
-        inner = () if isinstance(expr, And | Not | JsonText) else children(expr)
-        missing = [c for c in inner if id(c) not in nodes]
-        if missing:
-            stack.extend(missing)
-            continue
-        stack.pop()
-        key: object = id(expr)
-        if isinstance(expr, Concat | Alt):
-            key = (type(expr), *[nodes[id(c)] for c in inner])
-        elif isinstance(expr, Repeat):
-            key = (Repeat, nodes[id(expr.item)], expr.min, expr.max, expr.lazy)
-        elif isinstance(expr, Look):
-            key = (Look, nodes[id(expr.item)], expr.ahead, expr.negative)
-        elif isinstance(expr, Bytes | Chars | ByteSet):
-            key = expr
-        found = known.get(key)
-        if found is None:
-            found = known[key] = _node(builder, expr, nodes, limits)
-        nodes[id(expr)] = found
-    return nodes[id(root)]
-
-
-def _node(builder: PatternBuilder, expr: Expr, nodes: dict[int, int], limits: Limits) -> int:
-    match expr:
-        case JsonStrings() | JsonText() | And() | Not():
-            dfa = _direct(expr, limits)
-            assert dfa is not None
-            return builder.automaton(dfa)
-        case Bytes(value):
-            return builder.bytes(value)
-        case Chars(ranges):
-            return builder.chars(list(ranges))
-        case ByteSet(ranges):
-            return builder.byte_set(list(ranges))
-        case Graph(edges, accepting):
-            return builder.graph(edges, accepting)
-        case Concat(items):
-            return builder.concat([nodes[id(i)] for i in items])
-        case Alt(items):
-            return builder.alt([nodes[id(i)] for i in items])
-        case Repeat(item, low, high, lazy):
-            return builder.repeat(nodes[id(item)], low, -1 if high is None else high, lazy)
-        case Look(item, ahead, negative):
-            # "Any character" in an assertion means "not the end of the text", whatever the bytes.
-            inner = builder.byte_set([(0, 255)]) if item == ANY_CHAR else nodes[id(item)]
-            return builder.look(inner, ahead, negative)
-        case _:
-            raise GrammarError(
-                f"{expr!r} cannot stand in a terminal", hint="Terminals are regular: use a rule instead."
-            )

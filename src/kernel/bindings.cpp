@@ -1,4 +1,4 @@
-// The only file that sees Python, but for flatten.cpp. Hot calls (advance, fill_bitmask) go straight from the interpreter to the kernel.
+// The only file that sees Python, but for expressions.cpp and flatten.cpp. Hot calls (advance, fill_bitmask) go straight from the interpreter to the kernel.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -13,10 +13,10 @@
 #include <atomic>
 #include <thread>
 
+#include "expressions.hpp"
 #include "flatten.hpp"
 #include "json_text.hpp"
 #include "matcher.hpp"
-#include "pattern.hpp"
 
 namespace nb = nanobind;
 using namespace derivable;
@@ -215,7 +215,6 @@ nb::object allowed_tokens(Matcher& m) {
 NB_MODULE(_kernel, m) {
     m.doc() = "The kernel of Derivable: automata, the LR automaton, the index and the matcher.";
     nb::register_exception_translator(translate);
-    bind_flatten(m);
 
     nb::class_<Dfa>(m, "Dfa", "A minimal deterministic byte automaton.")
         .def_static("literal", [](nb::bytes text) { return std::make_shared<Dfa>(Dfa::literal(view(text))); }, nb::arg("text"))
@@ -254,21 +253,8 @@ NB_MODULE(_kernel, m) {
         .def("accepts", [](const JsonStrings& s, uint32_t state) { return state < s.num_states() && s.accepts(state); }, nb::arg("state"))
         .def("to_dfa", [](const JsonStrings& s, uint64_t max) { return std::make_shared<Dfa>(JsonStrings(s).to_dfa(max)); }, nb::arg("max_states"), "As a table.");
 
-    nb::class_<PatternBuilder>(m, "PatternBuilder", "Expression trees, bottom up; every method returns a node.")
-        .def(nb::init<uint64_t, uint64_t>(), nb::arg("max_nfa_states"), nb::arg("max_dfa_states"))
-        .def("bytes", [](PatternBuilder& b, nb::bytes text) { return b.bytes(std::string(view(text))); }, nb::arg("text"))
-        .def("byte_set", &PatternBuilder::byte_set, nb::arg("ranges"))
-        .def("chars", &PatternBuilder::chars, nb::arg("ranges"))
-        .def("concat", &PatternBuilder::concat, nb::arg("items"))
-        .def("alt", &PatternBuilder::alt, nb::arg("items"))
-        .def("repeat", &PatternBuilder::repeat, nb::arg("item"), nb::arg("min"), nb::arg("max"), nb::arg("lazy"))
-        .def("look", &PatternBuilder::look, nb::arg("item"), nb::arg("ahead"), nb::arg("negative"))
-        .def("automaton", &PatternBuilder::automaton, nb::arg("dfa"))
-        .def("graph", &PatternBuilder::graph, nb::arg("edges"), nb::arg("accepting"))
-        .def("compile", [](PatternBuilder& b, uint32_t root, bool leftmost_first) {
-            nb::gil_scoped_release release;
-            return std::make_shared<Dfa>(b.compile(root, leftmost_first));
-        }, nb::arg("root"), nb::arg("leftmost_first"));
+    bind_expressions(m);
+    bind_flatten(m);
 
     nb::class_<PyVocabulary>(m, "Vocabulary", "Token bytes and their trie.")
         .def("__init__", [](PyVocabulary* self, nb::list tokens, const std::vector<uint32_t>& eos) {

@@ -5,7 +5,7 @@
 
 namespace derivable {
 
-// Adds `names_only`, `dead_ends` and `flatten` to the module.
+// Adds `dead_ends` and `flatten` to the module.
 void bind_flatten(nanobind::module_& m);
 
 }  // namespace derivable
