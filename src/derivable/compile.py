@@ -172,9 +172,8 @@ def _compile(grammar: Grammar, vocabulary: Vocabulary, lookahead: int | None, li
     plan = Plan(lowered, grammar.lexing, grammar.start, grammar.relaxed, limits, lookahead)
     constraint = Constraint(plan, vocabulary, grammar)
     _refuse_unproductive(grammar, lowered, constraint._kernel.unproductive())
-    matcher = constraint.matcher()
     if not constraint._kernel.can_begin():
-        first = matcher.next_bytes()
+        first = constraint.matcher().next_bytes()
         raise VocabularyError(
             f"no token of the vocabulary can begin a text of this grammar (the first byte must be one of {first[:20]!r}"
             f"{'...' if len(first) > 20 else ''}). Use the vocabulary of a model that can spell it."

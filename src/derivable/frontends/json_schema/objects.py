@@ -185,8 +185,9 @@ class _Body:
         if others:
             q = Ref(stem + "·*")
             rules[q.name] = _either([*map(Concat, others), *(Concat((q, comma, *other)) for other in others)])
+        keys = compiler.keys
         for i, (key, _, value, required) in enumerate(self.listed):
-            symbol, colon = style.key(compiler, key)
+            symbol, colon = keys.get(key) or style.key(compiler, key)
             a = Ref(f"{stem}·{i}")
             bodies: list[Expr] = [Concat((symbol, colon, value))] if empty else []
             if q is not None:
@@ -202,7 +203,7 @@ class _Body:
                 both = Ref(f"{stem}·{i}?")
                 rules[both.name] = Alt((a, q))
                 q = both
-            rules[a.name] = _either(bodies)
+            rules[a.name] = bodies[0] if len(bodies) == 1 else Alt(tuple(bodies))
             empty = empty and not required
         opening = style.opening(compiler, "{")
         whole: list[Expr] = []

@@ -106,7 +106,7 @@ class Style:
         """A key and the separator after it."""
         found = compiler.keys.get(name)
         if found is None:
-            symbol = compiler.leaf(("literals", (name,)), shown(name), literal_string(name))
+            symbol = compiler.leaf(("literals", (name,)), *_name_and_text(name))
             found = compiler.keys[name] = symbol, self.colon(compiler)
         return found
 
@@ -115,6 +115,11 @@ class Style:
         if self.space == EMPTY:
             return value
         return Concat((self._leaf(compiler, "space"), value, Ref("space")))
+
+
+@lru_cache(maxsize=4_096)  # PERF: schemas name the same keys again and again
+def _name_and_text(key: str) -> tuple[str, Expr]:
+    return shown(key), literal_string(key)
 
 
 def shown(value: str) -> str:
