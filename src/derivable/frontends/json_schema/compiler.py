@@ -396,14 +396,16 @@ class Compiler:
                 if name == "integer" and sub.scope.resource.draft not in (3, 4):
                     return self.leaf("integer", "integer", INTEGER)
                 return None
-            if keywords != _ONLY_REF or sub in seen:
+            if keywords != _ONLY_REF:
+                return self.symbol(((sub, True),)) if seen else None
+            if sub in seen:
                 return None
             seen.append(sub)
             sub = self.resources.resolve(sub, sub.schema["$ref"], "$ref")
             found = self.memo.get(((sub, True),))
             if found is not None:
                 return found
-        return self.symbol(((sub, True),)) if seen and len(seen) < 16 and type(sub.schema) is dict else None
+        return None
 
     def emit(self, facts: Facts, name: str) -> list[Expr]:
         """The symbols of the values that satisfy `facts`, one for each type."""
