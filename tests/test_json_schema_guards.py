@@ -258,3 +258,15 @@ def test_types_that_nobody_can_describe() -> None:
     pytest.importorskip("pydantic")
     with pytest.raises(dv.GrammarError, match="pydantic cannot describe"):
         constraint(threading.Lock)
+
+
+def test_references_are_no_copies() -> None:
+    def rules(count: int) -> int:
+        keys = {f"k{i}": {"type": "string", "maxLength": i + 1} for i in range(30)}
+        schema = {
+            "$defs": {"a": {"properties": keys}},
+            "properties": {f"p{i}": {"$ref": "#/$defs/a"} for i in range(count)},
+        }
+        return len(dv.Grammar.from_json_schema(schema).rules)
+
+    assert rules(51) - rules(1) == 100  # two for each of the members that refer

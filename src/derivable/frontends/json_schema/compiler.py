@@ -382,7 +382,7 @@ class Compiler:
 
     def _plain(self, sub: Sub) -> Expr | None:
         """The symbol of a schema that is only a type or a reference."""
-        seen = []
+        seen: list[Sub] = []
         while type(sub.schema) is dict:
             keywords = self.keywords(sub)
             if keywords == ("type",):
