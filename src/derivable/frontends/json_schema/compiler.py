@@ -36,6 +36,9 @@ __all__ = ["Compiler"]
 _STRING = json_string()
 _BOOLEAN = Alt((Bytes(b"true"), Bytes(b"false")))
 _ONLY_REF = ("$ref",)
+_UNIONS = (("anyOf",), ("oneOf",), ("allOf",))
+_MOST_OPEN = 32
+"""Unions within unions that are taken apart by recursion."""
 _UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 
 
@@ -64,6 +67,7 @@ class Compiler:
         self.combinations: dict[tuple[object, ...], tuple[tuple[Expr, ...], list[tuple[bool, ...]]]] = {}
         self.stripped: dict[int, Sub] = {}
         self.collecting: set[int] = set()
+        self.open: list[Sub] = []  # unions whose branches are being translated
         self.meanings: dict[int, str] = {}
         self.relaxed: list[str] = []
         self.distinct: list[str] = []  # terminals that open arrays of distinct items
@@ -381,7 +385,7 @@ class Compiler:
         return found
 
     def _plain(self, sub: Sub) -> Expr | None:
-        """The symbol of a schema that is only a type or a reference."""
+        """The symbol of a schema that is only a type, a reference or a union."""
         seen: list[Sub] = []
         while type(sub.schema) is dict:
             keywords = self.keywords(sub)
@@ -397,7 +401,7 @@ class Compiler:
                     return self.leaf("integer", "integer", INTEGER)
                 return None
             if keywords != _ONLY_REF:
-                return self.symbol(((sub, True),)) if seen else None
+                return self.symbol(((sub, True),)) if seen else self._union(sub) if keywords in _UNIONS else None
             if sub in seen:
                 return None
             seen.append(sub)
@@ -406,6 +410,29 @@ class Compiler:
             if found is not None:
                 return found
         return None
+
+    def _union(self, sub: Sub) -> Expr | None:
+        """The symbol of a schema that says no more than that a value is of one of some kinds, so that these share rules.
+
+        `None` where that is not plain: branches of `oneOf` may overlap, or a branch leads back here.
+        """
+        (keyword,) = self.keywords(sub)
+        branches = sub.schema[keyword]
+        if type(branches) is not list or not branches or sub in self.open or len(self.open) == _MOST_OPEN:
+            return None
+        kinds = [self.sub(sub, schema, keyword, i) for i, schema in enumerate(branches)]
+        types = 0
+        for kind in kinds if len(kinds) > 1 and keyword != "anyOf" else ():
+            if keyword == "allOf" or types & self.shallow_types(kind):
+                return None
+            types |= self.shallow_types(kind)
+        self.open.append(sub)
+        parts = dict.fromkeys([self.symbol(((kind, True),)) for kind in kinds])
+        self.open.pop()
+        parts.pop(NOTHING, None)
+        if len(parts) < 2:
+            return next(iter(parts), NOTHING)
+        return self.rule(self.fresh(_name_of(sub)), Alt(tuple(parts)))
 
     def emit(self, facts: Facts, name: str) -> list[Expr]:
         """The symbols of the values that satisfy `facts`, one for each type."""
