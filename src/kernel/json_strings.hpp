@@ -58,6 +58,9 @@ class JsonStrings {
     // More than n different values may still be spelled. False in doubt, which is rare between two characters.
     bool has_more_values(uint32_t state, uint64_t n) const;
 
+    // Two states, between or within characters of an automaton's values, act alike on all texts of fewer bytes than this. 0: not known.
+    uint64_t alike_for(uint32_t state, uint32_t other);
+
     // Before and within the list: the state acts as `like` (kDead: it leads nowhere), but for `bytes`. False beyond it.
     bool beside(uint32_t state, int32_t& like, std::vector<uint8_t>& bytes);
 
@@ -117,6 +120,7 @@ class JsonStrings {
     uint64_t characters_begun(int32_t state) const { return state & kCounted ? counted_[size_t(state & ~kCounted)].second : 0; }
     void find_least();
     bool has_more_accepted(int32_t state, uint64_t n) const;
+    uint32_t apart(uint32_t state, uint32_t other);  // bytes of the shortest value that tells two states of the automaton apart
     int32_t step_value(const State& s, uint8_t byte);
     static bool is_raw(uint8_t decoder);  // between characters, or within a raw one
     void find_kinds();
@@ -139,6 +143,8 @@ class JsonStrings {
     std::vector<std::vector<int32_t>> rows_;
     std::vector<std::pair<uint32_t, uint64_t>> counted_;
     std::unordered_map<uint64_t, uint32_t, MixHash> counted_ids_;
+    std::unordered_map<uint64_t, uint32_t, MixHash> apart_;
+    bool too_many_pairs_ = false;
     std::vector<uint32_t> least_;  // by state of the automaton: characters that must still begin
     uint32_t most_least_ = 0;
 

@@ -117,6 +117,12 @@ bool Lexer::is_counted(LexState s, uint64_t& need, uint64_t& room) const {
     return true;
 }
 
+uint64_t Lexer::alike_for(LexState a, LexState b) const {
+    if (a >= kSetBit || b >= kSetBit || single_dfa_[a] != single_dfa_[b]) return 0;
+    const auto& strings = strings_[single_dfa_[a]];
+    return strings ? strings->alike_for(single_state_[a], single_state_[b]) : 0;
+}
+
 bool Lexer::has_more_strings(LexState members, uint64_t n) const {
     auto [begin, end] = singles(members);
     return std::any_of(begin, end, [&](uint32_t s) {

@@ -80,6 +80,8 @@ class Lexer {
     bool is_counted(LexState canonical, uint64_t& need, uint64_t& room) const;
     // Some member is in a JSON string that may still come out as more than n different values. False in doubt.
     bool has_more_strings(LexState members, uint64_t n) const;
+    // Canonical states of one JSON string that act alike on all texts of fewer bytes. 0: not known.
+    uint64_t alike_for(LexState a, LexState b) const;
     // Under scannerless: the canonical state acts as `like` (kNoState: leads nowhere), but for `bytes`. False if that is not known.
     bool beside(LexState canonical, LexState& like, std::vector<uint8_t>& bytes);
     // No distinction is made between more characters than any token has: fewer states, the same masks.

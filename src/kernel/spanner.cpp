@@ -116,6 +116,16 @@ LexState Spanner::similar(const Residual& residual, LexState state) {
     return kNoState;
 }
 
+LexState Spanner::alike(uint32_t residual, LexState state) const {
+    constexpr uint64_t kWorthwhile = 4;  // bytes
+    if (residual != kWholeVocabulary || lexer.policy() != Policy::kScannerless) return kNoState;
+    for (size_t i = 0; i < std::min(num_lately_, lately_.size()); i++) {
+        const LexState other = lately_[(num_lately_ - 1 - i) % lately_.size()];
+        if (lexer.alike_for(state, other) > kWorthwhile) return other;
+    }
+    return kNoState;
+}
+
 bool Spanner::may_be_newline(LexState s) {
     if (!layouts) return false;
     auto [it, fresh] = may_be_newline_.try_emplace(s, false);
@@ -137,6 +147,7 @@ const Split& Spanner::split(uint32_t residual, LexState state) {
         result = split_counted(need, room);
     else
         result = SplitWalk(*this, residual, state).run(true);
+    if (residual == kWholeVocabulary && lexer.policy() == Policy::kScannerless && lexer.alike_for(state, state)) lately_[num_lately_++ % lately_.size()] = state;
     return *keep(residual, state, std::move(result));
 }
 

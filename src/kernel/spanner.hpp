@@ -147,6 +147,8 @@ class Spanner {
     std::unique_ptr<Split> split_counted(uint64_t need, uint64_t room);
     // A state to compare `state` with, or kNoState if walking everything is cheaper.
     LexState similar(const Residual& residual, LexState state);
+    // A state of the same JSON string, split before, that only the longest tokens can tell from this one; or kNoState.
+    LexState alike(uint32_t residual, LexState state) const;
 
     std::shared_ptr<const Vocabulary> vocabulary_;
     std::vector<std::vector<uint32_t>> spare_rows_;  // of walks that have ended
@@ -163,6 +165,8 @@ class Spanner {
         std::unordered_map<uint64_t, uint32_t, MixHash> residuals;  // by need and room
     };
     std::unique_ptr<ByCharacters> by_characters_;
+    std::array<LexState, 8> lately_{};  // states of JSON strings of patterns that the whole vocabulary was split by
+    size_t num_lately_ = 0;
     std::unordered_map<LexState, bool> may_be_newline_;
     Interner producible_sets_;
     std::unordered_map<LexState, uint32_t> producible_;

@@ -45,7 +45,11 @@ class SplitWalk {
             }
         } else {
             branches = spanner_.residuals_[residual_].branches;
-            other = beside || !beside_another ? kNoState : spanner_.similar(spanner_.residuals_[residual_], state_);
+            if (!beside && beside_another) {
+                other = spanner_.alike(residual_, state_);
+                distant_ = other != kNoState;
+                if (!distant_) other = spanner_.similar(spanner_.residuals_[residual_], state_);
+            }
         }
         exits_before(branches, *result);
         const Split* base = nullptr;
@@ -60,6 +64,7 @@ class SplitWalk {
             LexState o = base ? spanner_.step(other, byte) : kNoState;
             if (s == o) continue;
             auto [trie, root] = spanner_.root(branch);
+            if (distant_ && trie->height[root] < lexer_.alike_for(s, o)) continue;
             if (base)
                 compare(*trie, root, local(s), local(o));
             else
@@ -272,12 +277,19 @@ class SplitWalk {
         }
     }
 
+    bool are_alike(Local s, Local o, uint16_t height) {
+        if (s == kDead || o == kDead) return false;
+        uint64_t& bytes = alike_for_[pack(s, o)];  // and one
+        if (!bytes) bytes = lexer_.alike_for(states_[s].lex, states_[o].lex) + 1;
+        return height + 1u < bytes;
+    }
+
     // As walk(), for `first` against `other`, by steps in both; where they meet nothing differs below.
     void compare(const Trie& t, uint32_t root, Local first, Local other) {
         uint16_t base = t.depth[root];
         Local s = first, o = other;
         for (uint32_t i = root, end = t.end[root];;) {
-            if (s == o) {
+            if (s == o || (distant_ && are_alike(s, o, t.height[i]))) {
                 i = t.end[i];
             } else if (t.end[i] - i > kBigSubtree && is_steady(t, i, s) && is_steady(t, i, o)) {
                 take_all(t, i, s, true);
@@ -357,7 +369,9 @@ class SplitWalk {
         if (base)
             for (const Split::Inside& b : base->inside) {
                 auto g = std::find_if(groups_.begin(), groups_.end(), [&](const Group& x) { return x.sureness == b.sureness && x.key == b.key; });
-                Split::Inside inside{b.sureness, b.key, {}, b.effect, &b, {}};
+                const Split::Inside* whole = &b;
+                while (whole->base && whole->removed.empty() && !whole->tokens.count()) whole = whole->base;
+                Split::Inside inside{b.sureness, b.key, {}, b.effect, whole, {}};
                 if (g != groups_.end()) {
                     inside.tokens = std::move(g->added);
                     inside.removed = std::move(g->removed);
@@ -445,6 +459,8 @@ class SplitWalk {
     const bool scannerless_ = lexer_.policy() == Policy::kScannerless;
     std::vector<State> states_;
     FlatMap<Local> numbers_;
+    bool distant_ = false;  // the other state is Spanner::alike()
+    FlatMap<uint64_t> alike_for_;
     std::vector<Local> rows_;  // [state][byte]
     std::vector<Local> path_, other_path_;
     std::vector<Layouts::Effect> effects_;

@@ -46,10 +46,14 @@ const std::vector<uint8_t>& bytes_of_kind(uint8_t kind) {
     return bytes[kind];
 }
 
-void Trie::note_kinds() {
+void Trie::note_below() {
     below.assign(size(), 0);
+    height.assign(size(), 0);
     for (uint32_t i = size(); i-- > 0;)
-        for (uint32_t c = i + 1; c < end[i]; c = end[c]) below[i] |= below[c] | 1ULL << byte_kind(byte[c]);
+        for (uint32_t c = i + 1; c < end[i]; c = end[c]) {
+            below[i] |= below[c] | 1ULL << byte_kind(byte[c]);
+            height[i] = std::max(height[i], uint16_t(height[c] + 1));
+        }
 }
 
 Trie Trie::build(std::vector<std::pair<std::string_view, uint32_t>> entries) {
@@ -75,7 +79,7 @@ Trie Trie::build(std::vector<std::pair<std::string_view, uint32_t>> entries) {
         previous = bytes;
     }
     while (!open.empty()) t.end[open.back()] = t.size(), open.pop_back();
-    t.note_kinds();
+    t.note_below();
     return t;
 }
 
@@ -127,7 +131,7 @@ Trie Trie::merge(const std::vector<TrieNodes>& given) {
         std::stable_sort(below.begin(), below.end(), by_byte);
         stack.push_back({std::move(below), 0, node});
     }
-    t.note_kinds();
+    t.note_below();
     return t;
 }
 

@@ -23,6 +23,7 @@ struct Trie {
     std::vector<uint32_t> token_begin{0};  // tokens that end at node i: tokens[token_begin[i] .. token_begin[i + 1])
     std::vector<uint32_t> tokens;  // in preorder, so those of a subtree stand together
     std::vector<uint64_t> below;   // the kinds (byte_kind) of all bytes below node i
+    std::vector<uint16_t> height;  // bytes of the longest way below node i
 
     uint32_t size() const { return uint32_t(byte.size()); }
 
@@ -32,7 +33,7 @@ struct Trie {
     static Trie merge(const std::vector<TrieNodes>& roots);
 
   private:
-    void note_kinds();
+    void note_below();
 };
 
 // Nodes of one trie.
