@@ -15,6 +15,7 @@ from ...expr import NOTHING, Alt, Concat, Expr, Ref, Repeat
 from .counting import has_values
 from .facts import Facts, Goal
 from .resources import Json
+from .scalars import emit_values
 from .values import canonical
 
 if TYPE_CHECKING:
@@ -279,7 +280,7 @@ def _steps(
                 assert counts is not None
                 counts.append(n)
             if counts is not None:
-                symbols = compiler._emit_values([value], "item")
+                symbols = emit_values(compiler, [value])
                 for symbol in symbols:
                     yield (min(count + 1, cap), tuple(counts), used | {key}), symbol
         return

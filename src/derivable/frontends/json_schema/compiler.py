@@ -8,33 +8,27 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any
 
-from ...automata import compile_expr
 from ...errors import GrammarError, LimitError, UnsupportedFeatureError
-from ...expr import NOTHING, Alt, Bytes, Concat, Expr, Ref
+from ...expr import NOTHING, Alt, Concat, Expr, Ref
 from ...grammar import Grammar, Terminal
 from ...limits import Limits
 from .arrays import emit_array
-from .facts import ALL, ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, TYPES, Facts, Goal, MemberRow, Some
+from .facts import ALL, ARRAY, OBJECT, TYPES, Facts, Goal, MemberRow, Some
 from .formats import ANNOTATIONS, FORMATS
 from .goals import Option, Work, expand
-from .json_text import json_string, literal_string
-from .numbers import DIGITS, INTEGER, equal, exact, number_text
-from .numbers import NUMBER as ANY_NUMBER
 from .objects import emit_object
-from .options import Options, shown
+from .options import Options
 from .productive import drop_unproductive
 from .resources import Json, Resources, Sub
+from .scalars import PLAIN, emit_scalars, emit_values
 from .strings import Strings
 from .table import ACTIVE, KEYWORDS, OLD, UNSUPPORTED_3
-from .values import Validator, canonical, type_name
+from .values import Validator, type_name
 
 __all__ = ["Compiler"]
 
-_STRING = json_string()
-_BOOLEAN = Alt((Bytes(b"true"), Bytes(b"false")))
 _ONLY_REF = ("$ref",)
 _UNIONS = (("anyOf",), ("oneOf",), ("allOf",))
 _MOST_OPEN = 32
@@ -391,15 +385,11 @@ class Compiler:
             keywords = self.keywords(sub)
             if keywords == ("type",):
                 name = sub.schema["type"]
-                if name == "string":
-                    return self.leaf("string", "string", _STRING)
-                if name == "boolean":
-                    return self.leaf("boolean", "boolean", _BOOLEAN)
-                if name == "number":
-                    return self.leaf("number", "number", ANY_NUMBER)
-                if name == "integer" and sub.scope.resource.draft not in (3, 4):
-                    return self.leaf("integer", "integer", INTEGER)
-                return None
+                if type(name) is not str or name not in PLAIN:
+                    return None
+                if name == "integer" and sub.scope.resource.draft in (3, 4):
+                    return None
+                return self.leaf(name, name, PLAIN[name])
             if keywords != _ONLY_REF:
                 return self.symbol(((sub, True),)) if seen else self._union(sub) if keywords in _UNIONS else None
             if sub in seen:
@@ -412,7 +402,7 @@ class Compiler:
         return None
 
     def _union(self, sub: Sub) -> Expr | None:
-        """The symbol of a schema that says no more than that a value is of one of some kinds, so that these share rules.
+        """The symbol of a schema that says no more than that a value is of one of some kinds: these share rules.
 
         `None` where that is not plain: branches of `oneOf` may overlap, or a branch leads back here.
         """
@@ -437,96 +427,13 @@ class Compiler:
     def emit(self, facts: Facts, name: str) -> list[Expr]:
         """The symbols of the values that satisfy `facts`, one for each type."""
         if facts.values is not None:
-            return self._emit_values(facts.values, name)
-        out: list[Expr] = []
-        types = facts.types
-        excluded = facts.excluded
-        if types & NULL and not any(v is None for v in excluded):
-            out.append(self.leaf("null", "null", Bytes(b"null")))
-        if types & BOOLEAN:
-            no_true, no_false = any(v is True for v in excluded), any(v is False for v in excluded)
-            if not no_true and not no_false:
-                out.append(self.leaf("boolean", "boolean", _BOOLEAN))
-            elif not no_true or not no_false:
-                out.append(self._boolean(no_false))
-        if types & NUMBER:
-            self._add(out, self._number(facts))
-        if types & STRING:
-            self._add(out, self._string(facts))
-        if types & ARRAY:
-            self._add(out, emit_array(self, facts, name))
-        if types & OBJECT:
-            self._add(out, emit_object(self, facts, name))
-        return out
-
-    @staticmethod
-    def _add(out: list[Expr], symbol: Expr) -> None:
-        if symbol != NOTHING:
+            return emit_values(self, facts.values)
+        out = emit_scalars(self, facts)
+        if facts.types & ARRAY and (array := emit_array(self, facts, name)) != NOTHING:
+            out.append(array)
+        if facts.types & OBJECT and (symbol := emit_object(self, facts, name)) != NOTHING:
             out.append(symbol)
-
-    def _boolean(self, value: bool) -> Expr:
-        text = "true" if value else "false"
-        return self.leaf(text, text, Bytes(text.encode()))
-
-    def _number(self, facts: Facts) -> Expr:
-        excluded: tuple[Decimal, ...] = ()
-        if facts.excluded:
-            excluded = tuple(exact(v) for v in facts.excluded if type_name(v) == "number")
-        if not (facts.low or facts.high or facts.multiples or excluded) and facts.integral is not False:
-            if facts.digits:
-                return self.leaf("digits", "integer", DIGITS)
-            if facts.digits is False:
-                pass
-            elif facts.integral:
-                return self.leaf("integer", "integer", INTEGER)
-            else:
-                return self.leaf("number", "number", ANY_NUMBER)
-        key = ("number", facts.low, facts.high, facts.integral, facts.digits, facts.multiples, excluded)
-        found = self.leaves.get(key)
-        if found is None:
-            low, high = facts.low, facts.high
-            if low and high and (low[0] > high[0] or (low[0] == high[0] and (low[1] or high[1]))):
-                found = NOTHING
-            else:
-                expr = number_text(low, high, facts.integral, facts.digits, facts.multiples, excluded, self.limits)
-                found = NOTHING if compile_expr(expr, limits=self.limits).is_empty else self.leaf(key, "number", expr)
-            self.leaves[key] = found
-        return found
-
-    def _string(self, facts: Facts) -> Expr:
-        excluded: tuple[str, ...] = ()
-        if facts.excluded:
-            excluded = tuple(v for v in facts.excluded if type(v) is str)
-        low, high, texts = facts.min_length, facts.max_length, facts.texts
-        if not (low or texts or excluded) and high is None:
-            return self.leaf("string", "string", _STRING)
-        key = ("string", low, high, tuple((t, sign) for t, sign, _ in texts), excluded)
-        found = self.leaves.get(key)
-        if found is None:
-            expr = self.strings.terminal(low, high, texts, excluded)
-            found = self.leaves[key] = NOTHING if expr == NOTHING else self.leaf(key, "string", expr)
-        return found
-
-    def _emit_values(self, values: list[Json], name: str) -> list[Expr]:
-        out: list[Expr] = []
-        unique = {canonical(v): v for v in values}
-        strings = [v for v in unique.values() if type(v) is str]
-        for value in unique.values():
-            kind = type(value)
-            if value is None:
-                out.append(self.leaf("null", "null", Bytes(b"null")))
-            elif kind is bool:
-                out.append(self._boolean(value))
-            elif kind in (list, dict):
-                out.append(self.symbol(((self.value_schema(value, self.resources.root), True),)))
-            elif kind is not str:
-                number = exact(value)
-                out.append(self.leaf(("equal", number), str(value), equal(number)))
-        if strings:
-            some = tuple(strings)
-            name = shown(some[0]) if len(some) == 1 else "enum"
-            out.append(self.leaf(("literals", some), name, literal_string(*some)))
-        return [symbol for symbol in out if symbol != NOTHING]
+        return out
 
     # -- the grammar --------------------------------------------------------------------------------------------
 

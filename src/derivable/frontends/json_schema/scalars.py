@@ -1,0 +1,118 @@
+"""Null, booleans, numbers, strings, and listed values: the terminals of the normal form, one for all equal uses."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from ...automata import compile_expr
+from ...expr import NOTHING, Alt, Bytes, Expr
+from .facts import BOOLEAN, NULL, NUMBER, STRING, Facts
+from .json_text import json_string, literal_string
+from .numbers import DIGITS, INTEGER, equal, exact, number_text
+from .numbers import NUMBER as ANY_NUMBER
+from .options import shown
+from .resources import Json
+from .values import canonical, type_name
+
+if TYPE_CHECKING:
+    from .compiler import Compiler
+
+__all__ = ["PLAIN", "emit_scalars", "emit_values"]
+
+PLAIN: dict[str, Expr] = {
+    "null": Bytes(b"null"),
+    "boolean": Alt((Bytes(b"true"), Bytes(b"false"))),
+    "number": ANY_NUMBER,
+    "integer": INTEGER,
+    "string": json_string(),
+}
+"""Types without further constraints (integers as since draft 6). PERF: the same objects for every schema."""
+
+
+def emit_scalars(compiler: Compiler, facts: Facts) -> list[Expr]:
+    """The symbols of the scalars that satisfy `facts`, one for each type."""
+    out: list[Expr] = []
+    types, excluded = facts.types, facts.excluded
+    if types & NULL and not any(v is None for v in excluded):
+        out.append(_plain(compiler, "null"))
+    if types & BOOLEAN:
+        no_true, no_false = any(v is True for v in excluded), any(v is False for v in excluded)
+        if not no_true and not no_false:
+            out.append(_plain(compiler, "boolean"))
+        elif not no_true or not no_false:
+            out.append(_boolean(compiler, no_false))
+    if types & NUMBER and (number := _number(compiler, facts)) != NOTHING:
+        out.append(number)
+    if types & STRING and (string := _string(compiler, facts)) != NOTHING:
+        out.append(string)
+    return out
+
+
+def emit_values(compiler: Compiler, values: list[Json]) -> list[Expr]:
+    """The symbols of listed values: one for all strings, one for each other value."""
+    out: list[Expr] = []
+    unique = {canonical(v): v for v in values}
+    strings = tuple([v for v in unique.values() if type(v) is str])
+    for value in unique.values():
+        kind = type(value)
+        if value is None:
+            out.append(_plain(compiler, "null"))
+        elif kind is bool:
+            out.append(_boolean(compiler, value))
+        elif kind in (list, dict):
+            out.append(compiler.symbol(((compiler.value_schema(value, compiler.resources.root), True),)))
+        elif kind is not str:
+            number = exact(value)
+            out.append(compiler.leaf(("equal", number), str(value), equal(number)))
+    if strings:
+        name = shown(strings[0]) if len(strings) == 1 else "enum"
+        out.append(compiler.leaf(("literals", strings), name, literal_string(*strings)))
+    return [symbol for symbol in out if symbol != NOTHING]
+
+
+def _plain(compiler: Compiler, name: str) -> Expr:
+    return compiler.leaf(name, name, PLAIN[name])
+
+
+def _boolean(compiler: Compiler, value: bool) -> Expr:
+    text = "true" if value else "false"
+    return compiler.leaf(text, text, Bytes(text.encode()))
+
+
+def _number(compiler: Compiler, facts: Facts) -> Expr:
+    excluded: tuple[Decimal, ...] = ()
+    if facts.excluded:
+        excluded = tuple(exact(v) for v in facts.excluded if type_name(v) == "number")
+    if not (facts.low or facts.high or facts.multiples or excluded) and facts.integral is not False:
+        if facts.digits:
+            return compiler.leaf("digits", "integer", DIGITS)
+        if facts.digits is None:
+            return _plain(compiler, "integer" if facts.integral else "number")
+    key = ("number", facts.low, facts.high, facts.integral, facts.digits, facts.multiples, excluded)
+    found = compiler.leaves.get(key)
+    if found is None:
+        low, high = facts.low, facts.high
+        if low and high and (low[0] > high[0] or (low[0] == high[0] and (low[1] or high[1]))):
+            found = NOTHING
+        else:
+            expr = number_text(low, high, facts.integral, facts.digits, facts.multiples, excluded, compiler.limits)
+            empty = compile_expr(expr, limits=compiler.limits).is_empty
+            found = NOTHING if empty else compiler.leaf(key, "number", expr)
+        compiler.leaves[key] = found
+    return found
+
+
+def _string(compiler: Compiler, facts: Facts) -> Expr:
+    excluded: tuple[str, ...] = ()
+    if facts.excluded:
+        excluded = tuple(v for v in facts.excluded if type(v) is str)
+    low, high, texts = facts.min_length, facts.max_length, facts.texts
+    if not (low or texts or excluded) and high is None:
+        return _plain(compiler, "string")
+    key = ("string", low, high, tuple((t, sign) for t, sign, _ in texts), excluded)
+    found = compiler.leaves.get(key)
+    if found is None:
+        expr = compiler.strings.terminal(low, high, texts, excluded)
+        found = compiler.leaves[key] = NOTHING if expr == NOTHING else compiler.leaf(key, "string", expr)
+    return found
