@@ -32,6 +32,11 @@ class Liveness {
     // A lexeme in progress (state `s`) can be completed to a member of the language, whatever the stack (it was begun on). Under basic:
     // as soon as the stack accepts one of the terminals that it may become.
     bool sure(LexState s);
+    // Works out what does not depend on where a text stands.
+    void prepare() {
+        spelling_.allow(max_steps_);
+        spelling_.spellable();
+    }
     // Some text completes a lexeme in progress on these stacks to a member of the language. `depth`: of brackets that are open there;
     // `hops` (if given): how far below the top of the stacks the answer looked, at least kDeep if that is not known.
     bool alive(LexState s, Frontier f, uint32_t depth = 0, int* hops = nullptr);

@@ -10,7 +10,10 @@ Spanner::Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy) : 
     uint64_t longest = 0;
     for (uint16_t d : t.depth) longest = std::max<uint64_t>(longest, uint64_t(d) + 1);
     lexer.set_longest_token(longest + 1);
+    tables_ = std::make_unique<SplitTables>(*this);
 }
+
+Spanner::~Spanner() = default;
 
 std::pair<const Trie*, uint32_t> Spanner::root(uint32_t branch) {
     Branch& b = branches_[branch];

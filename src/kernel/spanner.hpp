@@ -91,9 +91,12 @@ inline void Split::Inside::or_into(uint32_t* mask) const {
 // that may end anywhere, beside white space that may too). The caller walks the vocabulary byte by byte instead.
 struct TooAmbiguous {};
 
+class SplitTables;
+
 class Spanner {
   public:
     Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy);
+    ~Spanner();
 
     static constexpr uint32_t kWholeVocabulary = 0;
     Lexer lexer;
@@ -114,6 +117,7 @@ class Spanner {
     size_t bytes() const { return bytes_ + lexer.bytes(); }
 
   private:
+    friend class SplitTables;
     friend class SplitWalk;
     // Nodes of one byte, side by side in a trie: one branch of what is left of some tokens. Several are merged into a trie of their
     // own when a walk first enters; most never are, because the next lexeme cannot begin with that byte.
@@ -151,7 +155,7 @@ class Spanner {
     LexState alike(uint32_t residual, LexState state) const;
 
     std::shared_ptr<const Vocabulary> vocabulary_;
-    std::vector<std::vector<uint32_t>> spare_rows_;  // of walks that have ended
+    std::unique_ptr<SplitTables> tables_;
     std::vector<Branch> branches_;
     uint32_t num_merged_ = 0;
     std::vector<Residual> residuals_;

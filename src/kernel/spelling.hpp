@@ -74,10 +74,10 @@ class Spelling {
         if (++steps_ > until_)
             throw LimitExceeded("max_liveness_steps", steps_ - until_ + allowed_, allowed_, "deciding which lexemes can still follow under longest match");
     }
-    // Calls `visit(landing)` for the ways a lexeme begun in `s` may end, breadth first, following only states in which `keep` (a
-    // terminal, or 0: an ignored one) is still in progress; stops when `visit` returns true, and then returns true.
-    template <class Visit>
-    bool walk(LexState s, Symbol keep, Visit visit);
+    // Calls `visit(landing)` for the ways a lexeme begun in `s` may end, breadth first, following only states in which a terminal is in
+    // progress for which `keep` (of an ignored one: of 0) says yes; stops when `visit` returns true, and then returns true.
+    template <class Keep, class Visit>
+    bool walk(LexState s, Keep keep, Visit visit);
     LexState everything(uint32_t duties);  // all terminals compete
     const Bits& wanted();  // terminals that the rules use
     std::vector<uint32_t> through_ignored(uint32_t duties, size_t at_most);

@@ -3,30 +3,18 @@
 
 #include <algorithm>
 
-#include "spanner.hpp"
+#include "split_tables.hpp"
 
 namespace derivable {
 
 // One walk of split(). What becomes of a token is kept by outcome; beside a similar state, only differences are.
-//
-// PERF: lexer states met on the walk get small numbers of their own with rows of 256 next states, filled as they are asked for: one load
-// a node instead of the seven that the shared tables take. Subtrees whose bytes all leave a state as it is are taken whole.
 class SplitWalk {
   public:
     SplitWalk(Spanner& spanner, uint32_t residual, LexState state)
-        : spanner_(spanner), lexer_(spanner.lexer), words_(spanner.vocabulary_->words()), residual_(residual), state_(state) {
-        if (!spanner_.spare_rows_.empty()) {
-            rows_ = std::move(spanner_.spare_rows_.back());
-            spanner_.spare_rows_.pop_back();
-        }
-        rows_.assign(256, kDead);
-        states_.reserve(8);
-        states_.resize(1);  // kDead comes first
+        : spanner_(spanner), tables_(*spanner.tables_), lexer_(spanner.lexer), words_(spanner.vocabulary_->words()), residual_(residual), state_(state) {
+        tables_.enter();
     }
-    ~SplitWalk() {
-        // PERF: a kilobyte a state. Without fresh pages for each walk a first mask inside a key takes 40 us instead of 52 (llama-3).
-        if (rows_.capacity() <= kMaxSpareRows) spanner_.spare_rows_.push_back(std::move(rows_));
-    }
+    ~SplitWalk() { tables_.leave(); }
     SplitWalk(const SplitWalk&) = delete;
     SplitWalk& operator=(const SplitWalk&) = delete;
 
@@ -45,7 +33,7 @@ class SplitWalk {
             }
         } else {
             branches = spanner_.residuals_[residual_].branches;
-            if (!beside && beside_another) {
+            if (!beside && beside_another && scannerless_) {  // else most subtrees are known from other walks, which is better
                 other = spanner_.alike(residual_, state_);
                 distant_ = other != kNoState;
                 if (!distant_) other = spanner_.similar(spanner_.residuals_[residual_], state_);
@@ -66,145 +54,187 @@ class SplitWalk {
             auto [trie, root] = spanner_.root(branch);
             if (distant_ && trie->height[root] < lexer_.alike_for(s, o)) continue;
             if (base)
-                compare(*trie, root, local(s), local(o));
+                compare(*trie, root, tables_.local(s), tables_.local(o));
             else
-                walk(*trie, root, local(s));
+                walk(*trie, root, tables_.local(s));
         }
         finish(base, *result);
         return result;
     }
 
   private:
-    using Local = uint32_t;
-    static constexpr Local kDead = 0, kUnknown = ~0u;
-    static constexpr size_t kMaxSpareRows = 1u << 20;
+    using Local = SplitTables::Local;
+    using State = SplitTables::State;
+    using Piece = SplitTables::Piece;
+    static constexpr Local kDead = SplitTables::kDead;
+    static constexpr uint16_t kNoWay = SplitTables::kNoWay;
     static constexpr uint32_t kBigSubtree = 4;  // nodes; below, asking costs as much as walking
-    static constexpr uint16_t kUnknownWay = 0xFFFF, kNoWay = 0xFFFE;
 
-    struct Group {  // tokens that end inside
+    struct Group {
+        uint32_t id;
         Split::Sureness sureness;
         uint32_t key;
+        Layouts::Effect effect;
         TokenSet added;
         std::vector<uint32_t> removed;
-        Layouts::Effect effect = Layouts::kNothing;
     };
     struct Way {  // nodes before which a lexeme may end
-        uint32_t terminal, duties;
+        uint32_t id, terminal, duties;
         Layouts::Effect effect;
         std::vector<TrieNodes> added, removed;
     };
-    // What a token may do in one lexer state.
-    struct State {
-        LexState lex;
-        uint32_t group;
-        bool leaves, may_be_newline;
-        uint64_t steady, unsteady;  // kinds of bytes known to change nothing (the state stays, no lexeme ends), or something
-        std::vector<Lexer::Exit> exits;
-        // By exit and next byte: the way it is, or that it violates a duty. Empty under scannerless.
-        std::vector<std::array<uint16_t, 256>> ways;
-    };
+    Group& group(uint32_t id) {
+        for (Group& g : groups_)
+            if (g.id == id) return g;
+        const SplitTables::Group& g = tables_.group(id);
+        groups_.push_back({id, g.sureness, g.key, g.effect, {}, {}});
+        return groups_.back();
+    }
+    Way& way(uint32_t id) {
+        for (Way& w : ways_)
+            if (w.id == id) return w;
+        const SplitTables::Way& w = tables_.way(id);
+        ways_.push_back({id, w.terminal, w.duties, w.effect, {}, {}});
+        return ways_.back();
+    }
 
-    Local local(LexState s) {
-        if (s == kNoState) return kDead;
-        if (Local known = numbers_[s]; known != kDead) return known;
-        const Local number = numbers_[s] = Local(states_.size());
-        State x{s, group_of(s), false, spanner_.may_be_newline(s), 0, 0, {}, {}};
-        if (scannerless_) {
-            x.leaves = lexer_.accepts_single(s);
+    // Subtrees, without a state to compare with.
+
+    static std::vector<uint32_t>& list(Piece::Lists& lists, uint32_t id) {
+        for (auto it = lists.rbegin(); it != lists.rend(); ++it)
+            if (it->first == id) return it->second;
+        return lists.emplace_back(id, std::vector<uint32_t>()).second;
+    }
+    static void take(Piece& into, uint32_t group, uint32_t begin, uint32_t end) {
+        if (begin == end) return;
+        std::vector<uint32_t>& ranges = list(into.inside, group);
+        if (!ranges.empty() && ranges.back() == begin) {
+            ranges.back() = end;
         } else {
-            x.exits = lexer_.exits(s);
-            x.leaves = !x.exits.empty();
-            x.ways.resize(x.exits.size());
-            for (auto& row : x.ways) row.fill(kUnknownWay);
+            ranges.push_back(begin);
+            ranges.push_back(end);
         }
-        states_.push_back(std::move(x));
-        LexState like;
-        std::vector<uint8_t> special;
-        if (!scannerless_ || !lexer_.beside(s, like, special)) {
-            rows_.resize(states_.size() * 256, kUnknown);
-            return number;
+    }
+    static void append(Piece& into, const Piece& piece) {
+        for (const auto& [group, ranges] : piece.inside)
+            for (size_t k = 0; k < ranges.size(); k += 2) take(into, group, ranges[k], ranges[k + 1]);
+        for (const auto& [way, nodes] : piece.exits) {
+            std::vector<uint32_t>& all = list(into.exits, way);
+            all.insert(all.end(), nodes.begin(), nodes.end());
         }
-        rows_.resize(states_.size() * 256, kDead);
-        if (const Local model = local(like); model != kDead)
-            for (size_t b = 0; b < 256; b++) rows_[size_t(number) * 256 + b] = next(model, uint8_t(b));
-        for (uint8_t b : special) rows_[size_t(number) * 256 + b] = kUnknown;
-        return number;
     }
 
-    Local next(Local from, uint8_t byte) {
-        Local known = rows_[size_t(from) * 256 + byte];
-        if (known != kUnknown) return known;
-        Local to = local(spanner_.step(states_[from].lex, byte));
-        return rows_[size_t(from) * 256 + byte] = to;
+    // A token that ends in `s`, at node i; then the ways to leave before what follows there.
+    void arrive(Piece& into, const Trie& t, uint32_t i, Local s) {
+        State& x = tables_[s];
+        take(into, x.group, t.token_begin[i], t.token_begin[i + 1]);
+        if (!x.leaves || i + 1 == t.end[i]) return;
+        for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) {
+            if (scannerless_) list(into.exits, tables_.way_of(0, Lexer::kFree)).push_back(n);
+            for (size_t e = 0; e < x.exits.size(); e++)
+                if (uint16_t w = tables_.way_out(x, e, t.byte[n]); w != kNoWay) list(into.exits, w).push_back(n);
+        }
     }
 
-    uint32_t group_of(LexState s, Layouts::Effect effect = Layouts::kNothing) {
-        Split::Sureness sureness = Split::Sureness::kSure;
-        uint32_t key = 0;
-        if (!scannerless_) {
-            if (!spanner_.sure(s)) {
-                sureness = Split::Sureness::kExact;
-                key = s;
-            } else if (lexer_.policy() == Policy::kBasic) {
-                sureness = Split::Sureness::kProducible;
-                key = spanner_.producible_set(s);
+    // As arrive(), in a lexeme that may be a newline: what the bytes so far do to a layout is part of the outcome.
+    void arrive_in_newline(Piece& into, const Trie& t, uint32_t i, Local s, Layouts::Effect effect) {
+        take(into, spanner_.column_matters ? tables_.group_of(tables_[s].lex, effect) : tables_[s].group, t.token_begin[i], t.token_begin[i + 1]);
+        State& x = tables_[s];
+        for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n])
+            for (size_t e = 0; e < x.exits.size(); e++) {
+                uint16_t w = kNoWay;
+                if (x.exits[e].terminal != spanner_.newline) {
+                    w = tables_.way_out(x, e, t.byte[n]);
+                } else if (uint32_t after = lexer_.step_duties(x.exits[e].duties, t.byte[n]); after != Lexer::kViolated) {
+                    w = tables_.way_of(spanner_.newline, after == Lexer::kFree ? Lexer::kFree : x.exits[e].duties, effect);
+                }
+                if (w != kNoWay) list(into.exits, w).push_back(n);
             }
-        }
-        for (uint32_t i = 0; i < groups_.size(); i++)
-            if (groups_[i].sureness == sureness && groups_[i].key == key && groups_[i].effect == effect) return i;
-        groups_.push_back({sureness, key, {}, {}, effect});
-        return uint32_t(groups_.size() - 1);
     }
 
-    uint16_t way_of(uint32_t terminal, uint32_t duties, Layouts::Effect effect = Layouts::kNothing) {
-        for (uint32_t i = 0; i < ways_.size(); i++)
-            if (ways_[i].terminal == terminal && ways_[i].duties == duties && ways_[i].effect == effect) return uint16_t(i);
-        if (ways_.size() >= kNoWay) throw LimitExceeded("ways to end a lexeme", ways_.size(), kNoWay, "one token");
-        ways_.push_back({terminal, duties, effect, {}, {}});
-        return uint16_t(ways_.size() - 1);
+    // What becomes of the tokens below (and at) `root`, entered in state `first`. The upper levels of big tries are made of pieces.
+    void fill(Piece& into, const Trie& t, uint32_t root, Local first, uint32_t level) {
+        constexpr uint32_t kLevels = 4, kWorthKeeping = 64;  // nodes
+        const uint16_t base = t.depth[root];
+        std::vector<Local> path;
+        std::vector<Layouts::Effect> effects;
+        Local s = first;
+        for (uint32_t i = root, end = t.end[root];;) {
+            const uint32_t size = t.end[i] - i;
+            if (s == kDead) {
+                i = t.end[i];
+            } else if (size > kBigSubtree && !(spanner_.column_matters && tables_[s].may_be_newline) && tables_.is_steady(t, i, s)) {
+                take(into, tables_[s].group, t.token_begin[i], t.token_begin[t.end[i]]);
+                i = t.end[i];
+            } else if (i != root && level < kLevels && size >= kWorthKeeping && !tables_[s].may_be_newline) {
+                append(into, piece(t, i, s, level + 1));
+                i = t.end[i];
+            } else {
+                size_t d = size_t(t.depth[i] - base);
+                if (path.size() <= d) path.resize(2 * d + 16);
+                path[d] = s;
+                if (tables_[s].may_be_newline) {
+                    // Terminals only drop out of a lexeme: so may it have been on all of the path.
+                    if (effects.size() <= d) effects.resize(2 * d + 16);
+                    effects[d] = spanner_.layouts->step_effect(d ? effects[d - 1] : Layouts::kNothing, t.byte[i]);
+                    arrive_in_newline(into, t, i, s, effects[d]);
+                } else {
+                    arrive(into, t, i, s);
+                }
+                i++;
+            }
+            if (i >= end) return;
+            s = tables_.next(path[size_t(t.depth[i] - base) - 1], t.byte[i]);
+        }
+    }
+
+    const Piece& piece(const Trie& t, uint32_t root, Local s, uint32_t level) {
+        if (const Piece* known = tables_.find(t, root, s)) return *known;
+        Piece fresh;
+        fill(fresh, t, root, s, level);
+        return *tables_.keep(t, root, s, std::move(fresh));
+    }
+
+    void walk(const Trie& t, uint32_t root, Local s) {
+        constexpr uint32_t kSmall = 64;  // nodes
+        Piece own;
+        const Piece* all = &own;
+        if (t.end[root] - root >= kSmall && s != kDead && !tables_[s].may_be_newline)
+            all = &piece(t, root, s, 0);
+        else
+            fill(own, t, root, s, 0);
+        for (const auto& [id, ranges] : all->inside) {
+            TokenSet& added = group(id).added;
+            for (size_t k = 0; k < ranges.size(); k += 2)
+                for (uint32_t j = ranges[k]; j < ranges[k + 1]; j++) added.add(t.tokens[j], words_);
+        }
+        for (const auto& [id, nodes] : all->exits) {
+            note_exits(nodes.size());
+            std::vector<TrieNodes>& parts = way(id).added;
+            if (parts.empty() || parts.back().trie != &t) parts.push_back({&t, {}});
+            parts.back().nodes.insert(parts.back().nodes.end(), nodes.begin(), nodes.end());
+        }
+    }
+
+    // Subtrees, for `first` against `other`.
+
+    void note_exits(size_t count) {
+        // About five times the nodes of llama-3's trie; where no token can be cut in two ways there are at most as many as nodes.
+        constexpr size_t kMaxExitNodes = 1'500'000;
+        if ((exit_nodes_ += count) > kMaxExitNodes) throw TooAmbiguous();
     }
 
     void leave(uint16_t w, const Trie& t, uint32_t n, bool add) {
-        // About five times the nodes of llama-3's trie; where no token can be cut in two ways there are at most as many as nodes.
-        constexpr size_t kMaxExitNodes = 1'500'000;
-        if (++exit_nodes_ > kMaxExitNodes) throw TooAmbiguous();
-        std::vector<TrieNodes>& parts = add ? ways_[w].added : ways_[w].removed;
+        note_exits(1);
+        Way& x = way(w);
+        std::vector<TrieNodes>& parts = add ? x.added : x.removed;
         if (parts.empty() || parts.back().trie != &t) parts.push_back({&t, {}});
         parts.back().nodes.push_back(n);
     }
 
-    // The way of leaving through exit `e` before `byte`; kNoWay if a duty is violated.
-    uint16_t way(State& x, size_t e, uint8_t byte) {
-        uint16_t& known = x.ways[e][byte];
-        if (known != kUnknownWay) return known;
-        Lexer::Exit exit = x.exits[e];
-        uint32_t after = lexer_.step_duties(exit.duties, byte);
-        // If the first byte settles the duties they need not be carried along.
-        return known = after == Lexer::kViolated ? kNoWay : way_of(exit.terminal, after == Lexer::kFree ? Lexer::kFree : exit.duties);
-    }
-
-    // Whatever is below node i ends where node i does.
-    bool is_steady(const Trie& t, uint32_t i, Local s) {
-        if (s == kDead) return true;
-        if (t.below[i] & states_[s].unsteady) return false;
-        for (uint64_t unknown = t.below[i] & ~states_[s].steady; unknown; unknown &= unknown - 1) {
-            uint64_t kind = unknown & -unknown;
-            for (uint8_t b : bytes_of_kind(uint8_t(__builtin_ctzll(kind)))) {
-                bool stays = next(s, b) == s;
-                State& x = states_[s];
-                for (size_t e = 0; stays && e < x.exits.size(); e++) stays = !scannerless_ && way(x, e, b) == kNoWay;
-                if (!stays) {
-                    x.unsteady |= kind;
-                    return false;
-                }
-            }
-            states_[s].steady |= kind;
-        }
-        return true;
-    }
-
-    void take(const Trie& t, uint32_t begin, uint32_t end, uint32_t group, bool add) {
-        Group& g = groups_[group];
+    void take(const Trie& t, uint32_t begin, uint32_t end, Local s, bool add) {
+        if (s == kDead || begin == end) return;
+        Group& g = group(tables_[s].group);
         if (!add) {
             g.removed.insert(g.removed.end(), t.tokens.begin() + begin, t.tokens.begin() + end);
             return;
@@ -212,88 +242,34 @@ class SplitWalk {
         for (uint32_t k = begin; k < end; k++) g.added.add(t.tokens[k], words_);
     }
 
-    void take_all(const Trie& t, uint32_t i, Local s, bool add) {
-        if (s != kDead) take(t, t.token_begin[i], t.token_begin[t.end[i]], states_[s].group, add);
-    }
-
-    // As arrive(), in a lexeme that may be a newline: what the bytes so far do to a layout is part of the outcome.
-    void arrive_in_newline(const Trie& t, uint32_t i, Local s, Layouts::Effect effect) {
-        uint32_t group = spanner_.column_matters ? group_of(states_[s].lex, effect) : states_[s].group;
-        for (uint32_t k = t.token_begin[i]; k < t.token_begin[i + 1]; k++) groups_[group].added.add(t.tokens[k], words_);
-        State& x = states_[s];
-        for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n])
-            for (size_t e = 0; e < x.exits.size(); e++) {
-                uint16_t w = kNoWay;
-                if (x.exits[e].terminal != spanner_.newline) {
-                    w = way(x, e, t.byte[n]);
-                } else if (uint32_t after = lexer_.step_duties(x.exits[e].duties, t.byte[n]); after != Lexer::kViolated) {
-                    w = way_of(spanner_.newline, after == Lexer::kFree ? Lexer::kFree : x.exits[e].duties, effect);
-                }
-                if (w != kNoWay) leave(w, t, n, true);
-            }
-    }
-
-    // A token that ends in `s`, at node i; then the ways to leave before what follows there.
-    void arrive(const Trie& t, uint32_t i, Local s, bool add, bool may_leave = true) {
-        State& x = states_[s];
-        take(t, t.token_begin[i], t.token_begin[i + 1], x.group, add);
-        if (!may_leave || !x.leaves || i + 1 == t.end[i]) return;
-        uint16_t only = scannerless_ ? way_of(0, Lexer::kFree) : kNoWay;
+    void arrive(const Trie& t, uint32_t i, Local s, bool add, bool may_leave) {
+        take(t, t.token_begin[i], t.token_begin[i + 1], s, add);
+        if (s == kDead || !may_leave || !tables_[s].leaves || i + 1 == t.end[i]) return;
+        State& x = tables_[s];
         for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) {
-            if (scannerless_) {
-                leave(only, t, n, add);
-                continue;
-            }
+            if (scannerless_) leave(tables_.way_of(0, Lexer::kFree), t, n, add);
             for (size_t e = 0; e < x.exits.size(); e++)
-                if (uint16_t w = way(x, e, t.byte[n]); w != kNoWay) leave(w, t, n, add);
-        }
-    }
-
-    void walk(const Trie& t, uint32_t root, Local first) {
-        uint16_t base = t.depth[root];
-        Local s = first;
-        for (uint32_t i = root, end = t.end[root];;) {
-            if (s == kDead) {
-                i = t.end[i];
-            } else if (t.end[i] - i > kBigSubtree && !(spanner_.column_matters && states_[s].may_be_newline) && is_steady(t, i, s)) {
-                take_all(t, i, s, true);
-                i = t.end[i];
-            } else {
-                size_t d = size_t(t.depth[i] - base);
-                if (path_.size() <= d) path_.resize(2 * d + 16);
-                path_[d] = s;
-                if (states_[s].may_be_newline) {
-                    // Terminals only drop out of a lexeme: so may it have been on all of the path.
-                    if (effects_.size() <= d) effects_.resize(2 * d + 16);
-                    effects_[d] = spanner_.layouts->step_effect(d ? effects_[d - 1] : Layouts::kNothing, t.byte[i]);
-                    arrive_in_newline(t, i, s, effects_[d]);
-                } else {
-                    arrive(t, i, s, true);
-                }
-                i++;
-            }
-            if (i >= end) return;
-            s = next(path_[size_t(t.depth[i] - base) - 1], t.byte[i]);
+                if (uint16_t w = tables_.way_out(x, e, t.byte[n]); w != kNoWay) leave(w, t, n, add);
         }
     }
 
     bool are_alike(Local s, Local o, uint16_t height) {
         if (s == kDead || o == kDead) return false;
         uint64_t& bytes = alike_for_[pack(s, o)];  // and one
-        if (!bytes) bytes = lexer_.alike_for(states_[s].lex, states_[o].lex) + 1;
+        if (!bytes) bytes = lexer_.alike_for(tables_[s].lex, tables_[o].lex) + 1;
         return height + 1u < bytes;
     }
 
-    // As walk(), for `first` against `other`, by steps in both; where they meet nothing differs below.
+    // Steps in both; where they meet nothing differs below.
     void compare(const Trie& t, uint32_t root, Local first, Local other) {
         uint16_t base = t.depth[root];
         Local s = first, o = other;
         for (uint32_t i = root, end = t.end[root];;) {
             if (s == o || (distant_ && are_alike(s, o, t.height[i]))) {
                 i = t.end[i];
-            } else if (t.end[i] - i > kBigSubtree && is_steady(t, i, s) && is_steady(t, i, o)) {
-                take_all(t, i, s, true);
-                take_all(t, i, o, false);
+            } else if (t.end[i] - i > kBigSubtree && tables_.is_steady(t, i, s) && tables_.is_steady(t, i, o)) {
+                take(t, t.token_begin[i], t.token_begin[t.end[i]], s, true);
+                take(t, t.token_begin[i], t.token_begin[t.end[i]], o, false);
                 i = t.end[i];
             } else {
                 size_t d = size_t(t.depth[i] - base);
@@ -301,15 +277,15 @@ class SplitWalk {
                 if (other_path_.size() <= d) other_path_.resize(2 * d + 16);
                 path_[d] = s;
                 other_path_[d] = o;
-                bool alike = scannerless_ && s != kDead && o != kDead && states_[s].leaves && states_[o].leaves;
-                if (s != kDead) arrive(t, i, s, true, !alike);
-                if (o != kDead) arrive(t, i, o, false, !alike);
+                bool alike = scannerless_ && s != kDead && o != kDead && tables_[s].leaves && tables_[o].leaves;
+                arrive(t, i, s, true, !alike);
+                arrive(t, i, o, false, !alike);
                 i++;
             }
             if (i >= end) return;
             size_t above = size_t(t.depth[i] - base) - 1;
-            s = path_[above] == kDead ? kDead : next(path_[above], t.byte[i]);
-            o = other_path_[above] == kDead ? kDead : next(other_path_[above], t.byte[i]);
+            s = path_[above] == kDead ? kDead : tables_.next(path_[above], t.byte[i]);
+            o = other_path_[above] == kDead ? kDead : tables_.next(other_path_[above], t.byte[i]);
         }
     }
 
@@ -452,18 +428,15 @@ class SplitWalk {
     }
 
     Spanner& spanner_;
+    SplitTables& tables_;
     Lexer& lexer_;
     const uint32_t words_;
     uint32_t residual_;
     LexState state_;
     const bool scannerless_ = lexer_.policy() == Policy::kScannerless;
-    std::vector<State> states_;
-    FlatMap<Local> numbers_;
     bool distant_ = false;  // the other state is Spanner::alike()
     FlatMap<uint64_t> alike_for_;
-    std::vector<Local> rows_;  // [state][byte]
     std::vector<Local> path_, other_path_;
-    std::vector<Layouts::Effect> effects_;
     std::vector<Group> groups_;
     std::vector<Way> ways_;
     size_t exit_nodes_ = 0;

@@ -33,7 +33,8 @@ struct Trie {
     static Trie merge(const std::vector<TrieNodes>& roots);
 
   private:
-    void note_below();
+    void note_below(uint32_t node);
+    void append(const Trie& other, uint32_t node, uint32_t at_depth);
 };
 
 // Nodes of one trie.

@@ -1,0 +1,98 @@
+#include "split_tables.hpp"
+
+namespace derivable {
+
+void SplitTables::clear() {
+    states_.assign(1, {});
+    numbers_ = {};
+    rows_.assign(256, kDead);
+    groups_.clear();
+    ways_.clear();
+    group_ids_.clear();
+    way_ids_.clear();
+    pieces_.clear();
+    piece_bytes_ = 0;
+}
+
+SplitTables::Local SplitTables::local(LexState s) {
+    if (s == kNoState) return kDead;
+    if (const Local* known = numbers_.find(s)) return *known;
+    const Local number = numbers_[s] = Local(states_.size());
+    const bool scannerless = lexer_.policy() == Policy::kScannerless;
+    State x{s, group_of(s), false, spanner_.may_be_newline(s), 0, 0, {}, {}};
+    if (scannerless) {
+        x.leaves = lexer_.accepts_single(s);
+    } else {
+        x.exits = lexer_.exits(s);
+        x.leaves = !x.exits.empty();
+        x.ways.resize(x.exits.size());
+        for (auto& row : x.ways) row.fill(kUnknownWay);
+    }
+    states_.push_back(std::move(x));
+    LexState like;
+    std::vector<uint8_t> special;
+    if (!scannerless || !lexer_.beside(s, like, special)) {
+        rows_.resize(states_.size() * 256, kUnknown);
+        return number;
+    }
+    rows_.resize(states_.size() * 256, kDead);
+    if (const Local model = local(like); model != kDead)
+        for (size_t b = 0; b < 256; b++) rows_[size_t(number) * 256 + b] = next(model, uint8_t(b));
+    for (uint8_t b : special) rows_[size_t(number) * 256 + b] = kUnknown;
+    return number;
+}
+
+uint32_t SplitTables::group_of(LexState s, Layouts::Effect effect) {
+    Group g{Split::Sureness::kSure, 0, effect};
+    if (lexer_.policy() != Policy::kScannerless) {
+        if (!spanner_.sure(s)) {
+            g.sureness = Split::Sureness::kExact;
+            g.key = s;
+        } else if (lexer_.policy() == Policy::kBasic) {
+            g.sureness = Split::Sureness::kProducible;
+            g.key = spanner_.producible_set(s);
+        }
+    }
+    auto [it, fresh] = group_ids_.try_emplace({uint32_t(g.sureness), g.key, effect}, uint32_t(groups_.size()));
+    if (fresh) groups_.push_back(g);
+    return it->second;
+}
+
+uint16_t SplitTables::way_of(uint32_t terminal, uint32_t duties, Layouts::Effect effect) {
+    auto [it, fresh] = way_ids_.try_emplace({terminal, duties, effect}, uint32_t(ways_.size()));
+    if (fresh) {
+        if (ways_.size() >= kNoWay) throw TooAmbiguous();
+        ways_.push_back({terminal, duties, effect});
+    }
+    return uint16_t(it->second);
+}
+
+uint16_t SplitTables::way_out(State& x, size_t e, uint8_t byte) {
+    uint16_t& known = x.ways[e][byte];
+    if (known != kUnknownWay) return known;
+    Lexer::Exit exit = x.exits[e];
+    uint32_t after = lexer_.step_duties(exit.duties, byte);
+    // If the first byte settles the duties they need not be carried along.
+    return known = after == Lexer::kViolated ? kNoWay : way_of(exit.terminal, after == Lexer::kFree ? Lexer::kFree : exit.duties);
+}
+
+bool SplitTables::is_steady(const Trie& t, uint32_t i, Local s) {
+    if (s == kDead) return true;
+    if (t.below[i] & states_[s].unsteady) return false;
+    for (uint64_t unknown = t.below[i] & ~states_[s].steady; unknown; unknown &= unknown - 1) {
+        uint64_t kind = unknown & -unknown;
+        for (uint8_t b : bytes_of_kind(uint8_t(__builtin_ctzll(kind)))) {
+            bool stays = next(s, b) == s;
+            State& x = states_[s];
+            for (size_t e = 0; stays && e < x.exits.size(); e++) stays = lexer_.policy() != Policy::kScannerless && way_out(x, e, b) == kNoWay;
+            if (!stays) {
+                x.unsteady |= kind;
+                return false;
+            }
+        }
+        states_[s].steady |= kind;
+    }
+    return true;
+}
+
+}  // namespace derivable
