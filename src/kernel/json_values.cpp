@@ -281,17 +281,17 @@ bool JsonStrings::has_more_accepted(int32_t state, uint64_t n) const {
 }
 
 uint64_t JsonStrings::alike_for(uint32_t a, uint32_t b) {
-    // A text spells values that are no longer, but for an escape or two that have begun; whether they may go on is asked one or two characters
-    // further. Each has four bytes at most.
-    constexpr uint64_t kMargin = 16;
     const State &x = states_[a], &y = states_[b];
+    // No text spells values that are longer. But it may end with a backslash, behind which some character of four bytes must be possible; and
+    // a high surrogate that stands before it may turn out to have been alone.
+    const uint64_t margin = x.decoder == Decoder::kBoundary ? 4 : 8;
     if (x.kind != State::kValue || y.kind != State::kValue || x.decoder != y.decoder || x.count != y.count) return 0;
     uint64_t bytes = apart(automaton_state(int32_t(x.node)), automaton_state(int32_t(y.node)));
     if (max_ != kNoMaximum) {
         const uint64_t room = max_ - std::max(characters_begun(int32_t(x.node)), characters_begun(int32_t(y.node)));
         bytes = std::min(bytes, room - std::min<uint64_t>(room, most_least_));
     }
-    return bytes - std::min(bytes, kMargin);
+    return bytes - std::min(bytes, margin);
 }
 
 // PERF: a pattern that counts, as `(\S+\s+){0,99}\S+`, has states that only differ where the count is nearly full.
