@@ -168,5 +168,5 @@ def test_masks_are_found_again_whatever_the_numbers_of_stack_nodes() -> None:
 
     assert misses() > 1000
     compiled.matcher().advance_bytes(b"package p\nfunc f() {\n" + b"a(" * 40_000)
-    assert compiled.stats()["stack_nodes"] > 1 << 16  # the next step collects them
+    assert compiled.stats()["stack_nodes"] > 1 << 14  # the next step collects them
     assert misses() == 0

@@ -345,12 +345,14 @@ void Constraint::collect_if_needed() {
     can_be_distinct_.clear();
     liveness_.forget_stacks();
     newline_alive_.clear();
+    num_collections_++;
     stacks.collect([&](const std::function<void(Frontier)>& mark) {
         for (const Thread& t : initial_) mark(t.stack);
-        std::set<const Moment*> seen;
         for (const Matcher* m : matchers)
-            for (const Moment* h = m->now(); h && seen.insert(h).second; h = h->before.get())
+            for (const Moment* h = m->now(); h && h->collection != num_collections_; h = h->before.get()) {
+                h->collection = num_collections_;
                 for (const Thread& t : h->threads) mark(t.stack);
+            }
     });
 }
 

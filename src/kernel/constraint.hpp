@@ -165,6 +165,7 @@ class Constraint {
     bool looked_at_layout_ = false;  // while a mask is computed
     std::unordered_map<std::vector<uint32_t>, std::pair<bool, int>, WordsHash> newline_alive_;  // by lexer state, frontier, layout; with hops
     std::unordered_map<LexState, Rest> rests_;
+    uint32_t num_collections_ = 0;
     std::vector<uint8_t> bytes_in_newlines_;
     ConstraintLimits limits_;
     LrAutomaton lr_;

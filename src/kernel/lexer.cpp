@@ -192,9 +192,13 @@ std::vector<uint32_t> Lexer::all_pasts(size_t limit) {
 
 LexState Lexer::with_duties(LexState m, uint32_t duties) {
     if (duties == kFree || m == kNoState) return m;
-    auto [it, fresh] = pair_ids_.try_emplace(pack(m, duties), uint32_t(pairs_.size()));
-    if (fresh) pairs_.push_back({m, duties, Pair::kUnjudged}), bytes_ += 40;
-    return kPairBit | it->second;
+    uint32_t& id = pair_ids_[pack(m, duties)];
+    if (id == 0) {
+        pairs_.push_back({m, duties, Pair::kUnjudged});
+        bytes_ += 40;
+        id = uint32_t(pairs_.size());
+    }
+    return kPairBit | (id - 1);
 }
 
 LexState Lexer::intern_set(std::vector<uint32_t> singles) {

@@ -188,14 +188,15 @@ class Lexer {
     uint64_t longest_token_ = ~0ULL;
     Interner set_lists_;
     std::vector<Set> sets_;
-    std::unordered_map<uint64_t, uint32_t, MixHash> pair_ids_;
+    FlatMap<uint32_t> pair_ids_;  // and one
     std::vector<Pair> pairs_;
     std::unordered_map<uint64_t, bool, MixHash> breaks_;  // by single and duty
     Interner duty_ids_, duty_lists_;
     std::vector<Duty> duty_table_;
     uint32_t fresh_ = 0;
     std::unordered_map<uint64_t, uint32_t, MixHash> past_steps_;
-    std::unordered_map<uint64_t, uint32_t, MixHash> duty_steps_, conjunctions_;
+    FlatMap<uint32_t> duty_steps_;
+    std::unordered_map<uint64_t, uint32_t, MixHash> conjunctions_;
     std::unordered_map<LexState, std::vector<Option>> options_;
     std::unordered_map<LexState, std::vector<Exit>> exits_;
     std::vector<uint8_t> representatives_;

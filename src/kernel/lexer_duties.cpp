@@ -112,8 +112,7 @@ uint32_t Lexer::step_duty(const Duty& d, uint8_t byte) {
 uint32_t Lexer::step_duties(uint32_t formula, uint8_t byte) {
     if (formula <= kFree) return formula;
     uint64_t key = pack(formula, byte);
-    auto found = duty_steps_.find(key);
-    if (found != duty_steps_.end()) return found->second;
+    if (const uint32_t* known = duty_steps_.find(key)) return *known;
     std::vector<std::vector<uint32_t>> out;
     for (const auto& conj : alternatives(formula)) {
         uint32_t all = kFree;

@@ -11,6 +11,7 @@ struct Moment {
     std::shared_ptr<const Moment> before;
     Threads threads;
     uint32_t length = 0;    // tokens since the start
+    mutable uint32_t collection = 0;  // the last one of stack nodes that has been here. SAFETY: guarded by the constraint's mutex
     bool finished = false;  // an end-of-sequence token was taken as the end (with threads left: the grammar names it, too)
 };
 

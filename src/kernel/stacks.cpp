@@ -313,6 +313,20 @@ bool Stacks::signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out) {
     }
 }
 
+template <class Visit>
+void Stacks::each_below(NodeId n, uint32_t count, Visit visit) const {
+    for (; count > 0; count--) {
+        const uint32_t p = nodes_[n].parent;
+        if (p == kNoNode) return;
+        if (p & kManyBit) {
+            for (NodeId x : pop(n, count)) visit(x);
+            return;
+        }
+        n = p;
+    }
+    visit(n);
+}
+
 void Stacks::collect(const std::function<void(const std::function<void(Frontier)>&)>& roots) {
     std::vector<char> live(nodes_.size(), 0), live_many(many_.size(), 0);
     std::vector<NodeId> work;
@@ -321,15 +335,23 @@ void Stacks::collect(const std::function<void(const std::function<void(Frontier)
     };
     mark(0);
     roots([&](Frontier f) {
-        if (f & kManyBit) live_many[f & ~kManyBit] = 1;
-        for (NodeId n : nodes(f)) mark(n);
+        if (!(f & kManyBit)) return mark(f);
+        live_many[f & ~kManyBit] = 1;
+        for (NodeId n : many_[f & ~kManyBit]) mark(n);
     });
     while (!work.empty()) {
-        NodeId n = work.back();
+        const NodeId n = work.back();
         work.pop_back();
-        for (NodeId p : parents(n)) mark(p);
+        each_below(n, 1, mark);
+        // What a stack accepts rests on where its reductions lead. Without those nodes the next question would make them all again.
+        if (nodes_[n].accept == kUnknown) continue;
+        for (const auto& r : lr_.reductions(nodes_[n].state))
+            each_below(n, r.length, [&](NodeId below) {
+                const uint32_t state = lr_.move(nodes_[below].state, r.head);
+                for (NodeId c = nodes_[below].first_child; c != kNoNode; c = nodes_[c].next_sibling)
+                    if (nodes_[c].state == state) return mark(c);
+            });
     }
-    for (char& c : live) c = char(c != 0);
     std::vector<char> freed(nodes_.size(), 0);
     for (NodeId n : free_) freed[n] = 1;
     for (NodeId n = 0; n < nodes_.size(); n++) {
@@ -359,7 +381,7 @@ void Stacks::collect(const std::function<void(const std::function<void(Frontier)
         }
     }
     far_.clear();
-    collect_at_ = std::max(1u << 16, 2 * num_live());
+    collect_at_ = std::max(kCollectAt, 2 * num_live());
 }
 
 }  // namespace derivable
