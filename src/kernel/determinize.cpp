@@ -369,7 +369,8 @@ Dfa determinize(const Nfa& nfa, const std::vector<LookDfa>& looks, const std::ve
         past.variants.push_back(determinize_from(pasts[i], nfa, looks, behinds, leftmost_first, max_states));
         past.variant.push_back(uint32_t(i));
         total += past.variants.back().num_states() + 1;
-        if (total > max_states) throw LimitExceeded("max_dfa_states", total, max_states, "a pattern's automata, one for each text that its look-behind tells apart");
+        // Those still to be made count already: there may be millions of pasts.
+        if (total + (pasts.size() - i - 1) > max_states) throw LimitExceeded("max_dfa_states", total + (pasts.size() - i - 1), max_states, "a pattern's automata, one for each text that its look-behind tells apart");
         for (uint8_t byte : subsets.bytes) {
             std::vector<int32_t> next = pasts[i];
             subsets.step_behinds(next, byte);

@@ -54,4 +54,11 @@ def fill(
                 queue.append(after)
     if progress is not None:
         progress(len(queue), len(queue))
-    return len(queue)
+    # All these stacks are let go by the next step: of this matcher rather than of the first text (35 ms for Python).
+    visited = len(queue)
+    step_of_start = start.next_bytes()[:1]
+    after = matcher = start.fork()
+    queue.clear()
+    if step_of_start:
+        after.advance_bytes(step_of_start)
+    return visited
