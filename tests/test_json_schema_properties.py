@@ -114,7 +114,7 @@ def test_agrees_with_jsonschema(schema: Any, some: list[Any]) -> None:
 
 
 def _is_read_as_written(text: bytes) -> bool:
-    """`json` loses nothing of a text: no key comes twice (a repeated additional one counts), no number is beyond floats."""
+    """`json` loses nothing of a text: no key comes twice, no number is beyond floats."""
     lost: list[str] = []
 
     def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
