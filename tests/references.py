@@ -165,14 +165,27 @@ def _sql() -> Reference:
             lambda action, *_: sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
         )
         try:
-            connection.executescript(text.decode("utf-8"))
+            return all(is_syntax(connection, statement) for statement in statements(text.decode("utf-8")))
         except UnicodeDecodeError:
             return False
-        except (sqlite3.Error, sqlite3.Warning) as error:
-            return not syntax.search(str(error))
         finally:
             connection.close()
+
+    def is_syntax(connection: sqlite3.Connection, statement: str) -> bool:
+        try:
+            connection.executescript(statement)
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            return not syntax.search(str(error))
         return True
+
+    def statements(text: str) -> Iterator[str]:
+        """One by one: behind one that fails (there are no tables) SQLite reads no further."""
+        begin = 0
+        for end in (i + 1 for i, char in enumerate(text) if char == ";"):
+            if sqlite3.complete_statement(text[begin:end]):
+                yield text[begin:end]
+                begin = end
+        yield text[begin:]
 
     return lambda texts: [check(text) for text in texts]
 

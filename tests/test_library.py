@@ -128,8 +128,10 @@ def test_random_walks_are_syntax(name: str) -> None:
     walker = Walker(dv.compile(dv.Grammar.builtin(name), vocabulary))
     walks = [walker.walk(seed, 500) for seed in range(100)]
     pieces = [(w.complete, True) for w in walks if w.complete] + [cut for w in walks for cut in w.cuts]
-    # Half a line break and blank texts are deviations of `python`.
+    # Half a line break and blank texts are deviations of `python`, comments that end with the text one of `sql`.
     pieces = [(text, said) for text, said in pieces if text.strip() and not text.endswith(b"\r")]
+    if name == "sql":
+        pieces = [(text, said) for text, said in pieces if said or text.rfind(b"/*") <= text.rfind(b"*/")]
     verdicts = reference([text for text, _ in pieces])
     assert [text.decode() for (text, said), ok in zip(pieces, verdicts) if ok != said] == []
 

@@ -49,7 +49,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
     if (!alive(initial_[0]) && !thread_accepts(initial_[0], nullptr))
         throw BadGrammar("under longest match no text at all is in the language: some lexeme always swallows the next one",
                          "Separate lexemes that can run together, for example with an ignored white space terminal.");
-    // What every text needs, rather now than in the middle of one: 10 ms for Java or Python.
+    // What every text needs, rather now than in the middle of one.
     if (lexer.policy() == Policy::kLongest) {
         try {
             liveness_.prepare();

@@ -83,7 +83,7 @@ uint32_t Spanner::select(uint32_t residual, std::vector<uint32_t> branches) {
 LexState Spanner::similar(const Residual& residual, LexState state) {
     // PERF: below this many nodes a walk costs less than the comparison (a few microseconds).
     constexpr uint64_t kWorthwhile = 2000;
-    if (!residual.of_vocabulary || may_be_newline(state)) return kNoState;
+    if (!residual.of_vocabulary) return kNoState;
     // Where most of the tokens lead. That state must stay as it is on most of them: so does the inside of a string or a name.
     std::vector<std::pair<LexState, uint64_t>> weights;
     uint64_t alive = 0;
@@ -121,7 +121,7 @@ LexState Spanner::similar(const Residual& residual, LexState state) {
 
 LexState Spanner::alike(uint32_t residual, LexState state) const {
     constexpr uint64_t kWorthwhile = 4;  // bytes
-    if (residual != kWholeVocabulary || lexer.policy() != Policy::kScannerless) return kNoState;
+    if (residual != kWholeVocabulary) return kNoState;
     for (size_t i = 0; i < std::min(num_lately_, lately_.size()); i++) {
         const LexState other = lately_[(num_lately_ - 1 - i) % lately_.size()];
         if (lexer.alike_for(state, other) > kWorthwhile) return other;

@@ -149,7 +149,7 @@ class Spanner {
     bool is_plain(uint32_t residual, LexState state) const;  // not for split_counted()
     // A string whose length is bounded, between two of its characters.
     std::unique_ptr<Split> split_counted(uint64_t need, uint64_t room);
-    // A state to compare `state` with, or kNoState if walking everything is cheaper.
+    // Under scannerless: a state to compare `state` with, or kNoState if walking everything is cheaper.
     LexState similar(const Residual& residual, LexState state);
     // A state of the same JSON string, split before, that only the longest tokens can tell from this one; or kNoState.
     LexState alike(uint32_t residual, LexState state) const;

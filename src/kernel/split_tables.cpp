@@ -17,8 +17,8 @@ void SplitTables::clear() {
 SplitTables::Local SplitTables::local(LexState s) {
     if (s == kNoState) return kDead;
     if (const Local* known = numbers_.find(s)) return *known;
-    const Local number = numbers_[s] = Local(states_.size());
     const bool scannerless = lexer_.policy() == Policy::kScannerless;
+    // SAFETY: what is asked about a state may be refused (LimitExceeded). It has no number before all is answered.
     State x{s, group_of(s), false, spanner_.may_be_newline(s), 0, 0, {}, {}};
     if (scannerless) {
         x.leaves = lexer_.accepts_single(s);
@@ -28,18 +28,18 @@ SplitTables::Local SplitTables::local(LexState s) {
         x.ways.resize(x.exits.size());
         for (auto& row : x.ways) row.fill(kUnknownWay);
     }
-    states_.push_back(std::move(x));
     LexState like;
     std::vector<uint8_t> special;
-    if (!scannerless || !lexer_.beside(s, like, special)) {
-        rows_.resize(states_.size() * 256, kUnknown);
-        return number;
+    std::array<Local, 256> row;
+    row.fill(kUnknown);
+    if (scannerless && lexer_.beside(s, like, special)) {
+        const Local model = local(like);
+        for (size_t b = 0; b < 256; b++) row[b] = model == kDead ? kDead : next(model, uint8_t(b));
+        for (uint8_t b : special) row[b] = kUnknown;
     }
-    rows_.resize(states_.size() * 256, kDead);
-    if (const Local model = local(like); model != kDead)
-        for (size_t b = 0; b < 256; b++) rows_[size_t(number) * 256 + b] = next(model, uint8_t(b));
-    for (uint8_t b : special) rows_[size_t(number) * 256 + b] = kUnknown;
-    return number;
+    states_.push_back(std::move(x));
+    rows_.insert(rows_.end(), row.begin(), row.end());
+    return numbers_[s] = Local(states_.size() - 1);
 }
 
 uint32_t SplitTables::group_of(LexState s, Layouts::Effect effect) {

@@ -74,8 +74,8 @@ class SplitTables {
     }
     const Piece* keep(const Trie& t, uint32_t node, Local s, Piece piece) {
         piece_bytes_ += sizeof(Piece) + 64;
-        for (const auto& lists : {piece.inside, piece.exits})
-            for (const auto& [id, items] : lists) piece_bytes_ += items.size() * 4 + 32;
+        for (const Piece::Lists* lists : {&piece.inside, &piece.exits})
+            for (const auto& [id, items] : *lists) piece_bytes_ += items.size() * 4 + 32;
         return &pieces_.emplace(std::make_pair(pack(t.id, node), s), std::move(piece)).first->second;
     }
 

@@ -68,35 +68,27 @@ class SplitWalk {
     using Piece = SplitTables::Piece;
     static constexpr Local kDead = SplitTables::kDead;
     static constexpr uint16_t kNoWay = SplitTables::kNoWay;
-    static constexpr uint32_t kBigSubtree = 4;  // nodes; below, asking costs as much as walking
+    static constexpr uint32_t kBigSubtree = 4;     // nodes; below, asking costs as much as walking
+    static constexpr uint32_t kWorthKeeping = 64;  // nodes
 
-    struct Group {
+    struct Group : SplitTables::Group {
         uint32_t id;
-        Split::Sureness sureness;
-        uint32_t key;
-        Layouts::Effect effect;
         TokenSet added;
         std::vector<uint32_t> removed;
     };
-    struct Way {  // nodes before which a lexeme may end
-        uint32_t id, terminal, duties;
-        Layouts::Effect effect;
+    struct Way : SplitTables::Way {  // nodes before which a lexeme may end
+        uint32_t id;
         std::vector<TrieNodes> added, removed;
     };
-    Group& group(uint32_t id) {
-        for (Group& g : groups_)
-            if (g.id == id) return g;
-        const SplitTables::Group& g = tables_.group(id);
-        groups_.push_back({id, g.sureness, g.key, g.effect, {}, {}});
-        return groups_.back();
+    // That of a number in the tables.
+    template <typename T, typename Kind>
+    static T& of_kind(std::vector<T>& all, uint32_t id, const Kind& kind) {
+        for (T& x : all)
+            if (x.id == id) return x;
+        return all.emplace_back(T{kind, id, {}, {}});
     }
-    Way& way(uint32_t id) {
-        for (Way& w : ways_)
-            if (w.id == id) return w;
-        const SplitTables::Way& w = tables_.way(id);
-        ways_.push_back({id, w.terminal, w.duties, w.effect, {}, {}});
-        return ways_.back();
-    }
+    Group& group(uint32_t id) { return of_kind(groups_, id, tables_.group(id)); }
+    Way& way(uint32_t id) { return of_kind(ways_, id, tables_.way(id)); }
 
     // Subtrees, without a state to compare with.
 
@@ -154,7 +146,7 @@ class SplitWalk {
 
     // What becomes of the tokens below (and at) `root`, entered in state `first`. The upper levels of big tries are made of pieces.
     void fill(Piece& into, const Trie& t, uint32_t root, Local first, uint32_t level) {
-        constexpr uint32_t kLevels = 4, kWorthKeeping = 64;  // nodes
+        constexpr uint32_t kLevels = 4;
         const uint16_t base = t.depth[root];
         std::vector<Local> path;
         std::vector<Layouts::Effect> effects;
@@ -196,10 +188,9 @@ class SplitWalk {
     }
 
     void walk(const Trie& t, uint32_t root, Local s) {
-        constexpr uint32_t kSmall = 64;  // nodes
         Piece own;
         const Piece* all = &own;
-        if (t.end[root] - root >= kSmall && s != kDead && !tables_[s].may_be_newline)
+        if (t.end[root] - root >= kWorthKeeping && s != kDead && !tables_[s].may_be_newline)
             all = &piece(t, root, s, 0);
         else
             fill(own, t, root, s, 0);
@@ -216,7 +207,7 @@ class SplitWalk {
         }
     }
 
-    // Subtrees, for `first` against `other`.
+    // Subtrees, for `first` against `other`: under scannerless only.
 
     void note_exits(size_t count) {
         // About five times the nodes of llama-3's trie; where no token can be cut in two ways there are at most as many as nodes.
@@ -245,12 +236,7 @@ class SplitWalk {
     void arrive(const Trie& t, uint32_t i, Local s, bool add, bool may_leave) {
         take(t, t.token_begin[i], t.token_begin[i + 1], s, add);
         if (s == kDead || !may_leave || !tables_[s].leaves || i + 1 == t.end[i]) return;
-        State& x = tables_[s];
-        for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) {
-            if (scannerless_) leave(tables_.way_of(0, Lexer::kFree), t, n, add);
-            for (size_t e = 0; e < x.exits.size(); e++)
-                if (uint16_t w = tables_.way_out(x, e, t.byte[n]); w != kNoWay) leave(w, t, n, add);
-        }
+        for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) leave(tables_.way_of(0, Lexer::kFree), t, n, add);
     }
 
     bool are_alike(Local s, Local o, uint16_t height) {
@@ -277,7 +263,7 @@ class SplitWalk {
                 if (other_path_.size() <= d) other_path_.resize(2 * d + 16);
                 path_[d] = s;
                 other_path_[d] = o;
-                bool alike = scannerless_ && s != kDead && o != kDead && tables_[s].leaves && tables_[o].leaves;
+                bool alike = s != kDead && o != kDead && tables_[s].leaves && tables_[o].leaves;
                 arrive(t, i, s, true, !alike);
                 arrive(t, i, o, false, !alike);
                 i++;
@@ -363,7 +349,6 @@ class SplitWalk {
                 Split::Exit exit = base->exits[i];
                 auto w = std::find_if(ways_.begin(), ways_.end(), [&](const Way& x) { return x.terminal == exit.terminal && x.duties == exit.duties; });
                 if (w != ways_.end()) {
-                    if (!scannerless_) cancel(*w);
                     if (!base->exits_once) {
                         relist(*w, exit);
                     } else {
@@ -389,26 +374,6 @@ class SplitWalk {
             for (size_t i = 0; i + 1 < p.nodes.size(); i++)
                 if (p.nodes[i + 1] < p.trie->end[p.nodes[i]]) return false;
         return true;
-    }
-
-    // Takes nodes that both states leave at out of the lists.
-    static void cancel(Way& w) {
-        for (TrieNodes& a : w.added)
-            for (TrieNodes& r : w.removed) {
-                if (a.trie != r.trie) continue;
-                std::vector<uint32_t> both;
-                std::sort(a.nodes.begin(), a.nodes.end());
-                std::sort(r.nodes.begin(), r.nodes.end());
-                std::set_intersection(a.nodes.begin(), a.nodes.end(), r.nodes.begin(), r.nodes.end(), std::back_inserter(both));
-                auto drop = [&](std::vector<uint32_t>& nodes) {
-                    nodes.erase(std::remove_if(nodes.begin(), nodes.end(), [&](uint32_t n) { return std::binary_search(both.begin(), both.end(), n); }), nodes.end());
-                };
-                drop(a.nodes);
-                drop(r.nodes);
-            }
-        auto empty = [](const TrieNodes& p) { return p.nodes.empty(); };
-        w.added.erase(std::remove_if(w.added.begin(), w.added.end(), empty), w.added.end());
-        w.removed.erase(std::remove_if(w.removed.begin(), w.removed.end(), empty), w.removed.end());
     }
 
     // An exit with a list of nodes of its own: the base's, without those removed.

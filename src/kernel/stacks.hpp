@@ -66,7 +66,7 @@ class Stacks {
     void collect(const std::function<void(const std::function<void(Frontier)>&)>& roots);
 
   private:
-    // PERF: nodes alive before a collection, which takes 120 ns a node. With 65,536 it was a stall of 8 ms every 300 tokens or so of Python.
+    // PERF: nodes alive before a collection, which takes 120 ns a node. With 65,536 it was a stall of 8 ms.
     static constexpr uint32_t kCollectAt = 1u << 14;
     static constexpr uint32_t kManyBit = 1u << 31, kNoNode = ~0u, kUnknown = ~0u;
 

@@ -126,7 +126,7 @@ Trie Trie::merge(const std::vector<TrieNodes>& given) {
         }
         uint8_t byte = f.nodes[f.next].byte;
         if (f.next + 1 == f.nodes.size() || f.nodes[f.next + 1].byte != byte) {
-            // PERF: nearly all nodes are in one of the tries only. After a blank in Java, 56,000 nodes: 3.8 ms became 0.4.
+            // PERF: nearly all nodes are in one of the tries only. The largest of Java, 6,500 nodes: 0.52 ms became 0.13.
             t.append(*f.nodes[f.next].trie, f.nodes[f.next].node, uint32_t(stack.size() - 1));
             f.next++;
             continue;

@@ -30,6 +30,13 @@ def fill(
     Returns:
         Situations visited; fewer than `limit` if there are no more (of this depth of the stack).
     """
+    visited = _visit(start, special_ids, limit, progress)
+    # The stacks of all those matchers are let go by the next step: here, not in the first text (35 ms for Python).
+    start.fork().advance_bytes(start.next_bytes()[:1])
+    return visited
+
+
+def _visit(start: Matcher, special_ids: list[int], limit: int, progress: Callable[[int, int], object] | None) -> int:
     known = {start.situation(_HOPS)}
     queue = [start]
     for done, matcher in enumerate(queue):
@@ -54,11 +61,4 @@ def fill(
                 queue.append(after)
     if progress is not None:
         progress(len(queue), len(queue))
-    # All these stacks are let go by the next step: of this matcher rather than of the first text (35 ms for Python).
-    visited = len(queue)
-    step_of_start = start.next_bytes()[:1]
-    after = matcher = start.fork()
-    queue.clear()
-    if step_of_start:
-        after.advance_bytes(step_of_start)
-    return visited
+    return len(queue)
