@@ -30,9 +30,13 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
         uint32_t id = t.strings ? lexer.add(*t.strings) : lexer.add(std::move(t.dfa), t.rank);
         to_lexer_.push_back(id);
         ignored_.push_back(t.ignored);
-        if (to_symbols_.size() <= id) to_symbols_.resize(id + 1);
-        to_symbols_[id].push_back(symbol);
+        by_lexer_.push_back(symbol);
         if (t.ignored) ignored_lexer_.push_back(id);
+    }
+    std::sort(by_lexer_.begin(), by_lexer_.end(), [this](Symbol a, Symbol b) { return pack(to_lexer_[a], a) < pack(to_lexer_[b], b); });
+    for (uint32_t i = 0, begin = 0; i < by_lexer_.size(); i++) {
+        if (to_lexer_[by_lexer_[i]] != to_lexer_[by_lexer_[begin]]) begin = i;
+        ranges_[to_lexer_[by_lexer_[i]]] = {begin, i + 1 - begin};
     }
     if (!distinct.empty()) distinct_.resize(to_lexer_.size());
     for (Symbol symbol : distinct) distinct_.at(symbol) = 1;
@@ -132,7 +136,7 @@ void Constraint::step_into(const Threads& from, uint8_t byte, Threads& stays, Th
                 if (s != kNoState)
                     add(*leaves, lexer.with_duties(s, duties), f, layout, opens_distinct(after) ? Writing::distinct_array(t.writing) : t.writing);
             };
-            for (Symbol symbol : to_symbols_[e.terminal]) {
+            for (Symbol symbol : symbols_of(e.terminal)) {
                 if (ignored_[symbol]) begin(t.stack, layouts_.idle(t.layout));
                 if (ignored_[symbol] && !scannerless) continue;
                 After after = after_lexeme(symbol, t.stack, t.layout);
@@ -190,7 +194,7 @@ bool Constraint::stops(Thread t, int& looked, At at) {
     if (lexer.is_fresh(t.lex)) return stop(t.stack, t.layout, 0);
     for (const Lexer::Exit& e : lexer.exits(t.lex)) {
         if (!lexer.duties_hold_at_end(e.duties)) continue;
-        for (Symbol symbol : to_symbols_[e.terminal]) {
+        for (Symbol symbol : symbols_of(e.terminal)) {
             if (ignored_[symbol] && stop(t.stack, layouts_.idle(t.layout), 0)) return true;
             After s = after_lexeme(symbol, t.stack, t.layout, true);
             looked = std::max(looked, s.hops);
@@ -277,7 +281,7 @@ bool Constraint::alive(Frontier stack, Layouts::Id layout, const Split::Inside& 
         case Split::Sureness::kProducible: {
             uint32_t set = stacks.accepts(stack, hops);
             for (uint32_t lexer_terminal : spanner_->producible(group.key))
-                for (Symbol s : to_symbols_[lexer_terminal])
+                for (Symbol s : symbols_of(lexer_terminal))
                     if (ignored_[s] || stacks.contains(set, s)) return true;
             return false;
         }
@@ -306,7 +310,7 @@ std::vector<Constraint::Explanation> Constraint::explain(const Threads& threads)
     for (const Thread& t : threads) {
         Explanation e;
         for (auto [terminal, state] : spanner_->lexer.describe(t.lex))
-            for (Symbol s : to_symbols_[terminal]) e.lexeme.emplace_back(s, state);
+            for (Symbol s : symbols_of(terminal)) e.lexeme.emplace_back(s, state);
         std::set<Symbol> next;
         auto may_follow = [&](Frontier f) {
             for (Symbol s : stacks.terminals(stacks.accepts(f))) next.insert(s);
@@ -316,7 +320,7 @@ std::vector<Constraint::Explanation> Constraint::explain(const Threads& threads)
             may_follow(t.stack);
         } else {
             for (const Lexer::Exit& exit : spanner_->lexer.exits(t.lex))
-                for (Symbol s : to_symbols_[exit.terminal]) {
+                for (Symbol s : symbols_of(exit.terminal)) {
                     if (ignored_[s]) may_follow(t.stack);
                     Frontier after = stacks.shift(t.stack, s).frontier;
                     if (after != kNoFrontier) may_follow(after);

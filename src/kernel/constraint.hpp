@@ -143,6 +143,16 @@ class Constraint {
     LexState between_lexemes(Frontier stack);
     int fill_references(Thread t, std::vector<uint32_t>& words);
     LexState lexeme_start(uint32_t accept_set, uint32_t duties);
+    struct Symbols {
+        const Symbol *first = nullptr, *last = nullptr;
+        const Symbol* begin() const { return first; }
+        const Symbol* end() const { return last; }
+    };
+    // The terminal symbols of a lexer terminal (none if it is another grammar's).
+    Symbols symbols_of(uint32_t lexer_terminal) const {
+        const auto* range = ranges_.find(lexer_terminal);
+        return range ? Symbols{&by_lexer_[range->first], &by_lexer_[range->first] + range->second} : Symbols{};
+    }
     bool alive(Frontier stack, Layouts::Id layout, const Split::Inside& group, int* hops);
     bool alive(Thread t) {
         if (spanner_->lexer.policy() == Policy::kScannerless) return true;
@@ -154,7 +164,9 @@ class Constraint {
     std::shared_ptr<const Vocabulary> vocabulary_;
     std::shared_ptr<Spanner> spanner_;
     std::vector<uint32_t> to_lexer_;          // terminal symbol -> lexer terminal
-    std::vector<std::vector<Symbol>> to_symbols_;  // lexer terminal -> terminal symbols (none if it is another grammar's)
+    std::vector<Symbol> by_lexer_;            // terminal symbols in the order of their lexer terminals
+    // Begin and length in by_lexer_. PERF: not a table by lexer terminal, of which many schemas together have tens of thousands.
+    FlatMap<std::pair<uint32_t, uint32_t>> ranges_;
     std::vector<char> ignored_;               // by terminal symbol
     std::vector<char> distinct_;              // by terminal symbol: it opens an array of distinct items; empty if none does
     bool searching_ = false;                  // in can_be_distinct()

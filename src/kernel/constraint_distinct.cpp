@@ -106,7 +106,7 @@ void Constraint::take_repeated(const Thread& t, uint32_t* words) {
     }
     auto opening = [&](const Thread& x) {  // a lexeme in progress may open such an array
         for (const Lexer::Exit& e : spanner_->lexer.exits(x.lex))
-            for (Symbol symbol : to_symbols_[e.terminal])
+            for (Symbol symbol : symbols_of(e.terminal))
                 if (opens_distinct(symbol)) return true;
         return false;
     };

@@ -100,7 +100,7 @@ int Constraint::compute_by_spans(Thread t, std::vector<uint32_t>& words) {
             LexState s = lexeme_start(set, e.duties);
             if (s != kNoState) work.push_back({e.residual, s, f, layout, above, ended});
         };
-        for (Symbol symbol : to_symbols_[terminal]) {
+        for (Symbol symbol : symbols_of(terminal)) {
             if (ignored_[symbol]) enter(x.stack, layouts_.idle(x.layout), x.above);
             if (ignored_[symbol] && !scannerless) continue;
             After s = after_lexeme(symbol, x.stack, layouts_.apply(e.effect, x.layout));

@@ -129,7 +129,7 @@ bool Constraint::alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, 
             looked = std::max(looked, after.above + below);
         };
         auto end = [&](const Lexer::Exit& e, Layouts::Id at) {
-            Symbol symbol = to_symbols_[e.terminal][0];
+            Symbol symbol = *symbols_of(e.terminal).first;
             if (symbol == layouts_.spec.newline && newline && !columns && !layouts_[at].depth) {
                 const uint32_t level = layouts_[at].level;
                 const Layouts::Level top = layouts_.level(level);
