@@ -433,3 +433,37 @@ def test_walks_refused_half_way_leave_nothing_wrong_behind() -> None:
     )
     paths = f"{Path(dv.__file__).parents[1]}:{Path(__file__).parent}"
     subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": paths}, timeout=120, check=True)
+
+
+@pytest.mark.parametrize("terminals", ["X.1: /a/\nY: /(?<!a)b/\nZ: /(?<=a)b/", 'X.1: /ab/\nY: "ab"\nZ: "ba"'])
+def test_a_fixpoint_refused_half_way_is_taken_up_again(terminals: str) -> None:
+    """Summaries that were still growing when a question was refused are no answer to the next one."""
+    tokens = b"a b aa ab ba bb aaa aab aba abb baa bab bba bbb".split()
+    vocabulary = dv.Vocabulary.from_bytes([*tokens, b"</s>"], eos=[len(tokens)])
+    grammar = dv.Grammar.from_lark(f"start: (X start Y start | Z)?\n{terminals}")
+
+    def masks(constraint: dv.Constraint, text: bytes) -> Iterator[list[int] | bytes | None]:
+        matcher = constraint.matcher()
+        for token in text.split():
+            try:
+                yield matcher.allowed_tokens().tolist()
+            except dv.LimitError:
+                yield None
+            try:
+                matcher.advance(tokens.index(token))
+            except dv.TokenRejectedError:
+                yield token
+                return
+            except dv.LimitError:
+                return
+
+    free = dv.compile(grammar, vocabulary)
+    texts = [b"aa a aaa aab", b"aab a b b", b"ab ab abb b", b"a a b ab b b"]
+    refused = 0
+    for limit in range(60, 1000, 60):
+        bounded = dv.compile(grammar, vocabulary, limits=dv.Limits(max_liveness_steps=limit))
+        for text in texts * 2:
+            for mine, right in zip(masks(bounded, text), masks(free, text), strict=False):
+                refused += mine is None
+                assert mine is None or mine == right, (limit, text)
+    assert refused

@@ -11,6 +11,7 @@ LexState Summaries::start(Context c, uint32_t duties) {
 }
 
 bool Summaries::alive(uint32_t duties, Frontier f, uint32_t depth) {
+    work_ = 0;
     Context c = context(duties, stacks_.accepts(f), depth != 0);
     for (NodeId n : stacks_.nodes(f))
         if (alive_at(c, n, depth)) return true;
@@ -142,7 +143,8 @@ bool Summaries::alive_at(Context first, NodeId n, uint32_t open) {
                 changed_ = false;
                 ends = sequence(c, node, body, dot, around == 0);
                 if (production == 0 && dot == 0 && lr.productions().start_nullable() && ends.empty()) ends = sequence(c, node, {kEnd}, 0, true);
-                if (changed_) solve(), changed_ = true;
+                // SAFETY: where solve() was refused half-way, what it had begun is known here and still growing.
+                if (changed_ || solved_ < summaries_.size()) solve(), changed_ = true;
             } while (changed_);
             if (ends.empty()) continue;
             if (production == 0) return true;

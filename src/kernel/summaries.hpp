@@ -62,7 +62,7 @@ class Summaries {
     std::vector<Summary> summaries_;
     size_t solved_ = 0;
     bool changed_ = false;
-    uint64_t work_ = 0, max_work_;
+    uint64_t work_ = 0, max_work_;  // of one question
 };
 
 }  // namespace derivable
