@@ -467,3 +467,11 @@ def test_a_fixpoint_refused_half_way_is_taken_up_again(terminals: str) -> None:
                 refused += mine is None
                 assert mine is None or mine == right, (limit, text)
     assert refused
+
+
+@pytest.mark.parametrize("looks", ["a(?=.{0,40}x)|a(?=.{0,30}y)", "a(?=.{5,40}x)|a(?=.{5,40}y)|a(?=.{7}b)"])
+def test_looks_that_multiply_are_bounded(looks: str) -> None:
+    """Each "a" doubles the ways in which the text may answer those before it: memory without end, once."""
+    with within(10), pytest.raises(dv.LimitError, match="cannot be raised") as caught:
+        lark(f"start: A+ X\nA: /{looks}/\nX: /[abxy]/").matcher().advance_bytes(b"a" * 60)
+    assert caught.value.limit == "obligations of a lexer"

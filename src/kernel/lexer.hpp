@@ -192,6 +192,7 @@ class Lexer {
     std::vector<Pair> pairs_;
     std::unordered_map<uint64_t, bool, MixHash> breaks_;  // by single and duty
     Interner duty_ids_, duty_lists_;
+    size_t duty_words_ = 0;  // in duty_lists_
     std::vector<Duty> duty_table_;
     uint32_t fresh_ = 0;
     std::unordered_map<uint64_t, uint32_t, MixHash> past_steps_;

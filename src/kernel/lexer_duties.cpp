@@ -5,6 +5,16 @@
 
 namespace derivable {
 
+namespace {
+// Words of one formula, and of all. Looks that one text may answer in several ways multiply: /a(?=.{0,40}x)|a(?=.{0,30}y)/ doubles the
+// alternatives with every "a". The built-in grammars and the exactness tests get to 14, and to 40,000 in all.
+constexpr size_t kMaxWords = 1u << 12, kMaxAllWords = 1u << 24;
+
+void check_size(size_t words, size_t most) {
+    if (words > most) throw LimitExceeded("obligations of a lexer", words, most, "what look-ahead and longer attempts of lexemes still ask of the text");
+}
+}  // namespace
+
 // ---- formulas over duties: a list of alternatives, each a sorted list of duties followed by a separator ----
 
 uint32_t Lexer::add_duty(const Duty& d) {
@@ -22,7 +32,10 @@ uint32_t Lexer::any_of(std::vector<std::vector<uint32_t>> alts) {
         words.insert(words.end(), a.begin(), a.end());
         words.push_back(kSeparator);
     }
-    return duty_lists_.intern(words);
+    check_size(words.size(), kMaxWords);
+    const uint32_t before = duty_lists_.size(), id = duty_lists_.intern(words);
+    if (id == before) check_size(duty_words_ += words.size(), kMaxAllWords);
+    return id;
 }
 
 uint32_t Lexer::conjunction(const std::vector<uint32_t>& duties) { return any_of({duties}); }
@@ -43,9 +56,10 @@ uint32_t Lexer::all_of(uint32_t a, uint32_t b) {
     if (a == kFree || a == b) return b;
     if (b == kFree) return a;
     if (a == kViolated || b == kViolated) return kViolated;
-    auto [it, fresh] = conjunctions_.try_emplace(pack(a, b), 0);
-    if (!fresh) return it->second;
+    auto known = conjunctions_.find(pack(a, b));
+    if (known != conjunctions_.end()) return known->second;
     std::vector<std::vector<uint32_t>> out;
+    size_t words = 0;
     for (const auto& x : alternatives(a))
         for (const auto& y : alternatives(b)) {
             std::vector<uint32_t> both = x;
@@ -59,11 +73,11 @@ uint32_t Lexer::all_of(uint32_t a, uint32_t b) {
                     contradiction |= p.kind == Duty::kLook && q.kind == Duty::kLook && p.subject == q.subject && p.look == q.look &&
                                      p.state == q.state && p.negative != q.negative;
                 }
-            if (!contradiction) out.push_back(std::move(both));
+            if (contradiction) continue;
+            check_size(words += both.size(), kMaxWords);
+            out.push_back(std::move(both));
         }
-    uint32_t result = any_of(std::move(out));
-    conjunctions_[pack(a, b)] = result;
-    return result;
+    return conjunctions_[pack(a, b)] = any_of(std::move(out));
 }
 
 uint32_t Lexer::conditions_formula(uint32_t dfa, const Conditions& c, bool negated) {
