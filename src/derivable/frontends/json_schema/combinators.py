@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from . import check
+from .apart import apart, marks
 from .goals import Option, Work
 from .resources import Json, Sub
 
@@ -71,30 +74,26 @@ def one_of(v: Json, sub: Sub, work: Work) -> None:
     branches = _subs("oneOf", v, sub, work)
     if len(branches) == 1:
         work.also(branches[0])
-    else:
-        work.either(
-            [Option(((branch, True), *((o, False) for o in branches if o is not branch))) for branch in branches]
-            if len({id(b) for b in branches}) == len(branches)
-            else _one_of_repeated(branches)
-        )
+        return
+    compiler = work.compiler
+    types = compiler.shallow_types(sub) & work.facts.types
+    needed = (*marks(compiler, sub).needed, *work.facts.required)
+    unique = list(dict.fromkeys(branches))
 
+    def alone(branch: Sub) -> Option:
+        """The branch holds and others fail. PERF: most that do anyway are not asked, which would take a case each."""
+        others = [(o, False) for o in unique if o is not branch and not apart(compiler, branch, o, types, needed)]
+        return Option(((branch, True), *others))
 
-def _one_of_repeated(branches: list[Sub]) -> list[Option]:
-    """A branch that stands there twice never holds alone."""
-    counts = {id(b): sum(o is b for o in branches) for b in branches}
-    unique = {id(b): b for b in branches}
-    return [
-        Option(((branch, True), *((o, False) for o in unique.values() if o is not branch)))
-        for branch in unique.values()
-        if counts[id(branch)] == 1
-    ]
+    # A branch that stands there twice never holds alone.
+    work.either([alone(branch) for branch in unique if len(unique) == len(branches) or branches.count(branch) == 1])
 
 
 def fails_one_of(v: Json, sub: Sub, work: Work) -> list[Option]:
     branches = _subs("oneOf", v, sub, work)
     none = Option(tuple((branch, False) for branch in branches))
-    pairs = [Option(((one, True), (other, True))) for i, one in enumerate(branches) for other in branches[i + 1 :]]
-    return [none, *pairs]
+    pairs = (pair for pair in combinations(branches, 2) if not apart(work.compiler, *pair))
+    return [none, *(Option(((one, True), (other, True))) for one, other in pairs)]
 
 
 def not_(v: Json, sub: Sub, work: Work) -> None:

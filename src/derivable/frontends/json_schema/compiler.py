@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 from ...errors import GrammarError, LimitError, UnsupportedFeatureError
 from ...expr import NOTHING, Alt, Concat, Expr, Ref
 from ...grammar import Grammar, Terminal
 from ...limits import Limits
+from .apart import apart
 from .arrays import emit_array
 from .facts import ALL, ARRAY, OBJECT, TYPES, Facts, Goal, MemberRow, Some
 from .formats import ANNOTATIONS, FORMATS
@@ -177,7 +179,7 @@ class Compiler:
         if goal not in self.listed:  # PERF: goals ask the same again and again
             self.listed[goal] = None
             for sub, sign in goal:
-                values = self._listed(sub) if sign else None
+                values = self.values_listed(sub) if sign else None
                 if values is not None:
                     self.listed[goal] = [v for v in values if self.validator.satisfies(goal, v)]
                     break
@@ -191,7 +193,8 @@ class Compiler:
                 types &= self.shallow_types(sub)
         return not types or self.candidates(goal) == []
 
-    def _listed(self, sub: Sub) -> list[Json] | None:
+    def values_listed(self, sub: Sub) -> list[Json] | None:
+        """The values that a schema lists (others of its keywords may exclude some), else `None`."""
         for _ in range(16):
             if type(sub.schema) is not dict:
                 return None
@@ -411,11 +414,9 @@ class Compiler:
         if type(branches) is not list or not branches or sub in self.open or len(self.open) == _MOST_OPEN:
             return None
         kinds = [self.sub(sub, schema, keyword, i) for i, schema in enumerate(branches)]
-        types = 0
-        for kind in kinds if len(kinds) > 1 and keyword != "anyOf" else ():
-            if keyword == "allOf" or types & self.shallow_types(kind):
-                return None
-            types |= self.shallow_types(kind)
+        plain = len(kinds) == 1 or keyword == "anyOf"
+        if not plain and (keyword == "allOf" or not all(apart(self, *pair) for pair in combinations(kinds, 2))):
+            return None
         self.open.append(sub)
         parts = dict.fromkeys([self.symbol(((kind, True),)) for kind in kinds])
         self.open.pop()

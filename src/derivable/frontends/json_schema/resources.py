@@ -6,10 +6,13 @@ identity, which is what goals are memoised by.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urldefrag, urljoin
 
 from ...errors import GrammarError, LimitError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from .apart import Marks
 
 __all__ = ["DRAFTS", "Json", "Resources", "Scope", "Sub"]
 
@@ -59,16 +62,17 @@ class Scope:
 class Sub:
     """One occurrence of a schema. Compared by identity; made by `Resources`.
 
-    `tokens` lead to it from its parent. What the compiler finds out about it first is kept here: its keywords, and a
-    superset of the types it allows.
+    `tokens` lead to it from its parent. What the compiler finds out about it first is kept here: its keywords, a
+    superset of the types it allows, and what tells it from others.
     """
 
-    __slots__ = ("keywords", "parent", "schema", "scope", "tokens", "types")
+    __slots__ = ("keywords", "marks", "parent", "schema", "scope", "tokens", "types")
 
     def __init__(self, schema: Json, scope: Scope, parent: Sub | str, tokens: tuple[str | int, ...] = ()) -> None:
         self.schema, self.scope, self.parent, self.tokens = schema, scope, parent, tokens
         self.keywords: tuple[str, ...] | None = None
         self.types: int | None = None
+        self.marks: Marks | None = None
 
     def pointer(self, *more: str | int) -> str:
         """JSON pointer from the root of its document (through the reference that led here, if any)."""
