@@ -16,7 +16,6 @@ REFUSED = {
     "Github_ultra---o91126.json": "points to nothing",
     "Glaiveai2K---calculate_area_3a8a9f78.json": "no JSON value satisfies this schema",
     "Handwritten---allany17.json": "max_dfa_states",
-    "JsonSchemaStore---hayson-json-schema.json": "max_cases",
 }
 """Schemas that are refused, and why."""
 

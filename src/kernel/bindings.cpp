@@ -240,7 +240,7 @@ NB_MODULE(_kernel, m) {
         .def("__init__", [](JsonStrings* self, const std::vector<nb::bytes>& values, bool negated, uint64_t min, std::optional<uint64_t> max) {
             std::vector<std::string> texts;
             for (const nb::bytes& v : values) texts.emplace_back(view(v));
-            new (self) JsonStrings(texts, negated, min, max.value_or(JsonStrings::kNoMaximum));
+            new (self) JsonStrings(std::move(texts), negated, min, max.value_or(JsonStrings::kNoMaximum));
         }, nb::arg("values"), nb::arg("negated"), nb::arg("min_length"), nb::arg("max_length").none())
         .def_static("of_values", [](const Dfa& values, uint64_t max_states, std::optional<uint64_t> max) {
             return std::make_shared<JsonStrings>(values, max_states, max.value_or(JsonStrings::kNoMaximum));

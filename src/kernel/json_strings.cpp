@@ -165,14 +165,19 @@ const std::string& JsonStrings::example(uint8_t decoder) {
     return texts[decoder];
 }
 
-JsonStrings::JsonStrings(const std::vector<std::string>& values, bool negated, uint64_t min, uint64_t max)
-    : negated_(negated), min_(negated ? min : 0), max_(negated ? max : kNoMaximum) {
-    nodes_.push_back({{}, 0, false});
+JsonStrings::JsonStrings(std::vector<std::string> values, bool negated, uint64_t min, uint64_t max)
+    : list_(std::move(values)), negated_(negated), min_(negated ? min : 0), max_(negated ? max : kNoMaximum) {
+    std::sort(list_.begin(), list_.end());
     key_ = (negated ? "-" : "+") + std::to_string(min_) + ":" + std::to_string(max_);
-    std::vector<std::string> sorted = values;
-    std::sort(sorted.begin(), sorted.end());
-    for (const std::string& v : sorted) {
-        key_ += '\0' + std::to_string(v.size()) + ":" + v;
+    for (const std::string& v : list_) key_ += '\0' + std::to_string(v.size()) + ":" + v;
+    states_.push_back({State::kStart});
+    const bool lists_nothing = !list_.empty() && list_[0].empty();
+    empty_ = negated ? min_ > max_ || (max_ == 0 && lists_nothing) : list_.empty();
+}
+
+void JsonStrings::make_trie() {
+    nodes_.push_back({{}, 0, false});
+    for (const std::string& v : list_) {
         uint32_t node = 0;
         for (uint32_t c : code_points(v)) {
             // Sorted by bytes is sorted by code points, so an existing child is the last one.
@@ -188,8 +193,6 @@ JsonStrings::JsonStrings(const std::vector<std::string>& values, bool negated, u
         }
         nodes_[node].is_value = true;
     }
-    states_.push_back({State::kStart});
-    empty_ = negated ? min_ > max_ || !alive(0) : values.empty();
 }
 
 // From a node of the list some literal can be completed. Within it every character may turn out to be another one.
@@ -205,6 +208,7 @@ int32_t JsonStrings::at(const State& s) {
 }
 
 int32_t JsonStrings::listed(uint32_t node) {
+    if (nodes_.empty()) make_trie();
     if (!alive(node)) return kDead;
     // Off the list for good where nothing on it goes on from here.
     if (negated_ && nodes_[node].children.empty() && !nodes_[node].is_value) return free(kBoundary, nodes_[node].depth);
@@ -330,7 +334,7 @@ bool JsonStrings::is_free(uint32_t id, Free& out) const {
         out = {kEnd, 0, kNoMaximum};
         return true;
     }
-    if (s.kind == State::kStart && negated_ && nodes_.size() == 1 && !nodes_[0].is_value && !empty_) {
+    if (s.kind == State::kStart && negated_ && list_.empty() && !empty_) {
         out = {Decoder::kBefore, min_, max_};
         return true;
     }

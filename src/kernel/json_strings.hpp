@@ -24,7 +24,7 @@ class JsonStrings {
 
     // `values`: UTF-8. `negated`: every literal with another value and min to max characters; otherwise exactly those values, and
     // min and max mean nothing.
-    JsonStrings(const std::vector<std::string>& values, bool negated, uint64_t min, uint64_t max);
+    JsonStrings(std::vector<std::string> values, bool negated, uint64_t min, uint64_t max);
 
     // Exactly the literals whose values the automaton accepts, a lone surrogate as three bytes, and that have `max` characters at most. No
     // conditions.
@@ -100,6 +100,7 @@ class JsonStrings {
         bool is_value;
     };
     int32_t at(const State& state);
+    void make_trie();
     int32_t listed(uint32_t node);
     int32_t free(uint8_t decoder, uint64_t count);
     bool alive(uint32_t node) const;
@@ -148,7 +149,8 @@ class JsonStrings {
     std::vector<uint32_t> least_;  // by state of the automaton: characters that must still begin
     uint32_t most_least_ = 0;
 
-    std::vector<Node> nodes_;
+    std::vector<std::string> list_;
+    std::vector<Node> nodes_;  // the trie of the list. PERF: made when a text gets there; it does to few of the names of a schema
     bool negated_, empty_ = false;
     uint64_t min_, max_;
     std::string key_;

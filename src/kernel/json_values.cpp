@@ -65,7 +65,6 @@ bool has_lone_surrogates(const Dfa& d) {
 JsonStrings::JsonStrings(const Dfa& values, uint64_t max_states, uint64_t max) : negated_(false), min_(0), max_(max) {
     values_ = std::make_shared<Dfa>(has_lone_surrogates(values) ? Dfa::product(values, all_values(), Dfa::Op::kAnd, max_states) : values);
     key_ = "values " + values_->fingerprint() + (max == kNoMaximum ? "" : "*" + std::to_string(max));
-    nodes_.push_back({{}, 0, false});
     states_.push_back({State::kStart});
     find_kinds();
     empty_ = values_->empty();
