@@ -9,7 +9,7 @@ import pytest
 
 from derivable import _kernel
 from derivable.collector import without_collector
-from derivable.expr import EMPTY, Alt, Bytes, Concat, Expr, Ref, Repeat
+from derivable.expr import EMPTY, Alt, Bytes, Concat, Expr, Ref, Repeat, Sequences, refs
 
 
 @pytest.mark.parametrize("enabled", [True, False])
@@ -47,6 +47,8 @@ def ends(expr: Expr, productive: set[str], rules: dict[str, Expr]) -> bool:
             return any(ends(i, productive, rules) for i in items)
         case Repeat(item, low, _, _):
             return low == 0 or ends(item, productive, rules)
+        case Sequences():
+            return ends(expr.expanded, productive, rules)
         case _:
             return True
 
@@ -62,7 +64,16 @@ def test_dead_ends_are_those_of_the_definition(seed: int) -> None:
             items.append(Repeat(Ref(rng.choice(names)), rng.randrange(2), None))
         return Concat(tuple(items)) if len(items) > 1 else items[0]
 
-    rules: dict[str, Expr] = {name: Alt(tuple(body() for _ in range(rng.randrange(3)))) for name in names}
+    def sequences() -> Expr:
+        lists = [
+            [rng.choice([*names, "TERMINAL"]) for _ in range(rng.randrange(1, 4))] for _ in range(rng.randrange(1, 3))
+        ]
+        return Sequences(tuple(name for some in lists for name in (*some, None))[:-1])
+
+    def rule() -> Expr:
+        return sequences() if rng.random() < 0.4 else Alt(tuple(body() for _ in range(rng.randrange(3))))
+
+    rules: dict[str, Expr] = {name: rule() for name in names}
     productive: set[str] = set()
     while len(productive) < len(more := {n for n in names if ends(rules[n], productive, rules)}):
         productive = more
@@ -75,6 +86,7 @@ def test_names_only() -> None:
     assert _kernel.names_only([Ref("a"), Concat((Ref("a"), Repeat(Ref("b"), 0, None)))])
     assert not _kernel.names_only([Ref("a"), Concat((Ref("a"), Bytes(b"x")))])
     assert not _kernel.names_only([Concat((Ref("a"), EMPTY))])
+    assert _kernel.names_only([Sequences(("a", None, "b", "c"))])
 
 
 def test_rules_become_numbers() -> None:
@@ -86,3 +98,25 @@ def test_rules_become_numbers() -> None:
     assert (symbols, names) == ({"a": -1, "b": -2, "T": 1}, ["a", "b"])
     assert productions == [-1, 2, -2, 1, -1, 1, -2, -2, 1, 1]
     assert not _kernel.flatten([(-1, rules["a"])], rules, symbols, names, productions, lambda expr: 1, 3)
+
+
+def test_sequences_are_what_they_expand_to() -> None:
+    some = Sequences(("b", "T", None, "U", None, "b"))
+    expanded = Alt((Concat((Ref("b"), Ref("T"))), Concat((Ref("U"),)), Concat((Ref("b"),))))
+    assert some.expanded == expanded
+    assert Sequences(("b", "T")).expanded == Concat((Ref("b"), Ref("T")))
+    assert list(refs(some)) == list(refs(expanded))
+    results = []
+    for rule in some, expanded:
+        rules: dict[str, Expr] = {"a": rule, "b": Sequences(("a", "T"))}
+        asked: list[Expr] = []
+        symbols, names, productions = {"a": -1}, ["a"], list[int]()
+
+        def terminal(expr: Expr, asked: list[Expr] = asked) -> int:
+            asked.append(expr)
+            return len(asked)
+
+        assert _kernel.flatten([(-1, rule)], rules, symbols, names, productions, terminal, 100)
+        results.append((symbols, names, productions, asked))
+    assert results[0] == results[1]
+    assert results[0][2] == [-1, 2, -2, 1, -1, 1, 2, -1, 1, -2, -2, 2, -1, 1]

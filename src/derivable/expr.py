@@ -40,6 +40,7 @@ __all__ = [
     "Not",
     "Ref",
     "Repeat",
+    "Sequences",
     "Special",
     "children",
     "is_regular",
@@ -196,6 +197,30 @@ class Ref:
 
 
 @node
+class Sequences:
+    """Any one of some sequences of rules and terminals: a whole rule, never a part of one.
+
+    `names`: those of one sequence after the other, with `None` between them; no sequence is empty.
+    """
+
+    # PERF: large schemas have tens of thousands of these, each one object where an `Alt` of `Concat`s of `Ref`s is ten,
+    # which are slow to make and which Python's cyclic garbage collector has to walk through.
+    names: tuple[str | None, ...]
+
+    @property
+    def expanded(self) -> Alt | Concat:
+        """The same as a tree."""
+        sequences: list[list[Expr]] = [[]]
+        for name in self.names:
+            if name is None:
+                sequences.append([])
+            else:
+                sequences[-1].append(Ref(name))
+        options = [Concat(tuple(items)) for items in sequences]
+        return options[0] if len(options) == 1 else Alt(tuple(options))
+
+
+@node
 class Special:
     """One token of the vocabulary, by its name (``"<|end|>"``) or id: a special one, or one of text taken as a whole.
 
@@ -214,7 +239,21 @@ class Special:
 
 
 Expr = (
-    Bytes | Chars | ByteSet | JsonStrings | JsonText | Concat | Alt | Repeat | Look | And | Not | Graph | Ref | Special
+    Bytes
+    | Chars
+    | ByteSet
+    | JsonStrings
+    | JsonText
+    | Concat
+    | Alt
+    | Repeat
+    | Look
+    | And
+    | Not
+    | Graph
+    | Ref
+    | Sequences
+    | Special
 )
 
 EMPTY = Concat(())
@@ -254,6 +293,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return items
         case Repeat(item=item) | Look(item=item) | Not(item) | JsonText(item):
             return (item,)
+        case Sequences():
+            return (expr.expanded,)
         case _:
             return ()
 

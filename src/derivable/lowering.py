@@ -31,6 +31,7 @@ from .expr import (
     Not,
     Ref,
     Repeat,
+    Sequences,
     Special,
     children,
     is_regular,
@@ -336,7 +337,8 @@ def cut_into_leaves(grammar: Grammar) -> Mapping[str, Expr]:
     """
     if names_only(grammar):
         return grammar.rules
-    pieces = {name: _pieces(expr, bool(grammar.ignore)) for name, expr in grammar.rules.items()}
+    rules = {name: expr.expanded if isinstance(expr, Sequences) else expr for name, expr in grammar.rules.items()}
+    pieces = {name: _pieces(expr, bool(grammar.ignore)) for name, expr in rules.items()}
     if grammar.ignore:
         return pieces
     bodies: dict[str, Expr] = {}  # the expanded regular rules and terminals

@@ -19,6 +19,7 @@ from .expr import (
     Not,
     Ref,
     Repeat,
+    Sequences,
     Special,
 )
 
@@ -72,6 +73,8 @@ def _show(expr: Expr, room: int) -> str:
             return _show(item, room)
         case Not(item):
             return f"(not {_show(item, room - 4)})"
+        case Sequences():
+            return _show(expr.expanded, room)
         case Graph():
             return "(an automaton)"
         case Ref(name):

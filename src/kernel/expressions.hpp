@@ -9,9 +9,9 @@ namespace derivable {
 struct Nodes {
     nanobind::object module = nanobind::module_::import_("derivable.expr");
     nanobind::object ref = type("Ref"), concat = type("Concat"), alt = type("Alt"), repeat = type("Repeat"), look = type("Look");
-    nanobind::object conjunction = type("And"), complement = type("Not"), json_text = type("JsonText");
+    nanobind::object conjunction = type("And"), complement = type("Not"), json_text = type("JsonText"), sequences = type("Sequences");
     nanobind::object bytes = type("Bytes"), chars = type("Chars"), byte_set = type("ByteSet"), graph = type("Graph");
-    nanobind::object name = text("name"), items = text("items"), item = text("item"), min = text("min"), max = text("max"), lazy = text("lazy");
+    nanobind::object name = text("name"), names = text("names"), items = text("items"), item = text("item"), min = text("min"), max = text("max"), lazy = text("lazy");
     nanobind::object value = text("value"), ranges = text("ranges"), ahead = text("ahead"), negative = text("negative");
     nanobind::object edges = text("edges"), accepting = text("accepting");
 

@@ -22,13 +22,27 @@ int64_t number(nb::handle value) {
     return found;
 }
 
+// The sequences of a rule: visit(name) for each name, and between() between them.
+template <typename Visit, typename Between>
+void each_name(const Nodes& n, nb::handle rule, Visit visit, Between between) {
+    nb::handle names = n.part(rule, n.names);
+    if (!PyTuple_CheckExact(names.ptr())) nb::raise_type_error("the names of sequences are not a tuple");
+    each(names, [&](nb::handle name) { name.is_none() ? between() : visit(name); });
+}
+
+// Visits the place in `index` of a rule; a terminal has none.
+template <typename Visit>
+void place(nb::dict index, nb::handle name, Visit visit) {
+    PyObject* at = PyDict_GetItemWithError(index.ptr(), name.ptr());
+    if (at) return visit(size_t(number(at)));
+    if (PyErr_Occurred()) nb::raise_python_error();
+}
+
 // What a body cannot do without: the places in `index` of the rules it names, once for each time.
 template <typename Visit>
 void needs(const Nodes& n, nb::handle node, nb::dict index, Visit visit) {
     if (n.is(node, n.ref)) {
-        PyObject* at = PyDict_GetItemWithError(index.ptr(), n.part(node, n.name).ptr());
-        if (at) return visit(size_t(number(at)));
-        if (PyErr_Occurred()) nb::raise_python_error();
+        place(index, n.part(node, n.name), visit);
     } else if (n.is(node, n.concat)) {
         each(n.items_of(node), [&](nb::handle item) { needs(n, item, index, visit); });
     } else if (n.is(node, n.repeat) && number(n.part(node, n.min))) {
@@ -52,15 +66,24 @@ nb::tuple dead_ends(nb::dict rules) {
     };
     size_t head = 0;
     for (auto [name, expr] : rules) {
-        auto add = [&](nb::handle body) {
-            bodies.push_back({head});
-            needs(n, body, index, [&](size_t rule) {
-                bodies.back().missing++;
-                uses[rule].push_back(bodies.size() - 1);
-            });
+        auto begin = [&] { bodies.push_back({head}); };
+        auto need = [&](size_t rule) {
+            bodies.back().missing++;
+            uses[rule].push_back(bodies.size() - 1);
+        };
+        auto finish = [&] {
             if (!bodies.back().missing) end(head);
         };
-        if (n.is(expr, n.alt))
+        auto add = [&](nb::handle body) {
+            begin();
+            needs(n, body, index, need);
+            finish();
+        };
+        if (n.is(expr, n.sequences)) {
+            begin();
+            each_name(n, expr, [&](nb::handle name) { place(index, name, need); }, [&] { finish(), begin(); });
+            finish();
+        } else if (n.is(expr, n.alt))
             each(n.items_of(expr), add);
         else
             add(expr);
@@ -81,12 +104,15 @@ nb::tuple dead_ends(nb::dict rules) {
     std::vector<nb::handle> stack;
     for (auto [name, expr] : rules) {
         bool names_dead = false;
+        auto ask = [&](size_t rule) { names_dead |= !ends[rule]; };
         stack.assign(ends[head++], expr);
         while (!stack.empty()) {
             nb::handle node = stack.back();
             stack.pop_back();
             if (n.is(node, n.ref))
-                needs(n, node, index, [&](size_t rule) { names_dead |= !ends[rule]; });
+                needs(n, node, index, ask);
+            else if (n.is(node, n.sequences))
+                each_name(n, node, [&](nb::handle name) { place(index, name, ask); }, [] {});
             else if (n.is(node, n.concat) || n.is(node, n.alt))
                 each(n.items_of(node), [&](nb::handle item) { stack.push_back(item); });
             else if (n.is(node, n.repeat))
@@ -105,30 +131,37 @@ bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names,
         for (nb::handle entry : pending) work.emplace_back(number(entry[0]), nb::borrow(entry[1]));
         pending.clear();
     };
-    auto symbol = [&](nb::handle node) {
-        nb::handle name;
-        if (n.is(node, n.ref)) {
-            name = n.part(node, n.name);
-            PyObject* known = PyDict_GetItemWithError(symbols.ptr(), name.ptr());
-            if (known) return number(known);
+    auto named = [&](nb::handle name, nb::handle node = {}) {
+        PyObject* known = PyDict_GetItemWithError(symbols.ptr(), name.ptr());
+        if (known) return number(known);
+        if (PyErr_Occurred()) nb::raise_python_error();
+        PyObject* rule = PyDict_GetItemWithError(rules.ptr(), name.ptr());
+        int64_t made;
+        if (rule) {
+            names.append(name);
+            made = -int64_t(names.size());
+            work.emplace_back(made, nb::borrow(rule));
+        } else {
             if (PyErr_Occurred()) nb::raise_python_error();
-            PyObject* rule = PyDict_GetItemWithError(rules.ptr(), name.ptr());
-            if (rule) {
-                names.append(name);
-                int64_t made = -int64_t(names.size());
-                symbols[name] = made;
-                work.emplace_back(made, nb::borrow(rule));
-                return made;
-            }
-            if (PyErr_Occurred()) nb::raise_python_error();
+            made = number(node.is_valid() ? other(node) : other(n.ref(name)));
+            take_pending();
         }
+        symbols[name] = made;
+        return made;
+    };
+    auto symbol = [&](nb::handle node) {
+        if (n.is(node, n.ref)) return named(n.part(node, n.name), node);
         int64_t made = number(other(node));
-        if (name.is_valid()) symbols[name] = made;
         take_pending();
         return made;
     };
-    auto emit = [&](int64_t head, nb::handle alternative) {
+    auto write = [&](int64_t head) {
+        append(productions, head);
+        append(productions, int64_t(body.size()));
+        for (int64_t s : body) append(productions, s);
         body.clear();
+    };
+    auto emit = [&](int64_t head, nb::handle alternative) {
         if (n.is(alternative, n.concat)) {
             each(n.items_of(alternative), [&](nb::handle item) {
                 bool empty = n.is(item, n.concat) && PyTuple_GET_SIZE(n.items_of(item).ptr()) == 0;
@@ -137,15 +170,16 @@ bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names,
         } else {
             body.push_back(symbol(alternative));
         }
-        append(productions, head);
-        append(productions, int64_t(body.size()));
-        for (int64_t s : body) append(productions, s);
+        write(head);
     };
     take_pending();
     while (!work.empty()) {
         auto [head, expr] = std::move(work.back());
         work.pop_back();
-        if (n.is(expr, n.alt))
+        if (n.is(expr, n.sequences)) {
+            each_name(n, expr, [&](nb::handle name) { body.push_back(named(name)); }, [&, h = head] { write(h); });
+            write(head);
+        } else if (n.is(expr, n.alt))
             each(n.items_of(expr), [&, h = head](nb::handle alternative) { emit(h, alternative); });
         else
             emit(head, expr);

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ..errors import GrammarError, UnsupportedFeatureError
-from ..expr import EMPTY, Alt, Concat, Expr, Ref, Repeat, text
+from ..expr import EMPTY, Alt, Concat, Expr, Ref, Repeat, Sequences, text
 from ..grammar import Grammar, Terminal
 from ..lowering import cut_into_leaves, names_only
 from ..show import show
@@ -119,6 +119,8 @@ def _mapped(expr: Expr, leaf: Callable[[Expr], Expr]) -> Step:
             return type(expr)(tuple(new))
         case Repeat(item=item):
             return replace(expr, item=(yield _mapped(item, leaf)))
+        case Sequences():
+            return (yield _mapped(expr.expanded, leaf))
         case _:
             return leaf(expr)
 

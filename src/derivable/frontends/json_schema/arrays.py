@@ -30,14 +30,14 @@ State = tuple[int, tuple[int, ...], frozenset[Any]]
 """Items so far (saturated), matches of each `contains` (saturated), values used."""
 
 
-def emit_array(compiler: Compiler, facts: Facts, name: str) -> Expr:
+def emit_array(compiler: Compiler, facts: Facts, name: str) -> Ref:
     """The symbol of the arrays that satisfy `facts`; its body is written later."""
     if facts.max_items == 0:
         facts.array_rows = ()
     elif not (facts.array_rows or facts.min_items or facts.contains or facts.unique is not None) and (
         facts.max_items is None
     ):
-        found = compiler.leaves.get("array")
+        found: Ref | None = compiler.leaves.get("array")
         if found is None:
             found = compiler.leaves["array"] = Ref("array")
             compiler.rules["array"] = NOTHING

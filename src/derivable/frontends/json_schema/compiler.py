@@ -51,8 +51,8 @@ class Compiler:
         self.validator = Validator(self)
         self.rules: dict[str, Expr] = {}
         self.terminals: dict[str, Terminal] = {}
-        self.leaves: dict[Any, Expr] = {}
-        self.keys: dict[str, tuple[Expr, Expr]] = {}
+        self.leaves: dict[Any, Any] = {}  # symbols, or `NOTHING`
+        self.keys: dict[str, tuple[str, str]] = {}
         self.memo: dict[Goal, Expr] = {}
         self.queue: deque[Callable[[], None]] = deque()
         self.targets: dict[int, Sub] = {}
@@ -316,9 +316,9 @@ class Compiler:
 
     # -- symbols ------------------------------------------------------------------------------------------------
 
-    def leaf(self, key: Any, name: str, expr: Expr) -> Expr:
+    def leaf(self, key: Any, name: str, expr: Expr) -> Ref:
         """A terminal, by `key` one for all uses."""
-        found = self.leaves.get(key)
+        found: Ref | None = self.leaves.get(key)
         if found is None:
             while name in self.terminals:
                 self.count += 1
@@ -430,10 +430,10 @@ class Compiler:
         if facts.values is not None:
             return emit_values(self, facts.values)
         out = emit_scalars(self, facts)
-        if facts.types & ARRAY and (array := emit_array(self, facts, name)) != NOTHING:
-            out.append(array)
-        if facts.types & OBJECT and (symbol := emit_object(self, facts, name)) != NOTHING:
-            out.append(symbol)
+        if facts.types & ARRAY:
+            out.append(emit_array(self, facts, name))
+        if facts.types & OBJECT:
+            out.append(emit_object(self, facts, name))
         return out
 
     # -- the grammar --------------------------------------------------------------------------------------------

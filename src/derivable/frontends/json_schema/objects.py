@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...errors import LimitError
-from ...expr import NOTHING, Alt, Concat, Expr, Ref
+from ...expr import NOTHING, Expr, Ref, Sequences
 from .facts import Facts, Goal, MemberRow
 from .other_keys import Key, other_keys
 
@@ -34,12 +34,12 @@ State = tuple[int, int, int, Clauses]
 """Members so far (saturated), which `Some` are satisfied (bits), which free keys were seen (bits), open clauses."""
 
 
-def emit_object(compiler: Compiler, facts: Facts, name: str) -> Expr:
+def emit_object(compiler: Compiler, facts: Facts, name: str) -> Ref:
     """The symbol of the objects that satisfy `facts`; its body is written later."""
     if not (facts.rows or facts.required or facts.forbidden or facts.names or facts.some or facts.clauses) and (
         not facts.min_properties and facts.max_properties is None
     ):
-        found = compiler.leaves.get("object")
+        found: Ref | None = compiler.leaves.get("object")
         if found is None:
             found = compiler.leaves["object"] = Ref("object")
             compiler.rules["object"] = NOTHING
@@ -56,11 +56,11 @@ class _Body:
 
     def __init__(self, compiler: Compiler, facts: Facts, rule: str) -> None:
         self.compiler, self.facts, self.rule = compiler, facts, rule
-        self.listed: list[tuple[str, Goal, Expr, bool]] = []  # key, goal, value, required
-        self.free: list[tuple[str, Goal, Expr]] = []
+        self.listed: list[tuple[str, Goal, str, bool]] = []  # key, goal, value, required
+        self.free: list[tuple[str, Goal, str]] = []
         self.free_required = 0
-        self.others: list[tuple[Key, Goal, Expr, int]] = []  # key, goal, value, which `Some` apply
-        self.comma = compiler.style.comma(compiler)
+        self.others: list[tuple[Key, Goal, str, int]] = []  # key, goal, value, which `Some` apply
+        self.comma = compiler.style.comma(compiler).name
 
     def write(self) -> None:
         """Writes the rules; none if there is no such object."""
@@ -146,8 +146,8 @@ class _Body:
                 continue
             goal = compiler.member_goal(rows, key)
             value = self._value(key, goal)
-            if value != NOTHING:
-                self.listed.append((key, goal, value, key in required))
+            if isinstance(value, Ref):
+                self.listed.append((key, goal, value.name, key in required))
             elif key in required:
                 return False
         for key in unlisted:
@@ -155,10 +155,10 @@ class _Body:
                 continue
             goal = compiler.member_goal(rows, key)
             value = self._value(key, goal)
-            if value != NOTHING:
+            if isinstance(value, Ref):
                 if key in required:
                     self.free_required |= 1 << len(self.free)
-                self.free.append((key, goal, value))
+                self.free.append((key, goal, value.name))
             elif key in required:
                 return False
         if compiler.options.key_order == "any" and len(self.free) > 60:
@@ -180,57 +180,59 @@ class _Body:
         compiler, rules, comma, stem = self.compiler, self.compiler.rules, self.comma, self.rule
         style = compiler.style
         others = [(*key, value) for key, _, value, _ in self.others]
-        q: Expr | None = None  # Q(i): members so far; None while there can be none
+        q: str | None = None  # Q(i): members so far; None while there can be none
         empty = True  # no member so far is possible
+        names: list[str | None] = []
         if others:
-            q = Ref(stem + "·*")
-            rules[q.name] = _either([*map(Concat, others), *(Concat((q, comma, *other)) for other in others)])
+            q = stem + "·*"
+            for other in others:
+                names += (*other, None, q, comma, *other, None)
+            rules[q] = Sequences(tuple(names[:-1]))
         keys = compiler.keys
         for i, (key, _, value, required) in enumerate(self.listed):
             symbol, colon = keys.get(key) or style.key(compiler, key)
-            a = Ref(f"{stem}·{i}")
-            bodies: list[Expr] = [Concat((symbol, colon, value))] if empty else []
+            a = f"{stem}·{i}"
+            names = [symbol, colon, value] if empty else []
             if q is not None:
-                bodies.append(Concat((q, comma, symbol, colon, value)))
+                names += (None, q, comma, symbol, colon, value) if empty else (q, comma, symbol, colon, value)
             for other in others:
-                bodies.append(Concat((a, comma, *other)))
+                names += (None, a, comma, *other)
             if required or q is None:
                 q = a
             elif not others:  # nothing comes between: Q(i) can be the same
-                bodies.append(q)
+                names += (None, q)
                 q = a
             else:
-                both = Ref(f"{stem}·{i}?")
-                rules[both.name] = Alt((a, q))
+                both = f"{stem}·{i}?"
+                rules[both] = Sequences((a, None, q))
                 q = both
-            rules[a.name] = bodies[0] if len(bodies) == 1 else Alt(tuple(bodies))
+            rules[a] = Sequences(tuple(names))
             empty = empty and not required
-        opening = style.opening(compiler, "{")
-        whole: list[Expr] = []
-        if empty:
-            whole.append(Concat((opening, style.bare(compiler, "}"))))
+        opening = style.opening(compiler, "{").name
+        whole: list[str | None] = [opening, style.bare(compiler, "}").name, None] if empty else []
         if q is not None:
-            whole.append(Concat((opening, q, style.closing(compiler, "}"))))
-        rules[stem] = _either(whole)
+            whole += (opening, q, style.closing(compiler, "}").name, None)
+        rules[stem] = _sequences(whole)
 
     # -- with memory --------------------------------------------------------------------------------------------
 
     def _write_tracked(self, low: int, high: int | None, clauses: Clauses) -> None:
         tracker = _Tracker(self, low, high, clauses)
         compiler, rules, comma, stem = self.compiler, self.compiler.rules, self.comma, self.rule
-        bodies: dict[tuple[str, int, State], list[Expr]] = {}
+        bodies: dict[tuple[str, int, State], list[str | None]] = {}  # each ends with `None`
+        names: dict[tuple[str, int, State], str] = {}
         limit = compiler.limits.max_cases
 
-        def nonterminal(kind: str, i: int, state: State) -> Ref:
+        def nonterminal(kind: str, i: int, state: State) -> str:
             key = (kind, i, state)
-            if key not in bodies:
+            name = names.get(key)
+            if name is None:
                 bodies[key] = []
-                numbers[key] = len(numbers)
-                if len(numbers) > limit * 3:
-                    raise LimitError("max_cases", len(numbers), limit * 3, "the states of an object")
-            return Ref(f"{stem}·{numbers[key]}")
+                name = names[key] = f"{stem}·{len(names)}"
+                if len(names) > limit * 3:
+                    raise LimitError("max_cases", len(names), limit * 3, "the states of an object")
+            return name
 
-        numbers: dict[tuple[str, int, State], int] = {}
         empty: State | None = tracker.start
         decided: dict[State, None] = {}  # the states of Q(i)
         taken: dict[State, None] = {}  # the states of A(i) right after k(i-1)
@@ -240,7 +242,7 @@ class _Body:
             if i == 0 and empty is not None:
                 for to, key, value in tracker.others(empty):
                     nonterminal("A", 0, to)
-                    bodies["A", 0, to].append(Concat((*key, value)))
+                    bodies["A", 0, to] += (*key, value, None)
                     after[to] = None
             work = list(after)
             while work:
@@ -251,20 +253,20 @@ class _Body:
                         after[to] = None
                         work.append(to)
                     nonterminal("A", i, to)
-                    bodies["A", i, to].append(Concat((symbol, comma, *key, value)))
+                    bodies["A", i, to] += (symbol, comma, *key, value, None)
             # Q(i)
             skipped = decided
             decided = {}
             for state in after:
                 nonterminal("Q", i, state)
-                bodies["Q", i, state].append(nonterminal("A", i, state))
+                bodies["Q", i, state] += (nonterminal("A", i, state), None)
                 decided[state] = None
             if i:
                 for state in skipped:
                     skip = tracker.skip(i - 1, state)
                     if skip is not None:
                         nonterminal("Q", i, skip)
-                        bodies["Q", i, skip].append(nonterminal("Q", i - 1, state))
+                        bodies["Q", i, skip] += (nonterminal("Q", i - 1, state), None)
                         decided[skip] = None
             if i == len(self.listed):
                 break
@@ -275,28 +277,29 @@ class _Body:
                 for to, value in tracker.take(i, empty):
                     nonterminal("A", i + 1, to)
                     taken[to] = None
-                    bodies["A", i + 1, to].append(Concat((*symbol_of_key, value)))
+                    bodies["A", i + 1, to] += (*symbol_of_key, value, None)
             for source in decided:
                 before = nonterminal("Q", i, source)
                 for to, value in tracker.take(i, source):
                     nonterminal("A", i + 1, to)
                     taken[to] = None
-                    bodies["A", i + 1, to].append(Concat((before, comma, *symbol_of_key, value)))
+                    bodies["A", i + 1, to] += (before, comma, *symbol_of_key, value, None)
             empty = tracker.skip(i, empty) if empty is not None else None
-        opening, closing = compiler.style.opening(compiler, "{"), compiler.style.closing(compiler, "}")
-        whole: list[Expr] = []
+        opening, closing = compiler.style.opening(compiler, "{").name, compiler.style.closing(compiler, "}").name
+        whole: list[str | None] = []
         if empty is not None and tracker.accepts(empty):
-            whole.append(Concat((opening, compiler.style.bare(compiler, "}"))))
+            whole += (opening, compiler.style.bare(compiler, "}").name, None)
         for state in decided:
             if tracker.accepts(state):
-                whole.append(Concat((opening, nonterminal("Q", len(self.listed), state), closing)))
+                whole += (opening, nonterminal("Q", len(self.listed), state), closing, None)
         for key3, options in bodies.items():
-            rules[f"{stem}·{numbers[key3]}"] = _either(options)
-        rules[stem] = _either(whole)
+            rules[names[key3]] = _sequences(options)
+        rules[stem] = _sequences(whole)
 
 
-def _either(options: list[Expr]) -> Expr:
-    return options[0] if len(options) == 1 else Alt(tuple(options))
+def _sequences(names: list[str | None]) -> Expr:
+    """Any one of sequences that each end with `None`."""
+    return Sequences(tuple(names[:-1])) if names else NOTHING
 
 
 def _in_order(rows: tuple[MemberRow, ...]) -> list[str]:
@@ -330,7 +333,7 @@ class _Tracker:
         self.any_value = sum(1 << i for i, some in enumerate(self.some) if _is_anything(some.goal))
         self.start: State = (0, 0, 0, clauses)
         self.mentioned = {key for clause in clauses for key, _ in clause}
-        self.memo: dict[State, list[tuple[State, Key, Expr]]] = {}
+        self.memo: dict[State, list[tuple[State, Key, str]]] = {}
         self.bits = {
             key: sum(1 << i for i, s in enumerate(self.some) if self.compiler.some_applies(s, key))
             for key in (*(m[0] for m in body.listed), *(m[0] for m in body.free))
@@ -354,7 +357,7 @@ class _Tracker:
             out.add(rest)
         return frozenset(out)
 
-    def _variants(self, flags: int, bits: int, goal: Goal, value: Expr) -> Iterator[tuple[int, Expr]]:
+    def _variants(self, flags: int, bits: int, goal: Goal, value: str) -> Iterator[tuple[int, str]]:
         """The value as it is, and as the one that satisfies open `Some`s."""
         flags |= bits & self.any_value  # any value will do for these
         yield flags, value
@@ -366,11 +369,11 @@ class _Tracker:
                 if subset >> i & 1:
                     inner = (*inner, *some.goal)
             symbol = self.compiler.symbol(tuple(dict.fromkeys(inner)))
-            if symbol != NOTHING:
-                yield flags | subset, symbol
+            if isinstance(symbol, Ref):
+                yield flags | subset, symbol.name
             subset = (subset - 1) & open_bits
 
-    def take(self, i: int, state: State) -> Iterator[tuple[State, Expr]]:
+    def take(self, i: int, state: State) -> Iterator[tuple[State, str]]:
         """What listed key `i` leads to, with its value."""
         count, flags, seen, clauses = state
         key, goal, value, _ = self.body.listed[i]
@@ -388,14 +391,14 @@ class _Tracker:
         rest = self._decide(state[3], key, False)
         return None if rest is None else (state[0], state[1], state[2], rest)
 
-    def others(self, state: State) -> list[tuple[State, Key, Expr]]:
+    def others(self, state: State) -> list[tuple[State, Key, str]]:
         """What free and other keys lead to: state, key, value."""
         found = self.memo.get(state)
         if found is None:
             found = self.memo[state] = list(self._others(state))
         return found
 
-    def _others(self, state: State) -> Iterator[tuple[State, Key, Expr]]:
+    def _others(self, state: State) -> Iterator[tuple[State, Key, str]]:
         count, flags, seen, clauses = state
         more = self._count(count)
         if more is None:

@@ -72,42 +72,41 @@ class Style:
             items[f"empty {closing}"] = (Bytes(closing.encode()),)
         return {name: concatenation(parts) for name, parts in items.items()}
 
-    def _leaf(self, compiler: Compiler, name: str) -> Expr:
+    def _leaf(self, compiler: Compiler, name: str) -> Ref:
         return compiler.leaves.get(name) or compiler.leaf(name, name, self.texts[name])
 
-    def opening(self, compiler: Compiler, mark: str) -> Expr:
+    def opening(self, compiler: Compiler, mark: str) -> Ref:
         """`{` or `[` and white space."""
         return self._leaf(compiler, mark)
 
-    def opening_distinct(self, compiler: Compiler) -> Expr:
+    def opening_distinct(self, compiler: Compiler) -> Ref:
         """As `opening`, of an array whose items must differ."""
         found = self._leaf(compiler, "distinct [")
-        assert isinstance(found, Ref)
         compiler.distinct[:] = [found.name]
         return found
 
-    def closing(self, compiler: Compiler, mark: str) -> Expr:
+    def closing(self, compiler: Compiler, mark: str) -> Ref:
         """White space and `}` or `]`."""
         return self._leaf(compiler, mark)
 
-    def bare(self, compiler: Compiler, mark: str) -> Expr:
+    def bare(self, compiler: Compiler, mark: str) -> Ref:
         """`}` or `]` alone: after the white space of the opening."""
         return self._leaf(compiler, "empty " + mark)
 
-    def comma(self, compiler: Compiler) -> Expr:
+    def comma(self, compiler: Compiler) -> Ref:
         """The separator of items."""
         return self._leaf(compiler, ",")
 
-    def colon(self, compiler: Compiler) -> Expr:
+    def colon(self, compiler: Compiler) -> Ref:
         """The separator of a key and its value."""
         return self._leaf(compiler, ":")
 
-    def key(self, compiler: Compiler, name: str) -> tuple[Expr, Expr]:
-        """A key and the separator after it."""
+    def key(self, compiler: Compiler, name: str) -> tuple[str, str]:
+        """A key and the separator after it, by name."""
         found = compiler.keys.get(name)
         if found is None:
             symbol = compiler.leaf(("literals", (name,)), *_name_and_text(name))
-            found = compiler.keys[name] = symbol, self.colon(compiler)
+            found = compiler.keys[name] = symbol.name, self.colon(compiler).name
         return found
 
     def document(self, compiler: Compiler, value: Expr) -> Expr:

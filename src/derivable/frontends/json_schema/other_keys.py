@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..._kernel import Dfa
 from ...automata import compile_expr, is_empty, string_values
 from ...errors import LimitError
-from ...expr import NOTHING, Alt, And, Expr, JsonStrings, Not
+from ...expr import Alt, And, Expr, JsonStrings, Not, Ref
 from .facts import STRING, Facts, Goal, MemberRow, Some
 from .goals import expand
 from .json_text import json_string, literal_string
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Key", "other_keys"]
 
-Key = tuple[Expr, Expr]
-"""A key's strings and the colon."""
+Key = tuple[str, str]
+"""A key's strings and the colon, by name."""
 
 
-def other_keys(compiler: Compiler, facts: Facts, names: tuple[str, ...]) -> list[tuple[Key, Goal, Expr, int]]:
+def other_keys(compiler: Compiler, facts: Facts, names: tuple[str, ...]) -> list[tuple[Key, Goal, str, int]]:
     """The keys of an object but `names`, in classes: text, what the value must satisfy, its symbol, which `Some` apply.
 
     Raises:
@@ -39,8 +39,8 @@ def other_keys(compiler: Compiler, facts: Facts, names: tuple[str, ...]) -> list
     if not (facts.names or some or any(row.patterns for row in rows)):
         goal = rows[0].additional if len(rows) == 1 else tuple(dict.fromkeys(g for r in rows for g in r.additional))
         value = compiler.symbol(goal)
-        if value != NOTHING:
-            return [(_key(compiler, json_string(0, None, names)), goal, value, 0)]
+        if isinstance(value, Ref):
+            return [(_key(compiler, json_string(0, None, names)), goal, value.name, 0)]
         return []
     # Split the keys by everything that is asked about them.
     predicates: dict[object, Expr] = {}
@@ -94,7 +94,7 @@ def other_keys(compiler: Compiler, facts: Facts, names: tuple[str, ...]) -> list
     others = []
     for (goal, bits), members in classes.items():
         value = compiler.symbol(goal)
-        if value == NOTHING:
+        if not isinstance(value, Ref):
             continue
         if len(members) == len(regions) and not facts.names:
             expr = json_string(0, None, names)  # the questions make no difference
@@ -103,7 +103,7 @@ def other_keys(compiler: Compiler, facts: Facts, names: tuple[str, ...]) -> list
             expr = options[0] if len(options) == 1 else Alt(options)
             if is_empty(expr, compiler.limits):
                 continue
-        others.append((_key(compiler, expr), goal, value, bits))
+        others.append((_key(compiler, expr), goal, value.name, bits))
     return others
 
 
@@ -153,7 +153,7 @@ def _names(compiler: Compiler, goal: Goal) -> Expr:
 
 
 def _key(compiler: Compiler, expr: Expr) -> Key:
-    return compiler.leaf(("strings", expr), "other key", expr), compiler.style.colon(compiler)
+    return compiler.leaf(("strings", expr), "other key", expr).name, compiler.style.colon(compiler).name
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ... import _kernel
-from ...expr import NOTHING, Alt, Concat, Expr, Ref, Repeat
+from ...expr import NOTHING, Alt, Concat, Expr, Ref, Repeat, Sequences
 
 __all__ = ["drop_unproductive"]
 
@@ -15,7 +15,8 @@ def drop_unproductive(rules: dict[str, Expr]) -> None:
     for name in dead:
         del rules[name]
     for name in named:
-        rules[name] = _without(rules[name], gone)
+        body = rules[name]
+        rules[name] = _without(body.expanded if isinstance(body, Sequences) else body, gone)
     rules.setdefault("root", NOTHING)
 
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from ...automata import compile_expr
-from ...expr import NOTHING, Alt, Bytes, Expr
+from ...expr import NOTHING, Alt, Bytes, Expr, Ref
 from .facts import BOOLEAN, NULL, NUMBER, STRING, Facts
 from .json_text import json_string, literal_string
 from .numbers import DIGITS, INTEGER, equal, exact, number_text
@@ -42,9 +42,9 @@ def emit_scalars(compiler: Compiler, facts: Facts) -> list[Expr]:
             out.append(_plain(compiler, "boolean"))
         elif not no_true or not no_false:
             out.append(_boolean(compiler, no_false))
-    if types & NUMBER and (number := _number(compiler, facts)) != NOTHING:
+    if types & NUMBER and isinstance(number := _number(compiler, facts), Ref):
         out.append(number)
-    if types & STRING and (string := _string(compiler, facts)) != NOTHING:
+    if types & STRING and isinstance(string := _string(compiler, facts), Ref):
         out.append(string)
     return out
 
@@ -68,7 +68,7 @@ def emit_values(compiler: Compiler, values: list[Json]) -> list[Expr]:
     if strings:
         name = shown(strings[0]) if len(strings) == 1 else "enum"
         out.append(compiler.leaf(("literals", strings), name, literal_string(*strings)))
-    return [symbol for symbol in out if symbol != NOTHING]
+    return [symbol for symbol in out if isinstance(symbol, Ref)]
 
 
 def _plain(compiler: Compiler, name: str) -> Expr:
