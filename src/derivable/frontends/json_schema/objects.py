@@ -219,55 +219,58 @@ class _Body:
     def _write_tracked(self, low: int, high: int | None, clauses: Clauses) -> None:
         tracker = _Tracker(self, low, high, clauses)
         compiler, rules, comma, stem = self.compiler, self.compiler.rules, self.comma, self.rule
-        bodies: dict[tuple[str, int, State], list[str | None]] = {}  # each ends with `None`
-        names: dict[tuple[str, int, State], str] = {}
-        limit = compiler.limits.max_cases
+        most, spent, count = compiler.limits.max_cases * 3, 0, 0
 
-        def nonterminal(kind: str, i: int, state: State) -> str:
-            key = (kind, i, state)
-            name = names.get(key)
-            if name is None:
-                bodies[key] = []
-                name = names[key] = f"{stem}·{len(names)}"
-                if len(names) > limit * 3:
-                    raise LimitError("max_cases", len(names), limit * 3, "the states of an object")
-            return name
+        def spend(states: int) -> None:
+            nonlocal spent
+            spent += states
+            if spent > most:
+                raise LimitError("max_cases", spent, most, "the states of an object")
+
+        def fresh() -> str:
+            nonlocal count
+            count += 1
+            return f"{stem}·{count}"
+
+        def named(states: dict[State, tuple[str, list[str | None]]], state: State) -> tuple[str, list[str | None]]:
+            if state not in states:
+                spend(1)
+                states[state] = fresh(), []
+            return states[state]
 
         empty: State | None = tracker.start
-        decided: dict[State, None] = {}  # the states of Q(i)
-        taken: dict[State, None] = {}  # the states of A(i) right after k(i-1)
+        decided: dict[State, str] = {}  # Q(i): names by state
+        taken: dict[State, tuple[str, list[str | None]]] = {}  # A(i): names and sequences, which end with `None`
         for i in range(len(self.listed) + 1):
             # A(i): other keys after it; for i = 0 other keys first of all.
-            after: dict[State, None] = dict(taken)
             if i == 0 and empty is not None:
                 for to, key, value in tracker.others(empty):
-                    nonterminal("A", 0, to)
-                    bodies["A", 0, to] += (*key, value, None)
-                    after[to] = None
-            work = list(after)
+                    named(taken, to)[1].extend((*key, value, None))
+            work = list(taken)
             while work:
                 state = work.pop()
-                symbol = nonterminal("A", i, state)
+                before = taken[state][0]
                 for to, key, value in tracker.others(state):
-                    if to not in after:
-                        after[to] = None
+                    if to not in taken:
                         work.append(to)
-                    nonterminal("A", i, to)
-                    bodies["A", i, to] += (symbol, comma, *key, value, None)
+                    named(taken, to)[1].extend((before, comma, *key, value, None))
             # Q(i)
-            skipped = decided
-            decided = {}
-            for state in after:
-                nonterminal("Q", i, state)
-                bodies["Q", i, state] += (nonterminal("A", i, state), None)
-                decided[state] = None
+            ways: dict[State, list[str]] = {}
+            for state, (name, sequences) in taken.items():
+                rules[name] = _sequences(sequences)
+                ways[state] = [name]
             if i:
-                for state in skipped:
+                for state, name in decided.items():
                     skip = tracker.skip(i - 1, state)
                     if skip is not None:
-                        nonterminal("Q", i, skip)
-                        bodies["Q", i, skip] += (nonterminal("Q", i - 1, state), None)
-                        decided[skip] = None
+                        ways.setdefault(skip, []).append(name)
+            spend(len(ways))
+            decided = {}
+            for state, names in ways.items():
+                decided[state] = names[0]
+                if len(names) > 1:
+                    decided[state] = fresh()
+                    rules[decided[state]] = _sequences([part for name in names for part in (name, None)])
             if i == len(self.listed):
                 break
             # A(i + 1)
@@ -275,25 +278,18 @@ class _Body:
             symbol_of_key = compiler.style.key(compiler, self.listed[i][0])
             if empty is not None:
                 for to, value in tracker.take(i, empty):
-                    nonterminal("A", i + 1, to)
-                    taken[to] = None
-                    bodies["A", i + 1, to] += (*symbol_of_key, value, None)
-            for source in decided:
-                before = nonterminal("Q", i, source)
-                for to, value in tracker.take(i, source):
-                    nonterminal("A", i + 1, to)
-                    taken[to] = None
-                    bodies["A", i + 1, to] += (before, comma, *symbol_of_key, value, None)
+                    named(taken, to)[1].extend((*symbol_of_key, value, None))
+            for state, before in decided.items():
+                for to, value in tracker.take(i, state):
+                    named(taken, to)[1].extend((before, comma, *symbol_of_key, value, None))
             empty = tracker.skip(i, empty) if empty is not None else None
         opening, closing = compiler.style.opening(compiler, "{").name, compiler.style.closing(compiler, "}").name
         whole: list[str | None] = []
         if empty is not None and tracker.accepts(empty):
             whole += (opening, compiler.style.bare(compiler, "}").name, None)
-        for state in decided:
+        for state, name in decided.items():
             if tracker.accepts(state):
-                whole += (opening, nonterminal("Q", len(self.listed), state), closing, None)
-        for key3, options in bodies.items():
-            rules[names[key3]] = _sequences(options)
+                whole += (opening, name, closing, None)
         rules[stem] = _sequences(whole)
 
 
