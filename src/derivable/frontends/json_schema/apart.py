@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from . import check
 from .facts import ALL, OBJECT
 from .resources import Sub
 from .values import canonical
@@ -31,19 +32,24 @@ class Marks:
     Attributes:
         needed: keys that must be there.
         members: of some keys, the types and, if these are listed, the values that they may have.
-        only: keys that may be there (`None`: any).
+        closed: schemas that allow no keys but those that they list or have a pattern for.
     """
 
-    __slots__ = ("members", "needed", "only")
+    __slots__ = ("closed", "members", "needed")
 
     def __init__(self) -> None:
         self.needed: list[str] = []
         self.members: dict[str, _Member] = {}
-        self.only: set[str] | None = None
+        self.closed: list[Sub] = []
 
-    def member(self, key: str) -> _Member:
+    def member(self, compiler: Compiler, key: str) -> _Member:
         """What the value of this key may be."""
-        return _NONE if self.only is not None and key not in self.only else self.members.get(key, _ANY)
+        for sub in self.closed:
+            patterns = sub.schema.get("patternProperties", ())
+            matches = (compiler.strings.matches(("pattern", p), key, sub, "patternProperties", p) for p in patterns)
+            if key not in sub.schema.get("properties", ()) and not any(matches):
+                return _NONE
+        return self.members.get(key, _ANY)
 
     def read(self, compiler: Compiler, sub: Sub) -> list[Sub]:
         """Adds what a schema says, and returns those that it consists of."""
@@ -57,9 +63,7 @@ class Marks:
             parts += [compiler.sub(sub, branch, "allOf", i) for i, branch in enumerate(schema["allOf"])]
         if "required" in keywords and type(schema["required"]) is list:
             self.needed += [key for key in schema["required"] if type(key) is str]
-        properties = schema["properties"] if "properties" in keywords else {}
-        if type(properties) is not dict:
-            return parts
+        properties = check.schema_map(sub, "properties", schema["properties"]) if "properties" in keywords else {}
         for key, value in properties.items():
             member = compiler.sub(sub, value, "properties", key)
             listed = compiler.values_listed(member)
@@ -68,9 +72,10 @@ class Marks:
                 allowed = frozenset(map(canonical, listed))
                 values = allowed if values is None else values & allowed
             self.members[key] = types & compiler.shallow_types(member), values
-        closed = "additionalProperties" in keywords and schema["additionalProperties"] is False
-        if closed and "patternProperties" not in keywords:
-            self.only = set(properties) if self.only is None else self.only & set(properties)
+        if "additionalProperties" in keywords and schema["additionalProperties"] is False:
+            if "patternProperties" in keywords:
+                check.schema_map(sub, "patternProperties", schema["patternProperties"])
+            self.closed.append(sub)
         return parts
 
 
@@ -98,7 +103,7 @@ def apart(compiler: Compiler, one: Sub, other: Sub, types: int = ALL, needed: It
         return True
     here, there = marks(compiler, one), marks(compiler, other)
     for key in (*needed, *here.needed, *there.needed):
-        (types, values), (other_types, other_values) = here.member(key), there.member(key)
+        (types, values), (other_types, other_values) = here.member(compiler, key), there.member(compiler, key)
         if not types & other_types:
             return True
         if values is not None and other_values is not None and values.isdisjoint(other_values):
