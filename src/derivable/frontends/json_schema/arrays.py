@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...errors import LimitError
-from ...expr import NOTHING, Alt, Concat, Expr, Ref, Repeat
+from ...expr import NOTHING, Concat, Ref, Repeat, Sequences
 from .counting import has_values
 from .facts import Facts, Goal
+from .objects import sequences
 from .resources import Json
 from .scalars import emit_values
 from .values import canonical
@@ -65,21 +66,23 @@ def _write(compiler: Compiler, facts: Facts, rule: str) -> None:
 
 def _write_rules(compiler: Compiler, facts: Facts, rule: str) -> None:
     prefix = max((len(row.prefix) for row in facts.array_rows), default=0)
-    values_at: list[Expr] = []
+    values_at: list[str] = []
     low, high = facts.min_items, facts.max_items
     distinct = False
     for index in range(prefix):
         if high is not None and index >= high:
             break
         value = compiler.symbol(_goal_at(facts, index))
-        if value == NOTHING:
+        if not isinstance(value, Ref):
             high = index
             break
-        values_at.append(value)
-    rest: Expr = NOTHING
+        values_at.append(value.name)
+    rest: str | None = None
     if high is None or high > prefix:
-        rest = compiler.symbol(_goal_at(facts, prefix))
-        if rest == NOTHING:
+        value = compiler.symbol(_goal_at(facts, prefix))
+        if isinstance(value, Ref):
+            rest = value.name
+        else:
             high = prefix
     if high is not None and low > high:
         return
@@ -115,52 +118,46 @@ def _write_rules(compiler: Compiler, facts: Facts, rule: str) -> None:
     _write_plain(compiler, rule, values_at, rest, low, high, distinct)
 
 
-def _ends(compiler: Compiler, distinct: bool) -> tuple[Expr, Expr, Expr, Expr]:
+def _ends(compiler: Compiler, distinct: bool) -> tuple[str, str, list[str | None], str]:
+    """The names of the opening and the closing, the empty array, and the comma."""
     style = compiler.style
+    opening = style.opening(compiler, "[").name
     return (
-        style.opening_distinct(compiler) if distinct else style.opening(compiler, "["),
-        style.closing(compiler, "]"),
-        Concat((style.opening(compiler, "["), style.bare(compiler, "]"))),
-        style.comma(compiler),
+        style.opening_distinct(compiler).name if distinct else opening,
+        style.closing(compiler, "]").name,
+        [opening, style.bare(compiler, "]").name, None],
+        style.comma(compiler).name,
     )
 
 
 def _write_plain(
-    compiler: Compiler, rule: str, values: list[Expr], rest: Expr, low: int, high: int | None, distinct: bool
+    compiler: Compiler, rule: str, values: list[str], rest: str | None, low: int, high: int | None, distinct: bool
 ) -> None:
     opening, closing, empty, comma = _ends(compiler, distinct)
     rules = compiler.rules
-    whole: list[Expr] = [empty] if low == 0 else []
-    count = len(values)
-    if not values:
-        if rest != NOTHING:
-            items = Ref(rule + "·items")
-            if high is None and low <= 1:
-                rules[items.name] = Alt((rest, Concat((items, comma, rest))))
-                whole.append(Concat((opening, items, closing)))
-            elif high == 1:
-                whole.append(Concat((opening, rest, closing)))
-            else:
-                more = Repeat(Concat((comma, rest)), max(low - 1, 0), None if high is None else high - 1)
-                whole.append(Concat((opening, rest, more, closing)))
-    else:
-        before: Expr | None = None
-        for i, value in enumerate(values):
-            so_far = Ref(f"{rule}·{i}")
-            rules[so_far.name] = Concat((value,)) if before is None else Concat((before, comma, value))
-            before = so_far
-            if low <= i + 1 and (i + 1 < count or rest == NOTHING):
-                whole.append(Concat((opening, so_far, closing)))
-        assert before is not None
-        if rest != NOTHING:
-            if high is None and low <= count:
-                items = Ref(rule + "·items")
-                rules[items.name] = Alt((before, Concat((items, comma, rest))))
-                whole.append(Concat((opening, items, closing)))
-            else:
-                more = Repeat(Concat((comma, rest)), max(low - count, 0), None if high is None else high - count)
-                whole.append(Concat((opening, before, more, closing)))
-    rules[rule] = whole[0] if len(whole) == 1 else Alt(tuple(whole))
+    whole = empty if low == 0 else []
+    before: str | None = None  # the items so far
+    for i, value in enumerate(values):
+        so_far = f"{rule}·{i}"
+        rules[so_far] = Sequences((value,) if before is None else (before, comma, value))
+        before = so_far
+        if low <= i + 1 and (i + 1 < len(values) or rest is None):
+            whole += (opening, so_far, closing, None)
+    if rest is not None:
+        first, count = before or rest, max(len(values), 1)
+        if high is None and low <= count:
+            items = rule + "·items"
+            rules[items] = Sequences((first, None, items, comma, rest))
+            first = items
+        elif high is None or high > count:
+            more = rule + "·more"
+            rules[more] = Repeat(
+                Concat((Ref(comma), Ref(rest))), max(low - count, 0), None if high is None else high - count
+            )
+            first = rule + "·items"
+            rules[first] = Sequences((before or rest, more))
+        whole += (opening, first, closing, None)
+    rules[rule] = sequences(whole)
 
 
 def _finite(compiler: Compiler, facts: Facts, prefix: int, high: int | None) -> list[list[Json]] | None:
@@ -228,8 +225,8 @@ def _write_tracked(
     contains = facts.contains
     prefix = max((len(row.prefix) for row in facts.array_rows), default=0)
     cap = max(prefix, low, high or 0, *(start for _, _, _, start in contains), 1)
-    names: dict[State, Ref] = {}
-    bodies: dict[State, list[Expr]] = {}
+    names: dict[State, str] = {}
+    bodies: dict[State, list[str | None]] = {}  # sequences, each of which ends with `None`
     start: State = (0, (0,) * len(contains), frozenset())
 
     def accepts(state: State) -> bool:
@@ -243,25 +240,25 @@ def _write_tracked(
             continue
         for to, value in _steps(compiler, facts, state, cap, prefix, finite):
             if to not in names:
-                names[to] = Ref(f"{rule}·{len(names)}")
+                names[to] = f"{rule}·{len(names)}"
                 bodies[to] = []
                 if len(names) > compiler.limits.max_cases:
                     raise LimitError("max_cases", len(names), compiler.limits.max_cases, "the states of an array")
-            bodies[to].append(value if state is start else Concat((names[state], comma, value)))
+            bodies[to] += (value, None) if state is start else (names[state], comma, value, None)
             if to not in seen:
                 seen.add(to)
                 work.append(to)
-    whole: list[Expr] = [empty] if accepts(start) else []
+    whole = empty if accepts(start) else []
     for state, name in names.items():
-        rules[name.name] = bodies[state][0] if len(bodies[state]) == 1 else Alt(tuple(bodies[state]))
+        rules[name] = sequences(bodies[state])
         if accepts(state):
-            whole.append(Concat((opening, name, closing)))
-    rules[rule] = whole[0] if len(whole) == 1 else Alt(tuple(whole))
+            whole += (opening, name, closing, None)
+    rules[rule] = sequences(whole)
 
 
 def _steps(
     compiler: Compiler, facts: Facts, state: State, cap: int, prefix: int, finite: list[list[Json]] | None
-) -> Iterator[tuple[State, Expr]]:
+) -> Iterator[tuple[State, str]]:
     """What one more item leads to, with its value."""
     count, matches, used = state
     index = min(count, prefix)
@@ -280,9 +277,8 @@ def _steps(
                 assert counts is not None
                 counts.append(n)
             if counts is not None:
-                symbols = emit_values(compiler, [value])
-                for symbol in symbols:
-                    yield (min(count + 1, cap), tuple(counts), used | {key}), symbol
+                for listed in emit_values(compiler, [value]):
+                    yield (min(count + 1, cap), tuple(counts), used | {key}), listed.name
         return
     goal = _goal_at(facts, index)
     options: list[tuple[tuple[int, ...], Goal]] = [((), goal)]
@@ -303,5 +299,5 @@ def _steps(
         options = split
     for counts_after, so_far in options:
         symbol = compiler.symbol(tuple(dict.fromkeys(so_far)))
-        if symbol != NOTHING:
-            yield (min(count + 1, cap), counts_after, used), symbol
+        if isinstance(symbol, Ref):
+            yield (min(count + 1, cap), counts_after, used), symbol.name

@@ -425,7 +425,7 @@ class Compiler:
             return next(iter(parts), NOTHING)
         return self.rule(self.fresh(_name_of(sub)), Alt(tuple(parts)))
 
-    def emit(self, facts: Facts, name: str) -> list[Expr]:
+    def emit(self, facts: Facts, name: str) -> list[Ref]:
         """The symbols of the values that satisfy `facts`, one for each type."""
         if facts.values is not None:
             return emit_values(self, facts.values)

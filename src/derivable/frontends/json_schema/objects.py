@@ -24,7 +24,7 @@ from .other_keys import Key, other_keys
 if TYPE_CHECKING:
     from .compiler import Compiler
 
-__all__ = ["emit_object"]
+__all__ = ["emit_object", "sequences"]
 
 _MOST_FREE_KEYS = 4
 """Required keys that are not listed may stand anywhere if there are at most so many; more follow the listed ones."""
@@ -212,7 +212,7 @@ class _Body:
         whole: list[str | None] = [opening, style.bare(compiler, "}").name, None] if empty else []
         if q is not None:
             whole += (opening, q, style.closing(compiler, "}").name, None)
-        rules[stem] = _sequences(whole)
+        rules[stem] = sequences(whole)
 
     # -- with memory --------------------------------------------------------------------------------------------
 
@@ -256,8 +256,8 @@ class _Body:
                     named(taken, to)[1].extend((before, comma, *key, value, None))
             # Q(i)
             ways: dict[State, list[str]] = {}
-            for state, (name, sequences) in taken.items():
-                rules[name] = _sequences(sequences)
+            for state, (name, bodies) in taken.items():
+                rules[name] = sequences(bodies)
                 ways[state] = [name]
             if i:
                 for state, name in decided.items():
@@ -270,7 +270,7 @@ class _Body:
                 decided[state] = names[0]
                 if len(names) > 1:
                     decided[state] = fresh()
-                    rules[decided[state]] = _sequences([part for name in names for part in (name, None)])
+                    rules[decided[state]] = sequences([part for name in names for part in (name, None)])
             if i == len(self.listed):
                 break
             # A(i + 1)
@@ -290,10 +290,10 @@ class _Body:
         for state, name in decided.items():
             if tracker.accepts(state):
                 whole += (opening, name, closing, None)
-        rules[stem] = _sequences(whole)
+        rules[stem] = sequences(whole)
 
 
-def _sequences(names: list[str | None]) -> Expr:
+def sequences(names: list[str | None]) -> Expr:
     """Any one of sequences that each end with `None`."""
     return Sequences(tuple(names[:-1])) if names else NOTHING
 

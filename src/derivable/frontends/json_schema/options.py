@@ -21,6 +21,7 @@ KeyOrder = Literal["listed", "any"]
 Formats = Literal["assert", "annotation", "strict"]
 Whitespace = Literal["any", "none", "single"]
 
+_KEY_ORDERS, _FORMATS = get_args(KeyOrder), get_args(Formats)
 NUMBERS: dict[str, int] = {"draft4": 4, "draft6": 6, "draft7": 7, "2019-09": 2019, "2020-12": 2020}
 _SPACE = ByteSet(((9, 10), (13, 13), (32, 32)))
 
@@ -150,9 +151,9 @@ class Options:
         """Checked."""
         if draft is not None and draft not in NUMBERS:
             raise GrammarError(f"unknown draft {draft!r}", hint=f"Use one of {', '.join(NUMBERS)}.")
-        if key_order not in get_args(KeyOrder):
+        if key_order not in _KEY_ORDERS:
             raise GrammarError(f"unknown key order {key_order!r}", hint="Use 'listed' or 'any'.")
-        if formats not in get_args(Formats):
+        if formats not in _FORMATS:
             raise GrammarError(f"unknown format policy {formats!r}", hint="Use 'assert', 'annotation' or 'strict'.")
         if registry is not None and not hasattr(registry, "get_or_retrieve"):
             raise GrammarError(

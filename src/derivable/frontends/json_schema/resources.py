@@ -98,7 +98,7 @@ class Resources:
         self.targets: dict[tuple[str, int, int], Sub] = {}
         number = draft if draft is not None else self.draft_of(root, 0)
         uri = _own_id(root, number) or ""
-        self.root_resource = Resource(urldefrag(uri)[0], root, number)
+        self.root_resource = Resource(urldefrag(uri)[0] if uri else "", root, number)
         self.by_uri[self.root_resource.uri] = self.root_resource
         self.root_scope = self.scope(self.root_resource, ())
         self.root = Sub(root, self.root_scope, "#")

@@ -30,9 +30,9 @@ PLAIN: dict[str, Expr] = {
 """Types without further constraints (integers as since draft 6). PERF: the same objects for every schema."""
 
 
-def emit_scalars(compiler: Compiler, facts: Facts) -> list[Expr]:
+def emit_scalars(compiler: Compiler, facts: Facts) -> list[Ref]:
     """The symbols of the scalars that satisfy `facts`, one for each type."""
-    out: list[Expr] = []
+    out: list[Ref] = []
     types, excluded = facts.types, facts.excluded
     if types & NULL and not any(v is None for v in excluded):
         out.append(_plain(compiler, "null"))
@@ -49,9 +49,9 @@ def emit_scalars(compiler: Compiler, facts: Facts) -> list[Expr]:
     return out
 
 
-def emit_values(compiler: Compiler, values: list[Json]) -> list[Expr]:
+def emit_values(compiler: Compiler, values: list[Json]) -> list[Ref]:
     """The symbols of listed values: one for all strings, one for each other value."""
-    out: list[Expr] = []
+    out: list[Ref] = []
     unique = {canonical(v): v for v in values}
     strings = tuple([v for v in unique.values() if type(v) is str])
     for value in unique.values():
@@ -61,21 +61,23 @@ def emit_values(compiler: Compiler, values: list[Json]) -> list[Expr]:
         elif kind is bool:
             out.append(_boolean(compiler, value))
         elif kind in (list, dict):
-            out.append(compiler.symbol(((compiler.value_schema(value, compiler.resources.root), True),)))
+            symbol = compiler.symbol(((compiler.value_schema(value, compiler.resources.root), True),))
+            if isinstance(symbol, Ref):
+                out.append(symbol)
         elif kind is not str:
             number = exact(value)
             out.append(compiler.leaf(("equal", number), str(value), equal(number)))
     if strings:
         name = shown(strings[0]) if len(strings) == 1 else "enum"
         out.append(compiler.leaf(("literals", strings), name, literal_string(*strings)))
-    return [symbol for symbol in out if isinstance(symbol, Ref)]
+    return out
 
 
-def _plain(compiler: Compiler, name: str) -> Expr:
+def _plain(compiler: Compiler, name: str) -> Ref:
     return compiler.leaf(name, name, PLAIN[name])
 
 
-def _boolean(compiler: Compiler, value: bool) -> Expr:
+def _boolean(compiler: Compiler, value: bool) -> Ref:
     text = "true" if value else "false"
     return compiler.leaf(text, text, Bytes(text.encode()))
 
