@@ -11,11 +11,6 @@ namespace derivable {
 
 namespace {
 
-void append(nb::list& list, int64_t number) {
-    nb::object value = nb::steal(PyLong_FromLongLong(number));
-    if (!value.is_valid() || PyList_Append(list.ptr(), value.ptr()) != 0) nb::raise_python_error();
-}
-
 int64_t number(nb::handle value) {
     int64_t found = PyLong_AsLongLong(value.ptr());
     if (found == -1 && PyErr_Occurred()) nb::raise_python_error();
@@ -125,25 +120,26 @@ nb::tuple dead_ends(nb::dict rules) {
 
 bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names, nb::list productions, nb::callable other, Py_ssize_t most) {
     const Nodes& n = nodes();
-    std::vector<std::pair<int64_t, nb::object>> work;  // owns the expressions: what asked for them may be gone
-    std::vector<int64_t> body;
+    // PERF: numbers stay the objects they are in `symbols`: most are too small to be among those that Python shares.
+    std::vector<std::pair<nb::object, nb::object>> work;  // owns the expressions: what asked for them may be gone
+    std::vector<nb::object> body;
     auto take_pending = [&] {
-        for (nb::handle entry : pending) work.emplace_back(number(entry[0]), nb::borrow(entry[1]));
+        for (nb::handle entry : pending) work.emplace_back(entry[0], entry[1]);
         pending.clear();
     };
     auto named = [&](nb::handle name, nb::handle node = {}) {
         PyObject* known = PyDict_GetItemWithError(symbols.ptr(), name.ptr());
-        if (known) return number(known);
+        if (known) return nb::borrow(known);
         if (PyErr_Occurred()) nb::raise_python_error();
         PyObject* rule = PyDict_GetItemWithError(rules.ptr(), name.ptr());
-        int64_t made;
+        nb::object made;
         if (rule) {
             names.append(name);
-            made = -int64_t(names.size());
+            made = nb::int_(-int64_t(names.size()));
             work.emplace_back(made, nb::borrow(rule));
         } else {
             if (PyErr_Occurred()) nb::raise_python_error();
-            made = number(node.is_valid() ? other(node) : other(n.ref(name)));
+            made = node.is_valid() ? other(node) : other(n.ref(name));
             take_pending();
         }
         symbols[name] = made;
@@ -151,17 +147,17 @@ bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names,
     };
     auto symbol = [&](nb::handle node) {
         if (n.is(node, n.ref)) return named(n.part(node, n.name), node);
-        int64_t made = number(other(node));
+        nb::object made = other(node);
         take_pending();
         return made;
     };
-    auto write = [&](int64_t head) {
-        append(productions, head);
-        append(productions, int64_t(body.size()));
-        for (int64_t s : body) append(productions, s);
+    auto write = [&](nb::handle head) {
+        productions.append(head);
+        productions.append(nb::int_(body.size()));
+        for (const nb::object& s : body) productions.append(s);
         body.clear();
     };
-    auto emit = [&](int64_t head, nb::handle alternative) {
+    auto emit = [&](nb::handle head, nb::handle alternative) {
         if (n.is(alternative, n.concat)) {
             each(n.items_of(alternative), [&](nb::handle item) {
                 bool empty = n.is(item, n.concat) && PyTuple_GET_SIZE(n.items_of(item).ptr()) == 0;
@@ -177,10 +173,10 @@ bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names,
         auto [head, expr] = std::move(work.back());
         work.pop_back();
         if (n.is(expr, n.sequences)) {
-            each_name(n, expr, [&](nb::handle name) { body.push_back(named(name)); }, [&, h = head] { write(h); });
+            each_name(n, expr, [&](nb::handle name) { body.push_back(named(name)); }, [&, &h = head] { write(h); });
             write(head);
         } else if (n.is(expr, n.alt))
-            each(n.items_of(expr), [&, h = head](nb::handle alternative) { emit(h, alternative); });
+            each(n.items_of(expr), [&, &h = head](nb::handle alternative) { emit(h, alternative); });
         else
             emit(head, expr);
         if (PyList_GET_SIZE(productions.ptr()) > most) return false;
