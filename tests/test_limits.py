@@ -221,6 +221,12 @@ def test_token_ids_out_of_range(token: int) -> None:
         pytest.param(lambda: regex(".*a.{0,3000}b"), "max_dfa_states", 100_000, id="long-subsets"),
         pytest.param(lambda: regex("(ab?){1000000}"), "max_nfa_states", 2_000_000, id="repeat-group"),
         pytest.param(lambda: gbnf('root ::= "a"{1000000}'), "max_dfa_states", 100_000, id="repeat-gbnf"),
+        pytest.param(
+            lambda: lark("start: T0\n" + "".join(f"T{i}: T{i + 1} T{i + 1}\n" for i in range(14)) + 'T14: "a"'),
+            "max_symbols",
+            2_000_000,
+            id="doublings",
+        ),
     ],
 )
 def test_bounds(make: Make, limit: str, allowed: int) -> None:
@@ -228,6 +234,16 @@ def test_bounds(make: Make, limit: str, allowed: int) -> None:
         make()
     assert (caught.value.limit, caught.value.allowed) == (limit, allowed)
     assert caught.value.used > allowed
+
+
+def test_pasts_of_look_behind_are_bounded() -> None:
+    grammar = "start: A+\nA: /(?<=a.{%d})b|[a-z]/"
+    lark(grammar % 7, max_dfa_states=10_000)
+    with pytest.raises(dv.LimitError, match="one for each text that its look-behind tells apart") as caught:
+        lark(grammar % 7, max_dfa_states=1_200)
+    assert caught.value.limit == "max_dfa_states" and caught.value.used < 2 * 1_200
+    with within(10), pytest.raises(dv.LimitError, match="max_dfa_states"):
+        lark(grammar % 40)
 
 
 def test_a_counted_repeat_of_a_terminal_is_bounded_in_time() -> None:

@@ -108,8 +108,10 @@ class Source:
                 if sizes[name] > self.limits.max_symbols // 10:  # about ten of Lark's nodes for each
                     detail = f"terminal {name!r} of a Lark grammar, written out"
                     raise LimitError("max_symbols", 10 * sizes[name], self.limits.max_symbols, detail)
-        if sum(sizes.values()) > self.limits.max_symbols:
-            raise LimitError("max_symbols", sum(sizes.values()), self.limits.max_symbols, "terminals of a Lark grammar")
+        # About forty steps of Lark's for each symbol of a terminal that another one repeats.
+        steps = sum(size + 39 * (size - 1 - len(parts[name])) for name, size in sizes.items())
+        if steps > self.limits.max_symbols:
+            raise LimitError("max_symbols", steps, self.limits.max_symbols, "terminals of a Lark grammar, written out")
 
     @cached_property
     def _names(self) -> tuple[dict[str, tuple[int, int]], dict[str, tuple[int, int]]]:
