@@ -8,6 +8,8 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -255,3 +257,21 @@ def test_part_of_another_grammar() -> None:
     constraint = dv.compile(grammar, BYTES)
     assert accepts(constraint, '<["a", "a"]["a", "b"]>')
     assert not accepts(constraint, '<["a", "a"]["b", "b"]>')
+
+
+@pytest.mark.parametrize(
+    ("items", "follows"), [({"type": "number"}, b"+-0123456789"), ({"type": "number", "maximum": 1.5}, b"-")]
+)
+def test_the_search_for_a_value_does_not_write_one_exponent_for_ever(items: dict[str, Any], follows: bytes) -> None:
+    """1E may still become 1, whatever its digits, until the item ends: gigabytes, once. In a process of its own."""
+    code = (
+        "import resource, derivable as dv\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n"
+        "vocabulary = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), None], eos=[256])\n"
+        f"schema = {{'type': 'array', 'uniqueItems': True, 'minItems': 3, 'items': {items}}}\n"
+        "matcher = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary).matcher()\n"
+        "matcher.advance_bytes(b'[1,1E')\n"
+        f"assert matcher.next_bytes() == {follows!r}\n"
+    )
+    source = str(Path(dv.__file__).parents[1])
+    subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": source}, timeout=60, check=True)

@@ -37,23 +37,28 @@ bool Constraint::can_be_distinct(const Thread& t) {
         size_t from;
     };
     std::vector<Place> places;
+    // SAFETY: every place keeps a writing, and so counts as a try of each byte. Depth first these may grow without end (one more digit of an
+    // exponent), so that way is soon given up.
+    const uint64_t most = limits_.max_liveness_steps;
     auto search = [&](bool plain) {
+        const uint64_t allowed = plain ? most / 64 : most;
         places.assign(1, {t, key_of(t), 0});
         std::deque<size_t> work{0};
         std::unordered_map<uint64_t, size_t, MixHash> visits;
         Threads next;
-        for (uint64_t steps = 0; !work.empty(); steps += 256) {
-            if (steps > limits_.max_liveness_steps) {
+        while (!work.empty()) {
+            if (const uint64_t steps = 256 * places.size(); steps > allowed) {
                 if (plain) return false;
-                throw LimitExceeded("max_liveness_steps", steps, limits_.max_liveness_steps, "a value that an array of distinct items does not hold yet");
+                throw LimitExceeded("max_liveness_steps", steps, most, "a value that an array of distinct items does not hold yet");
             }
             const size_t i = plain ? work.back() : work.front();
             plain ? work.pop_back() : work.pop_front();
             const Threads from{places[i].thread};
             const Bytes bytes = plain ? from[0].writing->plain_bytes() : ~Bytes();
-            for (int b = 0; b < 256; b++) {
-                if (!bytes[size_t(b)]) continue;
-                step(from, uint8_t(b), next);
+            for (int turn = 1; turn <= 256; turn++) {
+                const uint8_t b = uint8_t(',' + turn);  // a comma comes last, which is first where the last place is taken
+                if (!bytes[b]) continue;
+                step(from, b, next);
                 for (Thread& to : next) {
                     uint64_t key = to.writing ? key_of(to) : 0;
                     auto before = can_be_distinct_.find(key);
