@@ -2,7 +2,7 @@
 
 namespace derivable {
 
-Spanner::Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy) : lexer(policy), vocabulary_(std::move(vocabulary)) {
+Spanner::Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy) : lexer(policy), vocabulary_(std::move(vocabulary)), num_nodes_(vocabulary_->trie.size()) {
     std::vector<uint32_t> all;
     const Trie& t = vocabulary_->trie;
     for (uint32_t i = 0; i < t.size(); i = t.end[i]) all.push_back(add_branch(t.byte[i], {{&t, {i}}}));
@@ -25,7 +25,8 @@ std::pair<const Trie*, uint32_t> Spanner::root(uint32_t branch) {
         for (uint32_t n : p.nodes) size += p.trie->end[n] - n;
     if (size > kMaxMerged) throw TooAmbiguous();
     b.merged = std::make_unique<Trie>(Trie::merge(b.parts));
-    b.merged->id = ++num_merged_;
+    b.merged->first_id = num_nodes_;
+    num_nodes_ += b.merged->size();
     bytes_ += b.merged->size() * 19 + b.merged->tokens.size() * 4;
     return {b.merged.get(), 0};
 }
@@ -52,7 +53,7 @@ uint32_t Spanner::add_residual(const std::vector<TrieNodes>& parts, bool once) {
 uint32_t Spanner::add_branch(uint8_t byte, std::vector<TrieNodes> parts) {
     std::vector<uint32_t> key;
     for (const TrieNodes& part : parts) {
-        key.push_back(part.trie->id);
+        key.push_back(part.trie->first_id);
         key.push_back(uint32_t(part.nodes.size()));
         key.insert(key.end(), part.nodes.begin(), part.nodes.end());
     }
@@ -199,7 +200,7 @@ std::unique_ptr<Split> Spanner::split_counted(uint64_t need, uint64_t room) {
         for (uint32_t token : by.closing[n]) inside.add(token, vocabulary_->words());
     inside.pack();
     bytes_ += inside.bytes() + sizeof(Split) + 64;
-    result->inside.push_back({Split::Sureness::kSure, 0, std::move(inside), Layouts::kNothing, nullptr, {}});
+    if (inside.count()) result->inside.push_back({Split::Sureness::kSure, 0, std::make_shared<const TokenSet>(std::move(inside)), Layouts::kNothing, nullptr, {}});
     uint64_t last = std::min<uint64_t>(room, by.exit_nodes.size());
     auto [it, fresh] = by.residuals.try_emplace(pack(uint32_t(std::min<uint64_t>(need, by.exit_nodes.size())), uint32_t(last)), kWholeVocabulary);
     if (fresh) {

@@ -52,13 +52,12 @@ struct Split {
     struct Inside {
         Sureness sureness;
         uint32_t key;
-        TokenSet tokens;
+        std::shared_ptr<const TokenSet> tokens;
         Layouts::Effect effect = Layouts::kNothing;  // where a newline lexeme is in progress, and its column may make a difference
         // Beside those of a similar state, without some.
         const Inside* base = nullptr;
         std::vector<uint32_t> removed;
         void or_into(uint32_t* mask) const;
-        size_t bytes() const { return tokens.bytes() + removed.size() * 4 + sizeof(Inside); }
     };
     struct Exit {
         uint32_t terminal, duties;  // under scannerless: unused, the terminal is the member's and nothing is owed
@@ -84,7 +83,7 @@ void add_except(uint32_t* mask, const std::vector<uint32_t>& except, Add&& add) 
 
 inline void Split::Inside::or_into(uint32_t* mask) const {
     if (base) add_except(mask, removed, [&] { base->or_into(mask); });
-    tokens.or_into(mask);
+    if (tokens) tokens->or_into(mask);
 }
 
 // Thrown by split() where so many segmentations of so many tokens are possible that listing them is not worth the memory (comments
@@ -118,6 +117,7 @@ class Spanner {
 
   private:
     friend class SplitTables;
+    friend class SplitComparison;
     friend class SplitWalk;
     // Nodes of one byte, side by side in a trie: one branch of what is left of some tokens. Several are merged into a trie of their
     // own when a walk first enters; most never are, because the next lexeme cannot begin with that byte.
@@ -157,7 +157,7 @@ class Spanner {
     std::shared_ptr<const Vocabulary> vocabulary_;
     std::unique_ptr<SplitTables> tables_;
     std::vector<Branch> branches_;
-    uint32_t num_merged_ = 0;
+    uint32_t num_nodes_;  // of all tries
     std::vector<Residual> residuals_;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> branch_ids_, residual_ids_;  // by what they are made of
     FlatMap<std::unique_ptr<Split>> splits_;

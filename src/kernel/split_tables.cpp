@@ -10,8 +10,91 @@ void SplitTables::clear() {
     ways_.clear();
     group_ids_.clear();
     way_ids_.clear();
+    piece_ids_ = {};
     pieces_.clear();
-    piece_bytes_ = 0;
+    list_ids_.clear();
+    lists_.clear();
+    token_sets_.clear();
+    residuals_.clear();
+    bytes_ = 0;
+}
+
+SplitTables::ListId SplitTables::list(const Trie& t, const std::vector<uint32_t>& items, bool of_nodes) {
+    std::vector<uint32_t> key{t.first_id, of_nodes};
+    key.insert(key.end(), items.begin(), items.end());
+    auto [it, fresh] = list_ids_.try_emplace(std::move(key), ListId(lists_.size()));
+    if (fresh) {
+        const uint32_t *begin = it->first.data() + 2, *end = begin + items.size();
+        bytes_ += items.size() * 4 + sizeof(List) + 64;
+        lists_.push_back({&t, begin, end, of_nodes && is_antichain(t, begin, end)});
+    }
+    return it->second;
+}
+
+bool SplitTables::is_antichain(const Trie& t, const uint32_t* begin, const uint32_t* end) {
+    return std::adjacent_find(begin, end, [&](uint32_t x, uint32_t y) { return y < t.end[x]; }) == end;
+}
+
+bool SplitTables::is_antichain(const Lists& lists) const {
+    return std::all_of(lists.kept.begin(), lists.kept.end(), [&](ListId id) { return lists_[id].antichain; }) &&
+           std::all_of(lists.own.begin(), lists.own.end(), [](const TrieNodes& l) { return is_antichain(*l.trie, l.nodes.data(), l.nodes.data() + l.nodes.size()); });
+}
+
+template <typename Visit>
+void SplitTables::each(const Lists& lists, Visit&& visit) const {
+    for (ListId id : lists.kept) visit(*lists_[id].trie, lists_[id].begin, lists_[id].end);
+    for (const TrieNodes& l : lists.own) visit(*l.trie, l.nodes.data(), l.nodes.data() + l.nodes.size());
+}
+
+std::vector<uint32_t> SplitTables::key_of(const Lists& lists, uint32_t kind) {
+    std::vector<uint32_t> key{kind, uint32_t(lists.kept.size())};
+    key.insert(key.end(), lists.kept.begin(), lists.kept.end());
+    for (const TrieNodes& l : lists.own) {
+        key.push_back(l.trie->first_id);
+        key.push_back(uint32_t(l.nodes.size()));
+        key.insert(key.end(), l.nodes.begin(), l.nodes.end());
+    }
+    return key;
+}
+
+std::shared_ptr<const TokenSet> SplitTables::tokens(const Lists& lists) {
+    std::vector<uint32_t> key;
+    if (!lists.kept.empty()) {
+        key = key_of(lists, 0);
+        if (auto known = token_sets_.find(key); known != token_sets_.end()) return known->second;
+    }
+    TokenSet all;
+    each(lists, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
+        for (const uint32_t* range = begin; range != end; range += 2)
+            for (uint32_t k = range[0]; k < range[1]; k++) all.add(t.tokens[k], spanner_.vocabulary_->words());
+    });
+    all.pack();
+    spanner_.bytes_ += all.bytes();
+    auto result = std::make_shared<const TokenSet>(std::move(all));
+    if (!lists.kept.empty()) {
+        bytes_ += result->bytes() + key.size() * 4 + 128;
+        token_sets_.emplace(std::move(key), result);
+    }
+    return result;
+}
+
+uint32_t SplitTables::residual(const Lists& lists, bool once) {
+    std::vector<uint32_t> key;
+    if (!lists.kept.empty()) {
+        key = key_of(lists, once);
+        if (auto known = residuals_.find(key); known != residuals_.end()) return known->second;
+    }
+    std::vector<TrieNodes> parts;
+    each(lists, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
+        if (parts.empty() || parts.back().trie != &t) parts.push_back({&t, {}});
+        parts.back().nodes.insert(parts.back().nodes.end(), begin, end);
+    });
+    const uint32_t result = spanner_.add_residual(parts, once);
+    if (!lists.kept.empty()) {
+        bytes_ += key.size() * 4 + 64;
+        residuals_.emplace(std::move(key), result);
+    }
+    return result;
 }
 
 SplitTables::Local SplitTables::local(LexState s) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <deque>
 #include <map>
 
 #include "spanner.hpp"
@@ -10,7 +11,8 @@ namespace derivable {
 
 // PERF: lexer states met on a walk get small numbers with rows of 256 next states, filled as they are asked for: one load a node instead
 // of the seven that the shared tables take. Contexts differ in a few keywords, so most subtrees have been walked from the same state
-// before: what became of their tokens is copied from there.
+// before: what became of their tokens is copied from there. Lists of tokens and nodes are kept once, by content, so that what is made of
+// the same lists is seen to be the same without reading them.
 class SplitTables {
   public:
     explicit SplitTables(Spanner& spanner) : spanner_(spanner), lexer_(spanner.lexer) { clear(); }
@@ -18,6 +20,7 @@ class SplitTables {
     using Local = uint32_t;
     static constexpr Local kDead = 0;
     static constexpr uint16_t kNoWay = 0xFFFE;
+    static constexpr uint32_t kBigSubtree = 4;  // nodes; below, asking is_steady() costs as much as walking
     struct Group {  // of tokens that end inside
         Split::Sureness sureness;
         uint32_t key;
@@ -37,17 +40,28 @@ class SplitTables {
         // By exit and next byte: the way it is, or that it violates a duty. Empty under scannerless.
         std::vector<std::array<uint16_t, 256>> ways;
     };
+    // Ranges of a trie's tokens (begin and end), or nodes of it.
+    struct List {
+        const Trie* trie;
+        const uint32_t *begin, *end;
+        bool antichain;  // no node lies below another
+    };
+    using ListId = uint32_t;
+    // Lists that are kept, and some that are not worth it.
+    struct Lists {
+        std::vector<ListId> kept;
+        std::vector<TrieNodes> own;
+    };
     // What becomes of the tokens of a subtree that is entered in some state.
     struct Piece {
-        using Lists = std::vector<std::pair<uint32_t, std::vector<uint32_t>>>;
-        Lists inside;  // by group: ranges of the trie's tokens, begin and end
-        Lists exits;   // by way: nodes
+        std::vector<std::pair<uint32_t, ListId>> inside;  // by group: ranges
+        std::vector<std::pair<uint32_t, ListId>> exits;   // by way: nodes
     };
 
     // Around a walk. Walks nest; what is kept is forgotten between them if it has grown.
     void enter() {
-        constexpr size_t kMaxStates = 4'096, kMaxWays = 32'768, kMaxPieces = 16u << 20;
-        if (users_++ == 0 && (states_.size() > kMaxStates || ways_.size() > kMaxWays || piece_bytes_ > kMaxPieces)) clear();
+        constexpr size_t kMaxStates = 4'096, kMaxWays = 32'768, kMaxBytes = 16u << 20;
+        if (users_++ == 0 && (states_.size() > kMaxStates || ways_.size() > kMaxWays || bytes_ > kMaxBytes)) clear();
     }
     void leave() { users_--; }
 
@@ -69,23 +83,29 @@ class SplitTables {
     bool is_steady(const Trie& t, uint32_t i, Local s);
 
     const Piece* find(const Trie& t, uint32_t node, Local s) const {
-        auto it = pieces_.find({pack(t.id, node), s});
-        return it == pieces_.end() ? nullptr : &it->second;
+        const uint32_t* known = piece_ids_.find(pack(t.first_id + node, s));
+        return known ? &pieces_[*known] : nullptr;
     }
-    const Piece* keep(const Trie& t, uint32_t node, Local s, Piece piece) {
-        piece_bytes_ += sizeof(Piece) + 64;
-        for (const Piece::Lists* lists : {&piece.inside, &piece.exits})
-            for (const auto& [id, items] : *lists) piece_bytes_ += items.size() * 4 + 32;
-        return &pieces_.emplace(std::make_pair(pack(t.id, node), s), std::move(piece)).first->second;
+    const Piece& keep(const Trie& t, uint32_t node, Local s, Piece piece) {
+        bytes_ += sizeof(Piece) + (piece.inside.size() + piece.exits.size()) * 8 + 64;
+        piece_ids_[pack(t.first_id + node, s)] = uint32_t(pieces_.size());
+        return pieces_.emplace_back(std::move(piece));
     }
+    ListId list(const Trie& t, const std::vector<uint32_t>& items, bool of_nodes);
+    const List& operator()(ListId id) const { return lists_[id]; }
+    bool is_antichain(const Lists& lists) const;
+    // The tokens of some lists, and the residual below the nodes of some: made once if some of the lists are kept.
+    std::shared_ptr<const TokenSet> tokens(const Lists& lists);
+    uint32_t residual(const Lists& lists, bool once);
 
   private:
     static constexpr Local kUnknown = ~0u;
     static constexpr uint16_t kUnknownWay = 0xFFFF;
-    struct PieceHash {
-        size_t operator()(const std::pair<uint64_t, Local>& key) const { return mix(key.first * 31 + key.second); }
-    };
     void clear();
+    static bool is_antichain(const Trie& t, const uint32_t* begin, const uint32_t* end);
+    template <typename Visit>  // (trie, begin, end)
+    void each(const Lists& lists, Visit&& visit) const;
+    static std::vector<uint32_t> key_of(const Lists& lists, uint32_t kind);
 
     Spanner& spanner_;
     Lexer& lexer_;
@@ -96,8 +116,13 @@ class SplitTables {
     std::vector<Group> groups_;
     std::vector<Way> ways_;
     std::map<std::array<uint32_t, 3>, uint32_t> group_ids_, way_ids_;
-    std::unordered_map<std::pair<uint64_t, Local>, Piece, PieceHash> pieces_;  // by trie and node, and state
-    size_t piece_bytes_ = 0;
+    FlatMap<uint32_t> piece_ids_;  // by node and state
+    std::deque<Piece> pieces_;
+    std::unordered_map<std::vector<uint32_t>, ListId, WordsHash> list_ids_;  // by trie and items
+    std::vector<List> lists_;
+    std::unordered_map<std::vector<uint32_t>, std::shared_ptr<const TokenSet>, WordsHash> token_sets_;
+    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> residuals_;
+    size_t bytes_ = 0;
 };
 
 }  // namespace derivable

@@ -16,7 +16,7 @@ const std::vector<uint8_t>& bytes_of_kind(uint8_t kind);
 struct TrieNodes;
 
 struct Trie {
-    uint32_t id = 0;  // given by the owner, to tell tries apart
+    uint32_t first_id = 0;  // of the first node: given by the owner, to tell the nodes of all its tries apart
     std::vector<uint8_t> byte;
     std::vector<uint16_t> depth;  // of the first level: 0
     std::vector<uint32_t> end;    // one past the subtree
