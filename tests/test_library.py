@@ -13,6 +13,7 @@ import unicodedata
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from references import REFERENCES
 from sentences import Sentences
@@ -134,6 +135,26 @@ def test_random_walks_are_syntax(name: str) -> None:
         pieces = [(text, said) for text, said in pieces if said or text.rfind(b"/*") <= text.rfind(b"*/")]
     verdicts = reference([text for text, _ in pieces])
     assert [text.decode() for (text, said), ok in zip(pieces, verdicts) if ok != said] == []
+
+
+@pytest.mark.parametrize("name", ["c", "go", "java", "javascript", "python", "sql"])
+def test_masks_do_not_depend_on_masks_before(name: str) -> None:
+    """What walks over other stacks have settled is what a walk over this one would find."""
+    vocabulary = dv.Vocabulary.from_tokenizer_json(tokenizer_path())
+    grammar = dv.Grammar.builtin(name)
+    keeps = dv.compile(grammar, vocabulary)
+    forgets = dv.compile(grammar, vocabulary, limits=dv.Limits(cache_bytes=0))
+    texts = snippets(name, "accepted")[:60]
+    if name in ("go", "java", "sql"):
+        sentences = Sentences(grammar)
+        texts += [sentences.text(random.Random(seed), 6 + seed % 9)[:400] for seed in range(30)]
+    for text in texts:
+        mine, other = keeps.matcher(), forgets.matcher()
+        for start in range(0, len(text), 2):
+            assert np.array_equal(mine.allowed_tokens(), other.allowed_tokens()), text[:start]
+            mine.advance_bytes(text[start : start + 2])
+            other.advance_bytes(text[start : start + 2])
+    assert keeps.stats()["walk_nodes"] < 0.6 * forgets.stats()["walk_nodes"]
 
 
 def test_identifiers_beyond_ascii() -> None:

@@ -252,7 +252,7 @@ int Constraint::fill_references(Thread t, std::vector<uint32_t>& words) {
             if (spanner_->lexer.policy() != Policy::kScannerless) {
                 int below = 0;
                 bool alive = liveness_.alive(between_lexemes(s.frontier), s.frontier, layouts_[layout].depth, &below);
-                looked_at_layout_ |= liveness_.looked_at_depth();
+                if (liveness_.looked_at_depth()) looked_at_layout_ |= kDepth;
                 looked = std::max(looked, above + s.above + below);
                 if (!alive) continue;
             }
@@ -288,7 +288,7 @@ bool Constraint::alive(Frontier stack, Layouts::Id layout, const Split::Inside& 
         case Split::Sureness::kExact: {
             if (spanner_->may_be_newline(group.key)) return alive_in_newline(group.key, stack, layouts_.apply(group.effect, layout), hops);
             bool result = liveness_.alive(group.key, stack, layouts_[layout].depth, hops);
-            looked_at_layout_ |= liveness_.looked_at_depth();
+            if (liveness_.looked_at_depth()) looked_at_layout_ |= kDepth;
             return result;
         }
     }
@@ -336,6 +336,7 @@ Stats Constraint::locked_stats() {
     std::lock_guard<std::mutex> guard(mutex), spanner_guard(spanner_->mutex);
     Stats s = stats_;
     s.rows = rows_.size();
+    s.row_bytes += settled_.bytes();
     s.lr_states = lr_.num_states();
     s.stack_nodes = stacks.num_live();
     s.spanner_bytes = spanner_->bytes();

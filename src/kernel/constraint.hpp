@@ -10,7 +10,7 @@
 
 #include "distinct.hpp"
 #include "liveness.hpp"
-#include "spanner.hpp"
+#include "settled.hpp"
 #include "stacks.hpp"
 
 namespace derivable {
@@ -99,9 +99,9 @@ class Constraint {
 
   private:
     friend class Matcher;
+    friend class SpanWalk;
     const std::vector<uint32_t>& row(Thread t);
     int compute(Thread t, std::vector<uint32_t>& words);  // returns the hops that the answer depends on
-    int compute_by_spans(Thread t, std::vector<uint32_t>& words);
     // Calls visit(token) for every token of text that the threads allow, until it says no.
     template <typename Visit>
     void each_token(const Threads& threads, Visit&& visit);
@@ -128,7 +128,7 @@ class Constraint {
     };
     const Rest& rest_of_newline(LexState lex);
     const std::vector<uint8_t>& bytes_in_newlines();
-    uint32_t layout_key(const Thread& t, bool looked) const;
+    uint64_t layout_key(const Thread& t, uint8_t looked) const;
     void add_thread(Threads& to, Thread t);
     // Arrays of distinct items (constraint_distinct.cpp).
     bool opens_distinct(Symbol symbol) const { return symbol < distinct_.size() && distinct_[symbol]; }
@@ -174,8 +174,15 @@ class Constraint {
     std::vector<uint32_t> ignored_lexer_;
     std::vector<TokenReference> references_;
     Layouts layouts_;
-    bool looked_at_layout_ = false;  // while a mask is computed
-    std::unordered_map<std::vector<uint32_t>, std::pair<bool, int>, WordsHash> newline_alive_;  // by lexer state, frontier, layout; with hops
+    // What answers looked at of a layout, while a mask is computed.
+    static constexpr uint8_t kDepth = 1, kLevels = 2;
+    uint8_t looked_at_layout_ = 0;
+    struct NewlineAnswer {
+        bool alive;
+        uint8_t looked_at_layout;
+        int hops;
+    };
+    std::unordered_map<std::vector<uint32_t>, NewlineAnswer, WordsHash> newline_alive_;  // by lexer state, frontier, layout
     std::unordered_map<LexState, Rest> rests_;
     uint32_t num_collections_ = 0;
     std::vector<uint8_t> bytes_in_newlines_;
@@ -192,12 +199,13 @@ class Constraint {
     };
     struct PrefixRoot {
         uint32_t node, hops;          // longest key so far
-        bool looks_at_layout = false;  // some answer did
+        uint8_t looked_at_layout = 0;  // by some answer
     };
     std::unordered_map<LexState, PrefixRoot> prefix_roots_;
     std::vector<PrefixNode> prefixes_;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> row_ids_;
     std::vector<const std::vector<uint32_t>*> rows_;
+    Settled settled_;  // under longest and basic
     std::vector<uint32_t> scratch_;
     std::vector<uint64_t> signature_;
     Stats stats_;

@@ -1,7 +1,7 @@
-// Masks: looked up at level 4, or computed by walking the spanner tree with the parser (byte by byte where that is too ambiguous).
+// Masks: looked up at level 4, or computed (byte by byte where walking the spanner tree is too ambiguous).
 #include <algorithm>
 
-#include "constraint.hpp"
+#include "span_walk.hpp"
 
 namespace derivable {
 
@@ -13,14 +13,14 @@ constexpr uint32_t kMaxPrefixNodes = 1u << 20;
 
 int Constraint::compute(Thread t, std::vector<uint32_t>& words) {
     words.assign(vocabulary_->words(), 0);
-    looked_at_layout_ = false;
+    looked_at_layout_ = 0;
     int looked = 0;
     try {
-        looked = compute_by_spans(t, words);
+        looked = SpanWalk(*this, words).run(t);
     } catch (const TooAmbiguous&) {
         words.assign(vocabulary_->words(), 0);  // there may be tokens in it that were still to be taken out again (add_except)
         compute_by_bytes(t, words);
-        looked_at_layout_ = true;
+        looked_at_layout_ = kDepth | kLevels;
         looked = kMaxKeyHops + 1;
     }
     if (!distinct_.empty()) take_repeated(t, words.data());
@@ -74,87 +74,13 @@ bool Constraint::can_begin() {
     return std::any_of(words.begin(), words.end(), [](uint32_t w) { return w != 0; });
 }
 
-int Constraint::compute_by_spans(Thread t, std::vector<uint32_t>& words) {
-    constexpr uint64_t kMaxWork = 1u << 17;
-    constexpr size_t kMaxGrowth = 64u << 20;  // of the spanner, in bytes, for one mask
-    constexpr uint32_t kMaxDepth = 4'096;     // an automaton of a forged file may let empty lexemes follow one another
-    const size_t before = spanner_->bytes();
-    struct Item {
-        uint32_t residual;
-        LexState lex;
-        Frontier stack;
-        Layouts::Id layout;
-        int above;
-        uint64_t ended;  // lexemes, inside the token
-    };
-    Lexer& lexer = spanner_->lexer;
-    const bool scannerless = lexer.policy() == Policy::kScannerless;
-    int looked = 0;
-    uint64_t visited = 0;
-    // Items that follow from an exit of some split; `work` takes them.
-    auto leave = [&](const Item& x, const Split::Exit& e, uint32_t terminal, uint64_t ended, std::vector<Item>& work) {
-        auto enter = [&](Frontier f, Layouts::Id layout, int above) {
-            int hops = 0;
-            uint32_t set = stacks.accepts(f, &hops);
-            looked = std::max(looked, above + hops);
-            LexState s = lexeme_start(set, e.duties);
-            if (s != kNoState) work.push_back({e.residual, s, f, layout, above, ended});
-        };
-        for (Symbol symbol : symbols_of(terminal)) {
-            if (ignored_[symbol]) enter(x.stack, layouts_.idle(x.layout), x.above);
-            if (ignored_[symbol] && !scannerless) continue;
-            After s = after_lexeme(symbol, x.stack, layouts_.apply(e.effect, x.layout));
-            looked = std::max(looked, x.above + s.hops);
-            if (s.stack != kNoFrontier) enter(s.stack, s.layout, x.above + s.above);
-        }
-    };
-    auto explore = [&](auto& self, std::vector<Item> work, uint32_t depth) -> void {
-        if (depth > kMaxDepth) throw TooAmbiguous();
-        while (!work.empty()) {
-            Item x = work.back();
-            work.pop_back();
-            stats_.walk_nodes++;
-            if (++visited > kMaxWork || spanner_->bytes() - before > kMaxGrowth) throw TooAmbiguous();
-            auto visit = [&](const Split& split, uint32_t terminal) {
-                for (const Split::Inside& group : split.inside) {
-                    int hops = 0;
-                    bool allowed = alive(x.stack, x.layout, group, &hops);
-                    looked = std::max(looked, x.above + hops);
-                    if (allowed) group.or_into(words.data());
-                }
-                for (size_t i = 0; i < split.exits.size(); i++) {
-                    const Split::Exit& e = split.exits[i];
-                    uint64_t ended = x.ended + (i >= split.exits_before);  // before the first byte of a token: outside of it
-                    if (ended > limits_.lookahead) break;
-                    if (e.except.empty()) {
-                        leave(x, e, scannerless ? terminal : e.terminal, ended, work);
-                        continue;
-                    }
-                    std::vector<Item> apart;
-                    leave(x, e, scannerless ? terminal : e.terminal, ended, apart);
-                    if (!apart.empty()) add_except(words.data(), e.except, [&] { self(self, std::move(apart), depth + 1); });
-                }
-            };
-            if (scannerless) {
-                LexState members = lexer.members(x.lex);
-                auto [begin, end] = lexer.singles(members);
-                for (const uint32_t* single = begin; single != end; single++)
-                    visit(spanner_->split(x.residual, lexer.canonical(*single)), lexer.terminal_of(*single));
-            } else {
-                visit(spanner_->split(x.residual, x.lex), 0);
-            }
-        }
-    };
-    explore(explore, {{Spanner::kWholeVocabulary, t.lex, t.stack, t.layout, 0, 0}}, 0);
-    return looked;
-}
-
 void Constraint::drop_rows() {
     prefix_roots_.clear();
     prefixes_.clear();
     row_ids_.clear();
     rows_.clear();
     stats_.row_bytes = 0;
+    settled_ = {};
 }
 
 const std::vector<uint32_t>& Constraint::row(Thread t) {
@@ -162,7 +88,7 @@ const std::vector<uint32_t>& Constraint::row(Thread t) {
     auto found = prefix_roots_.find(t.lex);
     if (found != prefix_roots_.end() && stacks.signature(t.stack, found->second.hops, signature_)) {
         uint32_t node = found->second.node;
-        signature_.insert(signature_.begin(), layout_key(t, found->second.looks_at_layout));
+        signature_.insert(signature_.begin(), layout_key(t, found->second.looked_at_layout));
         for (uint64_t word : signature_) {
             auto next = prefixes_[node].next.find(word);
             if (next == prefixes_[node].next.end()) break;
@@ -176,7 +102,7 @@ const std::vector<uint32_t>& Constraint::row(Thread t) {
     int hops = compute(t, scratch_);
     if (hops > kMaxKeyHops || !stacks.signature(t.stack, uint32_t(hops), signature_)) return scratch_;
 
-    if (stats_.row_bytes > limits_.cache_bytes || prefixes_.size() > kMaxPrefixNodes) drop_rows();
+    if (stats_.row_bytes + settled_.bytes() > limits_.cache_bytes || prefixes_.size() > kMaxPrefixNodes) drop_rows();
     auto [row, fresh] = row_ids_.try_emplace(scratch_, uint32_t(rows_.size()));
     if (fresh) {
         rows_.push_back(&row->first);
@@ -185,8 +111,8 @@ const std::vector<uint32_t>& Constraint::row(Thread t) {
     auto [root, new_root] = prefix_roots_.try_emplace(t.lex, PrefixRoot{uint32_t(prefixes_.size()), uint32_t(hops)});
     if (new_root) prefixes_.emplace_back();
     root->second.hops = std::max(root->second.hops, uint32_t(hops));
-    root->second.looks_at_layout |= looked_at_layout_;
-    signature_.insert(signature_.begin(), layout_key(t, root->second.looks_at_layout));
+    root->second.looked_at_layout |= looked_at_layout_;
+    signature_.insert(signature_.begin(), layout_key(t, root->second.looked_at_layout));
     uint32_t node = root->second.node;
     for (uint64_t word : signature_) {
         auto [next, fresh_node] = prefixes_[node].next.try_emplace(word, uint32_t(prefixes_.size()));

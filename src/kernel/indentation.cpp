@@ -17,7 +17,7 @@ Constraint::After Constraint::after_lexeme(Symbol symbol, Frontier f, Layouts::I
 }
 
 Constraint::After Constraint::after_newline(Frontier f, Layouts::Id id, bool at_end) {
-    looked_at_layout_ = true;
+    looked_at_layout_ |= kDepth;
     Layouts::Layout l = layouts_[id];
     if (l.depth) return {f, layouts_.idle(id), 0, 0};
     After after{f, id, 0, 0};
@@ -31,6 +31,7 @@ Constraint::After Constraint::after_newline(Frontier f, Layouts::Id id, bool at_
     shift(layouts_.spec.newline);
     if (at_end) l.phase = 1, l.column = l.alternate = 0;  // the line that begins here is empty
     if (l.phase) {
+        looked_at_layout_ |= kLevels;
         Layouts::Level top = layouts_.level(l.level);
         if (l.column > top.column) {
             if (l.alternate <= top.alternate) return {kNoFrontier, id, after.hops, 0};
@@ -52,7 +53,7 @@ Constraint::After Constraint::after_newline(Frontier f, Layouts::Id id, bool at_
 // The text may end on this stack: every open block is closed.
 bool Constraint::ends(Frontier f, Layouts::Id layout, int above, int& looked) {
     auto closes = [&](Frontier stack, int over) {
-        looked_at_layout_ = true;
+        looked_at_layout_ |= kLevels;
         auto shift = [&](Symbol symbol) {
             Stacks::Shifted s = stacks.shift(stack, symbol);
             looked = std::max(looked, over + s.hops);
@@ -70,7 +71,9 @@ bool Constraint::ends(Frontier f, Layouts::Id layout, int above, int& looked) {
     uint32_t set = stacks.accepts(f, &hops);
     looked = std::max(looked, above + hops);
     if ((stacks.contains(set, kEnd) || stacks.contains(set, layouts_.spec.dedent)) && closes(f, above)) return true;
-    if (!layouts_.spec.final_newline || !stacks.contains(set, layouts_.spec.newline) || layouts_[layout].depth) return false;
+    if (!layouts_.spec.final_newline || !stacks.contains(set, layouts_.spec.newline)) return false;
+    looked_at_layout_ |= kDepth;
+    if (layouts_[layout].depth) return false;
     Stacks::Shifted s = stacks.shift(f, layouts_.spec.newline);
     looked = std::max(looked, above + s.hops);
     return s.frontier != kNoFrontier && closes(s.frontier, above + s.above);
@@ -108,7 +111,6 @@ const Constraint::Rest& Constraint::rest_of_newline(LexState lex) {
 // Whether a lexeme that may be a newline can be completed: breadth first over what may still be read of it. Where it cannot always go on to
 // another line, its column is followed too; else any column can still be had.
 bool Constraint::alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, int* hops) {
-    looked_at_layout_ = true;
     Lexer& lexer = spanner_->lexer;
     int looked = 0;
     uint32_t accepts = stacks.accepts(f, &looked);
@@ -119,6 +121,8 @@ bool Constraint::alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, 
     auto found = newline_alive_.find(key);
     if (found == newline_alive_.end()) {
         bool result = false;
+        const uint8_t before = looked_at_layout_;
+        looked_at_layout_ = columns ? kDepth | kLevels : kDepth;
         auto goes_on = [&](Symbol symbol, uint32_t duties, Layouts::Id at) {
             if (result || (symbol == layouts_.spec.newline && !newline)) return;
             After after = ignored_[symbol] ? After{f, at, 0, 0} : after_lexeme(symbol, f, at);
@@ -132,12 +136,16 @@ bool Constraint::alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, 
             Symbol symbol = *symbols_of(e.terminal).first;
             if (symbol == layouts_.spec.newline && newline && !columns && !layouts_[at].depth) {
                 const uint32_t level = layouts_[at].level;
-                const Layouts::Level top = layouts_.level(level);
-                goes_on(symbol, e.duties, layouts_.intern({level, 0, 1, top.column + 1, top.alternate + 1}));
-                for (uint32_t l = level; !result; l = layouts_.level(l).outer) {
-                    goes_on(symbol, e.duties, layouts_.intern({level, 0, 1, layouts_.level(l).column, layouts_.level(l).alternate}));
-                    if (l == 0) break;
-                }
+                // What a deeper line or one of the same block leads to is the same wherever the block is.
+                auto goes_on_at = [&](Layouts::Level l, uint32_t more) {
+                    const uint8_t so_far = looked_at_layout_;
+                    goes_on(symbol, e.duties, layouts_.intern({level, 0, 1, l.column + more, l.alternate + more}));
+                    looked_at_layout_ = so_far;
+                };
+                goes_on_at(layouts_.level(level), 1);
+                goes_on_at(layouts_.level(level), 0);
+                if (!result) looked_at_layout_ |= kLevels;
+                for (uint32_t l = level; l && !result;) goes_on_at(layouts_.level(l = layouts_.level(l).outer), 0);
             } else {
                 goes_on(symbol, e.duties, at);
             }
@@ -176,10 +184,12 @@ bool Constraint::alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, 
                 if (seen.try_emplace(pack(next, then), 1).second) work.emplace_back(next, then);
             }
         }
-        found = newline_alive_.emplace(std::move(key), std::make_pair(result, looked)).first;
+        found = newline_alive_.emplace(std::move(key), NewlineAnswer{result, looked_at_layout_, looked}).first;
+        looked_at_layout_ = before;
     }
-    if (hops) *hops = std::max({*hops, found->second.second, looked});
-    return found->second.first;
+    looked_at_layout_ |= found->second.looked_at_layout;
+    if (hops) *hops = std::max({*hops, found->second.hops, looked});
+    return found->second.alive;
 }
 
 // Wherever a newline lexeme has got, it can go on to another line. Then its column so far decides nothing.
@@ -218,9 +228,9 @@ bool Constraint::newline_goes_on() {
     return std::all_of(all.begin(), all.end(), [&](LexState s) { return goes_on.count(s) != 0; });
 }
 
-// The part of a layout that masks are kept by. The depth of brackets counts only up to what one token can close.
-uint32_t Constraint::layout_key(const Thread& t, bool looked) const {
-    return looked ? t.layout : 0;
+// The part of a layout that masks are kept by.
+uint64_t Constraint::layout_key(const Thread& t, uint8_t looked) const {
+    return looked & kLevels ? 2ULL << 32 | t.layout : looked & kDepth ? 1ULL << 32 | layouts_[t.layout].depth : 0;
 }
 
 }  // namespace derivable

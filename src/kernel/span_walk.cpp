@@ -1,0 +1,156 @@
+#include "span_walk.hpp"
+
+namespace derivable {
+
+namespace {
+constexpr int kMaxHops = 32;              // answers that look further are not kept
+constexpr uint32_t kMaxLexemes = 256;     // SAFETY: of one token; each is a step of recursion
+constexpr uint64_t kMaxItems = 1u << 17;
+constexpr size_t kMaxGrowth = 64u << 20;  // of the spanner, in bytes, for one mask
+constexpr size_t kBranches = 3;           // exits; an item with fewer is not worth keeping by itself
+}  // namespace
+
+int SpanWalk::run(const Thread& thread) {
+    const Item start{Spanner::kWholeVocabulary, thread.lex, thread.stack, thread.layout, 0, -1, 0, 0};
+    Part part{{0, -1}, nullptr, {}, {}, false, 0, 0, false};
+    if (!scannerless_) {
+        walk_part(part, start, c_.spanner_->split(start.residual, start.lex), -1);
+        return part.looked;
+    }
+    enter(part, start, nullptr);
+    return part.looked;
+}
+
+void SpanWalk::walk_part(Part& part, const Item& start, const Split& split, int known) {
+    std::vector<uint64_t> states;
+    uint32_t hops;
+    const Settled::Place root = c_.settled_.root(start.residual, start.lex, c_.layouts_[start.layout].depth, hops);
+    part.place = root;
+    part.keeps = c_.stacks.signature(start.stack, hops, states);
+    if (part.keeps) c_.settled_.descend(part.place, states, known, part.found);
+    for (const Settled::Found& f : part.found) f.inside->or_into(words_.data());
+    part.open = c_.settled_.open(part.place.node);
+    const size_t before = part.found.size();
+    if (part.open) {
+        part.looked = part.kept = part.place.depth;
+        if (c_.layouts_.active()) c_.looked_at_layout_ |= Constraint::kDepth;  // by its depth the place was found
+        revisit(part, start, split, 0, uint32_t(part.open->size()));
+    } else {
+        visit(part, start, split, 0);
+    }
+    if (part.keeps && c_.stacks.signature(start.stack, uint32_t(part.kept), states))
+        c_.settled_.keep(root, part.place, states, part.kept, part.found, before, std::move(part.questions));
+}
+
+int SpanWalk::level_of(Part& part, int hops, uint8_t looked_at_layout) {
+    part.looked = std::max(part.looked, hops);
+    c_.looked_at_layout_ |= looked_at_layout;
+    if (hops > kMaxHops || looked_at_layout & Constraint::kLevels) {
+        part.never = true;
+        return Settled::kNever;
+    }
+    part.kept = std::max(part.kept, hops);
+    return std::max(0, hops);
+}
+
+void SpanWalk::allow(Part& part, int level, const Split::Inside& inside) {
+    inside.or_into(words_.data());
+    if (part.keeps) part.found.push_back({level, &inside});
+}
+
+int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
+    if (++visited_ > kMaxItems || x.depth > kMaxLexemes || c_.spanner_->bytes() - bytes_before_ > kMaxGrowth) throw TooAmbiguous();
+    c_.stats_.walk_nodes++;
+    if (scannerless_) {
+        const LexState members = lexer_.members(x.lex);
+        auto [begin, end] = lexer_.singles(members);
+        for (const uint32_t* single = begin; single != end; single++)
+            visit(part, x, c_.spanner_->split(x.residual, lexer_.canonical(*single)), lexer_.terminal_of(*single));
+        return 0;
+    }
+    const Split& split = c_.spanner_->split(x.residual, x.lex);
+    if (split.exits.size() < kBranches || c_.limits_.lookahead != kNoLookahead)
+        return open ? revisit(part, x, split, uint32_t(open - part.open->data()) + 1, open->end) : visit(part, x, split, 0);
+    Part own{{0, -1}, nullptr, {}, {}, false, 0, 0, false};
+    walk_part(own, {x.residual, x.lex, x.stack, x.layout, 0, -1, x.ended, x.depth}, split, open ? part.place.depth - x.above : -1);
+    part.keeps &= own.keeps;
+    auto outside = [&](int level) { return level >= Settled::kNever || x.above + level > kMaxHops ? Settled::kNever : std::max({0, x.level, x.above + level}); };
+    if (part.keeps)
+        for (const Settled::Found& f : own.found) part.found.push_back({outside(f.level), f.inside});
+    return std::max(level_of(part, x.above + own.looked, 0), own.never ? Settled::kNever : 0);
+}
+
+int SpanWalk::visit(Part& part, const Item& x, const Split& split, uint32_t terminal) {
+    int reach = 0;
+    for (size_t i = 0; i < split.inside.size(); i++) reach = std::max(reach, ask(part, x, split, uint32_t(i)));
+    for (size_t i = 0; i < split.exits.size(); i++) {
+        const Split::Exit& e = split.exits[i];
+        if (x.ended + (i >= split.exits_before) > c_.limits_.lookahead) break;
+        if (!scannerless_) terminal = e.terminal;
+        auto each_symbol = [&] {
+            for (Symbol symbol : c_.symbols_of(terminal)) reach = std::max(reach, leave(part, x, split, uint32_t(i), symbol, nullptr));
+        };
+        if (e.except.empty()) {
+            each_symbol();
+        } else {
+            part.keeps = false;
+            add_except(words_.data(), e.except, each_symbol);
+        }
+    }
+    return reach;
+}
+
+int SpanWalk::revisit(Part& part, const Item& x, const Split& split, uint32_t begin, uint32_t end) {
+    int reach = 0;
+    for (uint32_t i = begin; i < end; i = (*part.open)[i].end) {
+        const Question& q = (*part.open)[i];
+        if (q.reach <= part.place.depth) continue;
+        reach = std::max(reach, q.of_exit ? leave(part, x, split, q.index, q.symbol, q.level <= part.place.depth ? &q : nullptr)
+                                          : ask(part, x, split, q.index));
+    }
+    return reach;
+}
+
+int SpanWalk::ask(Part& part, const Item& x, const Split& split, uint32_t index) {
+    const Split::Inside& group = split.inside[index];
+    const uint8_t before = std::exchange(c_.looked_at_layout_, 0);
+    int hops = 0;
+    const bool allowed = c_.alive(x.stack, x.layout, group, &hops);
+    const int level = level_of(part, group.sureness == Split::Sureness::kSure ? 0 : x.above + hops, std::exchange(c_.looked_at_layout_, before));
+    if (allowed) allow(part, std::max(x.level, level), group);
+    if (part.keeps && level > part.place.depth + 1) part.questions.push_back({false, int16_t(level), int16_t(level), index, 0, uint32_t(part.questions.size() + 1)});
+    return level;
+}
+
+int SpanWalk::leave(Part& part, const Item& x, const Split& split, uint32_t index, Symbol symbol, const Question* open) {
+    const Split::Exit& e = split.exits[index];
+    const uint64_t ended = x.ended + (index >= split.exits_before);  // before the first byte of a token: outside of it
+    int reach = 0;
+    auto through = [&](Constraint::After after, uint8_t looked_at_layout) {
+        int level = level_of(part, x.above + after.hops, looked_at_layout);
+        LexState lex = kNoState;
+        if (after.stack != kNoFrontier) {
+            int hops = 0;
+            const uint32_t set = c_.stacks.accepts(after.stack, &hops);
+            level = std::max(level, level_of(part, x.above + after.above + hops, 0));
+            lex = c_.lexeme_start(set, e.duties);
+        }
+        const size_t question = part.questions.size();
+        if (part.keeps) part.questions.push_back({true, int16_t(level), 0, index, symbol, 0});
+        reach = std::max(reach, level);
+        if (lex != kNoState)
+            reach = std::max(reach, enter(part, {e.residual, lex, after.stack, after.layout, x.above + after.above, std::max(x.level, level), ended, x.depth + 1}, open));
+        if (!part.keeps) return;
+        if (reach <= part.place.depth + 1) return part.questions.resize(question);
+        part.questions[question].reach = int16_t(reach);
+        part.questions[question].end = uint32_t(part.questions.size());
+    };
+    if (c_.ignored_[symbol]) through({x.stack, c_.layouts_.idle(x.layout), 0, 0}, 0);
+    if (c_.ignored_[symbol] && !scannerless_) return reach;
+    const uint8_t before = std::exchange(c_.looked_at_layout_, 0);
+    const Constraint::After after = c_.after_lexeme(symbol, x.stack, c_.layouts_.apply(e.effect, x.layout));
+    through(after, std::exchange(c_.looked_at_layout_, before));
+    return reach;
+}
+
+}  // namespace derivable
