@@ -317,3 +317,18 @@ def test_ambiguous_generations_do_not_grow_the_stacks() -> None:
             matcher.advance(97)
         matcher.reset()
     assert matcher.constraint.stats()["stack_nodes"] < 1 << 18
+
+
+def test_what_is_no_grammar_or_vocabulary_is_refused_by_name() -> None:
+    vocabulary = dv.Vocabulary.from_bytes([b"a", None], eos=[1])
+    with pytest.raises(dv.GrammarError, match="str is no grammar"):
+        dv.compile("a+", vocabulary)  # type: ignore[arg-type]
+    with pytest.raises(dv.VocabularyError, match="list is no vocabulary"):
+        dv.compile(dv.Grammar.from_regex("a+"), [b"a"])  # type: ignore[arg-type]
+
+
+def test_sizes_beyond_all_memory() -> None:
+    with pytest.raises(dv.BitmaskShapeError, match="too large"):
+        dv.allocate_bitmask(2**62, 32)
+    matcher = dv.compile(dv.Grammar.from_regex("a+"), dv.Vocabulary.from_bytes([b"a", None], eos=[1])).matcher()
+    assert matcher.situation(2**32 - 1) == matcher.situation(9)  # at the bottom of the stack there is no more to tell

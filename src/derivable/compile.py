@@ -148,6 +148,10 @@ def compile(
         >>> m.allowed_tokens().tolist()
         [0, 2, 3]
     """
+    if not isinstance(grammar, Grammar):
+        raise GrammarError(f"{type(grammar).__name__} is no grammar", hint="Make one with one of Grammar.from_*.")
+    if not isinstance(vocabulary, Vocabulary):
+        raise VocabularyError(f"{type(vocabulary).__name__} is no vocabulary. Load one with one of Vocabulary.from_*.")
     if lookahead is not None and not 0 <= operator.index(lookahead) < 1 << 32:
         raise GrammarError(f"lookahead={lookahead} is not a number of lexemes", hint="Use 0 or more, or None for all.")
     key = (id(grammar), id(vocabulary), lookahead, limits)  # a constraint keeps both alive

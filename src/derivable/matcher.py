@@ -185,7 +185,10 @@ def allocate_bitmask(batch: int, vocab_size: int) -> NDArray[np.int32]:
         raise BitmaskShapeError(
             f"cannot allocate a bitmask for {batch} rows of {vocab_size} tokens. Give a batch and vocab.size."
         )
-    return np.zeros((batch, (vocab_size + 31) // 32), dtype=np.int32)
+    try:
+        return np.zeros((batch, (vocab_size + 31) // 32), dtype=np.int32)
+    except ValueError as error:  # more than can be addressed
+        raise BitmaskShapeError(f"a bitmask for {batch} rows of {vocab_size} tokens is too large. Use less.") from error
 
 
 def fill_bitmasks(matchers: Sequence[Matcher], bitmask: Any, *, threads: int | None = None) -> None:

@@ -165,7 +165,7 @@ std::string Matcher::situation(uint32_t hops) {
     for (const Thread& t : now_->threads) {
         std::vector<uint32_t> words{t.lex};
         std::vector<NodeId> level = stacks.nodes(t.stack);
-        for (uint32_t depth = 0; depth <= hops; depth++) {
+        for (uint32_t depth = 0; depth <= hops && !level.empty(); depth++) {
             std::set<uint32_t> states;
             std::set<NodeId> below;
             for (NodeId n : level) {
