@@ -142,12 +142,12 @@ uint32_t SplitTables::group_of(LexState s, Layouts::Effect effect) {
 }
 
 uint16_t SplitTables::way_of(uint32_t terminal, uint32_t duties, Layouts::Effect effect) {
-    auto [it, fresh] = way_ids_.try_emplace({terminal, duties, effect}, uint32_t(ways_.size()));
-    if (fresh) {
-        if (ways_.size() >= kNoWay) throw TooAmbiguous();
-        ways_.push_back({terminal, duties, effect});
-    }
-    return uint16_t(it->second);
+    const std::array<uint32_t, 3> key{terminal, duties, effect};
+    auto known = way_ids_.find(key);
+    if (known != way_ids_.end()) return uint16_t(known->second);
+    if (ways_.size() >= kNoWay) throw TooAmbiguous();  // SAFETY: with nothing kept, which would come out as kNoWay when asked again
+    ways_.push_back({terminal, duties, effect});
+    return uint16_t(way_ids_[key] = uint32_t(ways_.size() - 1));
 }
 
 uint16_t SplitTables::way_out(State& x, size_t e, uint8_t byte) {
