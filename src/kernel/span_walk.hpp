@@ -33,13 +33,13 @@ class SpanWalk {
     };
     // The walk from an item that branches, which is kept by itself.
     struct Part {
-        Settled::Place place;
-        const Settled::Questions* open;
+        Settled::Place place{0, -1};
+        const Settled::Questions* open = nullptr;  // there
         std::vector<Settled::Found> found;
         Settled::Questions questions;
-        bool keeps;
-        int looked, kept;  // hops; of answers that can be kept
-        bool never;        // some answer cannot
+        bool keeps = false;
+        int looked = 0, kept = 0;  // hops; of answers that can be kept
+        bool never = false;        // some answer cannot
     };
     // `known`: tokens that questions of this level or less allow are in the mask.
     void walk_part(Part& part, const Item& start, const Split& split, int known);

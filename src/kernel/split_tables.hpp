@@ -92,7 +92,7 @@ class SplitTables {
         return pieces_.emplace_back(std::move(piece));
     }
     ListId list(const Trie& t, const std::vector<uint32_t>& items, bool of_nodes);
-    const List& operator()(ListId id) const { return lists_[id]; }
+    const List& items(ListId id) const { return lists_[id]; }
     bool is_antichain(const Lists& lists) const;
     // The tokens of some lists, and the residual below the nodes of some: made once if some of the lists are kept.
     std::shared_ptr<const TokenSet> tokens(const Lists& lists);

@@ -100,10 +100,10 @@ class SplitWalk {
     }
     void append(Draft& into, const Piece& piece) {
         for (auto [group, id] : piece.inside)
-            for (const uint32_t* range = tables_(id).begin; range != tables_(id).end; range += 2) take(into, group, range[0], range[1]);
+            for (const uint32_t* range = tables_.items(id).begin; range != tables_.items(id).end; range += 2) take(into, group, range[0], range[1]);
         for (auto [way, id] : piece.exits) {
             std::vector<uint32_t>& all = of_kind(into.exits, way);
-            all.insert(all.end(), tables_(id).begin, tables_(id).end);
+            all.insert(all.end(), tables_.items(id).begin, tables_.items(id).end);
         }
     }
 
@@ -187,7 +187,7 @@ class SplitWalk {
             for (auto [group, id] : whole.inside) of_kind(inside_, group).kept.push_back(id);
             for (auto [way, id] : whole.exits) {
                 of_kind(exits_, way).kept.push_back(id);
-                exit_nodes_.note(size_t(tables_(id).end - tables_(id).begin));
+                exit_nodes_.note(size_t(tables_.items(id).end - tables_.items(id).begin));
             }
             return;
         }
