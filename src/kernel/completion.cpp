@@ -80,14 +80,14 @@ bool Completion::completes_node(NodeId n, int& hops) {
     int looked = 0;
     for (size_t i = 0; i < work.size(); i++) {
         const Step x = work[i];
-        auto it = known_.find(x.node);
-        if (it != known_.end() && !it->second.first) {
-            looked = std::max(looked, x.above + it->second.second);
+        const std::pair<bool, int>* known = known_.find(x.node);
+        if (known && !known->first) {
+            looked = std::max(looked, x.above + known->second);
             continue;
         }
         const uint32_t state = stacks_.state(x.node);
-        bool alive = it != known_.end() || fine(state);
-        if (it != known_.end()) looked = std::max(looked, x.above + it->second.second);
+        bool alive = known || fine(state);
+        if (known) looked = std::max(looked, x.above + known->second);
         if (!alive)
             for (auto [production, dot] : stacks_.lr().kernel(state)) {
                 if (!suffixes_[production][dot]) continue;

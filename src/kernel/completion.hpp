@@ -19,7 +19,7 @@ class Completion {
     // This one. `hops` (if given) is raised to how far below the top the answer looked.
     bool completes(Frontier f, int* hops);
     // Stack nodes are about to be freed.
-    void forget_stacks() { known_.clear(); }
+    void forget_stacks() { known_ = {}; }
 
   private:
     bool productive(Symbol s) const { return productive_[s]; }
@@ -35,7 +35,7 @@ class Completion {
     std::vector<std::vector<char>> suffixes_;         // by production and dot: so does what is behind the dot
     std::vector<char> fine_after_;                    // by symbol: wherever it was parsed, what must come after it can come
     std::vector<int8_t> fine_;                        // by LR state: any stack with it on top; -1 if not known yet
-    std::unordered_map<NodeId, std::pair<bool, int>> known_;  // with hops
+    FlatMap<std::pair<bool, int>> known_;  // by node; with hops
 };
 
 }  // namespace derivable

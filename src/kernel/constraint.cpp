@@ -349,7 +349,7 @@ void Constraint::collect_if_needed() {
     if (!stacks.wants_collection()) return;
     can_be_distinct_.clear();
     liveness_.forget_stacks();
-    newline_alive_.clear();
+    newline_alive_ = {};
     num_collections_++;
     stacks.collect([&](const std::function<void(Frontier)>& mark) {
         for (const Thread& t : initial_) mark(t.stack);

@@ -22,8 +22,8 @@ void Liveness::set_layout(const LayoutSpec& layout) {
 }
 
 void Liveness::forget_stacks() {
-    alive_.clear();
-    decided_.clear();
+    alive_ = {};
+    decided_ = {};
     summaries_.forget_stacks();
     for (auto& c : completions_) c->forget_stacks();
 }
@@ -148,8 +148,8 @@ Liveness::Verdict Liveness::search(uint32_t duties, Frontier f, uint32_t depth, 
 }
 
 bool Liveness::decide(uint32_t duties, Frontier f, uint32_t depth, int& hops) {
-    auto found = decided_.find(pack(duties, f));
-    if (found == decided_.end()) {
+    const Answer* found = decided_.find(pack(duties, f));
+    if (!found) {
         constexpr uint64_t kQuick = 64;
         int looked = 0;
         const bool before = looked_at_depth_;
@@ -167,12 +167,12 @@ bool Liveness::decide(uint32_t duties, Frontier f, uint32_t depth, int& hops) {
         }
         if (v == Verdict::kUnknown)
             throw LimitExceeded("max_liveness_steps", max_steps_ + 1, max_steps_, "deciding which lexemes can still follow under longest match");
-        found = decided_.emplace(pack(duties, f), Answer{v == Verdict::kAlive, looked, looked_at_depth_}).first;
+        found = &(decided_[pack(duties, f)] = {v == Verdict::kAlive, looked, looked_at_depth_});
         looked_at_depth_ = before;
     }
-    looked_at_depth_ |= found->second.looked_at_depth;
-    hops = std::max(hops, found->second.hops);
-    return found->second.alive;
+    looked_at_depth_ |= found->looked_at_depth;
+    hops = std::max(hops, found->hops);
+    return found->alive;
 }
 
 bool Liveness::alive_after(uint32_t duties, Frontier f, uint32_t depth, int* hops) {
@@ -186,9 +186,9 @@ bool Liveness::alive_after(uint32_t duties, Frontier f, uint32_t depth, int* hop
 }
 
 bool Liveness::alive(LexState s, Frontier f, uint32_t depth, int* hops) {
-    auto found = alive_.find(pack(s, f));
+    const Answer* found = alive_.find(pack(s, f));
     looked_at_depth_ = false;
-    if (found == alive_.end()) {
+    if (!found) {
         spelling_.allow(max_steps_);
         bool result = false;
         int looked = 0;
@@ -225,11 +225,11 @@ bool Liveness::alive(LexState s, Frontier f, uint32_t depth, int* hops) {
                 looked = std::max(looked, o.above + below);
                 if (result) break;
             }
-        found = alive_.emplace(pack(s, f), Answer{result, looked, looked_at_depth_}).first;
+        found = &(alive_[pack(s, f)] = {result, looked, looked_at_depth_});
     }
-    looked_at_depth_ = found->second.looked_at_depth;
-    if (hops) *hops = found->second.hops;
-    return found->second.alive;
+    looked_at_depth_ = found->looked_at_depth;
+    if (hops) *hops = found->hops;
+    return found->alive;
 }
 
 }  // namespace derivable

@@ -53,19 +53,22 @@ class Settled {
   private:
     static constexpr uint32_t kNothing = ~0u;
     struct Node {
+        uint32_t state;  // that led to it
         std::vector<const Split::Inside*> inside;
         uint32_t open = kNothing;
         uint32_t hops = 0;  // of a root
+        uint32_t first_child = kNothing, next_sibling = kNothing;
     };
     // A word of Stacks::signature in 32 bits.
     static uint32_t narrow(uint64_t state) { return uint32_t(state) | (state >> 32 ? 1u << 31 : 0); }
-    NodeId add();
+    NodeId add(uint32_t state);
+    NodeId child(NodeId node, uint64_t state) const;  // or kNothing
 
     FlatMap<uint32_t> lexemes_;  // by residual and lexer state: consecutive numbers from 1 on
     FlatMap<NodeId> roots_;      // by one of those and the depth of the layout; one more than the node
-    FlatMap<NodeId> next_;       // by node and state; one more than the node
     uint32_t num_lexemes_ = 0;
-    std::vector<Node> nodes_;
+    // PERF: no arrays that move when they grow, which was a stall of 24 ms in a large trie.
+    std::deque<Node> nodes_;
     std::deque<Questions> questions_;  // walks hold on to some while others are added
     size_t bytes_ = 0;
 };

@@ -86,15 +86,7 @@ int SpanWalk::visit(Part& part, const Item& x, const Split& split, uint32_t term
         const Split::Exit& e = split.exits[i];
         if (x.ended + (i >= split.exits_before) > c_.limits_.lookahead) break;
         if (!scannerless_) terminal = e.terminal;
-        auto each_symbol = [&] {
-            for (Symbol symbol : c_.symbols_of(terminal)) reach = std::max(reach, leave(part, x, split, uint32_t(i), symbol, nullptr));
-        };
-        if (e.except.empty()) {
-            each_symbol();
-        } else {
-            part.keeps = false;
-            add_except(words_.data(), e.except, each_symbol);
-        }
+        for (Symbol symbol : c_.symbols_of(terminal)) reach = std::max(reach, leave(part, x, split, uint32_t(i), symbol, nullptr));
     }
     return reach;
 }
@@ -137,8 +129,15 @@ int SpanWalk::leave(Part& part, const Item& x, const Split& split, uint32_t inde
         const size_t question = part.questions.size();
         if (part.keeps) part.questions.push_back({true, int16_t(level), 0, index, symbol, 0});
         reach = std::max(reach, level);
-        if (lex != kNoState)
-            reach = std::max(reach, enter(part, {e.residual, lex, after.stack, after.layout, x.above + after.above, std::max(x.level, level), ended, x.depth + 1}, open));
+        if (lex != kNoState) {
+            const Item next{e.residual, lex, after.stack, after.layout, x.above + after.above, std::max(x.level, level), ended, x.depth + 1};
+            if (e.except.empty()) {
+                reach = std::max(reach, enter(part, next, open));
+            } else {
+                part.keeps = false;
+                add_except(words_.data(), e.except, [&] { enter(part, next, open); });
+            }
+        }
         if (!part.keeps) return;
         if (reach <= part.place.depth + 1) return part.questions.resize(question);
         part.questions[question].reach = int16_t(reach);

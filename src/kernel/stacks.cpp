@@ -352,11 +352,12 @@ void Stacks::collect(const std::function<void(const std::function<void(Frontier)
                     if (nodes_[c].state == state) return mark(c);
             });
     }
-    std::vector<char> freed(nodes_.size(), 0);
-    for (NodeId n : free_) freed[n] = 1;
+    // PERF: the next collections look at all nodes again: after many that are gone (20,000 situations of Python ahead of time) 4 ms each.
+    while (!live[nodes_.size() - 1]) nodes_.pop_back();
+    free_.clear();
     for (NodeId n = 0; n < nodes_.size(); n++) {
         nodes_[n].first_child = kNoNode;
-        if (!live[n] && !freed[n]) free_.push_back(n);
+        if (!live[n]) free_.push_back(n);
     }
     for (NodeId n = 0; n < nodes_.size(); n++) {
         uint32_t p = nodes_[n].parent;
@@ -380,7 +381,7 @@ void Stacks::collect(const std::function<void(const std::function<void(Frontier)
             it = many_ids_.erase(it);
         }
     }
-    far_.clear();
+    far_ = {};
     collect_at_ = std::max(kCollectAt, 2 * num_live());
 }
 
