@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -377,26 +377,31 @@ TEXT: /"[^"]*"/
 """
 
 
+def replay(constraint: dv.Constraint, steps: Sequence[bytes]) -> list[list[int] | None]:
+    """The mask before each step of a text, None where it was refused; the last is empty if a step was rejected."""
+    matcher, seen = constraint.matcher(), list[list[int] | None]()
+    for step in steps:
+        try:
+            seen.append(matcher.allowed_tokens().tolist())
+        except dv.LimitError:
+            seen.append(None)
+        try:
+            matcher.advance_bytes(step)
+        except dv.TokenRejectedError:
+            return [*seen, []]
+        except dv.LimitError:
+            break
+    return seen
+
+
+def letters(text: bytes) -> list[bytes]:
+    return [bytes([byte]) for byte in text]
+
+
 @pytest.mark.parametrize("text", [DIVISIONS, COMMENTS, IGNORED_TEXT], ids=["divisions", "comments", "ignored-text"])
 def test_a_question_refused_half_way_leaves_nothing_wrong_behind(text: str) -> None:
     """Asked again it is refused again, or answered as without a bound."""
     texts = [b"a b1;", b"ab;1 x;", b"x=/ ;y=a;", b"/* a */b;", b"zz9;", b"b;1 b;1b;"]
-
-    def replay(constraint: dv.Constraint, sample: bytes) -> list[list[int] | None]:
-        matcher, seen = constraint.matcher(), []
-        for i in range(len(sample)):
-            try:
-                seen.append(matcher.allowed_tokens().tolist())
-            except dv.LimitError:
-                seen.append(None)
-            try:
-                matcher.advance_bytes(sample[i : i + 1])
-            except dv.TokenRejectedError:
-                seen.append([])
-                break
-            except dv.LimitError:
-                break
-        return seen
 
     free = lark(text)
     refused = 0
@@ -407,7 +412,7 @@ def test_a_question_refused_half_way_leaves_nothing_wrong_behind(text: str) -> N
             refused += 1
             continue
         for sample in texts * 2:
-            for mine, right in zip(replay(bounded, sample), replay(free, sample), strict=False):
+            for mine, right in zip(replay(bounded, letters(sample)), replay(free, letters(sample)), strict=False):
                 refused += mine is None
                 assert mine is None or mine == right, (limit, sample)
     assert refused
@@ -417,32 +422,21 @@ def test_walks_refused_half_way_leave_nothing_wrong_behind() -> None:
     """As above with tokens of several bytes, in a process of its own: what walks keep for one another stays whole."""
     code = (
         "import derivable as dv\n"
-        "from test_limits import COMMENTS, DIVISIONS, IGNORED_TEXT\n"
+        "from test_limits import COMMENTS, DIVISIONS, IGNORED_TEXT, letters, replay\n"
         "tokens = [*(bytes([b]) for b in range(256)), *b'a b_a/_//_;b_/*_*/_ a'.split(b'_'), b'</s>']\n"
         "vocabulary = dv.Vocabulary.from_bytes(tokens, eos=[len(tokens) - 1])\n"
         "texts = [b'a b1;', b'ab;1 x;', b'x=/ ;y=a;', b'/* a */b;', b'a/b;a//b\\n;']\n"
-        "def masks(constraint, text):\n"
-        "    matcher = constraint.matcher()\n"
-        "    for byte in text:\n"
-        "        try:\n"
-        "            yield matcher.allowed_tokens().tolist()\n"
-        "        except dv.LimitError:\n"
-        "            yield None\n"
-        "        try:\n"
-        "            matcher.advance_bytes(bytes([byte]))\n"
-        "        except (dv.TokenRejectedError, dv.LimitError):\n"
-        "            return\n"
         "refused = 0\n"
         "for grammar in map(dv.Grammar.from_lark, (DIVISIONS, COMMENTS, IGNORED_TEXT)):\n"
         "    free = dv.compile(grammar, vocabulary)\n"
-        "    right = {text: list(masks(free, text)) for text in texts}\n"
+        "    right = {text: replay(free, letters(text)) for text in texts}\n"
         "    for limit in range(500, 6000, 36):\n"
         "        try:\n"
         "            bounded = dv.compile(grammar, vocabulary, limits=dv.Limits(max_liveness_steps=limit))\n"
         "        except dv.LimitError:\n"
         "            continue\n"
         "        for text in texts * 2:\n"
-        "            for mine, expected in zip(masks(bounded, text), right[text]):\n"
+        "            for mine, expected in zip(replay(bounded, letters(text)), right[text]):\n"
         "                refused += mine is None\n"
         "                assert mine is None or mine == expected, (limit, text)\n"
         "assert refused\n"
@@ -458,28 +452,13 @@ def test_a_fixpoint_refused_half_way_is_taken_up_again(terminals: str) -> None:
     vocabulary = dv.Vocabulary.from_bytes([*tokens, b"</s>"], eos=[len(tokens)])
     grammar = dv.Grammar.from_lark(f"start: (X start Y start | Z)?\n{terminals}")
 
-    def masks(constraint: dv.Constraint, text: bytes) -> Iterator[list[int] | bytes | None]:
-        matcher = constraint.matcher()
-        for token in text.split():
-            try:
-                yield matcher.allowed_tokens().tolist()
-            except dv.LimitError:
-                yield None
-            try:
-                matcher.advance(tokens.index(token))
-            except dv.TokenRejectedError:
-                yield token
-                return
-            except dv.LimitError:
-                return
-
     free = dv.compile(grammar, vocabulary)
-    texts = [b"aa a aaa aab", b"aab a b b", b"ab ab abb b", b"a a b ab b b"]
+    texts = [text.split() for text in (b"aa a aaa aab", b"aab a b b", b"ab ab abb b", b"a a b ab b b")]
     refused = 0
     for limit in range(60, 1000, 60):
         bounded = dv.compile(grammar, vocabulary, limits=dv.Limits(max_liveness_steps=limit))
         for text in texts * 2:
-            for mine, right in zip(masks(bounded, text), masks(free, text), strict=False):
+            for mine, right in zip(replay(bounded, text), replay(free, text), strict=False):
                 refused += mine is None
                 assert mine is None or mine == right, (limit, text)
     assert refused

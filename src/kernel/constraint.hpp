@@ -159,6 +159,8 @@ class Constraint {
         return spanner_->may_be_newline(t.lex) && !spanner_->lexer.is_fresh(t.lex) ? alive_in_newline(t.lex, t.stack, t.layout, nullptr)
                                                                                    : liveness_.alive(t.lex, t.stack, layouts_[t.layout].depth);
     }
+    // Answers that look further down the stack than this are not worth a key; the stack nodes remember what they found anyway.
+    static constexpr int kMaxKeyHops = 32;
     void drop_rows();
 
     std::shared_ptr<const Vocabulary> vocabulary_;

@@ -6,8 +6,6 @@
 namespace derivable {
 
 namespace {
-// Answers that look further down the stack than this are not worth a key; the stack nodes remember what they found anyway.
-constexpr int kMaxKeyHops = 32;
 constexpr uint32_t kMaxPrefixNodes = 1u << 20;
 }  // namespace
 

@@ -3,7 +3,6 @@
 namespace derivable {
 
 namespace {
-constexpr int kMaxHops = 32;              // answers that look further are not kept
 constexpr uint32_t kMaxLexemes = 256;     // SAFETY: of one token; each is a step of recursion
 constexpr uint64_t kMaxItems = 1u << 17;
 constexpr size_t kMaxGrowth = 64u << 20;  // of the spanner, in bytes, for one mask
@@ -44,17 +43,12 @@ void SpanWalk::walk_part(Part& part, const Item& start, const Split& split, int 
 int SpanWalk::level_of(Part& part, int hops, uint8_t looked_at_layout) {
     part.looked = std::max(part.looked, hops);
     c_.looked_at_layout_ |= looked_at_layout;
-    if (hops > kMaxHops || looked_at_layout & Constraint::kLevels) {
+    if (hops > Constraint::kMaxKeyHops || looked_at_layout & Constraint::kLevels) {
         part.never = true;
         return Settled::kNever;
     }
     part.kept = std::max(part.kept, hops);
     return std::max(0, hops);
-}
-
-void SpanWalk::allow(Part& part, int level, const Split::Inside& inside) {
-    inside.or_into(words_.data());
-    if (part.keeps) part.found.push_back({level, &inside});
 }
 
 int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
@@ -73,7 +67,7 @@ int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
     Part own;
     walk_part(own, {x.residual, x.lex, x.stack, x.layout, 0, -1, x.ended, x.depth}, split, open ? part.place.depth - x.above : -1);
     part.keeps &= own.keeps;
-    auto outside = [&](int level) { return level >= Settled::kNever || x.above + level > kMaxHops ? Settled::kNever : std::max({0, x.level, x.above + level}); };
+    auto outside = [&](int level) { return level >= Settled::kNever || x.above + level > Constraint::kMaxKeyHops ? Settled::kNever : std::max({0, x.level, x.above + level}); };
     if (part.keeps)
         for (const Settled::Found& f : own.found) part.found.push_back({outside(f.level), f.inside});
     return std::max(level_of(part, x.above + own.looked, 0), own.never ? Settled::kNever : 0);
@@ -108,7 +102,8 @@ int SpanWalk::ask(Part& part, const Item& x, const Split& split, uint32_t index)
     int hops = 0;
     const bool allowed = c_.alive(x.stack, x.layout, group, &hops);
     const int level = level_of(part, group.sureness == Split::Sureness::kSure ? 0 : x.above + hops, std::exchange(c_.looked_at_layout_, before));
-    if (allowed) allow(part, std::max(x.level, level), group);
+    if (allowed) group.or_into(words_.data());
+    if (allowed && part.keeps) part.found.push_back({std::max(x.level, level), &group});
     if (part.keeps && level > part.place.depth + 1) part.questions.push_back({false, int16_t(level), int16_t(level), index, 0, uint32_t(part.questions.size() + 1)});
     return level;
 }

@@ -53,7 +53,6 @@ class SpanWalk {
     int leave(Part& part, const Item& x, const Split& split, uint32_t index, Symbol symbol, const Question* open);
     // Notes what an answer looked at.
     int level_of(Part& part, int hops, uint8_t looked_at_layout);
-    void allow(Part& part, int level, const Split::Inside& inside);
 
     Constraint& c_;
     Lexer& lexer_;
