@@ -42,6 +42,12 @@ PATTERNS = [
     r"[\s\S]",
     r"a{2}",
     r"a{1,2}b",
+    r"a{2,3}",
+    r"ba{1,2}",
+    r"^(?=.*1)a{2,3}",
+    r"a{1,2}(?:b|1){1,2}$",
+    r"(?:a|1b){2,3}1+",
+    r"a(?!1)[a1]{1,2}",
     r"^$",
     r"^$|a",
     r"(a|^)b",
@@ -93,6 +99,12 @@ def test_agrees_with_ecma_262(source: str) -> None:
         for ascii_only in (False, True):
             text = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
             assert texts.accepts(text.encode()) is found, text
+
+
+@pytest.mark.parametrize(("source", "least"), [(r"a[ab]{3,60}", r"a[ab]{3}"), (r"^a|[ab]{3,60}a$", r"^a|[ab]{3}a$")])
+def test_repetitions_at_an_open_end_are_as_many_as_needed(source: str, least: str) -> None:
+    """More of them say nothing, and behind the text the subsets of places would be some 2^60 states."""
+    assert compile_expr(And((pattern(source),))).fingerprint() == compile_expr(And((pattern(least),))).fingerprint()
 
 
 @pytest.mark.parametrize(

@@ -118,15 +118,18 @@ def _ends(expr: Expr) -> tuple[tuple[Expr, ...], bool, bool, list[Expr]]:
     while items and items[-1] == _END:
         items, back = items[:-1], True
     # What the pattern leaves free at its own ends adds nothing to what stands around it.
-    while not front and items and _is_free(items[0]):
-        items = items[1:]
-    while not back and items and _is_free(items[-1]):
-        items = items[:-1]
+    while not front and items and (least := _least(items[0])) != items[:1]:
+        items = (*least, *items[1:])
+    while not back and items and (least := _least(items[-1])) != items[-1:]:
+        items = (*items[:-1], *least)
     return items, front, back, demands
 
 
-def _is_free(expr: Expr) -> bool:
-    return isinstance(expr, Repeat) and expr.min == 0 and not any(isinstance(n, Look) for n in walk(expr))
+def _least(expr: Expr) -> tuple[Expr, ...]:
+    """What is asked where anything may stand beside it: the fewest repetitions. More would multiply the states."""
+    if not isinstance(expr, Repeat) or 0 < expr.min == expr.max or any(isinstance(n, Look) for n in walk(expr)):
+        return (expr,)
+    return (Repeat(expr.item, expr.min, expr.min),) if expr.min else ()
 
 
 def translate(source: str, any_char: str = _LINE_ENDS) -> str:
