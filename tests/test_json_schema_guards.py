@@ -128,6 +128,19 @@ def test_what_may_be_refused_is_refused_by_name(schema: Any) -> None:
         assert "Limits(" in str(error) or "relax" in str(error)
 
 
+def test_many_branches_that_list_different_values() -> None:
+    made = constraint({"oneOf": [{"const": f"v{i}", "title": "x"} for i in range(5_000)]})
+    assert accepts(made, '"v4999"') and not accepts(made, '"v5000"')
+
+
+@pytest.mark.parametrize("around", [{}, {"type": ["number", "string"]}], ids=["alone", "with a type"])
+def test_values_that_two_branches_list_are_neither_ones(around: dict[str, Any]) -> None:
+    branches = [{"enum": ["a", 1]}, {"const": 1.0}, {"$ref": "#/$defs/b"}, {"enum": ["b", "c", "c"]}]
+    made = constraint({"$defs": {"b": {"const": "b"}}, "oneOf": branches, **around})
+    texts = ['"a"', "1", '"b"', '"c"']
+    assert [accepts(made, text) for text in texts] == [True, False, False, True]
+
+
 def test_huge_numbers_in_text() -> None:
     with pytest.raises(dv.DerivableError):
         dv.Grammar.from_json_schema('{"const": 1' + "0" * 100_000 + "}")

@@ -27,7 +27,15 @@ from .expr import (
 )
 from .limits import Limits
 
-__all__ = ["JSON_CHARACTER", "compile_expr", "is_empty", "json_strings", "string_values", "without_empty"]
+__all__ = [
+    "JSON_CHARACTER",
+    "compile_expr",
+    "is_empty",
+    "json_strings",
+    "listed_strings",
+    "string_values",
+    "without_empty",
+]
 
 
 def compile_expr(expr: Expr, *, leftmost_first: bool = False, limits: Limits = Limits()) -> Dfa:  # noqa: B008
@@ -131,7 +139,7 @@ def _direct(expr: Expr, limits: Limits) -> Dfa | None:
         case Bytes(value):
             return Dfa.literal(value)
         case JsonStrings():
-            return _listed(expr).to_dfa(limits.max_dfa_states)
+            return listed_strings(expr).to_dfa(limits.max_dfa_states)
         case JsonText() | And() if (values := string_values(expr, limits)) is not None:
             return values.json_text(limits.max_dfa_states)
         case And(items):
@@ -192,7 +200,7 @@ def json_strings(expr: Expr, limits: Limits = Limits()) -> _kernel.JsonStrings |
         LimitError: the automaton of the values grows past its bound.
     """
     if isinstance(expr, JsonStrings):
-        return _listed(expr)
+        return listed_strings(expr)
     if not isinstance(expr, _MAY_BE_LITERALS):
         return None
     bounds = limits.max_nfa_states, limits.max_dfa_states
@@ -241,7 +249,8 @@ def without_empty(dfa: Dfa) -> Dfa:
 cache.automata.on_clear.append(without_empty.cache_clear)
 
 
-def _listed(expr: JsonStrings) -> _kernel.JsonStrings:
+def listed_strings(expr: JsonStrings) -> _kernel.JsonStrings:
+    """A list of JSON strings, or all but those of a list, as `json_strings` gives it."""
     # PERF: a single string, names of members above all, is its own key. Strings, bytes and kernel objects are nothing
     # to the cyclic collector, whereas a cache of expressions makes it walk the whole process again and again.
     values = expr.values

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import NoReturn
 
 from . import _kernel
-from .automata import compile_expr, json_strings, without_empty
+from .automata import compile_expr, json_strings, listed_strings, without_empty
 from .errors import GrammarError, LimitError
 from .expr import (
     EMPTY,
@@ -192,8 +192,11 @@ class _Lowering:
         index = self.terminal_ids.get(key)
         if index is not None:
             return self.optional.get(index) or 1 + index
-        name = key if isinstance(key, str) else show(terminal.expr)
         expr = terminal.expr
+        name = key if isinstance(key, str) else show(expr)
+        if type(expr) is JsonStrings and expr.values and not expr.negated and self.scannerless:
+            self.strings[len(self.dfas)] = expr  # PERF: most terminals of a schema are names of members
+            return self._new_terminal(key, name, listed_strings(expr))
         if isinstance(expr, Special):
             if key in self.grammar.ignore:
                 raise GrammarError(

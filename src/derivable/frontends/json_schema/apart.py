@@ -17,7 +17,7 @@ from .values import canonical
 if TYPE_CHECKING:
     from .compiler import Compiler
 
-__all__ = ["Marks", "apart", "marks"]
+__all__ = ["Marks", "apart", "list_different_values", "marks"]
 
 _Member = tuple[int, frozenset[Any] | None]
 _ANY: _Member = ALL, None
@@ -89,6 +89,18 @@ def marks(compiler: Compiler, sub: Sub) -> Marks:
                 break
             parts += sub.marks.read(compiler, parts.pop())
     return sub.marks
+
+
+def list_different_values(compiler: Compiler, subs: Iterable[Sub]) -> bool:
+    """Whether each schema lists its values and no value stands in two lists. Cost: the values."""
+    seen: set[Any] = set()
+    for sub in subs:
+        values = compiler.values_listed(sub)
+        own = frozenset(map(canonical, values or ()))
+        if values is None or not seen.isdisjoint(own):
+            return False
+        seen |= own
+    return True
 
 
 def apart(compiler: Compiler, one: Sub, other: Sub, types: int = ALL, needed: Iterable[str] = ()) -> bool:

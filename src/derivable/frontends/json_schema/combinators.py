@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from . import check
-from .apart import apart, marks
+from .apart import apart, list_different_values, marks
 from .goals import Option, Work
 from .resources import Json, Sub
 
@@ -76,6 +76,9 @@ def one_of(v: Json, sub: Sub, work: Work) -> None:
         work.also(branches[0])
         return
     compiler = work.compiler
+    if list_different_values(compiler, branches):
+        work.either([Option(((branch, True),)) for branch in branches])
+        return
     types = compiler.shallow_types(sub) & work.facts.types
     needed = (*marks(compiler, sub).needed, *work.facts.required)
     unique = list(dict.fromkeys(branches))

@@ -15,7 +15,7 @@ from ...errors import GrammarError, LimitError, UnsupportedFeatureError
 from ...expr import NOTHING, Alt, Concat, Expr, Ref
 from ...grammar import Grammar, Terminal
 from ...limits import Limits
-from .apart import apart
+from .apart import apart, list_different_values
 from .arrays import emit_array
 from .facts import ALL, ARRAY, OBJECT, TYPES, Facts, Goal, MemberRow, Some
 from .formats import ANNOTATIONS, FORMATS
@@ -286,6 +286,8 @@ class Compiler:
 
     def member_goal(self, rows: tuple[MemberRow, ...], key: str) -> Goal:
         """What the value of a member with this key must satisfy."""
+        if len(rows) == 1 and not rows[0].patterns:  # PERF: nearly all
+            return rows[0].properties.get(key, rows[0].additional)
         goal: Goal = ()
         for row in rows:
             own = row.properties.get(key)
@@ -385,14 +387,14 @@ class Compiler:
         """The symbol of a schema that is only a type, a reference or a union."""
         seen: list[Sub] = []
         while type(sub.schema) is dict:
-            keywords = self.keywords(sub)
+            keywords = sub.keywords or self.keywords(sub)
             if keywords == ("type",):
                 name = sub.schema["type"]
                 if type(name) is not str or name not in PLAIN:
                     return None
                 if name == "integer" and sub.scope.resource.draft in (3, 4):
                     return None
-                return self.leaf(name, name, PLAIN[name])
+                return self.leaves.get(name) or self.leaf(name, name, PLAIN[name])
             if keywords != _ONLY_REF:
                 return self.symbol(((sub, True),)) if seen else self._union(sub) if keywords in _UNIONS else None
             if sub in seen:
@@ -414,7 +416,7 @@ class Compiler:
         if type(branches) is not list or not branches or sub in self.open or len(self.open) == _MOST_OPEN:
             return None
         kinds = [self.sub(sub, schema, keyword, i) for i, schema in enumerate(branches)]
-        plain = len(kinds) == 1 or keyword == "anyOf"
+        plain = len(kinds) == 1 or keyword == "anyOf" or (keyword == "oneOf" and list_different_values(self, kinds))
         if not plain and (keyword == "allOf" or not all(apart(self, *pair) for pair in combinations(kinds, 2))):
             return None
         self.open.append(sub)

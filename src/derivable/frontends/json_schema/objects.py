@@ -134,6 +134,7 @@ class _Body:
         rows, forbidden = facts.rows, facts.forbidden
         order: dict[str, bool] = dict.fromkeys(_in_order(rows), True)
         required = set(facts.required)
+        symbols = compiler.memo if not facts.names else {}
         unlisted = [k for k in facts.required if k not in order]
         unlisted += sorted({k for clause in clauses for k, _ in clause if k not in order and k not in required})
         if compiler.options.key_order == "any":
@@ -145,7 +146,7 @@ class _Body:
             if key in forbidden:
                 continue
             goal = compiler.member_goal(rows, key)
-            value = self._value(key, goal)
+            value = symbols.get(goal) or self._value(key, goal)
             if isinstance(value, Ref):
                 self.listed.append((key, goal, value.name, key in required))
             elif key in required:
