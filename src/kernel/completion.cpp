@@ -1,6 +1,7 @@
 #include "completion.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace derivable {
 
@@ -117,7 +118,9 @@ bool Completion::completes_node(NodeId n, int& hops) {
 bool Completion::completes(Frontier f, int* hops) {
     int looked = 0;
     bool result = always_;
-    if (!always_)
+    if (const std::pair<bool, int>* known = always_ ? nullptr : known_.find(f))  // one node, asked about before
+        std::tie(result, looked) = *known;
+    else if (!always_)
         for (NodeId n : stacks_.nodes(f))
             if (!result) result = completes_node(n, looked);
     if (hops) *hops = std::max(*hops, looked);

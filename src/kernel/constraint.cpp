@@ -350,6 +350,7 @@ void Constraint::collect_if_needed() {
     can_be_distinct_.clear();
     liveness_.forget_stacks();
     newline_alive_ = {};
+    newline_questions_ = {};
     num_collections_++;
     stacks.collect([&](const std::function<void(Frontier)>& mark) {
         for (const Thread& t : initial_) mark(t.stack);

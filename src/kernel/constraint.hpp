@@ -184,7 +184,9 @@ class Constraint {
         uint8_t looked_at_layout;
         int hops;
     };
-    std::unordered_map<std::vector<uint32_t>, NewlineAnswer, WordsHash> newline_alive_;  // by lexer state, frontier, layout
+    FlatMap<uint32_t> newline_questions_;  // by lexer state and layout: consecutive numbers from 1 on
+    uint32_t num_newline_questions_ = 0;
+    FlatMap<NewlineAnswer> newline_alive_;  // by one of those and the frontier
     std::unordered_map<LexState, Rest> rests_;
     uint32_t num_collections_ = 0;
     std::vector<uint8_t> bytes_in_newlines_;
@@ -197,7 +199,24 @@ class Constraint {
     // Level 4: a trie keyed by lexer state, then the words of Stacks::signature.
     struct PrefixNode {
         int32_t row = -1;
-        std::unordered_map<uint64_t, uint32_t, MixHash> next;
+        uint32_t first = kNoNode;  // nearly all have one child, most often the next node in memory
+        uint64_t first_word = 0;
+        std::unique_ptr<std::unordered_map<uint64_t, uint32_t, MixHash>> others;
+        static constexpr uint32_t kNoNode = ~0u;
+        uint32_t child(uint64_t word) const {
+            if (first == kNoNode || first_word == word) return first;
+            if (!others) return kNoNode;
+            auto it = others->find(word);
+            return it == others->end() ? kNoNode : it->second;
+        }
+        void add_child(uint64_t word, uint32_t node) {
+            if (first == kNoNode) {
+                first = node, first_word = word;
+            } else {
+                if (!others) others = std::make_unique<std::unordered_map<uint64_t, uint32_t, MixHash>>();
+                others->emplace(word, node);
+            }
+        }
     };
     struct PrefixRoot {
         uint32_t node, hops;          // longest key so far

@@ -88,9 +88,7 @@ const std::vector<uint32_t>& Constraint::row(Thread t) {
         uint32_t node = found->second.node;
         signature_.insert(signature_.begin(), layout_key(t, found->second.looked_at_layout));
         for (uint64_t word : signature_) {
-            auto next = prefixes_[node].next.find(word);
-            if (next == prefixes_[node].next.end()) break;
-            node = next->second;
+            if ((node = prefixes_[node].child(word)) == PrefixNode::kNoNode) break;
             if (prefixes_[node].row >= 0) {
                 stats_.mask_hits++;
                 return *rows_[size_t(prefixes_[node].row)];
@@ -113,9 +111,13 @@ const std::vector<uint32_t>& Constraint::row(Thread t) {
     signature_.insert(signature_.begin(), layout_key(t, root->second.looked_at_layout));
     uint32_t node = root->second.node;
     for (uint64_t word : signature_) {
-        auto [next, fresh_node] = prefixes_[node].next.try_emplace(word, uint32_t(prefixes_.size()));
-        node = next->second;
-        if (fresh_node) prefixes_.emplace_back();
+        uint32_t next = prefixes_[node].child(word);
+        if (next == PrefixNode::kNoNode) {
+            next = uint32_t(prefixes_.size());
+            prefixes_[node].add_child(word, next);
+            prefixes_.emplace_back();
+        }
+        node = next;
     }
     prefixes_[node].row = int32_t(row->second);
     return row->first;

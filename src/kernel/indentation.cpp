@@ -18,9 +18,13 @@ Constraint::After Constraint::after_lexeme(Symbol symbol, Frontier f, Layouts::I
 
 Constraint::After Constraint::after_newline(Frontier f, Layouts::Id id, bool at_end) {
     looked_at_layout_ |= kDepth;
-    Layouts::Layout l = layouts_[id];
-    if (l.depth) return {f, layouts_.idle(id), 0, 0};
-    After after{f, id, 0, 0};
+    if (layouts_[id].depth) return {f, layouts_.idle(id), 0, 0};
+    if (at_end) id = layouts_.intern({layouts_[id].level, 0, 1});  // the line that begins here is empty
+    const bool ends_line = layouts_[id].phase != 0;
+    const Layouts::Turn turn = ends_line ? layouts_.turn(id) : Layouts::Turn{Layouts::Turn::kBlock, 0, layouts_.idle(id)};
+    if (ends_line) looked_at_layout_ |= kLevels;
+    if (turn.kind == Layouts::Turn::kMisfit) return {kNoFrontier, id, 0, 0};
+    After after{f, turn.after, 0, 0};
     auto shift = [&](Symbol symbol) {
         if (after.stack == kNoFrontier) return;
         Stacks::Shifted s = stacks.shift(after.stack, symbol);
@@ -29,24 +33,8 @@ Constraint::After Constraint::after_newline(Frontier f, Layouts::Id id, bool at_
         after.stack = s.frontier;
     };
     shift(layouts_.spec.newline);
-    if (at_end) l.phase = 1, l.column = l.alternate = 0;  // the line that begins here is empty
-    if (l.phase) {
-        looked_at_layout_ |= kLevels;
-        Layouts::Level top = layouts_.level(l.level);
-        if (l.column > top.column) {
-            if (l.alternate <= top.alternate) return {kNoFrontier, id, after.hops, 0};
-            l.level = layouts_.push_level(l.level, l.column, l.alternate);
-            shift(layouts_.spec.indent);
-        } else {
-            while (l.level && layouts_.level(l.level).column > l.column) {
-                l.level = layouts_.level(l.level).outer;
-                shift(layouts_.spec.dedent);
-            }
-            top = layouts_.level(l.level);
-            if (top.column != l.column || top.alternate != l.alternate) return {kNoFrontier, id, after.hops, 0};
-        }
-    }
-    after.layout = layouts_.intern({l.level, 0});
+    if (turn.kind == Layouts::Turn::kDeeper) shift(layouts_.spec.indent);
+    for (uint32_t i = 0; i < turn.dedents; i++) shift(layouts_.spec.dedent);
     return after;
 }
 
@@ -117,9 +105,11 @@ bool Constraint::alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, 
     const bool newline = layouts_[layout].depth || stacks.contains(accepts, layouts_.spec.newline);
     const bool columns = newline && spanner_->column_matters && !layouts_[layout].depth;
     if (!columns) layout = layouts_.idle(layout);
-    std::vector<uint32_t> key{lex, f, layout};
-    auto found = newline_alive_.find(key);
-    if (found == newline_alive_.end()) {
+    uint32_t& question = newline_questions_[pack(lex, layout)];
+    if (!question) question = ++num_newline_questions_;
+    const uint64_t key = pack(question, f);
+    const NewlineAnswer* found = newline_alive_.find(key);
+    if (!found) {
         bool result = false;
         const uint8_t before = looked_at_layout_;
         looked_at_layout_ = columns ? kDepth | kLevels : kDepth;
@@ -184,12 +174,12 @@ bool Constraint::alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, 
                 if (seen.try_emplace(pack(next, then), 1).second) work.emplace_back(next, then);
             }
         }
-        found = newline_alive_.emplace(std::move(key), NewlineAnswer{result, looked_at_layout_, looked}).first;
+        found = &(newline_alive_[key] = {result, looked_at_layout_, looked});
         looked_at_layout_ = before;
     }
-    looked_at_layout_ |= found->second.looked_at_layout;
-    if (hops) *hops = std::max({*hops, found->second.hops, looked});
-    return found->second.alive;
+    looked_at_layout_ |= found->looked_at_layout;
+    if (hops) *hops = std::max({*hops, found->hops, looked});
+    return found->alive;
 }
 
 // Wherever a newline lexeme has got, it can go on to another line. Then its column so far decides nothing.

@@ -60,8 +60,23 @@ Layouts::Effect Layouts::step_effect(Effect e, uint8_t byte) {
 Layouts::Id Layouts::apply(Effect e, Id id) {
     Layout l = layouts_[id];
     if (e == kNothing || l.depth) return id;
+    if (const Id* known = applied_.find(pack(e, id))) return *known;
     for (char c : effects_[e]) count(l, uint8_t(c));
-    return intern(l);
+    return applied_[pack(e, id)] = intern(l);
+}
+
+Layouts::Turn Layouts::turn(Id id) {
+    if (turns_.size() <= id) turns_.resize(layouts_.size());
+    if (turns_[id].kind != Turn::kUnknown) return turns_[id];
+    Layout l = layouts_[id];
+    Turn t{Turn::kMisfit};
+    if (l.column > levels_[l.level].column) {
+        if (l.alternate > levels_[l.level].alternate) t = {Turn::kDeeper, 0, intern({push_level(l.level, l.column, l.alternate), 0})};
+    } else {
+        for (; l.level && levels_[l.level].column > l.column; l.level = levels_[l.level].outer) t.dedents++;
+        if (levels_[l.level].column == l.column && levels_[l.level].alternate == l.alternate) t = {Turn::kBlock, t.dedents, intern({l.level, 0})};
+    }
+    return turns_[id] = t;
 }
 
 }  // namespace derivable

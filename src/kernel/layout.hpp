@@ -63,11 +63,21 @@ class Layouts {
     Effect step_effect(Effect e, uint8_t byte);
     Id apply(Effect e, Id id);
 
+    // What the column of a newline lexeme that ends here means to the parser.
+    struct Turn {
+        enum : uint8_t { kUnknown, kMisfit, kBlock, kDeeper } kind = kUnknown;  // kBlock: of an enclosing block; kDeeper: it begins one
+        uint32_t dedents = 0;                                                  // blocks that end
+        Id after = kInitial;
+    };
+    Turn turn(Id id);
+
   private:
     void count(Layout& l, uint8_t byte) const;
 
     std::vector<Level> levels_;
     std::vector<Layout> layouts_;
+    std::vector<Turn> turns_;  // by layout
+    FlatMap<Id> applied_;      // by effect and layout
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> level_ids_, layout_ids_;
     // An effect is the bytes that matter: from the last line feed on, if there is one.
     std::vector<std::string> effects_{""};

@@ -89,6 +89,20 @@ std::vector<NodeId> Stacks::pop(NodeId n, uint32_t count) const {
     return level;
 }
 
+template <class Visit>
+void Stacks::each_below(NodeId n, uint32_t count, Visit visit) const {
+    for (; count > 0; count--) {
+        const uint32_t p = nodes_[n].parent;
+        if (p == kNoNode) return;
+        if (p & kManyBit) {
+            for (NodeId x : pop(n, count)) visit(x);
+            return;
+        }
+        n = p;
+    }
+    visit(n);
+}
+
 uint32_t Stacks::intern_set(std::vector<Symbol> sorted) {
     uint32_t id = sets_.intern(sorted);
     if (id == bits_.size()) {
@@ -130,9 +144,8 @@ uint32_t Stacks::accept_of(NodeId n) {
         uint32_t set = direct_[state];
         int32_t hops = 0;
         bool ready = true;
-        const auto reductions = lr_.reductions(state);
-        for (const auto& r : reductions)
-            for (NodeId below : pop(x, r.length)) {
+        for (const auto& r : lr_.reductions(state))
+            each_below(x, r.length, [&](NodeId below) {
                 NodeId y = after(below, r.head);
                 if (nodes_[y].accept == kUnknown) {
                     work.push_back(y);
@@ -142,7 +155,7 @@ uint32_t Stacks::accept_of(NodeId n) {
                     int32_t len = int32_t(r.length);
                     hops = std::max({hops, len, len + nodes_[y].accept_hops - 1});
                 }
-            }
+            });
         if (!ready) continue;
         nodes_[x].accept = set;
         nodes_[x].accept_hops = hops;
@@ -168,7 +181,6 @@ uint32_t Stacks::accepts(Frontier f, int* hops) {
 
 void Stacks::shifters(NodeId n, Symbol t, std::vector<Shifter>& out, int& hops) {
     // Depth first over the reductions that lead to nodes accepting t. Chains longer than kFar are remembered.
-    constexpr uint32_t kFar = 8;
     struct Step {
         NodeId node;
         int32_t above;
@@ -198,16 +210,15 @@ void Stacks::shifters(NodeId n, Symbol t, std::vector<Shifter>& out, int& hops) 
         }
         uint32_t state = nodes_[x.node].state;
         if (direct_[state] != kUnknown && contains(direct_[state], t)) out.push_back({x.node, x.above});
-        const auto reductions = lr_.reductions(state);
         size_t before = work.size();
-        for (const auto& r : reductions)
-            for (NodeId below : pop(x.node, r.length)) {
+        for (const auto& r : lr_.reductions(state))
+            each_below(x.node, r.length, [&](NodeId below) {
                 hops = std::max(hops, x.above + int(r.length));
                 NodeId y = after(below, r.head);
                 accept_of(y);
                 hops = std::max(hops, x.above + int(r.length) - 1 + nodes_[y].accept_hops);
                 if (contains(nodes_[y].accept, t)) work.push_back({y, x.above + int32_t(r.length) - 1, x.depth + 1});
-            }
+            });
         single_file &= work.size() - before <= 1 && before == 0;
     }
     if (out.size() - first > 1) {
@@ -222,12 +233,35 @@ void Stacks::shifters(NodeId n, Symbol t, std::vector<Shifter>& out, int& hops) 
             if (node != out[first].node) far_[pack(node, t)] = {{{out[first].node, out[first].above - above}}, hops - above};
 }
 
+Stacks::Shifter Stacks::only_shifter(NodeId n, Symbol t, int& hops) {
+    int32_t above = 0;
+    for (uint32_t depth = 0; depth < kFar; depth++) {
+        const uint32_t state = nodes_[n].state;
+        bool shifts = contains(direct_[state], t), several = false;
+        NodeId next = kNoNode;
+        int32_t popped = 0;
+        for (const auto& r : lr_.reductions(state))
+            each_below(n, r.length, [&](NodeId below) {
+                const NodeId y = after(below, r.head);
+                hops = std::max({hops, above + int(r.length), above + int(r.length) - 1 + (accept_of(y), nodes_[y].accept_hops)});
+                if (!contains(nodes_[y].accept, t)) return;
+                several |= next != kNoNode;
+                next = y, popped = int32_t(r.length) - 1;
+            });
+        if (several || (shifts && next != kNoNode)) break;
+        if (shifts) return {n, above};
+        n = next;
+        above += popped;
+    }
+    return {kNoNode, 0};
+}
+
 Stacks::Shifted Stacks::shift(Frontier f, Symbol t) {
     int hops = 0;
     uint32_t set = accepts(f, &hops);
     if (!contains(set, t)) return {kNoFrontier, hops, 0};
-    if (!(f & kManyBit) && lr_.reductions(nodes_[f].state).empty())  // the usual case
-        return {child(f, lr_.move(nodes_[f].state, t)), hops, -1};
+    if (!(f & kManyBit))
+        if (const Shifter s = only_shifter(f, t, hops); s.node != kNoNode) return {child(s.node, lr_.move(nodes_[s.node].state, t)), hops, s.above - 1};
     std::vector<Shifter> from;
     for (NodeId n : nodes(f)) shifters(n, t, from, hops);
     int above = -1;
@@ -311,20 +345,6 @@ bool Stacks::signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out) {
         if (next.size() > kMaxWidth) return false;
         level.swap(next);
     }
-}
-
-template <class Visit>
-void Stacks::each_below(NodeId n, uint32_t count, Visit visit) const {
-    for (; count > 0; count--) {
-        const uint32_t p = nodes_[n].parent;
-        if (p == kNoNode) return;
-        if (p & kManyBit) {
-            for (NodeId x : pop(n, count)) visit(x);
-            return;
-        }
-        n = p;
-    }
-    visit(n);
 }
 
 void Stacks::collect(const std::function<void(const std::function<void(Frontier)>&)>& roots) {

@@ -91,6 +91,9 @@ class Stacks {
     NodeId new_node(uint32_t state, uint32_t parent);
     uint32_t accept_of(NodeId n);
     void shifters(NodeId n, Symbol t, std::vector<Shifter>& out, int& hops);
+    // The usual case of it, without lists: one parse, few reductions. Else kNoNode.
+    Shifter only_shifter(NodeId n, Symbol t, int& hops);
+    static constexpr uint32_t kFar = 8;  // reductions
     uint32_t intern_set(std::vector<Symbol> sorted);
     uint32_t unite(uint32_t a, uint32_t b);
     Frontier frontier(std::vector<NodeId> nodes);
