@@ -283,3 +283,18 @@ def test_references_are_no_copies() -> None:
         return len(dv.Grammar.from_json_schema(schema).rules)
 
     assert rules(51) - rules(1) == 100  # two for each of the members that refer
+
+
+@pytest.mark.parametrize("condition", [{"const": "a{}"}, {"pattern": "^a{}[.]", "type": ["string", "number"]}])
+@pytest.mark.parametrize("count", [100, 1500])
+def test_many_conditions(condition: dict[str, Any], count: int) -> None:
+    """Each case looks at every condition that is open: the bound is on looks, too."""
+
+    def rule(i: int) -> dict[str, Any]:
+        asked = {k: v.format(i) if type(v) is str else v for k, v in condition.items()}
+        then = {"properties": {"b": {"enum": [f"x{i}", f"y{i}"]}}}
+        return {"if": {"properties": {"a": asked}, "required": ["a"]}, "then": then}
+
+    with pytest.raises(dv.LimitError) as caught:
+        dv.Grammar.from_json_schema({"type": "object", "allOf": [rule(i) for i in range(count)]})
+    assert caught.value.limit == "max_cases"

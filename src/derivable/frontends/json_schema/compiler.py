@@ -64,12 +64,13 @@ class Compiler:
         self.stripped: dict[int, Sub] = {}
         self.collecting: set[int] = set()
         self.open: list[Sub] = []  # unions whose branches are being translated
-        self.meanings: dict[int, str] = {}
+        self.meanings: dict[int, tuple[int, str]] = {}
         self.relaxed: list[str] = []
         self.distinct: list[str] = []  # terminals that open arrays of distinct items
         self.suspect = False  # a rule may have no text
         self.count = 0
         self.cases = 0  # of disjunctions, in all goals
+        self.looks = 0  # at options and rows, in all cases
         self.any_value: Expr | None = None
 
     # -- the schema ---------------------------------------------------------------------------------------------
@@ -252,17 +253,16 @@ class Compiler:
 
     def same(self, one: Sub, other: Sub) -> bool:
         """Whether two schemas are seen to say the same."""
-        one = self.targets.get(id(one)) or self.target(one)
-        other = self.targets.get(id(other)) or self.target(other)
-        return one is other or (one.scope is other.scope and self._meaning(one) == self._meaning(other))
+        return self.meaning(one) == self.meaning(other)
 
-    def _meaning(self, sub: Sub) -> str:
-        """A schema's keywords as text: equal texts of one scope mean the same."""
+    def meaning(self, sub: Sub) -> tuple[int, str]:
+        """A schema's keywords as text, and the scope they stand in: equal ones say the same."""
+        sub = self.targets.get(id(sub)) or self.target(sub)
         found = self.meanings.get(id(sub))
         if found is None:
             schema = sub.schema
             said = {k: schema[k] for k in self.keywords(sub)} if type(schema) is dict else schema
-            found = self.meanings[id(sub)] = repr(said)
+            found = self.meanings[id(sub)] = id(sub.scope), repr(said)
         return found
 
     def is_type(self, sub: Sub) -> bool:

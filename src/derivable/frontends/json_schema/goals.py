@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Change", "Disjunction", "Option", "Work", "expand"]
 
+_LOOKS = 50
+"""Times `Limits.max_cases`: how often, in all cases, an option or a row of members may be looked at."""
+
 Change = tuple[Any, ...]
 """(method of `Facts`, arguments...)."""
 
@@ -60,7 +63,19 @@ Entry = tuple[Sub, bool, tuple[Sub, ...], Chain, Order]
 class Work:
     """One case under way."""
 
-    __slots__ = ("chain", "collectors", "compiler", "disjunctions", "done", "facts", "known", "order", "todo")
+    __slots__ = (
+        "chain",
+        "collectors",
+        "compiler",
+        "disjunctions",
+        "done",
+        "facts",
+        "known",
+        "order",
+        "signs",
+        "todo",
+        "told",
+    )
 
     def __init__(self, compiler: Compiler, facts: Facts, todo: list[Entry]) -> None:
         self.compiler = compiler
@@ -69,6 +84,8 @@ class Work:
         self.disjunctions: list[Disjunction] = []
         self.done: set[tuple[int, bool, tuple[Sub, ...]]] = set()
         self.known: list[Literal] = []
+        self.signs: dict[tuple[int, str], bool] = {}  # of `known`, the first `told` of them
+        self.told = 0
         self.collectors: tuple[Sub, ...] = ()
         self.chain: Chain = None
         self.order: Order = ()
@@ -79,7 +96,25 @@ class Work:
         other.disjunctions = list(self.disjunctions)
         other.done = set(self.done)
         other.known = list(self.known)
+        other.signs = dict(self.signs)
+        other.told = self.told
         return other
+
+    def sign(self, sub: Sub) -> bool | None:
+        """Whether a schema is known to hold or to fail."""
+        meaning = self.compiler.meaning
+        for known, holds in self.known[self.told :]:
+            self.signs.setdefault(meaning(known), holds)
+        self.told = len(self.known)
+        return self.signs.get(meaning(sub))
+
+    def look(self, count: int) -> None:
+        """Counts what is looked at: cases alone bound no time, for each looks at every disjunction."""
+        compiler = self.compiler
+        compiler.looks += count
+        most = compiler.limits.max_cases * _LOOKS
+        if compiler.looks > most:
+            raise LimitError("max_cases", compiler.looks, most, "the options looked at in all combinations")
 
     # What keyword functions ask for.
 
@@ -116,7 +151,7 @@ def expand(compiler: Compiler, goal: Goal) -> list[Facts]:
     """The alternatives of a goal; none if it has no instance.
 
     Raises:
-        LimitError: more cases than `Limits.max_cases`.
+        LimitError: more cases than `Limits.max_cases`, or too much to look at in them.
     """
     work = Work(
         compiler,
@@ -283,6 +318,7 @@ def simplify(work: Work) -> bool:
                 disjunction = Disjunction(work.compiler.deny_keywords(disjunction.negated, work), None, work)
             options: list[Option] = []
             held = False
+            work.look(len(disjunction.options or ()))
             for option in disjunction.options or ():
                 state = _option_state(work, option)
                 if state is None:
@@ -360,9 +396,9 @@ def _entry_state(work: Work, sub: Sub, holds: bool) -> bool | None:
     compiler = work.compiler
     if not compiler.shallow_types(sub) & work.facts.types:
         return not holds
-    for other, sign in work.known:
-        if compiler.same(sub, other):
-            return sign is holds
+    sign = work.sign(sub)
+    if sign is not None:
+        return sign is holds
     if compiler.is_type(sub) and not work.facts.types & ~compiler.shallow_types(sub):
         return holds
     return None
@@ -395,6 +431,7 @@ def _change_state(work: Work, change: Change) -> bool | None:
 
 
 def _member_goal(work: Work, key: str) -> Goal:
+    work.look(len(work.facts.rows))
     return work.compiler.member_goal(work.facts.rows, key)
 
 
