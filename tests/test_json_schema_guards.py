@@ -282,7 +282,7 @@ def test_references_are_no_copies() -> None:
         }
         return len(dv.Grammar.from_json_schema(schema).rules)
 
-    assert rules(51) - rules(1) == 100  # two for each of the members that refer
+    assert rules(51) == rules(1)
 
 
 @pytest.mark.parametrize("condition", [{"const": "a{}"}, {"pattern": "^a{}[.]", "type": ["string", "number"]}])

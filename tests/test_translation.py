@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gc
 import random
+from collections import defaultdict
+from itertools import chain, product
 
 import pytest
 
 from derivable import _kernel
 from derivable.collector import without_collector
-from derivable.expr import EMPTY, Alt, Bytes, Concat, Expr, Ref, Repeat, Sequences, refs
+from derivable.expr import EMPTY, Alt, Bytes, Concat, Expr, Members, Ref, Repeat, Sequences, refs
+from derivable.frontends.json_schema.productive import drop_unproductive
 
 
 @pytest.mark.parametrize("enabled", [True, False])
@@ -49,6 +52,9 @@ def ends(expr: Expr, productive: set[str], rules: dict[str, Expr]) -> bool:
             return low == 0 or ends(item, productive, rules)
         case Sequences():
             return ends(expr.expanded, productive, rules)
+        case Members(listed=listed):
+            values = zip(listed[1::3], listed[2::3])
+            return all(value in productive or value not in rules for value, required in values if required)
         case _:
             return True
 
@@ -70,7 +76,14 @@ def test_dead_ends_are_those_of_the_definition(seed: int) -> None:
         ]
         return Sequences(tuple(name for some in lists for name in (*some, None))[:-1])
 
+    def members() -> Expr:
+        listed = [(key, rng.choice([*names, "TERMINAL"]), rng.random() < 0.5) for key in "kl"[: rng.randrange(3)]]
+        others = [("o", rng.choice([*names, "TERMINAL"]))[: 2 * rng.randrange(2)]]
+        return Members(("{", "}", "e", ",", ":"), tuple(chain(*listed)), tuple(chain(*others)))
+
     def rule() -> Expr:
+        if rng.random() < 0.3:
+            return members()
         return sequences() if rng.random() < 0.4 else Alt(tuple(body() for _ in range(rng.randrange(3))))
 
     rules: dict[str, Expr] = {name: rule() for name in names}
@@ -80,13 +93,15 @@ def test_dead_ends_are_those_of_the_definition(seed: int) -> None:
     dead, named = _kernel.dead_ends(rules)
     assert set(dead) == set(names) - productive
     assert all(any(d in repr(rules[n]) for d in dead) for n in named)
+    drop_unproductive(rules)
+    assert not any(ref.name in dead for rule in rules.values() for ref in refs(rule))
 
 
 def test_names_only() -> None:
     assert _kernel.names_only([Ref("a"), Concat((Ref("a"), Repeat(Ref("b"), 0, None)))])
     assert not _kernel.names_only([Ref("a"), Concat((Ref("a"), Bytes(b"x")))])
     assert not _kernel.names_only([Concat((Ref("a"), EMPTY))])
-    assert _kernel.names_only([Sequences(("a", None, "b", "c"))])
+    assert _kernel.names_only([Sequences(("a", None, "b", "c")), Members(("{", "}", "e", ",", ":"), (), ())])
 
 
 def test_rules_become_numbers() -> None:
@@ -120,3 +135,39 @@ def test_sequences_are_what_they_expand_to() -> None:
         results.append((symbols, names, productions, asked))
     assert results[0] == results[1]
     assert results[0][2] == [-1, 2, -2, 1, -1, 1, 2, -1, 1, -2, -2, 2, -1, 1]
+
+
+@pytest.mark.parametrize(("required", "others"), [*product(["", "-", "+", "-+-", "--", "++-", "+-+"], ["", "o", "op"])])
+def test_members_come_in_order_and_others_between(required: str, others: str) -> None:
+    """All texts of up to three members, written as the definition says and as the kernel's productions do."""
+    keys = "abc"[: len(required)]
+    listed = tuple(chain(*((key, key.upper(), sign == "+") for key, sign in zip(keys, required))))
+    rule = Members(("{", "}", "e", ",", ":"), listed, tuple(chain(*((key, key.upper()) for key in others))))
+    wanted = {"{e"} if "+" not in required else set()
+    for chosen in chain(*(product(keys + others, repeat=count) for count in (1, 2, 3))):
+        ordered = [key for key in chosen if key in keys]
+        if ordered == sorted(set(ordered)) and all(k in ordered for k, sign in zip(keys, required) if sign == "+"):
+            wanted.add("{" + ",".join(f"{key}:{key.upper()}" for key in chosen) + "}")
+    assert rule.renamed(str.lower).names == tuple(name.lower() for name in rule.names)
+
+    terminals: list[str] = []
+
+    def terminal(expr: Expr) -> int:
+        assert isinstance(expr, Ref)
+        terminals.append(expr.name)
+        return len(terminals)
+
+    names, productions = ["object"], list[int]()
+    assert _kernel.flatten([(-1, rule)], {}, {"object": -1}, names, productions, terminal, 1_000)
+    assert set(names) == {"object"}
+    bodies: list[tuple[int, list[int]]] = []
+    while productions:
+        head, size, *rest = productions
+        bodies.append((head, rest[:size]))
+        productions = rest[size:]
+    texts: dict[int, set[str]] = defaultdict(set, {i + 1: {name} for i, name in enumerate(terminals)})
+    size = -1
+    while size < (size := sum(map(len, texts.values()))):
+        for head, body in bodies:
+            texts[head] |= {text for parts in product(*(texts[s] for s in body)) if len(text := "".join(parts)) <= 13}
+    assert texts[-1] == wanted

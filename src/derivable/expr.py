@@ -9,7 +9,7 @@ Nodes are immutable and hashable, so equal expressions share one automaton.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -37,6 +37,7 @@ __all__ = [
     "JsonStrings",
     "JsonText",
     "Look",
+    "Members",
     "Not",
     "Ref",
     "Repeat",
@@ -219,6 +220,36 @@ class Sequences:
         options = [Concat(tuple(items)) for items in sequences]
         return options[0] if len(options) == 1 else Alt(tuple(options))
 
+    def renamed(self, new: Callable[[str], str]) -> Sequences:
+        """The same with other names."""
+        return Sequences(tuple([name if name is None else new(name) for name in self.names]))
+
+
+@node
+class Members:
+    """A JSON object: listed members in their order, others anywhere between them. A whole rule, never a part of one.
+
+    `marks`: the names of the opening, of the closing and of the closing of an empty object, of comma and of colon.
+    `listed`: of each member the names of its key and its value, and whether it is required. `others`: the names of key
+    and value, for each class of other keys.
+    """
+
+    # PERF: the kernel writes the rules, some three for each member (`kernel/flatten.cpp`).
+    marks: tuple[str, str, str, str, str]
+    listed: tuple[str | bool, ...]
+    others: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them."""
+        return *self.marks, *(part for part in self.listed if isinstance(part, str)), *self.others
+
+    def renamed(self, new: Callable[[str], str]) -> Members:
+        """The same with other names."""
+        opening, closing, empty, comma, colon = map(new, self.marks)
+        listed = tuple([new(part) if isinstance(part, str) else part for part in self.listed])
+        return Members((opening, closing, empty, comma, colon), listed, tuple(map(new, self.others)))
+
 
 @node
 class Special:
@@ -253,6 +284,7 @@ Expr = (
     | Graph
     | Ref
     | Sequences
+    | Members
     | Special
 )
 
@@ -295,6 +327,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return (item,)
         case Sequences():
             return (expr.expanded,)
+        case Members():
+            return tuple(map(Ref, expr.names))
         case _:
             return ()
 

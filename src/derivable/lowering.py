@@ -28,6 +28,7 @@ from .expr import (
     JsonStrings,
     JsonText,
     Look,
+    Members,
     Not,
     Ref,
     Repeat,
@@ -340,16 +341,16 @@ def cut_into_leaves(grammar: Grammar) -> Mapping[str, Expr]:
     """
     if names_only(grammar):
         return grammar.rules
-    rules = {name: expr.expanded if isinstance(expr, Sequences) else expr for name, expr in grammar.rules.items()}
-    pieces = {name: _pieces(expr, bool(grammar.ignore)) for name, expr in rules.items()}
+    whole = {name: expr for name, expr in grammar.rules.items() if isinstance(expr, Sequences | Members)}
+    pieces = {name: _pieces(expr, bool(grammar.ignore)) for name, expr in grammar.rules.items() if name not in whole}
     if grammar.ignore:
-        return pieces
+        return whole | pieces
     bodies: dict[str, Expr] = {}  # the expanded regular rules and terminals
     costs: dict[str, int] = {}
     for name, terminal in grammar.terminals.items():
         if not _looks(terminal.expr) and not isinstance(terminal.expr, Special):
             bodies[name], costs[name] = terminal.expr, 1  # a terminal stays what it is, whatever its size
-    unfit: set[str] = set()
+    unfit = set(whole)
     for root in grammar.rules:
         stack = [(root, False)]
         open_rules: set[str] = set()
@@ -374,7 +375,7 @@ def cut_into_leaves(grammar: Grammar) -> Mapping[str, Expr]:
                 open_rules.add(name)
                 stack.append((name, True))
                 stack.extend((r.name, False) for r in walk(grammar.rules[name]) if isinstance(r, Ref))
-    return {
+    return whole | {
         name: _leaf(bodies[name]) if name in bodies else _mark(expr, bodies, costs) for name, expr in pieces.items()
     }
 

@@ -16,6 +16,7 @@ from .expr import (
     JsonStrings,
     JsonText,
     Look,
+    Members,
     Not,
     Ref,
     Repeat,
@@ -75,6 +76,8 @@ def _show(expr: Expr, room: int) -> str:
             return f"(not {_show(item, room - 4)})"
         case Sequences():
             return _show(expr.expanded, room)
+        case Members(listed=listed):
+            return f"{{{', '.join([str(key) for key in listed[: 3 * room : 3]])}}}"
         case Graph():
             return "(an automaton)"
         case Ref(name):

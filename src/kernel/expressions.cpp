@@ -26,7 +26,7 @@ bool names_only(nb::iterable rules) {
         while (!stack.empty()) {
             nb::handle node = stack.back();
             stack.pop_back();
-            if (n.is(node, n.ref) || n.is(node, n.sequences)) continue;
+            if (n.is(node, n.ref) || n.is(node, n.sequences) || n.is(node, n.members)) continue;
             if (n.is(node, n.concat) || n.is(node, n.alt) || n.is(node, n.conjunction)) {
                 nb::handle items = n.items_of(node);
                 if (PyTuple_GET_SIZE(items.ptr()) == 0) return false;

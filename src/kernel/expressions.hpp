@@ -9,9 +9,9 @@ namespace derivable {
 struct Nodes {
     nanobind::object module = nanobind::module_::import_("derivable.expr");
     nanobind::object ref = type("Ref"), concat = type("Concat"), alt = type("Alt"), repeat = type("Repeat"), look = type("Look");
-    nanobind::object conjunction = type("And"), complement = type("Not"), json_text = type("JsonText"), sequences = type("Sequences");
+    nanobind::object conjunction = type("And"), complement = type("Not"), json_text = type("JsonText"), sequences = type("Sequences"), members = type("Members");
     nanobind::object bytes = type("Bytes"), chars = type("Chars"), byte_set = type("ByteSet"), graph = type("Graph");
-    nanobind::object name = text("name"), names = text("names"), items = text("items"), item = text("item"), min = text("min"), max = text("max"), lazy = text("lazy");
+    nanobind::object name = text("name"), names = text("names"), marks = text("marks"), listed = text("listed"), others = text("others"), items = text("items"), item = text("item"), min = text("min"), max = text("max"), lazy = text("lazy");
     nanobind::object value = text("value"), ranges = text("ranges"), ahead = text("ahead"), negative = text("negative");
     nanobind::object edges = text("edges"), accepting = text("accepting");
 
@@ -22,9 +22,10 @@ struct Nodes {
         Py_DECREF(found);
         return found;
     }
-    nanobind::handle items_of(nanobind::handle node) const {
-        nanobind::handle found = part(node, items);
-        if (!PyTuple_CheckExact(found.ptr())) nanobind::raise_type_error("the items of an expression are not a tuple");
+    nanobind::handle items_of(nanobind::handle node) const { return tuple_of(node, items); }
+    nanobind::handle tuple_of(nanobind::handle node, const nanobind::object& attribute) const {
+        nanobind::handle found = part(node, attribute);
+        if (!PyTuple_CheckExact(found.ptr())) nanobind::raise_type_error("the parts of an expression are not a tuple");
         return found;
     }
     bool is(nanobind::handle node, const nanobind::object& type) const { return reinterpret_cast<PyObject*>(Py_TYPE(node.ptr())) == type.ptr(); }

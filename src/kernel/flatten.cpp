@@ -20,9 +20,17 @@ int64_t number(nb::handle value) {
 // The sequences of a rule: visit(name) for each name, and between() between them.
 template <typename Visit, typename Between>
 void each_name(const Nodes& n, nb::handle rule, Visit visit, Between between) {
-    nb::handle names = n.part(rule, n.names);
-    if (!PyTuple_CheckExact(names.ptr())) nb::raise_type_error("the names of sequences are not a tuple");
-    each(names, [&](nb::handle name) { name.is_none() ? between() : visit(name); });
+    each(n.tuple_of(rule, n.names), [&](nb::handle name) { name.is_none() ? between() : visit(name); });
+}
+
+// The members of an object: visit(key, value, is required) for each listed one, other(key, value) for each class of others.
+template <typename Visit, typename Other>
+void each_member(const Nodes& n, nb::handle rule, Visit visit, Other other) {
+    PyObject *others = n.tuple_of(rule, n.others).ptr(), *listed = n.tuple_of(rule, n.listed).ptr();
+    for (Py_ssize_t i = 0; i + 1 < PyTuple_GET_SIZE(others); i += 2)
+        other(nb::handle(PyTuple_GET_ITEM(others, i)), nb::handle(PyTuple_GET_ITEM(others, i + 1)));
+    for (Py_ssize_t i = 0; i + 2 < PyTuple_GET_SIZE(listed); i += 3)
+        visit(nb::handle(PyTuple_GET_ITEM(listed, i)), nb::handle(PyTuple_GET_ITEM(listed, i + 1)), PyTuple_GET_ITEM(listed, i + 2) == Py_True);
 }
 
 // Visits the place in `index` of a rule; a terminal has none.
@@ -78,6 +86,10 @@ nb::tuple dead_ends(nb::dict rules) {
             begin();
             each_name(n, expr, [&](nb::handle name) { place(index, name, need); }, [&] { finish(), begin(); });
             finish();
+        } else if (n.is(expr, n.members)) {
+            begin();
+            each_member(n, expr, [&](nb::handle, nb::handle value, bool required) { if (required) place(index, value, need); }, [](nb::handle, nb::handle) {});
+            finish();
         } else if (n.is(expr, n.alt))
             each(n.items_of(expr), add);
         else
@@ -108,6 +120,8 @@ nb::tuple dead_ends(nb::dict rules) {
                 needs(n, node, index, ask);
             else if (n.is(node, n.sequences))
                 each_name(n, node, [&](nb::handle name) { place(index, name, ask); }, [] {});
+            else if (n.is(node, n.members))
+                each_member(n, node, [&](nb::handle, nb::handle value, bool) { place(index, value, ask); }, [&](nb::handle, nb::handle value) { place(index, value, ask); });
             else if (n.is(node, n.concat) || n.is(node, n.alt))
                 each(n.items_of(node), [&](nb::handle item) { stack.push_back(item); });
             else if (n.is(node, n.repeat))
@@ -157,6 +171,62 @@ bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names,
         for (const nb::object& s : body) productions.append(s);
         body.clear();
     };
+    // The rules that `json_schema/objects.py` tells of: A(i + 1) is `taken`, Q(i) is `decided`.
+    auto members = [&](nb::handle head, nb::handle node) {
+        const nb::handle marks = n.tuple_of(node, n.marks);
+        auto mark = [&](size_t i) { return named(marks[i]); };
+        const nb::object comma = mark(3), colon = mark(4), name = names[size_t(-number(head)) - 1];
+        std::vector<std::pair<nb::object, nb::object>> others;
+        nb::object decided;  // none while there can be no member
+        bool empty = true;   // there need be none
+        auto fresh = [&] {
+            names.append(name);
+            return nb::object(nb::int_(-int64_t(names.size())));
+        };
+        auto add = [&](nb::handle to, nb::handle before, const nb::object& key, const nb::object& value) {
+            if (before.is_valid()) body.push_back(nb::borrow(before)), body.push_back(comma);
+            body.insert(body.end(), {key, colon, value});
+            write(to);
+        };
+        auto is_too = [&](nb::handle to, const nb::object& symbol) {
+            body.push_back(symbol);
+            write(to);
+        };
+        auto other = [&](nb::handle key, nb::handle value) {
+            if (others.empty()) decided = fresh();
+            const auto& [k, v] = others.emplace_back(named(key), named(value));
+            add(decided, {}, k, v);
+            add(decided, decided, k, v);
+        };
+        auto listed = [&](nb::handle key, nb::handle value, bool required) {
+            const nb::object k = named(key), v = named(value), taken = fresh();
+            if (empty) add(taken, {}, k, v);
+            if (decided.is_valid()) add(taken, decided, k, v);
+            for (const auto& [other_key, other_value] : others) add(taken, taken, other_key, other_value);
+            if (required || !decided.is_valid()) {
+                decided = taken;
+            } else if (others.empty()) {  // nothing comes between
+                is_too(taken, decided);
+                decided = taken;
+            } else {
+                const nb::object both = fresh();
+                is_too(both, taken);
+                is_too(both, decided);
+                decided = both;
+            }
+            empty &= !required;
+        };
+        each_member(n, node, listed, other);
+        const nb::object opening = mark(0);
+        if (empty) {
+            body = {opening, mark(2)};
+            write(head);
+        }
+        if (decided.is_valid()) {
+            body = {opening, decided, mark(1)};
+            write(head);
+        }
+    };
     auto emit = [&](nb::handle head, nb::handle alternative) {
         if (n.is(alternative, n.concat)) {
             each(n.items_of(alternative), [&](nb::handle item) {
@@ -175,7 +245,9 @@ bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names,
         if (n.is(expr, n.sequences)) {
             each_name(n, expr, [&](nb::handle name) { body.push_back(named(name)); }, [&, &h = head] { write(h); });
             write(head);
-        } else if (n.is(expr, n.alt))
+        } else if (n.is(expr, n.members))
+            members(head, expr);
+        else if (n.is(expr, n.alt))
             each(n.items_of(expr), [&, &h = head](nb::handle alternative) { emit(h, alternative); });
         else
             emit(head, expr);

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ..errors import GrammarError, UnsupportedFeatureError
-from ..expr import EMPTY, Alt, Concat, Expr, Ref, Repeat, Sequences, text
+from ..expr import EMPTY, Alt, Concat, Expr, Members, Ref, Repeat, Sequences, text
 from ..grammar import Grammar, Terminal
 from ..lowering import cut_into_leaves, names_only
 from ..show import show
@@ -105,12 +105,24 @@ class Joined:
             return Ref(names.get(leaf.name, leaf.name)) if isinstance(leaf, Ref) else leaf
 
         for name, expr in grammar.rules.items():
-            self.rules[names.get(name, name)] = run(_mapped(expr, renamed)) if names else expr
+            self.rules[names.get(name, name)] = _with_leaves(expr, renamed) if names else expr
         return Ref(names.get(grammar.start, grammar.start))
 
 
+def _with_leaves(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
+    """The same rule with other leaves; of a name, another name."""
+    if isinstance(expr, Sequences | Members):
+
+        def renamed(name: str) -> str:
+            new = leaf(Ref(name))
+            assert isinstance(new, Ref)
+            return new.name
+
+        return expr.renamed(renamed)
+    return run(_mapped(expr, leaf))
+
+
 def _mapped(expr: Expr, leaf: Callable[[Expr], Expr]) -> Step:
-    """The same tree with other leaves."""
     match expr:
         case Concat(items) | Alt(items):
             new = []
@@ -119,8 +131,6 @@ def _mapped(expr: Expr, leaf: Callable[[Expr], Expr]) -> Step:
             return type(expr)(tuple(new))
         case Repeat(item=item):
             return replace(expr, item=(yield _mapped(item, leaf)))
-        case Sequences():
-            return (yield _mapped(expr.expanded, leaf))
         case _:
             return leaf(expr)
 
@@ -148,7 +158,7 @@ def _plain(grammar: Grammar) -> Grammar:
     rules = cut_into_leaves(grammar)
     joined.rules.update(dict.fromkeys(rules, EMPTY))
     for name, expr in rules.items():
-        joined.rules[name] = run(_mapped(expr, lambda leaf: leaf if isinstance(leaf, Ref) else joined.terminal(leaf)))
+        joined.rules[name] = _with_leaves(expr, lambda leaf: leaf if isinstance(leaf, Ref) else joined.terminal(leaf))
     return replace(grammar, rules=joined.rules, terminals=joined.terminals)
 
 
@@ -158,12 +168,13 @@ def _without_ignored(grammar: Grammar) -> Grammar:
     joined.rules.update(grammar.rules)
     joined.terminals.update(grammar.terminals)
     ignored = joined.rule("ignored", Repeat(alternation(map(Ref, grammar.ignore)), 0, None))
+    after = {name: joined.rule(name, Concat((Ref(name), ignored))) for name in grammar.terminals}
 
     def spaced(leaf: Expr) -> Expr:
-        return leaf if isinstance(leaf, Ref) and leaf.name in grammar.rules else Concat((leaf, ignored))
+        return after.get(leaf.name, leaf) if isinstance(leaf, Ref) else leaf
 
     for name, expr in grammar.rules.items():
-        joined.rules[name] = run(_mapped(expr, spaced))
+        joined.rules[name] = _with_leaves(expr, spaced)
     return joined.grammar("start", Concat((ignored, spaced(Ref(grammar.start)))), grammar.source)
 
 

@@ -6,9 +6,10 @@ has one derivation. With listed keys k0 ... kn-1:
     A(i+1) -> Q(i) "," ki vi  |  ki vi  |  A(i+1) "," other   the members so far: ki was the last listed one
     Q(i)   -> A(i)  |  Q(i-1)  if k(i-1) is optional          all listed keys before ki are decided
 
-Linear in the number of keys. What needs memory (how many members, which clauses about presence are open, which
-required but unlisted keys were seen, whether the member that must fail did) is a state beside `i`: the product of
-both, as far as it can be reached. A repeated additional key counts as another member of the text.
+Linear in the number of keys: `Members`, whose rules the kernel writes. What needs memory (how many members, which
+clauses about presence are open, which required but unlisted keys were seen, whether the member that must fail did) is a
+state beside `i`: the product of both, as far as it can be reached. A repeated additional key counts as another member
+of the text.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...errors import LimitError
-from ...expr import NOTHING, Expr, Ref, Sequences
+from ...expr import NOTHING, Expr, Members, Ref, Sequences
 from .facts import Facts, Goal, MemberRow
 from .other_keys import Key, other_keys
 
@@ -91,7 +92,7 @@ class _Body:
         if high is not None and certain > high:
             return
         if not (low or high is not None or facts.some or self.free or clauses):
-            self._write_plain()
+            self.compiler.rules[self.rule] = self._members()
         else:
             self._write_tracked(low, high, clauses)
 
@@ -177,43 +178,14 @@ class _Body:
 
     # -- without memory -----------------------------------------------------------------------------------------
 
-    def _write_plain(self) -> None:
-        compiler, rules, comma, stem = self.compiler, self.compiler.rules, self.comma, self.rule
-        style = compiler.style
-        others = [(*key, value) for key, _, value, _ in self.others]
-        q: str | None = None  # Q(i): members so far; None while there can be none
-        empty = True  # no member so far is possible
-        names: list[str | None] = []
-        if others:
-            q = stem + "·*"
-            for other in others:
-                names += (*other, None, q, comma, *other, None)
-            rules[q] = Sequences(tuple(names[:-1]))
-        keys = compiler.keys
-        for i, (key, _, value, required) in enumerate(self.listed):
-            symbol, colon = keys.get(key) or style.key(compiler, key)
-            a = f"{stem}·{i}"
-            names = [symbol, colon, value] if empty else []
-            if q is not None:
-                names += (None, q, comma, symbol, colon, value) if empty else (q, comma, symbol, colon, value)
-            for other in others:
-                names += (None, a, comma, *other)
-            if required or q is None:
-                q = a
-            elif not others:  # nothing comes between: Q(i) can be the same
-                names += (None, q)
-                q = a
-            else:
-                both = f"{stem}·{i}?"
-                rules[both] = Sequences((a, None, q))
-                q = both
-            rules[a] = Sequences(tuple(names))
-            empty = empty and not required
-        opening = style.opening(compiler, "{").name
-        whole: list[str | None] = [opening, style.bare(compiler, "}").name, None] if empty else []
-        if q is not None:
-            whole += (opening, q, style.closing(compiler, "}").name, None)
-        rules[stem] = sequences(whole)
+    def _members(self) -> Members:
+        compiler, style, keys = self.compiler, self.compiler.style, self.compiler.keys
+        listed: list[str | bool] = []
+        for key, _, value, required in self.listed:
+            listed += ((keys.get(key) or style.key(compiler, key))[0], value, required)
+        ends = style.opening(compiler, "{").name, style.closing(compiler, "}").name, style.bare(compiler, "}").name
+        others = tuple([name for (key, _), _, value, _ in self.others for name in (key, value)])
+        return Members((*ends, self.comma, style.colon(compiler).name), tuple(listed), others)
 
     # -- with memory --------------------------------------------------------------------------------------------
 

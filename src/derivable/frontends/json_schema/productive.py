@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from ... import _kernel
-from ...expr import NOTHING, Alt, Concat, Expr, Ref, Repeat, Sequences
+from ...expr import NOTHING, Alt, Concat, Expr, Members, Ref, Repeat, Sequences
 
 __all__ = ["drop_unproductive"]
 
@@ -15,8 +17,7 @@ def drop_unproductive(rules: dict[str, Expr]) -> None:
     for name in dead:
         del rules[name]
     for name in named:
-        body = rules[name]
-        rules[name] = _without(body.expanded if isinstance(body, Sequences) else body, gone)
+        rules[name] = _without(rules[name], gone)
     rules.setdefault("root", NOTHING)
 
 
@@ -32,12 +33,19 @@ def _required(body: Expr) -> list[str]:
 
 
 def _without(expr: Expr, gone: set[str]) -> Expr:
+    if isinstance(expr, Sequences):
+        return _without(expr.expanded, gone)
+    if isinstance(expr, Members):
+        listed, others = expr.listed, expr.others
+        kept = [listed[i : i + 3] for i in range(0, len(listed), 3) if listed[i + 1] not in gone]
+        pairs = [others[i : i + 2] for i in range(0, len(others), 2) if others[i + 1] not in gone]
+        return Members(expr.marks, tuple(chain.from_iterable(kept)), tuple(chain.from_iterable(pairs)))
     if isinstance(expr, Repeat):
         # One that may be empty can still name what is gone.
         return Concat(()) if not gone.isdisjoint(_required(expr.item)) else expr
     if isinstance(expr, Concat):
         return Concat(tuple([_without(item, gone) for item in expr.items]))
     if isinstance(expr, Alt):
-        kept = tuple([_without(b, gone) for b in expr.items if gone.isdisjoint(_required(b))])
-        return kept[0] if len(kept) == 1 else Alt(kept)
+        items = tuple([_without(b, gone) for b in expr.items if gone.isdisjoint(_required(b))])
+        return items[0] if len(items) == 1 else Alt(items)
     return expr
