@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import random
 from collections import defaultdict
+from collections.abc import Callable
 from itertools import chain, product
 
 import pytest
@@ -109,10 +110,13 @@ def test_rules_become_numbers() -> None:
     productions: list[int] = []
     names: list[str] = ["a"]
     symbols = {"a": -1}
-    assert _kernel.flatten([(-1, rules["a"])], rules, symbols, names, productions, lambda expr: 1, 100)
+    arguments = [(-1, rules["a"])], rules, symbols, names, productions, lambda expr: 1, lambda name: 1
+    assert _kernel.flatten(*arguments, 100)
     assert (symbols, names) == ({"a": -1, "b": -2, "T": 1}, ["a", "b"])
     assert productions == [-1, 2, -2, 1, -1, 1, -2, -2, 1, 1]
-    assert not _kernel.flatten([(-1, rules["a"])], rules, symbols, names, productions, lambda expr: 1, 3)
+    assert not _kernel.flatten(
+        [(-1, rules["a"])], rules, symbols, names, productions, lambda expr: 1, lambda name: 1, 3
+    )
 
 
 def test_sequences_are_what_they_expand_to() -> None:
@@ -124,14 +128,18 @@ def test_sequences_are_what_they_expand_to() -> None:
     results = []
     for rule in some, expanded:
         rules: dict[str, Expr] = {"a": rule, "b": Sequences(("a", "T"))}
-        asked: list[Expr] = []
+        asked: list[str] = []
         symbols, names, productions = {"a": -1}, ["a"], list[int]()
 
-        def terminal(expr: Expr, asked: list[Expr] = asked) -> int:
-            asked.append(expr)
+        def terminal(name: str, asked: list[str] = asked) -> int:
+            asked.append(name)
             return len(asked)
 
-        assert _kernel.flatten([(-1, rule)], rules, symbols, names, productions, terminal, 100)
+        def other(expr: Expr, terminal: Callable[[str], int] = terminal) -> int:
+            assert isinstance(expr, Ref)
+            return terminal(expr.name)
+
+        assert _kernel.flatten([(-1, rule)], rules, symbols, names, productions, other, terminal, 100)
         results.append((symbols, names, productions, asked))
     assert results[0] == results[1]
     assert results[0][2] == [-1, 2, -2, 1, -1, 1, 2, -1, 1, -2, -2, 2, -1, 1]
@@ -152,13 +160,13 @@ def test_members_come_in_order_and_others_between(required: str, others: str) ->
 
     terminals: list[str] = []
 
-    def terminal(expr: Expr) -> int:
-        assert isinstance(expr, Ref)
-        terminals.append(expr.name)
+    def terminal(name: str) -> int:
+        terminals.append(name)
         return len(terminals)
 
     names, productions = ["object"], list[int]()
-    assert _kernel.flatten([(-1, rule)], {}, {"object": -1}, names, productions, terminal, 1_000)
+    arguments = [(-1, rule)], {}, {"object": -1}, names, productions, lambda expr: 0, terminal, 1_000
+    assert _kernel.flatten(*arguments)
     assert set(names) == {"object"}
     bodies: list[tuple[int, list[int]]] = []
     while productions:

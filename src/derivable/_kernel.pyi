@@ -62,6 +62,7 @@ def flatten(
     names: list[str],
     productions: list[int],
     other: Callable[[Expr], int],
+    terminal: Callable[[str], int],
     most: int,
 ) -> bool: ...
 

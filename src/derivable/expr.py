@@ -235,7 +235,7 @@ class Members:
     """
 
     # PERF: the kernel writes the rules, some three for each member (`kernel/flatten.cpp`).
-    marks: tuple[str, str, str, str, str]
+    marks: tuple[str, ...]
     listed: tuple[str | bool, ...]
     others: tuple[str, ...]
 
@@ -246,9 +246,8 @@ class Members:
 
     def renamed(self, new: Callable[[str], str]) -> Members:
         """The same with other names."""
-        opening, closing, empty, comma, colon = map(new, self.marks)
         listed = tuple([new(part) if isinstance(part, str) else part for part in self.listed])
-        return Members((opening, closing, empty, comma, colon), listed, tuple(map(new, self.others)))
+        return Members(tuple(map(new, self.marks)), listed, tuple(map(new, self.others)))
 
 
 @node

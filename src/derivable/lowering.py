@@ -119,7 +119,14 @@ class _Lowering:
             self._terminal(name, self.grammar.terminals[name])
         most = self.limits.max_symbols
         if not _kernel.flatten(
-            self.pending, self.rules, self.symbols, self.nonterminal_names, self.productions, self._symbol, most
+            self.pending,
+            self.rules,
+            self.symbols,
+            self.nonterminal_names,
+            self.productions,
+            self._symbol,
+            self._named,
+            most,
         ):
             raise LimitError("max_symbols", len(self.productions), most, "the size of the grammar")
         ignored = {self.terminal_ids[name] for name in self.grammar.ignore}
@@ -173,6 +180,10 @@ class _Lowering:
                 )
             return self._terminal(expr, Terminal(expr))
         return self._helper(expr)
+
+    def _named(self, name: str) -> int:
+        """The symbol of a terminal that a `Sequences` or `Members` names."""
+        return self._terminal(name, self.grammar.terminals[name])
 
     def _new_nonterminal(self, name: str) -> int:
         self.nonterminal_names.append(name)

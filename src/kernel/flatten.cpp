@@ -132,7 +132,7 @@ nb::tuple dead_ends(nb::dict rules) {
     return nb::make_tuple(dead, named);
 }
 
-bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names, nb::list productions, nb::callable other, Py_ssize_t most) {
+bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names, nb::list productions, nb::callable other, nb::callable terminal, Py_ssize_t most) {
     const Nodes& n = nodes();
     // PERF: numbers stay the objects they are in `symbols`: most are too small to be among those that Python shares.
     std::vector<std::pair<nb::object, nb::object>> work;  // owns the expressions: what asked for them may be gone
@@ -153,7 +153,7 @@ bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names,
             work.emplace_back(made, nb::borrow(rule));
         } else {
             if (PyErr_Occurred()) nb::raise_python_error();
-            made = node.is_valid() ? other(node) : other(n.ref(name));
+            made = node.is_valid() ? other(node) : terminal(name);
             take_pending();
         }
         symbols[name] = made;
@@ -260,11 +260,11 @@ bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names,
 
 void bind_flatten(nb::module_& m) {
     m.def("dead_ends", &dead_ends, nb::arg("rules"), "The names of the rules that never end (every alternative leads back to one that does not), and of all others that name one.");
-    m.def("flatten", &flatten, nb::arg("pending"), nb::arg("rules"), nb::arg("symbols"), nb::arg("names"), nb::arg("productions"), nb::arg("other"), nb::arg("most"),
+    m.def("flatten", &flatten, nb::arg("pending"), nb::arg("rules"), nb::arg("symbols"), nb::arg("names"), nb::arg("productions"), nb::arg("other"), nb::arg("terminal"), nb::arg("most"),
           "Writes the productions of the (symbol, expression) pairs of `pending`, and of all rules they lead to.\n\n"
           "Args:\n    pending: emptied; `other` may add to it.\n    rules: by name.\n    symbols: numbers by name; extended.\n"
           "    names: of nonterminals; a new one's number is minus its place, counted from 1.\n"
-          "    productions: head, length of the body, body; extended.\n    other: the symbol of what is not the name of a rule.\n    most: numbers in `productions`.\n\n"
+          "    productions: head, length of the body, body; extended.\n    other: the symbol of what is not the name of a rule.\n    terminal: the symbol of a terminal, by name.\n    most: numbers in `productions`.\n\n"
           "Returns:\n    False if there are more.\n\nCost: about 100 ns a name.");
 }
 

@@ -121,13 +121,8 @@ def _write_rules(compiler: Compiler, facts: Facts, rule: str) -> None:
 def _ends(compiler: Compiler, distinct: bool) -> tuple[str, str, list[str | None], str]:
     """The names of the opening and the closing, the empty array, and the comma."""
     style = compiler.style
-    opening = style.opening(compiler, "[").name
-    return (
-        style.opening_distinct(compiler).name if distinct else opening,
-        style.closing(compiler, "]").name,
-        [opening, style.bare(compiler, "]").name, None],
-        style.comma(compiler).name,
-    )
+    opening, closing, empty, comma = style.marks(compiler, "[")
+    return style.opening_distinct(compiler) if distinct else opening, closing, [opening, empty, None], comma
 
 
 def _write_plain(

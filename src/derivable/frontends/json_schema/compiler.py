@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -20,6 +21,7 @@ from .arrays import emit_array
 from .facts import ALL, ARRAY, OBJECT, TYPES, Facts, Goal, MemberRow, Some
 from .formats import ANNOTATIONS, FORMATS
 from .goals import Option, Work, expand
+from .json_text import literal_string
 from .objects import emit_object
 from .options import Options
 from .productive import drop_unproductive
@@ -35,6 +37,8 @@ _ONLY_REF = ("$ref",)
 _UNIONS = (("anyOf",), ("oneOf",), ("allOf",))
 _MOST_OPEN = 32
 """Unions within unions that are taken apart by recursion."""
+_SAYING = frozenset(KEYWORDS).union(UNSUPPORTED_3, ("$id", "id", "$schema"))
+"""What a schema must not hold besides one keyword to say no more than that."""
 _UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 
 
@@ -52,8 +56,10 @@ class Compiler:
         self.rules: dict[str, Expr] = {}
         self.terminals: dict[str, Terminal] = {}
         self.leaves: dict[Any, Any] = {}  # symbols, or `NOTHING`
-        self.keys: dict[str, tuple[str, str]] = {}
+        self.keys: dict[str, str] = {}
+        self.marks: dict[str, tuple[str, ...]] = {}
         self.memo: dict[Goal, Expr] = {}
+        self.goals: dict[tuple[str, str, int], Goal] = {}
         self.queue: deque[Callable[[], None]] = deque()
         self.targets: dict[int, Sub] = {}
         self.listed: dict[Goal, list[Json] | None] = {}
@@ -74,6 +80,19 @@ class Compiler:
         self.any_value: Expr | None = None
 
     # -- the schema ---------------------------------------------------------------------------------------------
+
+    def goal(self, parent: Sub, schema: Json, *tokens: str | int) -> Goal:
+        """That a sub-schema holds."""
+        # PERF: most say no more than a type, or where to look. Those that say the same there are one.
+        if type(schema) is dict:
+            said = [k for k in schema if k in _SAYING]
+            if len(said) == 1 and said[0] in ("type", "$ref") and type(value := schema[said[0]]) is str:
+                key = said[0], value, id(parent.scope)
+                found = self.goals.get(key)
+                if found is None:
+                    found = self.goals[key] = ((self.sub(parent, schema, *tokens), True),)
+                return found
+        return ((self.sub(parent, schema, *tokens), True),)
 
     def keywords(self, sub: Sub) -> tuple[str, ...]:
         """The keywords of a schema that its draft knows, in the order of the text."""
@@ -322,12 +341,22 @@ class Compiler:
         """A terminal, by `key` one for all uses."""
         found: Ref | None = self.leaves.get(key)
         if found is None:
-            while name in self.terminals:
-                self.count += 1
-                name = f"{name}·{self.count}"
-            self.terminals[name] = Terminal(expr)
-            found = self.leaves[key] = Ref(name)
+            found = self.leaves[key] = Ref(self._terminal(name, Terminal(expr)))
         return found
+
+    def key(self, value: str) -> str:
+        """The terminal of one string, a key above all, by name."""
+        found = self.keys.get(value)
+        if found is None:
+            found = self.keys[value] = self._terminal(*_literal(value))
+        return found
+
+    def _terminal(self, name: str, terminal: Terminal) -> str:
+        while name in self.terminals:
+            self.count += 1
+            name = f"{name}·{self.count}"
+        self.terminals[name] = terminal
+        return name
 
     def rule(self, name: str, expr: Expr) -> Expr:
         """A new rule."""
@@ -458,6 +487,11 @@ class Compiler:
             )
         relaxed, distinct = tuple(sorted(self.relaxed)), tuple(self.distinct)
         return Grammar.of_known_names(self.rules, self.terminals, "root", source, relaxed, distinct)
+
+
+@lru_cache(maxsize=4_096)  # PERF: schemas name the same keys again and again
+def _literal(value: str) -> tuple[str, Terminal]:
+    return f'"{value}"' if len(value) <= 60 else f'"{value[:57]}..."', Terminal(literal_string(value))
 
 
 def _name_of(sub: Sub) -> str:

@@ -25,14 +25,14 @@ def _prefix(sub: Sub, work: Work) -> list[Sub]:
     return []
 
 
-def _rest(sub: Sub, work: Work) -> Sub | None:
-    """The schema of the items after those: `items`, or `additionalItems` beside an array."""
+def _rest(sub: Sub, work: Work) -> Goal:
+    """What the items after those must satisfy: `items`, or `additionalItems` beside an array."""
     schema, keywords = sub.schema, work.compiler.keywords(sub)
     if "items" in keywords and type(schema["items"]) is not list:
-        return work.compiler.sub(sub, schema["items"], "items")
+        return work.compiler.goal(sub, schema["items"], "items")
     if "additionalItems" in keywords and type(schema.get("items")) is list:
-        return work.compiler.sub(sub, schema["additionalItems"], "additionalItems")
-    return None
+        return work.compiler.goal(sub, schema["additionalItems"], "additionalItems")
+    return ()
 
 
 def items(v: Json, sub: Sub, work: Work) -> None:
@@ -43,12 +43,11 @@ def items(v: Json, sub: Sub, work: Work) -> None:
 
 def prefix_items(v: Json, sub: Sub, work: Work) -> None:
     prefix, rest = _prefix(sub, work), _rest(sub, work)
-    if rest is not None and rest.schema is False:
+    if rest and rest[0][0].schema is False:
         work.facts.items(0, len(prefix))
-    row = ItemRow([((s, True),) for s in prefix], ((rest, True),) if rest is not None else ())
-    work.facts.item_row(row)
+    work.facts.item_row(ItemRow([((s, True),) for s in prefix], rest))
     for collector in work.collectors:
-        work.facts.evaluated += ((collector, len(prefix) if rest is None else -1),)
+        work.facts.evaluated += ((collector, -1 if rest else len(prefix)),)
 
 
 def fails_items(v: Json, sub: Sub, work: Work) -> list[Option]:
@@ -65,11 +64,11 @@ def fails_prefix_items(v: Json, sub: Sub, work: Work) -> list[Option]:
     for i, schema in enumerate(prefix):
         row = ItemRow([()] * i + [((schema, False),)], ())
         options.append(Option(changes=(("items", i + 1, None), ("item_row", row))))
-    if rest is not None:
-        if rest.schema is False:
+    for inner, _ in rest:
+        if inner.schema is False:
             options.append(Option(changes=(("items", len(prefix) + 1, None),)))
-        elif rest.schema is not True and rest.schema:
-            options.append(Option(changes=(("containing", ((rest, False),), 1, None, len(prefix)),)))
+        elif inner.schema is not True and inner.schema:
+            options.append(Option(changes=(("containing", ((inner, False),), 1, None, len(prefix)),)))
     return options
 
 

@@ -10,23 +10,21 @@ from .resources import Json, Sub
 __all__: list[str] = []
 
 
-def _row(sub: Sub, work: Work, negated: bool = False) -> MemberRow:
+def _row(sub: Sub, work: Work) -> MemberRow:
     """The three keywords that decide together which schema a member must satisfy."""
     schema, keywords, compiler = sub.schema, work.compiler.keywords(sub), work.compiler
-    holds = not negated
     properties: dict[str, Goal] = {}
     patterns: list[tuple[str, Sub, Goal]] = []
     additional: Goal = ()
     if "properties" in keywords:
-        inner = compiler.sub
+        goal = compiler.goal
         for key, value in check.schema_map(sub, "properties", schema["properties"]).items():
-            properties[key] = ((inner(sub, value, "properties", key), holds),)
+            properties[key] = goal(sub, value, "properties", key)
     if "patternProperties" in keywords:
         for pattern, value in check.schema_map(sub, "patternProperties", schema["patternProperties"]).items():
-            goal = ((compiler.sub(sub, value, "patternProperties", pattern), holds),)
-            patterns.append((pattern, sub, goal))
+            patterns.append((pattern, sub, compiler.goal(sub, value, "patternProperties", pattern)))
     if "additionalProperties" in keywords:
-        additional = ((compiler.sub(sub, schema["additionalProperties"], "additionalProperties"), holds),)
+        additional = compiler.goal(sub, schema["additionalProperties"], "additionalProperties")
     return MemberRow(properties, patterns, additional, work.order)
 
 

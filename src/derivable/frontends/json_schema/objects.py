@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from ...errors import LimitError
 from ...expr import NOTHING, Expr, Members, Ref, Sequences
 from .facts import Facts, Goal, MemberRow
-from .other_keys import Key, other_keys
+from .other_keys import other_keys
 
 if TYPE_CHECKING:
     from .compiler import Compiler
@@ -60,8 +60,7 @@ class _Body:
         self.listed: list[tuple[str, Goal, str, bool]] = []  # key, goal, value, required
         self.free: list[tuple[str, Goal, str]] = []
         self.free_required = 0
-        self.others: list[tuple[Key, Goal, str, int]] = []  # key, goal, value, which `Some` apply
-        self.comma = compiler.style.comma(compiler).name
+        self.others: list[tuple[str, Goal, str, int]] = []  # symbol of the key, goal, value, which `Some` apply
 
     def write(self) -> None:
         """Writes the rules; none if there is no such object."""
@@ -133,7 +132,7 @@ class _Body:
         """Fills `listed`, `free` and `others`; `False` if a required member is impossible."""
         compiler, facts = self.compiler, self.facts
         rows, forbidden = facts.rows, facts.forbidden
-        order: dict[str, bool] = dict.fromkeys(_in_order(rows), True)
+        order = _listed(compiler, rows)
         required = set(facts.required)
         symbols = compiler.memo if not facts.names else {}
         unlisted = [k for k in facts.required if k not in order]
@@ -141,12 +140,11 @@ class _Body:
         if compiler.options.key_order == "any":
             unlisted, order = [*order, *unlisted], {}
         elif len(unlisted) > _MOST_FREE_KEYS:
-            order.update(dict.fromkeys(unlisted, True))
+            order = order | {key: compiler.member_goal(rows, key) for key in unlisted}
             unlisted = []
-        for key in order:
+        for key, goal in order.items():
             if key in forbidden:
                 continue
-            goal = compiler.member_goal(rows, key)
             value = symbols.get(goal) or self._value(key, goal)
             if isinstance(value, Ref):
                 self.listed.append((key, goal, value.name, key in required))
@@ -179,19 +177,19 @@ class _Body:
     # -- without memory -----------------------------------------------------------------------------------------
 
     def _members(self) -> Members:
-        compiler, style, keys = self.compiler, self.compiler.style, self.compiler.keys
+        compiler, keys = self.compiler, self.compiler.keys
         listed: list[str | bool] = []
         for key, _, value, required in self.listed:
-            listed += ((keys.get(key) or style.key(compiler, key))[0], value, required)
-        ends = style.opening(compiler, "{").name, style.closing(compiler, "}").name, style.bare(compiler, "}").name
-        others = tuple([name for (key, _), _, value, _ in self.others for name in (key, value)])
-        return Members((*ends, self.comma, style.colon(compiler).name), tuple(listed), others)
+            listed += (keys.get(key) or compiler.key(key), value, required)
+        others = tuple([name for key, _, value, _ in self.others for name in (key, value)])
+        return Members(compiler.style.marks(compiler, "{"), tuple(listed), others)
 
     # -- with memory --------------------------------------------------------------------------------------------
 
     def _write_tracked(self, low: int, high: int | None, clauses: Clauses) -> None:
         tracker = _Tracker(self, low, high, clauses)
-        compiler, rules, comma, stem = self.compiler, self.compiler.rules, self.comma, self.rule
+        compiler, rules, stem = self.compiler, self.compiler.rules, self.rule
+        opening, closing, empty_closing, comma, colon = compiler.style.marks(compiler, "{")
         most, spent, count = compiler.limits.max_cases * 3, 0, 0
 
         def spend(states: int) -> None:
@@ -218,7 +216,7 @@ class _Body:
             # A(i): other keys after it; for i = 0 other keys first of all.
             if i == 0 and empty is not None:
                 for to, key, value in tracker.others(empty):
-                    named(taken, to)[1].extend((*key, value, None))
+                    named(taken, to)[1].extend((key, colon, value, None))
             work = list(taken)
             while work:
                 state = work.pop()
@@ -226,7 +224,7 @@ class _Body:
                 for to, key, value in tracker.others(state):
                     if to not in taken:
                         work.append(to)
-                    named(taken, to)[1].extend((before, comma, *key, value, None))
+                    named(taken, to)[1].extend((before, comma, key, colon, value, None))
             # Q(i)
             ways: dict[State, list[str]] = {}
             for state, (name, bodies) in taken.items():
@@ -248,18 +246,17 @@ class _Body:
                 break
             # A(i + 1)
             taken = {}
-            symbol_of_key = compiler.style.key(compiler, self.listed[i][0])
+            key = compiler.key(self.listed[i][0])
             if empty is not None:
                 for to, value in tracker.take(i, empty):
-                    named(taken, to)[1].extend((*symbol_of_key, value, None))
+                    named(taken, to)[1].extend((key, colon, value, None))
             for state, before in decided.items():
                 for to, value in tracker.take(i, state):
-                    named(taken, to)[1].extend((before, comma, *symbol_of_key, value, None))
+                    named(taken, to)[1].extend((before, comma, key, colon, value, None))
             empty = tracker.skip(i, empty) if empty is not None else None
-        opening, closing = compiler.style.opening(compiler, "{").name, compiler.style.closing(compiler, "}").name
         whole: list[str | None] = []
         if empty is not None and tracker.accepts(empty):
-            whole += (opening, compiler.style.bare(compiler, "}").name, None)
+            whole += (opening, empty_closing, None)
         for state, name in decided.items():
             if tracker.accepts(state):
                 whole += (opening, name, closing, None)
@@ -271,10 +268,11 @@ def sequences(names: list[str | None]) -> Expr:
     return Sequences(tuple(names[:-1])) if names else NOTHING
 
 
-def _in_order(rows: tuple[MemberRow, ...]) -> list[str]:
-    """The listed keys as the text of the schema has them; one that several schemas list, as the outermost does."""
-    if len(rows) == 1 and rows[0].order is not None:
-        return list(rows[0].properties)
+def _listed(compiler: Compiler, rows: tuple[MemberRow, ...]) -> dict[str, Goal]:
+    """What the listed keys must satisfy, as the text of the schema has them; one that several schemas list, as the
+    outermost does."""
+    if len(rows) == 1 and rows[0].order is not None and not rows[0].patterns:
+        return rows[0].properties
     places: dict[str, tuple[int, tuple[int, ...], int]] = {}
     for row in rows:
         if row.order is None:
@@ -283,7 +281,8 @@ def _in_order(rows: tuple[MemberRow, ...]) -> list[str]:
             place = (len(row.order), row.order, i)
             if key not in places or place < places[key]:
                 places[key] = place
-    return sorted(places, key=lambda key: places[key][1:])
+    keys = sorted(places, key=lambda key: places[key][1:])
+    return {key: compiler.member_goal(rows, key) for key in keys}
 
 
 def _is_anything(goal: Goal) -> bool:
@@ -302,7 +301,7 @@ class _Tracker:
         self.any_value = sum(1 << i for i, some in enumerate(self.some) if _is_anything(some.goal))
         self.start: State = (0, 0, 0, clauses)
         self.mentioned = {key for clause in clauses for key, _ in clause}
-        self.memo: dict[State, list[tuple[State, Key, str]]] = {}
+        self.memo: dict[State, list[tuple[State, str, str]]] = {}
         self.bits = {
             key: sum(1 << i for i, s in enumerate(self.some) if self.compiler.some_applies(s, key))
             for key in (*(m[0] for m in body.listed), *(m[0] for m in body.free))
@@ -360,14 +359,14 @@ class _Tracker:
         rest = self._decide(state[3], key, False)
         return None if rest is None else (state[0], state[1], state[2], rest)
 
-    def others(self, state: State) -> list[tuple[State, Key, str]]:
+    def others(self, state: State) -> list[tuple[State, str, str]]:
         """What free and other keys lead to: state, key, value."""
         found = self.memo.get(state)
         if found is None:
             found = self.memo[state] = list(self._others(state))
         return found
 
-    def _others(self, state: State) -> Iterator[tuple[State, Key, str]]:
+    def _others(self, state: State) -> Iterator[tuple[State, str, str]]:
         count, flags, seen, clauses = state
         more = self._count(count)
         if more is None:
@@ -378,7 +377,7 @@ class _Tracker:
             rest = self._decide(clauses, key, True)
             if rest is None:
                 continue
-            symbol = self.compiler.style.key(self.compiler, key)
+            symbol = self.compiler.key(key)
             for new_flags, inner in self._variants(flags, self.bits[key], goal, value):
                 yield (more, new_flags, seen | 1 << i, rest), symbol, inner
         for symbol, goal, value, bits in self.body.others:

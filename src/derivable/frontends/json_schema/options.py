@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from ...errors import GrammarError
 from ...expr import EMPTY, Bytes, ByteSet, Concat, Expr, Ref, Repeat, star
 from ..build import concatenation
-from .json_text import literal_string
 
 if TYPE_CHECKING:
     from .compiler import Compiler
@@ -76,38 +75,17 @@ class Style:
     def _leaf(self, compiler: Compiler, name: str) -> Ref:
         return compiler.leaves.get(name) or compiler.leaf(name, name, self.texts[name])
 
-    def opening(self, compiler: Compiler, mark: str) -> Ref:
-        """`{` or `[` and white space."""
-        return self._leaf(compiler, mark)
-
-    def opening_distinct(self, compiler: Compiler) -> Ref:
-        """As `opening`, of an array whose items must differ."""
-        found = self._leaf(compiler, "distinct [")
-        compiler.distinct[:] = [found.name]
+    def marks(self, compiler: Compiler, opening: str) -> tuple[str, ...]:
+        """By name, with white space: `{` or `[`, its closing, that of an empty one, the comma, of `{` the colon."""
+        found = compiler.marks.get(opening)
+        if found is None:
+            found = compiler.marks[opening] = tuple([self._leaf(compiler, name).name for name in _MARKS[opening]])
         return found
 
-    def closing(self, compiler: Compiler, mark: str) -> Ref:
-        """White space and `}` or `]`."""
-        return self._leaf(compiler, mark)
-
-    def bare(self, compiler: Compiler, mark: str) -> Ref:
-        """`}` or `]` alone: after the white space of the opening."""
-        return self._leaf(compiler, "empty " + mark)
-
-    def comma(self, compiler: Compiler) -> Ref:
-        """The separator of items."""
-        return self._leaf(compiler, ",")
-
-    def colon(self, compiler: Compiler) -> Ref:
-        """The separator of a key and its value."""
-        return self._leaf(compiler, ":")
-
-    def key(self, compiler: Compiler, name: str) -> tuple[str, str]:
-        """A key and the separator after it, by name."""
-        found = compiler.keys.get(name)
-        if found is None:
-            symbol = compiler.leaf(("literals", (name,)), *_name_and_text(name))
-            found = compiler.keys[name] = symbol.name, self.colon(compiler).name
+    def opening_distinct(self, compiler: Compiler) -> str:
+        """The opening of an array whose items must differ."""
+        found = self._leaf(compiler, "distinct [").name
+        compiler.distinct[:] = [found]
         return found
 
     def document(self, compiler: Compiler, value: Expr) -> Expr:
@@ -117,14 +95,7 @@ class Style:
         return Concat((self._leaf(compiler, "space"), value, Ref("space")))
 
 
-@lru_cache(maxsize=4_096)  # PERF: schemas name the same keys again and again
-def _name_and_text(key: str) -> tuple[str, Expr]:
-    return shown(key), literal_string(key)
-
-
-def shown(value: str) -> str:
-    """A terminal's name for a string."""
-    return f'"{value}"' if len(value) <= 60 else f'"{value[:57]}..."'
+_MARKS = {"{": ("{", "}", "empty }", ",", ":"), "[": ("[", "]", "empty ]", ",")}
 
 
 @dataclass(frozen=True)

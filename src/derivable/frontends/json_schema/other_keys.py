@@ -23,14 +23,11 @@ from .resources import Sub
 if TYPE_CHECKING:
     from .compiler import Compiler
 
-__all__ = ["Key", "other_keys"]
-
-Key = tuple[str, str]
-"""A key's strings and the colon, by name."""
+__all__ = ["other_keys"]
 
 
-def other_keys(compiler: Compiler, facts: Facts, names: tuple[str, ...]) -> list[tuple[Key, Goal, str, int]]:
-    """The keys of an object but `names`, in classes: text, what the value must satisfy, its symbol, which `Some` apply.
+def other_keys(compiler: Compiler, facts: Facts, names: tuple[str, ...]) -> list[tuple[str, Goal, str, int]]:
+    """The keys of an object but `names`, in classes: symbol, what values must satisfy, their symbol, which `Some`.
 
     Raises:
         LimitError: more than `Limits.max_cases` classes.
@@ -152,8 +149,8 @@ def _names(compiler: Compiler, goal: Goal) -> Expr:
     return options[0] if len(options) == 1 else Alt(tuple(options))
 
 
-def _key(compiler: Compiler, expr: Expr) -> Key:
-    return compiler.leaf(("strings", expr), "other key", expr).name, compiler.style.colon(compiler).name
+def _key(compiler: Compiler, expr: Expr) -> str:
+    return compiler.leaf(("strings", expr), "other key", expr).name
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from .facts import BOOLEAN, NULL, NUMBER, STRING, Facts
 from .json_text import json_string, literal_string
 from .numbers import DIGITS, INTEGER, equal, exact, number_text
 from .numbers import NUMBER as ANY_NUMBER
-from .options import shown
 from .resources import Json
 from .values import canonical, type_name
 
@@ -67,9 +66,10 @@ def emit_values(compiler: Compiler, values: list[Json]) -> list[Ref]:
         elif kind is not str:
             number = exact(value)
             out.append(compiler.leaf(("equal", number), str(value), equal(number)))
-    if strings:
-        name = shown(strings[0]) if len(strings) == 1 else "enum"
-        out.append(compiler.leaf(("literals", strings), name, literal_string(*strings)))
+    if len(strings) == 1:
+        out.append(Ref(compiler.key(strings[0])))
+    elif strings:
+        out.append(compiler.leaf(("literals", strings), "enum", literal_string(*strings)))
     return out
 
 
