@@ -64,24 +64,30 @@ namespace {
 
 // Merges byte classes whose columns are equal, in order of first byte.
 void merge_classes(Dfa& d) {
-    size_t n = d.num_states(), k = d.num_classes;
-    std::vector<uint32_t> column(n);
-    Interner columns;
-    std::vector<uint32_t> merged(k, ~0u);
-    std::vector<uint32_t> kept;
-    for (int b = 0; b < 256; b++) {
-        uint32_t c = d.classes[size_t(b)];
-        if (merged[c] == ~0u) {
-            for (size_t s = 0; s < n; s++) column[s] = uint32_t(d.table[s * k + c]);
-            uint32_t before = columns.size();
-            merged[c] = columns.intern(column);
-            if (columns.size() > before) kept.push_back(c);
-        }
+    const size_t n = d.num_states(), k = d.num_classes;
+    std::vector<uint64_t> hash(k, 0);
+    for (size_t s = 0; s < n; s++)
+        for (size_t c = 0; c < k; c++) hash[c] = (hash[c] ^ uint32_t(d.table[s * k + c])) * 0x9E3779B97F4A7C15ULL;
+    auto same = [&](uint32_t a, uint32_t b) {
+        for (size_t s = 0; s < n; s++)
+            if (d.table[s * k + a] != d.table[s * k + b]) return false;
+        return true;
+    };
+    std::vector<uint32_t> merged(k, ~0u), kept;
+    for (uint8_t byte_class : d.classes) {
+        uint32_t& number = merged[byte_class];
+        if (number != ~0u) continue;
+        for (number = 0; number < kept.size(); number++)
+            if (hash[kept[number]] == hash[byte_class] && same(kept[number], byte_class)) break;
+        if (number == kept.size()) kept.push_back(byte_class);
     }
+    for (auto& c : d.classes) c = uint8_t(merged[c]);
+    bool in_order = kept.size() == k;
+    for (uint32_t c = 0; c < k && in_order; c++) in_order = kept[c] == c;
+    if (in_order) return;
     std::vector<int32_t> table(n * kept.size());
     for (size_t s = 0; s < n; s++)
         for (size_t c = 0; c < kept.size(); c++) table[s * kept.size() + c] = d.table[s * k + kept[c]];
-    for (auto& c : d.classes) c = uint8_t(merged[c]);
     d.table = std::move(table);
     d.num_classes = uint32_t(kept.size());
 }
@@ -116,6 +122,9 @@ void trim(Dfa& d) {
         for (size_t c = 0; c < k; c++)
             if (int32_t t = d.table[order[i] * k + c]; t >= 0 && alive[size_t(t)] && number[size_t(t)] < 0)
                 number[size_t(t)] = int32_t(order.size()), order.push_back(uint32_t(t));
+    bool in_order = order.size() == n;
+    for (uint32_t s = 0; s < n && in_order; s++) in_order = order[s] == s;
+    if (in_order) return;
     Dfa out;
     out.classes = d.classes;
     out.num_classes = d.num_classes;
@@ -133,22 +142,25 @@ void trim(Dfa& d) {
     d = std::move(out);
 }
 
-// Hopcroft's partition refinement. Returns the block of every state. What leads nowhere need not be split by: a state that has no way
-// on by a byte class is told from one that has when blocks are split by where the latter leads.
+// Hopcroft's partition refinement, by transitions that there are (as Valmari and Lehtinen, STACS 2008). Returns the block of every state.
+// What leads nowhere need not be split by: a state that has no way on by a byte class is told from one that has when blocks are split by
+// where the latter leads.
 std::vector<uint32_t> equivalence(const Dfa& d) {
     const uint32_t n = d.num_states(), k = d.num_classes;
-    // Inverse transitions: those of class c into state t are from heads[c * n + t].
-    std::vector<uint32_t> heads(size_t(n) * k + 1, 0), sources;
-    for (uint32_t s = 0; s < n; s++)
-        for (uint32_t c = 0; c < k; c++)
-            if (int32_t t = d.table[size_t(s) * k + c]; t >= 0) heads[size_t(c) * n + uint32_t(t) + 1]++;
+    struct Transition {
+        uint32_t byte_class, source;
+    };
+    // Those into state t are from heads[t].
+    std::vector<uint32_t> heads(n + 1, 0);
+    for (int32_t t : d.table)
+        if (t >= 0) heads[size_t(t) + 1]++;
     for (size_t i = 1; i < heads.size(); i++) heads[i] += heads[i - 1];
-    sources.resize(heads.back());
+    std::vector<Transition> into(heads.back());
     {
         std::vector<uint32_t> fill(heads.begin(), heads.end() - 1);
         for (uint32_t s = 0; s < n; s++)
             for (uint32_t c = 0; c < k; c++)
-                if (int32_t t = d.table[size_t(s) * k + c]; t >= 0) sources[fill[size_t(c) * n + uint32_t(t)]++] = s;
+                if (int32_t t = d.table[size_t(s) * k + c]; t >= 0) into[fill[size_t(t)]++] = {c, s};
     }
     std::vector<uint32_t> elements(n), place(n), block(n), begin, end, marked;
     std::unordered_map<uint32_t, uint32_t> labels;
@@ -159,25 +171,27 @@ std::vector<uint32_t> equivalence(const Dfa& d) {
         initial[id].push_back(s);
     }
     uint32_t at = 0;
-    std::vector<std::pair<uint32_t, uint32_t>> work;
+    std::vector<uint32_t> work;  // blocks to split by
     for (uint32_t b = 0; b < initial.size(); b++) {
         begin.push_back(at);
         for (uint32_t s : initial[b]) elements[at] = s, place[s] = at++, block[s] = b;
         end.push_back(at);
         marked.push_back(0);
-        for (uint32_t c = 0; c < k; c++) work.emplace_back(b, c);
+        work.push_back(b);
     }
-    std::vector<uint32_t> touched, splitter;
+    std::vector<uint32_t> touched, used;
+    std::vector<std::vector<uint32_t>> sources(k);  // of what leads into the block, as it is when its turn comes
     while (!work.empty()) {
-        auto [b, c] = work.back();
+        const uint32_t b = work.back();
         work.pop_back();
-        splitter.assign(elements.begin() + begin[b], elements.begin() + end[b]);
-        touched.clear();
-        for (uint32_t t : splitter)
-            for (uint32_t i = heads[size_t(c) * n + t]; i < heads[size_t(c) * n + t + 1]; i++) {
-                uint32_t s = sources[i], sb = block[s];
-                uint32_t target = begin[sb] + marked[sb];
-                if (place[s] < target) continue;  // already marked
+        for (uint32_t at = begin[b]; at < end[b]; at++)
+            for (uint32_t i = heads[elements[at]]; i < heads[elements[at] + 1]; i++) {
+                if (sources[into[i].byte_class].empty()) used.push_back(into[i].byte_class);
+                sources[into[i].byte_class].push_back(into[i].source);
+            }
+        for (uint32_t c : used) {
+            for (uint32_t s : sources[c]) {  // each once: an automaton leads from it to one state
+                uint32_t sb = block[s], target = begin[sb] + marked[sb];
                 if (marked[sb] == 0) touched.push_back(sb);
                 uint32_t other = elements[target];
                 std::swap(elements[place[s]], elements[target]);
@@ -185,26 +199,29 @@ std::vector<uint32_t> equivalence(const Dfa& d) {
                 place[s] = target;
                 marked[sb]++;
             }
-        for (uint32_t tb : touched) {
-            uint32_t m = marked[tb];
-            marked[tb] = 0;
-            if (m == end[tb] - begin[tb]) continue;
-            uint32_t fresh = uint32_t(begin.size());
-            // The smaller half becomes the new block.
-            if (m <= end[tb] - begin[tb] - m) {
-                begin.push_back(begin[tb]);
-                end.push_back(begin[tb] + m);
-                begin[tb] += m;
-            } else {
-                begin.push_back(begin[tb] + m);
-                end.push_back(end[tb]);
-                end[tb] = begin[tb] + m;
+            sources[c].clear();
+            for (uint32_t tb : touched) {
+                uint32_t m = marked[tb];
+                marked[tb] = 0;
+                if (m == end[tb] - begin[tb]) continue;
+                uint32_t fresh = uint32_t(begin.size());
+                // The smaller half becomes the new block.
+                if (m <= end[tb] - begin[tb] - m) {
+                    begin.push_back(begin[tb]);
+                    end.push_back(begin[tb] + m);
+                    begin[tb] += m;
+                } else {
+                    begin.push_back(begin[tb] + m);
+                    end.push_back(end[tb]);
+                    end[tb] = begin[tb] + m;
+                }
+                marked.push_back(0);
+                for (uint32_t i = begin[fresh]; i < end[fresh]; i++) block[elements[i]] = fresh;
+                work.push_back(fresh);  // where the whole block waits both halves do; otherwise the smaller is enough
             }
-            marked.push_back(0);
-            for (uint32_t i = begin[fresh]; i < end[fresh]; i++) block[elements[i]] = fresh;
-            // Where the whole block waits both halves must; otherwise the smaller is enough.
-            for (uint32_t cc = 0; cc < k; cc++) work.emplace_back(fresh, cc);
+            touched.clear();
         }
+        used.clear();
     }
     return block;
 }

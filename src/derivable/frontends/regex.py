@@ -31,6 +31,8 @@ _DEFAULTS = Limits()
 _DEEPEST = 2_000
 _FLAGS = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.ASCII | re.UNICODE | re.DEBUG
 _TYPE_FLAGS = int(re.ASCII | re.UNICODE | re.LOCALE)
+# PERF: as plain numbers; `&` of flags takes a microsecond.
+_IGNORECASE, _UNICODE, _DOTALL, _MULTILINE = map(int, (re.IGNORECASE, re.UNICODE, re.DOTALL, re.MULTILINE))
 _NEWLINE = Bytes(b"\n")
 _NOT_NEWLINE = Chars.of((10, 10), negated=True)
 _START = Look(ANY_CHAR, ahead=False, negative=True)
@@ -231,8 +233,8 @@ def _sequence(tree: Any, flags: int, place: _Place) -> Step:
 
 def _anchor(name: str, flags: int) -> Expr:
     if name in ("AT_BOUNDARY", "AT_NON_BOUNDARY"):
-        return _boundary(bool(flags & re.UNICODE), name == "AT_BOUNDARY")
-    multiline = bool(flags & re.MULTILINE) and not name.endswith("_STRING")
+        return _boundary(bool(flags & _UNICODE), name == "AT_BOUNDARY")
+    multiline = bool(flags & _MULTILINE) and not name.endswith("_STRING")
     return _ANCHORS[name, multiline]
 
 
@@ -257,19 +259,19 @@ def _boundary(unicode: bool, boundary: bool) -> Expr:
 def _one(name: str, value: Any, flags: int) -> Expr:
     """A node that matches one character."""
     if name == "ANY":
-        return ANY_CHAR if flags & re.DOTALL else _NOT_NEWLINE
+        return ANY_CHAR if flags & _DOTALL else _NOT_NEWLINE
     if name == "IN":
         members = tuple((op.name, value if op.name in ("RANGE", "LITERAL") else str(value)) for op, value in value)
-        return characters(_class(members, flags & int(re.IGNORECASE | re.UNICODE)))
-    if name == "LITERAL" and not flags & re.IGNORECASE and not 0xD800 <= value <= 0xDFFF:
+        return characters(_class(members, flags & (_IGNORECASE | _UNICODE)))
+    if name == "LITERAL" and not flags & _IGNORECASE and not 0xD800 <= value <= 0xDFFF:
         return Bytes(chr(value).encode())
-    return characters(_class(((name, value),), flags & int(re.IGNORECASE | re.UNICODE)))
+    return characters(_class(((name, value),), flags & (_IGNORECASE | _UNICODE)))
 
 
 @lru_cache(maxsize=4_096)
 def _class(members: tuple[tuple[str, Any], ...], flags: int) -> Chars:
     """The characters of a class given as the parser does: NEGATE, LITERAL, RANGE, CATEGORY; or one (NOT_)LITERAL."""
-    unicode = bool(flags & re.UNICODE)
+    unicode = bool(flags & _UNICODE)
     negated = False
     ranges: list[tuple[int, int]] = []
     for name, value in members:
@@ -284,7 +286,7 @@ def _class(members: tuple[tuple[str, Any], ...], flags: int) -> Chars:
             case _:
                 ranges.extend(_category_ranges(value, unicode))
     plain = Chars.of(*ranges, negated=negated)
-    if not flags & re.IGNORECASE:
+    if not flags & _IGNORECASE:
         return plain
     # Case can only matter for the characters that have one: about 3,000, and `re` itself is asked about them.
     cased = _cased()

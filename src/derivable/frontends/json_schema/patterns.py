@@ -179,8 +179,14 @@ def _plain(char: str, at: int) -> str:
 def _code(code: int, at: int) -> str:
     if 0xD800 <= code <= 0xDFFF:
         raise UnreadablePattern("half of a surrogate pair cannot be matched", at, "lone surrogate in a pattern")
+    return _spelled(code)
+
+
+def _spelled(code: int) -> str:
+    """A character as Python's syntax has it, within a class and without."""
+    # PERF: Python's parser reads numbers slowly.
     char = chr(code)
-    return char if char.isascii() and (char.isalnum() or char in "_ ,:;/'\"<>=!@%`~") else f"\\U{code:08x}"
+    return f"\\{char}" if char.isascii() and not char.isalnum() else char
 
 
 def _group(source: str, at: int) -> tuple[str, int]:
@@ -349,5 +355,5 @@ def _spell(ranges: tuple[tuple[int, int], ...], negated: bool) -> str:
         if ranges and not negated:
             raise UnreadablePattern("half of a surrogate pair cannot be matched", 0, "lone surrogate in a pattern")
         return r"[\s\S]" if negated else "(?!)"
-    spelled = "".join(rf"\U{low:08x}-\U{high:08x}" for low, high in members)
+    spelled = "".join([_spelled(low) if low == high else f"{_spelled(low)}-{_spelled(high)}" for low, high in members])
     return f"[^{spelled}]" if negated else f"[{spelled}]"
