@@ -397,12 +397,10 @@ class Compiler:
         if not kept:
             found = self.anything()
         else:
-            alternatives = expand(self, tuple(kept))
-            parts: dict[Expr, None] = {}
             name = _name_of(kept[0][0])
-            for facts in alternatives:
-                for part in self.emit(facts, name):
-                    parts[part] = None
+            parts = [part for facts in expand(self, tuple(kept)) for part in self.emit(facts, name)]
+            if len(parts) > 1:
+                parts = [*dict.fromkeys(parts)]
             if not parts:
                 found = NOTHING
             elif len(parts) == 1:
@@ -460,7 +458,7 @@ class Compiler:
         """The symbols of the values that satisfy `facts`, one for each type."""
         if facts.values is not None:
             return emit_values(self, facts.values)
-        out = emit_scalars(self, facts)
+        out = emit_scalars(self, facts) if facts.types & ~(ARRAY | OBJECT) else []
         if facts.types & ARRAY:
             out.append(emit_array(self, facts, name))
         if facts.types & OBJECT:

@@ -233,7 +233,8 @@ def absorb(work: Work) -> bool:
                 return False
             continue
         work.collectors, work.chain, work.order = collectors, chain, order
-        if compiler.target(sub) is sub:  # or else what it leads to would seem to be known, and be dropped
+        # Of what refers elsewhere, that too would seem to be known, and be dropped.
+        if "$ref" not in compiler.keywords(sub) or compiler.target(sub) is sub:
             work.known.append((sub, holds))
         if not holds:
             if not _simple_failure(work, sub):

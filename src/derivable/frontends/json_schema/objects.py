@@ -83,7 +83,7 @@ class _Body:
             if frozenset() in clauses:
                 return
         low, high = facts.min_properties, facts.max_properties
-        certain = sum(1 for m in self.listed if m[3]) + self.free_required.bit_count()
+        certain = sum([m[3] for m in self.listed]) + self.free_required.bit_count()
         if low <= certain:
             low = 0
         if high is not None and not self.others and high >= len(self.listed) + len(self.free):
@@ -100,6 +100,8 @@ class _Body:
     def _settled_clauses(self) -> Clauses | None:
         """The clauses that required and forbidden keys leave open; `None` if one cannot be satisfied."""
         facts = self.facts
+        if not facts.clauses:
+            return frozenset()
         open_clauses = set(facts.clauses)
         changed = True
         while changed:
@@ -136,7 +138,8 @@ class _Body:
         required = set(facts.required)
         symbols = compiler.memo if not facts.names else {}
         unlisted = [k for k in facts.required if k not in order]
-        unlisted += sorted({k for clause in clauses for k, _ in clause if k not in order and k not in required})
+        if clauses:
+            unlisted += sorted({k for clause in clauses for k, _ in clause if k not in order and k not in required})
         if compiler.options.key_order == "any":
             unlisted, order = [*order, *unlisted], {}
         elif len(unlisted) > _MOST_FREE_KEYS:
@@ -163,8 +166,9 @@ class _Body:
                 return False
         if compiler.options.key_order == "any" and len(self.free) > 60:
             compiler.unsupported("key_order any", f"an object of {len(self.free)} keys in any order", None)
-        names = (*order, *unlisted, *(k for k in sorted(forbidden) if k not in order and k not in unlisted))
-        self.others = other_keys(compiler, facts, names)
+        names = [*order, *unlisted]
+        names += [k for k in sorted(forbidden) if k not in order and k not in unlisted]
+        self.others = other_keys(compiler, facts, tuple(names))
         return True
 
     def _value(self, key: str, goal: Goal) -> Expr:

@@ -94,6 +94,7 @@ class Resources:
         self.by_uri: dict[str, Resource] = {}
         self.indexed = False
         self.subs: dict[tuple[int, int], Sub] = {}
+        self.joined: dict[tuple[str, str], tuple[str, str]] = {}
         self.scopes: dict[tuple[int, tuple[int, ...]], Scope] = {}
         self.targets: dict[tuple[str, int, int], Sub] = {}
         self.places: dict[tuple[int, str], tuple[Json, Resource]] = {}
@@ -166,7 +167,7 @@ class Resources:
         own = _own_id(schema, draft)
         if own is None or schema is resource.root:
             return scope
-        uri = _join(resource.uri, own)[0]
+        uri = self._join(resource.uri, own)[0]
         if uri == resource.uri:
             return scope
         inner = self.by_uri.get(uri)
@@ -184,6 +185,13 @@ class Resources:
             trail = (*trail, resource)
         return self.scope(resource, trail)
 
+    def _join(self, base: str, reference: str) -> tuple[str, str]:
+        key = base, reference  # PERF: each is asked for twice, and taken apart slowly
+        found = self.joined.get(key)
+        if found is None:
+            found = self.joined[key] = _join(base, reference)
+        return found
+
     # -- finding things -----------------------------------------------------------------------------------------
 
     def _index(self, resource: Resource) -> None:
@@ -195,7 +203,7 @@ class Resources:
                 continue
             own = _own_id(schema, self.draft_of(schema, owner.draft))
             if own is not None and schema is not owner.root:
-                uri, fragment = _join(owner.uri, own)
+                uri, fragment = self._join(owner.uri, own)
                 if uri != owner.uri:
                     inner = self.by_uri.get(uri)
                     if inner is None:
@@ -245,7 +253,7 @@ class Resources:
         if reference == "#" or reference.startswith("#/"):
             return self._at_pointer(sub, resource, reference[1:], reference, keyword)
         self._index_root()
-        uri, fragment = _join(resource.uri, reference)
+        uri, fragment = self._join(resource.uri, reference)
         target = self.by_uri.get(uri) or self._retrieve(uri)
         if target is None:
             raise GrammarError(
@@ -278,7 +286,7 @@ class Resources:
         self.by_uri[uri] = resource
         own = _own_id(contents, resource.draft)
         if own is not None:
-            resource.uri = _join(uri, own)[0]
+            resource.uri = self._join(uri, own)[0]
             self.by_uri.setdefault(resource.uri, resource)
         self._index(resource)
         return resource
@@ -305,7 +313,7 @@ class Resources:
                 continue
             own = _own_id(value, self.draft_of(value, resource.draft))
             if own is not None:
-                uri = _join(resource.uri, own)[0]
+                uri = self._join(resource.uri, own)[0]
                 if uri != resource.uri:
                     inner = self.by_uri.get(uri)
                     if inner is None or inner.root is not value:
