@@ -38,7 +38,9 @@ _UNIONS = (("anyOf",), ("oneOf",), ("allOf",))
 _MOST_OPEN = 32
 """Unions within unions that are taken apart by recursion."""
 _SAYING = frozenset(KEYWORDS).union(UNSUPPORTED_3, ("$id", "id", "$schema"))
-"""What a schema must not hold besides one keyword to say no more than that."""
+"""What may change what a schema says of a value."""
+_WORDS = frozenset({"type", "$ref", "format", "pattern", "minLength", "maxLength", "minimum", "maximum"})
+_EXACT = frozenset({str, int, float})
 _UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 
 
@@ -59,7 +61,7 @@ class Compiler:
         self.keys: dict[str, str] = {}
         self.marks: dict[str, tuple[str, ...]] = {}
         self.memo: dict[Goal, Expr] = {}
-        self.goals: dict[tuple[str, str, int], Goal] = {}
+        self.goals: dict[tuple[Any, ...], Goal] = {}
         self.queue: deque[Callable[[], None]] = deque()
         self.targets: dict[int, Sub] = {}
         self.listed: dict[Goal, list[Json] | None] = {}
@@ -83,16 +85,24 @@ class Compiler:
 
     def goal(self, parent: Sub, schema: Json, *tokens: str | int) -> Goal:
         """That a sub-schema holds."""
-        # PERF: most say no more than a type, or where to look. Those that say the same there are one.
+        # PERF: most say no more than a type, or where to look. Those that say the same in few words are one.
+        key: tuple[Any, ...] | None = None
         if type(schema) is dict:
             said = [k for k in schema if k in _SAYING]
-            if len(said) == 1 and said[0] in ("type", "$ref") and type(value := schema[said[0]]) is str:
-                key = said[0], value, id(parent.scope)
-                found = self.goals.get(key)
-                if found is None:
-                    found = self.goals[key] = ((self.sub(parent, schema, *tokens), True),)
-                return found
-        return ((self.sub(parent, schema, *tokens), True),)
+            if len(said) == 1:
+                if said[0] in ("type", "$ref") and type(value := schema[said[0]]) is str:
+                    key = said[0], value, id(parent.scope)
+            elif _WORDS.issuperset(said):
+                values = [schema[k] for k in said]
+                kinds = [*map(type, values)]
+                if _EXACT.issuperset(kinds):
+                    key = *said, *values, *kinds, id(parent.scope)
+        found = self.goals.get(key) if key else None
+        if found is None:
+            found = ((self.sub(parent, schema, *tokens), True),)
+            if key:
+                self.goals[key] = found
+        return found
 
     def keywords(self, sub: Sub) -> tuple[str, ...]:
         """The keywords of a schema that its draft knows, in the order of the text."""

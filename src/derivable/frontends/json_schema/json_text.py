@@ -49,6 +49,8 @@ def literal_string(*values: str) -> Expr:
 
 def _separated(values: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
     """Values that are text, pairs of surrogates joined, and those that hold lone surrogates."""
+    if "".join(values).isascii():  # PERF: nearly all are
+        return values, []
     plain: list[str] = []
     odd: list[str] = []
     for value in values:
