@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -65,6 +66,21 @@ def test_a_schema_between_texts() -> None:
     assert not accepts(grammar, 'Answer: {"n": 1}., {"n": 2, "name": "z"}')
     assert not accepts(grammar, 'Answer: {"n": 1}, {"n": 1}, {"n": 1}, {"n": 1}')
     assert all(isinstance(terminal, Terminal) for terminal in grammar.terminals.values())
+
+
+def test_objects_keep_their_members() -> None:
+    """Rules of two schemas bear the same names; ignored terminals stand between members, too."""
+    closed = Grammar.from_json_schema(
+        {"properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a"], "additionalProperties": False},
+        whitespace="none",
+    )
+    open_ = Grammar.from_json_schema({"type": "object", "properties": {"a": {"type": "null"}}}, whitespace="none")
+    both = closed + " " + open_
+    assert accepts(both, '{"a":1,"b":{"a":{}}} {"x":[{}],"a":null,"y":1}')
+    assert not accepts(both, '{"a":1,"x":1} {}') and not accepts(both, '{"a":1} {"a":1}')
+    spaced = replace(open_, ignore=("_",), terminals={**open_.terminals, "_": Terminal(Bytes(b"_"))})
+    assert accepts("<" + spaced + ">", '<_{_"a"_:_null_,_"x"_:1_}__>')
+    assert not accepts("<" + spaced + ">", '<{"a":1_}>')
 
 
 def test_long_strings_by_rule_stay_so() -> None:

@@ -315,21 +315,21 @@ class Compiler:
 
     def member_goal(self, rows: tuple[MemberRow, ...], key: str) -> Goal:
         """What the value of a member with this key must satisfy."""
-        if len(rows) == 1 and not rows[0].patterns:  # PERF: nearly all
-            return rows[0].properties.get(key, rows[0].additional)
         goal: Goal = ()
         for row in rows:
             own = row.properties.get(key)
+            if not row.patterns:  # PERF: nearly all
+                goal += row.additional if own is None else own
+                continue
             matched = own is not None
-            if own is not None:
-                goal += own
+            goal += own or ()
             for source, sub, inner in row.patterns:
                 if self.strings.matches(("pattern", source), key, sub, "patternProperties", source):
                     matched = True
                     goal += inner
             if not matched:
                 goal += row.additional
-        return goal if len(rows) == 1 else tuple(dict.fromkeys(goal))
+        return tuple(dict.fromkeys(goal)) if len(rows) > 1 and len(goal) > 1 else goal
 
     def some_applies(self, some: Some, key: str) -> bool:
         """Whether a member with this key can be the one that `some` is about."""
