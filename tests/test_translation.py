@@ -179,3 +179,12 @@ def test_members_come_in_order_and_others_between(required: str, others: str) ->
         for head, body in bodies:
             texts[head] |= {text for parts in product(*(texts[s] for s in body)) if len(text := "".join(parts)) <= 13}
     assert texts[-1] == wanted
+
+
+def test_members_are_written_up_to_the_bound() -> None:
+    """Every listed key is written once for each class of other keys: the bound must not wait for the last."""
+    others = tuple(chain(*((f"o{i}", "v") for i in range(100))))
+    rule = Members(("{", "}", "e", ",", ":"), ("k", "v", False) * 100, others)
+    productions: list[int] = []
+    assert not _kernel.flatten([(-1, rule)], {}, {}, ["object"], productions, lambda expr: 0, lambda name: 1, 2_000)
+    assert len(productions) < 4_000

@@ -199,6 +199,7 @@ bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names,
             add(decided, decided, k, v);
         };
         auto listed = [&](nb::handle key, nb::handle value, bool required) {
+            if (PyList_GET_SIZE(productions.ptr()) > most) return;  // too many already
             const nb::object k = named(key), v = named(value), taken = fresh();
             if (empty) add(taken, {}, k, v);
             if (decided.is_valid()) add(taken, decided, k, v);
