@@ -17,7 +17,8 @@ class Limits:
         max_nfa_states: states of one terminal's nondeterministic automaton, counted repeats unrolled.
         max_dfa_states: states of one terminal's deterministic automaton, before minimisation.
         max_symbols: terminals + nonterminals + right-hand-side symbols of the lowered grammar.
-        max_cases: combinations that the boolean keywords of a schema may lead to, states of one object or array.
+        max_cases: combinations that the boolean keywords of a schema may lead to, states of one object or array. What
+            is looked at to find the combinations is bounded by 50 times as much.
         max_threads: simultaneous parses of one matcher.
         cache_bytes: memory a constraint may use for finished masks before it drops them and starts again.
         max_liveness_steps: bytes that lexing is tried on to decide what can still follow, where longest match leaves

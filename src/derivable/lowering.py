@@ -207,7 +207,7 @@ class _Lowering:
         expr = terminal.expr
         name = key if isinstance(key, str) else show(expr)
         if type(expr) is JsonStrings and expr.values and not expr.negated and self.scannerless:
-            self.strings[len(self.dfas)] = expr  # PERF: most terminals of a schema are names of members
+            self.strings[len(self.dfas)] = expr  # most terminals of a schema are names of members
             return self._new_terminal(key, name, listed_strings(expr))
         if isinstance(expr, Special):
             if key in self.grammar.ignore:

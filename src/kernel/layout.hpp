@@ -42,7 +42,6 @@ class Layouts {
     const Layout& operator[](Id id) const { return layouts_[id]; }
     const Level& level(uint32_t id) const { return levels_[id]; }
     Id intern(const Layout& l);
-    uint32_t push_level(uint32_t outer, uint32_t column, uint32_t alternate);
 
     // Before the first byte of a lexeme.
     Id idle(Id id) {
@@ -73,6 +72,7 @@ class Layouts {
 
   private:
     void count(Layout& l, uint8_t byte) const;
+    uint32_t push_level(uint32_t outer, uint32_t column, uint32_t alternate);
 
     std::vector<Level> levels_;
     std::vector<Layout> layouts_;

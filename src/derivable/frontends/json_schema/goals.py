@@ -114,7 +114,8 @@ class Work:
         compiler.looks += count
         most = compiler.limits.max_cases * _LOOKS
         if compiler.looks > most:
-            raise LimitError("max_cases", compiler.looks, most, "the options looked at in all combinations")
+            detail = f"options looked at in all combinations, which are bounded by {_LOOKS} times max_cases"
+            raise LimitError("max_cases", compiler.looks, most, detail)
 
     # What keyword functions ask for.
 

@@ -136,6 +136,7 @@ class _Body:
         rows, forbidden = facts.rows, facts.forbidden
         order = _listed(compiler, rows)
         required = set(facts.required)
+        # A symbol already made for a goal may be taken without `_value` only where no name can be refused.
         symbols = compiler.memo if not facts.names else {}
         unlisted = [k for k in facts.required if k not in order]
         if clauses:
@@ -200,7 +201,7 @@ class _Body:
             nonlocal spent
             spent += states
             if spent > most:
-                raise LimitError("max_cases", spent, most, "the states of an object")
+                raise LimitError("max_cases", spent, most, "the states of an object, which are bounded by 3 times max_cases")
 
         def fresh() -> str:
             nonlocal count
