@@ -201,7 +201,8 @@ class _Body:
             nonlocal spent
             spent += states
             if spent > most:
-                raise LimitError("max_cases", spent, most, "the states of an object, which are bounded by 3 times max_cases")
+                detail = "the states of an object, which are bounded by 3 times max_cases"
+                raise LimitError("max_cases", spent, most, detail)
 
         def fresh() -> str:
             nonlocal count
