@@ -58,6 +58,7 @@ void LrAutomaton::expand(uint32_t id) {
         state.moves.back().end = i + 1;
         state.items.push_back(moves[i].second);
     }
+    state.is_complete = state.moves.empty() && state.reductions.size() == 1;
     state.is_expanded = true;
 }
 

@@ -27,6 +27,8 @@ class LrAutomaton {
     // The state after moving over a symbol; kNone if no item allows it.
     uint32_t move(uint32_t state, Symbol symbol);
     const std::vector<Reduction>& reductions(uint32_t state) { return expanded(state).reductions; }
+    // Nothing is possible but one reduction.
+    bool is_complete(uint32_t state) { return expanded(state).is_complete; }
     // Terminals that can be shifted directly, sorted; the end of the text counts as one.
     const std::vector<Symbol>& shifts(uint32_t state) { return expanded(state).shifts; }
     // Every symbol that can be moved over.
@@ -43,7 +45,7 @@ class LrAutomaton {
         uint32_t target;
     };
     struct State {
-        bool is_expanded = false;
+        bool is_expanded = false, is_complete = false;
         std::vector<Reduction> reductions;
         std::vector<Symbol> shifts;
         std::vector<Move> moves;  // sorted by symbol
