@@ -88,7 +88,6 @@ bool Completion::completes_node(NodeId n, int& hops) {
         }
         const uint32_t state = stacks_.state(x.node);
         bool alive = known || fine(state);
-        if (known) looked = std::max(looked, x.above + known->second);
         if (!alive)
             for (auto [production, dot] : stacks_.lr().kernel(state)) {
                 if (!suffixes_[production][dot]) continue;
@@ -103,6 +102,8 @@ bool Completion::completes_node(NodeId n, int& hops) {
                 }
             }
         if (!alive) continue;
+        // Only the way here was needed.
+        looked = std::max(i ? x.above + 1 : 0, known ? x.above + known->second : 0);
         for (size_t k = i;; k = work[k].from) {
             known_[work[k].node] = {true, std::max(0, looked - work[k].above)};
             if (k == 0) break;

@@ -19,6 +19,9 @@ Constraint::After Constraint::after_lexeme(Symbol symbol, Frontier f, Layouts::I
 Constraint::After Constraint::after_newline(Frontier f, Layouts::Id id, bool at_end) {
     looked_at_layout_ |= kDepth;
     if (layouts_[id].depth) return {f, layouts_.idle(id), 0, 0};
+    // Where no line may end, the columns of blocks are not looked at.
+    int hops = 0;
+    if (!stacks.contains(stacks.accepts(f, &hops), layouts_.spec.newline)) return {kNoFrontier, id, hops, 0};
     if (at_end) id = layouts_.intern({layouts_[id].level, 0, 1});  // the line that begins here is empty
     const bool ends_line = layouts_[id].phase != 0;
     const Layouts::Turn turn = ends_line ? layouts_.turn(id) : Layouts::Turn{Layouts::Turn::kBlock, 0, layouts_.idle(id)};
@@ -102,6 +105,7 @@ bool Constraint::alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, 
     Lexer& lexer = spanner_->lexer;
     int looked = 0;
     uint32_t accepts = stacks.accepts(f, &looked);
+    const int begun = looked;
     const bool newline = layouts_[layout].depth || stacks.contains(accepts, layouts_.spec.newline);
     const bool columns = newline && spanner_->column_matters && !layouts_[layout].depth;
     if (!columns) layout = layouts_.idle(layout);
@@ -116,11 +120,10 @@ bool Constraint::alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, 
         auto goes_on = [&](Symbol symbol, uint32_t duties, Layouts::Id at) {
             if (result || (symbol == layouts_.spec.newline && !newline)) return;
             After after = ignored_[symbol] ? After{f, at, 0, 0} : after_lexeme(symbol, f, at);
-            looked = std::max(looked, after.hops);
-            if (after.stack == kNoFrontier) return;
             int below = 0;
-            result = liveness_.alive_after(duties, after.stack, layouts_[after.layout].depth, &below);
-            looked = std::max(looked, after.above + below);
+            result = after.stack != kNoFrontier && liveness_.alive_after(duties, after.stack, layouts_[after.layout].depth, &below);
+            below = std::max(after.hops, after.above + below);
+            looked = result ? std::max(begun, below) : std::max(looked, below);
         };
         auto end = [&](const Lexer::Exit& e, Layouts::Id at) {
             Symbol symbol = *symbols_of(e.terminal).first;

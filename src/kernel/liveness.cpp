@@ -71,20 +71,27 @@ bool Liveness::sure(LexState s) {
 
 Liveness::Verdict Liveness::judge(uint32_t duties, Frontier f, int& hops) {
     uint32_t hub = spelling_.hub(duties);
-    if (hub != Spelling::kNoHub && completion(spelling_.firm(hub)).completes(f, &hops)) return Verdict::kAlive;
+    int beyond = 0;  // what was looked at in vain
     if (hub != Spelling::kNoHub && hub != Spelling::kMainHub) {
         // One lexeme further everything may be as usual (behind a line break, for example, no other can follow).
+        // PERF: asked first, because it looks less far down: XX
         int looked = 0;
         for (Symbol t : stacks_.terminals(stacks_.accepts(f, &looked))) {
             if (t == kEnd || !spelling_.into_main(hub).has(t)) continue;
             Stacks::Shifted after = stacks_.shift(f, t);
             int below = 0;
             const bool completes = completion(spelling_.firm(Spelling::kMainHub)).completes(after.frontier, &below);
-            hops = std::max({hops, looked, after.hops, after.above + below});
-            if (completes) return Verdict::kAlive;
+            below = std::max(after.hops, after.above + below);
+            if (completes) {
+                hops = std::max({hops, looked, below});
+                return Verdict::kAlive;
+            }
+            beyond = std::max(beyond, below);
         }
-        hops = std::max(hops, looked);
+        beyond = std::max(beyond, looked);
     }
+    if (hub != Spelling::kNoHub && completion(spelling_.firm(hub)).completes(f, &hops)) return Verdict::kAlive;
+    hops = std::max(hops, beyond);
     if (!completion(spelling_.possible(duties)).completes(f, &hops)) return Verdict::kDead;
     if (hub != Spelling::kNoHub || !completion(spelling_.spellable()).always()) return Verdict::kUnknown;
     // One lexeme further everything may be tame.
@@ -204,19 +211,20 @@ bool Liveness::alive(LexState s, Frontier f, uint32_t depth, int* hops) {
         for (const Landing& l : landings) {
             Frontier after = f;
             uint32_t inside = depth;
-            int above = 0, below = 0;
+            int above = 0, below = 0, hops_of_shift = 0;
             if (l.terminal != 0) {
                 if (newline_ != kEnd) inside += opens_[l.terminal] - closes_[l.terminal];
                 Stacks::Shifted shifted = stacks_.shift(f, l.terminal);
-                looked = std::max(looked, shifted.hops);
+                looked = std::max(looked, hops_of_shift = shifted.hops);
                 above = shifted.above, after = shifted.frontier;
                 if (after == kNoFrontier) continue;
             }
             Verdict v = judge(l.duties, after, below);
-            looked = std::max(looked, above + below);
-            if (v == Verdict::kUnknown) open.push_back({l.duties, after, inside, above});
             result = v == Verdict::kAlive;
+            if (result) looked = hops_of_shift;
+            looked = std::max(looked, above + below);
             if (result) break;
+            if (v == Verdict::kUnknown) open.push_back({l.duties, after, inside, above});
         }
         if (!result)
             for (const Open& o : open) {
