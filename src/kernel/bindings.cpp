@@ -455,7 +455,7 @@ NB_MODULE(_kernel, m) {
                 if (bits[size_t(b) / 64] >> (b % 64) & 1) out.push_back(char(b));
             return nb::bytes(out.data(), out.size());
         }, "The bytes that may come next, ascending.")
-        .def("situation", [](Matcher& self, uint32_t hops) {
+        .def("situation", [](Matcher& self, int hops) {
             std::string key;
             {
                 nb::gil_scoped_release release;

@@ -1,7 +1,8 @@
-"""Filling the index ahead of time, by a breadth-first walk over the situations that texts can lead to."""
+"""Filling the index ahead of time, by a walk over the situations that texts can lead to, the most different first."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,10 @@ _HOPS = 2
 def fill(
     start: Matcher, special_ids: list[int], limit: int, progress: Callable[[int, int], object] | None = None
 ) -> int:
-    """Computes the mask of every situation that bytes and special tokens lead to, nearest to the start first.
+    """Computes the masks of situations that bytes and special tokens lead to.
+
+    Situations with a lexer state that was not met before come first, for they take the longest; then those with another
+    parser state on top, and so on; among equals those nearest to the start.
 
     Args:
         start: a matcher at the start of the text.
@@ -37,13 +41,30 @@ def fill(
 
 
 def _visit(start: Matcher, special_ids: list[int], limit: int, progress: Callable[[int, int], object] | None) -> int:
-    known = {start.situation(_HOPS)}
-    queue = [start]
-    for done, matcher in enumerate(queue):
+    known: set[bytes] = set()
+    waiting: list[deque[Matcher]] = [deque() for _ in range(_HOPS + 2)]
+
+    def meet(matcher: Matcher) -> None:
+        key = matcher.situation(_HOPS)
+        if key in known:
+            return
+        keys = [*(matcher.situation(hops) for hops in range(-1, _HOPS)), key]
+        waiting[next(new for new, key in enumerate(keys) if key not in known)].append(matcher)
+        known.update(keys)
+
+    meet(start)
+    done = 0
+    while done < limit:
+        queue = next((queue for queue in waiting if queue), None)
+        if queue is None:
+            break
+        matcher = queue.popleft()
         matcher.allowed_tokens()
+        done += 1
+        found = done + sum(map(len, waiting))
         if progress is not None:
-            progress(done, len(queue))
-        if len(queue) >= limit:
+            progress(done, min(limit, found))
+        if found >= limit * 2:
             continue
         steps: list[int | bytes] = [bytes([byte]) for byte in matcher.next_bytes()]
         for step in [*steps, *special_ids]:
@@ -55,10 +76,5 @@ def _visit(start: Matcher, special_ids: list[int], limit: int, progress: Callabl
                     after.advance(step)
             except TokenRejectedError:
                 continue
-            situation = after.situation(_HOPS)
-            if situation not in known and len(queue) < limit:
-                known.add(situation)
-                queue.append(after)
-    if progress is not None:
-        progress(len(queue), len(queue))
-    return len(queue)
+            meet(after)
+    return done
