@@ -123,9 +123,9 @@ def compile(
     Args:
         grammar: from one of `Grammar.from_*`.
         vocabulary: the model's.
-        ahead_of_time: fill the index now, so that generations meet few situations for the first time: the most different
-            first, told apart by the lexer's state and the uppermost parser states. A number bounds them (`True`:
-            10,000). Costs up to a few milliseconds each at 128,000 tokens.
+        ahead_of_time: fill the index now, so that generations meet few situations for the first time: the most
+            different first, told apart by the lexer's state and the uppermost parser states. A number bounds them
+            (`True`: 10,000). Costs up to a few milliseconds each at 128,000 tokens.
         lookahead: how many lexemes may end *inside* a token, ignored ones included (DOMINO's k; one that ends where
             the token begins does not count). `None`, the default, is exact. With a number the texts stay in the
             language, but tokens that span more lexemes are refused, so models write what they would not have written.
