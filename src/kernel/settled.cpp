@@ -4,53 +4,47 @@
 
 namespace derivable {
 
-Settled::NodeId Settled::add(uint32_t state) {
-    bytes_ += sizeof(Node);
-    nodes_.emplace_back();
-    nodes_.back().state = state;
-    return NodeId(nodes_.size() - 1);
+Settled::Place Settled::root(const Split& split, uint32_t layout_depth) {
+    Node*& node = roots_[pack(split.id, layout_depth)];
+    if (!node) node = nodes_.add(1);
+    return {node, -1};
 }
 
-Settled::NodeId Settled::child(NodeId node, uint64_t state) const {
-    NodeId c = nodes_[node].first_child;
-    while (c != kNothing && nodes_[c].state != narrow(state)) c = nodes_[c].next_sibling;
-    return c;
-}
-
-Settled::Place Settled::root(uint32_t residual, LexState lex, uint32_t layout_depth, uint32_t& hops) {
-    uint32_t& lexeme = lexemes_[pack(residual, lex)];
-    if (!lexeme) lexeme = ++num_lexemes_;
-    NodeId& node = roots_[pack(lexeme, layout_depth)];
-    if (!node) node = add(0) + 1;
-    hops = nodes_[node - 1].hops;
-    return {node - 1, -1};
-}
-
-void Settled::descend(Place& place, const std::vector<uint64_t>& states, int known, std::vector<Found>& found) const {
+void Settled::descend(Place& place, const std::vector<uint64_t>& states, int known, std::vector<Found>& found) {
     for (uint64_t state : states) {
-        const NodeId next = child(place.node, state);
-        if (next == kNothing) return;
+        Node* next = place.node->first_child;
+        while (next && next->state != narrow(state)) next = next->next_sibling;
+        if (!next) return;
         place = {next, place.depth + 1};
         if (place.depth <= known) continue;
-        for (const Split::Inside* inside : nodes_[place.node].inside) found.push_back({place.depth, inside});
+        for (uint32_t i = 0; i < next->num_inside; i++) found.push_back({place.depth, next->inside[i]});
     }
 }
 
-void Settled::keep(Place root, Place from, const std::vector<uint64_t>& states, int depth, const std::vector<Found>& found, size_t first, Questions questions) {
+void Settled::keep(Place root, Place from, const std::vector<uint64_t>& states, int depth, const Findings& findings) {
     depth = std::min(depth, int(states.size()) - 1);
     if (depth <= from.depth) return;
-    nodes_[root.node].hops = std::max(nodes_[root.node].hops, uint32_t(depth));
-    bytes_ += questions.size() * sizeof(Question) + sizeof(Questions) + (found.size() - first) * sizeof(Split::Inside*);
-    const uint32_t open = uint32_t(questions_.size());
-    questions_.push_back(std::move(questions));
-    for (int d = from.depth + 1; d <= depth; d++) {
-        const NodeId node = add(narrow(states[size_t(d)]));
-        nodes_[node].next_sibling = std::exchange(nodes_[from.node].first_child, node);
-        for (size_t i = first; i < found.size(); i++)
-            if (found[i].level == d || (found[i].level < d && d == from.depth + 1)) nodes_[node].inside.push_back(found[i].inside);
-        nodes_[node].open = open;
-        from.node = node;
+    root.node->state = std::max(root.node->state, uint32_t(depth));
+    const uint32_t num_open = uint32_t(findings.questions.size() - findings.questions_from);
+    Question* open = questions_.add(num_open);
+    std::copy(findings.questions.begin() + long(findings.questions_from), findings.questions.end(), open);
+
+    const int fresh = depth - from.depth;
+    Node* nodes = nodes_.add(size_t(fresh));
+    auto each_found = [&](auto act) {
+        for (size_t i = findings.found_from; i < findings.found.size(); i++)
+            if (const Found& f = findings.found[i]; f.level <= depth) act(nodes[std::max(0, f.level - from.depth - 1)], f.inside);
+    };
+    each_found([](Node& node, const Split::Inside*) { node.num_inside++; });
+    for (int k = 0; k < fresh; k++) {
+        Node& node = nodes[k];
+        node.state = narrow(states[size_t(from.depth + 1 + k)]);
+        node.next_sibling = std::exchange(k ? nodes[k - 1].first_child : from.node->first_child, &node);
+        node.inside = insides_.add(std::exchange(node.num_inside, 0));
+        node.open = open;
+        node.num_open = num_open;
     }
+    each_found([](Node& node, const Split::Inside* inside) { node.inside[node.num_inside++] = inside; });
 }
 
 }  // namespace derivable

@@ -6,7 +6,6 @@ namespace {
 constexpr uint32_t kMaxLexemes = 256;     // SAFETY: of one token; each is a step of recursion
 constexpr uint64_t kMaxItems = 1u << 17;
 constexpr size_t kMaxGrowth = 64u << 20;  // of the spanner, in bytes, for one mask
-constexpr size_t kBranches = 1;           // exits; an item with fewer is not worth keeping by itself (3 to 16 take the same time)
 }  // namespace
 
 int SpanWalk::run(const Thread& thread) {
@@ -20,24 +19,24 @@ int SpanWalk::run(const Thread& thread) {
 }
 
 void SpanWalk::walk_part(Part& part, const Item& start, const Split& split, int known) {
-    std::vector<uint64_t> states;
-    uint32_t hops;
-    const Settled::Place root = c_.settled_.root(start.residual, start.lex, c_.layouts_[start.layout].depth, hops);
+    const Settled::Place root = c_.settled_.root(split, c_.layouts_[start.layout].depth);
     part.place = root;
-    part.keeps = c_.stacks.signature(start.stack, hops, states);
-    if (part.keeps) c_.settled_.descend(part.place, states, known, part.found);
-    for (const Settled::Found& f : part.found) f.inside->or_into(words_.data());
-    part.open = c_.settled_.open(part.place.node);
-    const size_t before = part.found.size();
-    if (part.open) {
+    part.found = found_.size();
+    part.questions = questions_.size();
+    part.keeps = c_.stacks.signature(start.stack, root.node->state, states_);
+    if (part.keeps) Settled::descend(part.place, states_, known, found_);
+    const size_t before = found_.size();
+    for (size_t i = part.found; i < before; i++) found_[i].inside->or_into(words_.data());
+    if (part.place.node->open) {
         part.looked = part.kept = part.place.depth;
         if (c_.layouts_.active()) c_.looked_at_layout_ |= Constraint::kDepth;  // by its depth the place was found
-        revisit(part, start, split, 0, uint32_t(part.open->size()));
+        revisit(part, start, split, 0, part.place.node->num_open);
     } else {
         visit(part, start, split, 0);
     }
-    if (part.keeps && c_.stacks.signature(start.stack, uint32_t(part.kept), states))
-        c_.settled_.keep(root, part.place, states, part.kept, part.found, before, std::move(part.questions));
+    if (part.keeps && c_.stacks.signature(start.stack, uint32_t(part.kept), states_))
+        c_.settled_.keep(root, part.place, states_, part.kept, {found_, before, questions_, part.questions});
+    questions_.resize(part.questions);
 }
 
 int SpanWalk::level_of(Part& part, int hops, uint8_t looked_at_layout) {
@@ -62,14 +61,14 @@ int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
         return 0;
     }
     const Split& split = c_.spanner_->split(x.residual, x.lex);
-    if (split.exits.size() < kBranches || c_.limits_.lookahead != kNoLookahead)
-        return open ? revisit(part, x, split, uint32_t(open - part.open->data()) + 1, open->end) : visit(part, x, split, 0);
+    if (split.exits.empty() || c_.limits_.lookahead != kNoLookahead)
+        return open ? revisit(part, x, split, uint32_t(open - part.place.node->open) + 1, open->end) : visit(part, x, split, 0);
     Part own;
     walk_part(own, {x.residual, x.lex, x.stack, x.layout, 0, -1, x.ended, x.depth}, split, open ? part.place.depth - x.above : -1);
     part.keeps &= own.keeps;
     auto outside = [&](int level) { return level >= Settled::kNever || x.above + level > Constraint::kMaxKeyHops ? Settled::kNever : std::max({0, x.level, x.above + level}); };
-    if (part.keeps)
-        for (const Settled::Found& f : own.found) part.found.push_back({outside(f.level), f.inside});
+    if (!part.keeps) found_.resize(own.found);
+    for (size_t i = own.found; i < found_.size(); i++) found_[i].level = outside(found_[i].level);
     return std::max(level_of(part, x.above + own.looked, 0), own.never ? Settled::kNever : 0);
 }
 
@@ -87,8 +86,9 @@ int SpanWalk::visit(Part& part, const Item& x, const Split& split, uint32_t term
 
 int SpanWalk::revisit(Part& part, const Item& x, const Split& split, uint32_t begin, uint32_t end) {
     int reach = 0;
-    for (uint32_t i = begin; i < end; i = (*part.open)[i].end) {
-        const Question& q = (*part.open)[i];
+    const Question* open = part.place.node->open;
+    for (uint32_t i = begin; i < end; i = open[i].end) {
+        const Question& q = open[i];
         if (q.reach <= part.place.depth) continue;
         reach = std::max(reach, q.of_exit ? leave(part, x, split, q.index, q.symbol, q.level <= part.place.depth ? &q : nullptr)
                                           : ask(part, x, split, q.index));
@@ -103,8 +103,8 @@ int SpanWalk::ask(Part& part, const Item& x, const Split& split, uint32_t index)
     const bool allowed = c_.alive(x.stack, x.layout, group, &hops);
     const int level = level_of(part, group.sureness == Split::Sureness::kSure ? 0 : x.above + hops, std::exchange(c_.looked_at_layout_, before));
     if (allowed) group.or_into(words_.data());
-    if (allowed && part.keeps) part.found.push_back({std::max(x.level, level), &group});
-    if (part.keeps && level > part.place.depth + 1) part.questions.push_back({false, int16_t(level), int16_t(level), index, 0, uint32_t(part.questions.size() + 1)});
+    if (allowed && part.keeps) found_.push_back({std::max(x.level, level), &group});
+    if (part.keeps && level > part.place.depth + 1) questions_.push_back({false, int16_t(level), int16_t(level), index, 0, uint32_t(questions_.size() + 1 - part.questions)});
     return level;
 }
 
@@ -121,8 +121,8 @@ int SpanWalk::leave(Part& part, const Item& x, const Split& split, uint32_t inde
             level = std::max(level, level_of(part, x.above + after.above + hops, 0));
             lex = c_.lexeme_start(set, e.duties);
         }
-        const size_t question = part.questions.size();
-        if (part.keeps) part.questions.push_back({true, int16_t(level), 0, index, symbol, 0});
+        const size_t question = questions_.size();
+        if (part.keeps) questions_.push_back({true, int16_t(level), 0, index, symbol, 0});
         reach = std::max(reach, level);
         if (lex != kNoState) {
             const Item next{e.residual, lex, after.stack, after.layout, x.above + after.above, std::max(x.level, level), ended, x.depth + 1};
@@ -134,9 +134,9 @@ int SpanWalk::leave(Part& part, const Item& x, const Split& split, uint32_t inde
             }
         }
         if (!part.keeps) return;
-        if (reach <= part.place.depth + 1) return part.questions.resize(question);
-        part.questions[question].reach = int16_t(reach);
-        part.questions[question].end = uint32_t(part.questions.size());
+        if (reach <= part.place.depth + 1) return questions_.resize(question);
+        questions_[question].reach = int16_t(reach);
+        questions_[question].end = uint32_t(questions_.size() - part.questions);
     };
     if (c_.ignored_[symbol]) through({x.stack, c_.layouts_.idle(x.layout), 0, 0}, 0);
     if (c_.ignored_[symbol] && !scannerless_) return reach;

@@ -33,10 +33,8 @@ class SpanWalk {
     };
     // The walk from an item that branches, which is kept by itself.
     struct Part {
-        Settled::Place place{0, -1};
-        const Settled::Questions* open = nullptr;  // there
-        std::vector<Settled::Found> found;
-        Settled::Questions questions;
+        Settled::Place place;
+        size_t found, questions;   // where its own begin in found_ and questions_
         bool keeps = false;
         int looked = 0, kept = 0;  // hops; of answers that can be kept
         bool never = false;        // some answer cannot
@@ -57,6 +55,10 @@ class SpanWalk {
     Constraint& c_;
     Lexer& lexer_;
     std::vector<uint32_t>& words_;
+    // Of all parts under way, those of inner ones behind those of outer ones.
+    std::vector<Settled::Found> found_;
+    std::vector<Question> questions_;
+    std::vector<uint64_t> states_;
     const size_t bytes_before_;
     const bool scannerless_ = lexer_.policy() == Policy::kScannerless;
     uint64_t visited_ = 0;

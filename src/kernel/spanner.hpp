@@ -65,6 +65,7 @@ struct Split {
         Layouts::Effect effect = Layouts::kNothing;  // of the bytes before it, if a newline lexeme ends
         std::vector<uint32_t> except;  // tokens of the residual that this state does not let out
     };
+    uint32_t id = 0;  // of those of a spanner
     std::vector<Inside> inside;
     std::vector<Exit> exits;    // those before the first byte come first
     uint32_t exits_before = 0;  // so many
@@ -141,7 +142,10 @@ class Spanner {
         const std::unique_ptr<Split>* known = splits_.find(pack(residual, state));
         return known ? known->get() : nullptr;
     }
-    const Split* keep(uint32_t residual, LexState state, std::unique_ptr<Split> split) { return (splits_[pack(residual, state)] = std::move(split)).get(); }
+    const Split* keep(uint32_t residual, LexState state, std::unique_ptr<Split> split) {
+        split->id = num_splits_++;
+        return (splits_[pack(residual, state)] = std::move(split)).get();
+    }
     LexState step(LexState s, uint8_t byte) {
         LexState next = lexer.step(s, byte);
         return next == kNoState ? next : lexer.canonical(next);
@@ -161,6 +165,7 @@ class Spanner {
     std::vector<Residual> residuals_;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> branch_ids_, residual_ids_;  // by what they are made of
     FlatMap<std::unique_ptr<Split>> splits_;
+    uint32_t num_splits_ = 0;
     // What tokens do inside a JSON string, by the number of characters they need room for.
     struct ByCharacters {
         std::vector<TokenSet> inside;                   // [n]: tokens that need room for n or fewer
