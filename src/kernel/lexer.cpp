@@ -203,11 +203,8 @@ LexState Lexer::with_duties(LexState m, uint32_t duties) {
 
 LexState Lexer::intern_set(std::vector<uint32_t> singles) {
     if (singles.size() == 1) return singles[0];
-    uint32_t id = set_lists_.intern(singles);
-    if (id == sets_.size()) {
-        bytes_ += singles.size() * 8 + 64;
-        sets_.push_back({std::move(singles), nullptr});
-    }
+    const uint32_t before = set_lists_.size(), id = set_lists_.intern(singles);
+    if (id == before) bytes_ += singles.size() * 4 + 64;
     return kSetBit | id;
 }
 
@@ -229,22 +226,21 @@ LexState Lexer::step_slow(LexState s, uint8_t byte) {
 }
 
 LexState Lexer::step_set(uint32_t id, uint8_t byte) {
-    if (!sets_[id].next) {
-        sets_[id].next.reset(new LexState[256]);
-        std::fill_n(sets_[id].next.get(), 256, kUnknown);
+    Row& row = rows_[id];
+    if (!row) {
+        row.reset(new LexState[256]);
+        std::fill_n(row.get(), 256, kUnknown);
         bytes_ += 1024;
     }
-    LexState known = sets_[id].next[byte];
-    if (known != kUnknown) return known;
+    if (row[byte] != kUnknown) return row[byte];
     std::vector<uint32_t> next;
-    for (uint32_t s : sets_[id].singles) {
+    for (uint32_t s : set_lists_[id]) {
         LexState to = step(s, byte);
         if (to != kNoState) next.push_back(to);
     }
     std::sort(next.begin(), next.end());
     LexState result = next.empty() ? kNoState : intern_set(std::move(next));
-    sets_[id].next[byte] = result;
-    return result;
+    return row[byte] = result;
 }
 
 bool Lexer::has_next(LexState m) {
@@ -262,22 +258,18 @@ const std::vector<Lexer::Option>& Lexer::options(LexState m) {
     std::vector<std::pair<uint32_t, uint32_t>> accepted;  // (automaton, state)
     for (auto [t, q] : automata(m))
         if (accepting(t, q)) accepted.emplace_back(t, q);
+    std::stable_sort(accepted.begin(), accepted.end(), [&](auto a, auto b) { return terminals_[terminal_of_[a.first]].rank < terminals_[terminal_of_[b.first]].rank; });
     std::vector<Option> out;
-    if (policy_ == Policy::kScannerless) {
-        for (auto [t, q] : accepted) out.push_back({terminal_of_[t], kFree});
-    } else {
-        std::stable_sort(accepted.begin(), accepted.end(), [&](auto a, auto b) { return terminals_[terminal_of_[a.first]].rank < terminals_[terminal_of_[b.first]].rank; });
-        uint32_t better_fail = kFree;
-        for (auto [t, q] : accepted) {
-            uint32_t condition = dfas_[t]->condition[q];
-            if (condition == 0) {
-                out.push_back({terminal_of_[t], better_fail});
-                break;
-            }
-            const Conditions& c = dfas_[t]->conditions[condition - 1];
-            out.push_back({terminal_of_[t], all_of(better_fail, conditions_formula(t, c, false))});
-            better_fail = all_of(better_fail, conditions_formula(t, c, true));
+    uint32_t better_fail = kFree;
+    for (auto [t, q] : accepted) {
+        uint32_t condition = dfas_[t]->condition[q];
+        if (condition == 0) {
+            out.push_back({terminal_of_[t], better_fail});
+            break;
         }
+        const Conditions& c = dfas_[t]->conditions[condition - 1];
+        out.push_back({terminal_of_[t], all_of(better_fail, conditions_formula(t, c, false))});
+        better_fail = all_of(better_fail, conditions_formula(t, c, true));
     }
     bytes_ += 64 + out.size() * sizeof(Option);
     return options_.emplace(m, std::move(out)).first->second;
@@ -295,19 +287,25 @@ uint32_t Lexer::refutation(LexState m) {
 }
 
 const std::vector<Lexer::Exit>& Lexer::exits(LexState s) {
-    auto found = exits_.find(s);
-    if (found != exits_.end()) return found->second;
-    LexState m = members(s);
-    uint32_t before = duties(s);
-    if (before == fresh_) before = text_start_;
+    Exits& exits = exits_at(s);
+    if (exits.known) return exits.list;
     std::vector<Exit> out;
-    for (const Option& o : options(m)) {
-        uint32_t after = all_of(before, o.condition);
-        if (policy_ != Policy::kScannerless && has_next(m)) after = all_of(after, conjunction({add_duty({Duty::kGhost, m, 0, 0, false})}));
-        if (after != kViolated) out.push_back({o.terminal, after});
+    if (policy_ == Policy::kScannerless) {
+        for (auto [t, q] : automata(s))
+            if (accepting(t, q)) out.push_back({terminal_of_[t], kFree});
+    } else {
+        LexState m = members(s);
+        uint32_t before = duties(s);
+        if (before == fresh_) before = text_start_;
+        for (const Option& o : options(m)) {
+            uint32_t after = all_of(before, o.condition);
+            if (has_next(m)) after = all_of(after, conjunction({add_duty({Duty::kGhost, m, 0, 0, false})}));
+            if (after != kViolated) out.push_back({o.terminal, after});
+        }
     }
-    bytes_ += 64 + out.size() * sizeof(Exit);
-    return exits_.emplace(s, std::move(out)).first->second;
+    bytes_ += sizeof(Exits) + out.size() * sizeof(Exit);
+    exits.known = true;
+    return exits.list = std::move(out);
 }
 
 std::vector<std::pair<uint32_t, uint32_t>> Lexer::automata(LexState s) const {
@@ -316,7 +314,7 @@ std::vector<std::pair<uint32_t, uint32_t>> Lexer::automata(LexState s) const {
     if (s < kSetBit) {
         out.emplace_back(single_dfa_[s], single_state_[s]);
     } else {
-        for (uint32_t x : sets_[s & ~kSetBit].singles) out.emplace_back(single_dfa_[x], single_state_[x]);
+        for (uint32_t x : set_lists_[s & ~kSetBit]) out.emplace_back(single_dfa_[x], single_state_[x]);
     }
     return out;
 }

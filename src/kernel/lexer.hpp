@@ -89,7 +89,7 @@ class Lexer {
     // The members one by one, each a state of its own. `m`: without duties; must outlive the answer.
     std::pair<const uint32_t*, const uint32_t*> singles(const LexState& m) const {
         if (m < kSetBit) return {&m, &m + 1};
-        const std::vector<uint32_t>& list = sets_[m & ~kSetBit].singles;
+        const std::vector<uint32_t>& list = set_lists_[m & ~kSetBit];
         return {list.data(), list.data() + list.size()};
     }
     uint32_t terminal_of(LexState single) const { return terminal_of_[single_dfa_[single]]; }
@@ -124,10 +124,7 @@ class Lexer {
         uint32_t look, state;
         bool negative;
     };
-    struct Set {
-        std::vector<uint32_t> singles;
-        std::unique_ptr<LexState[]> next;  // [256], kUnknown until asked for
-    };
+    using Row = std::unique_ptr<LexState[]>;  // [256], kUnknown until asked for
     struct Pair {
         LexState members;
         uint32_t duties;
@@ -187,7 +184,7 @@ class Lexer {
     std::unordered_map<std::string, LexState> counted_;
     uint64_t longest_token_ = ~0ULL;
     Interner set_lists_;
-    std::vector<Set> sets_;
+    Pages<Row> rows_;  // by id in set_lists_
     FlatMap<uint32_t> pair_ids_;  // and one
     std::vector<Pair> pairs_;
     std::unordered_map<uint64_t, bool, MixHash> breaks_;  // by single and duty
@@ -199,7 +196,12 @@ class Lexer {
     FlatMap<uint32_t> duty_steps_;
     std::unordered_map<uint64_t, uint32_t, MixHash> conjunctions_;
     std::unordered_map<LexState, std::vector<Option>> options_;
-    std::unordered_map<LexState, std::vector<Exit>> exits_;
+    struct Exits {
+        bool known = false;
+        std::vector<Exit> list;
+    };
+    Pages<Exits> exits_of_single_, exits_of_set_, exits_of_pair_;
+    Exits& exits_at(LexState s) { return s & kPairBit ? exits_of_pair_[s & ~kPairBit] : s & kSetBit ? exits_of_set_[s & ~kSetBit] : exits_of_single_[s]; }
     std::vector<uint8_t> representatives_;
     size_t bytes_ = 0;
 };
