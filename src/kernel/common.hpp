@@ -47,6 +47,8 @@ inline uint64_t mix(uint64_t h) {
     return h ^ (h >> 33);
 }
 
+inline uint64_t pack(uint32_t high, uint32_t low) { return (uint64_t(high) << 32) | low; }
+
 struct MixHash {
     size_t operator()(uint64_t key) const { return mix(key); }
 };
@@ -68,12 +70,10 @@ struct WordsHash {
             }
             for (uint64_t lane : lanes) h = mix(h ^ lane);
         }
-        for (; i < words.size(); i++) h = (h ^ words[i]) * 0x9ddfea08eb382d69ULL, h ^= h >> 29;
-        return mix(h);
+        for (; i + 2 <= words.size(); i += 2) h = (h ^ pack(words[i], words[i + 1])) * 0x9ddfea08eb382d69ULL, h ^= h >> 29;
+        return mix(i < words.size() ? h ^ words[i] : h);
     }
 };
-
-inline uint64_t pack(uint32_t high, uint32_t low) { return (uint64_t(high) << 32) | low; }
 
 // A hash table by small integers. PERF: a look-up takes two lines of memory where a chain of nodes takes three; the tables of a vocabulary
 // that many schemas share do not stay in caches. And it grows piece by piece (extendible hashing: the upper bits of a hash select a piece, a

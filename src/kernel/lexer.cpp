@@ -168,7 +168,7 @@ uint32_t Lexer::past(uint32_t duties) const {
 }
 
 uint32_t Lexer::settled(uint32_t duties) {
-    return looking_back_.empty() ? kFree : conjunction({add_duty({Duty::kPast, past(duties), 0, 0, false})});
+    return looking_back_.empty() ? kFree : only({Duty::kPast, past(duties), 0, 0, false});
 }
 
 uint32_t Lexer::step_past(uint32_t past, uint8_t byte) {
@@ -299,7 +299,7 @@ const std::vector<Lexer::Exit>& Lexer::exits(LexState s) {
         if (before == fresh_) before = text_start_;
         for (const Option& o : options(m)) {
             uint32_t after = all_of(before, o.condition);
-            if (has_next(m)) after = all_of(after, conjunction({add_duty({Duty::kGhost, m, 0, 0, false})}));
+            if (has_next(m)) after = all_of(after, only({Duty::kGhost, m, 0, 0, false}));
             if (after != kViolated) out.push_back({o.terminal, after});
         }
     }

@@ -155,6 +155,7 @@ class Lexer {
     // Formulas over duties.
     uint32_t add_duty(const Duty& d);
     uint32_t conjunction(const std::vector<uint32_t>& duties);
+    uint32_t only(const Duty& d);
     uint32_t all_of(uint32_t a, uint32_t b);
     uint32_t any_of(std::vector<std::vector<uint32_t>> alternatives);
     std::vector<std::vector<uint32_t>> alternatives(uint32_t formula) const;
@@ -191,6 +192,7 @@ class Lexer {
     Interner duty_ids_, duty_lists_;
     size_t duty_words_ = 0;  // in duty_lists_
     std::vector<Duty> duty_table_;
+    Pages<uint32_t> only_;  // by duty: its formula; kViolated if not asked for yet
     uint32_t fresh_ = 0;
     std::unordered_map<uint64_t, uint32_t, MixHash> past_steps_;
     FlatMap<uint32_t> duty_steps_;

@@ -1,5 +1,6 @@
 // What future bytes owe to lexemes that have ended: formulas over duties, how they step, and what they forbid.
 #include <algorithm>
+#include <utility>
 
 #include "lexer.hpp"
 
@@ -39,6 +40,13 @@ uint32_t Lexer::any_of(std::vector<std::vector<uint32_t>> alts) {
 }
 
 uint32_t Lexer::conjunction(const std::vector<uint32_t>& duties) { return any_of({duties}); }
+
+uint32_t Lexer::only(const Duty& d) {
+    const uint32_t duty = add_duty(d);
+    uint32_t& formula = only_[duty];
+    if (formula == kViolated) formula = conjunction({duty});
+    return formula;
+}
 
 std::vector<std::vector<uint32_t>> Lexer::alternatives(uint32_t formula) const {
     std::vector<std::vector<uint32_t>> out;
@@ -106,17 +114,17 @@ uint32_t Lexer::step_duty(const Duty& d, uint8_t byte) {
         case Duty::kFresh:
             return kFree;
         case Duty::kPast:
-            return conjunction({add_duty({Duty::kPast, step_past(d.subject, byte), 0, 0, false})});
+            return only({Duty::kPast, step_past(d.subject, byte), 0, 0, false});
         case Duty::kGhost: {
             LexState next = step(d.subject, byte);
             if (next == kNoState) return kFree;
             uint32_t result = refutation(next);
-            if (has_next(next)) result = all_of(result, conjunction({add_duty({Duty::kGhost, next, 0, 0, false})}));
+            if (has_next(next)) result = all_of(result, only({Duty::kGhost, next, 0, 0, false}));
             return result;
         }
         case Duty::kLook: {
             int32_t next = dfas_[d.subject]->looks[d.look].step(d.state, byte);
-            if (next >= 0) return conjunction({add_duty({Duty::kLook, d.subject, d.look, uint32_t(next), d.negative})});
+            if (next >= 0) return only({Duty::kLook, d.subject, d.look, uint32_t(next), d.negative});
             return (next == kMatched) != d.negative ? kFree : kViolated;
         }
     }
@@ -127,16 +135,23 @@ uint32_t Lexer::step_duties(uint32_t formula, uint8_t byte) {
     if (formula <= kFree) return formula;
     uint64_t key = pack(formula, byte);
     if (const uint32_t* known = duty_steps_.find(key)) return *known;
-    std::vector<std::vector<uint32_t>> out;
-    for (const auto& conj : alternatives(formula)) {
-        uint32_t all = kFree;
-        for (uint32_t id : conj) {
-            Duty d = duty_table_[id];  // a copy: stepping may add duties
+    std::vector<uint32_t> stepped;  // the alternatives
+    uint32_t all = kFree;
+    for (uint32_t word : duty_lists_[formula]) {  // a list stays where it is while others are added
+        if (word == kSeparator) {
+            stepped.push_back(std::exchange(all, kFree));
+        } else {
+            const Duty d = duty_table_[word];  // a copy: stepping may add duties
             all = all_of(all, step_duty(d, byte));
         }
-        for (auto& a : alternatives(all)) out.push_back(std::move(a));
     }
-    uint32_t result = any_of(std::move(out));
+    uint32_t result = stepped[0];
+    if (stepped.size() > 1) {
+        std::vector<std::vector<uint32_t>> out;
+        for (uint32_t one : stepped)
+            for (auto& a : alternatives(one)) out.push_back(std::move(a));
+        result = any_of(std::move(out));
+    }
     duty_steps_[key] = result;
     bytes_ += 48;
     return result;

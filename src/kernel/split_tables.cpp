@@ -64,6 +64,11 @@ std::shared_ptr<const TokenSet> SplitTables::tokens(const Lists& lists) {
         if (auto known = token_sets_.find(key); known != token_sets_.end()) return known->second;
     }
     TokenSet all;
+    size_t count = 0;
+    each(lists, [&](const Trie&, const uint32_t* begin, const uint32_t* end) {
+        for (const uint32_t* range = begin; range != end; range += 2) count += range[1] - range[0];
+    });
+    all.expect(count, spanner_.vocabulary_->words());
     each(lists, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
         for (const uint32_t* range = begin; range != end; range += 2)
             for (uint32_t k = range[0]; k < range[1]; k++) all.add(t.tokens[k], spanner_.vocabulary_->words());

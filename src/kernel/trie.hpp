@@ -57,6 +57,13 @@ class TokenSet {
             if (ids_.size() > words / 8) spread(words);
         }
     }
+    // Before the first of so many.
+    void expect(size_t count, uint32_t words) {
+        if (count > words / 8)
+            spread(words);
+        else
+            ids_.reserve(count);
+    }
     // All at once, from a bitmask.
     static TokenSet of(const std::vector<uint32_t>& row);
     // After the last add().
