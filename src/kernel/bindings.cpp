@@ -455,14 +455,14 @@ NB_MODULE(_kernel, m) {
                 if (bits[size_t(b) / 64] >> (b % 64) & 1) out.push_back(char(b));
             return nb::bytes(out.data(), out.size());
         }, "The bytes that may come next, ascending.")
-        .def("situation", [](Matcher& self, int hops) {
+        .def("situation", [](Matcher& self, int64_t hops) {
             std::string key;
             {
                 nb::gil_scoped_release release;
                 key = self.situation(hops);
             }
             return nb::bytes(key.data(), key.size());
-        }, nb::arg("hops"), "Equal for matchers of one constraint whose lexer states, and stacks down to `hops` below the top, are.")
+        }, nb::arg("hops"), "Equal for matchers of one constraint whose lexer states, and stacks down to `hops` below the top (-1: no stacks), are.")
         .def("threads", [](Matcher& self) {
             std::vector<Constraint::Explanation> threads;
             {

@@ -158,14 +158,14 @@ std::string Matcher::forced_bytes(size_t max_length) {
     return out;
 }
 
-std::string Matcher::situation(int hops) {
+std::string Matcher::situation(int64_t hops) {
     Guard guard(*constraint_, constraint_->spanner_->mutex);
     const Stacks& stacks = constraint_->stacks;
     std::vector<std::vector<uint32_t>> threads;
     for (const Thread& t : now_->threads) {
         std::vector<uint32_t> words{t.lex};
         std::vector<NodeId> level = stacks.nodes(t.stack);
-        for (int depth = 0; depth <= hops && !level.empty(); depth++) {
+        for (int64_t depth = 0; depth <= hops && !level.empty(); depth++) {
             std::set<uint32_t> states;
             std::set<NodeId> below;
             for (NodeId n : level) {

@@ -37,7 +37,7 @@ class Matcher {
     std::array<uint64_t, 4> next_bytes();
     std::vector<Constraint::Explanation> explain();
     // Equal where lexer states are, and the sets of the uppermost `hops` + 1 states of the stacks.
-    std::string situation(int hops);
+    std::string situation(int64_t hops);
     Constraint& constraint() const { return *constraint_; }
     const Moment* now() const { return now_.get(); }
 
