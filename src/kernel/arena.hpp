@@ -41,14 +41,16 @@ class Pages {
     T& operator[](uint32_t i) {
         const size_t page = i / kPage;
         if (pages_.size() <= page) pages_.resize(page + 1);
-        if (!pages_[page]) pages_[page] = std::make_unique<T[]>(kPage);
+        if (!pages_[page]) pages_[page] = std::make_unique<T[]>(kPage), bytes_ += kPage * sizeof(T);
         return pages_[page][i % kPage];
     }
     const T& operator[](uint32_t i) const { return pages_[i / kPage][i % kPage]; }  // one that was asked for
+    size_t bytes() const { return bytes_; }
 
   private:
     static constexpr uint32_t kPage = 64;
     std::vector<std::unique_ptr<T[]>> pages_;
+    size_t bytes_ = 0;
 };
 
 }  // namespace derivable

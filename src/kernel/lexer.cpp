@@ -303,7 +303,7 @@ const std::vector<Lexer::Exit>& Lexer::exits(LexState s) {
             if (after != kViolated) out.push_back({o.terminal, after});
         }
     }
-    bytes_ += sizeof(Exits) + out.size() * sizeof(Exit);
+    bytes_ += out.size() * sizeof(Exit);
     exits.known = true;
     return exits.list = std::move(out);
 }

@@ -113,7 +113,7 @@ class Lexer {
     std::vector<std::pair<uint32_t, uint32_t>> describe(LexState s) const;
     // Bytes that act differently in some terminal, one of each class (all of a class act alike).
     const std::vector<uint8_t>& representative_bytes();
-    size_t bytes() const { return bytes_ + languages_.bytes(); }
+    size_t bytes() const { return bytes_ + languages_.bytes() + rows_.bytes() + exits_of_single_.bytes() + exits_of_set_.bytes() + exits_of_pair_.bytes(); }
 
   private:
     static constexpr uint32_t kSetBit = 1u << 30, kPairBit = 1u << 31, kSeparator = ~0u;
@@ -155,7 +155,7 @@ class Lexer {
     // Formulas over duties.
     uint32_t add_duty(const Duty& d);
     uint32_t conjunction(const std::vector<uint32_t>& duties);
-    uint32_t only(const Duty& d);
+    uint32_t only(const Duty& d);  // the formula that is just this
     uint32_t all_of(uint32_t a, uint32_t b);
     uint32_t any_of(std::vector<std::vector<uint32_t>> alternatives);
     std::vector<std::vector<uint32_t>> alternatives(uint32_t formula) const;

@@ -74,8 +74,8 @@ Liveness::Verdict Liveness::judge(uint32_t duties, Frontier f, int& hops) {
     int beyond = 0;  // what was looked at in vain
     if (hub != Spelling::kNoHub && hub != Spelling::kMainHub) {
         // One lexeme further everything may be as usual (behind a line break, for example, no other can follow).
-        // PERF: asked first, because it looks less far down. That, and that only what an answer needed counts as looked at, took first passes
-        // over Python programs from 191,488 nodes to 175,577.
+        // PERF: asked first, because it looks less far down. That, and that only what an answer needed counts as looked at, spared first
+        // passes over thirty Python programs 8% of their nodes.
         int looked = 0;
         for (Symbol t : stacks_.terminals(stacks_.accepts(f, &looked))) {
             if (t == kEnd || !spelling_.into_main(hub).has(t)) continue;

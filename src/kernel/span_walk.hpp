@@ -31,10 +31,10 @@ class SpanWalk {
         uint64_t ended;  // lexemes, inside the token
         uint32_t depth;  // lexemes before this one
     };
-    // The walk from an item that branches, which is kept by itself.
+    // The walk from an item with an exit, which is kept by itself.
     struct Part {
         Settled::Place place;
-        size_t found, questions;   // where its own begin in found_ and questions_
+        size_t found, questions;  // where its own begin in found_ and questions_
         bool keeps = false;
         int looked = 0, kept = 0;  // hops; of answers that can be kept
         bool never = false;        // some answer cannot

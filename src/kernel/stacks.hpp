@@ -94,7 +94,7 @@ class Stacks {
     // The usual case of it, without lists: one parse, few reductions. Else kNoNode.
     Shifter only_shifter(NodeId n, Symbol t, int& hops);
     static constexpr uint32_t kFar = 8;  // reductions
-    Shifted settle(Shifted s);
+    Shifted reduced(Shifted s);  // with the reductions that are sure
     uint32_t intern_set(std::vector<Symbol> sorted);
     uint32_t unite(uint32_t a, uint32_t b);
     Frontier frontier(std::vector<NodeId> nodes);

@@ -31,7 +31,7 @@ _DEFAULTS = Limits()
 _DEEPEST = 2_000
 _FLAGS = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.ASCII | re.UNICODE | re.DEBUG
 _TYPE_FLAGS = int(re.ASCII | re.UNICODE | re.LOCALE)
-# PERF: as plain numbers; `&` of flags takes a microsecond.
+# As plain numbers: `&` of flags is slow.
 _IGNORECASE, _UNICODE, _DOTALL, _MULTILINE = map(int, (re.IGNORECASE, re.UNICODE, re.DOTALL, re.MULTILINE))
 _NEWLINE = Bytes(b"\n")
 _NOT_NEWLINE = Chars.of((10, 10), negated=True)

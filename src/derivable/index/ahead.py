@@ -64,7 +64,7 @@ def _visit(start: Matcher, special_ids: list[int], limit: int, progress: Callabl
         found = done + sum(map(len, waiting))
         if progress is not None:
             progress(done, min(limit, found))
-        if found >= limit * 2:
+        if found >= limit * 2:  # enough to choose from
             continue
         steps: list[int | bytes] = [bytes([byte]) for byte in matcher.next_bytes()]
         for step in [*steps, *special_ids]:

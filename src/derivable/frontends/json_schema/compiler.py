@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -21,7 +20,7 @@ from .arrays import emit_array
 from .facts import ALL, ARRAY, OBJECT, TYPES, Facts, Goal, MemberRow, Some
 from .formats import ANNOTATIONS, FORMATS
 from .goals import Option, Work, expand
-from .json_text import literal_string
+from .json_text import literal_terminal
 from .objects import emit_object
 from .options import Options
 from .productive import drop_unproductive
@@ -41,6 +40,7 @@ _SAYING = frozenset(KEYWORDS).union(UNSUPPORTED_3, ("$id", "id", "$schema"))
 """What may change what a schema says of a value."""
 _WORDS = frozenset({"type", "$ref", "format", "pattern", "minLength", "maxLength", "minimum", "maximum"})
 _EXACT = frozenset({str, int, float})
+"""Keywords, and types of their values, that say the same wherever in a scope they stand."""
 _UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 
 
@@ -84,8 +84,7 @@ class Compiler:
     # -- the schema ---------------------------------------------------------------------------------------------
 
     def goal(self, parent: Sub, schema: Json, *tokens: str | int) -> Goal:
-        """That a sub-schema holds."""
-        # PERF: most say no more than a type, or where to look. Those that say the same in few words are one.
+        """That a sub-schema holds. Those that say the same in few words, as most do, are one."""
         key: tuple[Any, ...] | None = None
         if type(schema) is dict:
             said = [k for k in schema if k in _SAYING]
@@ -318,7 +317,7 @@ class Compiler:
         goal: Goal = ()
         for row in rows:
             own = row.properties.get(key)
-            if not row.patterns:  # PERF: nearly all
+            if not row.patterns:  # nearly all
                 goal += row.additional if own is None else own
                 continue
             matched = own is not None
@@ -358,7 +357,7 @@ class Compiler:
         """The terminal of one string, a key above all, by name."""
         found = self.keys.get(value)
         if found is None:
-            found = self.keys[value] = self._terminal(*_literal(value))
+            found = self.keys[value] = self._terminal(*literal_terminal(value))
         return found
 
     def _terminal(self, name: str, terminal: Terminal) -> str:
@@ -495,11 +494,6 @@ class Compiler:
             )
         relaxed, distinct = tuple(sorted(self.relaxed)), tuple(self.distinct)
         return Grammar.of_known_names(self.rules, self.terminals, "root", source, relaxed, distinct)
-
-
-@lru_cache(maxsize=4_096)  # PERF: schemas name the same keys again and again
-def _literal(value: str) -> tuple[str, Terminal]:
-    return f'"{value}"' if len(value) <= 60 else f'"{value[:57]}..."', Terminal(literal_string(value))
 
 
 def _name_of(sub: Sub) -> str:

@@ -7,6 +7,7 @@ escape (`"\\ud83d"`) is legal JSON and counts as one character.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from ...automata import JSON_CHARACTER
 from ...expr import (
@@ -25,8 +26,9 @@ from ...expr import (
     children,
     star,
 )
+from ...grammar import Terminal
 
-__all__ = ["json_string", "literal_string", "rewritten", "spelled"]
+__all__ = ["json_string", "literal_string", "literal_terminal", "rewritten", "spelled"]
 
 _END = Look(ANY_CHAR, ahead=True, negative=True)
 _VALUE = star(JSON_CHARACTER)
@@ -47,9 +49,15 @@ def literal_string(*values: str) -> Expr:
     return Alt((*((JsonStrings(plain, False),) if plain else ()), *map(_literal, odd)))
 
 
+@lru_cache(maxsize=4_096)  # schemas name the same keys again and again
+def literal_terminal(value: str) -> tuple[str, Terminal]:
+    """The terminal of one string, and a name for it."""
+    return f'"{value}"' if len(value) <= 60 else f'"{value[:57]}..."', Terminal(literal_string(value))
+
+
 def _separated(values: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
     """Values that are text, pairs of surrogates joined, and those that hold lone surrogates."""
-    if "".join(values).isascii():  # PERF: nearly all are
+    if "".join(values).isascii():  # nearly all are
         return values, []
     plain: list[str] = []
     odd: list[str] = []

@@ -186,7 +186,7 @@ class Resources:
         return self.scope(resource, trail)
 
     def _join(self, base: str, reference: str) -> tuple[str, str]:
-        key = base, reference  # PERF: each is asked for twice, and taken apart slowly
+        key = base, reference  # each is asked for twice, and taken apart slowly
         found = self.joined.get(key)
         if found is None:
             found = self.joined[key] = _join(base, reference)
@@ -295,7 +295,7 @@ class Resources:
         shown = _shown(resource, self)
         above, slash, last = pointer.rpartition("/")
         place = id(resource), above
-        known = self.places.get(place) if slash else None  # PERF: nearly all stand beside others
+        known = self.places.get(place) if slash else None  # nearly all stand beside others
         value, resource = before = known or (resource.root, resource)
         for raw in [last] if known else pointer.split("/")[1:]:
             before = value, resource
