@@ -19,7 +19,7 @@ from .apart import apart, list_different_values
 from .arrays import emit_array
 from .facts import ALL, ARRAY, OBJECT, TYPES, Facts, Goal, MemberRow, Some
 from .formats import ANNOTATIONS, FORMATS
-from .goals import Option, Work, expand
+from .goals import Option, Work, expand, missing_or_wrong
 from .json_text import literal_terminal
 from .objects import emit_object
 from .options import Options
@@ -142,6 +142,8 @@ class Compiler:
                 deny = KEYWORDS[keyword][1]
                 if deny is not None:
                     options += deny(sub.schema[keyword], sub, work)
+            if {"properties", "required"}.issubset(sub.schema):
+                options[:] = missing_or_wrong(options)
         return options
 
     def enforces_format(self, name: str, sub: Sub) -> bool:

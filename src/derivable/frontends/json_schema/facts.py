@@ -188,7 +188,8 @@ class Facts:
         self.min_properties = max(self.min_properties, low)
         if high is not None and (self.max_properties is None or high < self.max_properties):
             self.max_properties = high
-        clash = self.max_properties is not None and self.min_properties > self.max_properties
+        most = self.max_properties
+        clash = most is not None and (self.min_properties > most or len(self.required) > most)
         return self._drop(OBJECT) if clash else True
 
     def member_row(self, row: MemberRow) -> bool:
@@ -196,8 +197,10 @@ class Facts:
         return True
 
     def require(self, *keys: str) -> bool:
-        self.required += tuple(key for key in keys if key not in self.required)
-        return self._drop(OBJECT) if not self.forbidden.isdisjoint(keys) else True
+        self.required = tuple(dict.fromkeys(self.required + keys))
+        most = self.max_properties
+        clash = not self.forbidden.isdisjoint(keys) or (most is not None and len(self.required) > most)
+        return self._drop(OBJECT) if clash else True
 
     def forbid(self, *keys: str) -> bool:
         self.forbidden = self.forbidden.union(keys)

@@ -19,7 +19,7 @@ from .values import type_name
 if TYPE_CHECKING:
     from .compiler import Compiler
 
-__all__ = ["Change", "Disjunction", "Option", "Work", "expand"]
+__all__ = ["Change", "Disjunction", "Option", "Work", "expand", "missing_or_wrong"]
 
 _LOOKS = 50
 """Times `Limits.max_cases`: how often, in all cases, an option or a row of members may be looked at."""
@@ -200,13 +200,32 @@ def expand(compiler: Compiler, goal: Goal) -> list[Facts]:
             continue
         chosen = min(work.disjunctions, key=lambda d: len(d.options or ()))
         work.disjunctions.remove(chosen)
-        forks = []
-        for option in chosen.options or ():
-            fork = work.fork(ALL)
-            if fork.apply(chosen, option):
-                forks.append(fork)
-        stack += reversed(forks)
+        stack += reversed(_forks(work, chosen))
     return results
+
+
+def _forks(work: Work, chosen: Disjunction) -> list[Work]:
+    """A case for each option. Where one is no more than a key's presence, the key is absent in those after it: cases that
+    exclude one another decide more of what is still open, and give no text two derivations."""
+    options = [(_presence(work, option), option) for option in chosen.options or ()]
+    options.sort(key=lambda pair: pair[0] is None)
+    forks = []
+    absent: list[str] = []
+    for key, option in options:
+        fork = work.fork(ALL)
+        if fork.facts.forbid(*absent) and fork.apply(chosen, option):
+            forks.append(fork)
+        if key is not None:
+            absent.append(key)
+    return forks
+
+
+def _presence(work: Work, option: Option) -> str | None:
+    """The key whose presence is all that an option asks for."""
+    if option.entries or not option.changes or option.changes[0][0] != "require":
+        return None
+    _, key = option.changes[0]
+    return key if all(_change_state(work, change, (key,)) is True for change in option.changes[1:]) else None
 
 
 def _place(goal: Goal) -> str:
@@ -371,6 +390,20 @@ def _clauses(options: list[Option]) -> list[frozenset[tuple[str, bool]]] | None:
     return [c for c in clauses if not any((key, not there) in c for key, there in c)]
 
 
+def missing_or_wrong(options: list[Option]) -> list[Option]:
+    """The same options, where a key that may be missing or there with a value that fails is one: its value, if any, fails."""
+    absent = {option.changes for option in options if option.changes and option.changes[0][0] == "forbid"}
+    merged: list[Option] = []
+    for option in options:
+        match option.changes:
+            case (("require", key), ("member_row", _)) if (("forbid", key),) in absent:
+                absent.remove((("forbid", key),))
+                merged.append(Option(changes=option.changes[1:]))
+            case _:
+                merged.append(option)
+    return [o for o in merged if not o.changes or o.changes[0][0] != "forbid" or o.changes in absent]
+
+
 def _option_state(work: Work, option: Option) -> bool | None:
     """Whether the facts imply (`True`) or exclude (`False`) an option, or leave it open."""
     state: bool | None = True
@@ -380,12 +413,15 @@ def _option_state(work: Work, option: Option) -> bool | None:
             return False
         if decided is None:
             state = None
+    there: tuple[str, ...] = ()
     for change in option.changes:
-        decided = _change_state(work, change)
+        decided = _change_state(work, change, there)
         if decided is False:
             return False
         if decided is None:
             state = None
+        if change[0] == "require":
+            there = change[1:]
     return state
 
 
@@ -406,13 +442,17 @@ def _entry_state(work: Work, sub: Sub, holds: bool) -> bool | None:
     return None
 
 
-def _change_state(work: Work, change: Change) -> bool | None:
+def _change_state(work: Work, change: Change, there: tuple[str, ...] = ()) -> bool | None:
+    """Whether the facts imply or exclude a change, or leave it open, where keys are `there` besides those required."""
     facts = work.facts
     name = change[0]
     if name == "require":
-        if any(key in facts.forbidden or work.compiler.impossible(_member_goal(work, key)) for key in change[1:]):
+        keys = [key for key in change[1:] if key not in facts.required]
+        if facts.max_properties is not None and len(facts.required) + len(keys) > facts.max_properties:
             return False
-        return True if all(key in facts.required for key in change[1:]) else None
+        if any(key in facts.forbidden or work.compiler.impossible(_member_goal(work, key)) for key in keys):
+            return False
+        return None if keys else True
     if name == "forbid":
         if any(key in facts.required for key in change[1:]):
             return False
@@ -421,10 +461,10 @@ def _change_state(work: Work, change: Change) -> bool | None:
     if name == "member_row":
         state: bool | None = True
         for key, goal in change[1].properties.items():
-            decided = _goal_state(work, _member_goal(work, key), goal)
-            if decided is False:
+            decided = True if key in facts.forbidden else _goal_state(work, _member_goal(work, key), goal)
+            if decided is False and (key in there or key in facts.required):
                 return False
-            if decided is None:
+            if not decided:
                 state = None
         return state
     if name == "somewhere":

@@ -167,9 +167,15 @@ class _Body:
                 return False
         if compiler.options.key_order == "any" and len(self.free) > 60:
             compiler.unsupported("key_order any", f"an object of {len(self.free)} keys in any order", None)
-        names = [*order, *unlisted]
-        names += [k for k in sorted(forbidden) if k not in order and k not in unlisted]
-        self.others = other_keys(compiler, facts, tuple(names))
+        names = dict.fromkeys((*order, *unlisted, *sorted(forbidden)))
+        for key in [key for row in rows if row.order is None for key in row.properties if key not in names]:
+            goal = compiler.member_goal(rows, key)
+            value = self._value(key, goal)
+            if isinstance(value, Ref):
+                bits = sum(1 << i for i, some in enumerate(facts.some) if compiler.some_applies(some, key))
+                self.others.append((compiler.key(key), goal, value.name, bits))
+            names[key] = None
+        self.others += other_keys(compiler, facts, tuple(names))
         return True
 
     def _value(self, key: str, goal: Goal) -> Expr:
