@@ -298,3 +298,42 @@ def test_many_conditions(condition: dict[str, Any], count: int) -> None:
     with pytest.raises(dv.LimitError) as caught:
         dv.Grammar.from_json_schema({"type": "object", "allOf": [rule(i) for i in range(count)]})
     assert caught.value.limit == "max_cases"
+
+
+def _branches(count: int, **more: Any) -> list[dict[str, Any]]:
+    return [{"properties": {f"k{i}": {"enum": [i]}, "all": {"type": "string"}}, **more} for i in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("schema", "inside", "outside"),
+    [
+        (
+            {"maxProperties": 2, "oneOf": [*_branches(12)[:3], *({"required": [f"k{i}"]} for i in range(3, 12))]},
+            ['{"k1":0,"k2":0}'],
+            ["{}", '{"k1":1}', '{"k3":0}', '{"k1":0,"k3":0}', '{"k3":0,"k4":0}', '{"k1":0,"k2":0,"k3":0}'],
+        ),
+        (
+            {"oneOf": [{**branch, "required": [f"k{i}", "all"]} for i, branch in enumerate(_branches(12))]},
+            ['{"k3":3,"all":""}', '{"k3":3,"all":"","k5":4}', '{"k3":3,"all":"","k4":5,"k5":4}'],
+            ["{}", '{"k3":3}', '{"k3":3,"all":"","k5":5}', '{"k3":4,"all":""}', '{"k3":3,"all":1}'],
+        ),
+        (
+            {"oneOf": _branches(12, additionalProperties=False)},
+            ['{"k3":3}', '{"k3":3,"all":""}'],
+            ["{}", '{"all":""}', '{"k3":4}', '{"k3":3,"k4":4}'],
+        ),
+        (
+            {"oneOf": [{"properties": {"t": {"enum": [i]}, f"k{i}": {"type": "null"}}} for i in range(12)]},
+            ['{"t":3}', '{"t":3,"k3":null,"k4":1}'],
+            ["{}", '{"t":3,"k3":1}', '{"t":12}', '{"k3":null}', '{"k3":1}'],
+        ),
+    ],
+)
+def test_branches_that_exclude_one_another_take_few_cases(
+    schema: dict[str, Any], inside: list[str], outside: list[str]
+) -> None:
+    """What fails in one of a dozen branches decides the others: no product of all ways to fail."""
+    limits = dv.Limits(max_cases=100)
+    made = dv.compile(dv.Grammar.from_json_schema({"type": "object", **schema}, limits=limits), BYTES)
+    assert [text for text in inside if not accepts(made, text)] == []
+    assert [text for text in outside if accepts(made, text)] == []

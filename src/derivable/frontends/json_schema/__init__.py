@@ -5,7 +5,8 @@
 | `sources` | what `Grammar.from_json_schema` takes: text, dicts, types, functions |
 | `resources` | `$id`, anchors, references |
 | `combinators`, `keywords_*` | one function per keyword, and one for how it fails |
-| `goals`, `apart`, `facts`, `unevaluated` | schemas that must hold or fail, to cases in a normal form |
+| `goals`, `work`, `decisions` | schemas that must hold or fail, to cases |
+| `facts`, `apart`, `unevaluated` | the normal form of a case, and what is seen at once |
 | `values` | validation of single values |
 | `objects`, `other_keys`, `arrays`, `scalars`, `strings`, `numbers` | the normal form to rules and terminals |
 | `json_text`, `patterns`, `formats` | strings: JSON's spellings, ECMA-262's expressions, formats |

@@ -6,8 +6,8 @@ from itertools import combinations
 
 from . import check
 from .apart import apart, list_different_values, marks
-from .goals import Option, Work
 from .resources import Json, Sub
+from .work import Option, Work
 
 __all__: list[str] = []
 

@@ -17,9 +17,10 @@ from ...grammar import Grammar, Terminal
 from ...limits import Limits
 from .apart import apart, list_different_values
 from .arrays import emit_array
+from .decisions import missing_or_wrong
 from .facts import ALL, ARRAY, OBJECT, TYPES, Facts, Goal, MemberRow, Some
 from .formats import ANNOTATIONS, FORMATS
-from .goals import Option, Work, expand, missing_or_wrong
+from .goals import expand
 from .json_text import literal_terminal
 from .objects import emit_object
 from .options import Options
@@ -29,6 +30,7 @@ from .scalars import PLAIN, emit_scalars, emit_values
 from .strings import Strings
 from .table import ACTIVE, KEYWORDS, OLD, UNSUPPORTED_3
 from .values import Validator, type_name
+from .work import Option, Work
 
 __all__ = ["Compiler"]
 
@@ -64,7 +66,6 @@ class Compiler:
         self.goals: dict[tuple[Any, ...], Goal] = {}
         self.queue: deque[Callable[[], None]] = deque()
         self.targets: dict[int, Sub] = {}
-        self.listed: dict[Goal, list[Json] | None] = {}
         self.implied: dict[tuple[Goal, Goal], bool | None] = {}
         self.denied: dict[tuple[int, int], list[Option]] = {}
         self.by_value: dict[int, Sub] = {}
@@ -205,24 +206,13 @@ class Compiler:
             found = self.by_value[id(value)] = Sub(schema, sub.scope, sub, ("value",))
         return found
 
-    def candidates(self, goal: Goal) -> list[Json] | None:
-        """The values of a goal if one of its schemas lists them, else `None`."""
-        if goal not in self.listed:  # PERF: goals ask the same again and again
-            self.listed[goal] = None
-            for sub, sign in goal:
-                values = self.values_listed(sub) if sign else None
-                if values is not None:
-                    self.listed[goal] = [v for v in values if self.validator.satisfies(goal, v)]
-                    break
-        return self.listed[goal]
-
     def impossible(self, goal: Goal) -> bool:
         """Whether a quick look tells that a goal has no value."""
         types = ALL
         for sub, sign in goal:
             if sign:
                 types &= self.shallow_types(sub)
-        return not types or self.candidates(goal) == []
+        return not types or self.validator.candidates(goal) == {}
 
     def values_listed(self, sub: Sub) -> list[Json] | None:
         """The values that a schema lists (others of its keywords may exclude some), else `None`."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from . import check
 from .facts import OBJECT, Goal, MemberRow, Some
-from .goals import Option, Work
 from .resources import Json, Sub
+from .work import Option, Work
 
 __all__: list[str] = []
 

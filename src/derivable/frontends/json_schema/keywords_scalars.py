@@ -12,8 +12,8 @@ from typing import NoReturn
 from ...errors import GrammarError
 from . import check
 from .facts import NUMBER, STRING, TYPES
-from .goals import Option, Work
 from .resources import Json, Sub
+from .work import Option, Work
 
 __all__: list[str] = []
 

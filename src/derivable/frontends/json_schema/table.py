@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from . import combinators, keywords_arrays, keywords_objects, keywords_scalars
-from .goals import Option, Work
 from .resources import Json, Sub
+from .work import Option, Work
 
 __all__ = ["ACTIVE", "KEYWORDS", "OLD", "UNSUPPORTED_3"]
 

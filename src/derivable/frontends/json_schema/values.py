@@ -6,9 +6,10 @@ the grammar lists those that are left. Discriminators of `oneOf` branches are de
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .facts import Goal
+from .facts import TYPES, Goal
 from .numbers import exact, is_multiple, reduced
 from .resources import Json, Sub
 
@@ -69,6 +70,8 @@ class Validator:
     def __init__(self, compiler: Compiler) -> None:
         self.compiler = compiler
         self.held: dict[tuple[Sub, type, Json], bool] = {}  # scalars
+        self.listed: dict[Goal, Mapping[Any, Json] | None] = {}
+        self.plain_lists: dict[int, frozenset[Any] | None] = {}
         self.enums: dict[int, frozenset[Any]] = {}  # by the identity of the array in the schema
 
     def holds(self, sub: Sub, value: Json) -> bool:
@@ -83,9 +86,46 @@ class Validator:
             known = self.held[key] = self._evaluate(sub, value) is not None
         return known
 
-    def satisfies(self, goal: Goal, value: Json) -> bool:
-        """Whether `value` satisfies all of a goal."""
-        return all(self.holds(sub, value) is sign for sub, sign in goal)
+    def candidates(self, goal: Goal) -> Mapping[Any, Json] | None:
+        """The values of a goal by their canonical form if one of its schemas lists them, else `None`."""
+        if goal not in self.listed:  # PERF: goals ask the same again and again, and grow by a schema at a time
+            known = self.listed.get(goal[:-1])
+            if known is not None:
+                self.listed[goal] = self.satisfying(goal[-1:], known)
+                return self.listed[goal]
+            self.listed[goal] = None
+            for sub, sign in goal:
+                values = self.compiler.values_listed(sub) if sign else None
+                if values is not None:
+                    self.listed[goal] = self.satisfying(goal, {canonical(v): v for v in values})
+                    break
+        return self.listed[goal]
+
+    def satisfying(self, goal: Goal, values: Mapping[Any, Json]) -> Mapping[Any, Json]:
+        """Those of some values, given by their canonical form, that satisfy a goal."""
+        for sub, sign in goal:
+            allowed = self.only_listed(sub)
+            if allowed is not None:
+                values = {c: v for c, v in values.items() if (c in allowed) is sign}
+            else:
+                holds = self.holds
+                values = {c: v for c, v in values.items() if holds(sub, v) is sign}
+        return values
+
+    def only_listed(self, sub: Sub) -> frozenset[Any] | None:
+        """The canonical forms of the values that satisfy a schema which says no more than these, else `None`."""
+        key = id(sub)
+        if key not in self.plain_lists:
+            self.plain_lists[key] = None
+            sub = self.compiler.target(sub)
+            keywords = self.compiler.keywords(sub) if type(sub.schema) is dict else ()
+            values = self.compiler.values_listed(sub) if {"type", "enum", "const"}.issuperset(keywords) else None
+            if values is not None and len({"enum", "const"}.intersection(keywords)) == 1:
+                named = sub.schema["type"] if "type" in keywords else ()
+                if "integer" not in (named if type(named) is list else [named]):
+                    types = self.compiler.shallow_types(sub)
+                    self.plain_lists[key] = frozenset([canonical(v) for v in values if TYPES[type_name(v)] & types])
+        return self.plain_lists[key]
 
     def _evaluate(self, sub: Sub, value: Json) -> _Evaluated | None:
         """What was evaluated, or `None` if the value is not valid."""

@@ -1,0 +1,140 @@
+"""A case under way: what is known of a value, what is still to be taken apart, and what is still to be chosen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...errors import GrammarError, LimitError
+from .facts import Facts, Literal
+from .resources import Sub
+
+if TYPE_CHECKING:
+    from .compiler import Compiler
+
+__all__ = ["Change", "Disjunction", "Entry", "Option", "Work"]
+
+_LOOKS = 50
+"""Times `Limits.max_cases`: how often, in all cases, an option or a row of members may be looked at."""
+
+Change = tuple[Any, ...]
+"""(method of `Facts`, arguments...)."""
+
+
+class Option:
+    """One way to satisfy a disjunction: schemas that hold or fail, and changes of the facts."""
+
+    __slots__ = ("changes", "entries")
+
+    def __init__(self, entries: tuple[Literal, ...] = (), changes: tuple[Change, ...] = ()) -> None:
+        self.entries, self.changes = entries, changes
+
+
+class Disjunction:
+    """Options, one of which must hold; or (`negated`) a schema that must fail, taken apart once the type is known."""
+
+    __slots__ = ("chain", "collectors", "negated", "options", "order")
+
+    def __init__(self, options: list[Option] | None, negated: Sub | None, work: Work) -> None:
+        self.options, self.negated = options, negated
+        self.collectors, self.chain, self.order = work.collectors, work.chain, work.order
+
+    def with_options(self, options: list[Option]) -> Disjunction:
+        other = object.__new__(Disjunction)
+        other.options, other.negated = options, None
+        other.collectors, other.chain, other.order = self.collectors, self.chain, self.order
+        return other
+
+
+Chain = tuple[Any, ...] | None
+"""The schemas that references led through without consuming anything, newest first."""
+Order = tuple[int, ...]
+"""Where in the text of the schema something stands; members are listed in this order."""
+Entry = tuple[Sub, bool, tuple[Sub, ...], Chain, Order]
+
+
+class Work:
+    """One case under way."""
+
+    __slots__ = (
+        "chain",
+        "collectors",
+        "compiler",
+        "disjunctions",
+        "done",
+        "facts",
+        "known",
+        "order",
+        "signs",
+        "todo",
+        "told",
+    )
+
+    def __init__(self, compiler: Compiler, facts: Facts, todo: list[Entry]) -> None:
+        self.compiler = compiler
+        self.facts = facts
+        self.todo = todo
+        self.disjunctions: list[Disjunction] = []
+        self.done: set[tuple[int, bool, tuple[Sub, ...]]] = set()
+        self.known: list[Literal] = []
+        self.signs: dict[tuple[int, str], bool] = {}  # of `known`, the first `told` of them
+        self.told = 0
+        self.collectors: tuple[Sub, ...] = ()
+        self.chain: Chain = None
+        self.order: Order = ()
+
+    def fork(self, types: int) -> Work:
+        other = Work(self.compiler, self.facts.copy(), list(self.todo))
+        other.facts.types &= types
+        other.disjunctions = list(self.disjunctions)
+        other.done = set(self.done)
+        other.known = list(self.known)
+        other.signs = dict(self.signs)
+        other.told = self.told
+        return other
+
+    def sign(self, sub: Sub) -> bool | None:
+        """Whether a schema is known to hold or to fail."""
+        meaning = self.compiler.meaning
+        for known, holds in self.known[self.told :]:
+            self.signs.setdefault(meaning(known), holds)
+        self.told = len(self.known)
+        return self.signs.get(meaning(sub))
+
+    def look(self, count: int) -> None:
+        """Counts what is looked at: cases alone bound no time, for each looks at every disjunction."""
+        compiler = self.compiler
+        compiler.looks += count
+        most = compiler.limits.max_cases * _LOOKS
+        if compiler.looks > most:
+            detail = f"options looked at in all combinations, which are bounded by {_LOOKS} times max_cases"
+            raise LimitError("max_cases", compiler.looks, most, detail)
+
+    # What keyword functions ask for.
+
+    def also(self, sub: Sub, holds: bool = True) -> None:
+        """Another schema about the same value."""
+        self.todo.append((sub, holds, self.collectors, self.chain, (*self.order, len(self.todo))))
+
+    def follow(self, sub: Sub, target: Sub, holds: bool = True) -> None:
+        """A reference. One that leads back to itself without having consumed anything means nothing."""
+        link = self.chain
+        while link is not None:
+            if link[0] is target:
+                raise GrammarError(
+                    f"the reference at {sub.pointer()} leads back to itself without describing anything",
+                    hint="A recursive schema must go through properties or items.",
+                )
+            link = link[1]
+        self.todo.append((target, holds, self.collectors, (target, self.chain), self.order))
+
+    def either(self, options: list[Option]) -> None:
+        self.disjunctions.append(Disjunction(options, None, self))
+
+    def fails(self, sub: Sub) -> None:
+        self.disjunctions.append(Disjunction(None, sub, self))
+
+    def apply(self, disjunction: Disjunction, option: Option) -> bool:
+        """Takes an option; says whether the facts can still hold."""
+        for holds_sub, holds in option.entries:
+            self.todo.append((holds_sub, holds, disjunction.collectors, disjunction.chain, disjunction.order))
+        return all(getattr(self.facts, name)(*arguments) for name, *arguments in option.changes)
