@@ -69,7 +69,7 @@ class Compiler:
         self.implied: dict[tuple[Goal, Goal], bool | None] = {}
         self.denied: dict[tuple[int, int], list[Option]] = {}
         self.by_value: dict[int, Sub] = {}
-        self.combinations: dict[tuple[object, ...], tuple[tuple[Expr, ...], list[tuple[bool, ...]]]] = {}
+        self.combinations: dict[tuple[object, ...], tuple[tuple[Expr, ...], list[tuple[bool | None, ...]]]] = {}
         self.stripped: dict[int, Sub] = {}
         self.collecting: set[int] = set()
         self.open: list[Sub] = []  # unions whose branches are being translated
@@ -92,6 +92,8 @@ class Compiler:
             if len(said) == 1:
                 if said[0] in ("type", "$ref") and type(value := schema[said[0]]) is str:
                     key = said[0], value, id(parent.scope)
+                elif said[0] == "type" and type(value) is list and all(type(name) is str for name in value):
+                    key = "types", *value, id(parent.scope)
             elif _WORDS.issuperset(said):
                 values = [schema[k] for k in said]
                 kinds = [*map(type, values)]

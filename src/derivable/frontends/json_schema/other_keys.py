@@ -6,9 +6,7 @@ depends on the answers alone, so the keys fall into classes, each the text of so
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..._kernel import Dfa
@@ -61,56 +59,71 @@ def other_keys(compiler: Compiler, facts: Facts, names: tuple[str, ...]) -> list
                 tests[one.row] = set(inside).__contains__
         if one.name is not None:
             predicates[one] = _names(compiler, one.name)
-    anything = json_string()
     given = (_names(compiler, facts.names),) if facts.names else ()
-    regions: list[_Region] = []
-    most = compiler.limits.max_cases
-    for signs in _combinations(compiler, given, tuple(predicates.values()), most + len(names)):
-        held = [key for key, sign in zip(predicates, signs) if sign]
-        asked = [tests[key] for key in held if key in tests]
-        regions.append(
-            _Region(
-                (*given, *(predicates[key] for key in held if predicates[key] != anything)),
-                tuple([texts for texts, sign in zip(predicates.values(), signs) if not sign]),
-                tuple([n for n in names if all(test(n) for test in asked)]) if asked else names,
-                frozenset(held),
-            )
-        )
-    if len(regions) > most:
-        regions = [r for r in regions if not is_empty(r.expr(), compiler.limits)]
-        if len(regions) > most:
-            raise LimitError("max_cases", len(regions), most, "overlapping patternProperties")
-    classes: dict[tuple[Goal, int], list[_Region]] = {}
-    for region in regions:
+    answers = _combinations(compiler, given, tuple(predicates.values()))
+    classes: dict[tuple[Goal, int], list[Answers]] = {}
+    for signs in answers:
+        known = frozenset(key for key, sign in zip(predicates, signs) if sign)
         goal = ()
         for row in rows:
-            matched = [inner for source, _, inner in row.patterns if source in region.known]
+            matched = [inner for source, _, inner in row.patterns if source in known]
             goal += tuple(g for inner in matched for g in inner) if matched else row.additional
-        bits = sum(1 << i for i, one in enumerate(some) if _applies(one, region.known))
-        classes.setdefault((tuple(dict.fromkeys(goal)), bits), []).append(region)
+        bits = sum(1 << i for i, one in enumerate(some) if _applies(one, known))
+        classes.setdefault((tuple(dict.fromkeys(goal)), bits), []).append(signs)
     others = []
     for (goal, bits), members in classes.items():
         value = compiler.symbol(goal)
         if not isinstance(value, Ref):
             continue
-        if len(members) == len(regions) and not facts.names:
+        if len(classes) == 1 and not facts.names:
             expr = json_string(0, None, names)  # the questions make no difference
         else:
-            options = tuple(r.expr() for r in members)
-            expr = options[0] if len(options) == 1 else Alt(options)
+            options = []
+            for signs in _widened(members, [one for one in answers if one not in members]):
+                asked = [tests[key] for key, sign in zip(predicates, signs) if sign and key in tests]
+                held = [texts for texts, sign in zip(predicates.values(), signs) if sign and texts != json_string()]
+                outside = [Not(texts) for texts, sign in zip(predicates.values(), signs) if sign is False]
+                taken = tuple([name for name in names if all(test(name) for test in asked)])
+                parts: list[Expr] = [*given, *held]
+                if taken or not parts:
+                    parts.append(json_string(0, None, taken))
+                parts += outside
+                options.append(parts[0] if len(parts) == 1 else And(tuple(parts)))
+            expr = options[0] if len(options) == 1 else Alt(tuple(options))
             if is_empty(expr, compiler.limits):
                 continue
         others.append((_key(compiler, expr), goal, value.name, bits))
     return others
 
 
-def _combinations(
-    compiler: Compiler, given: tuple[Expr, ...], questions: tuple[Expr, ...], most: int
-) -> list[tuple[bool, ...]]:
-    """The answers that a key within `given` can have to all questions; of up to three, all that are thinkable."""
+Answers = tuple[bool | None, ...]
+"""What a key answers to each question; `None`: either."""
+
+
+def _widened(members: list[Answers], others: list[Answers]) -> list[Answers]:
+    """Regions that have all members and none of the others, with few answers: each is a set operation on automata."""
+    regions: list[Answers] = []
+    for signs in members:
+        if any(_has(region, signs) for region in regions):
+            continue
+        region = [*signs]
+        for i in sorted(range(len(signs)), key=lambda i: bool(signs[i])):  # complements first
+            region[i] = None
+            if any(_has(region, other) for other in others):
+                region[i] = signs[i]
+        regions.append(tuple(region))
+    return regions
+
+
+def _has(region: Sequence[bool | None], signs: Answers) -> bool:
+    return all(want is None or want is sign for want, sign in zip(region, signs))
+
+
+def _combinations(compiler: Compiler, given: tuple[Expr, ...], questions: tuple[Expr, ...]) -> list[Answers]:
+    """The answers that a key within `given` can have to all questions; of one, those that are thinkable."""
     anything = json_string()
-    if len(questions) <= 3:
-        return list(product(*((True,) if q == anything else (True, False) for q in questions)))
+    if len(questions) < 2:
+        return [(sign,) for q in questions for sign in ((True,) if q == anything else (True, False))] or [()]
     # PERF: few of the combinations of many patterns have a key, and objects with the same patterns share them.
     asked = (*given, *questions)
     key = tuple([q if isinstance(q, JsonStrings) else id(q) for q in asked])
@@ -122,14 +135,14 @@ def _combinations(
         if len(values) < len(texts):  # some of them is not made of literals alone
             values = [compile_expr(text, limits=limits) for text in texts]
         whole, *parts = values
-        kept: list[tuple[tuple[bool, ...], Dfa]] = [((), whole)]
+        kept: list[tuple[Answers, Dfa]] = [((), whole)]
         for dfa in parts:
-            split: list[tuple[tuple[bool, ...], Dfa]] = []
+            split: list[tuple[Answers, Dfa]] = []
             for signs, keys in kept:
                 split.append(((*signs, True), keys.intersection(dfa, limits.max_dfa_states)))
                 split.append(((*signs, False), keys.difference(dfa, limits.max_dfa_states)))
             kept = [(signs, keys) for signs, keys in split if not keys.is_empty]
-            if len(kept) > most:
+            if len(kept) > limits.max_cases:
                 raise LimitError("max_cases", len(kept), limits.max_cases, "overlapping patternProperties")
         found = compiler.combinations[key] = (asked, [signs for signs, _ in kept])
     return found[1]
@@ -151,23 +164,6 @@ def _names(compiler: Compiler, goal: Goal) -> Expr:
 
 def _key(compiler: Compiler, expr: Expr) -> str:
     return compiler.leaf(("strings", expr), "other key", expr).name
-
-
-@dataclass(frozen=True)
-class _Region:
-    """Keys that every text of `inside` and none of `outside` describes, but `names`; `known`: the answers to that."""
-
-    inside: tuple[Expr, ...]
-    outside: tuple[Expr, ...]
-    names: tuple[str, ...]
-    known: frozenset[object]
-
-    def expr(self) -> Expr:
-        parts = self.inside
-        if self.names or not parts:
-            parts = (*parts, json_string(0, None, self.names))
-        parts = (*parts, *map(Not, self.outside))
-        return parts[0] if len(parts) == 1 else And(parts)
 
 
 def _applies(some: Some, known: frozenset[object]) -> bool:
