@@ -37,6 +37,8 @@ class Lexer {
     // `rank`: lower wins between lexemes of equal length.
     uint32_t add(std::shared_ptr<const Dfa> dfa, uint32_t rank);
     uint32_t add(const JsonStrings& strings);  // scannerless only
+    // Lets go of automata, which Python may own: what is left can be freed by any thread, and no more can be done with it.
+    void let_go() { terminals_.clear(), dfas_.clear(); }
     uint32_t num_terminals() const { return uint32_t(terminals_.size()); }
     const Dfa& dfa(uint32_t terminal) const { return *terminals_[terminal].dfa; }
 
