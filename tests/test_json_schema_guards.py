@@ -7,7 +7,7 @@ import enum
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import pytest
@@ -285,18 +285,38 @@ def test_references_are_no_copies() -> None:
     assert rules(51) == rules(1)
 
 
-@pytest.mark.parametrize("condition", [{"const": "a{}"}, {"pattern": "^a{}[.]", "type": ["string", "number"]}])
-@pytest.mark.parametrize("count", [100, 1500])
-def test_many_conditions(condition: dict[str, Any], count: int) -> None:
-    """Each case looks at every condition that is open: the bound is on looks, too."""
-
+def _conditions(count: int, needed: bool, asked: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
     def rule(i: int) -> dict[str, Any]:
-        asked = {k: v.format(i) if type(v) is str else v for k, v in condition.items()}
-        then = {"properties": {"b": {"enum": [f"x{i}", f"y{i}"]}}}
-        return {"if": {"properties": {"a": asked}, "required": ["a"]}, "then": then}
+        condition = {"properties": {"a": asked(i)}} | ({"required": ["a"]} if needed else {})
+        return {"if": condition, "then": {"properties": {"b": {"enum": [i, f"y{i % 2}"]}}}}
 
+    return {"properties": {"a": {"type": "string"}}, "type": "object", "allOf": [rule(i) for i in range(count)]}
+
+
+@pytest.mark.parametrize("needed", [True, False])
+def test_conditions_about_one_value_take_a_case_each(needed: bool) -> None:
+    schema = _conditions(100, needed, lambda i: {"const": f"a{i}"})
+    made = dv.compile(dv.Grammar.from_json_schema(schema, limits=dv.Limits(max_cases=10_000)), BYTES)
+    inside = [
+        "{}",
+        '{"a":"a7"}',
+        '{"a":"a7","b":7}',
+        '{"a":"a99","b":"y1"}',
+        '{"a":"b","b":null}',
+        '{"a":"a100","b":1}',
+    ]
+    outside = ['{"a":"a7","b":8}', '{"a":"a7","b":"y0"}', '{"a":7}']
+    (inside if needed else outside).append('{"b":7}')  # without "a" all conditions hold
+    assert [text for text in inside if not accepts(made, text)] == []
+    assert [text for text in outside if accepts(made, text)] == []
+
+
+@pytest.mark.parametrize(("asked", "count"), [("const", 1500), ("pattern", 100), ("pattern", 1500)])
+def test_many_conditions(asked: str, count: int) -> None:
+    """Each case looks at every condition that is open: the bound is on looks, too."""
+    schema = _conditions(count, True, lambda i: {asked: f"^a{i}[.]"})
     with pytest.raises(dv.LimitError) as caught:
-        dv.Grammar.from_json_schema({"type": "object", "allOf": [rule(i) for i in range(count)]})
+        dv.Grammar.from_json_schema(schema)
     assert caught.value.limit == "max_cases"
 
 

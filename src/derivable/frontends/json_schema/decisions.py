@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 __all__ = ["forks", "missing_or_wrong", "simplify"]
 
 
+_SHORT = frozenset({"type", "properties", "required", "enum", "const"})
+_MOST_WAYS = 4
+"""Schemas of so few ways to fail, with these keywords, are decided as a whole: conditions (`if`) above all."""
+
+
 def simplify(work: Work) -> bool:
     """Strikes out options that cannot hold and disjunctions that do; `False` if one has no option left.
 
@@ -136,7 +141,16 @@ def _entry_state(work: Work, sub: Sub, holds: bool) -> bool | None:
         return sign is holds
     if compiler.is_type(sub) and not work.facts.types & ~compiler.shallow_types(sub):
         return holds
-    return None
+    sub = compiler.target(sub)
+    keywords = compiler.keywords(sub)
+    if not keywords or not _SHORT.issuperset(keywords):
+        return None
+    ways = compiler.deny_keywords(sub, work)
+    if len(ways) > _MOST_WAYS:
+        return None
+    work.look(len(ways))
+    failing = [_option_state(work, way) for way in ways]
+    return not holds if True in failing else None if None in failing else holds
 
 
 def _change_state(work: Work, change: Change, there: tuple[str, ...] = ()) -> bool | None:
@@ -173,14 +187,21 @@ def _change_state(work: Work, change: Change, there: tuple[str, ...] = ()) -> bo
 
 
 def _member_goal(work: Work, key: str) -> Goal:
-    work.look(len(work.facts.rows))
-    return work.compiler.member_goal(work.facts.rows, key)
+    facts = work.facts
+    if facts.goals is None:
+        facts.goals = {}
+    goal = facts.goals.get(key)
+    if goal is None:  # PERF: a case with hundreds of conditions asks for the same again and again
+        work.look(len(facts.rows))
+        goal = facts.goals[key] = work.compiler.member_goal(facts.rows, key)
+    return goal
 
 
 def _goal_state(work: Work, known: Goal, asked: Goal) -> bool | None:
     """Whether every (or no) value that satisfies `known` satisfies `asked` too, as far as a quick look tells."""
     implied, question = work.compiler.implied, (known, asked)
     if question not in implied:  # PERF: cases ask the same again and again
+        work.look(len(known))
         implied[question] = _implies(work.compiler, known, asked)
     return implied[question]
 

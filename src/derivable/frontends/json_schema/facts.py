@@ -114,12 +114,13 @@ class Facts:
     clauses: tuple[frozenset[tuple[str, bool]], ...] = ()
     evaluated: tuple[tuple[Sub, object], ...] = ()
     unevaluated: tuple[tuple[Sub, str, Goal, bool], ...] = ()  # collector, keyword, goal, holds
+    goals: dict[str, Goal] | None = None  # what members must satisfy, as far as it was asked; shared by copies
 
     def __init__(self, types: int) -> None:
         self.types = types
 
     def copy(self) -> Facts:
-        """An independent copy (all fields are immutable values)."""
+        """An independent copy (all fields are immutable values, or follow from such)."""
         other = Facts(self.types)
         other.__dict__.update(self.__dict__)
         return other
@@ -194,6 +195,7 @@ class Facts:
 
     def member_row(self, row: MemberRow) -> bool:
         self.rows += (row,)
+        self.goals = None
         return True
 
     def require(self, *keys: str) -> bool:
