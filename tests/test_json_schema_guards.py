@@ -357,3 +357,20 @@ def test_branches_that_exclude_one_another_take_few_cases(
     made = dv.compile(dv.Grammar.from_json_schema({"type": "object", **schema}, limits=limits), BYTES)
     assert [text for text in inside if not accepts(made, text)] == []
     assert [text for text in outside if accepts(made, text)] == []
+
+
+def test_equal_objects_are_one() -> None:
+    """References written out: the same text is translated once, and what differs in order or type is told apart."""
+
+    def part(first: str, second: str, const: Any) -> dict[str, Any]:
+        return {"type": "object", "properties": {first: {"const": const}, second: {"type": "string"}}}
+
+    def rules(*parts: dict[str, Any]) -> int:
+        return len(dv.Grammar.from_json_schema({"properties": {f"p{i}": one for i, one in enumerate(parts)}}).rules)
+
+    alike = [part("a", "b", 1) for _ in range(20)]
+    assert rules(*alike) == rules(alike[0]) < rules(*alike, part("b", "a", 1))
+    made = constraint({"properties": {"p": part("a", "b", 1), "q": part("a", "b", True), "r": part("a", "b", 1.0)}})
+    assert accepts(made, '{"p":{"a":1},"q":{"a":true},"r":{"a":1}}')
+    assert not accepts(made, '{"q":{"a":1}}')
+    assert not accepts(made, '{"p":{"a":true}}')

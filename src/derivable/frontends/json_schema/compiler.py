@@ -27,6 +27,7 @@ from .options import Options
 from .productive import drop_unproductive
 from .resources import Json, Resources, Sub
 from .scalars import PLAIN, emit_scalars, emit_values
+from .sharing import Sharing
 from .strings import Strings
 from .table import ACTIVE, KEYWORDS, OLD, UNSUPPORTED_3
 from .values import Validator, type_name
@@ -38,11 +39,6 @@ _ONLY_REF = ("$ref",)
 _UNIONS = (("anyOf",), ("oneOf",), ("allOf",))
 _MOST_OPEN = 32
 """Unions within unions that are taken apart by recursion."""
-_SAYING = frozenset(KEYWORDS).union(UNSUPPORTED_3, ("$id", "id", "$schema"))
-"""What may change what a schema says of a value."""
-_WORDS = frozenset({"type", "$ref", "format", "pattern", "minLength", "maxLength", "minimum", "maximum"})
-_EXACT = frozenset({str, int, float})
-"""Keywords, and types of their values, that say the same wherever in a scope they stand."""
 _UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 
 
@@ -55,6 +51,7 @@ class Compiler:
         self.style = options.style
         self.resources = Resources(schema, options.draft, options.registry)
         self.sub = self.resources.sub
+        self.goal = Sharing(self.sub).goal
         self.strings = Strings(self)
         self.validator = Validator(self)
         self.rules: dict[str, Expr] = {}
@@ -63,7 +60,6 @@ class Compiler:
         self.keys: dict[str, str] = {}
         self.marks: dict[str, tuple[str, ...]] = {}
         self.memo: dict[Goal, Expr] = {}
-        self.goals: dict[tuple[Any, ...], Goal] = {}
         self.queue: deque[Callable[[], None]] = deque()
         self.targets: dict[int, Sub] = {}
         self.implied: dict[tuple[Goal, Goal], bool | None] = {}
@@ -83,28 +79,6 @@ class Compiler:
         self.any_value: Expr | None = None
 
     # -- the schema ---------------------------------------------------------------------------------------------
-
-    def goal(self, parent: Sub, schema: Json, *tokens: str | int) -> Goal:
-        """That a sub-schema holds. Those that say the same in few words, as most do, are one."""
-        key: tuple[Any, ...] | None = None
-        if type(schema) is dict:
-            said = [k for k in schema if k in _SAYING]
-            if len(said) == 1:
-                if said[0] in ("type", "$ref") and type(value := schema[said[0]]) is str:
-                    key = said[0], value, id(parent.scope)
-                elif said[0] == "type" and type(value) is list and all(type(name) is str for name in value):
-                    key = "types", *value, id(parent.scope)
-            elif _WORDS.issuperset(said):
-                values = [schema[k] for k in said]
-                kinds = [*map(type, values)]
-                if _EXACT.issuperset(kinds):
-                    key = *said, *values, *kinds, id(parent.scope)
-        found = self.goals.get(key) if key else None
-        if found is None:
-            found = ((self.sub(parent, schema, *tokens), True),)
-            if key:
-                self.goals[key] = found
-        return found
 
     def keywords(self, sub: Sub) -> tuple[str, ...]:
         """The keywords of a schema that its draft knows, in the order of the text."""
