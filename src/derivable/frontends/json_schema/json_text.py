@@ -7,7 +7,6 @@ escape (`"\\ud83d"`) is legal JSON and counts as one character.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 
 from ...automata import JSON_CHARACTER
 from ...expr import (
@@ -49,7 +48,6 @@ def literal_string(*values: str) -> Expr:
     return Alt((*((JsonStrings(plain, False),) if plain else ()), *map(_literal, odd)))
 
 
-@lru_cache(maxsize=4_096)  # schemas name the same keys again and again
 def literal_terminal(value: str) -> tuple[str, Terminal]:
     """The terminal of one string, and a name for it."""
     return f'"{value}"' if len(value) <= 60 else f'"{value[:57]}..."', Terminal(literal_string(value))
