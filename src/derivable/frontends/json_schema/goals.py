@@ -14,6 +14,7 @@ from ...errors import LimitError
 from .decisions import forks, simplify
 from .facts import ALL, TYPES, Facts, Goal
 from .resources import Sub
+from .table import KEYWORDS
 from .unevaluated import settle_unevaluated
 from .values import canonical, type_name
 from .work import Work
@@ -30,6 +31,8 @@ def expand(compiler: Compiler, goal: Goal) -> list[Facts]:
     Raises:
         LimitError: more cases than `Limits.max_cases`, or too much to look at in them.
     """
+    if len(goal) == 1 and goal[0][1] and (facts := _plain(compiler, goal[0][0])):
+        return [facts] if facts.types else []
     work = Work(
         compiler,
         Facts(ALL),
@@ -78,6 +81,20 @@ def expand(compiler: Compiler, goal: Goal) -> list[Facts]:
         work.disjunctions.remove(chosen)
         stack += reversed(forks(work, chosen))
     return results
+
+
+_PLAIN = frozenset({"type", "properties", "required", "additionalProperties", "items"})
+
+
+def _plain(compiler: Compiler, sub: Sub) -> Facts | None:
+    """The facts of a schema of these keywords alone, as most are. PERF: there is nothing to be taken apart."""
+    keywords = compiler.keywords(sub) if type(sub.schema) is dict else ()
+    if not keywords or not _PLAIN.issuperset(keywords) or id(sub) in compiler.collecting:
+        return None
+    work = Work.plain(compiler)
+    for keyword in keywords:
+        KEYWORDS[keyword][0](sub.schema[keyword], sub, work)
+    return work.facts
 
 
 def _place(goal: Goal) -> str:

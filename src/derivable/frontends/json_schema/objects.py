@@ -167,16 +167,25 @@ class _Body:
                 return False
         if compiler.options.key_order == "any" and len(self.free) > 60:
             compiler.unsupported("key_order any", f"an object of {len(self.free)} keys in any order", None)
-        names = dict.fromkeys((*order, *unlisted, *sorted(forbidden)))
-        for key in [key for row in rows if row.order is None for key in row.properties if key not in names]:
-            goal = compiler.member_goal(rows, key)
+        names = [*order, *unlisted]
+        if forbidden:
+            names += [k for k in sorted(forbidden) if k not in order and k not in unlisted]
+        for row in rows:
+            if row.order is None:  # of a schema that fails: keys that nothing lists
+                names += self._wrong_if_there([key for key in row.properties if key not in names])
+        self.others += other_keys(compiler, facts, tuple(names))
+        return True
+
+    def _wrong_if_there(self, keys: list[str]) -> list[str]:
+        """Adds keys that need not be there to `others`."""
+        compiler, facts = self.compiler, self.facts
+        for key in keys:
+            goal = compiler.member_goal(facts.rows, key)
             value = self._value(key, goal)
             if isinstance(value, Ref):
                 bits = sum(1 << i for i, some in enumerate(facts.some) if compiler.some_applies(some, key))
                 self.others.append((compiler.key(key), goal, value.name, bits))
-            names[key] = None
-        self.others += other_keys(compiler, facts, tuple(names))
-        return True
+        return keys
 
     def _value(self, key: str, goal: Goal) -> Expr:
         if self.facts.names and not all(

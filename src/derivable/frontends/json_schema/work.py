@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...errors import GrammarError, LimitError
-from .facts import Facts, Literal
+from .facts import ALL, Facts, Literal
 from .resources import Sub
 
 if TYPE_CHECKING:
@@ -81,6 +81,13 @@ class Work:
         self.collectors: tuple[Sub, ...] = ()
         self.chain: Chain = None
         self.order: Order = ()
+
+    @staticmethod
+    def plain(compiler: Compiler) -> Work:
+        """For keywords that only assert."""
+        work = object.__new__(Work)
+        work.compiler, work.facts, work.collectors, work.order = compiler, Facts(ALL), (), ()
+        return work
 
     def fork(self, types: int) -> Work:
         other = Work(self.compiler, self.facts.copy(), list(self.todo))
