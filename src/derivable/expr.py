@@ -317,19 +317,22 @@ def optional(item: Expr) -> Repeat:
     return Repeat(item, 0, 1)
 
 
+_OF_ITEMS = Concat, Alt, And
+_OF_ITEM = Repeat, Look, Not, JsonText
+
+
 def children(expr: Expr) -> tuple[Expr, ...]:
     """Direct sub-expressions."""
-    match expr:
-        case Concat(items) | Alt(items) | And(items):
-            return items
-        case Repeat(item=item) | Look(item=item) | Not(item) | JsonText(item):
-            return (item,)
-        case Sequences():
-            return (expr.expanded,)
-        case Members():
-            return tuple(map(Ref, expr.names))
-        case _:
-            return ()
+    # PERF: half the time of a `match` with patterns of classes.
+    if isinstance(expr, _OF_ITEMS):
+        return expr.items
+    if isinstance(expr, _OF_ITEM):
+        return (expr.item,)
+    if isinstance(expr, Sequences):
+        return (expr.expanded,)
+    if isinstance(expr, Members):
+        return tuple(map(Ref, expr.names))
+    return ()
 
 
 def walk(expr: Expr) -> Iterator[Expr]:

@@ -24,6 +24,7 @@ from ...expr import (
     Repeat,
     children,
     star,
+    walk,
 )
 from ...grammar import Terminal
 
@@ -78,7 +79,14 @@ def spelled(decoded: Expr) -> Expr:
 
     Assertions about the beginning and end of the text, and look-ahead, keep their meaning.
     """
-    return JsonText(rewritten(decoded, _spelled_node))
+    otherwise = any(map(_is_spelled_otherwise, walk(decoded)))
+    return JsonText(rewritten(decoded, _spelled_node) if otherwise else decoded)
+
+
+def _is_spelled_otherwise(node: Expr) -> bool:
+    if isinstance(node, Chars):
+        return _holds_surrogates(node.ranges)
+    return isinstance(node, Not) or (isinstance(node, Look) and not _is_end(node))
 
 
 def rewritten(decoded: Expr, rewrite: Callable[[Expr, Mapping[int, Expr]], Expr]) -> Expr:

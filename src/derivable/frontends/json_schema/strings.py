@@ -98,7 +98,7 @@ def _string(
     limits: Limits,
 ) -> Expr:
     """The text of all strings with these constraints; `NOTHING` if there is none."""
-    for text in must:
+    for text in must if low or high is not None else ():
         least, most = _widths(text)
         if least >= low:
             low = 0
@@ -117,10 +117,13 @@ def _string(
     if isinstance(whole, JsonStrings):
         return NOTHING if excluded and is_empty(whole, limits) else whole
     # Only an intersection, a complement or an assertion can leave nothing.
-    doubtful = any(isinstance(n, And | Look) or n == NOTHING for n in walk(whole))
+    doubtful = any(isinstance(n, _DOUBTFUL) or (type(n) is Alt and not n.items) for n in walk(whole))
     if doubtful and is_empty(whole, limits):
         return NOTHING
     return whole
+
+
+_DOUBTFUL = And, Look
 
 
 class Strings:
