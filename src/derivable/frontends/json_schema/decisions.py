@@ -37,7 +37,7 @@ def simplify(work: Work) -> bool:
             held = False
             work.look(len(disjunction.options or ()))
             for asked in disjunction.options or ():
-                option = _by_keys(work, asked)
+                option = _by_keys(work, asked) if asked.changes and asked.changes[0][0] == "somewhere" else asked
                 state = _option_state(work, option) if option is not None else False
                 if option is None or state is False:
                     continue
@@ -56,11 +56,11 @@ def simplify(work: Work) -> bool:
             if len(options) == 1:
                 if not work.apply(disjunction, options[0]):
                     return False
-                work.disjunctions += pending[place + 1 :]
                 if work.todo:
+                    work.disjunctions += pending[place + 1 :]
                     return True
                 changed = True
-                break
+                continue
             clauses = _clauses(options)
             if clauses is not None and work.facts.types == OBJECT:
                 for clause in clauses:
@@ -158,12 +158,15 @@ def _change_state(work: Work, change: Change, there: tuple[str, ...] = ()) -> bo
     facts = work.facts
     name = change[0]
     if name == "require":
-        keys = [key for key in change[1:] if key not in facts.required]
-        if facts.max_properties is not None and len(facts.required) + len(keys) > facts.max_properties:
+        missing = 0
+        for key in change[1:]:
+            if key not in facts.required:
+                missing += 1
+                if key in facts.forbidden or work.compiler.impossible(_member_goal(work, key)):
+                    return False
+        if facts.max_properties is not None and missing and len(facts.required) + missing > facts.max_properties:
             return False
-        if any(key in facts.forbidden or work.compiler.impossible(_member_goal(work, key)) for key in keys):
-            return False
-        return None if keys else True
+        return None if missing else True
     if name == "forbid":
         if any(key in facts.required for key in change[1:]):
             return False
@@ -251,8 +254,6 @@ def _by_keys(work: Work, option: Option) -> Option | None:
 
     `None`: there can be none.
     """
-    if option.entries or len(option.changes) != 1 or option.changes[0][0] != "somewhere":
-        return option
     some: Some = option.changes[0][1]
     facts, compiler = work.facts, work.compiler
     if some.row is None or some.pattern is not None or some.name is not None:
