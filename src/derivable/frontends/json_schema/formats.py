@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from ...expr import Alt, And, Concat, Expr, Not, Repeat
+from ...expr import Alt, And, Concat, Expr, Not, Repeat, optional, text
+from ..build import repeat
 from ..regex import parse_regex
 
 __all__ = ["ANNOTATIONS", "FORMATS", "format_expr"]
@@ -41,10 +42,13 @@ _PLAIN_TIME = rf"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?{_OFFSET
 def _time() -> Expr:
     """Second 60 is a leap second: 23:59:60 in UTC, for the offsets that are in use (whole and half hours)."""
     options: list[Expr] = [_re(_PLAIN_TIME)]
+    fraction, utc = _re(r"(?:\.[0-9]+)?"), _re("[Zz]")
     for local in range(29, 24 * 60, 30):
         plus, minus = (local - 1439) % 1440, (1439 - local) % 1440
-        offset = rf"(?:\+{plus // 60:02}:{plus % 60:02}|-{minus // 60:02}:{minus % 60:02}{'|[Zz]' if not plus else ''})"
-        options.append(_re(rf"{local // 60:02}:{local % 60:02}:60(?:\.[0-9]+)?{offset}"))
+        offsets: list[Expr] = [text(f"+{plus // 60:02}:{plus % 60:02}"), text(f"-{minus // 60:02}:{minus % 60:02}")]
+        if not plus:
+            offsets.append(utc)
+        options.append(Concat((text(f"{local // 60:02}:{local % 60:02}:60"), fraction, Alt(tuple(offsets)))))
     return Alt(tuple(options))
 
 
@@ -73,14 +77,6 @@ _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
-_H16 = "[0-9A-Fa-f]{1,4}"
-_LS32 = rf"(?:{_H16}:{_H16}|{_IPV4})"
-_IPV6 = (
-    rf"(?:(?:{_H16}:){{6}}{_LS32}|::(?:{_H16}:){{5}}{_LS32}|(?:{_H16})?::(?:{_H16}:){{4}}{_LS32}"
-    rf"|(?:(?:{_H16}:){{0,1}}{_H16})?::(?:{_H16}:){{3}}{_LS32}|(?:(?:{_H16}:){{0,2}}{_H16})?::(?:{_H16}:){{2}}{_LS32}"
-    rf"|(?:(?:{_H16}:){{0,3}}{_H16})?::{_H16}:{_LS32}|(?:(?:{_H16}:){{0,4}}{_H16})?::{_LS32}"
-    rf"|(?:(?:{_H16}:){{0,5}}{_H16})?::{_H16}|(?:(?:{_H16}:){{0,6}}{_H16})?::)"
-)
 _QUOTED_LOCAL = r'"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\[\x20-\x7e])*"'
 
 
@@ -95,10 +91,19 @@ def hostname() -> Expr:
     return And((name, _re(r"(?:[^.]{0,15}\.|[^.]{16}){0,14}[^.]{0,15}")))
 
 
+def _mail(local: str, label: str) -> Expr:
+    """RFC 5321, section 4.1.2: a name, or an address in brackets."""
+    domain = _re(rf"{label}(?:\.{label})*")
+    return Concat((_re(local + "@"), Alt((domain, _bracketed("[", ipv4()), _bracketed("[IPv6:", ipv6())))))
+
+
+def _bracketed(opening: str, inner: Expr) -> Expr:
+    return Concat((text(opening), inner, text("]")))
+
+
 def email() -> Expr:
-    label = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"  # RFC 5321, section 4.1.2: sub-domain
-    domain = rf"(?:{label}(?:\.{label})*|\[{_IPV4}\]|\[IPv6:{_IPV6}\])"
-    return _re(rf"(?:{_ATOM}(?:\.{_ATOM})*|{_QUOTED_LOCAL})@{domain}")
+    label = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+    return _mail(rf"(?:{_ATOM}(?:\.{_ATOM})*|{_QUOTED_LOCAL})", label)
 
 
 def idn_email() -> Expr:
@@ -106,16 +111,26 @@ def idn_email() -> Expr:
     atom = "[" + r"\x80-\U0010ffff" + _ATOM[1:]
     quoted = _QUOTED_LOCAL.replace(r"\x5d-\x7e", r"\x5d-\x7e\x80-\U0010ffff")
     inner = r"[A-Za-z0-9\x80-\U0010ffff]"
-    label = rf"{inner}(?:[A-Za-z0-9\x80-\U0010ffff-]*{inner})?"
-    return _re(rf"(?:{atom}(?:\.{atom})*|{quoted})@(?:{label}(?:\.{label})*|\[{_IPV4}\]|\[IPv6:{_IPV6}\])")
+    return _mail(rf"(?:{atom}(?:\.{atom})*|{quoted})", rf"{inner}(?:[A-Za-z0-9\x80-\U0010ffff-]*{inner})?")
 
 
+@cache
 def ipv4() -> Expr:
     return _re(_IPV4)
 
 
+@cache
 def ipv6() -> Expr:
-    return _re(_IPV6)
+    """Up to `n` pieces and one more before the "::", and what is left of eight after it."""
+    last = _re("[0-9A-Fa-f]{1,4}")
+    piece, gap = Concat((last, text(":"))), text("::")
+    pair = Alt((Concat((piece, last)), ipv4()))  # the last two, which may be written as four decimals
+    options = [Concat((*[piece] * 6, pair)), Concat((gap, *[piece] * 5, pair))]
+    for n in range(7):
+        before = optional(Concat((repeat(piece, 0, n), last)))
+        after: tuple[Expr, ...] = (*[piece] * (4 - n), pair) if n < 5 else (last,) if n < 6 else ()
+        options.append(Concat((before, gap, *after)))
+    return Alt(tuple(options))
 
 
 # RFC 3986 and, with characters beyond ASCII, RFC 3987.
@@ -140,19 +155,16 @@ def _uri(reference: bool, international: bool) -> Expr:
     userinfo = rf"(?:(?:[{sub}:{unreserved}]|{escape})*@)?"
     registered = rf"(?:[{sub}{unreserved}]|{escape})*"
     future = rf"[vV][0-9A-Fa-f]+\.[{sub}:{unreserved if not international else 'A-Za-z0-9._~-'}]+"
-    authority = rf"{userinfo}(?:\[(?:{_IPV6}|{future})\]|{registered})(?::[0-9]*)?"
-    tail = (
-        rf"(?:\?(?:[{sub}:@/?{unreserved}{_PRIVATE if international else ''}]|{escape})*)?".replace(
-            f"{unreserved}{_PRIVATE}", f"{_PRIVATE if international else ''}{unreserved}"
-        )
-        + rf"(?:\#(?:[{sub}:@/?{unreserved}]|{escape})*)?"
-    )
-    hierarchy = rf"(?://{authority}(?:/{segment})*|/(?:{full}(?:/{segment})*)?|{full}(?:/{segment})*|)"
-    absolute = rf"[A-Za-z][A-Za-z0-9+.-]*:{hierarchy}{tail}"
+    host = Alt((_bracketed("[", Alt((ipv6(), _re(future)))), _re(registered)))
+    authority = Concat((text("//"), _re(userinfo), host, _re(rf"(?::[0-9]*)?(?:/{segment})*")))
+    private = _PRIVATE if international else ""
+    tail = _re(rf"(?:\?(?:[{sub}:@/?{private}{unreserved}]|{escape})*)?(?:\#(?:[{sub}:@/?{unreserved}]|{escape})*)?")
+    rooted = rf"/(?:{full}(?:/{segment})*)?|"
+    absolute = (_re("[A-Za-z][A-Za-z0-9+.-]*:"), Alt((authority, _re(rf"{rooted}{full}(?:/{segment})*|"))), tail)
     if not reference:
-        return _re(absolute)
-    relative = rf"(?://{authority}(?:/{segment})*|/(?:{full}(?:/{segment})*)?|{no_colon}(?:/{segment})*|){tail}"
-    return _re(rf"(?:{absolute}|{relative})")
+        return Concat(absolute)
+    relative = (Alt((authority, _re(rf"{rooted}{no_colon}(?:/{segment})*|"))), tail)
+    return Alt((Concat(absolute), Concat(relative)))
 
 
 def uri() -> Expr:
