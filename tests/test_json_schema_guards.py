@@ -374,3 +374,15 @@ def test_equal_objects_are_one() -> None:
     assert accepts(made, '{"p":{"a":1},"q":{"a":true},"r":{"a":1}}')
     assert not accepts(made, '{"q":{"a":1}}')
     assert not accepts(made, '{"p":{"a":true}}')
+
+
+def test_one_of_constants_beside_a_type_is_an_enumeration() -> None:
+    """No case for each, and no look at all of them for each."""
+    branches: list[Any] = [{"const": f"v{i}", "title": f"{i}"} for i in range(2_000)] + [{"enum": [1, None, "w"]}]
+    limits = dv.Limits(max_cases=10)
+    made = constraint({"type": ["string", "null"], "oneOf": branches}, limits=limits)
+    assert [text for text in ('"v0"', '"v1999"', '"w"', "null") if not accepts(made, text)] == []
+    assert [text for text in ('"v2000"', "1", '"v"') if accepts(made, text)] == []
+    made = constraint({"type": "string", "minLength": 4, "oneOf": branches[:1200]})
+    assert accepts(made, '"v100"')
+    assert not accepts(made, '"v99"')

@@ -6,6 +6,7 @@ from itertools import combinations
 
 from . import check
 from .apart import apart, list_different_values, marks
+from .keywords_scalars import values_of
 from .resources import Json, Sub
 from .work import Option, Work
 
@@ -76,6 +77,10 @@ def one_of(v: Json, sub: Sub, work: Work) -> None:
         work.also(branches[0])
         return
     compiler = work.compiler
+    listed = None if work.collectors else compiler.validator.one_of_lists(sub)
+    if listed is not None:
+        values_of([*listed.values()], work)
+        return
     if list_different_values(compiler, branches):
         work.either([Option(((branch, True),)) for branch in branches])
         return

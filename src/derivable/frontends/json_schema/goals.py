@@ -178,8 +178,9 @@ def _lists_values(work: Work) -> bool:
     lists = 0
     for sub, holds in work.known:
         for keyword in work.compiler.keywords(sub):
-            if keyword == "enum" or keyword == "const":
+            if keyword in ("enum", "const", "oneOf"):
                 lists += 1
+                holds = holds and (keyword != "oneOf" or work.compiler.validator.one_of_lists(sub) is not None)
             elif keyword == "type":
                 holds = holds and type(sub.schema["type"]) is str and sub.schema["type"] != "integer"
             elif keyword != "$ref":

@@ -71,14 +71,15 @@ def fails_type(v: Json, sub: Sub, work: Work) -> list[Option]:
 
 
 def enum(v: Json, sub: Sub, work: Work) -> None:
-    _values(check.array(sub, "enum", v), work)
+    values_of(check.array(sub, "enum", v), work)
 
 
 def const(v: Json, sub: Sub, work: Work) -> None:
-    _values([v], work)
+    values_of([v], work)
 
 
-def _values(values: list[Json], work: Work) -> None:
+def values_of(values: list[Json], work: Work) -> None:
+    """The value is one of these."""
     # Every value is checked against the whole goal in the end, so any of the lists will do: the shortest.
     known = work.facts.values
     if known is None or len(values) < len(known):

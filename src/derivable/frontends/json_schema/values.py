@@ -71,6 +71,7 @@ class Validator:
         self.compiler = compiler
         self.held: dict[tuple[Sub, type, Json], bool] = {}  # scalars
         self.listed: dict[Goal, Mapping[Any, Json] | None] = {}
+        self.unions: dict[int, Mapping[Any, Json] | None] = {}
         self.plain_lists: dict[int, frozenset[Any] | None] = {}
         self.enums: dict[int, frozenset[Any]] = {}  # by the identity of the array in the schema
 
@@ -111,6 +112,21 @@ class Validator:
                 holds = self.holds
                 values = {c: v for c, v in values.items() if holds(sub, v) is sign}
         return values
+
+    def one_of_lists(self, sub: Sub) -> Mapping[Any, Json] | None:
+        """The values of a schema's `oneOf`, by their canonical form, if its branches list values, each its own."""
+        if id(sub) not in self.unions:
+            self.unions[id(sub)] = None
+            values: dict[Any, Json] = {}
+            for i, schema in enumerate(sub.schema["oneOf"]):
+                branch = self.compiler.sub(sub, schema, "oneOf", i)
+                allowed = self.only_listed(branch)
+                if allowed is None or not allowed.isdisjoint(values):
+                    return None
+                listed = {canonical(v): v for v in self.compiler.values_listed(branch) or ()}
+                values.update((c, v) for c, v in listed.items() if c in allowed)
+            self.unions[id(sub)] = values
+        return self.unions[id(sub)]
 
     def only_listed(self, sub: Sub) -> frozenset[Any] | None:
         """The canonical forms of the values that satisfy a schema which says no more than these, else `None`."""
@@ -197,6 +213,9 @@ class Validator:
         return any(held)
 
     def _oneOf(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
+        listed = self.one_of_lists(sub)
+        if listed is not None:
+            return canonical(value) in listed
         return sum(self._inside(sub, s, value, seen, "oneOf", i) for i, s in enumerate(v)) == 1
 
     def _not(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
