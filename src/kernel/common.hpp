@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bitset>
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
@@ -38,6 +39,8 @@ struct BadGrammar : std::runtime_error {
 struct BadArtifact : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
+
+using ByteSet = std::bitset<256>;
 
 inline uint64_t mix(uint64_t h) {
     h ^= h >> 33;

@@ -284,39 +284,38 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
     return kDead;
 }
 
-bool JsonStrings::beside(uint32_t id, int32_t& like, std::vector<uint8_t>& bytes) {
-    const State s = states_[id];
-    Free outside;
-    if (is_free(id, outside)) return false;
-    if (s.kind == State::kStart && !empty_) {
-        bytes = {'"'};
-        like = negated_ ? free(Decoder::kBefore, 0) : kDead;
+bool JsonStrings::on_list(uint32_t id, ByteSet& bytes) const {
+    const State& s = states_[id];
+    bytes.reset();
+    if (s.kind == State::kStart && !empty_ && !(negated_ && list_.empty())) {
+        bytes.set('"');
         return true;
     }
     if (s.kind != State::kListed) return false;
-    bytes.clear();
-    auto add = [&](char b) { bytes.push_back(uint8_t(b)); };
-    if (s.length == 0) add('"');
+    if (s.length == 0) bytes.set('"');
     for (auto [c, child] : nodes_[s.node].children) {
         const bool raw = s.length == 0 || s.partial[0] != '\\';
         if (raw && can_be_raw(c)) {
             const std::string spelling = utf8(c);
-            if (spelling.size() > s.length && spelling.compare(0, s.length, s.spelling()) == 0) add(spelling[s.length]);
+            if (spelling.size() > s.length && spelling.compare(0, s.length, s.spelling()) == 0) bytes.set(uint8_t(spelling[s.length]));
         }
         if (s.length && raw) continue;
         if (s.length == 1) {
             const auto place = size_t(std::find(kShortMeanings.begin(), kShortMeanings.end(), c) - kShortMeanings.begin());
-            if (place < kShortMeanings.size()) add(kShortEscapes[place]);
+            if (place < kShortMeanings.size()) bytes.set(uint8_t(kShortEscapes[place]));
         }
         if (s.length && spells(c, s.spelling()) != Match::kPart) continue;
         const char next = escape_at(c, s.length);
-        add(next);
-        if (s.length % 6 > 1 && next >= 'a') add(char(next - 32));
+        bytes.set(uint8_t(next));
+        if (s.length % 6 > 1 && next >= 'a') bytes.set(uint8_t(next - 32));
     }
-    std::sort(bytes.begin(), bytes.end());
-    bytes.erase(std::unique(bytes.begin(), bytes.end()), bytes.end());
-    like = kDead;
-    if (!negated_) return true;
+    return true;
+}
+
+int32_t JsonStrings::off_list(uint32_t id) {
+    const State s = states_[id];
+    if (!negated_) return kDead;
+    if (s.kind == State::kStart) return free(Decoder::kBefore, 0);
     uint8_t d = kBoundary;
     uint64_t count = nodes_[s.node].depth;
     for (char b : s.spelling()) {
@@ -324,8 +323,7 @@ bool JsonStrings::beside(uint32_t id, int32_t& like, std::vector<uint8_t>& bytes
         count += completes(d, to);
         d = to;
     }
-    like = free(d, count);
-    return like != kDead;
+    return free(d, count);
 }
 
 bool JsonStrings::is_free(uint32_t id, Free& out) const {

@@ -61,8 +61,10 @@ class JsonStrings {
     // Two states, between or within characters of an automaton's values, act alike on all texts of fewer bytes than this. 0: not known.
     uint64_t alike_for(uint32_t state, uint32_t other);
 
-    // Before and within the list: the state acts as `like` (kDead: it leads nowhere), but for `bytes`. False beyond it.
-    bool beside(uint32_t state, int32_t& like, std::vector<uint8_t>& bytes);
+    // Before and within the list: the bytes with which the text goes on in it, or ends. With all others the state acts as off_list(). False
+    // beyond the list.
+    bool on_list(uint32_t state, ByteSet& bytes) const;
+    int32_t off_list(uint32_t state);  // kDead: they lead nowhere
 
     // The decoder. Counting starts at 0 with the first character.
     static constexpr uint8_t kBefore = 0, kBoundary = 1, kEnd = 2, kStuck = 0xFF;

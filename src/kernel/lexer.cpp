@@ -99,13 +99,10 @@ void Lexer::canonicalize(LexState s) {
     canonical_[s] = counted_.try_emplace(std::move(key), s).first->second;
 }
 
-bool Lexer::beside(LexState s, LexState& like, std::vector<uint8_t>& bytes) {
-    if (s >= kSetBit) return false;
-    uint32_t a = single_dfa_[s];
-    int32_t to = kDead;
-    if (!strings_[a] || !strings_[a]->beside(single_state_[s], to, bytes)) return false;
-    like = to < 0 ? kNoState : canonical(single(a, uint32_t(to)));
-    return true;
+LexState Lexer::off_list(LexState s) {
+    const uint32_t a = single_dfa_[s];
+    const int32_t to = strings_[a]->off_list(single_state_[s]);
+    return to < 0 ? kNoState : canonical(single(a, uint32_t(to)));
 }
 
 bool Lexer::is_counted(LexState s, uint64_t& need, uint64_t& room) const {

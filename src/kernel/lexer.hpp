@@ -84,8 +84,13 @@ class Lexer {
     bool has_more_strings(LexState members, uint64_t n) const;
     // Canonical states of one JSON string that act alike on all texts of fewer bytes. 0: not known.
     uint64_t alike_for(LexState a, LexState b) const;
-    // Under scannerless: the canonical state acts as `like` (kNoState: leads nowhere), but for `bytes`. False if that is not known.
-    bool beside(LexState canonical, LexState& like, std::vector<uint8_t>& bytes);
+    // Under scannerless: the canonical state is before or within a list of JSON strings, and acts as off_list() but for `bytes`.
+    bool on_list(LexState canonical, ByteSet& bytes) const {
+        if (canonical >= kSetBit) return false;
+        const auto& strings = strings_[single_dfa_[canonical]];
+        return strings && strings->on_list(single_state_[canonical], bytes);
+    }
+    LexState off_list(LexState on_list);  // kNoState: leads nowhere
     // No distinction is made between more characters than any token has: fewer states, the same masks.
     void set_longest_token(uint64_t bytes) { longest_token_ = bytes; }
     // The members one by one, each a state of its own. `m`: without duties; must outlive the answer.

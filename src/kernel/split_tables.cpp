@@ -116,17 +116,8 @@ SplitTables::Local SplitTables::local(LexState s) {
         x.ways.resize(x.exits.size());
         for (auto& row : x.ways) row.fill(kUnknownWay);
     }
-    LexState like;
-    std::vector<uint8_t> special;
-    std::array<Local, 256> row;
-    row.fill(kUnknown);
-    if (scannerless && lexer_.beside(s, like, special)) {
-        const Local model = local(like);
-        for (size_t b = 0; b < 256; b++) row[b] = model == kDead ? kDead : next(model, uint8_t(b));
-        for (uint8_t b : special) row[b] = kUnknown;
-    }
     states_.push_back(std::move(x));
-    rows_.insert(rows_.end(), row.begin(), row.end());
+    rows_.resize(rows_.size() + 256, kUnknown);
     return numbers_[s] = Local(states_.size() - 1);
 }
 

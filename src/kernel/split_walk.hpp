@@ -23,29 +23,28 @@ class SplitWalk {
         std::vector<uint32_t> branches;
         auto result = std::make_unique<Split>();
         LexState other = kNoState;
-        std::vector<uint8_t> special;
-        bool distant = false;
-        const bool beside = scannerless_ && lexer_.beside(state_, other, special);
-        if (beside && (other == kNoState || (beside_another && spanner_.residuals_[residual_].once))) {
-            const std::vector<uint32_t>& all = spanner_.residuals_[residual_].branches;
-            for (uint8_t byte : special) {
-                auto it = std::lower_bound(all.begin(), all.end(), byte, [&](uint32_t branch, uint8_t b) { return spanner_.branches_[branch].byte < b; });
-                if (it != all.end() && spanner_.branches_[*it].byte == byte) branches.push_back(*it);
-            }
-        } else {
-            branches = spanner_.residuals_[residual_].branches;
-            if (!beside && beside_another && scannerless_) {  // else most subtrees are known from other walks, which is better
-                other = spanner_.alike(residual_, state_);
-                distant = other != kNoState;
-                if (!distant) other = spanner_.similar(spanner_.residuals_[residual_], state_);
-            }
+        ByteSet listed_bytes;
+        bool distant = false, on_list = scannerless_ && lexer_.on_list(state_, listed_bytes);
+        if (on_list) {
+            other = lexer_.off_list(state_);
+            on_list = other == kNoState || (beside_another && spanner_.residuals_[residual_].once);
+            if (!on_list) other = kNoState;
+        } else if (beside_another && scannerless_) {  // else most subtrees are known from other walks, which is better
+            other = spanner_.alike(residual_, state_);
+            distant = other != kNoState;
+            if (!distant) other = spanner_.similar(spanner_.residuals_[residual_], state_);
         }
+        for (uint32_t branch : spanner_.residuals_[residual_].branches)
+            if (!on_list || listed_bytes[spanner_.branches_[branch].byte]) branches.push_back(branch);
         exits_before(branches, *result);
         if (other == kNoState) {
             for (uint32_t branch : branches)
                 if (LexState s = spanner_.step(state_, spanner_.branches_[branch].byte); s != kNoState) {
                     auto [trie, root] = spanner_.root(branch);
-                    walk(*trie, root, tables_.local(s));
+                    if (on_list)
+                        walk_list(*trie, root, s);
+                    else
+                        walk(*trie, root, tables_.local(s));
                 }
             finish(*result);
         } else {
@@ -59,7 +58,12 @@ class SplitWalk {
                 if (s == o) continue;
                 auto [trie, root] = spanner_.root(branch);
                 if (distant && trie->height[root] < lexer_.alike_for(s, o)) continue;
-                comparison.compare(*trie, root, tables_.local(s), tables_.local(o));
+                if (on_list)
+                    follow_list(*trie, root, s, o, [&, t = trie](uint32_t node, LexState x, LexState y, bool listed) {
+                        if (!listed) comparison.compare(*t, node, tables_.local(x), tables_.local(y));
+                    });
+                else
+                    comparison.compare(*trie, root, tables_.local(s), tables_.local(o));
             }
             comparison.finish(*result);
         }
@@ -198,6 +202,46 @@ class SplitWalk {
             exit_nodes_.note(nodes.size());
             of_kind(exits_, way).own.push_back({&t, std::move(nodes)});
         }
+    }
+
+    // Through a subtree that is entered in state `s`, where it would be `other` off a list of strings: visits nodes on the list, and the first ones
+    // off it where the two differ. PERF: a name is left soon. Tables of next states, as other walks use them, would cost ten times what is walked.
+    template <typename Visit>  // (node, state, other state, on the list)
+    void follow_list(const Trie& t, uint32_t root, LexState s, LexState other, Visit&& visit) {
+        struct Place {
+            LexState state, other;
+            ByteSet listed;
+        };
+        std::vector<Place> path;
+        for (uint32_t i = root;;) {
+            const size_t d = size_t(t.depth[i] - t.depth[root]);
+            Place here{s, other, {}};
+            const bool on_list = s != other && s != kNoState && lexer_.on_list(s, here.listed);
+            if (s != other) visit(i, s, other, on_list);
+            if (on_list) {
+                path.resize(d);
+                path.push_back(here);
+                i++;
+            } else {
+                i = t.end[i];
+            }
+            while (i < t.end[root] && !path[size_t(t.depth[i] - t.depth[root]) - 1].listed[t.byte[i]]) i = t.end[i];
+            if (i >= t.end[root]) return;
+            const Place& above = path[size_t(t.depth[i] - t.depth[root]) - 1];
+            s = spanner_.step(above.state, t.byte[i]);
+            other = above.other == kNoState ? kNoState : spanner_.step(above.other, t.byte[i]);
+        }
+    }
+
+    void walk_list(const Trie& t, uint32_t root, LexState s) {
+        Draft draft;
+        follow_list(t, root, s, kNoState, [&](uint32_t node, LexState x, LexState, bool on_list) {
+            if (on_list)
+                take(draft, tables_.group_of(x), t.token_begin[node], t.token_begin[node + 1]);
+            else
+                walk(t, node, tables_.local(x));
+        });
+        for (auto& [group, ranges] : draft.inside) of_kind(inside_, group).own.push_back({&t, std::move(ranges)});
     }
 
     // Nearly all branches: then the whole residual, which other states split too, without the tokens of the others. False if that is
