@@ -286,7 +286,7 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
 
 bool JsonStrings::on_list(uint32_t id, ByteSet& bytes) const {
     const State& s = states_[id];
-    bytes.reset();
+    bytes = {};
     if (s.kind == State::kStart && !empty_ && !(negated_ && list_.empty())) {
         bytes.set('"');
         return true;

@@ -5,7 +5,10 @@ namespace derivable {
 Spanner::Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy) : lexer(policy), vocabulary_(std::move(vocabulary)), num_nodes_(vocabulary_->trie.size()) {
     std::vector<uint32_t> all;
     const Trie& t = vocabulary_->trie;
-    for (uint32_t i = 0; i < t.size(); i = t.end[i]) all.push_back(add_branch(t.byte[i], {{&t, {i}}}));
+    for (uint32_t i = 0; i < t.size(); i = t.end[i]) {
+        all.push_back(add_branch(t.byte[i], {{&t, {i}}}));
+        sizes_.push_back(t.end[i] - i);
+    }
     add_residual(std::move(all), true, true);  // kWholeVocabulary
     uint64_t longest = 0;
     for (uint16_t d : t.depth) longest = std::max<uint64_t>(longest, uint64_t(d) + 1);
@@ -71,7 +74,9 @@ uint32_t Spanner::add_residual(std::vector<uint32_t> branches, bool of_vocabular
     auto [it, fresh] = residual_ids_.try_emplace(std::move(key), uint32_t(residuals_.size()));
     if (fresh) {
         bytes_ += sizeof(Residual) + branches.size() * 8 + 128;
-        residuals_.push_back({std::move(branches), of_vocabulary, once});
+        ByteSet bytes;
+        for (uint32_t b : branches) bytes.set(branches_[b].byte);
+        residuals_.push_back({std::move(branches), bytes, of_vocabulary, once});
     }
     return it->second;
 }
@@ -89,11 +94,8 @@ LexState Spanner::similar(const Residual& residual, LexState state) {
     std::vector<std::pair<LexState, uint64_t>> weights;
     uint64_t alive = 0;
     auto each = [&](auto&& act) {
-        for (uint32_t b : residual.branches) {
-            const TrieNodes& whole = branches_[b].parts[0];
-            uint32_t n = whole.nodes[0];
-            act(branches_[b].byte, whole.trie->end[n] - n);
-        }
+        size_t i = 0;
+        residual.bytes.each([&](uint8_t byte) { act(byte, sizes_[residual.branches[i++]]); });
     };
     each([&](uint8_t byte, uint64_t weight) {
         LexState next = step(state, byte);

@@ -130,6 +130,7 @@ class Spanner {
     // Some tokens with a prefix removed: branches by ascending byte.
     struct Residual {
         std::vector<uint32_t> branches;
+        ByteSet bytes;       // of the branches
         bool of_vocabulary;  // made of whole first-level branches of the vocabulary
         bool once;           // no token is there twice (cut in two ways)
     };
@@ -161,6 +162,7 @@ class Spanner {
     std::shared_ptr<const Vocabulary> vocabulary_;
     std::unique_ptr<SplitTables> tables_;
     std::vector<Branch> branches_;
+    std::vector<uint32_t> sizes_;  // of the first branches, those of the vocabulary: nodes
     uint32_t num_nodes_;  // of all tries
     std::vector<Residual> residuals_;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> branch_ids_, residual_ids_;  // by what they are made of

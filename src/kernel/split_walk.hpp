@@ -34,8 +34,13 @@ class SplitWalk {
             distant = other != kNoState;
             if (!distant) other = spanner_.similar(spanner_.residuals_[residual_], state_);
         }
-        for (uint32_t branch : spanner_.residuals_[residual_].branches)
-            if (!on_list || listed_bytes[spanner_.branches_[branch].byte]) branches.push_back(branch);
+        const Spanner::Residual& residual = spanner_.residuals_[residual_];
+        if (!on_list)
+            branches = residual.branches;
+        else
+            listed_bytes.each([&](uint8_t byte) {
+                if (residual.bytes[byte]) branches.push_back(residual.branches[residual.bytes.rank(byte)]);
+            });
         exits_before(branches, *result);
         if (other == kNoState) {
             for (uint32_t branch : branches)
@@ -209,27 +214,21 @@ class SplitWalk {
     template <typename Visit>  // (node, state, other state, on the list)
     void follow_list(const Trie& t, uint32_t root, LexState s, LexState other, Visit&& visit) {
         struct Place {
+            uint32_t node;
             LexState state, other;
-            ByteSet listed;
         };
-        std::vector<Place> path;
-        for (uint32_t i = root;;) {
-            const size_t d = size_t(t.depth[i] - t.depth[root]);
-            Place here{s, other, {}};
-            const bool on_list = s != other && s != kNoState && lexer_.on_list(s, here.listed);
-            if (s != other) visit(i, s, other, on_list);
-            if (on_list) {
-                path.resize(d);
-                path.push_back(here);
-                i++;
-            } else {
-                i = t.end[i];
-            }
-            while (i < t.end[root] && !path[size_t(t.depth[i] - t.depth[root]) - 1].listed[t.byte[i]]) i = t.end[i];
-            if (i >= t.end[root]) return;
-            const Place& above = path[size_t(t.depth[i] - t.depth[root]) - 1];
-            s = spanner_.step(above.state, t.byte[i]);
-            other = above.other == kNoState ? kNoState : spanner_.step(above.other, t.byte[i]);
+        std::vector<Place> work{{root, s, other}};
+        while (!work.empty()) {
+            const Place x = work.back();
+            work.pop_back();
+            if (x.state == x.other) continue;
+            ByteSet listed;
+            const bool on_list = x.state != kNoState && lexer_.on_list(x.state, listed);
+            visit(x.node, x.state, x.other, on_list);
+            if (!on_list) continue;
+            const auto first = long(work.size());
+            t.each_child(x.node, listed, [&](uint32_t c) { work.push_back({c, spanner_.step(x.state, t.byte[c]), x.other == kNoState ? kNoState : spanner_.step(x.other, t.byte[c])}); });
+            std::reverse(work.begin() + first, work.end());
         }
     }
 

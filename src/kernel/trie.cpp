@@ -94,6 +94,14 @@ Trie Trie::build(std::vector<std::pair<std::string_view, uint32_t>> entries) {
     t.below.assign(t.size(), 0);
     t.height.assign(t.size(), 0);
     for (uint32_t i = t.size(); i-- > 0;) t.note_below(i);
+    t.child_begin.push_back(0);
+    for (uint32_t i = 0; i < t.size(); i++) {
+        for (uint32_t c = i + 1; c < t.end[i]; c = t.end[c]) {
+            t.child_node.push_back(c);
+            t.child_byte.push_back(t.byte[c]);
+        }
+        t.child_begin.push_back(uint32_t(t.child_node.size()));
+    }
     return t;
 }
 
