@@ -67,17 +67,13 @@ uint8_t decode_byte(uint8_t s, uint8_t b) {
     }
 }
 
-std::vector<uint32_t> code_points(const std::string& text) {
-    std::vector<uint32_t> out;
-    for (size_t i = 0; i < text.size();) {
-        uint8_t b = uint8_t(text[i]);
-        uint32_t n = b < 0x80 ? 1 : b < 0xE0 ? 2 : b < 0xF0 ? 3 : 4;
-        uint32_t c = n == 1 ? b : b & (0xFFu >> (n + 1));
-        for (uint32_t k = 1; k < n && i + k < text.size(); k++) c = c << 6 | (uint8_t(text[i + k]) & 63);
-        out.push_back(c);
-        i += n;
-    }
-    return out;
+// The character of a text at a place, and how many bytes it has.
+std::pair<uint32_t, uint32_t> character_at(const std::string& text, size_t i) {
+    const uint8_t b = uint8_t(text[i]);
+    const uint32_t n = b < 0x80 ? 1 : b < 0xE0 ? 2 : b < 0xF0 ? 3 : 4;
+    uint32_t c = n == 1 ? b : b & (0xFFu >> (n + 1));
+    for (uint32_t k = 1; k < n && i + k < text.size(); k++) c = c << 6 | (uint8_t(text[i + k]) & 63);
+    return {c, n};
 }
 
 constexpr std::string_view kShortEscapes = "\"\\/bfnrt";
@@ -168,6 +164,7 @@ const std::string& JsonStrings::example(uint8_t decoder) {
 JsonStrings::JsonStrings(std::vector<std::string> values, bool negated, uint64_t min, uint64_t max)
     : list_(std::move(values)), negated_(negated), min_(negated ? min : 0), max_(negated ? max : kNoMaximum) {
     std::sort(list_.begin(), list_.end());
+    list_.erase(std::unique(list_.begin(), list_.end()), list_.end());
     key_ = (negated ? "-" : "+") + std::to_string(min_) + ":" + std::to_string(max_);
     for (const std::string& v : list_) key_ += '\0' + std::to_string(v.size()) + ":" + v;
     states_.push_back({State::kStart});
@@ -175,30 +172,25 @@ JsonStrings::JsonStrings(std::vector<std::string> values, bool negated, uint64_t
     empty_ = negated ? min_ > max_ || (max_ == 0 && lists_nothing) : list_.empty();
 }
 
-void JsonStrings::make_trie() {
-    nodes_.push_back({{}, 0, false});
-    for (const std::string& v : list_) {
-        uint32_t node = 0;
-        for (uint32_t c : code_points(v)) {
-            // Sorted by bytes is sorted by code points, so an existing child is the last one.
-            auto& children = nodes_[node].children;
-            if (children.empty() || children.back().first != c) {
-                children.emplace_back(c, uint32_t(nodes_.size()));
-                uint32_t depth = nodes_[node].depth + 1;
-                node = children.back().second;
-                nodes_.push_back({{}, depth, false});
-            } else {
-                node = children.back().second;
-            }
-        }
-        nodes_[node].is_value = true;
+const JsonStrings::Node& JsonStrings::with_children(uint32_t node) {
+    const Node n = nodes_[node];
+    if (n.end || !goes_on(n)) return nodes_[node];
+    nodes_[node].children = uint32_t(nodes_.size());
+    for (uint32_t i = n.first + is_value(n); i < n.last; i++) {
+        const auto [c, bytes] = character_at(list_[i], n.bytes);
+        if (nodes_.size() > nodes_[node].children && nodes_.back().c == c)
+            nodes_.back().last++;
+        else
+            nodes_.push_back({i, i + 1, n.bytes + bytes, n.characters + 1, c});
     }
+    nodes_[node].end = uint32_t(nodes_.size());
+    return nodes_[node];
 }
 
 // From a node of the list some literal can be completed. Within it every character may turn out to be another one.
 bool JsonStrings::alive(uint32_t node) const {
     const Node& n = nodes_[node];
-    return !negated_ || n.depth < max_ || (n.depth == max_ && n.depth >= min_ && !n.is_value);
+    return !negated_ || n.characters < max_ || (n.characters == max_ && n.characters >= min_ && !is_value(n));
 }
 
 int32_t JsonStrings::at(const State& s) {
@@ -208,13 +200,16 @@ int32_t JsonStrings::at(const State& s) {
 }
 
 int32_t JsonStrings::listed(uint32_t node) {
-    if (nodes_.empty()) make_trie();
-    if (!alive(node)) return kDead;
+    if (nodes_.empty()) nodes_.push_back({0, uint32_t(list_.size()), 0, 0, 0});
+    Node& n = nodes_[node];
+    if (n.state != kUnknown) return n.state;
+    if (!alive(node)) return n.state = kDead;
     // Off the list for good where nothing on it goes on from here.
-    if (negated_ && nodes_[node].children.empty() && !nodes_[node].is_value) return free(kBoundary, nodes_[node].depth);
-    State s{State::kListed};
-    s.node = node;
-    return at(s);
+    if (negated_ && !goes_on(n) && !is_value(n)) return n.state = free(kBoundary, n.characters);
+    n.state = int32_t(states_.size());
+    states_.push_back({State::kListed});
+    states_.back().node = node;
+    return n.state;
 }
 
 int32_t JsonStrings::free(uint8_t decoder, uint64_t count) {
@@ -240,29 +235,29 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
             return to == kStuck ? kDead : free(to, s.count + completes(s.decoder, to));
         }
         case State::kListed: {
-            const Node& n = nodes_[s.node];
+            const Node& n = with_children(s.node);  // SAFETY: until other nodes are asked for their children
             if (s.length == 0 && byte == '"') {
-                bool fits = negated_ ? !n.is_value && n.depth >= min_ && n.depth <= max_ : n.is_value;
+                bool fits = negated_ ? !is_value(n) && n.characters >= min_ && n.characters <= max_ : is_value(n);
                 return fits ? at({State::kEnd}) : kDead;
             }
             State next = s;
             next.partial[next.length++] = char(byte);  // the longest spelling has 12 bytes
             bool part = false;
             if (s.length == 0 && byte < 0x80) {
-                part = byte == '\\' && !n.children.empty();
-                auto child = std::lower_bound(n.children.begin(), n.children.end(), std::pair<uint32_t, uint32_t>(byte, 0));
-                if (!part && child != n.children.end() && child->first == byte && can_be_raw(byte)) return listed(child->second);
+                part = byte == '\\' && goes_on(n);
+                auto child = std::lower_bound(nodes_.begin() + n.children, nodes_.begin() + n.end, byte, [](const Node& x, uint32_t c) { return x.c < c; });
+                if (!part && child != nodes_.begin() + n.end && child->c == byte && can_be_raw(byte)) return listed(uint32_t(child - nodes_.begin()));
             } else {
-                for (auto [c, child] : n.children) {
-                    Match m = spells(c, next.spelling());
+                for (uint32_t child = n.children; child < n.end; child++) {
+                    Match m = spells(nodes_[child].c, next.spelling());
                     if (m == Match::kAll) return listed(child);
                     part |= m == Match::kPart;
                 }
             }
-            if (part) return n.depth + 1 <= max_ ? at(next) : kDead;
+            if (part) return n.characters + 1 <= max_ ? at(next) : kDead;
             if (!negated_) return kDead;
             uint8_t d = kBoundary;
-            uint64_t count = n.depth;
+            uint64_t count = n.characters;
             for (char b : next.spelling()) {
                 uint8_t to = decode(d, uint8_t(b));
                 if (to == kStuck) return kDead;
@@ -284,7 +279,7 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
     return kDead;
 }
 
-bool JsonStrings::on_list(uint32_t id, ByteSet& bytes) const {
+bool JsonStrings::on_list(uint32_t id, ByteSet& bytes) {
     const State& s = states_[id];
     bytes = {};
     if (s.kind == State::kStart && !empty_ && !(negated_ && list_.empty())) {
@@ -293,7 +288,9 @@ bool JsonStrings::on_list(uint32_t id, ByteSet& bytes) const {
     }
     if (s.kind != State::kListed) return false;
     if (s.length == 0) bytes.set('"');
-    for (auto [c, child] : nodes_[s.node].children) {
+    const Node& n = with_children(s.node);
+    for (uint32_t child = n.children; child < n.end; child++) {
+        const uint32_t c = nodes_[child].c;
         const bool raw = s.length == 0 || s.partial[0] != '\\';
         if (raw && can_be_raw(c)) {
             const std::string spelling = utf8(c);
@@ -317,7 +314,7 @@ int32_t JsonStrings::off_list(uint32_t id) {
     if (!negated_) return kDead;
     if (s.kind == State::kStart) return free(Decoder::kBefore, 0);
     uint8_t d = kBoundary;
-    uint64_t count = nodes_[s.node].depth;
+    uint64_t count = nodes_[s.node].characters;
     for (char b : s.spelling()) {
         uint8_t to = decode(d, uint8_t(b));
         count += completes(d, to);
@@ -352,14 +349,8 @@ bool JsonStrings::has_more_values(uint32_t id, uint64_t n) const {
         case State::kListed: {
             const Node& node = nodes_[s.node];
             // The character behind the next one is any but those that the list goes on with.
-            if (negated_) return n + nodes_.size() < kCharacters && node.depth + 1 < max_;
-            std::vector<uint32_t> work{s.node};
-            for (size_t i = 0, found = 0; i < work.size() && s.length == 0; i++) {
-                found += nodes_[work[i]].is_value;
-                if (found > n) return true;
-                for (auto [c, child] : nodes_[work[i]].children) work.push_back(child);
-            }
-            return false;
+            if (negated_) return n + list_.size() < kCharacters && node.characters + 1 < max_;
+            return s.length == 0 && node.last - node.first > n;
         }
         case State::kValue: return s.decoder == Decoder::kBoundary && has_more_accepted(int32_t(s.node), n);
         default: return false;

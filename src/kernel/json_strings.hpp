@@ -63,7 +63,7 @@ class JsonStrings {
 
     // Before and within the list: the bytes with which the text goes on in it, or ends. With all others the state acts as off_list(). False
     // beyond the list.
-    bool on_list(uint32_t state, ByteSet& bytes) const;
+    bool on_list(uint32_t state, ByteSet& bytes);
     int32_t off_list(uint32_t state);  // kDead: they lead nowhere
 
     // The decoder. Counting starts at 0 with the first character.
@@ -96,13 +96,19 @@ class JsonStrings {
             return s.length ? h ^ std::hash<std::string_view>()(s.spelling()) : h;
         }
     };
+    static constexpr int32_t kUnknown = -3;
+    // Of the trie of the list: the values from `first` to `last` begin with the same text. PERF: made when another text gets there; it does to few of
+    // the names of a schema.
     struct Node {
-        std::vector<std::pair<uint32_t, uint32_t>> children;  // (code point, node), by code point once sorted
-        uint32_t depth;
-        bool is_value;
+        uint32_t first, last, bytes, characters;
+        uint32_t c;  // the last character
+        uint32_t children = 0, end = 0;  // nodes, by ascending character
+        int32_t state = kUnknown;  // between characters
     };
+    bool is_value(const Node& n) const { return n.first < n.last && list_[n.first].size() == n.bytes; }
+    bool goes_on(const Node& n) const { return n.first < n.last && list_[n.last - 1].size() > n.bytes; }
+    const Node& with_children(uint32_t node);
     int32_t at(const State& state);
-    void make_trie();
     int32_t listed(uint32_t node);
     int32_t free(uint8_t decoder, uint64_t count);
     bool alive(uint32_t node) const;
@@ -142,7 +148,6 @@ class JsonStrings {
     // Bytes of one kind act alike wherever is_raw(). By state and kind, where a state leads to.
     std::array<uint8_t, 256> kinds_{};
     uint32_t num_kinds_ = 0;
-    static constexpr int32_t kUnknown = -3;
     std::vector<std::vector<int32_t>> rows_;
     std::vector<std::pair<uint32_t, uint64_t>> counted_;
     std::unordered_map<uint64_t, uint32_t, MixHash> counted_ids_;
@@ -152,7 +157,7 @@ class JsonStrings {
     uint32_t most_least_ = 0;
 
     std::vector<std::string> list_;
-    std::vector<Node> nodes_;  // the trie of the list. PERF: made when a text gets there; it does to few of the names of a schema
+    std::vector<Node> nodes_;  // none yet where no text got
     bool negated_, empty_ = false;
     uint64_t min_, max_;
     std::string key_;

@@ -20,11 +20,11 @@ LrAutomaton::LrAutomaton(Productions productions) : productions_(std::move(produ
 }
 
 void LrAutomaton::expand(uint32_t id) {
-    std::vector<std::pair<Symbol, uint32_t>> moves;  // (symbol, item after it)
+    std::vector<uint64_t> moves;  // symbol and item after it
     std::vector<Reduction> reductions;
     std::vector<uint32_t> work = kernels_[id];
     visit_++;
-    if (id == kStart && productions_.start_nullable()) moves.emplace_back(kEnd, item(0, 2));
+    if (id == kStart && productions_.start_nullable()) moves.push_back(pack(kEnd, item(0, 2)));
     for (size_t i = 0; i < work.size(); i++) {
         const Production& p = productions_[production_of_[work[i]]];
         uint32_t dot = work[i] - offset_[production_of_[work[i]]];
@@ -34,11 +34,11 @@ void LrAutomaton::expand(uint32_t id) {
         }
         Symbol next = p.body[dot];
         if (productions_.is_terminal(next)) {
-            moves.emplace_back(next, work[i] + 1);
+            moves.push_back(pack(next, work[i] + 1));
             continue;
         }
         for (Symbol s : productions_.chain(next)) {
-            moves.emplace_back(s, work[i] + 1);
+            moves.push_back(pack(s, work[i] + 1));
             if (productions_.is_terminal(s)) continue;
             if (visited_[s] == visit_) continue;
             visited_[s] = visit_;
@@ -50,13 +50,16 @@ void LrAutomaton::expand(uint32_t id) {
     State& state = states_[id];
     for (const Reduction& r : reductions)
         if (std::find(state.reductions.begin(), state.reductions.end(), r) == state.reductions.end()) state.reductions.push_back(r);
+    state.moves.reserve(moves.size());
+    state.items.reserve(moves.size());
     for (uint32_t i = 0; i < moves.size(); i++) {
-        if (i == 0 || moves[i].first != moves[i - 1].first) {
-            state.moves.push_back({moves[i].first, i, i, kNone});
-            if (productions_.is_terminal(moves[i].first)) state.shifts.push_back(moves[i].first);
+        const Symbol symbol = Symbol(moves[i] >> 32);
+        if (state.moves.empty() || symbol != state.moves.back().symbol) {
+            state.moves.push_back({symbol, i, i, kNone});
+            if (productions_.is_terminal(symbol)) state.shifts.push_back(symbol);
         }
         state.moves.back().end = i + 1;
-        state.items.push_back(moves[i].second);
+        state.items.push_back(uint32_t(moves[i]));
     }
     state.is_complete = state.moves.empty() && state.reductions.size() == 1;
     state.is_expanded = true;

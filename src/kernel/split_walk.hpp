@@ -227,7 +227,9 @@ class SplitWalk {
             visit(x.node, x.state, x.other, on_list);
             if (!on_list) continue;
             const auto first = long(work.size());
-            t.each_child(x.node, listed, [&](uint32_t c) { work.push_back({c, spanner_.step(x.state, t.byte[c]), x.other == kNoState ? kNoState : spanner_.step(x.other, t.byte[c])}); });
+            t.each_child(x.node, listed, [&](uint32_t child, uint8_t byte) {
+                work.push_back({child, spanner_.step(x.state, byte), x.other == kNoState ? kNoState : spanner_.step(x.other, byte)});
+            });
             std::reverse(work.begin() + first, work.end());
         }
     }

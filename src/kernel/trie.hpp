@@ -30,16 +30,16 @@ struct Trie {
     std::vector<uint8_t> child_byte;
 
     uint32_t size() const { return uint32_t(byte.size()); }
-    // Visits the children whose byte is in a set, in order. PERF: the children of a node high up lie far apart: asking each for its byte takes two
+    // visit(child, byte) for the children whose byte is in a set, in order. PERF: the children of a node high up lie far apart: asking each for its byte takes two
     // misses of the caches.
     template <typename Visit>
     void each_child(uint32_t node, const ByteSet& bytes, Visit&& visit) const {
         if (child_begin.empty()) {
             for (uint32_t c = node + 1; c < end[node]; c = end[c])
-                if (bytes[byte[c]]) visit(c);
+                if (bytes[byte[c]]) visit(c, byte[c]);
         } else {
             for (uint32_t k = child_begin[node]; k < child_begin[node + 1]; k++)
-                if (bytes[child_byte[k]]) visit(child_node[k]);
+                if (bytes[child_byte[k]]) visit(child_node[k], child_byte[k]);
         }
     }
 
