@@ -167,6 +167,7 @@ class Lexer {
     uint32_t any_of(std::vector<std::vector<uint32_t>> alternatives);
     std::vector<std::vector<uint32_t>> alternatives(uint32_t formula) const;
     uint32_t conditions_formula(uint32_t dfa, const Conditions& c, bool negated);
+    uint32_t haunted(LexState members);
     uint32_t step_duty(const Duty& d, uint8_t byte);
 
     Policy policy_;
@@ -202,7 +203,7 @@ class Lexer {
     Pages<uint32_t> only_;  // by duty: its formula; kViolated if not asked for yet
     uint32_t fresh_ = 0;
     std::unordered_map<uint64_t, uint32_t, MixHash> past_steps_;
-    FlatMap<uint32_t> duty_steps_;
+    FlatMap<uint32_t> duty_steps_, haunted_;
     std::unordered_map<uint64_t, uint32_t, MixHash> conjunctions_;
     std::unordered_map<LexState, std::vector<Option>> options_;
     struct Exits {

@@ -109,6 +109,14 @@ uint32_t Lexer::conditions_formula(uint32_t dfa, const Conditions& c, bool negat
     return result;
 }
 
+// No attempt that has come so far may end here or later.
+uint32_t Lexer::haunted(LexState m) {
+    if (const uint32_t* known = haunted_.find(m)) return *known;
+    uint32_t result = refutation(m);
+    if (has_next(m)) result = all_of(result, only({Duty::kGhost, m, 0, 0, false}));
+    return haunted_[m] = result;
+}
+
 uint32_t Lexer::step_duty(const Duty& d, uint8_t byte) {
     switch (d.kind) {
         case Duty::kFresh:
@@ -116,11 +124,8 @@ uint32_t Lexer::step_duty(const Duty& d, uint8_t byte) {
         case Duty::kPast:
             return only({Duty::kPast, step_past(d.subject, byte), 0, 0, false});
         case Duty::kGhost: {
-            LexState next = step(d.subject, byte);
-            if (next == kNoState) return kFree;
-            uint32_t result = refutation(next);
-            if (has_next(next)) result = all_of(result, only({Duty::kGhost, next, 0, 0, false}));
-            return result;
+            const LexState next = step(d.subject, byte);
+            return next == kNoState ? kFree : haunted(next);
         }
         case Duty::kLook: {
             int32_t next = dfas_[d.subject]->looks[d.look].step(d.state, byte);

@@ -61,11 +61,24 @@ void Trie::append(const Trie& other, uint32_t node, uint32_t at_depth) {
     height.insert(height.end(), other.height.begin() + node, other.height.begin() + until);
     below.insert(below.end(), other.below.begin() + node, other.below.begin() + until);
     tokens.insert(tokens.end(), other.tokens.begin() + from, other.tokens.begin() + other.token_begin[until]);
-    for (uint32_t i = node; i < until; i++) {
-        depth.push_back(uint16_t(other.depth[i] - other.depth[node] + at_depth));
-        end.push_back(other.end[i] - node + first);
-        token_begin.push_back(other.token_begin[i + 1] - from + base);
+    depth.resize(first + until - node);
+    end.resize(first + until - node);
+    token_begin.resize(first + until - node + 1);
+    for (uint32_t i = node, to = first; i < until; i++, to++) {
+        depth[to] = uint16_t(other.depth[i] - other.depth[node] + at_depth);
+        end[to] = other.end[i] - node + first;
+        token_begin[to + 1] = other.token_begin[i + 1] - from + base;
     }
+}
+
+void Trie::reserve(size_t nodes, size_t of_tokens) {
+    byte.reserve(nodes);
+    depth.reserve(nodes);
+    end.reserve(nodes);
+    token_begin.reserve(nodes + 1);
+    below.reserve(nodes);
+    height.reserve(nodes);
+    tokens.reserve(of_tokens);
 }
 
 Trie Trie::build(std::vector<std::pair<std::string_view, uint32_t>> entries) {
@@ -111,54 +124,59 @@ Trie Trie::merge(const std::vector<TrieNodes>& given) {
         uint8_t byte;
         uint32_t node;
         const Trie* trie;
+        bool operator<(const Source& o) const { return byte < o.byte; }
     };
-    // A frame holds the source nodes still to merge at one depth, sorted by byte; equal bytes become one node.
+    std::vector<Source> sources;
+    size_t num_nodes = 0, num_tokens = 0;
+    for (const TrieNodes& g : given)
+        for (uint32_t n : g.nodes) {
+            sources.push_back({g.trie->byte[n], n, g.trie});
+            num_nodes += g.trie->end[n] - n;
+            num_tokens += g.trie->token_begin[g.trie->end[n]] - g.trie->token_begin[n];
+        }
+    t.reserve(num_nodes, num_tokens);
+    std::sort(sources.begin(), sources.end());
+    // A frame is the sources still to merge at one depth, sorted by byte; equal bytes become one node.
     struct Frame {
-        std::vector<Source> nodes;
-        size_t next;
+        size_t begin, next, end;
         uint32_t node;  // the merged parent, closed when the frame ends
     };
-    auto by_byte = [](const Source& a, const Source& b) { return a.byte < b.byte; };
-    std::vector<Source> roots;
-    for (const TrieNodes& g : given)
-        for (uint32_t n : g.nodes) roots.push_back({g.trie->byte[n], n, g.trie});
-    std::stable_sort(roots.begin(), roots.end(), by_byte);
-    std::vector<Frame> stack;
-    stack.push_back({std::move(roots), 0, ~0u});
+    std::vector<Frame> stack{{0, 0, sources.size(), ~0u}};
     while (!stack.empty()) {
         Frame& f = stack.back();
-        if (f.next == f.nodes.size()) {
+        if (f.next == f.end) {
             if (f.node != ~0u) t.end[f.node] = t.size(), t.note_below(f.node);
+            sources.resize(f.begin);
             stack.pop_back();
             continue;
         }
-        uint8_t byte = f.nodes[f.next].byte;
-        if (f.next + 1 == f.nodes.size() || f.nodes[f.next + 1].byte != byte) {
+        const Source first = sources[f.next];
+        const auto depth = uint32_t(stack.size() - 1);
+        if (f.next + 1 == f.end || sources[f.next + 1].byte != first.byte) {
             // PERF: nearly all nodes are in one of the tries only. The largest of Java, 6,500 nodes: 0.52 ms became 0.13.
-            t.append(*f.nodes[f.next].trie, f.nodes[f.next].node, uint32_t(stack.size() - 1));
+            t.append(*first.trie, first.node, depth);
             f.next++;
             continue;
         }
         uint32_t node = t.size();
-        t.byte.push_back(byte);
-        t.depth.push_back(uint16_t(stack.size() - 1));
+        t.byte.push_back(first.byte);
+        t.depth.push_back(uint16_t(depth));
         t.end.push_back(0);
         t.below.push_back(0);
         t.height.push_back(0);
-        std::vector<Source> below;
-        size_t first_token = t.tokens.size();
-        for (; f.next < f.nodes.size() && f.nodes[f.next].byte == byte; f.next++) {
-            const Trie& s = *f.nodes[f.next].trie;
-            uint32_t n = f.nodes[f.next].node;
+        const size_t first_token = t.tokens.size(), below = sources.size();
+        for (; f.next < f.end && sources[f.next].byte == first.byte; f.next++) {
+            const Trie& s = *sources[f.next].trie;
+            const uint32_t n = sources[f.next].node;
             t.tokens.insert(t.tokens.end(), s.tokens.begin() + s.token_begin[n], s.tokens.begin() + s.token_begin[n + 1]);
-            for (uint32_t c = n + 1; c < s.end[n]; c = s.end[c]) below.push_back({s.byte[c], c, &s});
+            for (uint32_t c = n + 1; c < s.end[n]; c = s.end[c]) sources.push_back({s.byte[c], c, &s});
         }
         // A token that can be cut in several ways may come more than once.
         std::sort(t.tokens.begin() + long(first_token), t.tokens.end());
         t.tokens.erase(std::unique(t.tokens.begin() + long(first_token), t.tokens.end()), t.tokens.end());
         t.token_begin.push_back(uint32_t(t.tokens.size()));
-        std::stable_sort(below.begin(), below.end(), by_byte);
-        stack.push_back({std::move(below), 0, node});
+        std::sort(sources.begin() + long(below), sources.end());
+        stack.push_back({below, below, sources.size(), node});
     }
     return t;
 }

@@ -51,6 +51,7 @@ struct Trie {
   private:
     void note_below(uint32_t node);
     void append(const Trie& other, uint32_t node, uint32_t at_depth);
+    void reserve(size_t nodes, size_t of_tokens);
 };
 
 // Nodes of one trie.
