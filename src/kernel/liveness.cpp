@@ -62,8 +62,10 @@ bool Liveness::sure(LexState s) {
         }
         if (result) break;
         for (uint8_t byte : lexer_.representative_bytes()) {
-            LexState next = lexer_.step(work[i], byte);
-            if (next != kNoState && seen.try_emplace(next, 1).second) work.push_back(next);
+            const LexState next = lexer_.step(work[i], byte);
+            if (next == kNoState) continue;
+            if (before = sure_.find(next); before != sure_.end() && before->second) return sure_[s] = true;
+            if (seen.try_emplace(next, 1).second) work.push_back(next);
         }
     }
     return sure_[s] = result;
