@@ -37,7 +37,7 @@ class SplitComparison {
         for (uint32_t i = root, end = t.end[root];;) {
             if (s == o || (distant_ && are_alike(s, o, t.height[i]))) {
                 i = t.end[i];
-            } else if (t.end[i] - i > SplitTables::kBigSubtree && tables_.is_steady(t, i, s) && tables_.is_steady(t, i, o)) {
+            } else if (t.end[i] - i > SplitTables::kBigSubtree && tables_.steady(t, i, s) != SplitTables::kUnknown && tables_.steady(t, i, o) != SplitTables::kUnknown) {
                 take(t, t.token_begin[i], t.token_begin[t.end[i]], s, true);
                 take(t, t.token_begin[i], t.token_begin[t.end[i]], o, false);
                 i = t.end[i];

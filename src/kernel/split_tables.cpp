@@ -5,6 +5,8 @@ namespace derivable {
 void SplitTables::clear() {
     states_.assign(1, {});
     numbers_ = {};
+    ends_of_characters_ = {};
+    characters_ = {};
     rows_.assign(256, kDead);
     groups_.clear();
     ways_.clear();
@@ -107,7 +109,7 @@ SplitTables::Local SplitTables::local(LexState s) {
     if (const Local* known = numbers_.find(s)) return *known;
     const bool scannerless = lexer_.policy() == Policy::kScannerless;
     // SAFETY: what is asked about a state may be refused (LimitExceeded). It has no number before all is answered.
-    State x{s, group_of(s), false, spanner_.may_be_newline(s), 0, 0, {}, {}};
+    State x{s, group_of(s), false, spanner_.may_be_newline(s), 0, 0, kBetween, kUnknown, {}, {}};
     if (scannerless) {
         x.leaves = lexer_.accepts_single(s);
     } else {
@@ -155,10 +157,60 @@ uint16_t SplitTables::way_out(State& x, size_t e, uint8_t byte) {
     return known = after == Lexer::kViolated ? kNoWay : way_of(exit.terminal, after == Lexer::kFree ? Lexer::kFree : exit.duties);
 }
 
-bool SplitTables::is_steady(const Trie& t, uint32_t i, Local s) {
-    if (s == kDead) return true;
-    if (t.below[i] & states_[s].unsteady) return false;
-    for (uint64_t unknown = t.below[i] & ~states_[s].steady; unknown; unknown &= unknown - 1) {
+// The state that a text leads to which ends a character, from `place` in it; kDead if that hangs on the character, or some lexeme may end in it. A
+// lexeme can be completed from here if it can from there.
+SplitTables::Local SplitTables::end_of_character(Place place, Local s) {
+    if (place == kBetween || s == kDead) return s;
+    const uint64_t key = pack(s, place);
+    if (const Local* known = ends_of_characters_.find(key)) return *known;
+    Local end = states_[s].leaves ? kDead : kUnknown;
+    for (uint32_t byte = 0x80; end != kDead && byte < 0xC0; byte++) {
+        const Place to = character_step(place, uint8_t(byte));
+        if (to == kNowhere) continue;
+        const Local other = end_of_character(to, next(s, uint8_t(byte)));
+        end = end == kUnknown || end == other ? other : kDead;
+    }
+    return ends_of_characters_[key] = end;
+}
+
+// First bytes, by kinds, with which every character leads from the state back to it, and no lexeme ends before it. (A comment may end before any
+// character, as far as the first byte of that tells; by the last one it has gone on.)
+uint64_t SplitTables::characters(Local s) {
+    if (const uint64_t* known = characters_.find(s)) return *known;
+    uint64_t all = 0, others = 0;
+    for (uint32_t b = 0xC2; b < 0xF5; b++) {
+        const uint8_t byte = uint8_t(b);
+        const uint64_t kind = 1ULL << byte_kind(byte);
+        if (others & kind) continue;
+        bool stays = end_of_character(character_step(kBetween, byte), next(s, byte)) == s;
+        for (size_t e = 0; stays && e < states_[s].exits.size(); e++) stays = lexer_.breaks_before(states_[s].exits[e].duties, byte);
+        (stays ? all : others) |= kind;
+    }
+    return characters_[s] = all & ~others;
+}
+
+// The inside of a text that may hold characters of several bytes: the place in a character, and the state behind it. Elsewhere that is kDead.
+std::pair<Place, SplitTables::Local> SplitTables::standing(Local s) {
+    if (states_[s].home == kUnknown) {
+        uint32_t place = kBetween;
+        Local home = characters(s) ? s : kDead;
+        while (home == kDead && ++place < kNumPlaces)
+            if (const Local end = end_of_character(Place(place), s); end != kDead && characters(end)) home = end;
+        states_[s].place = Place(place);
+        states_[s].home = home;
+    }
+    return {states_[s].place, states_[s].home};
+}
+
+SplitTables::Local SplitTables::steady(const Trie& t, uint32_t i, Local s) {
+    if (s == kDead) return s;
+    static const uint64_t kMore = 1ULL << byte_kind(0x80), kFirst = ~(2 * kMore - 1);  // bytes of characters of several
+    uint64_t kinds = t.below[i];
+    if (kinds & (kFirst | kMore))
+        if (const auto [place, home] = standing(s); home != kDead && t.well_formed[i] >> place & 1 && !(kinds & kFirst & ~characters(home)))
+            kinds &= ~(kFirst | kMore), s = home;
+    if (kinds & states_[s].unsteady) return kUnknown;
+    for (uint64_t unknown = kinds & ~states_[s].steady; unknown; unknown &= unknown - 1) {
         uint64_t kind = unknown & -unknown;
         for (uint8_t b : bytes_of_kind(uint8_t(__builtin_ctzll(kind)))) {
             bool stays = next(s, b) == s;
@@ -166,12 +218,12 @@ bool SplitTables::is_steady(const Trie& t, uint32_t i, Local s) {
             for (size_t e = 0; stays && e < x.exits.size(); e++) stays = lexer_.policy() != Policy::kScannerless && way_out(x, e, b) == kNoWay;
             if (!stays) {
                 x.unsteady |= kind;
-                return false;
+                return kUnknown;
             }
         }
         states_[s].steady |= kind;
     }
-    return true;
+    return s;
 }
 
 }  // namespace derivable

@@ -18,9 +18,9 @@ class SplitTables {
     explicit SplitTables(Spanner& spanner) : spanner_(spanner), lexer_(spanner.lexer) { clear(); }
 
     using Local = uint32_t;
-    static constexpr Local kDead = 0;
+    static constexpr Local kDead = 0, kUnknown = ~0u;
     static constexpr uint16_t kNoWay = 0xFFFE;
-    static constexpr uint32_t kBigSubtree = 4;  // nodes; below, asking is_steady() costs as much as walking
+    static constexpr uint32_t kBigSubtree = 4;  // nodes; below, asking steady() costs as much as walking
     struct Group {  // of tokens that end inside
         Split::Sureness sureness;
         uint32_t key;
@@ -36,6 +36,8 @@ class SplitTables {
         uint32_t group;
         bool leaves, may_be_newline;
         uint64_t steady = 0, unsteady = 0;  // kinds of bytes known to change nothing (the state stays, no lexeme ends), or something
+        Place place = kBetween;  // see standing(); its
+        Local home = kUnknown;   // is kUnknown if it was not asked for yet
         std::vector<Lexer::Exit> exits;
         // By exit and next byte: the way it is, or that it violates a duty. Empty under scannerless.
         std::vector<std::array<uint16_t, 256>> ways;
@@ -79,8 +81,11 @@ class SplitTables {
     uint16_t way_of(uint32_t terminal, uint32_t duties, Layouts::Effect effect = Layouts::kNothing);
     // The way of leaving through exit `e` before `byte`; kNoWay if a duty is violated.
     uint16_t way_out(State& x, size_t e, uint8_t byte);
-    // Whatever is below node i ends where node i does.
-    bool is_steady(const Trie& t, uint32_t i, Local s);
+    // Whatever is below node i ends inside, as it does in the state returned, and no lexeme ends before. kUnknown: that is not so.
+    Local steady(const Trie& t, uint32_t i, Local s);
+    std::pair<Place, Local> standing(Local s);
+    Local end_of_character(Place place, Local s);
+    uint64_t characters(Local s);
 
     const Piece* find(const Trie& t, uint32_t node, Local s) const {
         const uint32_t* known = piece_ids_.find(pack(t.first_id + node, s));
@@ -99,7 +104,6 @@ class SplitTables {
     uint32_t residual(const Lists& lists, bool once);
 
   private:
-    static constexpr Local kUnknown = ~0u;
     static constexpr uint16_t kUnknownWay = 0xFFFF;
     void clear();
     static bool is_antichain(const Trie& t, const uint32_t* begin, const uint32_t* end);
@@ -112,6 +116,8 @@ class SplitTables {
     size_t users_ = 0;
     std::vector<State> states_;  // kDead comes first
     FlatMap<Local> numbers_;
+    FlatMap<Local> ends_of_characters_;  // by state and place
+    FlatMap<uint64_t> characters_;
     std::vector<Local> rows_;  // [state][byte]
     std::vector<Group> groups_;
     std::vector<Way> ways_;

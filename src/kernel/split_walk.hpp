@@ -150,13 +150,13 @@ class SplitWalk {
         const uint16_t base = t.depth[root];
         std::vector<Local> path;
         std::vector<Layouts::Effect> effects;
-        Local s = first;
+        Local s = first, same = kDead;
         for (uint32_t i = root, end = t.end[root];;) {
             const uint32_t size = t.end[i] - i;
             if (s == kDead) {
                 i = t.end[i];
-            } else if (size > SplitTables::kBigSubtree && !(spanner_.column_matters && tables_[s].may_be_newline) && tables_.is_steady(t, i, s)) {
-                take(into, tables_[s].group, t.token_begin[i], t.token_begin[t.end[i]]);
+            } else if (size > SplitTables::kBigSubtree && !(spanner_.column_matters && tables_[s].may_be_newline) && (same = tables_.steady(t, i, s)) != SplitTables::kUnknown) {
+                take(into, tables_[same].group, t.token_begin[i], t.token_begin[t.end[i]]);
                 i = t.end[i];
             } else if (i != root && level < kLevels && size >= kWorthKeeping && !tables_[s].may_be_newline) {
                 append(into, piece(t, i, s, level + 1));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "characters.hpp"
+
 namespace derivable {
 
 uint8_t byte_kind(uint8_t byte) {
@@ -28,10 +30,12 @@ uint8_t byte_kind(uint8_t byte) {
         together('a', 'f');
         together('g', 'z');
         apart('{', 0x7F);
+        // Of characters of several bytes: all that begin with C4 to CA, D0, D1, E5 to E9, EB and EC are letters, and among those with C2, E1, E2, E3
+        // and EF there are spaces or the like.
         together(0x80, 0xBF);
-        together(0xC0, 0xDF);
-        together(0xE0, 0xEF);
-        together(0xF0, 0xFF);
+        for (auto [lo, hi] : {std::pair(0xC0, 0xC2), {0xC3, 0xC3}, {0xC4, 0xCA}, {0xCB, 0xCF}, {0xD0, 0xD1}, {0xD2, 0xDF}}) together(lo, hi);
+        apart(0xE0, 0xE4);
+        for (auto [lo, hi] : {std::pair(0xE5, 0xE9), {0xEA, 0xEA}, {0xEB, 0xEC}, {0xED, 0xED}, {0xEE, 0xEF}, {0xF0, 0xFF}}) together(lo, hi);
         return k;
     }();
     return kinds[byte];
@@ -50,6 +54,10 @@ const std::vector<uint8_t>& bytes_of_kind(uint8_t kind) {
 void Trie::note_below(uint32_t i) {
     for (uint32_t c = i + 1; c < end[i]; c = end[c]) {
         below[i] |= below[c] | 1ULL << byte_kind(byte[c]);
+        for (uint32_t p = 0; p < kNumPlaces; p++) {
+            const Place to = character_step(Place(p), byte[c]);
+            if (to == kNowhere || !(well_formed[c] >> to & 1)) well_formed[i] &= uint8_t(~(1u << p));
+        }
         height[i] = std::max(height[i], uint16_t(height[c] + 1));
     }
 }
@@ -60,6 +68,7 @@ void Trie::append(const Trie& other, uint32_t node, uint32_t at_depth) {
     byte.insert(byte.end(), other.byte.begin() + node, other.byte.begin() + until);
     height.insert(height.end(), other.height.begin() + node, other.height.begin() + until);
     below.insert(below.end(), other.below.begin() + node, other.below.begin() + until);
+    well_formed.insert(well_formed.end(), other.well_formed.begin() + node, other.well_formed.begin() + until);
     tokens.insert(tokens.end(), other.tokens.begin() + from, other.tokens.begin() + other.token_begin[until]);
     depth.resize(first + until - node);
     end.resize(first + until - node);
@@ -77,6 +86,7 @@ void Trie::reserve(size_t nodes, size_t of_tokens) {
     end.reserve(nodes);
     token_begin.reserve(nodes + 1);
     below.reserve(nodes);
+    well_formed.reserve(nodes);
     height.reserve(nodes);
     tokens.reserve(of_tokens);
 }
@@ -106,6 +116,7 @@ Trie Trie::build(std::vector<std::pair<std::string_view, uint32_t>> entries) {
     while (!open.empty()) t.end[open.back()] = t.size(), open.pop_back();
     t.below.assign(t.size(), 0);
     t.height.assign(t.size(), 0);
+    t.well_formed.assign(t.size(), 0xFF);
     for (uint32_t i = t.size(); i-- > 0;) t.note_below(i);
     t.child_begin.push_back(0);
     for (uint32_t i = 0; i < t.size(); i++) {
@@ -164,6 +175,7 @@ Trie Trie::merge(const std::vector<TrieNodes>& given) {
         t.end.push_back(0);
         t.below.push_back(0);
         t.height.push_back(0);
+        t.well_formed.push_back(0xFF);
         const size_t first_token = t.tokens.size(), below = sources.size();
         for (; f.next < f.end && sources[f.next].byte == first.byte; f.next++) {
             const Trie& s = *sources[f.next].trie;
