@@ -223,7 +223,8 @@ class Constraint {
         uint8_t looked_at_layout = 0;  // by some answer
     };
     std::unordered_map<LexState, PrefixRoot> prefix_roots_;
-    std::vector<PrefixNode> prefixes_;
+    Pages<PrefixNode> prefixes_;
+    uint32_t num_prefixes_ = 0;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> row_ids_;
     std::vector<const std::vector<uint32_t>*> rows_;
     Settled settled_;  // under longest and basic

@@ -74,7 +74,8 @@ bool Constraint::can_begin() {
 
 void Constraint::drop_rows() {
     prefix_roots_.clear();
-    prefixes_.clear();
+    prefixes_ = {};
+    num_prefixes_ = 0;
     row_ids_.clear();
     rows_.clear();
     stats_.row_bytes = 0;
@@ -98,14 +99,14 @@ const std::vector<uint32_t>& Constraint::row(Thread t) {
     int hops = compute(t, scratch_);
     if (hops > kMaxKeyHops || !stacks.signature(t.stack, uint32_t(hops), signature_)) return scratch_;
 
-    if (stats_.row_bytes + settled_.bytes() > limits_.cache_bytes || prefixes_.size() > kMaxPrefixNodes) drop_rows();
+    if (stats_.row_bytes + settled_.bytes() > limits_.cache_bytes || num_prefixes_ > kMaxPrefixNodes) drop_rows();
     auto [row, fresh] = row_ids_.try_emplace(scratch_, uint32_t(rows_.size()));
     if (fresh) {
         rows_.push_back(&row->first);
         stats_.row_bytes += scratch_.size() * 4 + 64;
     }
-    auto [root, new_root] = prefix_roots_.try_emplace(t.lex, PrefixRoot{uint32_t(prefixes_.size()), uint32_t(hops)});
-    if (new_root) prefixes_.emplace_back();
+    auto [root, new_root] = prefix_roots_.try_emplace(t.lex, PrefixRoot{num_prefixes_, uint32_t(hops)});
+    num_prefixes_ += new_root;
     root->second.hops = std::max(root->second.hops, uint32_t(hops));
     root->second.looked_at_layout |= looked_at_layout_;
     signature_.insert(signature_.begin(), layout_key(t, root->second.looked_at_layout));
@@ -113,9 +114,8 @@ const std::vector<uint32_t>& Constraint::row(Thread t) {
     for (uint64_t word : signature_) {
         uint32_t next = prefixes_[node].child(word);
         if (next == PrefixNode::kNoNode) {
-            next = uint32_t(prefixes_.size());
+            next = num_prefixes_++;
             prefixes_[node].add_child(word, next);
-            prefixes_.emplace_back();
         }
         node = next;
     }

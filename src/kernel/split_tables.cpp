@@ -7,7 +7,7 @@ void SplitTables::clear() {
     numbers_ = {};
     ends_of_characters_ = {};
     characters_ = {};
-    rows_.assign(256, kDead);
+    rows_ = {};
     groups_.clear();
     ways_.clear();
     group_ids_.clear();
@@ -119,8 +119,9 @@ SplitTables::Local SplitTables::local(LexState s) {
         for (auto& row : x.ways) row.fill(kUnknownWay);
     }
     states_.push_back(std::move(x));
-    rows_.resize(rows_.size() + 256, kUnknown);
-    return numbers_[s] = Local(states_.size() - 1);
+    const auto number = Local(states_.size() - 1);
+    rows_[number];
+    return numbers_[s] = number;
 }
 
 uint32_t SplitTables::group_of(LexState s, Layouts::Effect effect) {

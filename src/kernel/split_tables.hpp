@@ -18,7 +18,7 @@ class SplitTables {
     explicit SplitTables(Spanner& spanner) : spanner_(spanner), lexer_(spanner.lexer) { clear(); }
 
     using Local = uint32_t;
-    static constexpr Local kDead = 0, kUnknown = ~0u;
+    static constexpr Local kUnknown = 0, kDead = ~0u;
     static constexpr uint16_t kNoWay = 0xFFFE;
     static constexpr uint32_t kBigSubtree = 4;  // nodes; below, asking steady() costs as much as walking
     struct Group {  // of tokens that end inside
@@ -72,10 +72,9 @@ class SplitTables {
     const Way& way(uint32_t w) const { return ways_[w]; }
     Local local(LexState s);
     Local next(Local from, uint8_t byte) {
-        Local known = rows_[size_t(from) * 256 + byte];
-        if (known != kUnknown) return known;
-        Local to = local(spanner_.step(states_[from].lex, byte));
-        return rows_[size_t(from) * 256 + byte] = to;
+        if (const Local known = std::as_const(rows_)[from][byte]; known != kUnknown) return known;
+        const Local to = local(spanner_.step(states_[from].lex, byte));
+        return rows_[from][byte] = to;
     }
     uint32_t group_of(LexState s, Layouts::Effect effect = Layouts::kNothing);
     uint16_t way_of(uint32_t terminal, uint32_t duties, Layouts::Effect effect = Layouts::kNothing);
@@ -114,11 +113,11 @@ class SplitTables {
     Spanner& spanner_;
     Lexer& lexer_;
     size_t users_ = 0;
-    std::vector<State> states_;  // kDead comes first
+    std::vector<State> states_;  // the first is none
     FlatMap<Local> numbers_;
     FlatMap<Local> ends_of_characters_;  // by state and place
     FlatMap<uint64_t> characters_;
-    std::vector<Local> rows_;  // [state][byte]
+    Pages<std::array<Local, 256>> rows_;  // by state and byte
     std::vector<Group> groups_;
     std::vector<Way> ways_;
     std::map<std::array<uint32_t, 3>, uint32_t> group_ids_, way_ids_;
