@@ -6,14 +6,19 @@ namespace derivable {
 
 Settled::Place Settled::root(const Split& split, uint32_t layout_depth) {
     Node*& node = roots_[pack(split.id, layout_depth)];
-    if (!node) node = nodes_.add(1);
+    if (!node) node = add_nodes(1);
     return {node, -1};
 }
 
-void Settled::descend(Place& place, const std::vector<uint64_t>& states, int known, std::vector<Found>& found) {
+Settled::Node* Settled::add_nodes(size_t n) {
+    Node* nodes = nodes_.add(n);
+    for (size_t i = 0; i < n; i++) nodes[i].id = num_nodes_++;
+    return nodes;
+}
+
+void Settled::descend(Place& place, const std::vector<uint64_t>& states, int known, std::vector<Found>& found) const {
     for (uint64_t state : states) {
-        Node* next = place.node->first_child;
-        while (next && next->state != narrow(state)) next = next->next_sibling;
+        Node* next = child(*place.node, narrow(state));
         if (!next) return;
         place = {next, place.depth + 1};
         if (place.depth <= known) continue;
@@ -30,7 +35,7 @@ void Settled::keep(Place root, Place from, const std::vector<uint64_t>& states, 
     std::copy(findings.questions.begin() + long(findings.questions_from), findings.questions.end(), open);
 
     const int fresh = depth - from.depth;
-    Node* nodes = nodes_.add(size_t(fresh));
+    Node* nodes = add_nodes(size_t(fresh));
     auto each_found = [&](auto act) {
         for (size_t i = findings.found_from; i < findings.found.size(); i++)
             if (const Found& f = findings.found[i]; f.level <= depth) act(nodes[std::max(0, f.level - from.depth - 1)], f.inside);
@@ -39,7 +44,11 @@ void Settled::keep(Place root, Place from, const std::vector<uint64_t>& states, 
     for (int k = 0; k < fresh; k++) {
         Node& node = nodes[k];
         node.state = narrow(states[size_t(from.depth + 1 + k)]);
-        node.next_sibling = std::exchange(k ? nodes[k - 1].first_child : from.node->first_child, &node);
+        Node& parent = k ? nodes[k - 1] : *from.node;
+        if (parent.child)
+            others_[pack(parent.id, node.state)] = &node, parent.has_others = true;
+        else
+            parent.child = &node;
         node.inside = insides_.add(std::exchange(node.num_inside, 0));
         node.open = open;
         node.num_open = num_open;

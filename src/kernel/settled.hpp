@@ -45,7 +45,9 @@ class Settled {
         uint32_t num_inside = 0, num_open = 0;
         const Split::Inside** inside = nullptr;
         const Question* open = nullptr;  // null where nothing is known yet
-        Node *first_child = nullptr, *next_sibling = nullptr;
+        Node* child = nullptr;  // the first one; nearly all have one
+        uint32_t id = 0;
+        bool has_others = false;
     };
     struct Place {
         Node* node = nullptr;
@@ -53,7 +55,7 @@ class Settled {
     };
     Place root(const Split& split, uint32_t layout_depth);
     // From a root to the deepest node for a stack. Adds to `found` what is settled on the way below depth `known`.
-    static void descend(Place& place, const std::vector<uint64_t>& states, int known, std::vector<Found>& found);
+    void descend(Place& place, const std::vector<uint64_t>& states, int known, std::vector<Found>& found) const;
     // What a walk found from a place on, to be kept by the states of its stack down to `depth`.
     void keep(Place root, Place from, const std::vector<uint64_t>& states, int depth, const Findings& findings);
     size_t bytes() const { return nodes_.bytes() + insides_.bytes() + questions_.bytes(); }
@@ -62,7 +64,17 @@ class Settled {
     // A word of Stacks::signature in 32 bits.
     static uint32_t narrow(uint64_t state) { return uint32_t(state) | (state >> 32 ? 1u << 31 : 0); }
 
+    Node* child(const Node& node, uint32_t state) const {
+        if (!node.child || node.child->state == state) return node.child;
+        Node* const* other = node.has_others ? others_.find(pack(node.id, state)) : nullptr;
+        return other ? *other : nullptr;
+    }
+    Node* add_nodes(size_t n);
+
     FlatMap<Node*> roots_;  // by split and depth of the layout
+    // Children but the first, by node and state. PERF: as a list, which Go makes up to TODO long, they were a stall of 3 ms.
+    FlatMap<Node*> others_;
+    uint32_t num_nodes_ = 0;
     Arena<Node> nodes_;
     Arena<const Split::Inside*> insides_;
     Arena<Question> questions_;  // walks hold on to some while others are added

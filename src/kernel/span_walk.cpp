@@ -24,7 +24,7 @@ void SpanWalk::walk_part(Part& part, const Item& start, const Split& split, int 
     part.found = found_.size();
     part.questions = questions_.size();
     part.keeps = c_.stacks.signature(start.stack, root.node->state, states_);
-    if (part.keeps) Settled::descend(part.place, states_, known, found_);
+    if (part.keeps) c_.settled_.descend(part.place, states_, known, found_);
     const size_t before = found_.size();
     for (size_t i = part.found; i < before; i++) found_[i].inside->or_into(words_.data());
     if (part.place.node->open) {
