@@ -14,6 +14,7 @@ import pytest
 from shared_data import require_shared
 
 import derivable as dv
+from derivable.grammar import Lexing
 
 KEYWORDS = r"""
 start: statement+
@@ -37,6 +38,17 @@ AMBIGUOUS = r"""
 start: "<" start ">" | start WORDS | start NAME | WORDS | NAME
 WORDS: /[^"<>]+/
 NAME: /[a-z ]+/
+"""
+# Texts of any characters, of nearly any, and of letters.
+CHARACTERS = r"""
+start: (STRING ";" | NAME "=" REST | MARK NAME)*
+NAME: /[^\W\d]\w*/
+STRING: /"[^"\n]*"/
+REST: /%[^\n\u2028\ufeff]*\n/
+MARK: /![^\n]*(?!.)/
+COMMENT: /#[^\n\u0085]*/
+%ignore COMMENT
+%ignore /[ \n]+/
 """
 CASES = {
     "keywords longest": (dv.Grammar.from_lark(KEYWORDS), 'if abc: x=12.5; # c\nimport in2; return ("a\\"b");'),
@@ -88,6 +100,24 @@ def check(grammar: dv.Grammar, text: str, vocabulary: dv.Vocabulary, step: int =
 @pytest.mark.parametrize("name", CASES)
 def test_synthetic(name: str) -> None:
     check(*CASES[name], synthetic_vocabulary())
+
+
+def characters_vocabulary(seed: int = 7, size: int = 4000) -> dv.Vocabulary:
+    """Tokens of characters of one to four bytes, many of which begin or end within one, or are no text at all."""
+    rng = random.Random(seed)
+    common, rare = "a9_ \";#%é漢字한д", "=!\n\u0080\u0085\u07ff\u0e01\u2028\u3000\u4dff\ud7ff\ue000\ufeff\uffff\U0001f600\U0010ffff"
+    tokens = {bytes([b]) for b in range(256)} | {b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\xe0\x80\x80"}
+    while len(tokens) < size:
+        data = "".join(rng.choice(common if rng.random() < 0.8 else rare) for _ in range(rng.randint(1, 4))).encode()
+        begin, end = (rng.choice([0, 0, 1, 2]) for _ in range(2))
+        tokens.add(data[begin : len(data) - end] or b"a")
+    return dv.Vocabulary.from_bytes([*sorted(tokens), b"<eos>"], eos=[len(tokens)])
+
+
+@pytest.mark.parametrize("lexing", ["longest", "basic", "scannerless"])
+def test_characters_of_several_bytes(lexing: Lexing) -> None:
+    text = '"a漢é\u2028"; д한=%字a\n #é\n !漢 \nx'
+    check(dv.Grammar.from_lark(CHARACTERS, lexing=lexing), text, characters_vocabulary())
 
 
 @pytest.mark.parametrize("name", CASES)

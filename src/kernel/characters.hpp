@@ -12,8 +12,8 @@ enum Place : uint8_t { kBetween, kOneMore, kTwoMore, kThreeMore, kBehindE0, kBeh
 inline const auto kCharacterSteps = [] {
     std::array<std::array<Place, 256>, kNumPlaces> t{};
     for (auto& row : t) row.fill(kNowhere);
-    auto set = [&](Place from, size_t low, size_t high, Place to) {
-        for (size_t b = low; b <= high; b++) t[from][b] = to;
+    auto set = [&](Place from, uint32_t low, uint32_t high, Place to) {
+        for (uint32_t b = low; b <= high; b++) t[from][b] = to;
     };
     set(kBetween, 0x00, 0x7F, kBetween);
     set(kBetween, 0xC2, 0xDF, kOneMore);

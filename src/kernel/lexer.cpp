@@ -33,7 +33,6 @@ uint32_t Lexer::add(std::shared_ptr<const Dfa> dfa, uint32_t rank) {
 
 uint32_t Lexer::add_dfa(std::shared_ptr<const Dfa> dfa, uint32_t terminal) {
     uint32_t id = uint32_t(dfas_.size());
-    text_ = Text::kUnknown;
     base_.push_back(uint32_t(single_dfa_.size()));
     for (uint32_t s = 0; s < dfa->num_states(); s++) single_dfa_.push_back(id), single_state_.push_back(s);
     canonical_.resize(single_dfa_.size(), kNoState);

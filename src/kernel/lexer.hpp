@@ -12,7 +12,6 @@
 
 #include <memory>
 
-#include "characters.hpp"
 #include "json_strings.hpp"
 #include "languages.hpp"
 
@@ -114,8 +113,6 @@ class Lexer {
     LexState members(LexState s) const { return s & kPairBit ? pairs_[s & ~kPairBit].members : s; }
     uint32_t duties(LexState s) const { return s & kPairBit ? pairs_[s & ~kPairBit].duties : kFree; }
     uint32_t step_duties(uint32_t duties, uint8_t byte);
-    // Any character of several bytes that begins with this one violates them.
-    bool breaks_before(uint32_t duties, uint8_t byte) { return is_text() && breaks_in_character(step_duties(duties, byte), character_step(kBetween, byte)); }
     // The duties are met if the text ends here.
     bool duties_hold_at_end(uint32_t duties) const;
 
@@ -171,8 +168,6 @@ class Lexer {
     std::vector<std::vector<uint32_t>> alternatives(uint32_t formula) const;
     uint32_t conditions_formula(uint32_t dfa, const Conditions& c, bool negated);
     uint32_t haunted(LexState members);
-    bool breaks_in_character(uint32_t duties, Place place);
-    bool is_text();
     uint32_t step_duty(const Duty& d, uint8_t byte);
 
     Policy policy_;
@@ -209,8 +204,6 @@ class Lexer {
     uint32_t fresh_ = 0;
     std::unordered_map<uint64_t, uint32_t, MixHash> past_steps_;
     FlatMap<uint32_t> duty_steps_, haunted_;
-    FlatMap<bool> breaks_in_character_;  // by duties and place
-    enum class Text : uint8_t { kUnknown, kNo, kYes } text_ = Text::kUnknown;  // all lexemes are UTF-8
     std::unordered_map<uint64_t, uint32_t, MixHash> conjunctions_;
     std::unordered_map<LexState, std::vector<Option>> options_;
     struct Exits {

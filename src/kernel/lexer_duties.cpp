@@ -162,46 +162,6 @@ uint32_t Lexer::step_duties(uint32_t formula, uint8_t byte) {
     return result;
 }
 
-// From some place in a character, however it goes on.
-bool Lexer::breaks_in_character(uint32_t duties, Place place) {
-    if (duties <= kFree || place == kBetween) return duties == kViolated;
-    const uint64_t key = pack(duties, place);
-    if (const bool* known = breaks_in_character_.find(key)) return *known;
-    bool breaks = true;
-    for (uint32_t byte = 0x80; breaks && byte < 0xC0; byte++) {
-        const Place to = character_step(place, uint8_t(byte));
-        if (to != kNowhere) breaks = breaks_in_character(step_duties(duties, uint8_t(byte)), to);
-    }
-    return breaks_in_character_[key] = breaks;
-}
-
-bool Lexer::is_text() {
-    if (text_ != Text::kUnknown) return text_ == Text::kYes;
-    text_ = Text::kNo;
-    for (const auto& dfa : dfas_) {
-        if (dfa->empty()) continue;
-        std::vector<uint8_t> places(dfa->num_states(), 0);  // where its states have been met, a bit each
-        std::vector<std::pair<uint32_t, Place>> work{{0, kBetween}};
-        places[0] = 1;
-        while (!work.empty()) {
-            const auto [state, place] = work.back();
-            work.pop_back();
-            if (dfa->accepting[state] && place != kBetween) return false;
-            for (uint32_t byte = 0; byte < 256; byte++) {
-                const int32_t next = dfa->step(state, uint8_t(byte));
-                if (next < 0) continue;
-                const Place to = character_step(place, uint8_t(byte));
-                if (to == kNowhere) return false;
-                if (places[size_t(next)] >> to & 1) continue;
-                places[size_t(next)] |= uint8_t(1u << to);
-                work.emplace_back(uint32_t(next), to);
-            }
-        }
-    }
-    text_ = Text::kYes;
-    return true;
-}
-
 bool Lexer::duties_hold_at_end(uint32_t formula) const {
     for (const auto& conj : alternatives(formula)) {
         bool all = true;

@@ -158,34 +158,34 @@ uint16_t SplitTables::way_out(State& x, size_t e, uint8_t byte) {
     return known = after == Lexer::kViolated ? kNoWay : way_of(exit.terminal, after == Lexer::kFree ? Lexer::kFree : exit.duties);
 }
 
-// The state that a text leads to which ends a character, from `place` in it; kDead if that hangs on the character, or some lexeme may end in it. A
-// lexeme can be completed from here if it can from there.
+// The state that a text leads to which ends a character, from `place` in it; kDead if that hangs on the character, or if something else than the rest of
+// a character may follow. A lexeme can be completed from here if it can from there.
 SplitTables::Local SplitTables::end_of_character(Place place, Local s) {
     if (place == kBetween || s == kDead) return s;
     const uint64_t key = pack(s, place);
     if (const Local* known = ends_of_characters_.find(key)) return *known;
     Local end = states_[s].leaves ? kDead : kUnknown;
-    for (uint32_t byte = 0x80; end != kDead && byte < 0xC0; byte++) {
+    for (uint32_t byte = 0; end != kDead && byte < 256; byte++) {
         const Place to = character_step(place, uint8_t(byte));
-        if (to == kNowhere) continue;
-        const Local other = end_of_character(to, next(s, uint8_t(byte)));
+        const Local after = next(s, uint8_t(byte));
+        if (to == kNowhere) {
+            if (after != kDead) end = kDead;
+            continue;
+        }
+        const Local other = end_of_character(to, after);
         end = end == kUnknown || end == other ? other : kDead;
     }
     return ends_of_characters_[key] = end;
 }
 
-// First bytes, by kinds, with which every character leads from the state back to it, and no lexeme ends before it. (A comment may end before any
-// character, as far as the first byte of that tells; by the last one it has gone on.)
+// First bytes, by kinds, with which every character leads from the state back to it.
 uint64_t SplitTables::characters(Local s) {
     if (const uint64_t* known = characters_.find(s)) return *known;
     uint64_t all = 0, others = 0;
-    for (uint32_t b = 0xC2; b < 0xF5; b++) {
-        const uint8_t byte = uint8_t(b);
-        const uint64_t kind = 1ULL << byte_kind(byte);
+    for (uint32_t byte = 0xC2; byte < 0xF5; byte++) {
+        const uint64_t kind = 1ULL << byte_kind(uint8_t(byte));
         if (others & kind) continue;
-        bool stays = end_of_character(character_step(kBetween, byte), next(s, byte)) == s;
-        for (size_t e = 0; stays && e < states_[s].exits.size(); e++) stays = lexer_.breaks_before(states_[s].exits[e].duties, byte);
-        (stays ? all : others) |= kind;
+        (end_of_character(character_step(kBetween, uint8_t(byte)), next(s, uint8_t(byte))) == s ? all : others) |= kind;
     }
     return characters_[s] = all & ~others;
 }
@@ -213,15 +213,11 @@ SplitTables::Local SplitTables::steady(const Trie& t, uint32_t i, Local s) {
     if (kinds & states_[s].unsteady) return kUnknown;
     for (uint64_t unknown = kinds & ~states_[s].steady; unknown; unknown &= unknown - 1) {
         uint64_t kind = unknown & -unknown;
-        for (uint8_t b : bytes_of_kind(uint8_t(__builtin_ctzll(kind)))) {
-            bool stays = next(s, b) == s;
-            State& x = states_[s];
-            for (size_t e = 0; stays && e < x.exits.size(); e++) stays = lexer_.policy() != Policy::kScannerless && way_out(x, e, b) == kNoWay;
-            if (!stays) {
-                x.unsteady |= kind;
+        for (uint8_t b : bytes_of_kind(uint8_t(__builtin_ctzll(kind))))
+            if (next(s, b) != s) {
+                states_[s].unsteady |= kind;
                 return kUnknown;
             }
-        }
         states_[s].steady |= kind;
     }
     return s;

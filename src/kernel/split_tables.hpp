@@ -35,7 +35,7 @@ class SplitTables {
         LexState lex;
         uint32_t group;
         bool leaves, may_be_newline;
-        uint64_t steady = 0, unsteady = 0;  // kinds of bytes known to change nothing (the state stays, no lexeme ends), or something
+        uint64_t steady = 0, unsteady = 0;  // kinds of bytes after which the state is known to be the same, or not to be
         Place place = kBetween;  // see standing(); its
         Local home = kUnknown;   // is kUnknown if it was not asked for yet
         std::vector<Lexer::Exit> exits;
@@ -80,7 +80,8 @@ class SplitTables {
     uint16_t way_of(uint32_t terminal, uint32_t duties, Layouts::Effect effect = Layouts::kNothing);
     // The way of leaving through exit `e` before `byte`; kNoWay if a duty is violated.
     uint16_t way_out(State& x, size_t e, uint8_t byte);
-    // Whatever is below node i ends inside, as it does in the state returned, and no lexeme ends before. kUnknown: that is not so.
+    // Whatever is below node i ends inside, and can be completed if a lexeme can from the state returned. kUnknown: that is not so. (A lexeme may end before,
+    // too. But what can be completed that way can be completed from that state.)
     Local steady(const Trie& t, uint32_t i, Local s);
     std::pair<Place, Local> standing(Local s);
     Local end_of_character(Place place, Local s);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "characters.hpp"
-
 namespace derivable {
 
 uint8_t byte_kind(uint8_t byte) {

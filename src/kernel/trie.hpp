@@ -5,6 +5,7 @@
 // those tokens, where one node may stand for many tokens (`x",` and `y",` both leave `,`).
 #pragma once
 
+#include "characters.hpp"
 #include "common.hpp"
 
 namespace derivable {
