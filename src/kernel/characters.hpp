@@ -7,12 +7,12 @@
 namespace derivable {
 
 // Between two characters, or with so many bytes of one still to come; behind some first bytes not all of them fit.
-enum Place : uint8_t { kBetween, kOneMore, kTwoMore, kThreeMore, kBehindE0, kBehindED, kBehindF0, kBehindF4, kNumPlaces, kNowhere };
+enum Utf8State : uint8_t { kBetween, kOneMore, kTwoMore, kThreeMore, kBehindE0, kBehindED, kBehindF0, kBehindF4, kNumUtf8States, kNowhere };
 
 inline const auto kCharacterSteps = [] {
-    std::array<std::array<Place, 256>, kNumPlaces> t{};
+    std::array<std::array<Utf8State, 256>, kNumUtf8States> t{};
     for (auto& row : t) row.fill(kNowhere);
-    auto set = [&](Place from, uint32_t low, uint32_t high, Place to) {
+    auto set = [&](Utf8State from, uint32_t low, uint32_t high, Utf8State to) {
         for (uint32_t b = low; b <= high; b++) t[from][b] = to;
     };
     set(kBetween, 0x00, 0x7F, kBetween);
@@ -33,6 +33,6 @@ inline const auto kCharacterSteps = [] {
     return t;
 }();
 
-inline Place character_step(Place place, uint8_t byte) { return kCharacterSteps[place][byte]; }
+inline Utf8State character_step(Utf8State place, uint8_t byte) { return kCharacterSteps[place][byte]; }
 
 }  // namespace derivable

@@ -72,7 +72,7 @@ class Settled {
     Node* add_nodes(size_t n);
 
     FlatMap<Node*> roots_;  // by split and depth of the layout
-    // Children but the first, by node and state. PERF: as a list, which Go makes up to TODO long, they were a stall of 3 ms.
+    // Children but the first, by node and state. PERF: as lists they took 5% of first passes over Python programs.
     FlatMap<Node*> others_;
     uint32_t num_nodes_ = 0;
     Arena<Node> nodes_;

@@ -160,13 +160,13 @@ uint16_t SplitTables::way_out(State& x, size_t e, uint8_t byte) {
 
 // The state that a text leads to which ends a character, from `place` in it; kDead if that hangs on the character, or if something else than the rest of
 // a character may follow. A lexeme can be completed from here if it can from there.
-SplitTables::Local SplitTables::end_of_character(Place place, Local s) {
+SplitTables::Local SplitTables::end_of_character(Utf8State place, Local s) {
     if (place == kBetween || s == kDead) return s;
     const uint64_t key = pack(s, place);
     if (const Local* known = ends_of_characters_.find(key)) return *known;
     Local end = states_[s].leaves ? kDead : kUnknown;
     for (uint32_t byte = 0; end != kDead && byte < 256; byte++) {
-        const Place to = character_step(place, uint8_t(byte));
+        const Utf8State to = character_step(place, uint8_t(byte));
         const Local after = next(s, uint8_t(byte));
         if (to == kNowhere) {
             if (after != kDead) end = kDead;
@@ -191,13 +191,13 @@ uint64_t SplitTables::characters(Local s) {
 }
 
 // The inside of a text that may hold characters of several bytes: the place in a character, and the state behind it. Elsewhere that is kDead.
-std::pair<Place, SplitTables::Local> SplitTables::standing(Local s) {
+std::pair<Utf8State, SplitTables::Local> SplitTables::standing(Local s) {
     if (states_[s].home == kUnknown) {
         uint32_t place = kBetween;
         Local home = characters(s) ? s : kDead;
-        while (home == kDead && ++place < kNumPlaces)
-            if (const Local end = end_of_character(Place(place), s); end != kDead && characters(end)) home = end;
-        states_[s].place = Place(place);
+        while (home == kDead && ++place < kNumUtf8States)
+            if (const Local end = end_of_character(Utf8State(place), s); end != kDead && characters(end)) home = end;
+        states_[s].place = Utf8State(place);
         states_[s].home = home;
     }
     return {states_[s].place, states_[s].home};

@@ -36,7 +36,7 @@ class SplitTables {
         uint32_t group;
         bool leaves, may_be_newline;
         uint64_t steady = 0, unsteady = 0;  // kinds of bytes after which the state is known to be the same, or not to be
-        Place place = kBetween;  // see standing(); its
+        Utf8State place = kBetween;  // see standing(); its
         Local home = kUnknown;   // is kUnknown if it was not asked for yet
         std::vector<Lexer::Exit> exits;
         // By exit and next byte: the way it is, or that it violates a duty. Empty under scannerless.
@@ -83,8 +83,8 @@ class SplitTables {
     // Whatever is below node i ends inside, and can be completed if a lexeme can from the state returned. kUnknown: that is not so. (A lexeme may end before,
     // too. But what can be completed that way can be completed from that state.)
     Local steady(const Trie& t, uint32_t i, Local s);
-    std::pair<Place, Local> standing(Local s);
-    Local end_of_character(Place place, Local s);
+    std::pair<Utf8State, Local> standing(Local s);
+    Local end_of_character(Utf8State place, Local s);
     uint64_t characters(Local s);
 
     const Piece* find(const Trie& t, uint32_t node, Local s) const {

@@ -210,16 +210,16 @@ class SplitWalk {
     }
 
     // Through a subtree that is entered in state `s`, where it would be `other` off a list of strings: visits nodes on the list, and the first ones
-    // off it where the two differ. PERF: a name is left soon. Tables of next states, as other walks use them, would cost ten times what is walked.
+    // off it where the two differ. PERF: a name is left soon: no tables of next states, as other walks use them, are made (docs/design.md).
     template <typename Visit>  // (node, state, other state, on the list)
     void follow_list(const Trie& t, uint32_t root, LexState s, LexState other, Visit&& visit) {
-        struct Place {
+        struct Step {
             uint32_t node;
             LexState state, other;
         };
-        std::vector<Place> work{{root, s, other}};
+        std::vector<Step> work{{root, s, other}};
         while (!work.empty()) {
-            const Place x = work.back();
+            const Step x = work.back();
             work.pop_back();
             if (x.state == x.other) continue;
             ByteSet listed;

@@ -52,8 +52,8 @@ const std::vector<uint8_t>& bytes_of_kind(uint8_t kind) {
 void Trie::note_below(uint32_t i) {
     for (uint32_t c = i + 1; c < end[i]; c = end[c]) {
         below[i] |= below[c] | 1ULL << byte_kind(byte[c]);
-        for (uint32_t p = 0; p < kNumPlaces; p++) {
-            const Place to = character_step(Place(p), byte[c]);
+        for (uint32_t p = 0; p < kNumUtf8States; p++) {
+            const Utf8State to = character_step(Utf8State(p), byte[c]);
             if (to == kNowhere || !(well_formed[c] >> to & 1)) well_formed[i] &= uint8_t(~(1u << p));
         }
         height[i] = std::max(height[i], uint16_t(height[c] + 1));

@@ -25,7 +25,7 @@ struct Trie {
     std::vector<uint32_t> tokens;  // in preorder, so those of a subtree stand together
     std::vector<uint64_t> below;   // the kinds (byte_kind) of all bytes below node i
     std::vector<uint16_t> height;  // bytes of the longest way below node i
-    std::vector<uint8_t> well_formed;  // bit p: where a text stands at Place p behind node i, all ways below it are UTF-8 (or the beginning of some)
+    std::vector<uint8_t> well_formed;  // bit p: for a text in Utf8State p behind node i, all ways below it are UTF-8 (or begin some)
 
     // If built of many entries: the children of node i are those from child_begin[i] to child_begin[i + 1].
     std::vector<uint32_t> child_begin, child_node;
