@@ -165,7 +165,9 @@ SplitTables::Local SplitTables::end_of_character(Utf8State place, Local s) {
     const uint64_t key = pack(s, place);
     if (const Local* known = ends_of_characters_.find(key)) return *known;
     Local end = states_[s].leaves ? kDead : kUnknown;
-    for (uint32_t byte = 0; end != kDead && byte < 256; byte++) {
+    // Under scannerless every state that is left can be completed: only what belongs to the character matters.
+    const bool scannerless = lexer_.policy() == Policy::kScannerless;
+    for (uint32_t byte = scannerless ? 0x80 : 0; end != kDead && byte < (scannerless ? 0xC0 : 0x100); byte++) {
         const Utf8State to = character_step(place, uint8_t(byte));
         const Local after = next(s, uint8_t(byte));
         if (to == kNowhere) {
