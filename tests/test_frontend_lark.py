@@ -9,13 +9,19 @@ from pathlib import Path
 import lark
 import pytest
 from expr_matcher import derives, full_match, match_ends
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
+import derivable
 from derivable.errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
 from derivable.expr import Bytes, Chars, Concat, Ref, Repeat, refs
 from derivable.frontends.lark import grammar_from_lark
+from derivable.frontends.lark_source import Source, load
 from derivable.grammar import Terminal
+from derivable.limits import Limits
 
 GRAMMARS = Path(__file__).parents[2] / "shared/data/grammars"
+LIBRARY = Path(derivable.__file__).parent / "library"
 
 LANGUAGES = [
     ('start: "a" b*\nb: "b" | "c" "a"', "abc"),
@@ -168,6 +174,57 @@ def test_bounds(text: str) -> None:
 
 def test_nesting_within_the_bound() -> None:
     grammar_from_lark("start: " + "(" * 490 + '"a"' + ")*" * 490)
+
+
+def _patterns(text: str, import_paths: list[str]) -> list[tuple[str, lark.lexer.Pattern]]:
+    ours = load(Source(text, Limits()), import_paths)
+    return [(name, pattern) for name, (pattern, _) in ours.terminals.items() if pattern is not None]
+
+
+def _larks_patterns(text: str, import_paths: list[str]) -> list[tuple[str, lark.lexer.Pattern]]:
+    grammar, _ = lark.load_grammar.load_grammar(text, f"{[*import_paths, '.'][0]}/<string>", import_paths, False)
+    return [(str(t.name), t.pattern) for t in grammar.compile(["start"], "*")[0]]
+
+
+@pytest.mark.parametrize("name", [path.stem for path in LIBRARY.glob("*.lark")])
+def test_terminals_are_joined_as_lark_joins_them(name: str) -> None:
+    text = (LIBRARY / f"{name}.lark").read_text(encoding="utf-8")
+    text = text if re.search("^start:", text, re.M) else text + '\nstart: "a"\n'
+    assert _patterns(text, [str(LIBRARY)]) == _larks_patterns(text, [str(LIBRARY)])
+
+
+# Whose widths, or what they become beside one another, are not what they look like.
+_ODD = ['"a"', '"{"', '"bc"i', "/a|bcd/", "/a{2/", '"}"', "/[a-z]/i", "/x y/x", r"/\0/", '"1"', "/ab?|/", "/(?=a)/"]
+_OPERATORS = st.sampled_from(["{}+", "{}?", "{}*", "{}~2", "{}~0..3", "[{}]", "({})"])
+
+
+@st.composite
+def _terminals(draw: st.DrawFn) -> str:
+    """Definitions of A to D, each made of those before it."""
+    lines = []
+    for name in "ABCD":
+        leaf = st.sampled_from([*_ODD, *(line[0] for line in lines)])
+        expr = st.recursive(
+            leaf,
+            lambda inner: st.one_of(
+                st.lists(inner, min_size=2, max_size=3).map(" ".join),
+                st.lists(inner, min_size=2, max_size=4).map(lambda some: f"({' | '.join(some)})"),
+                st.tuples(inner, _OPERATORS).map(lambda both: both[1].format(f"({both[0]})")),
+            ),
+            max_leaves=8,
+        )
+        lines.append(f"{name}: {draw(expr)}")
+    return "\n".join(["start: D", *lines])
+
+
+@given(_terminals())
+@settings(max_examples=200, deadline=None)
+def test_odd_terminals_are_joined_as_lark_joins_them(text: str) -> None:
+    try:
+        theirs = _larks_patterns(text, [])
+    except Exception:
+        assume(False)
+    assert _patterns(text, []) == theirs
 
 
 @pytest.mark.skipif(not GRAMMARS.is_dir(), reason="../shared is not here")

@@ -20,6 +20,7 @@ from lark.grammar import NonTerminal
 from lark.grammar import Terminal as LarkTerminal
 from lark.lexer import PatternStr
 
+from ..collector import without_collector
 from ..errors import DerivableError, GrammarError, LimitError
 from ..expr import NOTHING, Expr, Ref, refs
 from ..grammar import Grammar, Indentation, Lexing, Terminal
@@ -34,6 +35,7 @@ _DEFAULTS = Limits()
 _FLAGS = {"i": re.I, "m": re.M, "s": re.S, "l": re.L, "u": re.U, "x": re.X}
 
 
+@without_collector
 def grammar_from_lark(
     text: str,
     start: str = "start",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -34,6 +34,7 @@ _LEXEME = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_UNBOUNDED: int = _lark.PatternRE(".*").max_width
 _REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
@@ -250,6 +251,61 @@ class _Literals(_lark.PrepareLiterals):  # type: ignore[misc]
         return _lark.ST("pattern", [_lark.PatternRE(f"[{re.escape(ends[0])}-{re.escape(ends[1])}]")])
 
 
+class _Patterns(_lark.TerminalTreeToPattern):  # type: ignore[misc]
+    """Lark's joining of the trees of terminals to patterns, each part of a tree joined once.
+
+    Lark sorts alternatives by the widths of what they match, and has `re` parse whatever it joined to learn them. A
+    group may be replaced by `.{least,most}` for that: `short` has such patterns for those that hold groups.
+    """
+
+    def __init__(self, source: Source, literals: Any) -> None:
+        super().__init__()
+        self.source, self.literals = source, literals
+        self.joined: dict[int, Any] = {}  # by the identity of a tree: terminals share the trees of those they use
+        self.short: dict[Any, Any] = {}
+
+    def of(self, tree: Any) -> Any:
+        """The pattern of a terminal's tree. The trees must outlive this object."""
+        todo = [tree]
+        while todo:
+            top = todo[-1]
+            missing = [child for child in top.children if isinstance(child, Tree) and id(child) not in self.joined]
+            if missing:
+                todo += missing
+                continue
+            todo.pop()
+            if top.data in ("literal", "range"):
+                self.joined[id(top)] = self.literals.transform(top).children[0]
+            elif id(top) not in self.joined:
+                parts = [self.joined[id(child)] if isinstance(child, Tree) else child for child in top.children]
+                self.joined[id(top)] = getattr(self, top.data)(parts)
+        return self.joined[id(tree)]
+
+    def expansion(self, items: list[Any]) -> Any:
+        whole = super().expansion(items)
+        if any(item in self.short for item in items):
+            self.short.setdefault(whole, super().expansion([self.short.get(item, item) for item in items]))
+        return whole
+
+    def expr(self, args: list[Any]) -> Any:
+        self.source.bounds(args[1:])
+        whole = super().expr(args)
+        if args[0] in self.short:
+            self.short.setdefault(whole, super().expr([self.short[args[0]], *args[1:]]))
+        return whole
+
+    def expansions(self, alternatives: list[Any]) -> Any:
+        for pattern in alternatives:
+            if pattern in self.short:  # where Lark keeps a width that it knows
+                pattern._width = [self.short[pattern].min_width, self.short[pattern].max_width]
+        whole = super().expansions(alternatives)
+        if len(alternatives) > 1:
+            least, most = min(p.min_width for p in alternatives), max(p.max_width for p in alternatives)
+            if least <= 1_000 and (most <= 1_000 or most == _UNBOUNDED):  # `re` takes no bound above 2^32
+                self.short[whole] = _lark.PatternRE(f".{{{least},{'' if most == _UNBOUNDED else most}}}")
+        return whole
+
+
 class _Builder(_lark.GrammarBuilder):  # type: ignore[misc]
     """Lark's builder, which would resolve relative imports against the running program's directory."""
 
@@ -268,6 +324,19 @@ class _Builder(_lark.GrammarBuilder):  # type: ignore[misc]
         return super()._unpack_import(stmt, grammar_name)
 
 
+def _replace(tree: Any, changes: Mapping[str, Callable[[Any], Any]]) -> None:
+    """Puts something else for the nodes of some kinds, in Lark's order: so it numbers the terminals without a name."""
+    for parent in tree.iter_subtrees():
+        for i, node in enumerate(parent.children):
+            if isinstance(node, Tree) and node.data in changes:
+                parent.children[i] = changes[node.data](node)
+
+
+def _only_child(tree: Any) -> Any:
+    (child,) = tree.children
+    return child
+
+
 def load(source: Source, import_paths: Sequence[str]) -> Loaded:
     """Everything Lark does with a grammar, up to (not including) the expansion of repeats.
 
@@ -283,29 +352,26 @@ def load(source: Source, import_paths: Sequence[str]) -> Loaded:
     literals.source = source
 
     # Terminals: those built from others become one pattern.
-    to_pattern = literals * _lark.TerminalTreeToPattern()
+    joined = _Patterns(source, literals)
     definitions, declared = [], set()
     for name, (tree, priority) in grammar.term_defs:
         if tree is None:
             declared.add(name)
             continue
-        for node in tree.find_data("expr"):
-            source.bounds(node.children[1:])
-        if not any(expansion.children for expansion in tree.find_data("expansion")):
+        if all(part.data == "expansion" and not part.children for part in tree.children):
             raise GrammarError(
                 f"the terminal {name!r} is empty",
                 source=source.text,
                 span=source.find(name),
                 hint="A terminal must match some text; leave it out of the rules that use it.",
             )
-        copy = _lark.nr_deepcopy_tree(tree)
-        definitions.append(_lark.TerminalDef(name, to_pattern.transform(copy), priority))
+        definitions.append(_lark.TerminalDef(name, joined.of(tree), priority))
 
     # Rules: terminals get names, templates are applied. The list grows while it is walked.
-    rule_definitions = [(n, p, t if t is None else _lark.nr_deepcopy_tree(t), o) for n, p, t, o in grammar.rule_defs]
+    rule_definitions = list(grammar.rule_defs)
     anonymous = _lark.PrepareAnonTerminals(definitions)
     anonymous.term_set |= declared
-    prepare = literals * _lark.ValidateSymbols() * anonymous * _lark.ApplyTemplates(rule_definitions)
+    templates = _lark.ApplyTemplates(rule_definitions)
     rules: dict[str, Any] = {}
     for name, params, tree, _ in rule_definitions:
         if name.count("{") > source.limits.max_depth:
@@ -313,7 +379,10 @@ def load(source: Source, import_paths: Sequence[str]) -> Loaded:
         if len(rules) > source.limits.max_symbols:
             raise LimitError("max_symbols", len(rules), source.limits.max_symbols, "rules of a Lark grammar")
         if not params:
-            rules[str(name)] = tree if tree is None or not isinstance(tree, Tree) else prepare.transform(tree)
+            rules[str(name)] = tree
+            if tree is not None:
+                _replace(tree, {"literal": literals.transform, "range": literals.transform, "value": _only_child})
+                _replace(tree, {"pattern": anonymous.transform, "template_usage": templates.transform})
 
     patterns = {str(definition.name): (definition.pattern, definition.priority) for definition in definitions}
     order = [str(name) for name, _ in grammar.term_defs] + list(patterns)
