@@ -9,11 +9,14 @@ can be told without following the columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from ._kernel import Dfa, JsonStrings
 from .errors import GrammarError
 from .grammar import Grammar
+
+_T = TypeVar("_T")
 
 __all__ = ["LoweredIndentation", "indentation_terminals", "lower_indentation"]
 
@@ -106,11 +109,11 @@ def lower_indentation(
                 )
         if blocks or depth:
             raise _refused(grammar, "a production opens a block or bracket that it does not close")
-    before: dict[int, set[int]] = {indent: {newline}, dedent: {newline, dedent}}
-    for first, second in _neighbours(productions, len(dfas)):
-        if second in before and first not in before[second]:
-            other = names.get(first, "the start of the text")
-            raise _refused(grammar, f"{names[second]!r} stands behind {other!r}, not behind {layout.newline!r}")
+    allowed = {indent: {newline}, dedent: {newline, dedent}}
+    for symbol, before in zip(allowed, _before(productions, len(dfas), tuple(allowed))):
+        for other in sorted(before - allowed[symbol]):
+            behind = repr(names[other]) if other else "the start of the text"
+            raise _refused(grammar, f"{names[symbol]!r} stands behind {behind}, not behind {layout.newline!r}")
     return (newline, indent, dedent, opening, closing, layout.tab, layout.tab_stops, layout.final_newline)
 
 
@@ -146,39 +149,44 @@ def _reaching(productions: Sequence[Sequence[int]], terminals: int, goal: set[in
     return found
 
 
-def _neighbours(productions: Sequence[Sequence[int]], terminals: int) -> set[tuple[int, int]]:
-    """Pairs of terminals that may stand side by side; (0, t): t may be the first."""
-    nullable: set[int] = set()
-    grew = True
-    while grew:
-        grew = False
-        for head, *body in productions:
-            if head not in nullable and all(symbol in nullable for symbol in body):
-                nullable.add(head)
-                grew = True
-    first: dict[int, set[int]] = {t: {t} for t in range(terminals + 1)}
-    last: dict[int, set[int]] = {t: {t} for t in range(terminals + 1)}
-    for ends, step in ((first, 1), (last, -1)):
-        grew = True
-        while grew:
-            grew = False
-            for head, *body in productions:
-                known = ends.setdefault(head, set())
-                size = len(known)
-                for symbol in body[::step]:
-                    known |= ends.get(symbol, set())
-                    if symbol not in nullable:
-                        break
-                grew |= len(known) > size
-    pairs: set[tuple[int, int]] = set()
-    heads = {head for head, *_ in productions}
+def _before(productions: Sequence[Sequence[int]], terminals: int, goals: Sequence[int]) -> Iterator[set[int]]:
+    """For each of `goals`, the terminals that may stand directly before it; 0: it may be the first."""
+    by_head: dict[int, list[Sequence[int]]] = {}
+    for head, *body in productions:
+        by_head.setdefault(head, []).append(body)
+    nullable = _grown(set(), by_head, lambda bodies, known: any(map(known.issuperset, bodies)))
+    begins = {head: {s for body in bodies for s in _first(body, nullable)} for head, bodies in by_head.items()}
     used = {symbol for head, *body in productions for symbol in body if symbol != head}
-    for start in heads - used or heads:
-        pairs |= {(0, t) for t in first.get(start, set())}
-    for _, *body in productions:
-        for i, left in enumerate(body):
-            for right in body[i + 1 :]:
-                pairs |= {(a, b) for a in last.get(left, set()) for b in first.get(right, set())}
-                if right not in nullable:
-                    break
-    return pairs
+    starts = by_head.keys() - used or by_head.keys()
+    for goal in goals:
+        beginning = _grown({goal}, begins, lambda symbols, known: not known.isdisjoint(symbols))
+        found: set[int] = set()
+        todo: list[int] = []
+        for _, *body in productions:
+            for i, symbol in enumerate(body):
+                if symbol in beginning:
+                    todo += _first(body[:i][::-1], nullable)
+        while todo:
+            symbol = todo.pop()
+            if symbol not in found:
+                found.add(symbol)
+                for ending in by_head.get(symbol, ()):
+                    todo += _first(ending[::-1], nullable)
+        yield {symbol for symbol in found if symbol <= terminals} | ({0} if beginning & starts else set())
+
+
+def _first(body: Sequence[int], nullable: set[int]) -> Iterator[int]:
+    """The symbols that what a body derives may begin with."""
+    for symbol in body:
+        yield symbol
+        if symbol not in nullable:
+            break
+
+
+def _grown(known: set[int], heads: Mapping[int, _T], adds: Callable[[_T, set[int]], bool]) -> set[int]:
+    """The least set with `known` that has every head of which `adds` says so, given the set."""
+    size = -1
+    while len(known) > size:
+        size = len(known)
+        known |= {head for head, of_it in heads.items() if head not in known and adds(of_it, known)}
+    return known
