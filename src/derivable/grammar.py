@@ -416,7 +416,7 @@ class Grammar:
 
     @staticmethod
     def builtin(name: str) -> Grammar:
-        """A grammar that comes with the library; `docs/library.md` describes each. Cost: 20 to 250 ms (Python), once.
+        """A grammar that comes with the library; `docs/library.md` describes each. Cost: 20 to 150 ms (Python), once.
 
         Raises:
             GrammarError: there is none of that name; the message lists them.
