@@ -23,6 +23,7 @@ RANKS = {
     "grammar": 2,
     "show": 2,
     "_kernel": 3,
+    "endings": 3,
     "automata": 4,
     "indentation": 4,
     "lowering": 5,

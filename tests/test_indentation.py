@@ -14,7 +14,7 @@ from shared_data import program_texts, require_shared
 from test_exact import check
 
 import derivable as dv
-from derivable.errors import GrammarError
+from derivable.errors import GrammarError, LimitError
 from derivable.expr import NOTHING
 from derivable.grammar import Lexing, Terminal
 
@@ -71,6 +71,29 @@ CASES = {
     "blocks in blocks only": case({"s": "t", "t": "A N | A N I t D"}, {"A": "a", "N": ONE_LINE}, TOKENS),
     "two after a block": case({"s": "t*", "t": "A N | A N I t t D"}, {"A": "a", "N": LINES}, TOKENS),
     "undecided": case({"s": "t*", "t": "A N | A N I t D | A N I t t D"}, {"A": "a", "N": LINES}, TOKENS),
+    # Behind E a block can only end with the text.
+    "ends of text": case(
+        {"s": "t*", "t": "A N | E | N I t t* D"},
+        {"A": "a", "E": "e", "N": ONE_LINE},
+        ("a", "e", "\n", " ", "\n e", "\n a", "a\n"),
+    ),
+    "ends of text, lines, more behind a block": case(
+        {"s": "t*", "t": "A N E? | N I t t* D A? E?"},
+        {"A": "a+", "E": "e", "N": LINES},
+        ("a", "e", "\n", " ", "\n e", "\n a"),
+        slack=2,
+    ),
+    "more must follow a block": case(
+        {"s": "t*", "t": "A N | E | N I t t* D A N"},
+        {"A": "a", "E": "e", "N": ONE_LINE},
+        ("a", "e", "\n", " ", "\n e", "\n a"),
+    ),
+    "ends of text, no newline there": case(
+        {"s": "t*", "t": "A N | E | N I t t* D"},
+        {"A": "a", "E": "e", "N": ONE_LINE},
+        ("a", "e", "\n", " ", "\n e", "\n a"),
+        final_newline=True,
+    ),
     "tab stops": case(RULES, {"A": "a", "N": TAB_LINES}, TABBED, slack=2),
     "tab stops, one line": case(RULES, {"A": "a", "N": TAB_LINE}, TABBED, slack=2),
     "tabs as columns": case(RULES, {"A": "a", "N": TAB_LINES}, TABBED, tab_stops=False, slack=2),
@@ -185,6 +208,36 @@ def test_programs() -> None:
         assert matcher.is_accepting, text
 
 
+def test_blocks_that_the_end_of_the_text_closes() -> None:
+    """SynCode's Python, in which `eof` may stand behind a statement. Lark's Indenter says the same of each text."""
+    source = require_shared("data", "grammars", "syncode", "python.lark").read_text(encoding="utf-8")
+    layout = dv.Indentation("_NL", "_INDENT", "_DEDENT", BRACKETS)
+    vocabulary = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), b"</s>"], eos=[256])
+    constraint = dv.compile(dv.Grammar.from_lark(source, indentation=layout), vocabulary)
+
+    def accepts(text: str) -> bool:
+        matcher = constraint.matcher()
+        for byte in text.encode():
+            if not matcher.allows(byte):
+                return False
+            matcher.advance(byte)
+        return matcher.is_accepting
+
+    block = "if x:\n  if y:\n    z\n"
+    for text in ["x\neof", "x\neof y\n", block, *(block + blanks + "eof" for blanks in ("", "  ", "    "))]:
+        assert accepts(text), text
+    for text in ["if x:\n  y", block + "  eof\n", block + "    eof\nz\n"]:
+        assert not accepts(text), text
+
+
+def test_many_ways_to_end_are_bounded() -> None:
+    rules = f"t: A N I b D | A N E?\nb: t | b {'x ' * 60} t\nx: A N | A"
+    text = f"start: t*\n{rules}\nA: /a/\nE: /e/\nN: /\\n */\n%declare I D"
+    grammar = dv.Grammar.from_lark(text, indentation=dv.Indentation("N", "I", "D"))
+    with pytest.raises(LimitError, match="max_symbols"):
+        dv.compile(grammar, dv.Vocabulary.from_bytes([b"a", b""], eos=[1]), limits=dv.Limits(max_symbols=20_000))
+
+
 def test_rollback_and_fork() -> None:
     """Columns and depth belong to the state."""
     tokens = [b"if x:", b"\n  ", b"\n    ", b"y", b"\n", b"(", b")", b"</s>"]
@@ -210,6 +263,8 @@ def test_rollback_and_fork() -> None:
         ("t: A N I A N D | A N D", "without the terminal"),
         ("t: A I t N D | A N", "stands behind 'A'"),
         ("t: A N I t A D | A N", "stands behind 'A'"),
+        ("t: A N I b D | A N\nb: A N A | A N", "stands behind 'A'"),  # no list that could go on
+        ("t: A N I b+ D | A N\nb: A N A | A", "stands behind 'A'"),  # nor with a newline
         ("t: O A N C N | A N I t D", "between brackets"),
         ("t: O A N | O A C N | A N I A N D", "between brackets"),
     ],

@@ -1,10 +1,10 @@
 """Indentation, lowered: the symbols the kernel needs, and what a grammar must keep so that columns can tell its blocks.
 
 A newline lexeme gives the parser the newline terminal, then an INDENT, or nothing, or DEDENTs. So an INDENT may stand
-behind a newline only, a DEDENT behind a newline or another DEDENT, and both must pair up inside each production, as
-must brackets; between brackets no newline may stand. A grammar that asks for anything else asks for what no text can
-give, and is refused by name. With these rules kept, every sequence that the grammar derives has a text, so dead ends
-can be told without following the columns.
+behind a newline only, a DEDENT behind a newline or another DEDENT (or at the end of the text: `derivable.endings`), and
+both must pair up inside each production, as must brackets; between brackets no newline may stand. A grammar that asks
+for anything else asks for what no text can give, and is refused by name. With these rules kept, every sequence that the
+grammar derives has a text, so dead ends can be told without following the columns.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from ._kernel import Dfa, JsonStrings
+from .endings import split_ends
 from .errors import GrammarError
 from .grammar import Grammar
+from .limits import Limits
 
 _T = TypeVar("_T")
 
@@ -63,27 +65,35 @@ def lower_indentation(
     grammar: Grammar,
     symbols: Mapping[str, int],
     dfas: Sequence[Dfa | JsonStrings],
-    flat: Sequence[int],
-) -> LoweredIndentation | None:
-    """What the kernel takes, once the grammar is known to keep the rules.
+    flat: list[int],
+    nonterminals: list[str],
+    start: int,
+    limits: Limits,
+) -> tuple[LoweredIndentation | None, int]:
+    """What the kernel takes, once the grammar is known to keep the rules, and the start symbol.
 
     Args:
         grammar: with or without indentation.
         symbols: of the terminals, by name.
         dfas: of the terminals, from symbol 1.
-        flat: productions as in `Lowered`.
+        flat: productions as in `Lowered`; they grow (and the names) where the end of the text may close blocks.
+        nonterminals: by number.
+        start: a symbol.
+        limits: bounds what is added.
 
     Raises:
         GrammarError: a rule is broken.
+        LimitError: too much would be added.
     """
     layout = grammar.indentation
     if layout is None:
-        return None
+        return None, start
     productions = list(_unpacked(flat, len(dfas)))
     newline, indent, dedent = (symbols[name] for name in (layout.newline, layout.indent, layout.dedent))
     opening = [symbols[first] for first, _ in layout.brackets]
     closing = [symbols[second] for _, second in layout.brackets]
     names = {symbol: name for name, symbol in symbols.items()}
+    spec = (newline, indent, dedent, opening, closing, layout.tab, layout.tab_stops, layout.final_newline)
     pattern = dfas[newline - 1]
     if isinstance(pattern, JsonStrings) or not all(
         pattern.accepts(b"\n" + b" " * blanks) for blanks in range(pattern.num_states + 1)
@@ -111,10 +121,25 @@ def lower_indentation(
             raise _refused(grammar, "a production opens a block or bracket that it does not close")
     allowed = {indent: {newline}, dedent: {newline, dedent}}
     for symbol, before in zip(allowed, _before(productions, len(dfas), tuple(allowed))):
-        for other in sorted(before - allowed[symbol]):
-            behind = repr(names[other]) if other else "the start of the text"
+        wrong = sorted(before - allowed[symbol])
+        if symbol == dedent and wrong:
+            first, free = (_number(symbol, len(dfas)) for symbol in (start, -1 - len(nonterminals)))
+            split = split_ends(productions, len(dfas), free, first, newline, dedent, limits.max_symbols)
+            if split is not None:
+                first, added, originals = split
+                for head, body in added:
+                    flat += (_number(head, len(dfas)), len(body), *(_number(s, len(dfas)) for s in body))
+                nonterminals += [nonterminals[original - len(dfas) - 2] for original in originals]
+                return spec, _number(first, len(dfas))
+        if wrong:
+            behind = repr(names[wrong[0]]) if wrong[0] else "the start of the text"
             raise _refused(grammar, f"{names[symbol]!r} stands behind {behind}, not behind {layout.newline!r}")
-    return (newline, indent, dedent, opening, closing, layout.tab, layout.tab_stops, layout.final_newline)
+    return spec, start
+
+
+def _number(symbol: int, terminals: int) -> int:
+    """Nonterminals numbered behind the terminals, or from -1 down again."""
+    return symbol if 0 < symbol <= terminals else 1 + terminals - symbol
 
 
 def _unpacked(flat: Sequence[int], terminals: int) -> Iterator[list[int]]:
@@ -122,7 +147,7 @@ def _unpacked(flat: Sequence[int], terminals: int) -> Iterator[list[int]]:
     at = 0
     while at < len(flat):
         end = at + 2 + flat[at + 1]
-        yield [symbol if symbol > 0 else 1 + terminals - symbol for symbol in (flat[at], *flat[at + 2 : end])]
+        yield [_number(symbol, terminals) for symbol in (flat[at], *flat[at + 2 : end])]
         at = end
 
 

@@ -129,6 +129,7 @@ class _Lowering:
             most,
         ):
             raise LimitError("max_symbols", len(self.productions), most, "the size of the grammar")
+        indentation, start = self._indentation(start) if self.grammar.indentation else (None, start)
         ignored = {self.terminal_ids[name] for name in self.grammar.ignore}
         return Lowered(
             terminals=[(dfa, rank, i in ignored) for i, (dfa, rank) in enumerate(zip(self.dfas, self._ranks()))],
@@ -138,15 +139,15 @@ class _Lowering:
             nonterminal_names=self.nonterminal_names,
             productions=self.productions,
             start=start,
-            indentation=self._indentation(),
+            indentation=indentation,
             distinct=tuple(1 + self.terminal_ids[name] for name in self.grammar.distinct if name in self.terminal_ids),
         )
 
-    def _indentation(self) -> LoweredIndentation | None:
-        if self.grammar.indentation is None:
-            return None
+    def _indentation(self, start: int) -> tuple[LoweredIndentation | None, int]:
         symbols = {name: 1 + i for name, i in self.terminal_ids.items() if isinstance(name, str)}
-        return lower_indentation(self.grammar, symbols, self.dfas, self.productions)
+        return lower_indentation(
+            self.grammar, symbols, self.dfas, self.productions, self.nonterminal_names, start, self.limits
+        )
 
     # -- symbols ------------------------------------------------------------------------------------------------
 

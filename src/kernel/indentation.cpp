@@ -61,7 +61,8 @@ bool Constraint::ends(Frontier f, Layouts::Id layout, int above, int& looked) {
     int hops = 0;
     uint32_t set = stacks.accepts(f, &hops);
     looked = std::max(looked, above + hops);
-    if ((stacks.contains(set, kEnd) || stacks.contains(set, layouts_.spec.dedent)) && closes(f, above)) return true;
+    if (stacks.contains(set, kEnd)) return true;  // no block is open, or none need be closed (derivable.endings)
+    if (stacks.contains(set, layouts_.spec.dedent) && closes(f, above)) return true;
     if (!layouts_.spec.final_newline || !stacks.contains(set, layouts_.spec.newline)) return false;
     looked_at_layout_ |= kDepth;
     if (layouts_[layout].depth) return false;
