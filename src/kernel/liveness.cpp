@@ -209,9 +209,7 @@ bool Liveness::alive(LexState s, Frontier f, uint32_t depth, int* hops) {
             int above;
         };
         std::vector<Open> open;
-        std::vector<Landing> landings = spelling_.landings(s);
-        if (lexer_.is_fresh(s)) landings.push_back({0, lexer_.text_start()});
-        for (const Landing& l : landings) {
+        auto completes = [&](const Landing& l) {
             Frontier after = f;
             uint32_t inside = depth;
             int above = 0, below = 0, hops_of_shift = 0;
@@ -220,15 +218,21 @@ bool Liveness::alive(LexState s, Frontier f, uint32_t depth, int* hops) {
                 Stacks::Shifted shifted = stacks_.shift(f, l.terminal);
                 looked = std::max(looked, hops_of_shift = shifted.hops);
                 above = shifted.above, after = shifted.frontier;
-                if (after == kNoFrontier) continue;
+                if (after == kNoFrontier) return false;
             }
-            Verdict v = judge(l.duties, after, below);
-            result = v == Verdict::kAlive;
-            if (result) looked = hops_of_shift;
+            const Verdict v = judge(l.duties, after, below);
+            if (v == Verdict::kAlive) looked = hops_of_shift;
             looked = std::max(looked, above + below);
-            if (result) break;
             if (v == Verdict::kUnknown) open.push_back({l.duties, after, inside, above});
-        }
+            return v == Verdict::kAlive;
+        };
+        auto some_landing_completes = [&] {
+            const std::vector<Landing>& landings = spelling_.landings(s);
+            return std::any_of(landings.begin(), landings.end(), completes);
+        };
+        // At the beginning of a text nothing has to end first. PERF: 748,000 steps to find all landings from there were 9 of the 36 ms that a saved Python grammar took to its
+        // first mask.
+        result = (lexer_.is_fresh(s) && completes({0, lexer_.text_start()})) || some_landing_completes();
         if (!result)
             for (const Open& o : open) {
                 int below = 0;

@@ -45,22 +45,21 @@ LexState Spelling::everything(uint32_t duties) {
 }
 
 template <class Keep, class Visit>
-bool Spelling::walk(LexState s, Keep keep, Visit visit) {
-    if (s == kNoState) return false;
+bool Spelling::walk(LexState s, Keep keep, Visit visit, States& seen, const States& in_vain) {
+    if (s == kNoState || in_vain.count(s) || !seen.insert(s).second) return false;
     auto kept = [&](LexState x) {
         for (auto [terminal, state] : lexer_.describe(x))
             if (keep(ignored_[terminal + 1] ? 0 : terminal + 1)) return true;
         return false;
     };
     std::vector<LexState> work{s};
-    std::unordered_map<LexState, char> seen{{s, 1}};
     for (size_t i = 0; i < work.size(); i++) {
         for (const Lexer::Exit& e : lexer_.exits(work[i]))
             if (visit(landing(e))) return true;
         for (uint8_t byte : lexer_.representative_bytes()) {
             count_step();
             LexState next = lexer_.step(work[i], byte);
-            if (next != kNoState && !seen.count(next) && kept(next)) seen.emplace(next, 1), work.push_back(next);
+            if (next != kNoState && !seen.count(next) && !in_vain.count(next) && kept(next)) seen.insert(next), work.push_back(next);
         }
     }
     return false;
@@ -132,6 +131,7 @@ bool Spelling::reaches(uint32_t duties, Hub& hub) {
     if (reaches_at_once(duties, hub)) return known[duties] = true;
     std::vector<uint32_t> through{duties};
     std::unordered_map<uint32_t, char> seen{{duties, 1}};
+    States states;
     bool result = false;
     for (size_t i = 0; i < through.size() && !result; i++)
         result = walk(everything(through[i]), is_ignored, [&](Landing l) {
@@ -141,12 +141,11 @@ bool Spelling::reaches(uint32_t duties, Hub& hub) {
             if (before != known.end() && before->second) return true;
             if (seen.try_emplace(l.duties, 1).second) through.push_back(l.duties);
             return false;
-        });
-    if (result)
-        known[duties] = true;
-    else
-        for (uint32_t d : through) known[d] = false;
-    return result;
+        }, states, hub.in_vain);
+    if (result) return known[duties] = true;
+    for (uint32_t d : through) known[d] = false;
+    hub.in_vain.merge(states);
+    return false;
 }
 
 Bits Spelling::firm_at(Hub& hub, uint32_t depth) {
@@ -256,17 +255,26 @@ uint32_t Spelling::hub(uint32_t duties, uint32_t depth) {
 const Bits& Spelling::spellable() {
     if (!spellable_.words().empty()) return spellable_;
     Bits found(ignored_.size());  // nothing is kept of a question that is refused half-way
+    auto open = [&](Symbol t) { return t != 0 && wanted().has(t) && !found.has(t); };
+    // After one text or another, if look-behind tells them apart.
+    const std::vector<uint32_t> pasts = lexer_.all_pasts(kMaxPasts);
+    for (Symbol t = 1; t < ignored_.size(); t++)
+        if (open(t) && (is_token(t) || pasts.empty())) found.add(t);
+    // Most can be spelled against all. PERF: what else is acceptable takes all LR states to find out: with that asked first a saved Python grammar took
+    // YY ms more to its first mask.
+    for (uint32_t past : pasts)
+        walk(everything(past), open, [&](Landing l) {
+            if (open(l.terminal)) found.add(l.terminal);
+            return found == wanted();
+        });
     for (Symbol t = 1; t < ignored_.size(); t++) {
-        if (!wanted().has(t)) continue;
+        if (!open(t)) continue;
         // At least: `t` alone, and what is acceptable wherever it is.
         const Bits* company = lexer_.policy() == Policy::kLongest ? adjacency_.company(t) : nullptr;
         Bits candidates(ignored_.size());
         if (company) candidates = *company;
         candidates.add(t);
-        // After one text or another, if look-behind tells them apart.
-        const std::vector<uint32_t> pasts = lexer_.all_pasts(kMaxPasts);
-        if (is_token(t) || pasts.empty() ||
-            std::any_of(pasts.begin(), pasts.end(), [&](uint32_t past) { return walk(start(candidates, past), only(t), [&](Landing l) { return l.terminal == t; }); }))
+        if (std::any_of(pasts.begin(), pasts.end(), [&](uint32_t past) { return walk(start(candidates, past), only(t), [&](Landing l) { return l.terminal == t; }); }))
             found.add(t);
     }
     return spellable_ = std::move(found);

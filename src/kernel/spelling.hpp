@@ -12,6 +12,8 @@
 // *tame* if every terminal that may follow the last one can be spelled, leading to a tame pair again.
 #pragma once
 
+#include <unordered_set>
+
 #include "adjacency.hpp"
 #include "lexer.hpp"
 
@@ -61,6 +63,7 @@ class Spelling {
     void allow(uint64_t steps) { until_ = steps_ + steps, allowed_ = steps; }
 
   private:
+    using States = std::unordered_set<LexState>;
     struct Hub {
         uint32_t duties;
         Bits firm;
@@ -68,6 +71,9 @@ class Spelling {
         std::unordered_map<uint32_t, bool> reached_from;  // by duties
         // By past: bytes with which an ignored lexeme may begin that leads here, if nothing is owed before it.
         std::unordered_map<uint32_t, std::vector<uint8_t>> ways_in;
+        // States of ignored lexemes that do not lead here. PERF: what is owed mostly comes to the same after a byte or two. A saved Python grammar's first mask took
+        // XX ms less.
+        States in_vain;
     };
     using Pair = uint64_t;  // (last terminal, duties)
     void count_step() {
@@ -75,9 +81,15 @@ class Spelling {
             throw LimitExceeded("max_liveness_steps", steps_ - until_ + allowed_, allowed_, "deciding which lexemes can still follow under longest match");
     }
     // Calls `visit(landing)` for the ways a lexeme begun in `s` may end, breadth first, following only states in which a terminal is in
-    // progress for which `keep` (of an ignored one: of 0) says yes; stops when `visit` returns true, and then returns true.
+    // progress for which `keep` (of an ignored one: of 0) says yes, that were not `seen` and are not `in_vain`; stops when `visit` returns true, and then
+    // returns true.
     template <class Keep, class Visit>
-    bool walk(LexState s, Keep keep, Visit visit);
+    bool walk(LexState s, Keep keep, Visit visit, States& seen, const States& in_vain);
+    template <class Keep, class Visit>
+    bool walk(LexState s, Keep keep, Visit visit) {
+        States seen;
+        return walk(s, keep, visit, seen, {});
+    }
     LexState everything(uint32_t duties);  // all terminals compete
     const Bits& wanted();  // terminals that the rules use
     std::vector<uint32_t> through_ignored(uint32_t duties, size_t at_most);
