@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "characters.hpp"
+
 namespace derivable {
 
 namespace {
@@ -48,21 +50,35 @@ template <class Keep, class Visit>
 bool Spelling::walk(LexState s, Keep keep, Visit visit, States& seen, const States& in_vain) {
     if (s == kNoState || in_vain.count(s) || !seen.insert(s).second) return false;
     auto kept = [&](LexState x) {
-        for (auto [terminal, state] : lexer_.describe(x))
-            if (keep(ignored_[terminal + 1] ? 0 : terminal + 1)) return true;
-        return false;
+        const LexState members = lexer_.members(x);
+        auto [begin, end] = lexer_.singles(members);
+        return std::any_of(begin, end, [&](uint32_t single) {
+            const Symbol t = lexer_.terminal_of(single) + 1;
+            return keep(ignored_[t] ? 0 : t);
+        });
     };
     std::vector<LexState> work{s};
     for (size_t i = 0; i < work.size(); i++) {
         for (const Lexer::Exit& e : lexer_.exits(work[i]))
             if (visit(landing(e))) return true;
-        for (uint8_t byte : lexer_.representative_bytes()) {
+        for (LexState next : successors(work[i])) {
             count_step();
-            LexState next = lexer_.step(work[i], byte);
-            if (next != kNoState && !seen.count(next) && !in_vain.count(next) && kept(next)) seen.insert(next), work.push_back(next);
+            if (!seen.count(next) && !in_vain.count(next) && kept(next)) seen.insert(next), work.push_back(next);
         }
     }
     return false;
+}
+
+const std::vector<LexState>& Spelling::successors(LexState s) {
+    auto known = successors_.find(s);
+    if (known != successors_.end()) return known->second;
+    std::vector<LexState> found;
+    for (uint8_t byte : lexer_.representative_bytes()) {
+        count_step();
+        const LexState next = lexer_.step(s, byte);
+        if (next != kNoState && std::find(found.begin(), found.end(), next) == found.end()) found.push_back(next);
+    }
+    return successors_.emplace(s, std::move(found)).first->second;
 }
 
 const std::vector<Spelling::Landing>& Spelling::landings(LexState s) {
@@ -148,26 +164,42 @@ bool Spelling::reaches(uint32_t duties, Hub& hub) {
     return false;
 }
 
+// Some text of characters settles what is owed; true in doubt. (What is cut off within a character settles most, but hardly any terminal can be spelled so.)
+bool Spelling::can_settle(uint32_t duties) {
+    constexpr size_t kPatience = 100;
+    std::vector<std::pair<uint32_t, Utf8State>> work{{duties, kBetween}};
+    for (size_t i = 0; i < work.size(); i++) {
+        const auto [owed, place] = work[i];
+        if (!lexer_.owes(owed) || work.size() > kPatience) return true;
+        for (uint8_t byte : lexer_.representative_bytes()) {
+            const std::pair next{lexer_.step_duties(owed, byte), character_step(place, byte)};
+            if (next.first != Lexer::kViolated && next.second != kNowhere && std::find(work.begin(), work.end(), next) == work.end()) work.push_back(next);
+        }
+    }
+    return false;
+}
+
 Bits Spelling::firm_at(Hub& hub, uint32_t depth) {
     Bits firm(ignored_.size());
     const uint32_t at = hub.duties;
     const bool main = hubs_.empty();
     if (!lexer_.duties_hold_at_end(at)) return firm;
+    const bool near_main = !main && (lexer_.owes(hubs_[kMainHub].duties) || can_settle(at));
     bool by_main = false;
     auto returns = [&](uint32_t duties) {
         if (reaches(duties, hub)) return true;
-        if (main || !reaches(duties, hubs_[kMainHub])) return false;
+        if (!near_main || !reaches(duties, hubs_[kMainHub])) return false;
         return by_main = true;
     };
     for (Symbol t = 1; t < ignored_.size(); t++)
         if (is_token(t) && wanted().has(t) && returns(lexer_.text_start())) firm.add(t);
     // PERF: only lexemes that are still open are followed: compiling Python 188 to 165 ms, its first mask 40 to 34 (llama-3).
-    auto open = [&](Symbol t) { return wanted().has(t) && !(firm.has(t) && (main || hub.into_main.has(t))); };
+    auto open = [&](Symbol t) { return wanted().has(t) && !(firm.has(t) && (!near_main || hub.into_main.has(t))); };
     walk(everything(at), open, [&](Landing l) {
         if (l.terminal == 0 || !wanted().has(l.terminal)) return false;
         if (!firm.has(l.terminal) && returns(l.duties)) firm.add(l.terminal);
-        if (!main && !hub.into_main.has(l.terminal) && reaches(l.duties, hubs_[kMainHub])) hub.into_main.add(l.terminal);
-        return firm == wanted() && (main || hub.into_main == wanted());
+        if (near_main && !hub.into_main.has(l.terminal) && reaches(l.duties, hubs_[kMainHub])) hub.into_main.add(l.terminal);
+        return firm == wanted() && (!near_main || hub.into_main == wanted());
     });
     // Terminals that lose against others are looked at in the company in which they really stand.
     if (lexer_.policy() == Policy::kLongest)
@@ -306,17 +338,16 @@ const Bits& Spelling::possible(uint32_t duties) {
             alone.add(t);
             // The old duties only: new ones would make it less, and this is to be no less than possible.
             std::vector<LexState> work{start(alone, through[i])};
-            std::unordered_map<LexState, char> seen{{work[0], 1}};
+            States seen{work[0]};
             for (size_t j = 0; j < work.size() && work[0] != kNoState; j++) {
                 for (const Lexer::Exit& e : lexer_.exits(work[j]))
                     if (e.terminal == to_lexer_[t]) {
                         if (!ignored_[t] && base.has(t)) out.add(t);
                         if (passed.try_emplace(lexer_.duties(work[j]), 1).second) through.push_back(lexer_.duties(work[j]));
                     }
-                for (uint8_t byte : lexer_.representative_bytes()) {
+                for (LexState next : successors(work[j])) {
                     count_step();
-                    LexState next = lexer_.step(work[j], byte);
-                    if (next != kNoState && seen.try_emplace(next, 1).second) work.push_back(next);
+                    if (seen.insert(next).second) work.push_back(next);
                 }
             }
         }

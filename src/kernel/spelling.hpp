@@ -43,6 +43,8 @@ class Spelling {
     std::vector<Landing> next(const Bits& acceptable, uint32_t duties);
     // How the lexeme in progress may end, sorted. O(lexer states reachable from `s`).
     const std::vector<Landing>& landings(LexState s);
+    // The states that a lexeme in progress may be in one byte further, each once.
+    const std::vector<LexState>& successors(LexState s);
     // The state before a lexeme, all of `candidates` (ignored ones are added; under basic, all terminals) competing.
     LexState start(const Bits& candidates, uint32_t duties);
 
@@ -97,6 +99,7 @@ class Spelling {
     bool reaches(uint32_t duties, Hub& hub);
     bool reaches_at_once(uint32_t duties, Hub& hub);
     uint32_t make_hub(uint32_t duties, uint32_t depth);
+    bool can_settle(uint32_t duties);
     Bits firm_at(Hub& hub, uint32_t depth);
     void settle(Pair pair);
 
@@ -109,6 +112,8 @@ class Spelling {
     Symbol newline_ = kEnd, indent_ = kEnd, dedent_ = kEnd;
     Bits wanted_, spellable_;
     std::unordered_map<LexState, std::vector<Landing>> landings_;
+    // PERF: walks for one hub and the next go through the same states: SynCode's Go met a stall of 27 ms, and now ZZ.
+    std::unordered_map<LexState, std::vector<LexState>> successors_;
     std::deque<Hub> hubs_;  // grows while one of them is asked
     std::unordered_map<uint32_t, uint32_t> hub_of_;  // by duties
     std::vector<LexState> everything_;  // by past: members; kNoState if not asked for yet
