@@ -58,6 +58,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
         try {
             liveness_.prepare();
             row(initial_[0]);
+            if (to_lexer_.size() > kManyTerminals) warm();
         } catch (const LimitExceeded&) {  // will be met again where it matters
         }
         stats_ = {};

@@ -162,6 +162,8 @@ class Constraint {
     // Answers that look further down the stack than this are not worth a key; the stack nodes remember what they found anyway.
     static constexpr int kMaxKeyHops = 32;
     void drop_rows();
+    static constexpr size_t kManyTerminals = 32;
+    void warm();
 
     std::shared_ptr<const Vocabulary> vocabulary_;
     std::shared_ptr<Spanner> spanner_;
