@@ -217,9 +217,29 @@ LexState Lexer::step_slow(LexState s, uint8_t byte) {
     if (m == kNoState) return kNoState;
     uint32_t duties = step_duties(p.duties, byte);
     if (duties == kViolated) return kNoState;
-    LexState next = with_duties(m, duties);
-    constexpr uint8_t kFirstOfSeveral = 0xC0;  // of a character's bytes
+    return stepped(m, duties, byte);
+}
+
+LexState Lexer::stepped(LexState m, uint32_t duties, uint8_t byte) {
+    const LexState next = with_duties(m, duties);
     return byte >= kFirstOfSeveral && next & kPairBit && is_doomed(next & ~kPairBit) ? kNoState : next;
+}
+
+std::vector<LexState> Lexer::successors(LexState s) {
+    const LexState m = members(s);
+    const uint32_t d = duties(s);
+    std::vector<LexState> found;
+    std::pair<LexState, uint32_t> last{kNoState, kViolated};
+    for (uint8_t byte : representative_bytes()) {
+        const LexState next_members = step(m, byte);
+        if (next_members == kNoState) continue;
+        const std::pair next{next_members, step_duties(d, byte)};
+        if (next.second == kViolated || next == last) continue;
+        last = next;
+        const LexState to = stepped(next.first, next.second, byte);
+        if (to != kNoState && std::find(found.begin(), found.end(), to) == found.end()) found.push_back(to);
+    }
+    return found;
 }
 
 LexState Lexer::step_set(uint32_t id, uint8_t byte) {

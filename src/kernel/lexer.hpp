@@ -120,6 +120,7 @@ class Lexer {
     std::vector<std::pair<uint32_t, uint32_t>> describe(LexState s) const;
     // Bytes that act differently in some terminal, one of each class (all of a class act alike).
     const std::vector<uint8_t>& representative_bytes();
+    std::vector<LexState> successors(LexState s);  // one byte further, each once
     size_t bytes() const { return bytes_ + languages_.bytes() + rows_.bytes() + exits_of_single_.bytes() + exits_of_set_.bytes() + exits_of_pair_.bytes(); }
 
   private:
@@ -151,6 +152,8 @@ class Lexer {
     void look_back();  // sets text_start_ and fresh_
     uint32_t step_past(uint32_t past, uint8_t byte);
     LexState step_slow(LexState s, uint8_t byte);
+    static constexpr uint8_t kFirstOfSeveral = 0xC0;  // bytes of a character, from here on
+    LexState stepped(LexState members, uint32_t duties, uint8_t byte);  // kNoState if that has no future
     LexState step_set(uint32_t set, uint8_t byte);
     bool is_doomed(uint32_t pair);
     bool breaks(uint32_t single, uint32_t duty);

@@ -204,14 +204,15 @@ bool Lexer::breaks(uint32_t single, uint32_t duty) {
     enum Fate { kKept, kOpen, kBroken };
     auto certain = [&](uint32_t start, auto&& step) {
         std::vector<std::pair<uint32_t, uint32_t>> work{{single_state_[single], start}};
+        if (member.accepting[single_state_[single]]) return false;
         for (size_t i = 0; i < work.size(); i++) {
             auto [state, other] = work[i];
-            if (member.accepting[state] || i > kPatience) return false;
+            if (i > kPatience) return false;
             for (int byte = 0; byte < 256; byte++) {
                 int32_t next = member.step(state, uint8_t(byte)), other_next = 0;
                 if (next < 0) continue;
                 Fate fate = step(other, uint8_t(byte), other_next);
-                if (fate == kKept) return false;
+                if (fate == kKept || (fate == kOpen && member.accepting[size_t(next)])) return false;
                 std::pair<uint32_t, uint32_t> pair{uint32_t(next), uint32_t(other_next)};
                 if (fate == kOpen && std::find(work.begin(), work.end(), pair) == work.end()) work.push_back(pair);
             }

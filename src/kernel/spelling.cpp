@@ -9,6 +9,7 @@ namespace derivable {
 namespace {
 constexpr size_t kMaxCandidates = 6;        // boundaries tried as a hub
 constexpr size_t kMaxHubs = 64;
+constexpr size_t kPatience = 16;            // terminals tried at a hub that do not lead back
 constexpr uint32_t kMaxHubDepth = 3;        // hubs that were only made because another one leads to them
 constexpr size_t kMaxPasts = 64;
 constexpr size_t kMaxPairs = 4'000;         // of one search for tame pairs
@@ -72,12 +73,9 @@ bool Spelling::walk(LexState s, Keep keep, Visit visit, States& seen, const Stat
 const std::vector<LexState>& Spelling::successors(LexState s) {
     auto known = successors_.find(s);
     if (known != successors_.end()) return known->second;
-    std::vector<LexState> found;
-    for (uint8_t byte : lexer_.representative_bytes()) {
-        count_step();
-        const LexState next = lexer_.step(s, byte);
-        if (next != kNoState && std::find(found.begin(), found.end(), next) == found.end()) found.push_back(next);
-    }
+    steps_ += lexer_.representative_bytes().size() - 1;
+    count_step();
+    std::vector<LexState> found = lexer_.successors(s);
     return successors_.emplace(s, std::move(found)).first->second;
 }
 
@@ -166,11 +164,11 @@ bool Spelling::reaches(uint32_t duties, Hub& hub) {
 
 // Some text of characters settles what is owed; true in doubt. (What is cut off within a character settles most, but hardly any terminal can be spelled so.)
 bool Spelling::can_settle(uint32_t duties) {
-    constexpr size_t kPatience = 100;
+    constexpr size_t kMostKinds = 100;
     std::vector<std::pair<uint32_t, Utf8State>> work{{duties, kBetween}};
     for (size_t i = 0; i < work.size(); i++) {
         const auto [owed, place] = work[i];
-        if (!lexer_.owes(owed) || work.size() > kPatience) return true;
+        if (!lexer_.owes(owed) || work.size() > kMostKinds) return true;
         for (uint8_t byte : lexer_.representative_bytes()) {
             const std::pair next{lexer_.step_duties(owed, byte), character_step(place, byte)};
             if (next.first != Lexer::kViolated && next.second != kNowhere && std::find(work.begin(), work.end(), next) == work.end()) work.push_back(next);
@@ -195,9 +193,18 @@ Bits Spelling::firm_at(Hub& hub, uint32_t depth) {
         if (is_token(t) && wanted().has(t) && returns(lexer_.text_start())) firm.add(t);
     // PERF: only lexemes that are still open are followed: compiling Python 188 to 165 ms, its first mask 40 to 34 (llama-3).
     auto open = [&](Symbol t) { return wanted().has(t) && !(firm.has(t) && (!near_main || hub.into_main.has(t))); };
+    Bits in_vain(ignored_.size());
+    size_t num_in_vain = 0, num_firm = 0;
     walk(everything(at), open, [&](Landing l) {
         if (l.terminal == 0 || !wanted().has(l.terminal)) return false;
-        if (!firm.has(l.terminal) && returns(l.duties)) firm.add(l.terminal);
+        if (!firm.has(l.terminal)) {
+            if (returns(l.duties))
+                firm.add(l.terminal), num_firm++;
+            else if (!in_vain.has(l.terminal))
+                in_vain.add(l.terminal), num_in_vain++;
+            // Nothing leads back here, it seems.
+            if (num_firm == 0 && num_in_vain > kPatience) return true;
+        }
         if (near_main && !hub.into_main.has(l.terminal) && reaches(l.duties, hubs_[kMainHub])) hub.into_main.add(l.terminal);
         return firm == wanted() && (!near_main || hub.into_main == wanted());
     });
