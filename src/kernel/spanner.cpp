@@ -18,20 +18,34 @@ Spanner::Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy) : 
 
 Spanner::~Spanner() = default;
 
-std::pair<const Trie*, uint32_t> Spanner::root(uint32_t branch) {
+const std::vector<Spanner::Root>& Spanner::roots(uint32_t branch) {
     Branch& b = branches_[branch];
-    if (b.merged) return {b.merged.get(), 0};
-    if (b.parts.size() == 1 && b.parts[0].nodes.size() == 1) return {b.parts[0].trie, b.parts[0].nodes[0]};
-    constexpr uint64_t kMaxMerged = 2'000'000;
+    if (!b.roots.empty()) return b.roots;
+    constexpr uint64_t kMaxMerged = 2'000'000, kWorthSparing = 2'000;
     uint64_t size = 0;
+    Root largest{nullptr, 0};
     for (const TrieNodes& p : b.parts)
-        for (uint32_t n : p.nodes) size += p.trie->end[n] - n;
+        for (uint32_t n : p.nodes) {
+            size += p.trie->end[n] - n;
+            if (!largest.trie || p.trie->end[n] - n > largest.size()) largest = {p.trie, n};
+        }
     if (size > kMaxMerged) throw TooAmbiguous();
-    b.merged = std::make_unique<Trie>(Trie::merge(b.parts));
-    b.merged->first_id = num_nodes_;
-    num_nodes_ += b.merged->size();
-    bytes_ += b.merged->size() * 19 + b.merged->tokens.size() * 4;
-    return {b.merged.get(), 0};
+    std::vector<TrieNodes> others = b.parts;
+    // PERF: behind a blank nearly all tokens come from one subtree, those with one blank before: copying it was a third of the first walk there.
+    const bool spared = largest.size() == size || (largest.size() >= kWorthSparing && largest.size() * 4 >= size * 3);
+    if (spared) {
+        for (TrieNodes& p : others)
+            if (p.trie == largest.trie) p.nodes.erase(std::remove(p.nodes.begin(), p.nodes.end(), largest.node), p.nodes.end());
+        b.roots.push_back(largest);
+    }
+    if (largest.size() != size) {
+        b.merged = std::make_unique<Trie>(Trie::merge(others));
+        b.merged->first_id = num_nodes_;
+        num_nodes_ += b.merged->size();
+        bytes_ += b.merged->size() * 20 + b.merged->tokens.size() * 4;
+        b.roots.push_back({b.merged.get(), 0});
+    }
+    return b.roots;
 }
 
 uint32_t Spanner::add_residual(const std::vector<TrieNodes>& parts, bool once) {
@@ -63,7 +77,7 @@ uint32_t Spanner::add_branch(uint8_t byte, std::vector<TrieNodes> parts) {
     auto [it, fresh] = branch_ids_.try_emplace(std::move(key), uint32_t(branches_.size()));
     if (fresh) {
         bytes_ += sizeof(Branch) + it->first.size() * 8 + 64;
-        branches_.push_back({byte, std::move(parts), nullptr});
+        branches_.push_back({byte, std::move(parts), nullptr, {}});
     }
     return it->second;
 }

@@ -120,12 +120,18 @@ class Spanner {
     friend class SplitTables;
     friend class SplitComparison;
     friend class SplitWalk;
+    struct Root {  // of a subtree
+        const Trie* trie;
+        uint32_t node;
+        uint64_t size() const { return trie->end[node] - node; }
+    };
     // Nodes of one byte, side by side in a trie: one branch of what is left of some tokens. Several are merged into a trie of their
-    // own when a walk first enters; most never are, because the next lexeme cannot begin with that byte.
+    // own when a walk first enters (but for one that is much larger than the rest); most never are, because the next lexeme cannot begin with that byte.
     struct Branch {
         uint8_t byte;
         std::vector<TrieNodes> parts;
         std::unique_ptr<Trie> merged;
+        std::vector<Root> roots;  // empty until a walk enters
     };
     // Some tokens with a prefix removed: branches by ascending byte.
     struct Residual {
@@ -134,7 +140,7 @@ class Spanner {
         bool of_vocabulary;  // made of whole first-level branches of the vocabulary
         bool once;           // no token is there twice (cut in two ways)
     };
-    std::pair<const Trie*, uint32_t> root(uint32_t branch);
+    const std::vector<Root>& roots(uint32_t branch);
     uint32_t add_branch(uint8_t byte, std::vector<TrieNodes> parts);
     uint32_t add_residual(const std::vector<TrieNodes>& parts, bool once);
     uint32_t add_residual(std::vector<uint32_t> branches, bool of_vocabulary, bool once);

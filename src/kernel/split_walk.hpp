@@ -44,13 +44,13 @@ class SplitWalk {
         exits_before(branches, *result);
         if (other == kNoState) {
             for (uint32_t branch : branches)
-                if (LexState s = spanner_.step(state_, spanner_.branches_[branch].byte); s != kNoState) {
-                    auto [trie, root] = spanner_.root(branch);
-                    if (on_list)
-                        walk_list(*trie, root, s);
-                    else
-                        walk(*trie, root, tables_.local(s));
-                }
+                if (LexState s = spanner_.step(state_, spanner_.branches_[branch].byte); s != kNoState)
+                    for (auto [trie, root] : spanner_.roots(branch)) {
+                        if (on_list)
+                            walk_list(*trie, root, s);
+                        else
+                            walk(*trie, root, tables_.local(s));
+                    }
             finish(*result);
         } else {
             // The other one is walked whole: two states may each be the most similar to the other.
@@ -61,14 +61,15 @@ class SplitWalk {
                 const uint8_t byte = spanner_.branches_[branch].byte;
                 const LexState s = spanner_.step(state_, byte), o = spanner_.step(other, byte);
                 if (s == o) continue;
-                auto [trie, root] = spanner_.root(branch);
-                if (distant && trie->height[root] < lexer_.alike_for(s, o)) continue;
-                if (on_list)
-                    follow_list(*trie, root, s, o, [&, t = trie](uint32_t node, LexState x, LexState y, bool listed) {
-                        if (!listed) comparison.compare(*t, node, tables_.local(x), tables_.local(y));
-                    });
-                else
-                    comparison.compare(*trie, root, tables_.local(s), tables_.local(o));
+                for (auto [trie, root] : spanner_.roots(branch)) {
+                    if (distant && trie->height[root] < lexer_.alike_for(s, o)) continue;
+                    if (on_list)
+                        follow_list(*trie, root, s, o, [&, t = trie](uint32_t node, LexState x, LexState y, bool listed) {
+                            if (!listed) comparison.compare(*t, node, tables_.local(x), tables_.local(y));
+                        });
+                    else
+                        comparison.compare(*trie, root, tables_.local(s), tables_.local(o));
+                }
             }
             comparison.finish(*result);
         }
