@@ -356,7 +356,7 @@ void Constraint::collect_if_needed() {
     stacks.collect([&](const std::function<void(Frontier)>& mark) {
         for (const Thread& t : initial_) mark(t.stack);
         for (const Matcher* m : matchers)
-            for (const Moment* h = m->now(); h && h->collection != num_collections_; h = h->before.get()) {
+            for (const Moment* h = m->now(); h && h->collection != num_collections_; h = h->before) {
                 h->collection = num_collections_;
                 for (const Thread& t : h->threads) mark(t.stack);
             }

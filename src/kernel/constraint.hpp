@@ -8,20 +8,11 @@
 
 #include <set>
 
-#include "distinct.hpp"
 #include "liveness.hpp"
+#include "moments.hpp"
 #include "settled.hpp"
-#include "stacks.hpp"
 
 namespace derivable {
-
-struct Thread {
-    LexState lex;
-    Frontier stack;
-    Layouts::Id layout = Layouts::kInitial;
-    WritingRef writing;  // inside an array of distinct items
-};
-using Threads = std::vector<Thread>;
 
 struct TerminalSpec {
     std::shared_ptr<const Dfa> dfa;  // without the empty string; no text at all if the terminal is a token reference; null: `strings`
@@ -95,6 +86,7 @@ class Constraint {
     std::mutex mutex;  // SAFETY: guards everything but vocabulary_; taken by Matcher around each operation
     Stacks stacks;
     std::set<Matcher*> matchers;  // whose histories keep stack nodes alive
+    Moments moments;
     void collect_if_needed();
 
   private:

@@ -15,32 +15,27 @@ struct Guard {
 }  // namespace
 
 Matcher::Matcher(std::shared_ptr<Constraint> constraint) : constraint_(std::move(constraint)) {
-    auto start = std::make_shared<Moment>();
     std::lock_guard<std::mutex> guard(constraint_->mutex);
-    start->threads = constraint_->initial();
-    now_ = std::move(start);
+    go_to(constraint_->moments.add(nullptr, constraint_->initial(), false));
     constraint_->matchers.insert(this);
 }
 
 Matcher::Matcher(const Matcher& other) : constraint_(other.constraint_) {
     std::lock_guard<std::mutex> guard(constraint_->mutex);
-    now_ = other.now_;
+    go_to(other.now_);
     constraint_->matchers.insert(this);
 }
 
 Matcher::~Matcher() {
     std::lock_guard<std::mutex> guard(constraint_->mutex);
     constraint_->matchers.erase(this);
-    let_go(now_);
+    go_to(nullptr);
 }
 
-void Matcher::let_go(std::shared_ptr<const Moment>& chain) {
-    // One by one: the destructor of a long chain would recurse as deep as it is long.
-    while (chain && chain.use_count() == 1) {
-        std::shared_ptr<const Moment> before = chain->before;
-        chain = std::move(before);
-    }
-    chain.reset();
+void Matcher::go_to(const Moment* moment) {
+    if (moment) moment->references++;
+    if (now_) constraint_->moments.let_go(now_);
+    now_ = moment;
 }
 
 bool Matcher::is_eos(uint32_t token) const {
@@ -48,29 +43,20 @@ bool Matcher::is_eos(uint32_t token) const {
     return std::find(eos.begin(), eos.end(), token) != eos.end();
 }
 
-Matcher::Verdict Matcher::after(const Moment& m, uint32_t token, Threads& threads, bool& finished) {
+Matcher::Verdict Matcher::after(const Threads& now, bool was_finished, uint32_t token, Threads& threads, bool& finished) {
     threads.clear();
     finished = false;
     if (token >= constraint_->vocabulary().size()) return Verdict::kOutOfRange;
-    if (m.finished && m.threads.empty()) return Verdict::kRejected;
+    if (was_finished && now.empty()) return Verdict::kRejected;
     // One token may be several things: the end, a terminal that the grammar names, and text.
-    finished = is_eos(token) && constraint_->accepting(m.threads);
+    finished = is_eos(token) && constraint_->accepting(now);
     const std::string& bytes = constraint_->vocabulary().bytes[token];
     if (!bytes.empty()) {
-        Threads as_text = m.threads;
+        Threads as_text = now;
         if (constraint_->advance_token(as_text, bytes)) threads = std::move(as_text);
     }
-    constraint_->step_token(m.threads, token, threads);
+    constraint_->step_token(now, token, threads);
     return finished || !threads.empty() ? Verdict::kAccepted : Verdict::kRejected;
-}
-
-void Matcher::push(Threads threads, bool finished) {
-    auto next = std::make_shared<Moment>();
-    next->length = now_->length + 1;
-    next->before = std::move(now_);
-    next->threads = std::move(threads);
-    next->finished = finished;
-    now_ = std::move(next);
 }
 
 Matcher::Verdict Matcher::advance(uint32_t token) {
@@ -78,7 +64,7 @@ Matcher::Verdict Matcher::advance(uint32_t token) {
     constraint_->collect_if_needed();
     Threads threads;
     bool finished = false;
-    Verdict v = after(*now_, token, threads, finished);
+    Verdict v = after(now_->threads, now_->finished, token, threads, finished);
     if (v == Verdict::kAccepted) push(std::move(threads), finished);
     return v;
 }
@@ -97,17 +83,16 @@ bool Matcher::allows(uint32_t token) {
     Guard guard(*constraint_, constraint_->spanner_->mutex);
     Threads threads;
     bool finished;
-    return after(*now_, token, threads, finished) == Verdict::kAccepted;
+    return after(now_->threads, now_->finished, token, threads, finished) == Verdict::kAccepted;
 }
 
 uint32_t Matcher::count_valid(const std::vector<uint32_t>& tokens) {
     Guard guard(*constraint_, constraint_->spanner_->mutex);
-    Moment m{nullptr, now_->threads, 0, now_->finished};
+    Threads now = now_->threads, threads;
+    bool finished = now_->finished;
     uint32_t n = 0;
-    for (uint32_t token : tokens) {
-        Threads threads;
-        if (after(m, token, threads, m.finished) != Verdict::kAccepted) break;
-        m.threads = std::move(threads);
+    while (n < tokens.size() && after(now, finished, tokens[n], threads, finished) == Verdict::kAccepted) {
+        now.swap(threads);
         n++;
     }
     return n;
@@ -116,10 +101,9 @@ uint32_t Matcher::count_valid(const std::vector<uint32_t>& tokens) {
 bool Matcher::rollback(uint64_t count) {
     if (count > now_->length) return false;
     std::lock_guard<std::mutex> guard(constraint_->mutex);
-    while (count-- > 0) {
-        std::shared_ptr<const Moment> before = now_->before;
-        now_ = std::move(before);
-    }
+    const Moment* to = now_;
+    while (count-- > 0) to = to->before;
+    go_to(to);
     return true;
 }
 

@@ -1,19 +1,9 @@
-// One sequence being generated: a chain of moments, each the threads after one more token. Going back is following the
-// chain, forking is sharing it.
+// One sequence being generated.
 #pragma once
 
 #include "constraint.hpp"
 
 namespace derivable {
-
-// Immutable once made; shared by forks.
-struct Moment {
-    std::shared_ptr<const Moment> before;
-    Threads threads;
-    uint32_t length = 0;    // tokens since the start
-    mutable uint32_t collection = 0;  // the last one of stack nodes that has been here. SAFETY: guarded by the constraint's mutex
-    bool finished = false;  // an end-of-sequence token was taken as the end (with threads left: the grammar names it, too)
-};
 
 class Matcher {
   public:
@@ -39,17 +29,18 @@ class Matcher {
     // Equal where lexer states are, and the sets of the uppermost `hops` + 1 states of the stacks.
     std::string situation(int64_t hops);
     Constraint& constraint() const { return *constraint_; }
-    const Moment* now() const { return now_.get(); }
+    const Moment* now() const { return now_; }
 
   private:
     // Threads after one more token. `finished`: it ends the sequence; then there may be none.
-    Verdict after(const Moment& m, uint32_t token, Threads& threads, bool& finished);
+    Verdict after(const Threads& now, bool was_finished, uint32_t token, Threads& threads, bool& finished);
     bool is_eos(uint32_t token) const;
-    void push(Threads threads, bool finished);
-    void let_go(std::shared_ptr<const Moment>& chain);
+    // SAFETY: under the constraint's mutex.
+    void go_to(const Moment* moment);
+    void push(Threads threads, bool finished) { go_to(constraint_->moments.add(now_, std::move(threads), finished)); }
 
     std::shared_ptr<Constraint> constraint_;
-    std::shared_ptr<const Moment> now_;
+    const Moment* now_ = nullptr;
 };
 
 }  // namespace derivable

