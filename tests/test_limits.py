@@ -376,6 +376,19 @@ TEXT: /"[^"]*"/
 %ignore " "
 """
 
+POINTERS = r"""
+start: (NAME "=" expr ";")+
+?expr: NAME | TEXT | NUMBER | expr "/" expr | "*" expr | ("new" | "size" | "not") expr
+NAME: /(?!(?:new|size|not)(?![a-z]))[a-z]+/
+NUMBER: /[0-9]+/
+TEXT: /"[^"\\\n]*"/
+COMMENT: /\/\*[^*]*\*+([^*\/][^*]*\*+)*\//
+LINE: /\/\/[^\n]*\n/
+%ignore / +/
+%ignore COMMENT
+%ignore LINE
+"""
+
 
 def replay(constraint: dv.Constraint, steps: Sequence[bytes]) -> list[list[int] | None]:
     """The mask before each step of a text, None where it was refused; the last is empty if a step was rejected."""
@@ -419,26 +432,29 @@ def test_a_question_refused_half_way_leaves_nothing_wrong_behind(text: str) -> N
 
 
 def test_walks_refused_half_way_leave_nothing_wrong_behind() -> None:
-    """As above with tokens of several bytes, in a process of its own: what walks keep for one another stays whole."""
+    """As above with tokens of several bytes, in a process of its own: what walks keep for one another stays whole.
+
+    Behind `a/*` a comment may never be closed: what can still follow there is only asked within a text.
+    """
     code = (
         "import derivable as dv\n"
-        "from test_limits import COMMENTS, DIVISIONS, IGNORED_TEXT, letters, replay\n"
-        "tokens = [*(bytes([b]) for b in range(256)), *b'a b_a/_//_;b_/*_*/_ a'.split(b'_'), b'</s>']\n"
+        "from test_limits import POINTERS, letters, replay\n"
+        "tokens = [*(bytes([b]) for b in range(256)), *b'a b_a/_//_;b_/*_*/_ a_/*b_ /*'.split(b'_'), b'</s>']\n"
         "vocabulary = dv.Vocabulary.from_bytes(tokens, eos=[len(tokens) - 1])\n"
-        "texts = [b'a b1;', b'ab;1 x;', b'x=/ ;y=a;', b'/* a */b;', b'a/b;a//b\\n;']\n"
+        "texts = [b'a=b/*c;', b'a=b//c;', b'a=/* a */b;', b'a=b/c;a=b//c\\n;', b'x=a/ *b/*\"d\";']\n"
+        "grammar = dv.Grammar.from_lark(POINTERS)\n"
         "refused = 0\n"
-        "for grammar in map(dv.Grammar.from_lark, (DIVISIONS, COMMENTS, IGNORED_TEXT)):\n"
-        "    free = dv.compile(grammar, vocabulary)\n"
-        "    right = {text: replay(free, letters(text)) for text in texts}\n"
-        "    for limit in range(500, 6000, 36):\n"
-        "        try:\n"
-        "            bounded = dv.compile(grammar, vocabulary, limits=dv.Limits(max_liveness_steps=limit))\n"
-        "        except dv.LimitError:\n"
-        "            continue\n"
-        "        for text in texts * 2:\n"
-        "            for mine, expected in zip(replay(bounded, letters(text)), right[text]):\n"
-        "                refused += mine is None\n"
-        "                assert mine is None or mine == expected, (limit, text)\n"
+        "free = dv.compile(grammar, vocabulary)\n"
+        "right = {text: replay(free, letters(text)) for text in texts}\n"
+        "for limit in range(1000, 3000, 16):\n"
+        "    try:\n"
+        "        bounded = dv.compile(grammar, vocabulary, limits=dv.Limits(max_liveness_steps=limit))\n"
+        "    except dv.LimitError:\n"
+        "        continue\n"
+        "    for text in texts * 2:\n"
+        "        for mine, expected in zip(replay(bounded, letters(text)), right[text]):\n"
+        "            refused += mine is None\n"
+        "            assert mine is None or mine == expected, (limit, text)\n"
         "assert refused\n"
     )
     paths = f"{Path(dv.__file__).parents[1]}:{Path(__file__).parent}"
