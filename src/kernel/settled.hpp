@@ -20,7 +20,7 @@ class Settled {
     static constexpr int kNever = 1 << 14;
     // One of a tree in preorder: may the lexeme go on to be what the tokens of a group need, or end in a certain way?
     struct Question {
-        bool of_exit;
+        bool of_exit, repeated;  // the latter: what is behind it is of Spanner::repeated()
         int16_t level;    // states below the top that the answer depends on
         int16_t reach;    // ... or that of a question behind it
         uint32_t index;   // of split.inside or split.exits

@@ -60,7 +60,7 @@ int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
             visit(part, x, c_.spanner_->split(x.residual, lexer_.canonical(*single)), lexer_.terminal_of(*single));
         return 0;
     }
-    const Split& split = c_.spanner_->split(x.residual, x.lex);
+    const Split& split = x.split ? *x.split : c_.spanner_->split(x.residual, x.lex);
     if (split.exits.empty() || c_.limits_.lookahead != kNoLookahead)
         return open ? revisit(part, x, split, uint32_t(open - part.place.node->open) + 1, open->end) : visit(part, x, split, 0);
     Part own;
@@ -104,7 +104,7 @@ int SpanWalk::ask(Part& part, const Item& x, const Split& split, uint32_t index)
     const int level = level_of(part, group.sureness == Split::Sureness::kSure ? 0 : x.above + hops, std::exchange(c_.looked_at_layout_, before));
     if (allowed) group.or_into(words_.data());
     if (allowed && part.keeps) found_.push_back({std::max(x.level, level), &group});
-    if (part.keeps && level > part.place.depth + 1) questions_.push_back({false, int16_t(level), int16_t(level), index, 0, uint32_t(questions_.size() + 1 - part.questions)});
+    if (part.keeps && level > part.place.depth + 1) questions_.push_back({false, false, int16_t(level), int16_t(level), index, 0, uint32_t(questions_.size() + 1 - part.questions)});
     return level;
 }
 
@@ -122,12 +122,19 @@ int SpanWalk::leave(Part& part, const Item& x, const Split& split, uint32_t inde
             lex = c_.lexeme_start(set, e.duties);
         }
         const size_t question = questions_.size();
-        if (part.keeps) questions_.push_back({true, int16_t(level), 0, index, symbol, 0});
+        if (part.keeps) questions_.push_back({true, false, int16_t(level), 0, index, symbol, 0});
         reach = std::max(reach, level);
         if (lex != kNoState) {
-            const Item next{e.residual, lex, after.stack, after.layout, x.above + after.above, std::max(x.level, level), ended, x.depth + 1};
+            Item next{e.residual, lex, after.stack, after.layout, x.above + after.above, std::max(x.level, level), ended, x.depth + 1};
+            if (lex == x.lex && after.stack == x.stack && after.layout == x.layout && !scannerless_ && c_.limits_.lookahead == kNoLookahead) {
+                next.split = c_.spanner_->repeated(e.residual, lex, e.terminal, e.duties);
+                next.above = x.above;
+            }
+            const bool repeated = next.split;
+            if (part.keeps) questions_[question].repeated = repeated;
             if (e.except.empty()) {
-                reach = std::max(reach, enter(part, next, open));
+                // SAFETY: questions behind another split are no questions of this one.
+                reach = std::max(reach, enter(part, next, open && open->repeated == repeated ? open : nullptr));
             } else {
                 part.keeps = false;
                 add_except(words_.data(), e.except, [&] { enter(part, next, open); });

@@ -30,6 +30,7 @@ class SpanWalk {
         int level;       // states below the top of the part's stack without which this would not be here
         uint64_t ended;  // lexemes, inside the token
         uint32_t depth;  // lexemes before this one
+        const Split* split = nullptr;  // if not that of the residual and the lexer state: Spanner::repeated()
     };
     // The walk from an item with an exit, which is kept by itself.
     struct Part {

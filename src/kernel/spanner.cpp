@@ -171,6 +171,40 @@ const Split& Spanner::split(uint32_t residual, LexState state) {
     return *keep(residual, state, std::move(result));
 }
 
+// PERF: tokens of up to 128 dashes were 64 lexemes one behind the other, walked anew in each new context: half of the nodes of the larger masks of SynCode's
+// Java. REPEATFIGURES
+const Split* Spanner::repeated(uint32_t residual, LexState state, uint32_t terminal, uint32_t duties) {
+    constexpr size_t kWorthwhile = 4, kMost = 256;  // residuals
+    const std::array<uint32_t, 4> key{residual, state, terminal, duties};
+    if (auto known = repeated_.find(key); known != repeated_.end()) return known->second.get();
+    auto again = [&](const Split::Exit& e) { return e.terminal == terminal && e.duties == duties && e.effect == Layouts::kNothing && e.except.empty(); };
+    std::vector<uint32_t> left{residual};
+    for (size_t i = 0; i < left.size() && left.size() <= kMost; i++)
+        for (const Split::Exit& e : split(left[i], state).exits)
+            if (again(e) && std::find(left.begin(), left.end(), e.residual) == left.end()) left.push_back(e.residual);
+    std::unique_ptr<Split> result;
+    if (left.size() >= kWorthwhile && left.size() <= kMost) {
+        std::map<const Trie*, std::vector<uint32_t>> nodes;
+        for (uint32_t r : left)
+            for (uint32_t b : residuals_[r].branches)
+                for (const TrieNodes& part : branches_[b].parts) nodes[part.trie].insert(nodes[part.trie].end(), part.nodes.begin(), part.nodes.end());
+        std::vector<TrieNodes> parts;
+        for (auto& [trie, of_trie] : nodes) {
+            std::sort(of_trie.begin(), of_trie.end());
+            of_trie.erase(std::unique(of_trie.begin(), of_trie.end()), of_trie.end());
+            parts.push_back({trie, std::move(of_trie)});
+        }
+        result = SplitWalk(*this, add_residual(parts, false), state).run(true);
+        result->id = num_splits_++;
+        for (size_t i = result->exits.size(); i-- > 0;)
+            if (again(result->exits[i])) {
+                result->exits.erase(result->exits.begin() + long(i));
+                result->exits_before -= i < result->exits_before;
+            }
+    }
+    return (repeated_[key] = std::move(result)).get();
+}
+
 std::unique_ptr<Split> Spanner::split_counted(uint64_t need, uint64_t room) {
     using J = JsonStrings;
     const Trie& t = vocabulary_->trie;

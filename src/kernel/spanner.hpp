@@ -17,6 +17,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 
@@ -104,6 +105,9 @@ class Spanner {
 
     // `state`: under scannerless a canonical one. Throws TooAmbiguous.
     const Split& split(uint32_t residual, LexState state);
+    // For a lexeme that leads back to where it began (`a--`, `;;`), before which stands `state`: all that is left of a residual after it any number of times, split
+    // as one, but for that lexeme itself. Null if that is not worth it.
+    const Split* repeated(uint32_t residual, LexState state, uint32_t terminal, uint32_t duties);
     // Terminals that may win a lexeme in progress, sorted.
     const std::vector<uint32_t>& producible(uint32_t set) const { return producible_sets_[set]; }
     uint32_t producible_set(LexState state);
@@ -174,6 +178,7 @@ class Spanner {
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> branch_ids_, residual_ids_;  // by what they are made of
     FlatMap<std::unique_ptr<Split>> splits_;
     uint32_t num_splits_ = 0;
+    std::map<std::array<uint32_t, 4>, std::unique_ptr<Split>> repeated_;  // by the arguments
     // What tokens do inside a JSON string, by the number of characters they need room for.
     struct ByCharacters {
         std::vector<TokenSet> inside;                   // [n]: tokens that need room for n or fewer
