@@ -1,4 +1,4 @@
-"""Lexemes that lead back to where they began (`a----`, `;;;;`): the kernel passes all their repetitions in a token at once.
+"""Lexemes that lead back to where they began (`a----`, `;;;;`): all their repetitions in a token are passed at once.
 
 The masks are held against `allows`, which steps byte by byte, on walks that share what earlier ones settled.
 """
@@ -14,14 +14,16 @@ import derivable as dv
 
 GRAMMARS = {
     "postfix": 'start: (NAME "--"* ";")+\nNAME: /[ab]+/',
-    "postfix, prefix and binary": 'start: (e ";")+\n?e: NAME | e "--" | e "-" e | "-" e | "(" e ")"\nNAME: /[ab]+/\n%ignore " "',
+    "postfix, prefix and binary": 'start: (e ";")+\n?e: NAME | e "--" | e "-" e | "-" e | "(" e ")"\n'
+    'NAME: /[ab]+/\n%ignore " "',
     "only between brackets": 'start: (e ";")+\n?e: NAME | "(" f ")"\nf: e | f "--" | f "-" e\nNAME: /[ab]+/',
     "empty statements": 'start: s+\ns: NAME | ";" | "(" s ")" | "-" s\nNAME: /[ab]+/',
     "ignored": 'start: (NAME "-"? ";")+\nNAME: /[ab]+/\nCOMMENT: /--|;-;|\\(\\)/\n%ignore COMMENT',
-    "ambiguous": 'start: a | b\na: (NAME | ";" | "--")+ "("\nb: (NAME "--" | NAME | ";" "--"? | "--")+ ")"\nNAME: /[ab]+/',
+    "ambiguous": 'start: a | b\na: (NAME | ";" | "--")+ "("\nb: (NAME "--" | NAME | ";" "--"? | "--")+ ")"\n'
+    "NAME: /[ab]+/",
 }
-LONG = [b"-" * 24, b";" * 20, b"--;" * 6, b"a--" * 6, b"()" * 10, b"-;" * 8, b"--" * 7 + b")", b"-" * 17 + b"b", b";" * 9 + b"a;"]
-LONG += [b"-" * 14 + b"))", b"-" * 14 + b")))", b"-" * 12 + b"));", b";" * 12 + b"))", b"(" * 3, b"(((a"]
+LONG = [b"-" * 24, b";" * 20, b"--;" * 6, b"a--" * 6, b"()" * 10, b"-;" * 8, b"--" * 7 + b")", b"-" * 17 + b"b"]
+LONG += [b";" * 9 + b"a;", b"-" * 14 + b"))", b"-" * 14 + b")))", b"-" * 12 + b"));", b";" * 12 + b"))", b"(" * 3, b"(((a"]
 TOKENS = [*(bytes(word) for n in (1, 2, 3, 4) for word in product(b"a-;(", repeat=n)), b")", b"))", b"-)", b");", *LONG]
 
 
