@@ -73,12 +73,6 @@ _LEXEMES = {
 }
 """Comments and strings."""
 
-_INDENTATION = dv.Indentation(
-    "_NL", "_INDENT", "_DEDENT", brackets=(("LPAR", "RPAR"), ("LSQB", "RSQB"), ("LBRACE", "RBRACE")), final_newline=True
-)
-"""Of SynCode's grammar of Python, which leaves it to SynCode's code."""
-
-
 @dataclass(frozen=True)
 class Program:
     """A program as tokens, and which of them begin inside a comment or a string."""
@@ -136,7 +130,7 @@ def grammar_of(shared: Path, grammar: str) -> dv.Grammar:
     kind, language = grammar.split()
     if kind == "builtin":
         return dv.Grammar.builtin(language)
-    return dv.Grammar.from_lark(_syncode(shared, language), indentation=_INDENTATION if language == "python" else None)
+    return dv.Grammar.from_lark(_syncode(shared, language))
 
 
 def _syncode(shared: Path, language: str) -> str:

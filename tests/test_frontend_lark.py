@@ -17,7 +17,7 @@ from derivable.errors import GrammarError, GrammarSyntaxError, LimitError, Unsup
 from derivable.expr import Bytes, Chars, Concat, Ref, Repeat, refs
 from derivable.frontends.lark import grammar_from_lark
 from derivable.frontends.lark_source import Source, load
-from derivable.grammar import Terminal
+from derivable.grammar import Indentation, Terminal
 from derivable.limits import Limits
 
 GRAMMARS = Path(__file__).parents[2] / "shared/data/grammars"
@@ -82,6 +82,9 @@ def test_a_terminal_prefers_as_lark_does() -> None:
     assert match_ends(grammar.terminals["A"].expr, b"lll") == [2, 1]
 
 
+BLOCKS = ("_INDENT", "_DEDENT")
+
+
 def test_a_range_from_a_caret_is_a_range() -> None:
     """Lark writes `[^-_]` for it, a negated class."""
     assert grammar_from_lark('start: A\nA: "^".."_"').terminals["A"].expr == Chars(((94, 95),))
@@ -102,6 +105,19 @@ def test_declared_terminals() -> None:
     assert dict(grammar_from_lark(text, declared={"_INDENT": given}).terminals) == {"_INDENT": given}
     with pytest.raises(GrammarError, match="does not declare 'X'"):
         grammar_from_lark(text, declared={"_INDENT": given, "X": given})
+
+
+def test_blocks_by_the_names_of_lark() -> None:
+    text = '%declare _INDENT _DEDENT\nstart: ("a" _NL | "(" ")" _NL _INDENT start _DEDENT)+\n_NL: /(\\r?\\n[\\t ]*)+/'
+    brackets = (("LPAR", "RPAR"),)
+    assert grammar_from_lark(text).indentation == Indentation("_NL", *BLOCKS, brackets, tab_stops=False)
+    other = Indentation("_NL", *BLOCKS)
+    assert grammar_from_lark(text, indentation=other).indentation == other
+    assert grammar_from_lark(text, declared={name: Terminal(Bytes(b"#")) for name in BLOCKS}).indentation is None
+    renamed = text.replace("_NL", "_END")
+    with pytest.raises(GrammarError, match="declared terminal '_INDENT' has no pattern"):
+        grammar_from_lark(renamed)
+    assert grammar_from_lark(renamed.replace("_END", "_NEWLINE")).indentation is not None
 
 
 def test_an_ignored_terminal_in_a_reachable_rule() -> None:

@@ -256,7 +256,8 @@ class Grammar:
                 ``{"END": Terminal(Special("<|end|>"))}``.
             import_paths: directories to import grammars from, before those that come with Lark.
             limits: bounds on its size and nesting.
-            indentation: what Lark leaves to a `postlex` such as its `Indenter`.
+            indentation: what Lark leaves to a `postlex` such as its `Indenter`. A grammar that declares `_INDENT` and
+                `_DEDENT` and uses `_NEWLINE` or `_NL` needs none: it is read as Lark's `PythonIndenter` reads it.
 
         Raises:
             GrammarSyntaxError, GrammarError, UnsupportedFeatureError: with the place where known.

@@ -26,7 +26,7 @@ from ..expr import NOTHING, Expr, Ref, refs
 from ..grammar import Grammar, Indentation, Lexing, Terminal
 from ..limits import Limits
 from .build import Step, alternation, concatenation, recursion_room, repeat, run
-from .lark_source import Source, load
+from .lark_source import Loaded, Source, load
 from .regex import parse_regex
 
 __all__ = ["grammar_from_lark"]
@@ -53,7 +53,9 @@ def grammar_from_lark(
         start: the start rule.
         lexing: see `derivable.grammar.Lexing`.
         declared: what the terminals that the grammar only `%declare`s are.
-        indentation: see `derivable.grammar.Indentation`; its `indent` and `dedent` are declared by the grammar.
+        indentation: see `derivable.grammar.Indentation`; its `indent` and `dedent` are declared by the grammar. One that
+            declares `_INDENT` and `_DEDENT` and uses `_NEWLINE` or `_NL` is read as Lark's `PythonIndenter` reads it if
+            nothing else is said.
         import_paths: directories to import grammars from, before those that come with Lark. A relative import
             (`%import .name`) starts from the first; without any it is refused.
         limits: bounds on its size and nesting.
@@ -89,6 +91,8 @@ def grammar_from_lark(
                 )
     terminals: dict[str, Terminal] = {}
     given = dict(declared or {})
+    if indentation is None and lexing != "scannerless" and not _BLOCKS & given.keys():
+        indentation = _declared_indentation(loaded, used)
     zero_width = (indentation.indent, indentation.dedent) if indentation else ()
     for name, (pattern, priority) in loaded.terminals.items():
         replacement = given.pop(name, None) if pattern is None else None
@@ -122,6 +126,20 @@ def grammar_from_lark(
         source=text,
         indentation=indentation,
     )
+
+
+_BLOCKS = {"_INDENT", "_DEDENT"}
+
+
+def _declared_indentation(loaded: Loaded, used: set[str]) -> Indentation | None:
+    """By the names of Lark's own indenter (`lark.indenter.PythonIndenter`)."""
+    declared = {name for name, (pattern, _) in loaded.terminals.items() if pattern is None}
+    newlines = [name for name in ("_NEWLINE", "_NL") if name in used and name not in declared]
+    if not declared & used >= _BLOCKS or len(newlines) != 1:
+        return None
+    pairs = (("LPAR", "RPAR"), ("LSQB", "RSQB"), ("LBRACE", "RBRACE"))
+    brackets = tuple(pair for pair in pairs if used.issuperset(pair))
+    return Indentation(newlines[0], "_INDENT", "_DEDENT", brackets=brackets, tab_stops=False)
 
 
 def _reachable(trees: Mapping[str, Any], start: str, source: Source, terminals: set[str]) -> dict[str, Expr]:
