@@ -53,9 +53,9 @@ def grammar_from_lark(
         start: the start rule.
         lexing: see `derivable.grammar.Lexing`.
         declared: what the terminals that the grammar only `%declare`s are.
-        indentation: see `derivable.grammar.Indentation`; its `indent` and `dedent` are declared by the grammar. One that
-            declares `_INDENT` and `_DEDENT` and uses `_NEWLINE` or `_NL` is read as Lark's `PythonIndenter` reads it if
-            nothing else is said.
+        indentation: see `derivable.grammar.Indentation`; its `indent` and `dedent` are declared by the grammar. A
+            grammar that declares `_INDENT` and `_DEDENT` and uses `_NEWLINE` or `_NL` is read as Lark's
+            `PythonIndenter` reads it if nothing else is said.
         import_paths: directories to import grammars from, before those that come with Lark. A relative import
             (`%import .name`) starts from the first; without any it is refused.
         limits: bounds on its size and nesting.
