@@ -1,61 +1,69 @@
 // What any text of a large grammar meets before long, worked out at compile time.
-#include "span_walk.hpp"
+#include <algorithm>
+#include <utility>
+
+#include "constraint.hpp"
 
 namespace derivable {
 
-// Visits a few situations that between them accept nearly all terminals: the beginnings of statements, of members, of operands, what may stand behind an operand.
+// Visits a few situations that between them accept nearly all terminals: the beginnings of statements, of members, of operands, what may stand
+// behind an operand.
 //
-// PERF: the first name of a text, the first body, the first operand were its longest stalls, for most of what a new lexer state asks about names, keywords and
-// operators it asks as every other does. Thirty programs, llama-3: Java 4.4 to 1.6 ms,
-// Go 4.5 to 1.9, Python 5.9 to 2.4, for 10 to 17 ms at compile time.
+// PERF: the first name of a text, the first body, the first operand were its longest stalls, for most of what a new lexer state asks about names,
+// keywords and operators it asks as every other does. Thirty programs, llama-3: Java 4.4 to 1.6 ms, Go 4.5 to 1.9, Python 5.9 to 2.4, for 10 to 17 ms
+// at compile time.
 void Constraint::warm() {
     constexpr size_t kMostPlaces = 128, kMostVisited = 8, kWorthwhile = 3;  // terminals
     Lexer& lexer = spanner_->lexer;
-    struct Place {  // behind a terminal, by what may follow
-        Frontier stack, before;
-        Symbol terminal;
+    struct Place {
+        Frontier stack;
+        Layouts::Id layout;
         uint32_t accepts;
+        size_t before;    // the place from which it was reached,
+        Symbol terminal;  // by this
     };
-    const uint32_t first = stacks.accepts(stacks.bottom());
-    std::vector<Place> places{{stacks.bottom(), kNoFrontier, kEnd, first}};
-    std::vector<char> seen(first + 1, 0);
-    seen[first] = 1;
+    std::vector<Place> places{{stacks.bottom(), Layouts::kInitial, stacks.accepts(stacks.bottom()), 0, kEnd}};
+    std::vector<char> seen(places[0].accepts + 1, 0);
+    seen[places[0].accepts] = 1;
     for (size_t i = 0; i < places.size() && places.size() < kMostPlaces; i++) {
         const Place from = places[i];
         const std::vector<Symbol> terminals = stacks.terminals(from.accepts);
         for (Symbol t : terminals) {
-            // Layouts are not followed here: what stands in blocks stands behind a colon, too.
+            // Lines are not followed here: what stands in blocks stands behind a colon, too.
             if (t == kEnd || (layouts_.active() && (t == layouts_.spec.newline || t == layouts_.spec.indent || t == layouts_.spec.dedent))) continue;
-            const Frontier after = stacks.shift(from.stack, t).frontier;
-            if (after == kNoFrontier) continue;
-            const uint32_t accepts = stacks.accepts(after);
+            const After after = after_lexeme(t, from.stack, from.layout);
+            if (after.stack == kNoFrontier) continue;
+            const uint32_t accepts = stacks.accepts(after.stack);
             if (seen.size() <= accepts) seen.resize(accepts + 1, 0);
-            if (!std::exchange(seen[accepts], 1)) places.push_back({after, from.stack, t, accepts});
+            if (!std::exchange(seen[accepts], 1)) places.push_back({after.stack, after.layout, accepts, i, t});
         }
     }
     const uint32_t past = lexer.settled(lexer.step_duties(lexer.text_start(), ' '));
+    auto start = [&](const Place& p) { return lexeme_start(p.accepts, past); };
+    auto visit = [&](const Place& p, uint8_t byte) {
+        Threads threads;
+        step({{start(p), p.stack, p.layout}}, byte, threads);
+        for (const Thread& t : threads) row(t);
+    };
     std::vector<char> covered(to_lexer_.size(), 0);
     auto gain = [&](const Place& p) {
         const std::vector<Symbol>& terminals = stacks.terminals(p.accepts);
-        return size_t(std::count_if(terminals.begin(), terminals.end(), [&](Symbol t) { return !covered[t]; }));
+        return std::count_if(terminals.begin(), terminals.end(), [&](Symbol t) { return !covered[t]; });
     };
     for (size_t i = 0; i < kMostVisited; i++) {
         const Place& best = *std::max_element(places.begin(), places.end(), [&](const Place& a, const Place& b) { return gain(a) < gain(b); });
-        if (gain(best) < kWorthwhile) break;
+        if (size_t(gain(best)) < kWorthwhile) break;
         for (Symbol t : stacks.terminals(best.accepts)) covered[t] = 1;
-        // Behind a blank, and where the lexeme before has just begun.
-        if (const LexState s = lexeme_start(best.accepts, past); s != kNoState) {
-            const LexState blank = lexer.step(s, ' ');
-            if (blank != kNoState) row({blank, best.stack});
-        }
-        if (best.before == kNoFrontier) continue;
-        const LexState start = lexeme_start(stacks.accepts(best.before), past);
+        if (start(best) == kNoState) continue;
+        visit(best, ' ');
+        // And where the lexeme before may have ended with its first byte.
+        const Place& before = places[best.before];
         for (uint8_t byte : lexer.representative_bytes()) {
-            const LexState s = lexer.step(start, byte);
+            const LexState s = best.terminal == kEnd ? kNoState : lexer.step(start(before), byte);
             if (s == kNoState) continue;
             const std::vector<Lexer::Exit>& exits = lexer.exits(s);
             if (std::none_of(exits.begin(), exits.end(), [&](const Lexer::Exit& e) { return e.terminal == to_lexer_[best.terminal]; })) continue;
-            row({s, best.before});
+            visit(before, byte);
             break;
         }
     }

@@ -126,7 +126,7 @@ int SpanWalk::leave(Part& part, const Item& x, const Split& split, uint32_t inde
         reach = std::max(reach, level);
         if (lex != kNoState) {
             Item next{e.residual, lex, after.stack, after.layout, x.above + after.above, std::max(x.level, level), ended, x.depth + 1};
-            if (lex == x.lex && after.stack == x.stack && after.layout == x.layout && !scannerless_ && c_.limits_.lookahead == kNoLookahead) {
+            if (lex == x.lex && after.stack == x.stack && after.layout == x.layout && e.except.empty() && !scannerless_ && c_.limits_.lookahead == kNoLookahead) {
                 next.split = c_.spanner_->repeated(e.residual, lex, e.terminal, e.duties);
                 next.above = x.above;
             }
