@@ -58,8 +58,9 @@ void Constraint::warm() {
         visit(best, ' ');
         // And where the lexeme before may have ended with its first byte.
         const Place& before = places[best.before];
+        if (best.terminal == kEnd || start(before) == kNoState) continue;
         for (uint8_t byte : lexer.representative_bytes()) {
-            const LexState s = best.terminal == kEnd ? kNoState : lexer.step(start(before), byte);
+            const LexState s = lexer.step(start(before), byte);
             if (s == kNoState) continue;
             const std::vector<Lexer::Exit>& exits = lexer.exits(s);
             if (std::none_of(exits.begin(), exits.end(), [&](const Lexer::Exit& e) { return e.terminal == to_lexer_[best.terminal]; })) continue;
