@@ -141,10 +141,13 @@ void Constraint::step_into(const Threads& from, uint8_t byte, Threads& stays, Th
                 if (ignored_[symbol]) begin(t.stack, layouts_.idle(t.layout));
                 if (ignored_[symbol] && !scannerless) continue;
                 After after = after_lexeme(symbol, t.stack, t.layout);
-                if (after.stack != kNoFrontier) begin(after.stack, after.layout, symbol);
+                if (after.stack != kNoFrontier) begin(stacks.minimal(after.stack), after.layout, symbol);
             }
         }
     }
+    // Where several lexemes met in one thread.
+    if (scannerless && leaves)
+        for (Thread& t : *leaves) t.stack = stacks.minimal(t.stack);
 }
 
 bool Constraint::advance(Threads& threads, std::string_view bytes) {

@@ -1,7 +1,4 @@
-// Parser stacks as one shared graph (Tomita's graph-structured stack), persistent: nothing that a matcher can still see changes.
-//
-// A node is an LR state on top of one or more parents. A *frontier* is the set of nodes on which the parser may stand after
-// the same terminals: one node for a deterministic grammar, several where parses are still undecided.
+// What parser stacks accept, and what becomes of them.
 //
 // What a stack can accept is remembered on its nodes: `accepts` (the terminals that can follow, exactly) and the nodes made by
 // earlier reductions. One more symbol then costs one more step, however deep the stack is (a list of ten thousand
@@ -10,19 +7,13 @@
 // `hops` counts how far below a frontier an answer had to look; the mask cache keys on just that much of the stack.
 #pragma once
 
-#include <functional>
-
-#include "lr.hpp"
+#include "subsumption.hpp"
 
 namespace derivable {
 
-using NodeId = uint32_t;
-using Frontier = uint32_t;  // a NodeId, or kManyBit | index of an interned set of nodes
-constexpr Frontier kNoFrontier = ~0u;
-
 class Stacks {
   public:
-    explicit Stacks(LrAutomaton& lr);
+    explicit Stacks(LrAutomaton& lr) : lr_(lr), graph_(lr) {}
 
     Frontier bottom() const { return 0; }
 
@@ -36,82 +27,76 @@ class Stacks {
 
     struct Shifted {
         Frontier frontier;
-        int hops;   // how far below `f` the shift looked
+        int hops;   // how far below `f` the shift looked, at least kDeep if that is not known
         int above;  // j hops below the result are at most j + above hops below `f`
     };
+    static constexpr int kDeep = 1 << 20;
     // After terminal t; kNoFrontier if it is not accepted.
     Shifted shift(Frontier f, Symbol t);
     // Both possibilities at once. Only where they may be confused: the same position and lexer state.
     Frontier merge(Frontier a, Frontier b);
+    // The same possibilities, without what adds nothing (subsumption.hpp).
+    Frontier minimal(Frontier f) { return subsumption_.minimal(f); }
 
     // The stack below a frontier, level by level, as words that are equal only for stacks that look alike so far.
     // At most `max_hops` levels below the top; false if it is too wide to be worth it.
     bool signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out);
 
-    std::vector<NodeId> nodes(Frontier f) const { return f & kManyBit ? many_[f & ~kManyBit] : std::vector<NodeId>{f}; }
-    uint32_t state(NodeId n) const { return nodes_[n].state; }
-    std::vector<NodeId> parents(NodeId n) const {
-        const Node& x = nodes_[n];
-        if (x.parent == kNoNode) return {};
-        return x.parent & kManyBit ? parent_lists_[x.parent & ~kManyBit] : std::vector<NodeId>{x.parent};
-    }
+    std::vector<NodeId> nodes(Frontier f) const { return graph_.nodes(f); }
+    uint32_t state(NodeId n) const { return graph_[n].state; }
+    std::vector<NodeId> parents(NodeId n) const { return graph_.parents(n); }
     // After reducing to a nonterminal on top of `below`.
-    NodeId after(NodeId below, Symbol nonterminal);
-    std::vector<NodeId> pop(NodeId n, uint32_t count) const;
-    uint32_t num_live() const { return uint32_t(nodes_.size() - free_.size()); }
+    NodeId after(NodeId below, Symbol nonterminal) { return graph_.after(below, nonterminal); }
+    std::vector<NodeId> pop(NodeId n, uint32_t count) const { return graph_.pop(n, count); }
+    uint32_t num_live() const { return graph_.num_live(); }
     LrAutomaton& lr() { return lr_; }
 
     // Frees every node that is not below one of the frontiers that `roots` reports. Called between operations only.
-    bool wants_collection() const { return num_live() > collect_at_; }
+    bool wants_collection() const { return graph_.num_live() > collect_at_; }
     void collect(const std::function<void(const std::function<void(Frontier)>&)>& roots);
 
   private:
     // PERF: nodes alive before a collection, which takes 120 ns a node. With 65,536 it was a stall of 8 ms.
     static constexpr uint32_t kCollectAt = 1u << 14;
-    static constexpr uint32_t kManyBit = 1u << 31, kNoNode = ~0u, kUnknown = ~0u;
+    static constexpr uint32_t kManyBit = StackGraph::kManyBit, kNoNode = StackGraph::kNoNode, kUnknown = StackGraph::kUnknown;
 
-    struct Node {
-        uint32_t state;
-        uint32_t parent;  // a node, kManyBit | index into parent_lists_, or kNoNode
-        uint32_t accept = kUnknown;
-        int32_t accept_hops = 0;
-        NodeId first_child = kNoNode, next_sibling = kNoNode;  // nodes with this one as their only parent
-    };
     struct Shifter {
         NodeId node;
         int32_t above;
     };
 
-    static uint32_t place(std::vector<std::vector<NodeId>>& lists, std::vector<uint32_t>& unused, std::vector<NodeId> list);
-    NodeId child(NodeId parent, uint32_t state);
-    void sort(std::vector<NodeId>& nodes) const;
-    template <class Visit>
-    void each_below(NodeId n, uint32_t count, Visit visit) const;  // as pop()
-    NodeId node(uint32_t state, std::vector<NodeId> parents);
-    NodeId new_node(uint32_t state, uint32_t parent);
     uint32_t accept_of(NodeId n);
-    void shifters(NodeId n, Symbol t, std::vector<Shifter>& out, int& hops);
+    // The nodes from which t is shifted. How far these look is never further than accepts() does.
+    std::vector<Shifter> shifters(const std::vector<NodeId>& frontier, Symbol t);
+    struct Seen {  // by shifters()
+        NodeId node;
+        uint32_t depth, begin = 0, end = 0;  // reductions on the way there; where its own lead
+        int32_t above = -1;
+        bool is_expanded = false, is_finished = false;
+    };
+    uint32_t see(NodeId n, uint32_t depth, std::vector<Seen>& seen);
     // The usual case of it, without lists: one parse, few reductions. Else kNoNode.
-    Shifter only_shifter(NodeId n, Symbol t, int& hops);
+    Shifter only_shifter(NodeId n, Symbol t);
     static constexpr uint32_t kFar = 8;  // reductions
     Shifted reduced(Shifted s);  // with the reductions that are sure
     uint32_t intern_set(std::vector<Symbol> sorted);
     uint32_t unite(uint32_t a, uint32_t b);
-    Frontier frontier(std::vector<NodeId> nodes);
 
     LrAutomaton& lr_;
-    std::vector<Node> nodes_;
-    std::vector<NodeId> free_;
-    std::vector<std::vector<NodeId>> parent_lists_, many_;
-    std::vector<uint32_t> free_lists_, free_many_;  // indices of lists that a collection has emptied
-    std::unordered_map<std::vector<uint32_t>, NodeId, WordsHash> joined_;  // (state, parents...) of nodes with several parents
-    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> many_ids_;
+    StackGraph graph_;
+    Subsumption subsumption_{graph_};
     Interner sets_;
     std::vector<std::vector<uint64_t>> bits_;
     std::unordered_map<uint64_t, uint32_t, MixHash> unions_;
     std::vector<uint32_t> direct_;  // by LR state: the interned set of its direct shifts
+    std::vector<Subsumption::Lower> lower_;  // of the node whose set is made
     // Where a terminal is shifted after long chains of reductions; see shifters().
-    std::unordered_map<uint64_t, std::pair<std::vector<Shifter>, int>, MixHash> far_;
+    std::unordered_map<uint64_t, Shifter, MixHash> far_;
+    struct Mark {
+        uint32_t visit = 0, index = 0;
+    };
+    std::vector<Mark> marks_;  // by node: the last shifters() that saw it
+    uint32_t visit_ = 0;
     Interner levels_;  // of signature()
     uint32_t collect_at_ = kCollectAt;
 };
