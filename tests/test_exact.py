@@ -19,7 +19,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from families import POLICIES, Case, cases, enumerated, handmade, matches_only_empty, sample, shaped, with_vocabulary
+from families import (
+    POLICIES,
+    Case,
+    cases,
+    contested,
+    enumerated,
+    matches_only_empty,
+    sample,
+    shaped,
+    with_vocabulary,
+)
+from handmade import handmade
 from hypothesis import HealthCheck, assume, given, settings
 from oracle.prefixes import PrefixOracle, texts
 from oracle.recognizers import Recognizer
@@ -29,10 +40,10 @@ import derivable as dv
 from derivable.errors import GrammarError, TokenRejectedError, VocabularyError
 from derivable.grammar import Lexing
 
-SHAPED, ENUMERATED = 72, 36
+SHAPED, ENUMERATED, CONTESTED = 72, 36, 36
 """Cases per policy in a fast run."""
 
-MANY_SHAPED, MANY_ENUMERATED = 4000, 2000
+MANY_SHAPED, MANY_ENUMERATED, MANY_CONTESTED = 4000, 2000, 4000
 """Cases per policy in a slow run."""
 
 UNDECIDED_OF_PART, UNDECIDED_OF_CASE = 0.002, 0.05
@@ -320,9 +331,10 @@ def check(chunk: Sequence[Case]) -> None:
 # --- exhaustive ---
 
 
-def family(policy: Lexing, shaped_count: int, enumerated_count: int) -> list[Case]:
+def family(policy: Lexing, shaped_count: int, enumerated_count: int, contested_count: int) -> list[Case]:
     """The cases of a run, in the same order every time."""
     drawn = sample(shaped(policy), shaped_count) + sample(enumerated(policy), enumerated_count)
+    drawn += sample(contested(policy), contested_count)
     return [with_vocabulary(case, index) for index, case in enumerate([*handmade(policy), *drawn])]
 
 
@@ -332,14 +344,14 @@ PARTS = 12
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("policy", POLICIES)
 def test_family(policy: Lexing, part: int) -> None:
-    check(family(policy, SHAPED, ENUMERATED)[part::PARTS])
+    check(family(policy, SHAPED, ENUMERATED, CONTESTED)[part::PARTS])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(10 * PARTS))
 @pytest.mark.parametrize("policy", POLICIES)
 def test_large_family(policy: Lexing, part: int) -> None:
-    check(family(policy, MANY_SHAPED, MANY_ENUMERATED)[part :: 10 * PARTS])
+    check(family(policy, MANY_SHAPED, MANY_ENUMERATED, MANY_CONTESTED)[part :: 10 * PARTS])
 
 
 # --- random ---

@@ -166,6 +166,18 @@ def test_identifiers_beyond_ascii() -> None:
             assert not accepts(name, frame.format(text).encode()), (name, text, unicodedata.name(text[0]))
 
 
+def test_no_comment_where_the_line_cannot_end() -> None:
+    """A comment goes on to the end of the line, so it is a dead end wherever the line must go on."""
+    for text in (b"if n % i", b"while a != len", b"x = n %", b"for i in x", b"class A"):
+        m = constraint("python").matcher()
+        m.advance_bytes(text)
+        assert ord("#") not in m.next_bytes(), text
+    for text in (b"if n % i:", b"if (n % i", b"x = n", b"if x: ", b"x = n \\\n"):
+        m = constraint("python").matcher()
+        m.advance_bytes(text)
+        assert ord("#") in m.next_bytes(), text
+
+
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(dv.GrammarError, match=r"no built-in grammar 'cobol'(.|\n)*json"):
         dv.Grammar.builtin("cobol")

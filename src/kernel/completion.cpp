@@ -50,7 +50,8 @@ Completion::Completion(Stacks& stacks, Bits terminals) : stacks_(stacks), termin
 bool Completion::optional(uint32_t production, size_t dot) {
     Productions& ps = stacks_.lr().productions();
     const Production& p = ps[production];
-    if (production == 0 || dot == 0) return false;
+    // Where nothing is behind the dot, A is complete, and what is behind A must come.
+    if (production == 0 || dot == 0 || dot == p.body.size()) return false;
     if (dot == 1) {
         const std::vector<Symbol>& chain = ps.chain(p.head);
         return std::find(chain.begin(), chain.end(), p.body[0]) != chain.end();

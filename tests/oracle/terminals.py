@@ -198,15 +198,24 @@ class TerminalLanguage:
         return self._charts[sequence]
 
     def _closed(self, kernel: set[Item], before: tuple[Column, ...]) -> Column:
-        items = set(kernel)
-        while True:
-            found: set[Item] = set()
-            for item in items:
-                if item.next is None:  # complete
-                    parents = items if item.origin == len(before) else before[item.origin]
-                    found |= {parent.advanced() for parent in parents if parent.next == item.name}
+        items: set[Item] = set()
+        waiting: dict[str, list[Item]] = {}  # items of this column, by the symbol behind the dot
+        empty: set[str] = set()  # symbols that began in this column and are complete
+        work = list(kernel)
+        while work:
+            item = work.pop()
+            if item in items:
+                continue
+            items.add(item)
+            if item.next is None and item.origin == len(before):  # complete
+                empty.add(item.name)
+                work += [parent.advanced() for parent in waiting.get(item.name, ())]
+            elif item.next is None:
+                work += [parent.advanced() for parent in before[item.origin] if parent.next == item.name]
+            else:
+                waiting.setdefault(item.next, []).append(item)
+                if item.next in empty:
+                    work.append(item.advanced())
                 elif item.next in self.cfg.productions:  # predict
-                    found |= {Item(item.next, body, 0, len(before)) for body in self.cfg.productions[item.next]}
-            if found <= items:
-                return frozenset(items)
-            items |= found
+                    work += [Item(item.next, body, 0, len(before)) for body in self.cfg.productions[item.next]]
+        return frozenset(items)

@@ -1,0 +1,52 @@
+"""What docs/lexing.md says about the policies beside GreatGramma's `Lex` (Park et al. 2025, App. C.1), case by case."""
+
+from __future__ import annotations
+
+import pytest
+
+import derivable as dv
+
+STRINGS = 'start: (LONG | SHORT)+\nLONG: /"{3}(?:"{0,2}[^"])*"{3}/\nSHORT: /"[^"]*"/'
+NUMBERS = 'start: N E? ";"\nN: /[0-9]+(?:e[0-9]+)?/\nE: "e"'
+LAZY = r"start: C D" + "\n" + r"C: /<.*?>/" + "\n" + r"D: /[a-z][a-z<>]*/"
+TIED = "start: A B | B A\nA: /x/\nB: /[xy]/"
+EITHER = "start: A B | B A B\nA: /x/\nB: /[xy]/"
+POLICIES: tuple[dv.Lexing, ...] = ("longest", "basic", "scannerless")
+
+
+@pytest.mark.parametrize(
+    ("grammar", "text", "members"),
+    [
+        (STRINGS, '"""a"', POLICIES),  # the longer attempt fails at the end: `""`, then `"a"`
+        (NUMBERS, "1e;", POLICIES),  # or before: `1`, then `e`
+        (LAZY, "<a>b>c", POLICIES),  # a lazy lexeme ends at its first `>`
+        (TIED, "xy", POLICIES),
+        (TIED, "yx", POLICIES),
+        (TIED, "xx", ("longest", "scannerless")),  # behind A only B is acceptable; under `basic` A wins every x
+        (EITHER, "xxy", ("scannerless",)),  # the first x is an A, whatever that makes of the rest
+        ("start: A?\nA: /x/", "", POLICIES),
+        ("start: A A\nA: /x+/", "xx", ("scannerless",)),
+    ],
+)
+def test_what_is_a_member(grammar: str, text: str, members: tuple[dv.Lexing, ...]) -> None:
+    vocabulary = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), None], eos=[256])
+    found = []
+    for policy in POLICIES:
+        try:
+            matcher = dv.compile(dv.Grammar.from_lark(grammar, lexing=policy), vocabulary).matcher()
+            matcher.advance_bytes(text.encode())
+        except (dv.TokenRejectedError, dv.GrammarError):
+            continue
+        if matcher.is_accepting:
+            found.append(policy)
+    assert tuple(found) == members
+
+
+def test_a_look_ahead_rejects_what_one_character_of_look_ahead_would() -> None:
+    vocabulary = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), None], eos=[256])
+    strict = 'start: (LONG | SHORT)+\nLONG: /"{3}(?:"{0,2}[^"])*"{3}/\nSHORT: /"[^"]+"|""(?!")/'
+    matcher = dv.compile(dv.Grammar.from_lark(strict, lexing="longest"), vocabulary).matcher()
+    matcher.advance_bytes(b'"""a"')
+    assert not matcher.is_accepting
+    matcher.advance_bytes(b'""')
+    assert matcher.is_accepting
