@@ -17,6 +17,7 @@ from ...grammar import Grammar, Terminal
 from ...limits import Limits
 from .apart import apart, list_different_values
 from .arrays import emit_array
+from .check import shape
 from .decisions import missing_or_wrong
 from .facts import ALL, ARRAY, OBJECT, TYPES, Facts, Goal, MemberRow, Some
 from .formats import ANNOTATIONS, FORMATS
@@ -81,11 +82,13 @@ class Compiler:
     # -- the schema ---------------------------------------------------------------------------------------------
 
     def keywords(self, sub: Sub) -> tuple[str, ...]:
-        """The keywords of a schema that its draft knows, in the order of the text."""
+        """The keywords of a schema that its draft knows, in the order of the text. Their values have been checked."""
         found = sub.keywords
         if found is None:
             schema, draft = sub.schema, sub.scope.resource.draft
-            if draft in OLD and "$ref" in schema:
+            if type(schema) is bool:
+                found = ()
+            elif draft in OLD and "$ref" in schema:
                 found = _ONLY_REF
             else:
                 known = ACTIVE[draft]
@@ -96,6 +99,8 @@ class Compiler:
                             raise UnsupportedFeatureError(
                                 keyword, f"{keyword} of draft 3 is not supported", pointer=sub.pointer(keyword)
                             )
+            for keyword in found:
+                shape(sub, keyword)
             sub.keywords = found
         return found
 
@@ -198,7 +203,7 @@ class Compiler:
             keywords = self.keywords(sub)
             if "const" in keywords:
                 return [sub.schema["const"]]
-            if "enum" in keywords and type(sub.schema["enum"]) is list:
+            if "enum" in keywords:
                 return list(sub.schema["enum"])
             if "$ref" not in keywords:
                 return None
@@ -222,10 +227,9 @@ class Compiler:
             keywords = self.keywords(at)
             if "type" in keywords:
                 names = schema["type"]
-                names = names if type(names) is list else [names]
-                types &= sum({TYPES.get(n, ALL) if type(n) is str else ALL for n in names}) & ALL
+                types &= sum({TYPES[n] for n in (names if type(names) is list else [names])})
             listed = schema["enum"] if "enum" in keywords else [schema["const"]] if "const" in keywords else None
-            if type(listed) is list:
+            if listed is not None:
                 bits = 0
                 for value in listed:
                     bits |= TYPES[type_name(value)]
@@ -258,7 +262,11 @@ class Compiler:
         if found is None:
             schema = sub.schema
             said = {k: schema[k] for k in self.keywords(sub)} if type(schema) is dict else schema
-            found = self.meanings[id(sub)] = id(sub.scope), repr(said)
+            try:
+                found = id(sub.scope), repr(said)
+            except ValueError:  # an integer of more digits than Python writes: like no other
+                found = id(sub), ""
+            self.meanings[id(sub)] = found
         return found
 
     def is_type(self, sub: Sub) -> bool:
@@ -417,7 +425,7 @@ class Compiler:
         """
         (keyword,) = self.keywords(sub)
         branches = sub.schema[keyword]
-        if type(branches) is not list or not branches or sub in self.open or len(self.open) == _MOST_OPEN:
+        if not branches or sub in self.open or len(self.open) == _MOST_OPEN:
             return None
         kinds = [self.sub(sub, schema, keyword, i) for i, schema in enumerate(branches)]
         plain = len(kinds) == 1 or keyword == "anyOf" or (keyword == "oneOf" and list_different_values(self, kinds))

@@ -11,6 +11,7 @@ from decimal import Decimal
 from .resources import Json, Sub
 
 __all__ = [
+    "ABOUT",
     "ALL",
     "ARRAY",
     "BOOLEAN",
@@ -43,6 +44,14 @@ Literal = tuple[Sub, bool]
 Goal = tuple[Literal, ...]
 Text = tuple[str, str]
 """("pattern" or "format", its source)."""
+
+ABOUT = {
+    **dict.fromkeys(("at_least", "at_most", "whole", "written_whole", "multiple"), NUMBER),
+    **dict.fromkeys(("length", "text"), STRING),
+    **dict.fromkeys(("items", "item_row", "containing", "distinct"), ARRAY),
+    **dict.fromkeys(("members", "member_row", "require", "forbid", "name", "somewhere", "clause"), OBJECT),
+}
+"""The type that a change of `Facts` is about, by its name: of values of other types it holds whatever else is known."""
 
 
 class ItemRow:

@@ -151,7 +151,7 @@ def _simple_failure(work: Work, sub: Sub) -> bool:
         if "integer" in names and "number" not in names:
             return False
         for name in names:
-            facts.types &= ~TYPES.get(name, 0)
+            facts.types &= ~TYPES[name]
         return True
     if keyword in ("enum", "const"):
         work.compiler.exclude(work, sub, sub.schema["enum"] if keyword == "enum" else [sub.schema["const"]])

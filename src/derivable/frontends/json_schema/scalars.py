@@ -65,7 +65,8 @@ def emit_values(compiler: Compiler, values: list[Json]) -> list[Ref]:
                 out.append(symbol)
         elif kind is not str:
             number = exact(value)
-            out.append(compiler.leaf(("equal", number), str(value), equal(number)))
+            expr = equal(number)  # raises an error before a number of too many digits is written
+            out.append(compiler.leaf(("equal", number), str(value), expr))
     if len(strings) == 1:
         out.append(Ref(compiler.key(strings[0])))
     elif strings:
