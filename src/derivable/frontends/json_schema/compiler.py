@@ -111,7 +111,7 @@ class Compiler:
             work.collectors = (*work.collectors, sub)
         order = work.order
         for i, keyword in enumerate(keywords):
-            work.order = (*order, i)
+            work.order = (order, i)
             KEYWORDS[keyword][0](schema[keyword], sub, work)
 
     def deny_keywords(self, sub: Sub, work: Work) -> list[Option]:
@@ -397,7 +397,7 @@ class Compiler:
 
     def _plain(self, sub: Sub) -> Expr | None:
         """The symbol of a schema that is only a type, a reference or a union."""
-        seen: list[Sub] = []
+        seen: set[Sub] = set()
         while type(sub.schema) is dict:
             keywords = sub.keywords or self.keywords(sub)
             if keywords == ("type",):
@@ -411,7 +411,7 @@ class Compiler:
                 return self.symbol(((sub, True),)) if seen else self._union(sub) if keywords in _UNIONS else None
             if sub in seen:
                 return None
-            seen.append(sub)
+            seen.add(sub)
             sub = self.resources.resolve(sub, sub.schema["$ref"], "$ref")
             found = self.memo.get(((sub, True),))
             if found is not None:

@@ -7,6 +7,7 @@ that must hold (`True`) or fail (`False`). Goals for items and members are kept 
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 from .resources import Json, Sub
 
@@ -77,7 +78,7 @@ class MemberRow:
         properties: dict[str, Goal],
         patterns: list[tuple[str, Sub, Goal]],
         additional: Goal,
-        order: tuple[int, ...] | None = None,
+        order: tuple[Any, ...] | None = None,
     ) -> None:
         self.properties, self.patterns, self.additional, self.order = properties, patterns, additional, order
 

@@ -17,7 +17,7 @@ from .resources import Sub
 from .table import KEYWORDS
 from .unevaluated import settle_unevaluated
 from .values import canonical, type_name
-from .work import Work
+from .work import Chain, Work
 
 if TYPE_CHECKING:
     from .compiler import Compiler
@@ -36,7 +36,7 @@ def expand(compiler: Compiler, goal: Goal) -> list[Facts]:
     work = Work(
         compiler,
         Facts(ALL),
-        [(goal[i][0], goal[i][1], (), (goal[i][0], None), (i,)) for i in range(len(goal) - 1, -1, -1)],
+        [(goal[i][0], goal[i][1], (), Chain(goal[i][0]), ((), i)) for i in range(len(goal) - 1, -1, -1)],
     )
     # The overwhelmingly common case: nothing to decide.
     if not absorb(work):

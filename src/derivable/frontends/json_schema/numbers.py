@@ -20,7 +20,7 @@ from ...expr import EMPTY, NOTHING, Alt, And, Bytes, ByteSet, Concat, Expr, Grap
 from ...limits import Limits
 from ..build import alternation, concatenation, repeat
 
-__all__ = ["DIGITS", "INTEGER", "NUMBER", "equal", "exact", "fraction", "is_multiple", "number_text", "reduced"]
+__all__ = ["DIGITS", "INTEGER", "NUMBER", "equal", "exact", "fraction", "is_multiple", "number_text", "reduced", "spellings"]
 
 _DIGIT = ByteSet(((48, 57),))
 _NONZERO = ByteSet(((49, 57),))
@@ -98,6 +98,23 @@ def _scientific(magnitude: Decimal) -> tuple[str, str, int]:
     _check(magnitude)
     digits = "".join(map(str, magnitude.as_tuple().digits)).rstrip("0")
     return digits[0], digits[1:], magnitude.adjusted()
+
+
+def spellings(magnitude: Decimal) -> tuple[str, str, int]:
+    """The shortest plain text of a number that is not negative, its mantissa (none: it is 0) and its exponent."""
+    _check(magnitude)
+    _, digits, power = magnitude.as_tuple()
+    assert isinstance(power, int)
+    text = "".join(map(str, digits)).strip("0") if power else str(int(magnitude)).rstrip("0")
+    if not text:
+        return "0", "", 0
+    exponent = magnitude.adjusted()
+    point = exponent + 1  # so many digits stand before it
+    if point <= 0:
+        plain = f"0.{'0' * -point}{text}"
+    else:
+        plain = text.ljust(point, "0") if len(text) <= point else f"{text[:point]}.{text[point:]}"
+    return plain, f"{text[0]}.{text[1:]}" if len(text) > 1 else text, exponent
 
 
 def _check(magnitude: Decimal) -> None:
