@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import GrammarError, LimitError, UnsupportedFeatureError
 from ...expr import NOTHING, Alt, Concat, Expr, Ref
@@ -34,6 +34,10 @@ from .table import ACTIVE, KEYWORDS, OLD, UNSUPPORTED_3
 from .values import Validator, type_name
 from .work import Option, Work
 
+if TYPE_CHECKING:
+    from ..._kernel import Partition
+    from .other_keys import Signs
+
 __all__ = ["Compiler"]
 
 _ONLY_REF = ("$ref",)
@@ -52,7 +56,8 @@ class Compiler:
         self.style = options.style
         self.resources = Resources(schema, options.draft, options.registry)
         self.sub = self.resources.sub
-        self.goal = Sharing(self.sub).goal
+        self.sharing = Sharing(self.sub)
+        self.goal = self.sharing.goal
         self.strings = Strings(self)
         self.validator = Validator(self)
         self.rules: dict[str, Expr] = {}
@@ -66,11 +71,11 @@ class Compiler:
         self.implied: dict[tuple[Goal, Goal], bool | None] = {}
         self.denied: dict[tuple[int, int], list[Option]] = {}
         self.by_value: dict[int, Sub] = {}
-        self.combinations: dict[tuple[object, ...], tuple[tuple[Expr, ...], list[tuple[bool | None, ...]]]] = {}
+        self.partitions: dict[tuple[object, ...], tuple[tuple[Expr, ...], Partition, bool, list[Signs]]] = {}
         self.stripped: dict[int, Sub] = {}
         self.collecting: set[int] = set()
         self.open: list[Sub] = []  # unions whose branches are being translated
-        self.meanings: dict[int, tuple[int, str]] = {}
+        self.meanings: dict[int, tuple[int, object]] = {}
         self.relaxed: list[str] = []
         self.distinct: list[str] = []  # terminals that open arrays of distinct items
         self.suspect = False  # a rule may have no text
@@ -255,18 +260,14 @@ class Compiler:
         """Whether two schemas are seen to say the same."""
         return self.meaning(one) == self.meaning(other)
 
-    def meaning(self, sub: Sub) -> tuple[int, str]:
+    def meaning(self, sub: Sub) -> tuple[int, object]:
         """A schema's keywords as text, and the scope they stand in: equal ones say the same."""
         sub = self.targets.get(id(sub)) or self.target(sub)
         found = self.meanings.get(id(sub))
         if found is None:
             schema = sub.schema
             said = {k: schema[k] for k in self.keywords(sub)} if type(schema) is dict else schema
-            try:
-                found = id(sub.scope), repr(said)
-            except ValueError:  # an integer of more digits than Python writes: like no other
-                found = id(sub), ""
-            self.meanings[id(sub)] = found
+            found = self.meanings[id(sub)] = id(sub.scope), self.sharing.spell(said, sub)
         return found
 
     def is_type(self, sub: Sub) -> bool:

@@ -20,7 +20,18 @@ from ...expr import EMPTY, NOTHING, Alt, And, Bytes, ByteSet, Concat, Expr, Grap
 from ...limits import Limits
 from ..build import alternation, concatenation, repeat
 
-__all__ = ["DIGITS", "INTEGER", "NUMBER", "equal", "exact", "fraction", "is_multiple", "number_text", "reduced", "spellings"]
+__all__ = [
+    "DIGITS",
+    "INTEGER",
+    "NUMBER",
+    "equal",
+    "exact",
+    "fraction",
+    "is_multiple",
+    "number_text",
+    "reduced",
+    "spellings",
+]
 
 _DIGIT = ByteSet(((48, 57),))
 _NONZERO = ByteSet(((49, 57),))

@@ -201,10 +201,12 @@ class Resources:
     def _index(self, resource: Resource) -> None:
         """Finds the anchors of a resource, and the resources inside it."""
         stack: list[tuple[Json, Resource]] = [(resource.root, resource)]
+        seen: set[tuple[int, int]] = set()  # parts may be shared
         while stack:
             schema, owner = stack.pop()
-            if type(schema) is not dict:
+            if type(schema) is not dict or (id(schema), id(owner)) in seen:
                 continue
+            seen.add((id(schema), id(owner)))
             own = _own_id(schema, self.draft_of(schema, owner.draft))
             if own is not None and schema is not owner.root:
                 uri, fragment = self._join(owner.uri, own)

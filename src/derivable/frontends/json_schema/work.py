@@ -111,7 +111,7 @@ class Work:
         self.disjunctions: list[Disjunction] = []
         self.done: set[tuple[int, bool, tuple[Sub, ...]]] = set()
         self.known: list[Literal] = []
-        self.signs: dict[tuple[int, str], bool] = {}  # of `known`, the first `told` of them
+        self.signs: dict[tuple[int, object], bool] = {}  # of `known`, the first `told` of them
         self.told = 0
         self.collectors: tuple[Sub, ...] = ()
         self.chain = Chain()
