@@ -66,6 +66,7 @@ class Compiler:
         self.keys: dict[str, str] = {}
         self.marks: dict[str, tuple[str, ...]] = {}
         self.memo: dict[Goal, Expr] = {}
+        self.unions: dict[tuple[Expr, ...], Expr] = {}
         self.queue: deque[Callable[[], None]] = deque()
         self.targets: dict[int, Sub] = {}
         self.implied: dict[tuple[Goal, Goal], bool | None] = {}
@@ -349,6 +350,13 @@ class Compiler:
         self.rules[name] = expr
         return Ref(name)
 
+    def either(self, stem: str, parts: tuple[Expr, ...]) -> Expr:
+        """A rule of alternatives, one for all uses: what differs in words only becomes the same values."""
+        found = self.unions.get(parts)
+        if found is None:
+            found = self.unions[parts] = self.rule(self.fresh(stem), Alt(parts))
+        return found
+
     def fresh(self, stem: str) -> str:
         """A new name."""
         self.count += 1
@@ -392,7 +400,7 @@ class Compiler:
             elif len(parts) == 1:
                 (found,) = parts
             else:
-                found = self.rule(self.fresh(name), Alt(tuple(parts)))
+                found = self.either(name, tuple(parts))
         self.memo[goal] = found
         return found
 
@@ -438,7 +446,7 @@ class Compiler:
         parts.pop(NOTHING, None)
         if len(parts) < 2:
             return next(iter(parts), NOTHING)
-        return self.rule(self.fresh(_name_of(sub)), Alt(tuple(parts)))
+        return self.either(_name_of(sub), tuple(parts))
 
     def emit(self, facts: Facts, name: str) -> list[Ref]:
         """The symbols of the values that satisfy `facts`, one for each type."""
