@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from . import _kernel
 from .caches import cache
 from .errors import GrammarError
 from .expr import Expr, node, refs
@@ -515,7 +514,9 @@ def _spelled(value: Any) -> str | bytes | None:
 
     `None` if they are too many, as of a small value whose parts are shared.
     """
-    return value if isinstance(value, str) else _kernel.spelled(value, _MOST_SPELLED)
+    from ._kernel import spelled
+
+    return value if isinstance(value, str) else spelled(value, _MOST_SPELLED)
 
 
 def _some(names: list[str], limit: int = 8) -> str:

@@ -1,6 +1,6 @@
 """Keyword values that are not what the specification says: a `GrammarError` with the JSON pointer.
 
-`Compiler.keywords` asks `shape` about every keyword of a schema before anything reads one, so all that read them may
+`Compiler.keywords` asks `SHAPES` about every keyword of a schema before anything reads one, so all that read them may
 rely on it, however quick their look.
 """
 
@@ -16,20 +16,13 @@ from .facts import TYPES
 from .numbers import exact
 from .resources import Json, Sub, _kind
 
-__all__ = ["count", "malformed", "number", "shape"]
+__all__ = ["SHAPES", "count", "number"]
 
 _MOST = 1 << 62
 """No text is as long: counts beyond are this."""
 
 
-def shape(sub: Sub, keyword: str) -> None:
-    """Raises an error if the value of this keyword is not one that it may have. Schemas within are not looked at."""
-    ask = _SHAPES.get(keyword)
-    if ask is not None:
-        ask(sub, keyword, sub.schema[keyword])
-
-
-def malformed(sub: Sub, keyword: str, wanted: str, value: Json) -> NoReturn:
+def _malformed(sub: Sub, keyword: str, wanted: str, value: Json) -> NoReturn:
     """Raises the error."""
     try:
         shown = reprlib.repr(value)
@@ -51,7 +44,7 @@ def count(sub: Sub, keyword: str, value: Json) -> int:
                 return _MOST
             if found == found.to_integral_value():
                 return int(found)
-    malformed(sub, keyword, "a whole number that is not negative", value)
+    _malformed(sub, keyword, "a whole number that is not negative", value)
 
 
 def number(sub: Sub, keyword: str, value: Json) -> Decimal:
@@ -60,7 +53,7 @@ def number(sub: Sub, keyword: str, value: Json) -> Decimal:
         found = exact(value)
         if found.is_finite():
             return found
-    malformed(sub, keyword, "a finite number", value)
+    _malformed(sub, keyword, "a finite number", value)
 
 
 def _number_or_bool(sub: Sub, keyword: str, value: Json) -> None:
@@ -70,13 +63,15 @@ def _number_or_bool(sub: Sub, keyword: str, value: Json) -> None:
 
 def _step(sub: Sub, keyword: str, value: Json) -> None:
     if number(sub, keyword, value) <= 0:
-        malformed(sub, keyword, "a number greater than 0", value)
+        _malformed(sub, keyword, "a number greater than 0", value)
 
 
 def _types(sub: Sub, keyword: str, value: Json) -> None:
+    if type(value) is str and value in TYPES:  # nearly all
+        return
     names = value if type(value) is list else [value]
     if not names or (type(value) is not list and type(value) is not str):
-        malformed(sub, keyword, "a type's name or an array of them", value)
+        _malformed(sub, keyword, "a type's name or an array of them", value)
     for name in names:
         if type(name) is not str or name not in TYPES:
             raise GrammarError(
@@ -87,17 +82,17 @@ def _types(sub: Sub, keyword: str, value: Json) -> None:
 
 def _string(sub: Sub, keyword: str, value: Json) -> None:
     if type(value) is not str:
-        malformed(sub, keyword, "a string", value)
+        _malformed(sub, keyword, "a string", value)
 
 
 def _boolean(sub: Sub, keyword: str, value: Json) -> None:
     if type(value) is not bool:
-        malformed(sub, keyword, "a boolean", value)
+        _malformed(sub, keyword, "a boolean", value)
 
 
 def _strings(sub: Sub, keyword: str, value: Json) -> None:
     if type(value) is not list or any(type(item) is not str for item in value):
-        malformed(sub, keyword, "an array of strings", value)
+        _malformed(sub, keyword, "an array of strings", value)
 
 
 def _required(sub: Sub, keyword: str, value: Json) -> None:
@@ -107,7 +102,7 @@ def _required(sub: Sub, keyword: str, value: Json) -> None:
 
 def _array(sub: Sub, keyword: str, value: Json) -> None:
     if type(value) is not list:
-        malformed(sub, keyword, "an array", value)
+        _malformed(sub, keyword, "an array", value)
 
 
 def _enum(sub: Sub, keyword: str, value: Json) -> None:
@@ -135,7 +130,7 @@ def _values(sub: Sub, keyword: str, values: list[Json]) -> None:
             elif type(value) in (float, Decimal):
                 number(sub, keyword, value)
             elif type(value) not in _SIMPLE:
-                malformed(sub, keyword, "made of JSON values", value)
+                _malformed(sub, keyword, "made of JSON values", value)
 
 
 _SIMPLE = frozenset({str, int, bool, type(None)})
@@ -143,9 +138,9 @@ _SIMPLE = frozenset({str, int, bool, type(None)})
 
 def _map(sub: Sub, keyword: str, value: Json) -> None:
     if type(value) is not dict:
-        malformed(sub, keyword, "an object", value)
+        _malformed(sub, keyword, "an object", value)
     if not set(map(type, value)) <= {str}:
-        malformed(sub, keyword, "an object whose keys are strings", value)
+        _malformed(sub, keyword, "an object whose keys are strings", value)
 
 
 def _map_of_strings(sub: Sub, keyword: str, value: Json) -> None:
@@ -161,7 +156,7 @@ def _dependencies(sub: Sub, keyword: str, value: Json) -> None:
             _strings(sub, keyword, needed)
 
 
-_SHAPES: dict[str, Callable[[Sub, str, Json], object]] = {
+SHAPES: dict[str, Callable[[Sub, str, Json], object]] = {
     "type": _types,
     "uniqueItems": _boolean,
     "enum": _enum,
@@ -178,3 +173,4 @@ _SHAPES: dict[str, Callable[[Sub, str, Json], object]] = {
     **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), count),
     **dict.fromkeys(("minProperties", "maxProperties", "minContains", "maxContains"), count),
 }
+"""By keyword, what raises an error if its value is not one that it may have. Schemas within are not looked at."""

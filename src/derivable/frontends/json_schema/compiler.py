@@ -17,7 +17,7 @@ from ...grammar import Grammar, Terminal
 from ...limits import Limits
 from .apart import apart, list_different_values
 from .arrays import emit_array
-from .check import shape
+from .check import SHAPES
 from .decisions import missing_or_wrong
 from .facts import ALL, ARRAY, OBJECT, TYPES, Facts, Goal, MemberRow, Some
 from .formats import ANNOTATIONS, FORMATS
@@ -106,7 +106,9 @@ class Compiler:
                                 keyword, f"{keyword} of draft 3 is not supported", pointer=sub.pointer(keyword)
                             )
             for keyword in found:
-                shape(sub, keyword)
+                check = SHAPES.get(keyword)
+                if check is not None:
+                    check(sub, keyword, schema[keyword])
             sub.keywords = found
         return found
 
