@@ -156,9 +156,8 @@ def test_classes_of_keys_are_those_that_differ() -> None:
     apart = {f"^k{i}$": {"maxLength": i} for i in range(200)}
     grammar = dv.Grammar.from_json_schema({"type": "object", "patternProperties": apart})
     assert len(grammar.terminals) < 600
-    with pytest.raises(dv.LimitError) as caught:
+    with pytest.raises(dv.LimitError, match="overlapping patternProperties"):
         classes(20, lambda i: {"properties": {f"p{i}": {"type": "null"}}})
-    assert caught.value.limit == "max_cases"
 
 
 def test_patterns_that_overlap_are_told_apart() -> None:
