@@ -107,6 +107,12 @@ CASES: dict[str, tuple[Callable[[int], Case], tuple[int, ...]]] = {
 }
 
 
+def resident() -> float:
+    """Megabytes of memory in use (Linux)."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() / 2**20
+
+
 def measure(name: str, size: int, gigabytes: float, seconds: int) -> list[str]:
     """The cells of one case: milliseconds and megabytes, or how it ended."""
     shared = shared_folder()
@@ -120,7 +126,7 @@ def measure(name: str, size: int, gigabytes: float, seconds: int) -> list[str]:
     sys.setrecursionlimit(1_000)
     resource.setrlimit(resource.RLIMIT_AS, (int(gigabytes * 2**30),) * 2)
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = resident()
     cells: list[str] = []
     begin = time.process_time()
 
@@ -144,8 +150,7 @@ def measure(name: str, size: int, gigabytes: float, seconds: int) -> list[str]:
         cells.append(f"{slowest:,.1f}")
     except (dv.DerivableError, MemoryError) as error:
         cells.append(f"{lap():,.1f}: {type(error).__name__}")
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - resident
-    return [*cells, *[""] * (3 - len(cells)), f"{grown / 1024:,.0f}"]
+    return [*cells, *[""] * (3 - len(cells)), f"{resident() - before:,.0f}"]
 
 
 def main(
@@ -155,7 +160,7 @@ def main(
     gigabytes: Annotated[float, typer.Option(help="Address space of one case.")] = 6.0,
     one: Annotated[str, typer.Option(hidden=True)] = "",
 ) -> None:
-    """One table: milliseconds of process time, and megabytes that the process grew by."""
+    """One table: milliseconds of process time, and megabytes in use at the end beyond those before."""
     console = Console()
     if shared_folder() is None:
         console.print("shared data not found: set DERIVABLE_SHARED, or put it at ../shared; nothing measured")
