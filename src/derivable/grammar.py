@@ -5,7 +5,6 @@ A `Grammar` is data. `derivable.lowering` turns it into numbered productions for
 
 from __future__ import annotations
 
-import marshal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
@@ -506,13 +505,18 @@ def _remembered(key: tuple[Any, ...], make: Callable[[], Grammar]) -> Grammar:
     return known
 
 
+_MOST_SPELLED = 1 << 24
+"""Bytes."""
+
+
 def _spelled(value: Any) -> str | bytes | None:
-    """Bytes that are equal only for equal JSON values (order, and numbers of different types, count)."""
-    # PERF: marshal takes a microsecond where json.dumps takes ten; without references (version 2) it has but the value.
-    try:
-        return value if isinstance(value, str) else marshal.dumps(value, 2)
-    except ValueError:  # not made of JSON values, or too deep
-        return None
+    """Bytes that are equal only for equal JSON values (order, and numbers of different types, count).
+
+    `None` if they are too many, as of a small value whose parts are shared.
+    """
+    from ._kernel import spelled
+
+    return value if isinstance(value, str) else spelled(value, _MOST_SPELLED)
 
 
 def _some(names: list[str], limit: int = 8) -> str:

@@ -18,6 +18,7 @@
 #include "flatten.hpp"
 #include "json_text.hpp"
 #include "matcher.hpp"
+#include "schema_bindings.hpp"
 
 namespace nb = nanobind;
 using namespace derivable;
@@ -266,6 +267,7 @@ NB_MODULE(_kernel, m) {
 
     bind_expressions(m);
     bind_flatten(m);
+    bind_schemas(m);
 
     nb::class_<PyVocabulary>(m, "Vocabulary", "Token bytes and their trie.")
         .def("__init__", [](PyVocabulary* self, nb::list tokens, const std::vector<uint32_t>& eos) {

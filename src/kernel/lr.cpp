@@ -1,88 +1,82 @@
 #include "lr.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace derivable {
 
 LrAutomaton::LrAutomaton(Productions productions) : productions_(std::move(productions)) {
-    uint32_t at = 0, max_symbol = 0;
+    uint32_t at = 0;
     for (uint32_t i = 0; i < productions_.size(); i++) {
         offset_.push_back(at);
         uint32_t n = uint32_t(productions_[i].body.size()) + 1;
         production_of_.insert(production_of_.end(), n, i);
         at += n;
-        max_symbol = std::max(max_symbol, productions_[i].head);
-        for (Symbol s : productions_[i].body) max_symbol = std::max(max_symbol, s);
     }
-    visited_.assign(size_t(max_symbol) + 1, 0);
+    visited_.assign(productions_.num_symbols(), 0);
     kernels_.intern({item(0, 0)});
     states_.emplace_back();
 }
 
+template <class Visit>
+void LrAutomaton::each_reached(Symbol symbol, Visit visit) {
+    auto reach = [&](Symbol s) {
+        if (std::exchange(visited_[s], visit_) == visit_) return;
+        reached_.push_back(s);
+        visit(s);
+    };
+    reached_.clear();
+    reach(symbol);
+    for (size_t i = 0; i < reached_.size(); i++)
+        for (Symbol u : productions_.units(reached_[i])) reach(u);
+}
+
 void LrAutomaton::expand(uint32_t id) {
-    std::vector<uint64_t> moves;  // symbol and item after it
-    std::vector<Reduction> reductions;
+    State& state = states_[id];
     std::vector<uint32_t> work = kernels_[id];
     visit_++;
-    if (id == kStart && productions_.start_nullable()) moves.push_back(pack(kEnd, item(0, 2)));
+    if (id == kStart && productions_.start_nullable()) state.items.push_back(pack(kEnd, item(0, 2))), state.shifts.push_back(kEnd);
     for (size_t i = 0; i < work.size(); i++) {
         const Production& p = productions_[production_of_[work[i]]];
         uint32_t dot = work[i] - offset_[production_of_[work[i]]];
         if (dot == p.body.size()) {
-            if (production_of_[work[i]] != 0) reductions.push_back({p.head, dot});
+            const Reduction r{p.head, dot};
+            if (production_of_[work[i]] != 0 && std::find(state.reductions.begin(), state.reductions.end(), r) == state.reductions.end()) state.reductions.push_back(r);
             continue;
         }
-        Symbol next = p.body[dot];
-        if (productions_.is_terminal(next)) {
-            moves.push_back(pack(next, work[i] + 1));
-            continue;
-        }
-        for (Symbol s : productions_.chain(next)) {
-            moves.push_back(pack(s, work[i] + 1));
-            if (productions_.is_terminal(s)) continue;
-            if (visited_[s] == visit_) continue;
-            visited_[s] = visit_;
+        state.items.push_back(pack(p.body[dot], work[i] + 1));
+        each_reached(p.body[dot], [&](Symbol s) {
+            if (productions_.is_terminal(s)) return state.shifts.push_back(s);
             for (uint32_t q : productions_.of(s)) work.push_back(item(q, 0));
-        }
+        });
     }
-    std::sort(moves.begin(), moves.end());
-    moves.erase(std::unique(moves.begin(), moves.end()), moves.end());
-    State& state = states_[id];
-    for (const Reduction& r : reductions)
-        if (std::find(state.reductions.begin(), state.reductions.end(), r) == state.reductions.end()) state.reductions.push_back(r);
-    state.moves.reserve(moves.size());
-    state.items.reserve(moves.size());
-    for (uint32_t i = 0; i < moves.size(); i++) {
-        const Symbol symbol = Symbol(moves[i] >> 32);
-        if (state.moves.empty() || symbol != state.moves.back().symbol) {
-            state.moves.push_back({symbol, i, i, kNone});
-            if (productions_.is_terminal(symbol)) state.shifts.push_back(symbol);
-        }
-        state.moves.back().end = i + 1;
-        state.items.push_back(uint32_t(moves[i]));
-    }
-    state.is_complete = state.moves.empty() && state.reductions.size() == 1;
+    std::sort(state.items.begin(), state.items.end());
+    std::sort(state.shifts.begin(), state.shifts.end());
+    state.shifts.erase(std::unique(state.shifts.begin(), state.shifts.end()), state.shifts.end());
+    state.is_complete = state.items.empty() && state.reductions.size() == 1;
     state.is_expanded = true;
 }
 
 uint32_t LrAutomaton::move(uint32_t id, Symbol symbol) {
     State& state = expanded(id);
-    auto it = std::lower_bound(state.moves.begin(), state.moves.end(), symbol, [](const Move& m, Symbol s) { return m.symbol < s; });
-    if (it == state.moves.end() || it->symbol != symbol) return kNone;
-    if (it->target == kNone) {
-        std::vector<uint32_t> kernel(state.items.begin() + it->begin, state.items.begin() + it->end);
-        std::sort(kernel.begin(), kernel.end());
-        uint32_t target = kernels_.intern(kernel);
-        it->target = target;
-        if (target == states_.size()) states_.emplace_back();  // invalidates `state`
-        return target;
-    }
-    return it->target;
+    auto it = std::lower_bound(state.moves.begin(), state.moves.end(), symbol, [](const auto& m, Symbol s) { return m.first < s; });
+    if (it != state.moves.end() && it->first == symbol) return it->second;
+    std::vector<uint32_t> kernel;
+    for (Symbol next : productions_.reaching(symbol))
+        for (auto i = std::lower_bound(state.items.begin(), state.items.end(), pack(next, 0)); i != state.items.end() && Symbol(*i >> 32) == next; ++i) kernel.push_back(uint32_t(*i));
+    std::sort(kernel.begin(), kernel.end());
+    const uint32_t target = kernel.empty() ? kNone : kernels_.intern(kernel);
+    state.moves.insert(it, {symbol, target});
+    if (target == states_.size()) states_.emplace_back();
+    return target;
 }
 
 std::vector<Symbol> LrAutomaton::symbols(uint32_t state) {
+    const std::vector<uint64_t>& items = expanded(state).items;
     std::vector<Symbol> out;
-    for (const Move& m : expanded(state).moves) out.push_back(m.symbol);
+    visit_++;
+    for (uint64_t i : items) each_reached(Symbol(i >> 32), [&](Symbol s) { out.push_back(s); });
+    std::sort(out.begin(), out.end());
     return out;
 }
 

@@ -39,17 +39,14 @@ class LrAutomaton {
     const std::vector<std::pair<uint32_t, uint32_t>> kernel(uint32_t state) const;
 
   private:
-    struct Move {
-        Symbol symbol;
-        uint32_t begin, end;  // the items of the state moved to, in `items`
-        uint32_t target;
-    };
+    // PERF: which items a move takes along is worked out when it is made. All moves of a state at once take the square of the length of a chain of units
+    // (an object's optional keys are one), and few are made.
     struct State {
         bool is_expanded = false, is_complete = false;
         std::vector<Reduction> reductions;
         std::vector<Symbol> shifts;
-        std::vector<Move> moves;  // sorted by symbol
-        std::vector<uint32_t> items;
+        std::vector<uint64_t> items;                      // next symbol and the item after it, sorted
+        std::vector<std::pair<Symbol, uint32_t>> moves;  // made so far, sorted by symbol; where to, or kNone
     };
     State& expanded(uint32_t state) {
         if (!states_[state].is_expanded) expand(state);
@@ -63,8 +60,12 @@ class LrAutomaton {
     std::vector<uint32_t> offset_, production_of_;
     Interner kernels_;
     std::deque<State> states_;  // grows while references into it are held
-    std::vector<uint32_t> visited_;  // by nonterminal: the expansion that last visited it
+    template <class Visit>
+    void each_reached(Symbol symbol, Visit visit);  // itself and by units, but what was visited since visit_ was raised
+
+    std::vector<uint32_t> visited_;  // by symbol: the expansion that last visited it
     uint32_t visit_ = 0;
+    std::vector<Symbol> reached_;
 };
 
 }  // namespace derivable

@@ -1,6 +1,7 @@
 #include "productions.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace derivable {
 
@@ -109,8 +110,8 @@ Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symb
     full.erase(std::remove_if(full.begin(), full.end(), useless), full.end());
 
     by_head_.resize(num_symbols - num_terminals - 1);
-    units_.resize(by_head_.size());
-    chains_.resize(by_head_.size());
+    for (Relation* relation : {&units_, &users_, &chains_, &reaching_}) relation->resize(num_symbols);
+    visited_.resize(num_symbols);
     used_.assign(num_terminals + 1, 0);
     productions_.push_back({num_symbols, {start, kEnd}});
     if (!productive[start]) {
@@ -139,7 +140,7 @@ Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symb
         }
         uint32_t n = s - num_terminals - 1;
         for (Symbol u : units[s])
-            if (productive[u] && u != s) reach(u), units_[n].push_back(u);
+            if (productive[u] && u != s) reach(u), units_[s].push_back(u), users_[u].push_back(s);
         std::sort(order.begin() + begin[s], order.begin() + begin[s + 1], [&](uint32_t a, uint32_t b) { return full[a].body < full[b].body; });
         for (uint32_t k = begin[s]; k < begin[s + 1]; k++) {
             Production& p = full[order[k]];
@@ -151,18 +152,15 @@ Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symb
     }
 }
 
-const std::vector<Symbol>& Productions::chain(Symbol s) {
-    static const std::vector<Symbol> none;
-    if (is_terminal(s)) return none;
-    std::vector<Symbol>& c = chains_[s - num_terminals_ - 1];
-    if (c.empty()) {
-        c.push_back(s);
-        for (size_t i = 0; i < c.size(); i++) {
-            if (is_terminal(c[i])) continue;
-            for (Symbol u : units_[c[i] - num_terminals_ - 1])
-                if (std::find(c.begin(), c.end(), u) == c.end()) c.push_back(u);
-        }
-    }
+const std::vector<Symbol>& Productions::closure(Symbol s, const Relation& step, Relation& known) {
+    std::vector<Symbol>& c = known[s];
+    if (!c.empty()) return c;
+    visit_++;
+    visited_[s] = visit_;
+    c.push_back(s);
+    for (size_t i = 0; i < c.size(); i++)
+        for (Symbol u : step[c[i]])
+            if (std::exchange(visited_[u], visit_) != visit_) c.push_back(u);
     return c;
 }
 

@@ -37,8 +37,12 @@ class Productions {
     uint32_t size() const { return uint32_t(productions_.size()); }
     // Productions (of two symbols or more) by head.
     const std::vector<uint32_t>& of(Symbol nonterminal) const { return by_head_[nonterminal - num_terminals_ - 1]; }
-    // The symbol itself and all it reaches by unit productions.
-    const std::vector<Symbol>& chain(Symbol s);
+    // The symbol itself and all it reaches by unit productions, or all that reach it.
+    const std::vector<Symbol>& chain(Symbol s) { return closure(s, units_, chains_); }
+    const std::vector<Symbol>& reaching(Symbol s) { return closure(s, users_, reaching_); }
+    // What it reaches by one of them.
+    const std::vector<Symbol>& units(Symbol s) const { return units_[s]; }
+    uint32_t num_symbols() const { return uint32_t(units_.size()); }
     // The terminal occurs in some reachable production.
     bool is_used(Symbol terminal) const { return used_[terminal]; }
     // Symbols given to the constructor that derive no terminal string (for error messages).
@@ -49,7 +53,12 @@ class Productions {
     bool start_nullable_ = false;
     std::vector<Production> productions_;
     std::vector<std::vector<uint32_t>> by_head_;
-    std::vector<std::vector<Symbol>> units_, chains_;
+    using Relation = std::vector<std::vector<Symbol>>;  // by symbol
+    const std::vector<Symbol>& closure(Symbol s, const Relation& step, Relation& known);
+
+    Relation units_, users_, chains_, reaching_;
+    std::vector<uint32_t> visited_;  // by symbol: the closure that last visited it
+    uint32_t visit_ = 0;
     std::vector<char> used_;
     std::vector<Symbol> unproductive_;
 };

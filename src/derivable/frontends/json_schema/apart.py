@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from . import check
 from .facts import ALL, OBJECT
 from .resources import Sub
 from .values import canonical
@@ -59,12 +58,11 @@ class Marks:
         keywords, parts = compiler.keywords(sub), list[Sub]()
         if "$ref" in keywords:
             parts.append(compiler.resources.resolve(sub, schema["$ref"], "$ref"))
-        if "allOf" in keywords and type(schema["allOf"]) is list:
+        if "allOf" in keywords:
             parts += [compiler.sub(sub, branch, "allOf", i) for i, branch in enumerate(schema["allOf"])]
         if "required" in keywords and type(schema["required"]) is list:
             self.needed += [key for key in schema["required"] if type(key) is str]
-        properties = check.schema_map(sub, "properties", schema["properties"]) if "properties" in keywords else {}
-        for key, value in properties.items():
+        for key, value in schema["properties"].items() if "properties" in keywords else ():
             member = compiler.sub(sub, value, "properties", key)
             listed = compiler.values_listed(member)
             types, values = self.members.get(key, _ANY)
@@ -73,8 +71,6 @@ class Marks:
                 values = allowed if values is None else values & allowed
             self.members[key] = types & compiler.shallow_types(member), values
         if "additionalProperties" in keywords and schema["additionalProperties"] is False:
-            if "patternProperties" in keywords:
-                check.schema_map(sub, "patternProperties", schema["patternProperties"])
             self.closed.append(sub)
         return parts
 

@@ -27,8 +27,8 @@ __all__ = ["emit_array"]
 _FEW = 64
 """Sets of used values up to which each becomes a state of the rules. Beyond, the matcher remembers the items."""
 
-State = tuple[int, tuple[int, ...], frozenset[Any]]
-"""Items so far (saturated), matches of each `contains` (saturated), values used."""
+State = tuple[int, tuple[int, ...], frozenset[Any] | None]
+"""Items so far (saturated), matches of each `contains` (saturated), values used; `None` once one was repeated."""
 
 
 def emit_array(compiler: Compiler, facts: Facts, name: str) -> Ref:
@@ -102,11 +102,11 @@ def _write_rules(compiler: Compiler, facts: Facts, rule: str) -> None:
                 high = len(values[0]) if high is None else min(high, len(values[0]))
                 if low > high:
                     return
-            elif low > 1 and not _are_enough(compiler, facts, low):
+            if not _are_enough(compiler, facts, low, high, values):
                 if values is not None and states <= compiler.limits.max_cases:
                     _write_tracked(compiler, facts, rule, low, high, values)
                     return
-                problem = f"whether {low} different items can be found is not clear from the schema of the items"
+                problem = "whether enough different items can be found is not clear from the schemas of the items"
                 compiler.unsupported("uniqueItems", problem, facts.unique_at, "uniqueItems")
                 distinct = False
         else:
@@ -180,12 +180,37 @@ def _subsets(finite: list[list[Json]], high: int | None) -> int:
     return size
 
 
-def _are_enough(compiler: Compiler, facts: Facts, low: int) -> bool:
-    """Whether any `low` items can be completed to an array: each place has that many values, so one is always left."""
-    if any(least > 1 or most is not None for _, least, most, _ in facts.contains):
+def _are_enough(
+    compiler: Compiler, facts: Facts, low: int, high: int | None, values: list[list[Json]] | None
+) -> bool:
+    """Whether every choice of different items can be completed to an array: where one more is needed, one is left.
+
+    An item that a `contains` still lacks is no earlier one if a single match is wanted from the first place on.
+    """
+    needed = [part for part in facts.contains if part[1]]
+    if low > 1 and any(least > 1 or most is not None for _, least, most, _ in facts.contains):
+        return False
+    if len(needed) > 1 and any(least + start > 1 for _, least, _, start in needed):
         return False
     prefix = max((len(row.prefix) for row in facts.array_rows), default=0)
-    return all(has_values(compiler, _goal_at(facts, i), low) for i in range(min(low, prefix + 1)))
+    places = prefix + 1 if high is None else min(prefix + 1, high)
+    for goal, least, _, start in needed:
+        if least + start == 1:
+            continue
+        for i in range(min(start, prefix), places):
+            both = (*_goal_at(facts, i), *goal)
+            if isinstance(compiler.symbol(both), Ref) and not has_values(compiler, both, least + start):
+                return False
+    first = max((start for _, _, _, start in needed), default=0)
+    for i in range(places):
+        wanted = low if i < low else 0
+        if needed:  # all places before may be taken
+            wanted = max(wanted, i + 1 if i < prefix else first if first > prefix else 0)
+        if wanted > 1 and not (
+            len(values[i]) >= wanted if values is not None else has_values(compiler, _goal_at(facts, i), wanted)
+        ):
+            return False
+    return True
 
 
 def _values(compiler: Compiler, goal: Goal) -> list[Json] | None:
@@ -223,8 +248,11 @@ def _write_tracked(
     names: dict[State, str] = {}
     bodies: dict[State, list[str | None]] = {}  # sequences, each of which ends with `None`
     start: State = (0, (0,) * len(contains), frozenset())
+    repeats = finite is not None and facts.unique is False
 
     def accepts(state: State) -> bool:
+        if repeats and state[2] is not None:
+            return False
         return state[0] >= low and all(n >= least for n, (_, least, _, _) in zip(state[1], contains))
 
     work: list[State] = [start]
@@ -257,10 +285,11 @@ def _steps(
     """What one more item leads to, with its value."""
     count, matches, used = state
     index = min(count, prefix)
-    if finite is not None and facts.unique:
+    if finite is not None and facts.unique is not None:
         for value in finite[min(count, len(finite) - 1)]:
             key = canonical(value)
-            if key in used:
+            repeated = used is None or key in used
+            if repeated and facts.unique:
                 continue
             counts: list[int] | None = []
             for n, (goal, least, most, start) in zip(matches, facts.contains):
@@ -272,8 +301,9 @@ def _steps(
                 assert counts is not None
                 counts.append(n)
             if counts is not None:
+                after = None if used is None or repeated else used | {key}
                 for listed in emit_values(compiler, [value]):
-                    yield (min(count + 1, cap), tuple(counts), used | {key}), listed.name
+                    yield (min(count + 1, cap), tuple(counts), after), listed.name
         return
     goal = _goal_at(facts, index)
     options: list[tuple[tuple[int, ...], Goal]] = [((), goal)]

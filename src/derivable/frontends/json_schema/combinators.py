@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from . import check
 from .apart import apart, list_different_values, marks
 from .keywords_scalars import values_of
 from .resources import Json, Sub
@@ -14,7 +13,7 @@ __all__: list[str] = []
 
 
 def _subs(keyword: str, v: Json, sub: Sub, work: Work) -> list[Sub]:
-    return [work.compiler.sub(sub, s, keyword, i) for i, s in enumerate(check.array(sub, keyword, v))]
+    return [work.compiler.sub(sub, s, keyword, i) for i, s in enumerate(v)]
 
 
 def ref(v: Json, sub: Sub, work: Work) -> None:

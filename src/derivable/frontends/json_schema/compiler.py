@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import GrammarError, LimitError, UnsupportedFeatureError
 from ...expr import NOTHING, Alt, Concat, Expr, Ref
@@ -17,6 +17,7 @@ from ...grammar import Grammar, Terminal
 from ...limits import Limits
 from .apart import apart, list_different_values
 from .arrays import emit_array
+from .check import SHAPES
 from .decisions import missing_or_wrong
 from .facts import ALL, ARRAY, OBJECT, TYPES, Facts, Goal, MemberRow, Some
 from .formats import ANNOTATIONS, FORMATS
@@ -32,6 +33,10 @@ from .strings import Strings
 from .table import ACTIVE, KEYWORDS, OLD, UNSUPPORTED_3
 from .values import Validator, type_name
 from .work import Option, Work
+
+if TYPE_CHECKING:
+    from ..._kernel import Partition
+    from .other_keys import Signs
 
 __all__ = ["Compiler"]
 
@@ -51,7 +56,8 @@ class Compiler:
         self.style = options.style
         self.resources = Resources(schema, options.draft, options.registry)
         self.sub = self.resources.sub
-        self.goal = Sharing(self.sub).goal
+        self.sharing = Sharing(self.sub)
+        self.goal = self.sharing.goal
         self.strings = Strings(self)
         self.validator = Validator(self)
         self.rules: dict[str, Expr] = {}
@@ -60,16 +66,17 @@ class Compiler:
         self.keys: dict[str, str] = {}
         self.marks: dict[str, tuple[str, ...]] = {}
         self.memo: dict[Goal, Expr] = {}
+        self.unions: dict[tuple[Expr, ...], Expr] = {}
         self.queue: deque[Callable[[], None]] = deque()
         self.targets: dict[int, Sub] = {}
         self.implied: dict[tuple[Goal, Goal], bool | None] = {}
         self.denied: dict[tuple[int, int], list[Option]] = {}
         self.by_value: dict[int, Sub] = {}
-        self.combinations: dict[tuple[object, ...], tuple[tuple[Expr, ...], list[tuple[bool | None, ...]]]] = {}
+        self.partitions: dict[tuple[object, ...], tuple[tuple[Expr, ...], Partition, bool, list[Signs]]] = {}
         self.stripped: dict[int, Sub] = {}
         self.collecting: set[int] = set()
         self.open: list[Sub] = []  # unions whose branches are being translated
-        self.meanings: dict[int, tuple[int, str]] = {}
+        self.meanings: dict[int, tuple[int, object]] = {}
         self.relaxed: list[str] = []
         self.distinct: list[str] = []  # terminals that open arrays of distinct items
         self.suspect = False  # a rule may have no text
@@ -81,11 +88,13 @@ class Compiler:
     # -- the schema ---------------------------------------------------------------------------------------------
 
     def keywords(self, sub: Sub) -> tuple[str, ...]:
-        """The keywords of a schema that its draft knows, in the order of the text."""
+        """The keywords of a schema that its draft knows, in the order of the text. Their values have been checked."""
         found = sub.keywords
         if found is None:
             schema, draft = sub.schema, sub.scope.resource.draft
-            if draft in OLD and "$ref" in schema:
+            if type(schema) is bool:
+                found = ()
+            elif draft in OLD and "$ref" in schema:
                 found = _ONLY_REF
             else:
                 known = ACTIVE[draft]
@@ -96,6 +105,10 @@ class Compiler:
                             raise UnsupportedFeatureError(
                                 keyword, f"{keyword} of draft 3 is not supported", pointer=sub.pointer(keyword)
                             )
+            for keyword in found:
+                check = SHAPES.get(keyword)
+                if check is not None:
+                    check(sub, keyword, schema[keyword])
             sub.keywords = found
         return found
 
@@ -106,7 +119,7 @@ class Compiler:
             work.collectors = (*work.collectors, sub)
         order = work.order
         for i, keyword in enumerate(keywords):
-            work.order = (*order, i)
+            work.order = (order, i)
             KEYWORDS[keyword][0](schema[keyword], sub, work)
 
     def deny_keywords(self, sub: Sub, work: Work) -> list[Option]:
@@ -198,7 +211,7 @@ class Compiler:
             keywords = self.keywords(sub)
             if "const" in keywords:
                 return [sub.schema["const"]]
-            if "enum" in keywords and type(sub.schema["enum"]) is list:
+            if "enum" in keywords:
                 return list(sub.schema["enum"])
             if "$ref" not in keywords:
                 return None
@@ -222,10 +235,9 @@ class Compiler:
             keywords = self.keywords(at)
             if "type" in keywords:
                 names = schema["type"]
-                names = names if type(names) is list else [names]
-                types &= sum({TYPES.get(n, ALL) if type(n) is str else ALL for n in names}) & ALL
+                types &= sum({TYPES[n] for n in (names if type(names) is list else [names])})
             listed = schema["enum"] if "enum" in keywords else [schema["const"]] if "const" in keywords else None
-            if type(listed) is list:
+            if listed is not None:
                 bits = 0
                 for value in listed:
                     bits |= TYPES[type_name(value)]
@@ -251,14 +263,14 @@ class Compiler:
         """Whether two schemas are seen to say the same."""
         return self.meaning(one) == self.meaning(other)
 
-    def meaning(self, sub: Sub) -> tuple[int, str]:
+    def meaning(self, sub: Sub) -> tuple[int, object]:
         """A schema's keywords as text, and the scope they stand in: equal ones say the same."""
         sub = self.targets.get(id(sub)) or self.target(sub)
         found = self.meanings.get(id(sub))
         if found is None:
             schema = sub.schema
             said = {k: schema[k] for k in self.keywords(sub)} if type(schema) is dict else schema
-            found = self.meanings[id(sub)] = id(sub.scope), repr(said)
+            found = self.meanings[id(sub)] = id(sub.scope), self.sharing.spell(said, sub)
         return found
 
     def is_type(self, sub: Sub) -> bool:
@@ -340,6 +352,13 @@ class Compiler:
         self.rules[name] = expr
         return Ref(name)
 
+    def either(self, stem: str, parts: tuple[Expr, ...]) -> Expr:
+        """A rule of alternatives, one for all uses: what differs in words only becomes the same values."""
+        found = self.unions.get(parts)
+        if found is None:
+            found = self.unions[parts] = self.rule(self.fresh(stem), Alt(parts))
+        return found
+
     def fresh(self, stem: str) -> str:
         """A new name."""
         self.count += 1
@@ -383,13 +402,13 @@ class Compiler:
             elif len(parts) == 1:
                 (found,) = parts
             else:
-                found = self.rule(self.fresh(name), Alt(tuple(parts)))
+                found = self.either(name, tuple(parts))
         self.memo[goal] = found
         return found
 
     def _plain(self, sub: Sub) -> Expr | None:
         """The symbol of a schema that is only a type, a reference or a union."""
-        seen: list[Sub] = []
+        seen: set[Sub] = set()
         while type(sub.schema) is dict:
             keywords = sub.keywords or self.keywords(sub)
             if keywords == ("type",):
@@ -403,7 +422,7 @@ class Compiler:
                 return self.symbol(((sub, True),)) if seen else self._union(sub) if keywords in _UNIONS else None
             if sub in seen:
                 return None
-            seen.append(sub)
+            seen.add(sub)
             sub = self.resources.resolve(sub, sub.schema["$ref"], "$ref")
             found = self.memo.get(((sub, True),))
             if found is not None:
@@ -417,7 +436,7 @@ class Compiler:
         """
         (keyword,) = self.keywords(sub)
         branches = sub.schema[keyword]
-        if type(branches) is not list or not branches or sub in self.open or len(self.open) == _MOST_OPEN:
+        if not branches or sub in self.open or len(self.open) == _MOST_OPEN:
             return None
         kinds = [self.sub(sub, schema, keyword, i) for i, schema in enumerate(branches)]
         plain = len(kinds) == 1 or keyword == "anyOf" or (keyword == "oneOf" and list_different_values(self, kinds))
@@ -429,7 +448,7 @@ class Compiler:
         parts.pop(NOTHING, None)
         if len(parts) < 2:
             return next(iter(parts), NOTHING)
-        return self.rule(self.fresh(_name_of(sub)), Alt(tuple(parts)))
+        return self.either(_name_of(sub), tuple(parts))
 
     def emit(self, facts: Facts, name: str) -> list[Ref]:
         """The symbols of the values that satisfy `facts`, one for each type."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil, floor
 from typing import TYPE_CHECKING
 
 from ..._kernel import Dfa
@@ -11,6 +13,7 @@ from ...errors import LimitError
 from ...expr import ANY_CHAR, And, Repeat
 from .facts import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Facts, Goal
 from .goals import expand
+from .numbers import fraction
 from .values import canonical
 
 if TYPE_CHECKING:
@@ -55,13 +58,10 @@ def _numbers(facts: Facts, wanted: int) -> bool:
         return True
     if not steps:
         return low[0] < high[0]
-    step = Decimal(1)
+    step = Fraction(1)
     for s in steps:
-        step *= s  # a multiple of all, if not the least
-    if len(steps) == 1:
-        step = steps[0]
-    first = (low[0] / step).to_integral_value(ROUND_CEILING)
-    last = (high[0] / step).to_integral_value(ROUND_FLOOR)
+        step *= fraction(s)  # a multiple of all, if not the least
+    first, last = ceil(fraction(low[0]) / step), floor(fraction(high[0]) / step)
     return last - first + 1 - low[1] - high[1] >= wanted
 
 

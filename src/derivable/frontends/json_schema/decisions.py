@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .facts import ALL, OBJECT, Goal, MemberRow, Some
+from .facts import ABOUT, ALL, OBJECT, Goal, MemberRow, Some
 from .resources import Sub
 from .work import Change, Disjunction, Option, Work
 
@@ -128,12 +128,13 @@ def _option_state(work: Work, option: Option) -> bool | None:
 
 
 def _entry_state(work: Work, sub: Sub, holds: bool) -> bool | None:
+    compiler = work.compiler
+    sub = compiler.target(sub)
     schema = sub.schema
     if type(schema) is bool:
         return schema is holds
     if not schema:
         return holds
-    compiler = work.compiler
     if not compiler.shallow_types(sub) & work.facts.types:
         return not holds
     sign = work.sign(sub)
@@ -141,7 +142,6 @@ def _entry_state(work: Work, sub: Sub, holds: bool) -> bool | None:
         return sign is holds
     if compiler.is_type(sub) and not work.facts.types & ~compiler.shallow_types(sub):
         return holds
-    sub = compiler.target(sub)
     keywords = compiler.keywords(sub)
     if not keywords or not _SHORT.issuperset(keywords):
         return None
@@ -157,6 +157,8 @@ def _change_state(work: Work, change: Change, there: tuple[str, ...] = ()) -> bo
     """Whether the facts imply or exclude a change, or leave it open, where keys are `there` besides those required."""
     facts = work.facts
     name = change[0]
+    if not ABOUT.get(name, ALL) & facts.types:
+        return True
     if name == "require":
         missing = 0
         for key in change[1:]:

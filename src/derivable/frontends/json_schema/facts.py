@@ -7,10 +7,12 @@ that must hold (`True`) or fail (`False`). Goals for items and members are kept 
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 from .resources import Json, Sub
 
 __all__ = [
+    "ABOUT",
     "ALL",
     "ARRAY",
     "BOOLEAN",
@@ -44,6 +46,14 @@ Goal = tuple[Literal, ...]
 Text = tuple[str, str]
 """("pattern" or "format", its source)."""
 
+ABOUT = {
+    **dict.fromkeys(("at_least", "at_most", "whole", "written_whole", "multiple"), NUMBER),
+    **dict.fromkeys(("length", "text"), STRING),
+    **dict.fromkeys(("items", "item_row", "containing", "distinct"), ARRAY),
+    **dict.fromkeys(("members", "member_row", "require", "forbid", "name", "somewhere", "clause"), OBJECT),
+}
+"""The type that a change of `Facts` is about, by its name: of values of other types it holds whatever else is known."""
+
 
 class ItemRow:
     """`prefixItems` and `items` of one schema: goals by position, then for the rest (empty: anything)."""
@@ -68,7 +78,7 @@ class MemberRow:
         properties: dict[str, Goal],
         patterns: list[tuple[str, Sub, Goal]],
         additional: Goal,
-        order: tuple[int, ...] | None = None,
+        order: tuple[Any, ...] | None = None,
     ) -> None:
         self.properties, self.patterns, self.additional, self.order = properties, patterns, additional, order
 

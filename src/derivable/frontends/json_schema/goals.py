@@ -17,7 +17,7 @@ from .resources import Sub
 from .table import KEYWORDS
 from .unevaluated import settle_unevaluated
 from .values import canonical, type_name
-from .work import Work
+from .work import Chain, Work
 
 if TYPE_CHECKING:
     from .compiler import Compiler
@@ -36,7 +36,7 @@ def expand(compiler: Compiler, goal: Goal) -> list[Facts]:
     work = Work(
         compiler,
         Facts(ALL),
-        [(goal[i][0], goal[i][1], (), (goal[i][0], None), (i,)) for i in range(len(goal) - 1, -1, -1)],
+        [(goal[i][0], goal[i][1], (), Chain(goal[i][0]), ((), i)) for i in range(len(goal) - 1, -1, -1)],
     )
     # The overwhelmingly common case: nothing to decide.
     if not absorb(work):
@@ -151,7 +151,7 @@ def _simple_failure(work: Work, sub: Sub) -> bool:
         if "integer" in names and "number" not in names:
             return False
         for name in names:
-            facts.types &= ~TYPES.get(name, 0)
+            facts.types &= ~TYPES[name]
         return True
     if keyword in ("enum", "const"):
         work.compiler.exclude(work, sub, sub.schema["enum"] if keyword == "enum" else [sub.schema["const"]])

@@ -18,10 +18,10 @@ def _row(sub: Sub, work: Work) -> MemberRow:
     additional: Goal = ()
     if "properties" in keywords:
         goal = compiler.goal
-        for key, value in check.schema_map(sub, "properties", schema["properties"]).items():
+        for key, value in schema["properties"].items():
             properties[key] = goal(sub, value, "properties", key)
     if "patternProperties" in keywords:
-        for pattern, value in check.schema_map(sub, "patternProperties", schema["patternProperties"]).items():
+        for pattern, value in schema["patternProperties"].items():
             patterns.append((pattern, sub, compiler.goal(sub, value, "patternProperties", pattern)))
     if "additionalProperties" in keywords:
         additional = compiler.goal(sub, schema["additionalProperties"], "additionalProperties")
@@ -50,7 +50,7 @@ def fails_properties(v: Json, sub: Sub, work: Work) -> list[Option]:
     if work.facts.types != OBJECT:
         return []
     options = []
-    for key, value in check.schema_map(sub, "properties", v).items():
+    for key, value in v.items():
         inner = work.compiler.sub(sub, value, "properties", key)
         if inner.schema is True or not (inner.schema or inner.schema is False):
             continue
@@ -64,7 +64,7 @@ def fails_pattern_properties(v: Json, sub: Sub, work: Work) -> list[Option]:
     if work.facts.types != OBJECT:
         return []
     options = []
-    for pattern, value in check.schema_map(sub, "patternProperties", v).items():
+    for pattern, value in v.items():
         inner = work.compiler.sub(sub, value, "patternProperties", pattern)
         if inner.schema is not True and inner.schema != {}:
             options.append(Option(changes=(("somewhere", Some(None, (pattern, sub), None, ((inner, False),))),)))
@@ -95,13 +95,13 @@ def fails_property_names(v: Json, sub: Sub, work: Work) -> list[Option]:
 def required(v: Json, sub: Sub, work: Work) -> None:
     if type(v) is bool:  # draft 3, in a property: says nothing here
         return
-    work.facts.require(*check.strings(sub, "required", v))
+    work.facts.require(*v)
 
 
 def fails_required(v: Json, sub: Sub, work: Work) -> list[Option]:
     if work.facts.types != OBJECT or type(v) is bool:
         return []
-    return [Option(changes=(("forbid", key),)) for key in check.strings(sub, "required", v)]
+    return [Option(changes=(("forbid", key),)) for key in v]
 
 
 def min_properties(v: Json, sub: Sub, work: Work) -> None:
@@ -126,8 +126,8 @@ def fails_max_properties(v: Json, sub: Sub, work: Work) -> list[Option]:
 
 
 def dependent_required(v: Json, sub: Sub, work: Work) -> None:
-    for key, needed in check.schema_map(sub, "dependentRequired", v).items():
-        _needs(key, check.strings(sub, "dependentRequired", needed), work)
+    for key, needed in v.items():
+        _needs(key, needed, work)
 
 
 def _needs(key: str, needed: list[str], work: Work) -> None:
@@ -138,8 +138,8 @@ def _needs(key: str, needed: list[str], work: Work) -> None:
 
 def fails_dependent_required(v: Json, sub: Sub, work: Work) -> list[Option]:
     options = []
-    for key, needed in check.schema_map(sub, "dependentRequired", v).items():
-        options += _lacks(key, check.strings(sub, "dependentRequired", needed), work)
+    for key, needed in v.items():
+        options += _lacks(key, needed, work)
     return options
 
 
@@ -150,7 +150,7 @@ def _lacks(key: str, needed: list[str], work: Work) -> list[Option]:
 
 
 def dependent_schemas(v: Json, sub: Sub, work: Work) -> None:
-    for key, schema in check.schema_map(sub, "dependentSchemas", v).items():
+    for key, schema in v.items():
         _depends(key, work.compiler.sub(sub, schema, "dependentSchemas", key), work)
 
 
@@ -162,7 +162,7 @@ def _depends(key: str, inner: Sub, work: Work) -> None:
 
 def fails_dependent_schemas(v: Json, sub: Sub, work: Work) -> list[Option]:
     options = []
-    for key, schema in check.schema_map(sub, "dependentSchemas", v).items():
+    for key, schema in v.items():
         options.append(_breaks(key, work.compiler.sub(sub, schema, "dependentSchemas", key)))
     return options if work.facts.types == OBJECT else []
 
@@ -172,22 +172,22 @@ def _breaks(key: str, inner: Sub) -> Option:
 
 
 def dependencies(v: Json, sub: Sub, work: Work) -> None:
-    for key, needed in check.schema_map(sub, "dependencies", v).items():
+    for key, needed in v.items():
         if type(needed) is str:  # draft 3
             needed = [needed]
         if type(needed) is list:
-            _needs(key, check.strings(sub, "dependencies", needed), work)
+            _needs(key, needed, work)
         else:
             _depends(key, work.compiler.sub(sub, needed, "dependencies", key), work)
 
 
 def fails_dependencies(v: Json, sub: Sub, work: Work) -> list[Option]:
     options: list[Option] = []
-    for key, needed in check.schema_map(sub, "dependencies", v).items():
+    for key, needed in v.items():
         if type(needed) is str:
             needed = [needed]
         if type(needed) is list:
-            options += _lacks(key, check.strings(sub, "dependencies", needed), work)
+            options += _lacks(key, needed, work)
         elif work.facts.types == OBJECT:
             options.append(_breaks(key, work.compiler.sub(sub, needed, "dependencies", key)))
     return options

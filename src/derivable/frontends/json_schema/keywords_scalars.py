@@ -6,10 +6,6 @@ negated another, `fails_...`, with the ways in which it can fail. The latter are
 
 from __future__ import annotations
 
-from decimal import Decimal
-from typing import NoReturn
-
-from ...errors import GrammarError
 from . import check
 from .facts import NUMBER, STRING, TYPES
 from .resources import Json, Sub
@@ -19,25 +15,17 @@ __all__: list[str] = []
 
 
 def type_(v: Json, sub: Sub, work: Work) -> None:
-    facts = work.facts
-    if type(v) is str:
-        bit = TYPES.get(v)
-        if bit is None:
-            _unknown_type(v, sub)
-        facts.types &= bit
-        if v == "integer":
-            _whole(sub, work)
-        return
-    if type(v) is not list or not v:
-        check.malformed(sub, "type", "a type's name or an array of them", v)
-    bits = 0
-    for name in v:
-        if type(name) is not str or name not in TYPES:
-            _unknown_type(name, sub)
-        bits |= TYPES[name]
-    facts.types &= bits
-    if "integer" in v and "number" not in v:
+    names = v if type(v) is list else [v]
+    work.facts.types &= _bits(names)
+    if "integer" in names and "number" not in names:
         _whole(sub, work)
+
+
+def _bits(names: list[str]) -> int:
+    bits = 0
+    for name in names:
+        bits |= TYPES[name]
+    return bits
 
 
 def _whole(sub: Sub, work: Work) -> None:
@@ -48,21 +36,9 @@ def _whole(sub: Sub, work: Work) -> None:
         work.facts.whole(True)
 
 
-def _unknown_type(name: Json, sub: Sub) -> NoReturn:
-    raise GrammarError(
-        f"{name!r} is not a type of JSON Schema (at {sub.pointer('type')})",
-        hint="Types are null, boolean, integer, number, string, array and object.",
-    )
-
-
 def fails_type(v: Json, sub: Sub, work: Work) -> list[Option]:
     names = v if type(v) is list else [v]
-    bits = 0
-    for name in names:
-        if type(name) is not str or name not in TYPES:
-            _unknown_type(name, sub)
-        bits |= TYPES[name]
-    if not bits & work.facts.types:
+    if not _bits(names) & work.facts.types:
         return [Option()]
     if work.facts.types == NUMBER and "number" not in names:
         change = "written_whole" if sub.scope.resource.draft in (3, 4) else "whole"
@@ -71,7 +47,7 @@ def fails_type(v: Json, sub: Sub, work: Work) -> list[Option]:
 
 
 def enum(v: Json, sub: Sub, work: Work) -> None:
-    values_of(check.array(sub, "enum", v), work)
+    values_of(v, work)
 
 
 def const(v: Json, sub: Sub, work: Work) -> None:
@@ -87,7 +63,7 @@ def values_of(values: list[Json], work: Work) -> None:
 
 
 def fails_enum(v: Json, sub: Sub, work: Work) -> list[Option]:
-    return work.compiler.excluding(work, sub, check.array(sub, "enum", v))
+    return work.compiler.excluding(work, sub, v)
 
 
 def fails_const(v: Json, sub: Sub, work: Work) -> list[Option]:
@@ -116,14 +92,7 @@ def exclusive_maximum(v: Json, sub: Sub, work: Work) -> None:
 
 
 def multiple_of(v: Json, sub: Sub, work: Work) -> None:
-    work.facts.multiple(_step(v, sub), True)
-
-
-def _step(v: Json, sub: Sub) -> Decimal:
-    step = check.number(sub, "multipleOf", v)
-    if step <= 0:
-        check.malformed(sub, "multipleOf", "a number greater than 0", v)
-    return step
+    work.facts.multiple(check.number(sub, "multipleOf", v), True)
 
 
 def _numeric(work: Work, *change: object) -> list[Option]:
@@ -149,7 +118,7 @@ def fails_exclusive_maximum(v: Json, sub: Sub, work: Work) -> list[Option]:
 
 
 def fails_multiple_of(v: Json, sub: Sub, work: Work) -> list[Option]:
-    return _numeric(work, "multiple", _step(v, sub), False)
+    return _numeric(work, "multiple", check.number(sub, "multipleOf", v), False)
 
 
 # Strings.
@@ -164,11 +133,11 @@ def max_length(v: Json, sub: Sub, work: Work) -> None:
 
 
 def pattern(v: Json, sub: Sub, work: Work) -> None:
-    work.facts.text(("pattern", check.string(sub, "pattern", v)), True, sub)
+    work.facts.text(("pattern", v), True, sub)
 
 
 def format_(v: Json, sub: Sub, work: Work) -> None:
-    if work.compiler.enforces_format(check.string(sub, "format", v), sub):
+    if work.compiler.enforces_format(v, sub):
         work.facts.text(("format", v), True, sub)
 
 
@@ -186,10 +155,10 @@ def fails_max_length(v: Json, sub: Sub, work: Work) -> list[Option]:
 
 
 def fails_pattern(v: Json, sub: Sub, work: Work) -> list[Option]:
-    return _textual(work, "text", ("pattern", check.string(sub, "pattern", v)), False, sub)
+    return _textual(work, "text", ("pattern", v), False, sub)
 
 
 def fails_format(v: Json, sub: Sub, work: Work) -> list[Option]:
-    if not work.compiler.enforces_format(check.string(sub, "format", v), sub):
+    if not work.compiler.enforces_format(v, sub):
         return []
     return _textual(work, "text", ("format", v), False, sub)

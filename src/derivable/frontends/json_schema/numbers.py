@@ -20,7 +20,18 @@ from ...expr import EMPTY, NOTHING, Alt, And, Bytes, ByteSet, Concat, Expr, Grap
 from ...limits import Limits
 from ..build import alternation, concatenation, repeat
 
-__all__ = ["DIGITS", "INTEGER", "NUMBER", "equal", "exact", "is_multiple", "number_text", "reduced"]
+__all__ = [
+    "DIGITS",
+    "INTEGER",
+    "NUMBER",
+    "equal",
+    "exact",
+    "fraction",
+    "is_multiple",
+    "number_text",
+    "reduced",
+    "spellings",
+]
 
 _DIGIT = ByteSet(((48, 57),))
 _NONZERO = ByteSet(((49, 57),))
@@ -46,9 +57,19 @@ _SCIENTIFIC = Concat(
 _CONSTRAINED = Alt((_PLAIN, _SCIENTIFIC))
 
 
-def exact(value: int | float | Decimal) -> Decimal:
-    """A number of a schema as the decimal that was written: floats by their shortest text."""
-    return Decimal(value) if isinstance(value, int) else Decimal(repr(value)) if isinstance(value, float) else value
+def exact(value: object) -> Decimal:
+    """A number of a schema as the decimal that was written: floats by their shortest text.
+
+    Raises:
+        GrammarError: another value of Python, which no JSON text is read as.
+    """
+    if isinstance(value, int):
+        return Decimal(value)
+    if isinstance(value, float):
+        return Decimal(float.__repr__(value))
+    if isinstance(value, Decimal):
+        return value
+    raise GrammarError(f"a {type(value).__name__} is no JSON value", hint="Give the schema as `json.loads` would.")
 
 
 def reduced(value: Decimal) -> tuple[int, int, int]:
@@ -58,14 +79,20 @@ def reduced(value: Decimal) -> tuple[int, int, int]:
         raise GrammarError(f"{value} is not a number of JSON", hint="Write a finite number.")
     text = "".join(map(str, digits)).lstrip("0")
     short = text.rstrip("0")
+    if len(short) > _LONGEST:
+        raise LimitError("max_nfa_states", len(short), _LONGEST, "digits of a number in a schema")
     return (sign, int(short), power + len(text) - len(short)) if short else (0, 0, 0)
+
+
+def fraction(value: Decimal) -> Fraction:
+    """The same number. Raises `LimitError` if it has thousands of digits when it is written out."""
+    _check(value)
+    return Fraction(value)
 
 
 def is_multiple(value: Decimal, step: Decimal) -> bool:
     """Whether `value` is an exact multiple of `step`."""
-    _check(value)
-    _check(step)
-    return (Fraction(value) / Fraction(step)).denominator == 1
+    return (fraction(value) / fraction(step)).denominator == 1
 
 
 def _parts(magnitude: Decimal) -> tuple[str, str]:
@@ -82,6 +109,23 @@ def _scientific(magnitude: Decimal) -> tuple[str, str, int]:
     _check(magnitude)
     digits = "".join(map(str, magnitude.as_tuple().digits)).rstrip("0")
     return digits[0], digits[1:], magnitude.adjusted()
+
+
+def spellings(magnitude: Decimal) -> tuple[str, str, int]:
+    """The shortest plain text of a number that is not negative, its mantissa (none: it is 0) and its exponent."""
+    _check(magnitude)
+    _, digits, power = magnitude.as_tuple()
+    assert isinstance(power, int)
+    text = "".join(map(str, digits)).strip("0") if power else str(int(magnitude)).rstrip("0")
+    if not text:
+        return "0", "", 0
+    exponent = magnitude.adjusted()
+    point = exponent + 1  # so many digits stand before it
+    if point <= 0:
+        plain = f"0.{'0' * -point}{text}"
+    else:
+        plain = text.ljust(point, "0") if len(text) <= point else f"{text[:point]}.{text[point:]}"
+    return plain, f"{text[0]}.{text[1:]}" if len(text) > 1 else text, exponent
 
 
 def _check(magnitude: Decimal) -> None:

@@ -21,6 +21,7 @@ from ...errors import LimitError
 from ...expr import NOTHING, Expr, Members, Ref, Sequences
 from .facts import Facts, Goal, MemberRow
 from .other_keys import other_keys
+from .work import path
 
 if TYPE_CHECKING:
     from .compiler import Compiler
@@ -298,8 +299,9 @@ def _listed(compiler: Compiler, rows: tuple[MemberRow, ...]) -> dict[str, Goal]:
     for row in rows:
         if row.order is None:
             continue
+        order = path(row.order)
         for i, key in enumerate(row.properties):
-            place = (len(row.order), row.order, i)
+            place = (len(order), order, i)
             if key not in places or place < places[key]:
                 places[key] = place
     keys = sorted(places, key=lambda key: places[key][1:])

@@ -6,13 +6,12 @@ depends on the answers alone, so the keys fall into classes, each the text of so
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from ..._kernel import Dfa
+from ..._kernel import Partition
 from ...automata import compile_expr, is_empty, string_values
-from ...errors import LimitError
-from ...expr import Alt, And, Expr, JsonStrings, Not, Ref
+from ...expr import Alt, And, Expr, Graph, JsonStrings, JsonText, Not, Ref
 from .facts import STRING, Facts, Goal, MemberRow, Some
 from .goals import expand
 from .json_text import json_string, literal_string
@@ -60,92 +59,98 @@ def other_keys(compiler: Compiler, facts: Facts, names: tuple[str, ...]) -> list
         if one.name is not None:
             predicates[one] = _names(compiler, one.name)
     given = (_names(compiler, facts.names),) if facts.names else ()
-    answers = _combinations(compiler, given, tuple(predicates.values()))
-    classes: dict[tuple[Goal, int], list[Answers]] = {}
-    for signs in answers:
+    told = _Told(compiler, given, tuple(predicates.values()))
+    classes: dict[tuple[object, int], tuple[Goal, str, list[int]]] = {}
+    for at, signs in enumerate(told.answers):
         known = frozenset(key for key, sign in zip(predicates, signs) if sign)
         goal = ()
         for row in rows:
             matched = [inner for source, _, inner in row.patterns if source in known]
             goal += tuple(g for inner in matched for g in inner) if matched else row.additional
+        goal = tuple(dict.fromkeys(goal))
         bits = sum(1 << i for i, one in enumerate(some) if _applies(one, known))
-        classes.setdefault((tuple(dict.fromkeys(goal)), bits), []).append(signs)
-    others = []
-    for (goal, bits), members in classes.items():
         value = compiler.symbol(goal)
-        if not isinstance(value, Ref):
-            continue
-        if len(classes) == 1 and not facts.names:
+        if isinstance(value, Ref):  # keys with the same values are one class, but where a `Some` asks for more of them
+            classes.setdefault((goal if bits else value.name, bits), (goal, value.name, []))[2].append(at)
+    listed: dict[Signs, list[str]] = {}
+    for name in names:
+        signs = tuple([tests[key](name) if key in tests else None for key in predicates])
+        listed.setdefault(signs, []).append(name)
+    others = []
+    for (_, bits), (goal, symbol, members) in classes.items():
+        if len(members) == len(told.answers) and not facts.names:
             expr = json_string(0, None, names)  # the questions make no difference
         else:
-            options = []
-            for signs in _widened(members, [one for one in answers if one not in members]):
-                asked = [tests[key] for key, sign in zip(predicates, signs) if sign and key in tests]
-                held = [texts for texts, sign in zip(predicates.values(), signs) if sign and texts != json_string()]
-                outside = [Not(texts) for texts, sign in zip(predicates.values(), signs) if sign is False]
-                taken = tuple([name for name in names if all(test(name) for test in asked)])
-                parts: list[Expr] = [*given, *held]
-                if taken or not parts:
-                    parts.append(json_string(0, None, taken))
-                parts += outside
-                options.append(parts[0] if len(parts) == 1 else And(tuple(parts)))
-            expr = options[0] if len(options) == 1 else Alt(tuple(options))
+            expr = told.texts(members, listed)
             if is_empty(expr, compiler.limits):
                 continue
-        others.append((_key(compiler, expr), goal, value.name, bits))
+        others.append((_key(compiler, expr), goal, symbol, bits))
     return others
 
 
-Answers = tuple[bool | None, ...]
+Signs = tuple[bool | None, ...]
 """What a key answers to each question; `None`: either."""
 
 
-def _widened(members: list[Answers], others: list[Answers]) -> list[Answers]:
-    """Regions that have all members and none of the others, with few answers: each is a set operation on automata."""
-    regions: list[Answers] = []
-    for signs in members:
-        if any(_has(region, signs) for region in regions):
-            continue
-        region = [*signs]
-        for i in sorted(range(len(signs)), key=lambda i: bool(signs[i])):  # complements first
-            region[i] = None
-            if any(_has(region, other) for other in others):
-                region[i] = signs[i]
-        regions.append(tuple(region))
-    return regions
+class _Told:
+    """Keys within `given`, told apart by questions: `answers` has what they can answer, each once.
+
+    Raises:
+        LimitError: more than `Limits.max_cases` answers.
+    """
+
+    def __init__(self, compiler: Compiler, given: tuple[Expr, ...], questions: tuple[Expr, ...]) -> None:
+        self.given, self.questions = given, questions
+        self.partition: Partition | None = None
+        if len(questions) < 2:  # what is thinkable
+            every = json_string()
+            thinkable = [(s,) for q in questions for s in ((True,) if q == every else (True, False))]
+            self.answers: list[Signs] = [*thinkable] or [()]
+            return
+        # PERF: few of the combinations of many patterns have a key, and objects with the same patterns share them.
+        asked = (*given, *questions)
+        key = tuple([q if isinstance(q, JsonStrings) else id(q) for q in asked])
+        found = compiler.partitions.get(key)
+        if found is None:
+            found = compiler.partitions[key] = asked, *_partition(compiler, given, questions)
+        _, self.partition, self.of_values, self.answers = found
+
+    def texts(self, members: list[int], listed: Mapping[Signs, list[str]]) -> Expr:
+        """The texts of the keys with some of the answers, without those of `listed` keys, which are given by theirs."""
+        chosen = {self.answers[at]: None for at in members}
+        taken = tuple([key for signs, keys in listed.items() if _is_among(signs, chosen) for key in keys])
+        parts: list[Expr] = [*self.given]
+        outside: list[Expr] = []
+        if self.partition is not None:
+            graph = Graph(*self.partition.strings(members))
+            parts = [JsonText(graph) if self.of_values else graph]
+        elif len(members) < len(self.answers):
+            for texts, sign in zip(self.questions, self.answers[members[0]]):
+                (parts if sign else outside).append(texts if sign else Not(texts))
+        if taken or not parts:
+            parts.append(json_string(0, None, taken))
+        parts += outside
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
-def _has(region: Sequence[bool | None], signs: Answers) -> bool:
-    return all(want is None or want is sign for want, sign in zip(region, signs))
+def _is_among(signs: Signs, answers: Iterable[Signs]) -> bool:
+    if None not in signs:
+        return signs in answers
+    return any(all(one is None or one is other for one, other in zip(signs, answer)) for answer in answers)
 
 
-def _combinations(compiler: Compiler, given: tuple[Expr, ...], questions: tuple[Expr, ...]) -> list[Answers]:
-    """The answers that a key within `given` can have to all questions; of one, those that are thinkable."""
-    anything = json_string()
-    if len(questions) < 2:
-        return [(sign,) for q in questions for sign in ((True,) if q == anything else (True, False))] or [()]
-    # PERF: few of the combinations of many patterns have a key, and objects with the same patterns share them.
-    asked = (*given, *questions)
-    key = tuple([q if isinstance(q, JsonStrings) else id(q) for q in asked])
-    found = compiler.combinations.get(key)
-    if found is None:
-        limits = compiler.limits
-        texts = (given[0] if given else anything, *questions)
-        values = [v for text in texts if (v := string_values(text, limits)) is not None]
-        if len(values) < len(texts):  # some of them is not made of literals alone
-            values = [compile_expr(text, limits=limits) for text in texts]
-        whole, *parts = values
-        kept: list[tuple[Answers, Dfa]] = [((), whole)]
-        for dfa in parts:
-            split: list[tuple[Answers, Dfa]] = []
-            for signs, keys in kept:
-                split.append(((*signs, True), keys.intersection(dfa, limits.max_dfa_states)))
-                split.append(((*signs, False), keys.difference(dfa, limits.max_dfa_states)))
-            kept = [(signs, keys) for signs, keys in split if not keys.is_empty]
-            if len(kept) > limits.max_cases:
-                raise LimitError("max_cases", len(kept), limits.max_cases, "overlapping patternProperties")
-        found = compiler.combinations[key] = (asked, [signs for signs, _ in kept])
-    return found[1]
+def _partition(
+    compiler: Compiler, given: tuple[Expr, ...], questions: tuple[Expr, ...]
+) -> tuple[Partition, bool, list[Signs]]:
+    """The strings of all keys by their answers, and whether the strings are the values of the texts."""
+    limits = compiler.limits
+    texts = (given[0] if given else json_string(), *questions)
+    values = [v for text in texts if (v := string_values(text, limits)) is not None]
+    of_values = len(values) == len(texts)
+    if not of_values:  # some of them is not made of literals alone
+        values = [compile_expr(text, limits=limits) for text in texts]
+    partition = Partition(values[0], values[1:], limits.max_dfa_states, limits.max_cases)
+    return partition, of_values, [tuple(signs) for signs in partition.answers]
 
 
 def _names(compiler: Compiler, goal: Goal) -> Expr:

@@ -6,6 +6,7 @@ identity, which is what goals are memoised by.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urldefrag, urljoin
 
@@ -36,6 +37,9 @@ _SINGLE = frozenset(
         *("unevaluatedItems", "not", "if", "then", "else", "contentSchema"),
     }
 )
+
+
+_INDEX = re.compile("[0-9]{1,9}")
 
 
 class Resource:
@@ -100,7 +104,7 @@ class Resources:
         self.places: dict[tuple[int, str], tuple[Json, Resource]] = {}
         number = draft if draft is not None else self.draft_of(root, 0)
         uri = _own_id(root, number) or ""
-        self.root_resource = Resource(urldefrag(uri)[0] if uri else "", root, number)
+        self.root_resource = Resource(_join("", uri)[0], root, number)
         self.by_uri[self.root_resource.uri] = self.root_resource
         self.root_scope = self.scope(self.root_resource, ())
         self.root = Sub(root, self.root_scope, "#")
@@ -197,10 +201,12 @@ class Resources:
     def _index(self, resource: Resource) -> None:
         """Finds the anchors of a resource, and the resources inside it."""
         stack: list[tuple[Json, Resource]] = [(resource.root, resource)]
+        seen: set[tuple[int, int]] = set()  # parts may be shared
         while stack:
             schema, owner = stack.pop()
-            if type(schema) is not dict:
+            if type(schema) is not dict or (id(schema), id(owner)) in seen:
                 continue
+            seen.add((id(schema), id(owner)))
             own = _own_id(schema, self.draft_of(schema, owner.draft))
             if own is not None and schema is not owner.root:
                 uri, fragment = self._join(owner.uri, own)
@@ -302,7 +308,7 @@ class Resources:
             token = unquote(raw).replace("~1", "/").replace("~0", "~") if "%" in raw or "~" in raw else raw
             if type(value) is dict and token in value:
                 value = value[token]
-            elif type(value) is list and token.isdigit() and int(token) < len(value):
+            elif type(value) is list and _INDEX.fullmatch(token) and int(token) < len(value):
                 value = value[int(token)]
             else:
                 raise GrammarError(
@@ -339,7 +345,7 @@ class Resources:
     def resolve_dynamic(self, sub: Sub, reference: Json) -> Sub:
         """The schema that a `$dynamicRef` names, by the resources passed on the way here (core 2020-12, 8.2.3.2)."""
         target = self.resolve(sub, reference, "$dynamicRef")
-        fragment = unquote(urldefrag(reference)[1])
+        fragment = unquote(reference.partition("#")[2])
         if type(target.schema) is not dict or target.schema.get("$dynamicAnchor") != fragment:
             return target
         self._index_root()
@@ -368,7 +374,10 @@ def _join(base: str, reference: str) -> tuple[str, str]:
     """An absolute URI and a fragment. (`urljoin` alone forgets bases such as URNs for a mere fragment.)"""
     if reference.startswith("#"):
         return base, reference[1:]
-    uri, fragment = urldefrag(urljoin(base, reference))
+    try:
+        uri, fragment = urldefrag(urljoin(base, reference))
+    except ValueError as error:
+        raise GrammarError(f"{reference!r} is not a URI: {error}", hint="Correct it.") from None
     return uri, fragment
 
 

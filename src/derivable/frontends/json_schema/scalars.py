@@ -9,6 +9,7 @@ from ...automata import compile_expr
 from ...expr import NOTHING, Alt, Bytes, Expr, Ref
 from .facts import BOOLEAN, NULL, NUMBER, STRING, Facts
 from .json_text import json_string, literal_string
+from .listed_numbers import listed_numbers
 from .numbers import DIGITS, INTEGER, equal, exact, number_text
 from .numbers import NUMBER as ANY_NUMBER
 from .resources import Json
@@ -49,10 +50,11 @@ def emit_scalars(compiler: Compiler, facts: Facts) -> list[Ref]:
 
 
 def emit_values(compiler: Compiler, values: list[Json]) -> list[Ref]:
-    """The symbols of listed values: one for all strings, one for each other value."""
+    """The symbols of listed values: one for all strings, one for all numbers, one for each other value."""
     out: list[Ref] = []
     unique = {canonical(v): v for v in values}
     strings = tuple([v for v in unique.values() if type(v) is str])
+    numbers: list[Decimal] = []
     for value in unique.values():
         kind = type(value)
         if value is None:
@@ -64,8 +66,13 @@ def emit_values(compiler: Compiler, values: list[Json]) -> list[Ref]:
             if isinstance(symbol, Ref):
                 out.append(symbol)
         elif kind is not str:
-            number = exact(value)
-            out.append(compiler.leaf(("equal", number), str(value), equal(number)))
+            numbers.append(exact(value))
+    if len(numbers) == 1:
+        expr = equal(numbers[0])  # raises an error before a number of too many digits is written
+        out.append(compiler.leaf(("equal", numbers[0]), str(numbers[0]), expr))
+    elif numbers:
+        for expr in listed_numbers(numbers, compiler.limits.max_dfa_states // 2):
+            out.append(compiler.leaf(("numbers", expr), "number", expr))
     if len(strings) == 1:
         out.append(Ref(compiler.key(strings[0])))
     elif strings:

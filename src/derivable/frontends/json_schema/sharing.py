@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import marshal
 from collections.abc import Callable
 from typing import Any
 
+from ..._kernel import spelled
 from .facts import Goal
 from .resources import Json, Sub
 from .table import KEYWORDS, UNSUPPORTED_3
 
 __all__ = ["Sharing"]
 
-_MOST_SPELLED = 1 << 24
-"""Bytes of text that are spelled to find schemas that say the same."""
+_MOST_SPELLED, _LONGEST = 1 << 26, 1 << 18
+"""Bytes of text that are spelled to find schemas that say the same, and of one. References, and parts that are shared,
+make schemas small whose texts have any length."""
 _SAYING = frozenset(KEYWORDS).union(UNSUPPORTED_3, ("$id", "id", "$schema"))
 """What may change what a schema says of a value."""
 _WORDS = frozenset({"type", "$ref", "format", "pattern", "minLength", "maxLength", "minimum", "maximum"})
@@ -61,14 +62,15 @@ class Sharing:
     def _spelled_like_another(self, schema: Json, names: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """The text of an object's schema, as a key, if there is another one with members of these names."""
         # PERF: schemas whose references are written out repeat large parts. Those that have no like are not spelled.
-        if names not in self.named or self.spelled > _MOST_SPELLED:
+        if names not in self.named:
             return None
         first, self.named[names] = self.named[names], None
-        try:
-            if first is not None:
-                self.goals[marshal.dumps(first[0], 2), names[-1]] = first[1]
-            text = marshal.dumps(schema, 2)
-        except ValueError:  # exact numbers
-            return None
-        self.spelled += len(text)
-        return text, names[-1]
+        if first is not None:
+            self.goals[self.spell(first[0], first[0]), names[-1]] = first[1]
+        return self.spell(schema, schema), names[-1]
+
+    def spell(self, schema: Json, owner: object) -> object:
+        """What is equal for schemas with the same text: it, or where that is too long the identity of its owner."""
+        text = spelled(schema, _LONGEST) if self.spelled <= _MOST_SPELLED else None
+        self.spelled += _LONGEST if text is None else len(text)
+        return id(owner) if text is None else text

@@ -52,8 +52,11 @@ def _parse(text: str, limits: Limits) -> Json:
         ) from None
     except RecursionError:
         raise LimitError("max_depth", limits.max_depth + 1, limits.max_depth, "nesting of a schema") from None
-    except ValueError as error:  # integers of more digits than Python converts
-        raise GrammarError(f"the schema cannot be read: {error}", hint="Write shorter numbers.") from None
+    except (ValueError, ArithmeticError):
+        raise GrammarError(
+            "the schema cannot be read: a number or an exponent has more digits than Python converts",
+            hint="Write shorter numbers.",
+        ) from None
     if not isinstance(value, dict | bool):
         raise GrammarError(
             "a schema must be an object or a boolean", source=text, hint="Wrap a list of choices in {'enum': [...]}."

@@ -11,7 +11,7 @@ from .resources import Sub
 if TYPE_CHECKING:
     from .compiler import Compiler
 
-__all__ = ["Change", "Disjunction", "Entry", "Option", "Work"]
+__all__ = ["Chain", "Change", "Disjunction", "Entry", "Option", "Work", "path"]
 
 _LOOKS = 50
 """Times `Limits.max_cases`: how often, in all cases, an option or a row of members may be looked at."""
@@ -45,10 +45,45 @@ class Disjunction:
         return other
 
 
-Chain = tuple[Any, ...] | None
-"""The schemas that references led through without consuming anything, newest first."""
-Order = tuple[int, ...]
-"""Where in the text of the schema something stands; members are listed in this order."""
+class Chain:
+    """The schemas that references led through without consuming anything.
+
+    PERF: chains that go on from one another share the places of their schemas; of those, the first `length` are meant.
+    """
+
+    __slots__ = ("length", "places")
+
+    def __init__(self, *subs: Sub) -> None:
+        self.places = {id(sub): place for place, sub in enumerate(subs)}
+        self.length = len(subs)
+
+    def leads_back_to(self, target: Sub) -> bool:
+        return self.places.get(id(target), self.length) < self.length
+
+    def to(self, target: Sub) -> Chain:
+        """One link longer. Cost: the length, if another chain went on from this one."""
+        other = Chain()
+        shared = len(self.places) == self.length
+        other.places = self.places if shared else {s: at for s, at in self.places.items() if at < self.length}
+        other.places[id(target)] = self.length
+        other.length = self.length + 1
+        return other
+
+
+Order = tuple[Any, ...]
+"""Where in the text of the schema something stands, and members are listed in this order: where the schema around it
+stands and the place within. Empty: the whole."""
+
+
+def path(order: Order) -> tuple[int, ...]:
+    """The places from the whole to where something stands."""
+    places: list[int] = []
+    while order:
+        order, place = order
+        places.append(place)
+    return tuple(reversed(places))
+
+
 Entry = tuple[Sub, bool, tuple[Sub, ...], Chain, Order]
 
 
@@ -76,10 +111,10 @@ class Work:
         self.disjunctions: list[Disjunction] = []
         self.done: set[tuple[int, bool, tuple[Sub, ...]]] = set()
         self.known: list[Literal] = []
-        self.signs: dict[tuple[int, str], bool] = {}  # of `known`, the first `told` of them
+        self.signs: dict[tuple[int, object], bool] = {}  # of `known`, the first `told` of them
         self.told = 0
         self.collectors: tuple[Sub, ...] = ()
-        self.chain: Chain = None
+        self.chain = Chain()
         self.order: Order = ()
 
     @staticmethod
@@ -120,19 +155,16 @@ class Work:
 
     def also(self, sub: Sub, holds: bool = True) -> None:
         """Another schema about the same value."""
-        self.todo.append((sub, holds, self.collectors, self.chain, (*self.order, len(self.todo))))
+        self.todo.append((sub, holds, self.collectors, self.chain, (self.order, len(self.todo))))
 
     def follow(self, sub: Sub, target: Sub, holds: bool = True) -> None:
         """A reference. One that leads back to itself without having consumed anything means nothing."""
-        link = self.chain
-        while link is not None:
-            if link[0] is target:
-                raise GrammarError(
-                    f"the reference at {sub.pointer()} leads back to itself without describing anything",
-                    hint="A recursive schema must go through properties or items.",
-                )
-            link = link[1]
-        self.todo.append((target, holds, self.collectors, (target, self.chain), self.order))
+        if self.chain.leads_back_to(target):
+            raise GrammarError(
+                f"the reference at {sub.pointer()} leads back to itself without describing anything",
+                hint="A recursive schema must go through properties or items.",
+            )
+        self.todo.append((target, holds, self.collectors, self.chain.to(target), self.order))
 
     def either(self, options: list[Option]) -> None:
         self.disjunctions.append(Disjunction(options, None, self))
