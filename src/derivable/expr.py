@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from .errors import ArgumentError
+
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
 else:
@@ -48,6 +50,7 @@ __all__ = [
     "node",
     "optional",
     "plus",
+    "references",
     "refs",
     "star",
     "text",
@@ -347,6 +350,38 @@ def walk(expr: Expr) -> Iterator[Expr]:
 def refs(expr: Expr) -> Iterator[Ref]:
     """Every `Ref` in `expr`, left to right."""
     return (node for node in walk(expr) if isinstance(node, Ref))
+
+
+def references(name: str, expr: Expr) -> Iterator[Ref]:
+    """Every `Ref` in an expression that somebody else may have made, left to right.
+
+    Raises:
+        ArgumentError: there is something in it (in what is called `name`) that is no expression, or malformed.
+    """
+    for node in walk(expr):
+        kind = type(node)
+        if kind is Ref:
+            yield node  # type: ignore[misc]
+        elif kind not in _NODES or not _is_well_formed(node):
+            raise ArgumentError(name, "made of the nodes of derivable.expr", node)
+
+
+_NODES = frozenset(Expr.__args__)
+
+
+def _is_well_formed(node: Expr) -> bool:
+    match node:
+        case Bytes(value):
+            return type(value) is bytes
+        case Concat(items) | Alt(items) | And(items):
+            return type(items) is tuple
+        case Repeat(_, low, high):
+            return type(low) is int and low >= 0 and (high is None or (type(high) is int and high >= low))
+        case Chars(ranges) | ByteSet(ranges):
+            most = 0x10FFFF if type(node) is Chars else 0xFF
+            return type(ranges) is tuple and all(0 <= low <= high <= most for low, high in ranges)
+        case _:
+            return True
 
 
 def is_regular(expr: Expr) -> bool:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
+from .arguments import instance, integer, items, texts
 from .caches import cache
 from .errors import GrammarError
-from .expr import Expr, node, refs
+from .expr import Expr, node, references
 from .limits import Limits
 
 __all__ = ["Grammar", "Indentation", "Lexing", "Terminal"]
@@ -98,6 +99,11 @@ class Grammar:
     distinct: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        instance("start", self.start, str, "the name of a rule")
+        instance("rules", self.rules, Mapping, "a mapping of names to expressions")
+        instance("terminals", self.terminals, Mapping, "a mapping of names to terminals")
+        for name, terminal in self.terminals.items():
+            instance(f"the terminal {name!r:.80}", terminal, Terminal, "a Terminal")
         if self.lexing not in get_args(Lexing):
             raise GrammarError(
                 f"unknown lexing policy {self.lexing!r}", hint=f"Use one of {', '.join(get_args(Lexing))}."
@@ -110,7 +116,7 @@ class Grammar:
                 hint=f"Define it, or choose another start. Defined rules: {_some(list(self.rules))}.",
             )
         for name, expr in self.rules.items():
-            for ref in refs(expr):
+            for ref in references(f"the rule {name!r:.80}", expr):
                 if ref.name not in known:
                     raise GrammarError(
                         f"{ref.name!r}, used in rule {name!r}, is not defined",
@@ -170,6 +176,8 @@ class Grammar:
         """
         from .frontends.regex import grammar_from_regex
 
+        instance("limits", limits, Limits, "Limits(...)")
+        flags = integer("flags", flags)
         return _remembered(("regex", pattern, flags, limits), lambda: grammar_from_regex(pattern, flags, limits=limits))
 
     @staticmethod
@@ -182,6 +190,7 @@ class Grammar:
         """
         from .frontends.choices import grammar_from_choices
 
+        instance("limits", limits, Limits, "Limits(...)")
         return grammar_from_choices(choices, limits=limits)
 
     @staticmethod
@@ -206,6 +215,8 @@ class Grammar:
         """
         from .frontends.gbnf import grammar_from_gbnf
 
+        texts(text=text, start=start)
+        instance("limits", limits, Limits, "Limits(...)")
         return _remembered(("gbnf", text, start, limits), lambda: grammar_from_gbnf(text, start, limits=limits))
 
     @staticmethod
@@ -233,6 +244,8 @@ class Grammar:
         """
         from .frontends.ebnf import grammar_from_ebnf
 
+        texts(text=text, root=root)
+        instance("limits", limits, Limits, "Limits(...)")
         return _remembered(("ebnf", text, root, limits), lambda: grammar_from_ebnf(text, root, limits=limits))
 
     @staticmethod
@@ -275,6 +288,12 @@ class Grammar:
         """
         from .frontends.lark import grammar_from_lark
 
+        texts(text=text, start=start)
+        instance("limits", limits, Limits, "Limits(...)")
+        instance("declared", declared, Mapping | None, "a mapping of names to terminals, or None")
+        instance("indentation", indentation, Indentation | None, "Indentation(...), or None")
+        for path in items("import_paths", import_paths, "a list of folders"):
+            instance("import_paths", path, str, "a list of folders, each a str")
         return grammar_from_lark(
             text,
             start,
@@ -315,6 +334,7 @@ class Grammar:
         """
         from .frontends.structural_tag import grammar_from_structural_tag
 
+        instance("limits", limits, Limits, "Limits(...)")
         key = ("structural tag", _spelled(tag), limits)
         return _remembered(key, lambda: grammar_from_structural_tag(tag, limits=limits))
 
@@ -401,6 +421,9 @@ class Grammar:
         """
         from .frontends.free_text import grammar_of_free_text
 
+        if not isinstance(until, str):
+            until = items("until", until, "a str, or a list of them")
+            texts(**{f"until[{i}]": text for i, text in enumerate(until)})
         return grammar_of_free_text(until)
 
     def __add__(self, other: Grammar | str) -> Grammar:
@@ -428,6 +451,7 @@ class Grammar:
         """
         from .frontends.builtin import builtin_grammar
 
+        texts(name=name)
         return builtin_grammar(name)
 
     @staticmethod
@@ -473,6 +497,8 @@ class Grammar:
         """
         from .frontends.json_schema import grammar_from_json_schema
 
+        instance("limits", limits, Limits, "Limits(...)")
+        relax = items("relax", relax, "a list of features, each a str")
         options: dict[str, Any] = {
             "draft": draft,
             "whitespace": whitespace,
