@@ -358,12 +358,15 @@ def references(name: str, expr: Expr) -> Iterator[Ref]:
     Raises:
         ArgumentError: there is something in it (in what is called `name`) that is no expression, or malformed.
     """
-    for node in walk(expr):
-        kind = type(node)
-        if kind is Ref:
-            yield node  # type: ignore[misc]
-        elif kind not in _NODES or not _is_well_formed(node):
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        if type(node) not in _NODES or not _is_well_formed(node):
             raise ArgumentError(name, "made of the nodes of derivable.expr", node)
+        if isinstance(node, Ref):
+            yield node
+        else:
+            stack.extend(reversed(children(node)))
 
 
 _NODES = frozenset(Expr.__args__)
@@ -375,11 +378,15 @@ def _is_well_formed(node: Expr) -> bool:
             return type(value) is bytes
         case Concat(items) | Alt(items) | And(items):
             return type(items) is tuple
+        case Ref(name):
+            return type(name) is str
         case Repeat(_, low, high):
             return type(low) is int and low >= 0 and (high is None or (type(high) is int and high >= low))
         case Chars(ranges) | ByteSet(ranges):
             most = 0x10FFFF if type(node) is Chars else 0xFF
-            return type(ranges) is tuple and all(0 <= low <= high <= most for low, high in ranges)
+            return type(ranges) is tuple and all(
+                type(part) is tuple and len(part) == 2 and 0 <= part[0] <= part[1] <= most for part in ranges
+            )
         case _:
             return True
 

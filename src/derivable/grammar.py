@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from .arguments import instance, integer, items, texts
 from .caches import cache
-from .errors import GrammarError
+from .errors import ArgumentError, GrammarError
 from .expr import Expr, node, references
 from .limits import Limits
 
@@ -69,6 +69,14 @@ class Indentation:
     tab_stops: bool = True
     final_newline: bool = False
 
+    def __post_init__(self) -> None:
+        texts(newline=self.newline, indent=self.indent, dedent=self.dedent)
+        integer("tab", self.tab)
+        for pair in items("brackets", self.brackets, "pairs of names"):
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise ArgumentError("brackets", "pairs of names", pair)
+            texts(opening=pair[0], closing=pair[1])
+
 
 @dataclass(frozen=True)
 class Grammar:
@@ -104,6 +112,11 @@ class Grammar:
         instance("terminals", self.terminals, Mapping, "a mapping of names to terminals")
         for name, terminal in self.terminals.items():
             instance(f"the terminal {name!r:.80}", terminal, Terminal, "a Terminal")
+            for _ in references(f"the terminal {name!r:.80}", terminal.expr):
+                pass  # names in it are refused where it is compiled
+        for option in ("ignore", "distinct", "relaxed"):
+            texts(**{option: name for name in items(option, getattr(self, option), "names, as a tuple")})
+        instance("indentation", self.indentation, Indentation | None, "Indentation(...), or None")
         if self.lexing not in get_args(Lexing):
             raise GrammarError(
                 f"unknown lexing policy {self.lexing!r}", hint=f"Use one of {', '.join(get_args(Lexing))}."
@@ -498,7 +511,9 @@ class Grammar:
         from .frontends.json_schema import grammar_from_json_schema
 
         instance("limits", limits, Limits, "Limits(...)")
-        relax = items("relax", relax, "a list of features, each a str")
+        for feature in items("relax", relax, "a list of features"):
+            texts(relax=feature)
+        instance("draft", draft, str | None, "the name of a draft, or None")
         options: dict[str, Any] = {
             "draft": draft,
             "whitespace": whitespace,

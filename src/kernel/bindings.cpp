@@ -389,7 +389,7 @@ NB_MODULE(_kernel, m) {
             }
             if (v != Matcher::Verdict::kAccepted)
                 throw TokenRejected{t, self.constraint().vocabulary().bytes[t], self.finished() ? "the sequence is finished" : ""};
-        }, nb::arg("token_id"),
+        }, nb::arg("token_id").none(),
              "Takes one token.\n\nArgs:\n    token_id: a token that the mask allows; an end-of-sequence token finishes the sequence.\n\n"
              "Raises:\n    TokenRejectedError: it is not allowed, or not in the vocabulary. The state is unchanged.\n\n"
              "Cost: O(bytes of the token), about 0.3 us plus 50 ns a byte.")
@@ -401,19 +401,19 @@ NB_MODULE(_kernel, m) {
                 ok = self.advance_bytes(text);
             }
             if (!ok) throw TokenRejected{-1, std::string(text), self.finished() ? "the sequence is finished" : ""};
-        }, nb::arg("data"),
+        }, nb::arg("data").none(),
              "Takes bytes, however they may be tokenized; counts as one step for `rollback`.\n\n"
              "Raises:\n    TokenRejectedError: they are not a prefix of anything allowed here. The state is unchanged.")
         .def("allows", [](Matcher& self, nb::handle token) {
             uint32_t t = token_of(self.constraint(), token);
             nb::gil_scoped_release release;
             return self.allows(t);
-        }, nb::arg("token_id"), "Whether a token is allowed, without building the mask (DOMINO's opportunistic check).")
+        }, nb::arg("token_id").none(), "Whether a token is allowed, without building the mask (DOMINO's opportunistic check).")
         .def("count_valid", [](Matcher& self, nb::handle tokens) {
             std::vector<uint32_t> ids = tokens_of(self.constraint(), tokens);
             nb::gil_scoped_release release;
             return self.count_valid(ids);
-        }, nb::arg("token_ids"), "How many tokens of a draft are acceptable one after the other; the state is unchanged.")
+        }, nb::arg("token_ids").none(), "How many tokens of a draft are acceptable one after the other; the state is unchanged.")
         .def("rollback", [](Matcher& self, nb::handle steps) {
             const int64_t count = number("count", steps);
             bool ok = false;
@@ -423,12 +423,12 @@ NB_MODULE(_kernel, m) {
                 ok = self.rollback(uint64_t(count));
             }
             if (!ok) throw BadRollback{count, have};
-        }, nb::arg("count"), "Undoes the last `count` steps.\n\nRaises:\n    RollbackError: there are not so many; nothing is undone.")
+        }, nb::arg("count").none(), "Undoes the last `count` steps.\n\nRaises:\n    RollbackError: there are not so many; nothing is undone.")
         .def("reset", [](Matcher& self) {
             nb::gil_scoped_release release;
             self.reset();
         }, "Goes back to the start.")
-        .def("fill_bitmask", &fill_row, nb::arg("bitmask"), nb::arg("row") = 0,
+        .def("fill_bitmask", &fill_row, nb::arg("bitmask").none(), nb::arg("row").none() = 0,
              "Writes the mask of the next token into one row.\n\n"
              "Args:\n    bitmask: int32 [batch, >= ceil(V / 32)], C-contiguous, on the CPU (numpy, or torch and others by DLPack); bit t % 32 of\n"
              "        word t // 32 is 1 if and only if token t is allowed. Words past the vocabulary are cleared.\n    row: which row.\n\n"
@@ -442,7 +442,7 @@ NB_MODULE(_kernel, m) {
                 out = self.forced_bytes(size_t(std::max<int64_t>(max_length, 0)));
             }
             return nb::bytes(out.data(), out.size());
-        }, nb::arg("max_length") = 4096, "The bytes that must come next, as far as there is no choice (and the text may not end).")
+        }, nb::arg("max_length").none() = 4096, "The bytes that must come next, as far as there is no choice (and the text may not end).")
         .def("next_bytes", [](Matcher& self) {
             std::array<uint64_t, 4> bits;
             {
@@ -462,7 +462,7 @@ NB_MODULE(_kernel, m) {
                 key = self.situation(hops);
             }
             return nb::bytes(key.data(), key.size());
-        }, nb::arg("hops"), "Equal for matchers of one constraint whose lexer states, and stacks down to `hops` below the top (-1: no stacks), are.")
+        }, nb::arg("hops").none(), "Equal for matchers of one constraint whose lexer states, and stacks down to `hops` below the top (-1: no stacks), are.")
         .def("threads", [](Matcher& self) {
             std::vector<Constraint::Explanation> threads;
             {
@@ -480,5 +480,5 @@ NB_MODULE(_kernel, m) {
         .def_prop_ro("is_finished", &Matcher::finished, "An end-of-sequence token was taken.")
         .def_prop_ro("length", &Matcher::length, "Steps taken since the start.");
 
-    m.def("fill_bitmasks", &fill_rows, nb::arg("matchers"), nb::arg("bitmask"), nb::arg("threads"));
+    m.def("fill_bitmasks", &fill_rows, nb::arg("matchers"), nb::arg("bitmask").none(), nb::arg("threads"));
 }
