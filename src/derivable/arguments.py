@@ -27,8 +27,8 @@ def integer(name: str, value: object, low: int = 0, high: int = LARGEST) -> int:
     raise ArgumentError(name, f"an integer {bounds}", value)
 
 
-def instance(name: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:
-    """Refuses what is not of this type."""
+def instance(name: str, value: object, kind: Any, wanted: str) -> None:
+    """Refuses what is not of this type, or of one of these (as `isinstance` takes them)."""
     if not isinstance(value, kind):
         raise ArgumentError(name, wanted, value)
 

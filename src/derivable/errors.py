@@ -39,6 +39,9 @@ __all__ = [
 class DerivableError(Exception):
     """Root of the tree: `except dv.DerivableError` catches all of them."""
 
+    def __str__(self) -> str:
+        return super().__str__().encode("utf-8", "replace").decode()  # half a surrogate pair could not be printed
+
 
 class ArgumentError(DerivableError, TypeError):
     """An argument of the wrong type, or a number that means nothing there. Nothing was done.
@@ -197,4 +200,4 @@ def _display(problem: str, source: str | None, span: tuple[int, int] | None, hin
         width = max(1, min(end, line_start + left + len(window)) - start)
         text += f"\n  line {number}, column {column + 1}:\n    {window}\n    {' ' * (column - left)}{'^' * width}"
     text += f"\n  {hint}" if hint else ""
-    return text.encode("utf-8", "replace").decode()  # half a surrogate pair could not be printed
+    return text

@@ -115,7 +115,8 @@ class Grammar:
             for _ in references(f"the terminal {name!r:.80}", terminal.expr):
                 pass  # names in it are refused where it is compiled
         for option in ("ignore", "distinct", "relaxed"):
-            texts(**{option: name for name in items(option, getattr(self, option), "names, as a tuple")})
+            for name in items(option, getattr(self, option), "names, as a tuple"):
+                instance(option, name, str, "names, as a tuple of str")
         instance("indentation", self.indentation, Indentation | None, "Indentation(...), or None")
         if self.lexing not in get_args(Lexing):
             raise GrammarError(

@@ -253,6 +253,11 @@ NB_MODULE(_kernel, m) {
             return std::make_shared<JsonStrings>(values, max_states, max.value_or(JsonStrings::kNoMaximum));
         }, nb::arg("values"), nb::arg("max_states"), nb::arg("max_length") = nb::none(),
                     "The literals of all strings of an automaton over characters that have `max_length` of them at most.")
+        .def_static("verbatim", [](const std::vector<nb::bytes>& texts) {
+            std::vector<std::string> list;
+            for (const nb::bytes& t : texts) list.emplace_back(view(t));
+            return std::make_shared<JsonStrings>(JsonStrings::verbatim(std::move(list)));
+        }, nb::arg("texts"), "Exactly these texts, without quotes.")
         .def_prop_ro("max_length", [](const JsonStrings& s) { return s.max_length() == JsonStrings::kNoMaximum ? std::nullopt : std::optional<uint64_t>(s.max_length()); }, "Characters at most.")
         .def_prop_ro("values", [](const JsonStrings& s) { return s.values() ? std::make_shared<Dfa>(*s.values()) : nullptr; }, "The automaton it was made of.")
         .def_prop_ro("is_empty", &JsonStrings::is_empty, "No string is accepted.")

@@ -22,14 +22,16 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from guards.generate import GENERATED, generated
 from guards.mutate import mutated
 from guards.samples import READERS, samples
 from guards.targets import run
@@ -138,17 +140,28 @@ def replay(inputs: Sequence[Input], memory: int = MEMORY) -> list[tuple[str, str
     return results
 
 
-def _inputs(readers: Sequence[str], seed: int) -> Iterator[Input]:
-    draw = random.Random(seed)
-    pools: dict[str, list[Any]] = {reader: list(samples(reader)) for reader in readers}
-    while True:
-        for reader in readers:
-            pool = pools[reader]
-            data = mutated(reader, draw.choice(pool), pool, draw)
-            # Mutants of mutants get further; those that grew are left alone.
-            if draw.random() < 0.05 and len(data) < 20_000 and reader != "artifact":
-                pool.append(data)
-            yield reader, data, draw.randrange(1 << 30)
+class _Source:
+    """Inputs without end. Mutants of mutants get further, so what was read without complaint joins the pool."""
+
+    def __init__(self, readers: Sequence[str], seed: int) -> None:
+        self.draw = random.Random(seed)
+        self.pools: dict[str, list[Any]] = {reader: list(samples(reader)) for reader in readers}
+
+    def batch(self, size: int) -> list[Input]:
+        inputs: list[Input] = []
+        for reader in islice(cycle(self.pools), size):
+            pool, draw = self.pools[reader], self.draw
+            if reader in GENERATED and draw.random() < 0.4:
+                data: Any = generated(reader, draw)
+            else:
+                data = mutated(reader, draw.choice(pool), pool, draw)
+            inputs.append((reader, data, draw.randrange(1 << 30)))
+        return inputs
+
+    def keep(self, reader: str, data: Any) -> None:
+        pool = self.pools[reader]
+        if reader != "artifact" and len(data) < 5_000 and len(pool) < 2_000 and self.draw.random() < 0.3:
+            pool.append(data)
 
 
 def fuzz(readers: Sequence[str], seed: int, seconds: float, limit: int | None = None) -> tuple[Counter[str], list[Finding]]:
@@ -159,16 +172,18 @@ def fuzz(readers: Sequence[str], seed: int, seconds: float, limit: int | None = 
     """
     found: dict[tuple[str, str], Finding] = {}
     ends: Counter[str] = Counter()
-    source = _inputs(readers, seed)
+    source = _Source(readers, seed)
     deadline = time.monotonic() + seconds
     done = 0
     while time.monotonic() < deadline and (limit is None or done < limit):
-        batch = [next(source) for _ in range(_BATCH if limit is None else min(_BATCH, limit - done))]
+        batch = source.batch(_BATCH if limit is None else min(_BATCH, limit - done))
         done += len(batch)
         for (reader, data, own), (what, detail) in zip(batch, replay(batch), strict=True):
             ends[f"{reader}: {what}"] += 1
             if what.startswith("!"):
                 found.setdefault((reader, what), Finding(reader, data, own, what, detail))
+            elif what == "fine":
+                source.keep(reader, data)
     return ends, list(found.values())
 
 

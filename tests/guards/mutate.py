@@ -48,7 +48,7 @@ def _insert(text: str, others: list[str], draw: random.Random) -> str:
 
 def _again(text: str, others: list[str], draw: random.Random) -> str:
     begin, end = _span(text, draw)
-    times = draw.choice((1, 1, 2, 10, 100, 3_000))
+    times = draw.choice((1, 1, 1, 1, 2, 10, 100, 3_000))
     return text[:end] + text[begin:end] * times + text[end:]
 
 
@@ -72,7 +72,7 @@ def _number(text: str, others: list[str], draw: random.Random) -> str:
 def _nest(text: str, others: list[str], draw: random.Random) -> str:
     begin, end = _span(text, draw)
     opening, closing = draw.choice(_PAIRS)
-    depth = draw.choice((1, 1, 2, 10, 60, 400, 20_000))
+    depth = draw.choice((1, 1, 1, 1, 2, 10, 60, 400, 20_000))
     return text[:begin] + opening * depth + text[begin:end] + closing * depth + text[end:]
 
 
@@ -93,7 +93,7 @@ def _token(text: str, others: list[str], draw: random.Random) -> str:
 
 
 _CHANGES: list[Callable[[str, list[str], random.Random], str]] = [
-    _cut, _insert, _again, _splice, _number, _nest, _token, _token, _token,
+    _cut, _insert, _again, _splice, _number, _nest, _token, _token, _token, _token, _token, _token,
 ]  # fmt: skip
 
 

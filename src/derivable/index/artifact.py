@@ -14,6 +14,7 @@ import json
 import struct
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
 
@@ -75,6 +76,7 @@ def write(plan: Plan, fingerprint: str, path: Path) -> None:
             if not isinstance(dfa, Dfa) and dfa.values
         ],
         "strings": [[index, astuple(strings)] for index, strings in plan.lowered.strings.items()],
+        "words": [[index, [text.decode("latin-1") for text in texts]] for index, texts in plan.lowered.words.items()],
         "references": [[symbol, named.tokens, named.negated] for symbol, named in plan.lowered.references],
         "terminal_names": plan.lowered.terminal_names,
         "nonterminal_names": plan.lowered.nonterminal_names,
@@ -147,6 +149,7 @@ _SHAPE: dict[str, Any] = {
     "terminals": [(_LONG, _COUNT, bool)],
     "texts": [(_COUNT, _or_none(_LONG))],
     "strings": [(_COUNT, ([str], bool, _LONG, _or_none(_LONG)))],
+    "words": [(_COUNT, [str])],
     "references": [(_COUNT, [(int, "")], bool)],
     "terminal_names": [str],
     "nonterminal_names": [str],
@@ -155,11 +158,12 @@ _SHAPE: dict[str, Any] = {
     "indentation": _or_none((_COUNT, _COUNT, _COUNT, [_COUNT], [_COUNT], range(1, 1001), bool, bool)),
     "distinct": [_COUNT],
 }
-"""What a header holds: a type; a range of integers; a list of one shape; words, or places of given shapes, as a tuple."""
+"""What a header holds: a type, a range of integers, a list of one shape, words, or places of given shapes (a tuple)."""
 
 
 def _check(value: Any, shape: Any, where: str) -> None:
     """Refuses (`ValueError`) what has another shape."""
+    places: list[tuple[Any, Any, str]]
     match shape:
         case dict():
             fits = type(value) is dict and value.keys() == shape.keys()
@@ -180,7 +184,9 @@ def _check(value: Any, shape: Any, where: str) -> None:
         case type():
             fits, places = type(value) is shape, []
         case _:
-            return shape(value, where)
+            fits, places = True, []
+            check: Callable[[Any, str], None] = shape
+            check(value, where)
     if not fits:
         raise ValueError(f"{where}: {str(value)[:40]!r} is out of place")
     for item, inner, name in places:
@@ -194,10 +200,14 @@ def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
         raise LimitError("max_symbols", size, limits.max_symbols, "the size of a saved grammar")
     strings = {i: JsonStrings(tuple(values), *bounds) for i, (values, *bounds) in header["strings"]}
     texts = dict(header["texts"])
-    by_rule = strings.keys() | texts.keys()
+    words = {i: tuple([text.encode("latin-1") for text in listed]) for i, listed in header["words"]}
+    by_rule = strings.keys() | texts.keys() | words.keys()
     scannerless = header["lexing"] == "scannerless"
-    if len(by_rule) < len(header["strings"]) + len(header["texts"]) or not all(i < count for i in by_rule):
-        raise ValueError("texts and strings: a terminal is named twice, or does not exist")
+    named = sum(len(header[part]) for part in ("strings", "texts", "words"))
+    if len(by_rule) < named or not all(i < count for i in by_rule):
+        raise ValueError("texts, strings, words: a terminal is named twice, or does not exist")
+    if b"" in chain.from_iterable(words.values()):
+        raise ValueError("words: the empty text is no lexeme")
     if (by_rule or header["distinct"]) and not scannerless:
         raise ValueError(f"lexing: under {header['lexing']!r} no terminal is a list of strings")
     if len(header["terminal_names"]) != count:
@@ -207,6 +217,9 @@ def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
     for index, (length, rank, ignored) in enumerate(header["terminals"]):
         if index in strings:
             automaton: Dfa | _kernel.JsonStrings | None = json_strings(strings[index])
+            length = 0
+        elif index in words:
+            automaton = _kernel.JsonStrings.verbatim(words[index])
             length = 0
         else:
             automaton = table = Dfa.from_saved(bytes(blobs[at : at + length]))
@@ -224,6 +237,7 @@ def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
     lowered = Lowered(
         terminals=terminals,
         strings=strings,
+        words=words,
         references=[(symbol, _reference(*named)) for symbol, *named in header["references"]],
         terminal_names=header["terminal_names"],
         nonterminal_names=header["nonterminal_names"],

@@ -180,7 +180,8 @@ def read_document(text: str, where: str, config: Mapping[str, Any] | None = None
     document = parse_json(text, where)
     try:
         return _read(document, where, config or {})
-    except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:  # some field is not of the type the format says
+    except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
+        # Some field is not of the type the format says, out of range, or too deep.
         raise VocabularyError(f"{where}: malformed tokenizer.json ({error}). Repair the file.") from error
 
 
