@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import ArgumentError
 
@@ -361,7 +361,8 @@ def references(name: str, expr: Expr) -> Iterator[Ref]:
     stack = [expr]
     while stack:
         node = stack.pop()
-        if type(node) not in _NODES or not _is_well_formed(node):
+        well_formed = _WELL_FORMED.get(type(node))
+        if well_formed is None or not well_formed(node):
             raise ArgumentError(name, "made of the nodes of derivable.expr", node)
         if isinstance(node, Ref):
             yield node
@@ -369,26 +370,31 @@ def references(name: str, expr: Expr) -> Iterator[Ref]:
             stack.extend(reversed(children(node)))
 
 
-_NODES = frozenset(Expr.__args__)
+def _ranges_fit(most: int) -> Callable[[Any], bool]:
+    return lambda node: (
+        type(node.ranges) is tuple
+        and all([type(part) is tuple and len(part) == 2 and 0 <= part[0] <= part[1] <= most for part in node.ranges])
+    )
 
 
-def _is_well_formed(node: Expr) -> bool:
-    match node:
-        case Bytes(value):
-            return type(value) is bytes
-        case Concat(items) | Alt(items) | And(items):
-            return type(items) is tuple
-        case Ref(name):
-            return type(name) is str
-        case Repeat(_, low, high):
-            return type(low) is int and low >= 0 and (high is None or (type(high) is int and high >= low))
-        case Chars(ranges) | ByteSet(ranges):
-            most = 0x10FFFF if type(node) is Chars else 0xFF
-            return type(ranges) is tuple and all(
-                type(part) is tuple and len(part) == 2 and 0 <= part[0] <= part[1] <= most for part in ranges
-            )
-        case _:
-            return True
+def _has_items(node: Any) -> bool:
+    return type(node.items) is tuple
+
+
+_WELL_FORMED: dict[type, Callable[[Any], bool]] = dict.fromkeys(Expr.__args__, lambda node: True) | {
+    Bytes: lambda node: type(node.value) is bytes,
+    Ref: lambda node: type(node.name) is str,
+    Chars: _ranges_fit(0x10FFFF),
+    ByteSet: _ranges_fit(0xFF),
+    Concat: _has_items,
+    Alt: _has_items,
+    And: _has_items,
+    Repeat: lambda node: (
+        type(node.min) is int
+        and node.min >= 0
+        and (node.max is None or (type(node.max) is int and node.max >= node.min))
+    ),
+}
 
 
 def is_regular(expr: Expr) -> bool:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from .. import _kernel
 from .._kernel import Dfa
@@ -185,8 +185,7 @@ def _check(value: Any, shape: Any, where: str) -> None:
             fits, places = type(value) is shape, []
         case _:
             fits, places = True, []
-            check: Callable[[Any, str], None] = shape
-            check(value, where)
+            cast(Callable[[Any, str], None], shape)(value, where)
     if not fits:
         raise ValueError(f"{where}: {str(value)[:40]!r} is out of place")
     for item, inner, name in places:
