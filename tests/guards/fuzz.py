@@ -164,7 +164,9 @@ class _Source:
             pool.append(data)
 
 
-def fuzz(readers: Sequence[str], seed: int, seconds: float, limit: int | None = None) -> tuple[Counter[str], list[Finding]]:
+def fuzz(
+    readers: Sequence[str], seed: int, seconds: float, limit: int | None = None
+) -> tuple[Counter[str], list[Finding]]:
     """Runs mutated inputs for so long, or so many of them.
 
     Returns:

@@ -46,10 +46,16 @@ def _pattern(draw: random.Random, depth: int) -> str:
     if kind < 5:
         return "(?:" + "|".join(inner() for _ in range(draw.randint(1, 4))) + ")"
     if kind < 7:
-        return f"(?:{inner()})" + (draw.choice("*+?") if draw.random() < 0.7 else _count(draw)) + draw.choice(("", "", "?"))
+        return (
+            f"(?:{inner()})"
+            + (draw.choice("*+?") if draw.random() < 0.7 else _count(draw))
+            + draw.choice(("", "", "?"))
+        )
     if kind == 7:
         return draw.choice(("(?=", "(?!")) + inner() + ")"
-    return draw.choice((f"(?<={_class(draw)})", f"(?<!{_class(draw)}a)", f"(?i:{inner()})", f"(?s:{inner()})", f"({inner()})"))
+    return draw.choice(
+        (f"(?<={_class(draw)})", f"(?<!{_class(draw)}a)", f"(?i:{inner()})", f"(?s:{inner()})", f"({inner()})")
+    )
 
 
 def _rules(reader: str, draw: random.Random) -> str:

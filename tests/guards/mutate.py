@@ -119,7 +119,9 @@ def _odd(draw: random.Random) -> Any:
 
 
 def _changed(value: Any, other: Callable[[], Any], draw: random.Random) -> Any:
-    children = list(value.items() if isinstance(value, dict) else enumerate(value)) if isinstance(value, dict | list) else []
+    children = (
+        list(value.items() if isinstance(value, dict) else enumerate(value)) if isinstance(value, dict | list) else []
+    )
     if children and draw.random() < 0.8:
         key, child = draw.choice(children)
         copy = value.copy()
@@ -138,7 +140,11 @@ def _changed(value: Any, other: Callable[[], Any], draw: random.Random) -> Any:
     if kind < 0.7:
         return other()
     for _ in range(draw.choice((1, 1, 5, 60, 300))):
-        value = [value] if draw.random() < 0.3 else {draw.choice(["not", "items", "allOf", "anyOf", "a", "content", "if"]): value}
+        value = (
+            [value]
+            if draw.random() < 0.3
+            else {draw.choice(["not", "items", "allOf", "anyOf", "a", "content", "if"]): value}
+        )
     return value
 
 

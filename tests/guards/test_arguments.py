@@ -81,7 +81,9 @@ def test_no_integers(name: str, value: Any) -> None:
     assert state(matcher) == before
 
 
-@pytest.mark.parametrize("number", [4, 10**7, -1, 2**31, 2**32, 2**63, -(2**63) - 1, 2**64, 10**30, 10**5000, -(10**5000)], ids=kind_of)
+@pytest.mark.parametrize(
+    "number", [4, 10**7, -1, 2**31, 2**32, 2**63, -(2**63) - 1, 2**64, 10**30, 10**5000, -(10**5000)], ids=kind_of
+)
 def test_numbers_out_of_range(number: int) -> None:
     matcher = CONSTRAINT.matcher()
     matcher.advance(0)
@@ -112,7 +114,9 @@ def test_no_lists_of_tokens(value: Any) -> None:
     refused(lambda: CONSTRAINT.matcher().count_valid(value), dv.ArgumentError)
 
 
-@pytest.mark.parametrize("value", [*NO_TEXTS[:3], "ab", bytearray(b"ab"), memoryview(b"ab"), ["a"], np.array([97])], ids=kind_of)
+@pytest.mark.parametrize(
+    "value", [*NO_TEXTS[:3], "ab", bytearray(b"ab"), memoryview(b"ab"), ["a"], np.array([97])], ids=kind_of
+)
 def test_no_bytes(value: Any) -> None:
     matcher = CONSTRAINT.matcher()
     error = refused(lambda: matcher.advance_bytes(value), dv.ArgumentError)
@@ -155,7 +159,9 @@ def test_no_bitmasks(at: int) -> None:
     assert matcher.length == 0
 
 
-@pytest.mark.parametrize("value", [None, 5, "x", b"x", [None], [CONSTRAINT], ["m"], [CONSTRAINT.matcher(), None], {1: 2}], ids=kind_of)
+@pytest.mark.parametrize(
+    "value", [None, 5, "x", b"x", [None], [CONSTRAINT], ["m"], [CONSTRAINT.matcher(), None], {1: 2}], ids=kind_of
+)
 def test_no_matchers(value: Any) -> None:
     mask = dv.allocate_bitmask(4, 4)
     refused(lambda: dv.fill_bitmasks(value, mask), dv.ArgumentError)
@@ -164,7 +170,9 @@ def test_no_matchers(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [-1, "2", 1.5, True, 2**64, [1]], ids=kind_of)
 def test_no_number_of_threads(value: Any) -> None:
-    refused(lambda: dv.fill_bitmasks([CONSTRAINT.matcher()], dv.allocate_bitmask(1, 4), threads=value), dv.ArgumentError)
+    refused(
+        lambda: dv.fill_bitmasks([CONSTRAINT.matcher()], dv.allocate_bitmask(1, 4), threads=value), dv.ArgumentError
+    )
 
 
 def test_more_threads_than_matchers() -> None:
@@ -193,12 +201,20 @@ def test_sizes_out_of_range(batch: int, size: int) -> None:
     refused(lambda: dv.allocate_bitmask(batch, size), dv.BitmaskShapeError)
 
 
-@pytest.mark.parametrize("value", [*NO_OBJECTS, [1.0, 2.0], np.zeros(4, int), np.zeros((2, 4)), np.zeros((1, 1, 4)), np.zeros(4, "U1")], ids=kind_of)
+@pytest.mark.parametrize(
+    "value",
+    [*NO_OBJECTS, [1.0, 2.0], np.zeros(4, int), np.zeros((2, 4)), np.zeros((1, 1, 4)), np.zeros(4, "U1")],
+    ids=kind_of,
+)
 def test_no_logits(value: Any) -> None:
     refused(lambda: dv.apply_bitmask(value, dv.allocate_bitmask(1, 4)))
 
 
-@pytest.mark.parametrize("value", [*NO_OBJECTS, [[1], [1, 2]], np.zeros((1, 1)), np.zeros((2, 1), np.int32), np.zeros((1, 1, 1), np.int32)], ids=kind_of)
+@pytest.mark.parametrize(
+    "value",
+    [*NO_OBJECTS, [[1], [1, 2]], np.zeros((1, 1)), np.zeros((2, 1), np.int32), np.zeros((1, 1, 1), np.int32)],
+    ids=kind_of,
+)
 def test_no_bitmask_to_apply(value: Any) -> None:
     logits = np.zeros(4)
     refused(lambda: dv.apply_bitmask(logits, value))
@@ -311,12 +327,16 @@ OPTIONS: dict[str, tuple[Call, list[Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, (_, values) in OPTIONS.items() for value in values], ids=kind_of)
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, (_, values) in OPTIONS.items() for value in values], ids=kind_of
+)
 def test_no_option(name: str, value: Any) -> None:
     refused(lambda: OPTIONS[name][0](value))
 
 
-@pytest.mark.parametrize("name", ["from_regex", "from_choices", "from_gbnf", "from_ebnf", "from_lark", "structural_tag", "from_json_schema"])
+@pytest.mark.parametrize(
+    "name", ["from_regex", "from_choices", "from_gbnf", "from_ebnf", "from_lark", "structural_tag", "from_json_schema"]
+)
 @pytest.mark.parametrize("value", NO_OBJECTS, ids=kind_of)
 def test_limits_of_another_kind(name: str, value: Any) -> None:
     source: Any = {"from_choices": ["a"], "structural_tag": {"type": "any_text"}, "from_json_schema": {}}.get(name, "a")
@@ -336,7 +356,9 @@ def test_malformed_expressions(at: int) -> None:
     refused(lambda: dv.compile(dv.Grammar({"s": expr}, {}, "s"), VOCABULARY))
     refused(lambda: dv.compile(dv.Grammar({"s": Concat((Bytes(b"a"), expr))}, {}, "s"), VOCABULARY))
     refused(lambda: dv.compile(dv.Grammar({"s": Ref("A")}, {"A": dv.Terminal(expr)}, "s"), VOCABULARY))
-    refused(lambda: dv.compile(dv.Grammar({"s": Ref("A")}, {"A": dv.Terminal(expr)}, "s", lexing="longest"), VOCABULARY))
+    refused(
+        lambda: dv.compile(dv.Grammar({"s": Ref("A")}, {"A": dv.Terminal(expr)}, "s", lexing="longest"), VOCABULARY)
+    )
 
 
 # Vocabularies
@@ -364,7 +386,9 @@ VOCABULARIES: dict[str, tuple[Call, list[Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "at"), [(name, at) for name, (_, values) in VOCABULARIES.items() for at in range(len(values))])
+@pytest.mark.parametrize(
+    ("name", "at"), [(name, at) for name, (_, values) in VOCABULARIES.items() for at in range(len(values))]
+)
 def test_no_vocabulary(name: str, at: int) -> None:
     call, values = VOCABULARIES[name]
     refused(lambda: call(values[at]))
@@ -373,7 +397,9 @@ def test_no_vocabulary(name: str, at: int) -> None:
 def test_everything_public_that_can_be_called_is_tried() -> None:
     """A new public function must be added here, or is known to take no arguments that could be wrong."""
     text = Path(__file__).read_text(encoding="utf-8")
-    takes_none = {"Explanation", "Lexing", "cache", "Indentation", "Terminal"} | {n for n in dv.__all__ if n.endswith("Error")}
+    takes_none = {"Explanation", "Lexing", "cache", "Indentation", "Terminal"} | {
+        n for n in dv.__all__ if n.endswith("Error")
+    }
     for name in set(dv.__all__) - takes_none:
         assert f"dv.{name}" in text, name
     for owner, known in ((dv.Grammar, {"of_known_names", "optional"}), (dv.Vocabulary, {"describe"}), (dv.Constraint, {"matcher", "stats"}),
