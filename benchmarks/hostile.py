@@ -155,7 +155,7 @@ CLASSES: tuple[Class, ...] = (
     Class("terminals/words, Lark literals", (100, 1_000, 10_000), _lark(lambda n: "start: " + _quoted(_words(n), " | "))),
     Class("terminals/a{1,n}", (1_000, 10_000, 100_000), _regex(lambda n: f"a{{1,{n}}}"), lambda n: b"a" * 100),
     Class("terminals/(a{1,n}){1,n}", (10, 100, 1_000), _regex(lambda n: f"(a{{1,{n}}}){{1,{n}}}"), lambda n: b"a" * 100),
-    Class("terminals/(a{1,n}b){1,n}", (10, 100, 1_000), _regex(lambda n: f"(a{{1,{n}}}b){{1,{n}}}"), lambda n: b"aab" * 30),
+    Class("terminals/(a{1,n}b){1,n}", (10, 100, 1_000), _regex(lambda n: f"(a{{1,{n}}}b){{1,{n}}}"), lambda n: b"ab" * (n // 2)),
     Class("terminals/rule{1,n} nested", (100, 1_000, 100_000), _gbnf(lambda n: f'root ::= ("a" x){{1,{n}}}\nx ::= ("b" x "c" | "d"){{1,{n}}}'), lambda n: b"adad" * 20),
     Class("terminals/.*a.{n}", (5, 10, 20), _regex(lambda n: f".*a.{{{n}}}"), lambda n: b"ab" * 50),
     Class("terminals/a?a?...aa", (100, 1_000, 5_000), _regex(lambda n: "a?" * n + "a" * n), lambda n: b"a" * 100),

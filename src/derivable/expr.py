@@ -373,7 +373,7 @@ def references(name: str, expr: Expr) -> Iterator[Ref]:
 def _ranges_fit(most: int) -> Callable[[Any], bool]:
     return lambda node: (
         type(node.ranges) is tuple
-        and all([type(part) is tuple and len(part) == 2 and 0 <= part[0] <= part[1] <= most for part in node.ranges])
+        and all(type(part) is tuple and len(part) == 2 and 0 <= part[0] <= part[1] <= most for part in node.ranges)
     )
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- tables
 """Random grammars and patterns, valid more often than mutants are: recursion, cycles of empty rules, counts, look-around."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- tables
 """Mutations of texts, of JSON values and of files, all drawn from a given source of randomness."""
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["mutated", "mutated_artifact", "mutated_json", "mutated_text"]
+__all__ = ["mutated", "mutated_artifact", "mutated_json", "mutated_text", "with_header"]
 
 _NUMBERS = ["0", "1", "-1", "2", "17", "255", "256", "1000", "65536", "100000", "2147483648", "4294967295", "4294967296",
             "9223372036854775807", "18446744073709551616", "1e30", "1e1000000", "-0", "0.1", "1e-400", "9" * 5_000]  # fmt: skip
@@ -185,6 +186,20 @@ def mutated_artifact(data: bytes, others: list[bytes], draw: random.Random) -> b
         header = bytearray(header)  # type: ignore[assignment]
         header[draw.randrange(len(header))] = draw.randrange(256)  # type: ignore[index]
     body = struct.pack("<Q", len(header)) + bytes(header) + bytes(rest)
+    return data[:_AT] + hashlib.sha256(body).digest() + body
+
+
+def with_header(data: bytes, change: bytes | Callable[[dict[str, Any]], object]) -> bytes:
+    """A saved constraint with another header, or its header changed in place; lengths and checksum mended."""
+    header_at = _AT + 32 + 8
+    size = struct.unpack_from("<Q", data, _AT + 32)[0]
+    if isinstance(change, bytes):
+        header = change
+    else:
+        value = json.loads(data[header_at : header_at + size])
+        change(value)
+        header = json.dumps(value).encode()
+    body = struct.pack("<Q", len(header)) + header + data[header_at + size :]
     return data[:_AT] + hashlib.sha256(body).digest() + body
 
 

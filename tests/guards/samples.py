@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- tables
 """Inputs of every reader, small and good or nearly so: what the fuzzer mutates.
 
 They come from testdata/ (the front ends' own tables), and from testdata/fuzz/<reader>.txt, samples separated by lines of
