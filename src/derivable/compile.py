@@ -108,8 +108,8 @@ class Constraint:
         file = file_path("path", path)
         try:
             return Constraint(read(file, vocabulary.fingerprint, limits), vocabulary)
-        except GrammarError as error:  # no grammar that compile() would have let through
-            raise ArtifactError(f"{file}: what it holds cannot be used ({error.problem}). Save it again.") from error
+        except (GrammarError, VocabularyError) as error:  # nothing that compile() would have let through
+            raise ArtifactError(f"{file}: what it holds cannot be used ({error}). Save it again.") from error
 
     def stats(self) -> dict[str, int | bool]:
         """Facts about the index so far: masks asked for and found, rows, LR states, stack nodes, bytes."""

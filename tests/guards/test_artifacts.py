@@ -6,11 +6,11 @@ import random
 from pathlib import Path
 
 import pytest
+
+import derivable as dv
 from guards.fuzz import replay
 from guards.mutate import mutated_artifact, with_header
 from guards.samples import samples, vocabulary
-
-import derivable as dv
 
 SAVED = samples("artifact")
 
@@ -104,7 +104,7 @@ def test_a_header_that_is_too_deep_or_no_header(tmp_path: Path) -> None:
 
 def test_the_bounds_are_those_of_the_loader(tmp_path: Path) -> None:
     """What is saved carries none: a file could otherwise raise them."""
-    grammar = dv.Grammar.from_lark('start: (A | B)+\nA: /a/\nB: /aa+b/')
+    grammar = dv.Grammar.from_lark("start: (A | B)+\nA: /a/\nB: /aa+b/")
     dv.compile(grammar, vocabulary()).save(tmp_path / "saved")
     matcher = dv.Constraint.load(tmp_path / "saved", vocabulary(), limits=dv.Limits(max_threads=1)).matcher()
     with pytest.raises(dv.LimitError, match="max_threads"):
