@@ -6,6 +6,7 @@ first mask. Only under `scannerless`, where a regular expression may be cut into
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 
@@ -39,7 +40,9 @@ def words(expr: Expr) -> tuple[bytes, ...] | None:
 def cut_out_words(expr: Expr) -> Expr:
     """A regular expression in which `words` stand alone; each part that is left is one leaf (an `And` of one).
 
-    The expression itself if there are none in it, or look-around, which must see the whole.
+    The expression itself if there are none in it, or look-around, which must see the whole. Words behind a repeat, or
+    in one, stay where they are: of `.*` and a long text an automaton has one state for all the places where the text may
+    have begun, and the parser would follow each of them.
 
     Cost: the size of the expression.
     """
@@ -51,7 +54,15 @@ def cut_out_words(expr: Expr) -> Expr:
     if sizes[id(expr)] < LONG or words(expr) is not None:
         return expr
     parts = _cut(expr, sizes)
-    return parts if any(words(part) is not None for part in walk(parts)) else expr
+    return parts if any(words(leaf) is not None for leaf in _leaves(parts)) else expr
+
+
+def _leaves(expr: Expr) -> Iterator[Expr]:
+    if isinstance(expr, And):
+        yield expr
+    else:
+        for part in children(expr):
+            yield from _leaves(part)
 
 
 def _cut(expr: Expr, sizes: dict[int, int]) -> Expr:
@@ -60,7 +71,7 @@ def _cut(expr: Expr, sizes: dict[int, int]) -> Expr:
     match expr:
         case And((item,)):
             return _cut(item, sizes)
-        case Repeat(item):
+        case Repeat(item, _, 1):
             return replace(expr, item=_cut(item, sizes))
         case Alt(items):
             listed = tuple([item for item in items if type(item) is Bytes])
@@ -69,9 +80,15 @@ def _cut(expr: Expr, sizes: dict[int, int]) -> Expr:
                 return Alt((And((found,)), *_grouped(Alt, rest, sizes)))
             return Alt(tuple(_grouped(Alt, items, sizes)))
         case Concat(items):
-            return Concat(tuple(_grouped(Concat, items, sizes)))
+            repeats = next((at for at, item in enumerate(items) if _repeats(item)), len(items))
+            behind = [And((Concat(items[repeats:]),))] if repeats < len(items) else []
+            return Concat((*_grouped(Concat, items[:repeats], sizes), *behind))
         case _:
             return And((expr,))
+
+
+def _repeats(expr: Expr) -> bool:
+    return any(isinstance(part, Repeat) and part.max != 1 for part in walk(expr))
 
 
 def _grouped(kind: type[Alt] | type[Concat], items: tuple[Expr, ...], sizes: dict[int, int]) -> list[Expr]:

@@ -1,4 +1,4 @@
-"""The fuzzer at work: what it found before stays mended, a little of it runs with the tests, and it finds what it should."""
+"""The fuzzer at work: what it found before stays mended, a little of it runs here, and it finds what it should."""
 
 from __future__ import annotations
 
