@@ -437,7 +437,6 @@ class Grammar:
 
         if not isinstance(until, str):
             until = items("until", until, "a str, or a list of them")
-            texts(**{f"until[{i}]": text for i, text in enumerate(until)})
         return grammar_of_free_text(until)
 
     def __add__(self, other: Grammar | str) -> Grammar:

@@ -41,8 +41,8 @@ def cut_out_words(expr: Expr) -> Expr:
     """A regular expression in which `words` stand alone; each part that is left is one leaf (an `And` of one).
 
     The expression itself if there are none in it, or look-around, which must see the whole. Words behind a repeat, or
-    in one, stay where they are: of `.*` and a long text an automaton has one state for all the places where the text may
-    have begun, and the parser would follow each of them.
+    in one, stay where they are: of `.*` and a long text an automaton has one state for all the places where the text
+    may have begun, and the parser would follow each of them.
 
     Cost: the size of the expression.
     """
