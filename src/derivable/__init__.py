@@ -10,6 +10,7 @@
 from .caches import Cache, cache
 from .compile import Constraint, compile
 from .errors import (
+    ArgumentError,
     ArtifactError,
     BitmaskShapeError,
     DerivableError,
@@ -30,6 +31,7 @@ from .vocabulary import Vocabulary
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArgumentError",
     "ArtifactError",
     "BitmaskShapeError",
     "Cache",

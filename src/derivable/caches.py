@@ -18,6 +18,8 @@ from threading import Lock
 from typing import Any, Protocol
 from weakref import WeakSet, WeakValueDictionary
 
+from .arguments import integer
+
 __all__ = ["Cache", "Store", "cache"]
 
 _DEFAULT = 2 << 30
@@ -105,7 +107,7 @@ class Cache:
     """
 
     def __init__(self, limit: int = _DEFAULT) -> None:
-        self._limit = limit
+        self._limit = integer("limit", limit)
         self._indexes: WeakSet[Any] = WeakSet()
         self.constraints: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
         self.grammars: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
@@ -118,6 +120,7 @@ class Cache:
 
     @limit.setter
     def limit(self, size: int) -> None:
+        size = integer("limit", size)
         if size < self._limit:
             self.clear()
         self._limit = size

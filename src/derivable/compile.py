@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
-from pathlib import Path
 
 from . import _kernel
+from .arguments import LARGEST, file_path, instance, integer
 from .caches import cache
 from .collector import without_collector
-from .errors import GrammarError, VocabularyError
+from .errors import ArgumentError, ArtifactError, GrammarError, VocabularyError, number
 from .expr import NOTHING, Special
 from .grammar import Grammar
 from .index.ahead import fill
@@ -36,6 +35,8 @@ class Constraint:
     """
 
     def __init__(self, plan: Plan, vocabulary: Vocabulary, grammar: Grammar | None = None) -> None:
+        instance("plan", plan, Plan, "made by compile() or Constraint.load()")
+        instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
         self.grammar = grammar
         self.vocabulary = vocabulary
         self.lookahead = plan.lookahead
@@ -70,17 +71,29 @@ class Constraint:
 
         Cost: the size of the automata, usually well below a megabyte.
         """
-        write(self._plan, self.vocabulary.fingerprint, Path(path))
+        write(self._plan, self.vocabulary.fingerprint, file_path("path", path))
 
     @staticmethod
-    def load(path: str | os.PathLike[str], vocabulary: Vocabulary) -> Constraint:
+    def load(
+        path: str | os.PathLike[str],
+        vocabulary: Vocabulary,
+        *,
+        limits: Limits = Limits(),  # noqa: B008
+    ) -> Constraint:
         """A constraint that `save` wrote, for the same vocabulary. It behaves as the one that was saved.
 
-        Parsing the grammar and building its automata are skipped; the index is filled as generations visit it.
+        Parsing the grammar and building its automata are skipped; the index is filled as generations visit it. A file
+        is untrusted: everything in it is checked, and the bounds are the loader's, not those it was compiled with.
+
+        Args:
+            path: the file.
+            vocabulary: the model's.
+            limits: bounds on what it may hold, and on memory and time later.
 
         Raises:
             ArtifactError: no such file, not a saved constraint, another format version, damaged, or saved for another
                 vocabulary.
+            LimitError: it is larger than `limits` allow.
 
         Example:
             >>> import derivable as dv, os, tempfile
@@ -90,7 +103,13 @@ class Constraint:
             >>> dv.Constraint.load(path, vocab).matcher().allowed_tokens().tolist()
             [0]
         """
-        return Constraint(read(Path(path), vocabulary.fingerprint), vocabulary)
+        instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
+        instance("limits", limits, Limits, "Limits(...)")
+        file = file_path("path", path)
+        try:
+            return Constraint(read(file, vocabulary.fingerprint, limits), vocabulary)
+        except (GrammarError, VocabularyError) as error:  # nothing that compile() would have let through
+            raise ArtifactError(f"{file}: what it holds cannot be used ({error}). Save it again.") from error
 
     def stats(self) -> dict[str, int | bool]:
         """Facts about the index so far: masks asked for and found, rows, LR states, stack nodes, bytes."""
@@ -152,8 +171,16 @@ def compile(
         raise GrammarError(f"{type(grammar).__name__} is no grammar", hint="Make one with one of Grammar.from_*.")
     if not isinstance(vocabulary, Vocabulary):
         raise VocabularyError(f"{type(vocabulary).__name__} is no vocabulary. Load one with one of Vocabulary.from_*.")
-    if lookahead is not None and not 0 <= operator.index(lookahead) < 1 << 32:
-        raise GrammarError(f"lookahead={lookahead} is not a number of lexemes", hint="Use 0 or more, or None for all.")
+    instance("limits", limits, Limits, "Limits(...)")
+    if lookahead is not None:
+        lookahead = integer("lookahead", lookahead, -LARGEST)
+        if not 0 <= lookahead < 1 << 32:
+            hint = "Use 0 or more, or None for all."
+            raise GrammarError(f"lookahead={number(lookahead, '')} is not a number of lexemes", hint=hint)
+    if not isinstance(ahead_of_time, bool):
+        ahead_of_time = integer("ahead_of_time", ahead_of_time)
+    if progress is not None and not callable(progress):
+        raise ArgumentError("progress", "a function, or None", progress)
     key = (id(grammar), id(vocabulary), lookahead, limits)  # a constraint keeps both alive
     constraint: Constraint | None = cache.constraints.get(key)
     if constraint is None:
@@ -161,7 +188,7 @@ def compile(
     if ahead_of_time:
         references = constraint._lowered.references
         tokens = [resolve_token(named.token, vocabulary) for _, named in references if not named.negated]
-        fill(constraint.matcher(), tokens, _AHEAD_OF_TIME if ahead_of_time is True else int(ahead_of_time), progress)
+        fill(constraint.matcher(), tokens, _AHEAD_OF_TIME if ahead_of_time is True else ahead_of_time, progress)
     return constraint
 
 

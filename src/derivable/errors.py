@@ -2,6 +2,7 @@
 
 ```
 DerivableError
+├── ArgumentError                   an argument is not of the kind that a function takes; also a TypeError (argument)
 ├── GrammarError                    a grammar, pattern or schema cannot be used (source, span, caret, hint)
 │   ├── GrammarSyntaxError          its text cannot be parsed
 │   └── UnsupportedFeatureError     it asks for something that cannot be enforced exactly (feature, pointer)
@@ -20,6 +21,7 @@ The kernel raises the same classes. Every message says what was met, where, and 
 from __future__ import annotations
 
 __all__ = [
+    "ArgumentError",
     "ArtifactError",
     "BitmaskShapeError",
     "DerivableError",
@@ -36,6 +38,21 @@ __all__ = [
 
 class DerivableError(Exception):
     """Root of the tree: `except dv.DerivableError` catches all of them."""
+
+    def __str__(self) -> str:
+        return super().__str__().encode("utf-8", "replace").decode()  # half a surrogate pair could not be printed
+
+
+class ArgumentError(DerivableError, TypeError):
+    """An argument of the wrong type, or a number that means nothing there. Nothing was done.
+
+    Attributes:
+        argument: its name.
+    """
+
+    def __init__(self, argument: str, wanted: str, given: object) -> None:
+        self.argument = argument
+        super().__init__(f"{argument} must be {wanted}, not {_described(given)}.")
 
 
 class GrammarError(DerivableError):
@@ -105,7 +122,7 @@ class LimitError(DerivableError):
         self.used = used
         self.allowed = allowed
         super().__init__(
-            f"{detail + ': ' if detail else ''}{limit} reached ({used:,} wanted, {allowed:,} allowed). "
+            f"{detail + ': ' if detail else ''}{limit} reached ({number(used)} wanted, {number(allowed)} allowed). "
             + (
                 f"Simplify the grammar, or raise the bound with Limits({limit}=...) if its author is trusted."
                 if limit.isidentifier()
@@ -137,7 +154,7 @@ class TokenRejectedError(MatcherError):
     def __init__(self, token_id: int | None, token_bytes: bytes | None, detail: str = "") -> None:
         self.token_id = token_id
         self.token_bytes = token_bytes
-        name = f"token {token_id} ({token_bytes!r})" if token_id is not None else f"{token_bytes!r}"
+        name = f"{token_bytes!r}" if token_id is None else f"token {number(token_id, '')} ({token_bytes!r})"
         super().__init__(
             f"{name} is not allowed here{': ' + detail if detail else ''}. The matcher is unchanged; "
             "ask allowed_tokens() for what may follow, or explain(token_id) for the reason."
@@ -150,6 +167,21 @@ class RollbackError(MatcherError):
 
 class BitmaskShapeError(MatcherError):
     """A bitmask must be int32, C-contiguous, writable, of shape [batch, ceil(V / 32)]."""
+
+
+def number(value: int, separator: str = ",") -> str:
+    """A number for a message; one that is too long to be read by its length. Python itself refuses to spell those."""
+    return f"{value:{separator}}" if abs(value) < 10**30 else f"a number of {value.bit_length():,} bits"
+
+
+def _described(given: object) -> str:
+    """The type and the beginning of what was given."""
+    try:
+        shown = number(given, "") if type(given) is int else repr(given)
+    except Exception:  # somebody else's
+        shown = ""
+    shown = shown if len(shown) <= 80 else shown[:77] + "..."
+    return type(given).__name__ + (f" ({shown})" if shown else "")
 
 
 def _display(problem: str, source: str | None, span: tuple[int, int] | None, hint: str | None) -> str:
@@ -168,4 +200,4 @@ def _display(problem: str, source: str | None, span: tuple[int, int] | None, hin
         width = max(1, min(end, line_start + left + len(window)) - start)
         text += f"\n  line {number}, column {column + 1}:\n    {window}\n    {' ' * (column - left)}{'^' * width}"
     text += f"\n  {hint}" if hint else ""
-    return text.encode("utf-8", "replace").decode()  # half a surrogate pair could not be printed
+    return text

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .errors import ArgumentError
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -48,6 +50,7 @@ __all__ = [
     "node",
     "optional",
     "plus",
+    "references",
     "refs",
     "star",
     "text",
@@ -347,6 +350,51 @@ def walk(expr: Expr) -> Iterator[Expr]:
 def refs(expr: Expr) -> Iterator[Ref]:
     """Every `Ref` in `expr`, left to right."""
     return (node for node in walk(expr) if isinstance(node, Ref))
+
+
+def references(name: str, expr: Expr) -> Iterator[Ref]:
+    """Every `Ref` in an expression that somebody else may have made, left to right.
+
+    Raises:
+        ArgumentError: there is something in it (in what is called `name`) that is no expression, or malformed.
+    """
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        well_formed = _WELL_FORMED.get(type(node))
+        if well_formed is None or not well_formed(node):
+            raise ArgumentError(name, "made of the nodes of derivable.expr", node)
+        if isinstance(node, Ref):
+            yield node
+        else:
+            stack.extend(reversed(children(node)))
+
+
+def _ranges_fit(most: int) -> Callable[[Any], bool]:
+    return lambda node: (
+        type(node.ranges) is tuple
+        and all(type(part) is tuple and len(part) == 2 and 0 <= part[0] <= part[1] <= most for part in node.ranges)
+    )
+
+
+def _has_items(node: Any) -> bool:
+    return type(node.items) is tuple
+
+
+_WELL_FORMED: dict[type, Callable[[Any], bool]] = dict.fromkeys(Expr.__args__, lambda node: True) | {
+    Bytes: lambda node: type(node.value) is bytes,
+    Ref: lambda node: type(node.name) is str,
+    Chars: _ranges_fit(0x10FFFF),
+    ByteSet: _ranges_fit(0xFF),
+    Concat: _has_items,
+    Alt: _has_items,
+    And: _has_items,
+    Repeat: lambda node: (
+        type(node.min) is int
+        and node.min >= 0
+        and (node.max is None or (type(node.max) is int and node.max >= node.min))
+    ),
+}
 
 
 def is_regular(expr: Expr) -> bool:

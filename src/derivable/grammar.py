@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
+from .arguments import instance, integer, items, texts
 from .caches import cache
-from .errors import GrammarError
-from .expr import Expr, node, refs
+from .errors import ArgumentError, GrammarError
+from .expr import Expr, node, references
 from .limits import Limits
 
 __all__ = ["Grammar", "Indentation", "Lexing", "Terminal"]
@@ -67,6 +68,14 @@ class Indentation:
     tab_stops: bool = True
     final_newline: bool = False
 
+    def __post_init__(self) -> None:
+        texts(newline=self.newline, indent=self.indent, dedent=self.dedent)
+        integer("tab", self.tab)
+        for pair in items("brackets", self.brackets, "pairs of names"):
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise ArgumentError("brackets", "pairs of names", pair)
+            texts(opening=pair[0], closing=pair[1])
+
 
 @dataclass(frozen=True)
 class Grammar:
@@ -97,6 +106,17 @@ class Grammar:
     distinct: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        instance("start", self.start, str, "the name of a rule")
+        instance("rules", self.rules, Mapping, "a mapping of names to expressions")
+        instance("terminals", self.terminals, Mapping, "a mapping of names to terminals")
+        for name, terminal in self.terminals.items():
+            instance(f"the terminal {name!r:.80}", terminal, Terminal, "a Terminal")
+            for _ in references(f"the terminal {name!r:.80}", terminal.expr):
+                pass  # names in it are refused where it is compiled
+        for option in ("ignore", "distinct", "relaxed"):
+            for name in items(option, getattr(self, option), "names, as a tuple"):
+                instance(option, name, str, "names, as a tuple of str")
+        instance("indentation", self.indentation, Indentation | None, "Indentation(...), or None")
         if self.lexing not in get_args(Lexing):
             raise GrammarError(
                 f"unknown lexing policy {self.lexing!r}", hint=f"Use one of {', '.join(get_args(Lexing))}."
@@ -109,7 +129,7 @@ class Grammar:
                 hint=f"Define it, or choose another start. Defined rules: {_some(list(self.rules))}.",
             )
         for name, expr in self.rules.items():
-            for ref in refs(expr):
+            for ref in references(f"the rule {name!r:.80}", expr):
                 if ref.name not in known:
                     raise GrammarError(
                         f"{ref.name!r}, used in rule {name!r}, is not defined",
@@ -169,6 +189,8 @@ class Grammar:
         """
         from .frontends.regex import grammar_from_regex
 
+        instance("limits", limits, Limits, "Limits(...)")
+        flags = integer("flags", flags)
         return _remembered(("regex", pattern, flags, limits), lambda: grammar_from_regex(pattern, flags, limits=limits))
 
     @staticmethod
@@ -181,6 +203,7 @@ class Grammar:
         """
         from .frontends.choices import grammar_from_choices
 
+        instance("limits", limits, Limits, "Limits(...)")
         return grammar_from_choices(choices, limits=limits)
 
     @staticmethod
@@ -205,6 +228,8 @@ class Grammar:
         """
         from .frontends.gbnf import grammar_from_gbnf
 
+        texts(text=text, start=start)
+        instance("limits", limits, Limits, "Limits(...)")
         return _remembered(("gbnf", text, start, limits), lambda: grammar_from_gbnf(text, start, limits=limits))
 
     @staticmethod
@@ -232,6 +257,8 @@ class Grammar:
         """
         from .frontends.ebnf import grammar_from_ebnf
 
+        texts(text=text, root=root)
+        instance("limits", limits, Limits, "Limits(...)")
         return _remembered(("ebnf", text, root, limits), lambda: grammar_from_ebnf(text, root, limits=limits))
 
     @staticmethod
@@ -274,6 +301,12 @@ class Grammar:
         """
         from .frontends.lark import grammar_from_lark
 
+        texts(text=text, start=start)
+        instance("limits", limits, Limits, "Limits(...)")
+        instance("declared", declared, Mapping | None, "a mapping of names to terminals, or None")
+        instance("indentation", indentation, Indentation | None, "Indentation(...), or None")
+        for path in items("import_paths", import_paths, "a list of folders"):
+            instance("import_paths", path, str, "a list of folders, each a str")
         return grammar_from_lark(
             text,
             start,
@@ -314,6 +347,7 @@ class Grammar:
         """
         from .frontends.structural_tag import grammar_from_structural_tag
 
+        instance("limits", limits, Limits, "Limits(...)")
         key = ("structural tag", _spelled(tag), limits)
         return _remembered(key, lambda: grammar_from_structural_tag(tag, limits=limits))
 
@@ -400,6 +434,8 @@ class Grammar:
         """
         from .frontends.free_text import grammar_of_free_text
 
+        if not isinstance(until, str):
+            until = items("until", until, "a str, or a list of them")
         return grammar_of_free_text(until)
 
     def __add__(self, other: Grammar | str) -> Grammar:
@@ -427,6 +463,7 @@ class Grammar:
         """
         from .frontends.builtin import builtin_grammar
 
+        texts(name=name)
         return builtin_grammar(name)
 
     @staticmethod
@@ -472,6 +509,10 @@ class Grammar:
         """
         from .frontends.json_schema import grammar_from_json_schema
 
+        instance("limits", limits, Limits, "Limits(...)")
+        for feature in items("relax", relax, "a list of features"):
+            texts(relax=feature)
+        instance("draft", draft, str | None, "the name of a draft, or None")
         options: dict[str, Any] = {
             "draft": draft,
             "whitespace": whitespace,

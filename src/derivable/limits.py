@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+
+from .arguments import integer
 
 __all__ = ["Limits"]
 
@@ -23,6 +25,9 @@ class Limits:
         cache_bytes: memory a constraint may use for finished masks before it drops them and starts again.
         max_liveness_steps: bytes that lexing is tried on to decide what can still follow, where longest match leaves
             dead ends; per question.
+
+    Raises:
+        ArgumentError: a bound that is no integer, or negative.
     """
 
     max_source: int = 10_000_000
@@ -34,3 +39,7 @@ class Limits:
     max_threads: int = 4_096
     cache_bytes: int = 256 * 1024 * 1024
     max_liveness_steps: int = 20_000_000
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            integer(f"Limits({field.name}=)", getattr(self, field.name))

@@ -6,48 +6,37 @@ first: a JSON string written character by character becomes one automaton, and t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from . import _kernel
 from .automata import compile_expr, json_strings, listed_strings, without_empty
 from .errors import GrammarError, LimitError
 from .expr import (
-    EMPTY,
     NOTHING,
-    Alt,
     And,
     Bytes,
     ByteSet,
     Chars,
-    Concat,
     Expr,
     Graph,
     JsonStrings,
     JsonText,
     Look,
-    Members,
     Not,
     Ref,
     Repeat,
-    Sequences,
     Special,
-    children,
-    is_regular,
-    refs,
-    walk,
 )
 from .grammar import Grammar, Terminal
 from .indentation import LoweredIndentation, indentation_terminals, lower_indentation
+from .leaves import cut_into_leaves
 from .limits import Limits
 from .show import show
+from .words import cut_out_words, words
 
-__all__ = ["Lowered", "cut_into_leaves", "lower", "names_only"]
+__all__ = ["Lowered", "lower"]
 
-_MAX_FOLDED_NODES = 400
-"""Expression nodes, counted repeats multiplied out, up to which a regular rule becomes a terminal."""
 _MAX_CHAIN = 12
 """Optional items up to which each gets a nonterminal: one parse at a time. Beyond, there are as many as bits."""
 
@@ -59,6 +48,7 @@ class Lowered:
     Attributes:
         terminals: (automaton without the empty string, rank, ignored) of each terminal; the lower rank wins ties.
         strings: what the terminals (by index) are that are lists of strings, or all but those.
+        words: the texts of the terminals (by index) that are long literals or lists of words.
         references: (symbol, token) of the terminals that are one token and no text; their automata are empty.
         terminal_names, nonterminal_names: for messages; generated ones are in angle brackets.
         productions: head, length of the body, body; one production after the other.
@@ -76,6 +66,7 @@ class Lowered:
     start: int
     indentation: LoweredIndentation | None = None
     distinct: tuple[int, ...] = ()
+    words: dict[int, tuple[bytes, ...]] = field(default_factory=dict)
 
 
 def lower(grammar: Grammar, limits: Limits) -> Lowered:
@@ -107,6 +98,7 @@ class _Lowering:
         self.references: list[tuple[int, Special]] = []
         self.optional: dict[int, int] = {}  # terminals that also match the empty string: T? -> T | (empty)
         self.strings: dict[int, JsonStrings] = {}
+        self.words: dict[int, tuple[bytes, ...]] = {}
         self.pending: list[tuple[int, Expr]] = []
         self.productions: list[int] = []
         self.helpers: dict[Expr, int] = {}
@@ -135,6 +127,7 @@ class _Lowering:
             terminals=[(dfa, rank, i in ignored) for i, (dfa, rank) in enumerate(zip(self.dfas, self._ranks()))],
             references=self.references,
             strings=self.strings,
+            words=self.words,
             terminal_names=self.terminal_names,
             nonterminal_names=self.nonterminal_names,
             productions=self.productions,
@@ -179,6 +172,8 @@ class _Lowering:
                     source=self.grammar.source,
                     hint="Name it as a terminal.",
                 )
+            if type(expr) is And and expr not in self.terminal_ids and (parts := cut_out_words(expr)) is not expr:
+                return self._helper(parts)
             return self._terminal(expr, Terminal(expr))
         return self._helper(expr)
 
@@ -223,6 +218,9 @@ class _Lowering:
         if layout is not None and key in (layout.indent, layout.dedent):  # columns bring it, not text
             return self._new_terminal(key, name, compile_expr(expr))
         if self.scannerless:
+            texts = words(expr)
+            if texts is not None:
+                return self._words(key, name, texts)
             strings = json_strings(expr, self.limits)
             if strings is not None:
                 if strings.is_empty:
@@ -242,6 +240,17 @@ class _Lowering:
         if dfa.is_empty and index not in self.optional:
             self._refuse_empty(name)
         self._new_terminal(key, name, dfa)
+        return self.optional.get(index) or 1 + index
+
+    def _words(self, key: str | Expr, name: str, texts: tuple[bytes, ...]) -> int:
+        """A terminal that is a long literal or list: the kernel makes its states when a text reaches them."""
+        index = len(self.dfas)
+        self.words[index] = written = tuple([text for text in texts if text])
+        self._new_terminal(key, name, _kernel.JsonStrings.verbatim(written))
+        if len(written) < len(texts):
+            optional = self.optional[index] = self._new_nonterminal(f"<{name}?>")
+            self._emit(optional, [])
+            self._emit(optional, [1 + index])
         return self.optional.get(index) or 1 + index
 
     def _new_terminal(self, key: str | Expr, name: str, automaton: _kernel.Dfa | _kernel.JsonStrings) -> int:
@@ -337,163 +346,3 @@ class _Lowering:
         for rank, (_, _, _, index) in enumerate(sorted(order)):
             ranks[index] = rank
         return ranks
-
-
-def names_only(grammar: Grammar) -> bool:
-    """Whether the rules hold nothing but names of rules and terminals."""
-    return _kernel.names_only(grammar.rules.values())
-
-
-def cut_into_leaves(grammar: Grammar) -> Mapping[str, Expr]:
-    """Replaces every reference to a small regular rule by that rule, and makes every regular part one leaf.
-
-    Bottom up: a rule is regular if all it refers to is regular and it does not refer to itself. Nothing is folded over
-    a place where an ignored terminal could stand, nor out of a terminal with look-around, which sees its own text only.
-    Rules that hold nothing but names were cut into terminals by whoever wrote them, and stay as they are.
-    """
-    if names_only(grammar):
-        return grammar.rules
-    whole = {name: expr for name, expr in grammar.rules.items() if isinstance(expr, Sequences | Members)}
-    pieces = {name: _pieces(expr, bool(grammar.ignore)) for name, expr in grammar.rules.items() if name not in whole}
-    if grammar.ignore:
-        return whole | pieces
-    bodies: dict[str, Expr] = {}  # the expanded regular rules and terminals
-    costs: dict[str, int] = {}
-    for name, terminal in grammar.terminals.items():
-        if not _looks(terminal.expr) and not isinstance(terminal.expr, Special):
-            bodies[name], costs[name] = terminal.expr, 1  # a terminal stays what it is, whatever its size
-    unfit = set(whole)
-    for root in grammar.rules:
-        stack = [(root, False)]
-        open_rules: set[str] = set()
-        while stack:
-            name, finished = stack.pop()
-            if finished:
-                open_rules.discard(name)
-                expr = pieces[name]
-                inner = [n for n in walk(expr) if isinstance(n, Ref)]
-                if name in unfit or any(r.name not in bodies for r in inner) or _looks(expr) or _has_special(expr):
-                    unfit.add(name)
-                    continue
-                cost = _cost(expr, costs)
-                if cost > _MAX_FOLDED_NODES:
-                    unfit.add(name)
-                else:
-                    bodies[name], costs[name] = _substitute(expr, bodies), cost
-            elif name in grammar.rules and name not in bodies and name not in unfit:
-                if name in open_rules:
-                    unfit.update(open_rules)  # recursion: none on the way round is regular
-                    continue
-                open_rules.add(name)
-                stack.append((name, True))
-                stack.extend((r.name, False) for r in walk(grammar.rules[name]) if isinstance(r, Ref))
-    return whole | {
-        name: _leaf(bodies[name]) if name in bodies else _mark(expr, bodies, costs) for name, expr in pieces.items()
-    }
-
-
-def _pieces(expr: Expr, all_count: bool) -> Expr:
-    """Makes leaves of the largest runs that name nothing (docs/lexing.md), where a piece can be told from its parts.
-
-    Args:
-        all_count: ignored terminals could stand between the parts. Otherwise only look-around sees where a piece ends.
-    """
-    if expr == NOTHING or not (all_count or _looks(expr)):
-        return expr
-    if is_regular(expr):
-        return _leaf(expr)
-    match expr:
-        case Concat(items):
-            out: list[Expr] = []
-            for regular, group in groupby(items, lambda item: item != NOTHING and is_regular(item)):
-                run = tuple(group)
-                together = regular and (all_count or any(map(_looks, run)))
-                out += (
-                    [_leaf(run[0] if len(run) == 1 else Concat(run))]
-                    if together
-                    else [_pieces(i, all_count) for i in run]
-                )
-            return Concat(tuple(out))
-        case Alt(items):
-            return Alt(tuple(_pieces(i, all_count) for i in items))
-        case Repeat(item, low, high, lazy):
-            return Repeat(_pieces(item, all_count), low, high, lazy)
-        case _:
-            return expr
-
-
-def _leaf(expr: Expr) -> Expr:
-    """A regular expression as one leaf: an `And` of one item, which the lowering takes as a terminal."""
-    return expr if isinstance(expr, Bytes | Chars | ByteSet | JsonStrings) or expr == EMPTY else And((expr,))
-
-
-def _looks(expr: Expr) -> bool:
-    return any(isinstance(n, Look) for n in walk(expr))
-
-
-def _has_special(expr: Expr) -> bool:
-    return any(isinstance(n, Special) for n in walk(expr))
-
-
-def _cost(expr: Expr, costs: Mapping[str, int]) -> int:
-    match expr:
-        case Ref(name):
-            return costs[name]
-        case Bytes(value):
-            return 1 + len(value)
-        case Repeat(item, low, high, _):
-            return 1 + _cost(item, costs) * max(1, low if high is None else high)
-        case _:
-            return 1 + sum(_cost(c, costs) for c in children(expr))
-
-
-def _substitute(expr: Expr, bodies: Mapping[str, Expr]) -> Expr:
-    match expr:
-        case Ref(name):
-            return bodies[name]
-        case Concat(items):
-            return Concat(tuple(_substitute(i, bodies) for i in items))
-        case Alt(items):
-            return Alt(tuple(_substitute(i, bodies) for i in items))
-        case Repeat(item, low, high, lazy):
-            return Repeat(_substitute(item, bodies), low, high, lazy)
-        case _:
-            return expr
-
-
-def _mark(expr: Expr, bodies: Mapping[str, Expr], costs: Mapping[str, int]) -> Expr:
-    """Makes every maximal regular part of an irregular expression one leaf."""
-    if is_regular(expr):
-        return _leaf(expr)
-    foldable = not _has_special(expr) and not _looks(expr) and all(r.name in bodies for r in refs(expr))
-    if foldable and _cost(expr, costs) <= _MAX_FOLDED_NODES:
-        return _leaf(_substitute(expr, bodies))
-    match expr:
-        case Concat(items):
-            # Neighbouring regular items become one leaf together.
-            out: list[Expr] = []
-            run: list[Expr] = []
-            cost = 0
-            for item in (*items, None):
-                if (
-                    item is not None
-                    and not _has_special(item)
-                    and not _looks(item)
-                    and all(r.name in bodies for r in refs(item))
-                ):
-                    cost += _cost(item, costs)
-                    if cost <= _MAX_FOLDED_NODES:
-                        run.append(item)
-                        continue
-                if run:
-                    out.append(_leaf(_substitute(run[0] if len(run) == 1 else Concat(tuple(run)), bodies)))
-                run, cost = [], 0
-                if item is not None:
-                    out.append(_mark(item, bodies, costs))
-            return Concat(tuple(out))
-        case Alt(items):
-            return Alt(tuple(_mark(i, bodies, costs) for i in items))
-        case Repeat(item, low, high, lazy):
-            return Repeat(_mark(item, bodies, costs), low, high, lazy)
-        case _:
-            return expr

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _kernel
-from .errors import BitmaskShapeError, TokenRejectedError
+from .arguments import LARGEST, integer, items
+from .errors import ArgumentError, BitmaskShapeError, TokenRejectedError
 
 if TYPE_CHECKING:
     from .compile import Constraint
@@ -63,8 +64,11 @@ class Matcher(_kernel.Matcher):
             self.constraint: Constraint = origin.constraint
             super().__init__(origin)
         else:
+            kernel = getattr(origin, "_kernel", None)
+            if not isinstance(kernel, _kernel.Constraint):
+                raise ArgumentError("origin", "a Constraint or a Matcher", origin)
             self.constraint = origin
-            super().__init__(origin._kernel)
+            super().__init__(kernel)
 
     def fork(self) -> Matcher:
         """A second matcher at the same place, sharing the past. Cost: constant."""
@@ -181,13 +185,14 @@ def allocate_bitmask(batch: int, vocab_size: int) -> NDArray[np.int32]:
 
     The layout is that of xgrammar, llguidance and vLLM: bit `t % 32` of word `t // 32` stands for token `t`.
     """
+    batch, vocab_size = integer("batch", batch, -LARGEST), integer("vocab_size", vocab_size, -LARGEST)
     if batch < 0 or vocab_size <= 0:
         raise BitmaskShapeError(
             f"cannot allocate a bitmask for {batch} rows of {vocab_size} tokens. Give a batch and vocab.size."
         )
     try:
         return np.zeros((batch, (vocab_size + 31) // 32), dtype=np.int32)
-    except ValueError as error:  # more than can be addressed
+    except (ValueError, MemoryError) as error:  # more than can be addressed, or than there is
         raise BitmaskShapeError(f"a bitmask for {batch} rows of {vocab_size} tokens is too large. Use less.") from error
 
 
@@ -202,7 +207,9 @@ def fill_bitmasks(matchers: Sequence[Matcher], bitmask: Any, *, threads: int | N
     Raises:
         BitmaskShapeError: wrong shape, dtype or layout.
     """
-    _kernel.fill_bitmasks(list(matchers), bitmask, threads or os.cpu_count() or 1)
+    rows = list(items("matchers", matchers, "a list of matchers"))
+    wanted = integer("threads", threads) if threads is not None else 0
+    _kernel.fill_bitmasks(rows, bitmask, min(wanted or os.cpu_count() or 1, max(1, len(rows))))
 
 
 def apply_bitmask(logits: _Array, bitmask: NDArray[np.int32] | Any) -> _Array:
@@ -219,8 +226,13 @@ def apply_bitmask(logits: _Array, bitmask: NDArray[np.int32] | Any) -> _Array:
     Raises:
         BitmaskShapeError: the shapes do not go together.
     """
-    words = np.atleast_2d(np.asarray(bitmask))
-    shape = tuple(int(n) for n in logits.shape)  # type: ignore[attr-defined]
+    if not hasattr(logits, "shape") or not hasattr(logits, "dtype"):
+        raise ArgumentError("logits", "a numpy array or a torch tensor", logits)
+    try:
+        words = np.atleast_2d(np.asarray(bitmask))
+    except (TypeError, ValueError, RuntimeError) as error:  # ragged lists, tensors of another device
+        raise ArgumentError("bitmask", "an int32 array, as fill_bitmask writes it", bitmask) from error
+    shape = tuple(int(n) for n in logits.shape)
     rows = shape[0] if len(shape) == 2 else 1
     if words.dtype != np.int32 or words.ndim != 2 or len(shape) not in (1, 2) or rows != words.shape[0]:
         raise BitmaskShapeError(

@@ -16,7 +16,6 @@ Where the tokenizer's own decoder drops one space at the start of a text (Senten
 from __future__ import annotations
 
 import hashlib
-import operator
 import os
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +23,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+from derivable.arguments import LARGEST, instance, integer, items, texts
 from derivable.caches import cache
 from derivable.errors import VocabularyError
 from derivable.vocabularies.huggingface import read_tokenizer_json, read_transformers
@@ -51,9 +51,10 @@ class Vocabulary:
     """
 
     def __init__(self, source: Source, *, eos: Iterable[str | int] | None = None, size: int | None = None) -> None:
+        instance("source", source, Source, "a tokenizer that was read: use one of Vocabulary.from_*")
         tokens = list(source.tokens)
         if size is not None:
-            width = operator.index(size)
+            width = integer("size", size, -LARGEST)
             if width < len(tokens):
                 raise VocabularyError(
                     f"{source.where}: it has {len(tokens):,} tokens (largest id + 1), more than size={width:,}. "
@@ -215,7 +216,7 @@ class Vocabulary:
         """
         where = "from_bytes"
         entries: list[bytes | None] = []
-        for token_id, token in enumerate(tokens):
+        for token_id, token in enumerate(items("tokens", tokens, "a list of bytes and None")):
             if token is not None and not isinstance(token, bytes | bytearray):
                 raise VocabularyError(
                     f"{where}: token {token_id} is {token!r}; give bytes, or None for a special token or a hole."
@@ -223,7 +224,10 @@ class Vocabulary:
             entries.append(None if token is None else bytes(token))
         if not entries:
             raise VocabularyError(f"{where}: the vocabulary is empty. Give at least one token.")
+        instance("special", special, Mapping | None, "a mapping of names to ids, or None")
         for name, token_id in (special or {}).items():
+            texts(special=name)
+            token_id = integer("special", token_id, -LARGEST)
             if not 0 <= token_id < len(entries) or entries[token_id] is not None:
                 raise VocabularyError(
                     f"{where}: the special token {name!r} has id {token_id}, which is "
@@ -276,7 +280,7 @@ class Vocabulary:
         Raises:
             VocabularyError: an id is out of range.
         """
-        return b"".join(self._tokens[self._check(token_id)] or b"" for token_id in ids)
+        return b"".join(self._tokens[self._check(token_id)] or b"" for token_id in items("ids", ids, "a list of ids"))
 
     def encode(self, text: str) -> list[int]:
         """The canonical tokens of `text`, as the model's own tokenizer splits it: `decode(encode(text))` is `text`.
@@ -295,6 +299,7 @@ class Vocabulary:
                 f"a vocabulary of kind {self._kind!r} has no canonical encoder. Use encode_bytes_greedy(), "
                 "or load it with from_tokenizer_json, from_transformers, from_tiktoken or from_sentencepiece."
             )
+        texts(text=text)
         try:
             data = text.encode("utf-8")
         except UnicodeEncodeError as error:
@@ -329,6 +334,8 @@ class Vocabulary:
 
         Cost: O(len(data) * number of distinct token lengths).
         """
+        instance("data", data, bytes | bytearray, "bytes")
+        data = bytes(data)
         ids, lengths = self._spelling
         best = [0] * len(data) + [1]  # length of the token to use at each offset; 0 where the rest cannot be spelled
         for offset in range(len(data) - 1, -1, -1):
@@ -349,6 +356,7 @@ class Vocabulary:
     def encode_forced(self, data: bytes) -> list[int]:
         """Tokens for bytes that a grammar forces: the canonical ones where the source has an encoder and the bytes are
         text, else those of `encode_bytes_greedy`."""
+        instance("data", data, bytes | bytearray, "bytes")
         try:
             return self.encode(data.decode("utf-8"))
         except (VocabularyError, UnicodeDecodeError):
@@ -360,6 +368,8 @@ class Vocabulary:
 
         Cost: a scan of the tokens that share a first byte, for each offset that the longest token could reach from.
         """
+        instance("data", data, bytes, "bytes")
+        instance("following", following, bytes, "bytes")
         longest = max(map(len, self._spelling[0]), default=0)
         for start in range(max(0, len(data) - longest + 1), len(data)):
             tail = data[start:]
@@ -456,7 +466,7 @@ class Vocabulary:
         return kernel
 
     def _check(self, token_id: int) -> int:
-        index = operator.index(token_id)
+        index = integer("token_id", token_id, -LARGEST)
         if not 0 <= index < len(self._tokens):
             raise VocabularyError(
                 f"token id {index} is out of range: this vocabulary has {self.size:,} ids, 0 to {self.size - 1}. "

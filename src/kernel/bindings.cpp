@@ -14,6 +14,7 @@
 #include <system_error>
 #include <thread>
 
+#include "arguments.hpp"
 #include "expressions.hpp"
 #include "flatten.hpp"
 #include "json_text.hpp"
@@ -37,11 +38,6 @@ struct BadBitmask {
 struct BadRollback {
     int64_t wanted;
     uint64_t have;
-};
-
-struct BadToken {
-    std::string token;  // in decimal
-    uint64_t size;
 };
 
 // SAFETY: leaves a Python error set and nothing thrown, as an exception translator must.
@@ -69,7 +65,9 @@ void translate(const std::exception_ptr& p, void*) {
         nb::object bytes = e.token >= 0 && e.bytes.empty() ? nb::object(nb::none()) : nb::object(nb::bytes(e.bytes.data(), e.bytes.size()));
         raise_python("TokenRejectedError", nb::make_tuple(token, bytes, e.detail));
     } catch (const BadToken& e) {
-        raise_python("TokenRejectedError", nb::make_tuple(nb::int_(nb::str(e.token.c_str())), nb::none(), "the vocabulary has " + std::to_string(e.size) + " tokens"));
+        raise_python("TokenRejectedError", nb::make_tuple(e.token, nb::none(), "the vocabulary has " + std::to_string(e.size) + " tokens"));
+    } catch (const BadArgument& e) {
+        raise_python("ArgumentError", nb::make_tuple(e.name, e.wanted, e.given));
     } catch (const BadBitmask& e) {
         raise_python("BitmaskShapeError", nb::make_tuple(e.problem + " Make one with allocate_bitmask(batch, vocab.size)."));
     } catch (const BadRollback& e) {
@@ -101,11 +99,6 @@ struct PyVocabulary {
 };
 
 std::string_view view(nb::bytes b) { return {b.c_str(), b.size()}; }
-
-uint32_t checked_token(const Constraint& c, int64_t token) {
-    if (token < 0 || uint64_t(token) >= c.vocabulary().size()) throw BadToken{std::to_string(token), c.vocabulary().size()};
-    return uint32_t(token);
-}
 
 // One row of a bitmask the caller gave: numpy through the buffer protocol, anything else through DLPack.
 class Bitmask {
@@ -164,21 +157,23 @@ class Bitmask {
     size_t stride_ = 0;
 };
 
-void fill_row(Matcher& m, nb::handle bitmask, int64_t row) {
+void fill_row(Matcher& m, nb::handle bitmask, nb::handle which) {
     Bitmask b(bitmask, m.constraint().vocabulary().words());
+    const int64_t row = number("row", which);
     uint32_t* words = b.row(row);
     b.clear_tail(row);
     nb::gil_scoped_release release;
     m.fill(words);
 }
 
-void fill_rows(const std::vector<Matcher*>& matchers, nb::handle bitmask, uint32_t threads) {
+void fill_rows(nb::list given, nb::handle bitmask, uint32_t threads) {
+    std::vector<Matcher*> matchers;
+    for (nb::handle matcher : given)
+        if (!nb::try_cast(matcher, matchers.emplace_back()) || !matchers.back()) refuse("every one of the matchers", "a Matcher", matcher);
     if (matchers.empty()) {
         Bitmask checked(bitmask, 0);
         return;
     }
-    for (const Matcher* matcher : matchers)
-        if (!matcher) throw nb::type_error("fill_bitmasks: a matcher is None");
     Bitmask b(bitmask, matchers[0]->constraint().vocabulary().words());
     if (uint64_t(b.rows()) < matchers.size())
         throw BadBitmask{"the bitmask has " + std::to_string(b.rows()) + " rows for " + std::to_string(matchers.size()) + " matchers."};
@@ -235,6 +230,7 @@ NB_MODULE(_kernel, m) {
         .def_prop_ro("is_empty", &Dfa::empty, "No string is accepted.")
         .def_prop_ro("accepts_empty", &Dfa::accepts_empty)
         .def_prop_ro("is_conditional", &Dfa::conditional, "Some match depends on the text after it.")
+        .def_prop_ro("looks_back", [](const Dfa& d) { return bool(d.past); }, "It depends on the text before it.")
         .def("accepts", [](const Dfa& d, nb::bytes text) { return d.accepts(view(text)); }, nb::arg("text"))
         .def("is_prefix", [](const Dfa& d, nb::bytes text) { return d.run(view(text)) >= 0; }, nb::arg("text"), "Some accepted string begins with it.")
         .def("step", [](const Dfa& d, uint32_t state, uint8_t byte) { return state < d.num_states() ? d.step(state, byte) : kDead; }, nb::arg("state"), nb::arg("byte"))
@@ -258,6 +254,11 @@ NB_MODULE(_kernel, m) {
             return std::make_shared<JsonStrings>(values, max_states, max.value_or(JsonStrings::kNoMaximum));
         }, nb::arg("values"), nb::arg("max_states"), nb::arg("max_length") = nb::none(),
                     "The literals of all strings of an automaton over characters that have `max_length` of them at most.")
+        .def_static("verbatim", [](const std::vector<nb::bytes>& texts) {
+            std::vector<std::string> list;
+            for (const nb::bytes& t : texts) list.emplace_back(view(t));
+            return std::make_shared<JsonStrings>(JsonStrings::verbatim(std::move(list)));
+        }, nb::arg("texts"), "Exactly these texts, without quotes.")
         .def_prop_ro("max_length", [](const JsonStrings& s) { return s.max_length() == JsonStrings::kNoMaximum ? std::nullopt : std::optional<uint64_t>(s.max_length()); }, "Characters at most.")
         .def_prop_ro("values", [](const JsonStrings& s) { return s.values() ? std::make_shared<Dfa>(*s.values()) : nullptr; }, "The automaton it was made of.")
         .def_prop_ro("is_empty", &JsonStrings::is_empty, "No string is accepted.")
@@ -313,6 +314,7 @@ NB_MODULE(_kernel, m) {
                 TerminalSpec spec{nullptr, nullptr, rank, ignored};
                 if (auto dfa = std::get_if<std::shared_ptr<Dfa>>(&language)) spec.dfa = *dfa;
                 if (auto strings = std::get_if<std::shared_ptr<JsonStrings>>(&language)) spec.strings = *strings;
+                if (!spec.dfa && (!spec.strings || policy != "scannerless")) throw BadGrammar("a terminal has no automaton", "This is a bug in the lowering.");
                 specs.push_back(std::move(spec));
             }
             // Terminals are the numbers from 1 up, nonterminals those from -1 down.
@@ -349,6 +351,7 @@ NB_MODULE(_kernel, m) {
                 ps.push_back(std::move(p));
             }
             std::shared_ptr<const Vocabulary> vocabulary = v.vocabulary;
+            if (policy != "scannerless" && policy != "longest" && policy != "basic") throw BadGrammar("there is no lexing policy " + policy, "This is a bug in the lowering.");
             Policy p = policy == "scannerless" ? Policy::kScannerless : policy == "longest" ? Policy::kLongest : Policy::kBasic;
             std::shared_ptr<Spanner> spanner = p == Policy::kScannerless ? v.scannerless() : std::make_shared<Spanner>(vocabulary, p);
             Symbol first = symbol(start);
@@ -381,56 +384,45 @@ NB_MODULE(_kernel, m) {
             return d;
         });
 
-    // Integers that do not fit into 64 bits come to these: they are no tokens of any vocabulary.
-    auto no_token = [](Matcher& self, nb::int_ token) -> bool { throw BadToken{nb::str(token).c_str(), self.constraint().vocabulary().size()}; };
-
     nb::class_<Matcher>(m, "Matcher", "One sequence being generated.")
         .def(nb::init<std::shared_ptr<Constraint>>(), nb::arg("constraint"))
         .def(nb::init<const Matcher&>(), nb::arg("other"))
-        .def("advance", [](Matcher& self, int64_t token) {
-            uint32_t t = checked_token(self.constraint(), token);
+        .def("advance", [](Matcher& self, nb::handle token) {
+            uint32_t t = token_of(self.constraint(), token);
             Matcher::Verdict v;
             {
                 nb::gil_scoped_release release;
                 v = self.advance(t);
             }
             if (v != Matcher::Verdict::kAccepted)
-                throw TokenRejected{token, self.constraint().vocabulary().bytes[t], self.finished() ? "the sequence is finished" : ""};
-        }, nb::arg("token_id"),
+                throw TokenRejected{t, self.constraint().vocabulary().bytes[t], self.finished() ? "the sequence is finished" : ""};
+        }, nb::arg("token_id").none(),
              "Takes one token.\n\nArgs:\n    token_id: a token that the mask allows; an end-of-sequence token finishes the sequence.\n\n"
              "Raises:\n    TokenRejectedError: it is not allowed, or not in the vocabulary. The state is unchanged.\n\n"
              "Cost: O(bytes of the token), about 0.3 us plus 50 ns a byte.")
-        .def("advance", no_token, nb::arg("token_id"))
-        .def("advance_bytes", [](Matcher& self, nb::bytes data) {
-            std::string_view text = view(data);
+        .def("advance_bytes", [](Matcher& self, nb::handle data) {
+            std::string_view text = bytes_of("data", data);
             bool ok;
             {
                 nb::gil_scoped_release release;
                 ok = self.advance_bytes(text);
             }
             if (!ok) throw TokenRejected{-1, std::string(text), self.finished() ? "the sequence is finished" : ""};
-        }, nb::arg("data"),
+        }, nb::arg("data").none(),
              "Takes bytes, however they may be tokenized; counts as one step for `rollback`.\n\n"
              "Raises:\n    TokenRejectedError: they are not a prefix of anything allowed here. The state is unchanged.")
-        .def("allows", [](Matcher& self, int64_t token) {
-            uint32_t t = checked_token(self.constraint(), token);
+        .def("allows", [](Matcher& self, nb::handle token) {
+            uint32_t t = token_of(self.constraint(), token);
             nb::gil_scoped_release release;
             return self.allows(t);
-        }, nb::arg("token_id"), "Whether a token is allowed, without building the mask (DOMINO's opportunistic check).")
-        .def("allows", no_token, nb::arg("token_id"))
-        .def("count_valid", [](Matcher& self, const std::vector<int64_t>& tokens) {
-            std::vector<uint32_t> ids;
-            for (int64_t t : tokens) ids.push_back(checked_token(self.constraint(), t));
+        }, nb::arg("token_id").none(), "Whether a token is allowed, without building the mask (DOMINO's opportunistic check).")
+        .def("count_valid", [](Matcher& self, nb::handle tokens) {
+            std::vector<uint32_t> ids = tokens_of(self.constraint(), tokens);
             nb::gil_scoped_release release;
             return self.count_valid(ids);
-        }, nb::arg("token_ids"), "How many tokens of a draft are acceptable one after the other; the state is unchanged.")
-        .def("count_valid", [no_token](Matcher& self, const std::vector<nb::int_>& tokens) {
-            int64_t fits;
-            for (const nb::int_& t : tokens)
-                if (!nb::try_cast(t, fits)) no_token(self, t);
-            return 0;
-        }, nb::arg("token_ids"))
-        .def("rollback", [](Matcher& self, int64_t count) {
+        }, nb::arg("token_ids").none(), "How many tokens of a draft are acceptable one after the other; the state is unchanged.")
+        .def("rollback", [](Matcher& self, nb::handle steps) {
+            const int64_t count = number("count", steps);
             bool ok = false;
             uint32_t have = self.length();
             if (count >= 0) {
@@ -438,25 +430,26 @@ NB_MODULE(_kernel, m) {
                 ok = self.rollback(uint64_t(count));
             }
             if (!ok) throw BadRollback{count, have};
-        }, nb::arg("count"), "Undoes the last `count` steps.\n\nRaises:\n    RollbackError: there are not so many; nothing is undone.")
+        }, nb::arg("count").none(), "Undoes the last `count` steps.\n\nRaises:\n    RollbackError: there are not so many; nothing is undone.")
         .def("reset", [](Matcher& self) {
             nb::gil_scoped_release release;
             self.reset();
         }, "Goes back to the start.")
-        .def("fill_bitmask", &fill_row, nb::arg("bitmask"), nb::arg("row") = 0,
+        .def("fill_bitmask", &fill_row, nb::arg("bitmask").none(), nb::arg("row").none() = 0,
              "Writes the mask of the next token into one row.\n\n"
              "Args:\n    bitmask: int32 [batch, >= ceil(V / 32)], C-contiguous, on the CPU (numpy, or torch and others by DLPack); bit t % 32 of\n"
              "        word t // 32 is 1 if and only if token t is allowed. Words past the vocabulary are cleared.\n    row: which row.\n\n"
              "Raises:\n    BitmaskShapeError: wrong shape, dtype or layout.\n\nCost: a look-up and a copy of V / 8 bytes when the situation was seen before.")
         .def("allowed_tokens", &allowed_tokens, "The allowed token ids, int32, ascending.")
-        .def("forced_bytes", [](Matcher& self, size_t max_length) {
+        .def("forced_bytes", [](Matcher& self, nb::handle most) {
+            const int64_t max_length = number("max_length", most);
             std::string out;
             {
                 nb::gil_scoped_release release;
-                out = self.forced_bytes(max_length);
+                out = self.forced_bytes(size_t(std::max<int64_t>(max_length, 0)));
             }
             return nb::bytes(out.data(), out.size());
-        }, nb::arg("max_length") = 4096, "The bytes that must come next, as far as there is no choice (and the text may not end).")
+        }, nb::arg("max_length").none() = 4096, "The bytes that must come next, as far as there is no choice (and the text may not end).")
         .def("next_bytes", [](Matcher& self) {
             std::array<uint64_t, 4> bits;
             {
@@ -468,14 +461,15 @@ NB_MODULE(_kernel, m) {
                 if (bits[size_t(b) / 64] >> (b % 64) & 1) out.push_back(char(b));
             return nb::bytes(out.data(), out.size());
         }, "The bytes that may come next, ascending.")
-        .def("situation", [](Matcher& self, int64_t hops) {
+        .def("situation", [](Matcher& self, nb::handle depth) {
+            const int64_t hops = number("hops", depth);
             std::string key;
             {
                 nb::gil_scoped_release release;
                 key = self.situation(hops);
             }
             return nb::bytes(key.data(), key.size());
-        }, nb::arg("hops"), "Equal for matchers of one constraint whose lexer states, and stacks down to `hops` below the top (-1: no stacks), are.")
+        }, nb::arg("hops").none(), "Equal for matchers of one constraint whose lexer states, and stacks down to `hops` below the top (-1: no stacks), are.")
         .def("threads", [](Matcher& self) {
             std::vector<Constraint::Explanation> threads;
             {
@@ -493,5 +487,5 @@ NB_MODULE(_kernel, m) {
         .def_prop_ro("is_finished", &Matcher::finished, "An end-of-sequence token was taken.")
         .def_prop_ro("length", &Matcher::length, "Steps taken since the start.");
 
-    m.def("fill_bitmasks", &fill_rows, nb::arg("matchers"), nb::arg("bitmask"), nb::arg("threads"));
+    m.def("fill_bitmasks", &fill_rows, nb::arg("matchers"), nb::arg("bitmask").none(), nb::arg("threads"));
 }

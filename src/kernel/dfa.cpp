@@ -92,10 +92,10 @@ void merge_classes(Dfa& d) {
     d.num_classes = uint32_t(kept.size());
 }
 
-// Keeps states reachable from 0 that can reach acceptance; an empty language leaves no states.
-void trim(Dfa& d) {
+// The states reachable from 0 that can reach acceptance, breadth first.
+std::vector<uint32_t> useful(const Dfa& d) {
     size_t n = d.num_states(), k = d.num_classes;
-    if (n == 0) return;
+    if (n == 0) return {};
     std::vector<uint32_t> heads(n + 1, 0), from;
     for (int32_t t : d.table)
         if (t >= 0) heads[size_t(t) + 1]++;
@@ -115,16 +115,23 @@ void trim(Dfa& d) {
         for (uint32_t i = heads[s]; i < heads[s + 1]; i++)
             if (!alive[from[i]]) alive[from[i]] = 1, work.push_back(from[i]);
     }
-    std::vector<int32_t> number(n, kDead);
     std::vector<uint32_t> order;
-    if (alive[0]) number[0] = 0, order.push_back(0);
+    if (alive[0]) alive[0] = 0, order.push_back(0);
     for (size_t i = 0; i < order.size(); i++)
         for (size_t c = 0; c < k; c++)
-            if (int32_t t = d.table[order[i] * k + c]; t >= 0 && alive[size_t(t)] && number[size_t(t)] < 0)
-                number[size_t(t)] = int32_t(order.size()), order.push_back(uint32_t(t));
+            if (int32_t t = d.table[order[i] * k + c]; t >= 0 && alive[size_t(t)]) alive[size_t(t)] = 0, order.push_back(uint32_t(t));
+    return order;
+}
+
+// Keeps the useful states; an empty language leaves none.
+void trim(Dfa& d) {
+    const size_t n = d.num_states(), k = d.num_classes;
+    const std::vector<uint32_t> order = useful(d);
     bool in_order = order.size() == n;
     for (uint32_t s = 0; s < n && in_order; s++) in_order = order[s] == s;
     if (in_order) return;
+    std::vector<int32_t> number(n, kDead);
+    for (size_t i = 0; i < order.size(); i++) number[order[i]] = int32_t(i);
     Dfa out;
     out.classes = d.classes;
     out.num_classes = d.num_classes;
@@ -227,6 +234,8 @@ std::vector<uint32_t> equivalence(const Dfa& d) {
 }
 
 }  // namespace
+
+bool Dfa::trimmed() const { return useful(*this).size() == num_states(); }
 
 void Dfa::minimize() {
     // Equal conditions get equal numbers first, so that they can be compared as numbers.

@@ -66,6 +66,8 @@ class Dfa {
     // Removes states that are unreachable or cannot accept, merges equivalent ones (Hopcroft, O(n k log n)),
     // numbers the rest breadth first: equal languages give equal tables.
     void minimize();
+    // Every state is reachable and can reach acceptance.
+    bool trimmed() const;
     // The same language without the empty string.
     Dfa without_empty() const;
     // The automata of a terminal by what stands before it. Equal automata are merged, then pasts that no text tells apart.

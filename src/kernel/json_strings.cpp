@@ -172,12 +172,21 @@ JsonStrings::JsonStrings(std::vector<std::string> values, bool negated, uint64_t
     empty_ = negated ? min_ > max_ || (max_ == 0 && lists_nothing) : list_.empty();
 }
 
+JsonStrings JsonStrings::verbatim(std::vector<std::string> texts) {
+    JsonStrings made(std::move(texts), false, 0, kNoMaximum);
+    made.verbatim_ = true;
+    made.key_ = "verbatim " + made.key_;
+    made.states_.clear();
+    made.listed(0);
+    return made;
+}
+
 const JsonStrings::Node& JsonStrings::with_children(uint32_t node) {
     const Node n = nodes_[node];
     if (n.end || !goes_on(n)) return nodes_[node];
     nodes_[node].children = uint32_t(nodes_.size());
     for (uint32_t i = n.first + is_value(n); i < n.last; i++) {
-        const auto [c, bytes] = character_at(list_[i], n.bytes);
+        const auto [c, bytes] = verbatim_ ? std::pair<uint32_t, uint32_t>(uint8_t(list_[i][n.bytes]), 1) : character_at(list_[i], n.bytes);
         if (nodes_.size() > nodes_[node].children && nodes_.back().c == c)
             nodes_.back().last++;
         else
@@ -204,6 +213,7 @@ int32_t JsonStrings::listed(uint32_t node) {
     Node& n = nodes_[node];
     if (n.state != kUnknown) return n.state;
     if (!alive(node)) return n.state = kDead;
+    if (verbatim_ && node && !goes_on(n)) return n.state = at({State::kEnd});
     // Off the list for good where nothing on it goes on from here.
     if (negated_ && !goes_on(n) && !is_value(n)) return n.state = free(kBoundary, n.characters);
     n.state = int32_t(states_.size());
@@ -236,6 +246,14 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
         }
         case State::kListed: {
             const Node& n = with_children(s.node);  // SAFETY: until other nodes are asked for their children
+            const auto child_of = [&](uint8_t c) {
+                auto child = std::lower_bound(nodes_.begin() + n.children, nodes_.begin() + n.end, c, [](const Node& x, uint32_t b) { return x.c < b; });
+                return child != nodes_.begin() + n.end && child->c == c ? uint32_t(child - nodes_.begin()) : 0;
+            };
+            if (verbatim_) {
+                const uint32_t child = child_of(byte);
+                return child ? listed(child) : kDead;
+            }
             if (s.length == 0 && byte == '"') {
                 bool fits = negated_ ? !is_value(n) && n.characters >= min_ && n.characters <= max_ : is_value(n);
                 return fits ? at({State::kEnd}) : kDead;
@@ -245,8 +263,8 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
             bool part = false;
             if (s.length == 0 && byte < 0x80) {
                 part = byte == '\\' && goes_on(n);
-                auto child = std::lower_bound(nodes_.begin() + n.children, nodes_.begin() + n.end, byte, [](const Node& x, uint32_t c) { return x.c < c; });
-                if (!part && child != nodes_.begin() + n.end && child->c == byte && can_be_raw(byte)) return listed(uint32_t(child - nodes_.begin()));
+                const uint32_t child = part ? 0 : child_of(byte);
+                if (child && can_be_raw(byte)) return listed(child);
             } else {
                 for (uint32_t child = n.children; child < n.end; child++) {
                     Match m = spells(nodes_[child].c, next.spelling());
@@ -286,9 +304,13 @@ bool JsonStrings::on_list(uint32_t id, ByteSet& bytes) {
         bytes.set('"');
         return true;
     }
-    if (s.kind != State::kListed) return false;
-    if (s.length == 0) bytes.set('"');
+    if (s.kind != State::kListed || (verbatim_ && is_value(nodes_[s.node]))) return false;
     const Node& n = with_children(s.node);
+    if (verbatim_) {
+        for (uint32_t child = n.children; child < n.end; child++) bytes.set(uint8_t(nodes_[child].c));
+        return true;
+    }
+    if (s.length == 0) bytes.set('"');
     for (uint32_t child = n.children; child < n.end; child++) {
         const uint32_t c = nodes_[child].c;
         const bool raw = s.length == 0 || s.partial[0] != '\\';

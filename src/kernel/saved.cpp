@@ -126,13 +126,18 @@ Dfa get(Reader& r, bool may_look_back) {
                 Obligation o{r.word(), r.word(), false};
                 o.negative = r.word() != 0;
                 Reader::check(o.look < d.looks.size() && o.state < d.looks[o.look].matches_at_end.size());
+                // In order, and none of them said twice or denied.
+                Reader::check(all.empty() || pack(all.back().look, all.back().state) < pack(o.look, o.state));
                 all.push_back(o);
             }
+            Reader::check(!all.empty());
             alternatives.push_back(std::move(all));
         }
+        Reader::check(!alternatives.empty());
         d.conditions.push_back(std::move(alternatives));
     }
-    for (uint32_t c : d.condition) Reader::check(c <= d.conditions.size());
+    for (uint32_t s = 0; s < n; s++) Reader::check(d.condition[s] == 0 || (d.accepting[s] && d.condition[s] <= d.conditions.size()));
+    Reader::check(d.trimmed());
     uint32_t variants = r.count(256);
     if (!variants) return d;
     Reader::check(may_look_back);

@@ -31,7 +31,12 @@ def grammar_from_choices(choices: Sequence[str], *, limits: Limits = _DEFAULTS) 
             f"choices must be a sequence of strings, not one {type(choices).__name__}",
             hint="Put the string into a list, or use Grammar.from_regex for a pattern.",
         )
-    options = list(choices)
+    try:
+        options = list(choices)
+    except TypeError:
+        raise GrammarError(
+            f"choices must be a sequence of strings, not {type(choices).__name__}", hint="Give a list of strings."
+        ) from None
     if not options:
         raise GrammarError("there are no choices", hint="Give at least one string.")
     for index, choice in enumerate(options):

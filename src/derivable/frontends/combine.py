@@ -13,7 +13,7 @@ from dataclasses import replace
 from ..errors import GrammarError, UnsupportedFeatureError
 from ..expr import EMPTY, Alt, Concat, Expr, Members, Ref, Repeat, Sequences, text
 from ..grammar import Grammar, Terminal
-from ..lowering import cut_into_leaves, names_only
+from ..leaves import cut_into_leaves, names_only
 from ..show import show
 from .build import Step, alternation, concatenation, repeat, run
 

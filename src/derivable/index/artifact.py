@@ -2,7 +2,9 @@
 
 A file is a line that says what it is, a version, a SHA-256 of the rest, and the rest: a JSON header and the automata
 of the terminals as the kernel writes them. Loading one parses no grammar and builds no automata. The masks themselves
-are not in it: the index is filled again as generations visit it. Nothing in a file is executed; everything is checked.
+are not in it: the index is filled again as generations visit it. Nothing in a file is executed; everything is checked,
+for a checksum keeps out accidents and nobody else: shapes and ranges here (`_SHAPE`), what one part says about another
+in `_plan`, automata and numbers of symbols in the kernel. Bounds are not in a file: they are the loader's.
 """
 
 from __future__ import annotations
@@ -10,14 +12,16 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from dataclasses import asdict, astuple, dataclass
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
 from .. import _kernel
 from .._kernel import Dfa
 from ..automata import json_strings
-from ..errors import ArtifactError
+from ..errors import ArtifactError, LimitError
 from ..expr import JsonStrings, Special
 from ..grammar import Lexing
 from ..limits import Limits
@@ -26,7 +30,7 @@ from ..lowering import Lowered
 __all__ = ["Plan", "read", "write"]
 
 _MAGIC = b"derivable constraint\n"
-_VERSION = 3
+_VERSION = 4
 _PREFIX = struct.Struct("<I32s")
 _LENGTH = struct.Struct("<Q")
 
@@ -62,7 +66,6 @@ def write(plan: Plan, fingerprint: str, path: Path) -> None:
         "lexing": plan.lexing,
         "start": plan.start,
         "relaxed": plan.relaxed,
-        "limits": asdict(plan.limits),
         "lookahead": plan.lookahead,
         "terminals": [
             [len(saved), rank, ignored] for saved, (_, rank, ignored) in zip(automata, plan.lowered.terminals)
@@ -73,6 +76,7 @@ def write(plan: Plan, fingerprint: str, path: Path) -> None:
             if not isinstance(dfa, Dfa) and dfa.values
         ],
         "strings": [[index, astuple(strings)] for index, strings in plan.lowered.strings.items()],
+        "words": [[index, [text.decode("latin-1") for text in texts]] for index, texts in plan.lowered.words.items()],
         "references": [[symbol, named.tokens, named.negated] for symbol, named in plan.lowered.references],
         "terminal_names": plan.lowered.terminal_names,
         "nonterminal_names": plan.lowered.nonterminal_names,
@@ -89,11 +93,12 @@ def write(plan: Plan, fingerprint: str, path: Path) -> None:
         raise ArtifactError(f"{path}: cannot be written ({error}). Choose another place.") from error
 
 
-def read(path: Path, fingerprint: str) -> Plan:
+def read(path: Path, fingerprint: str, limits: Limits) -> Plan:
     """The plan in a file that was saved for the vocabulary with this fingerprint.
 
     Raises:
         ArtifactError: no such file, not a saved constraint, another version, damaged, or for another vocabulary.
+        LimitError: it is larger than `limits` allow.
     """
     try:
         data = path.read_bytes()
@@ -113,48 +118,144 @@ def read(path: Path, fingerprint: str) -> Plan:
     at = start + _LENGTH.size + _LENGTH.unpack_from(data, start)[0]
     try:
         header = json.loads(data[start + _LENGTH.size : at])
+        _check(header, _SHAPE, "the header")
         if header["vocabulary"] != fingerprint:
             raise ArtifactError(
-                f"{path}: it was saved for another vocabulary (fingerprint {header['vocabulary'][:12]}..., not "
+                f"{path}: it was saved for another vocabulary (fingerprint {header['vocabulary'][:12]!r}..., not "
                 f"{fingerprint[:12]}...). Load it with that vocabulary, or compile the grammar for this one."
             )
-        return _plan(header, memoryview(data)[at:])
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise ArtifactError(f"{path}: its header is malformed ({error!r}). Save it again.") from error
+        return _plan(header, memoryview(data)[at:], limits)
+    except (ValueError, RecursionError) as error:
+        raise ArtifactError(f"{path}: its header is malformed ({str(error)[:200]}). Save it again.") from error
 
 
-def _plan(header: dict[str, Any], blobs: memoryview) -> Plan:
+def _or_none(shape: Any) -> Callable[[Any, str], None]:
+    def check(value: Any, where: str) -> None:
+        if value is not None:
+            _check(value, shape, where)
+
+    return check
+
+
+_COUNT = range(1 << 32)
+_LONG = range(1 << 63)
+_SYMBOL = range(-(1 << 32), 1 << 32)
+_SHAPE: dict[str, Any] = {
+    "vocabulary": str,
+    "lexing": get_args(Lexing),
+    "start": str,
+    "relaxed": [str],
+    "lookahead": _or_none(_COUNT),
+    "terminals": [(_LONG, _COUNT, bool)],
+    "texts": [(_COUNT, _or_none(_LONG))],
+    "strings": [(_COUNT, ([str], bool, _LONG, _or_none(_LONG)))],
+    "words": [(_COUNT, [str])],
+    "references": [(_COUNT, [(int, "")], bool)],
+    "terminal_names": [str],
+    "nonterminal_names": [str],
+    "productions": [_SYMBOL],
+    "start_symbol": _SYMBOL,
+    "indentation": _or_none((_COUNT, _COUNT, _COUNT, [_COUNT], [_COUNT], range(1, 1001), bool, bool)),
+    "distinct": [_COUNT],
+}
+"""What a header holds: a type, a range of integers, a list of one shape, words, or places of given shapes (a tuple)."""
+
+
+def _check(value: Any, shape: Any, where: str) -> None:
+    """Refuses (`ValueError`) what has another shape."""
+    places: list[tuple[Any, Any, str]]
+    match shape:
+        case dict():
+            fits = type(value) is dict and value.keys() == shape.keys()
+            places = [(value[name], inner, name) for name, inner in shape.items()] if fits else []
+        case list([inner]):
+            fits = type(value) is list
+            if fits and type(inner) is range:  # PERF: productions are tens of thousands of numbers
+                fits = not value or (set(map(type, value)) == {int} and min(value) in inner and max(value) in inner)
+                inner = None
+            places = [(item, inner, where) for item in value] if fits and inner is not None else []
+        case range():
+            fits, places = type(value) is int and value in shape, []
+        case tuple() if any(isinstance(word, str) for word in shape):
+            fits, places = value in [word for word in shape if isinstance(word, str)] or type(value) in shape, []
+        case tuple():
+            fits = type(value) is list and len(value) == len(shape)
+            places = [(item, inner, where) for item, inner in zip(value, shape)] if fits else []
+        case type():
+            fits, places = type(value) is shape, []
+        case _:
+            fits, places = True, []
+            cast(Callable[[Any, str], None], shape)(value, where)
+    if not fits:
+        raise ValueError(f"{where}: {str(value)[:40]!r} is out of place")
+    for item, inner, name in places:
+        _check(item, inner, name)
+
+
+def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
+    count = len(header["terminals"])
+    size = count + len(header["nonterminal_names"]) + len(header["productions"])
+    if size > limits.max_symbols:
+        raise LimitError("max_symbols", size, limits.max_symbols, "the size of a saved grammar")
     strings = {i: JsonStrings(tuple(values), *bounds) for i, (values, *bounds) in header["strings"]}
+    texts = dict(header["texts"])
+    words = {i: tuple([text.encode("latin-1") for text in listed]) for i, listed in header["words"]}
+    by_rule = strings.keys() | texts.keys() | words.keys()
+    scannerless = header["lexing"] == "scannerless"
+    named = sum(len(header[part]) for part in ("strings", "texts", "words"))
+    if len(by_rule) < named or not all(i < count for i in by_rule):
+        raise ValueError("texts, strings, words: a terminal is named twice, or does not exist")
+    if b"" in chain.from_iterable(words.values()):
+        raise ValueError("words: the empty text is no lexeme")
+    if (by_rule or header["distinct"]) and not scannerless:
+        raise ValueError(f"lexing: under {header['lexing']!r} no terminal is a list of strings")
+    if len(header["terminal_names"]) != count:
+        raise ValueError("terminal_names: not one for each terminal")
     terminals: list[tuple[Dfa | _kernel.JsonStrings, int, bool]] = []
     at = 0
-    texts, most = dict(header["texts"]), header["limits"]["max_dfa_states"]
     for index, (length, rank, ignored) in enumerate(header["terminals"]):
-        by_rule = strings.get(index)
-        automaton: Dfa | _kernel.JsonStrings | None = json_strings(by_rule) if by_rule else None
-        if automaton is None:
-            automaton = Dfa.from_saved(bytes(blobs[at : at + length]))
+        if index in strings:
+            automaton: Dfa | _kernel.JsonStrings | None = json_strings(strings[index])
+            length = 0
+        elif index in words:
+            automaton = _kernel.JsonStrings.verbatim(words[index])
+            length = 0
+        else:
+            automaton = table = Dfa.from_saved(bytes(blobs[at : at + length]))
+            if table.accepts_empty and index not in texts:
+                raise ValueError("terminals: the empty text is no lexeme")
+            if scannerless and (table.is_conditional or table.looks_back):
+                raise ValueError("terminals: under 'scannerless' lexing nothing depends on the text around")
             if index in texts:
-                automaton = _kernel.JsonStrings.of_values(automaton, most, texts[index])
+                automaton = _kernel.JsonStrings.of_values(table, limits.max_dfa_states, texts[index])
+        assert automaton is not None
         terminals.append((automaton, rank, ignored))
         at += length
+    if at != len(blobs):
+        raise ValueError("terminals: the automata are longer or shorter than it says")
     lowered = Lowered(
         terminals=terminals,
         strings=strings,
-        references=[
-            (symbol, Special(first, negated, tuple(also))) for symbol, (first, *also), negated in header["references"]
-        ],
+        words=words,
+        references=[(symbol, _reference(*named)) for symbol, *named in header["references"]],
         terminal_names=header["terminal_names"],
         nonterminal_names=header["nonterminal_names"],
         productions=header["productions"],
         start=header["start_symbol"],
-        indentation=tuple(header["indentation"]) if header.get("indentation") else None,
-        distinct=tuple(header.get("distinct", ())),
+        indentation=tuple(header["indentation"]) if header["indentation"] else None,
+        distinct=tuple(header["distinct"]),
     )
     return Plan(
         lowered=lowered,
         lexing=header["lexing"],
         start=header["start"],
         relaxed=tuple(header["relaxed"]),
-        limits=Limits(**header["limits"]),
+        limits=limits,
         lookahead=header["lookahead"],
     )
+
+
+def _reference(tokens: list[str | int], negated: bool) -> Special:
+    if not tokens or ("" in tokens and not negated):
+        raise ValueError("references: no token is named")
+    return Special(tokens[0], negated, tuple(tokens[1:]))

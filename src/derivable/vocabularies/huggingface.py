@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from derivable.arguments import file_path
 from derivable.errors import VocabularyError
 from derivable.vocabularies.libraries import piece_bytes
 from derivable.vocabularies.source import GIVE_BYTES, Source, byte_level, table, utf8
@@ -117,7 +118,7 @@ class TokenizersEncoder:
 
 def read_tokenizer_json(path: str | os.PathLike[str]) -> Source:
     """A `Source` from a tokenizer.json, or from the folder that holds one and its configuration files."""
-    file = Path(path)
+    file = file_path("path", path)
     if file.is_dir():
         file = file / "tokenizer.json"
     text = _read_text(file)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from derivable.arguments import file_path
 from derivable.errors import VocabularyError
 from derivable.vocabularies.source import GIVE_BYTES, Source, byte_level, byte_literal, table, utf8
 
@@ -68,7 +69,7 @@ class SentencePieceEncoder:
 def read_sentencepiece(model: Any) -> Source:
     """A `Source` from a SentencePiece model file or a loaded processor."""
     if isinstance(model, str | os.PathLike):
-        processor, where = _load_sentencepiece(Path(model)), str(model)
+        processor, where = _load_sentencepiece(file_path("model", model)), str(model)
     else:
         processor, where = model, "SentencePiece model"
     try:
@@ -113,7 +114,7 @@ def _load_sentencepiece(path: Path) -> Any:
 def read_gguf(path: str | os.PathLike[str]) -> Source:
     """A `Source` from the metadata of a GGUF file, read as llama.cpp does."""
     where = str(path)
-    fields = _load_gguf(Path(path))
+    fields = _load_gguf(file_path("path", path))
     model = _scalar(fields, "tokenizer.ggml.model")
     if "tokenizer.ggml.tokens" not in fields:
         raise VocabularyError(f"{where}: it holds no tokenizer.ggml.tokens. Give a model file that has its vocabulary.")

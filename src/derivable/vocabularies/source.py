@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from derivable.errors import VocabularyError
+from derivable.arguments import LARGEST, integer, items
+from derivable.errors import ArgumentError, VocabularyError
 
 __all__ = ["GIVE_BYTES", "MAX_SIZE", "Encoder", "Source", "byte_level", "byte_literal", "resolve_eos", "table", "utf8"]
 
@@ -157,7 +157,7 @@ def resolve_eos(source: Source, explicit: Iterable[str | int] | None, size: int)
         VocabularyError: a token that is named does not exist, an id is out of range, or none is found.
     """
     if explicit is not None:
-        listed = [explicit] if isinstance(explicit, str | int) else list(explicit)
+        listed = [explicit] if isinstance(explicit, str | int) else items("eos", explicit, "a list of ids, or of texts")
         return tuple(sorted({_eos_id(source, "eos=", name, size) for name in listed}))
     ids = {_eos_id(source, who, name, size) for who, name in source.named_eos}
     if not (ids and source.eos_is_complete):
@@ -187,9 +187,9 @@ def _eos_id(source: Source, who: str, name: str | int, size: int) -> int:
             )
         return found
     try:
-        token_id = operator.index(name)
-    except TypeError as error:
-        raise VocabularyError(f"{source.where}: {who} holds {name!r}; give token ids or token texts.") from error
+        token_id = integer(who, name, -LARGEST)
+    except ArgumentError as error:
+        raise VocabularyError(f"{source.where}: {error} Give token ids or token texts.") from error
     if not 0 <= token_id < size:
         raise VocabularyError(
             f"{source.where}: {who} names the end-of-sequence id {token_id}, out of range for {size:,} tokens. "

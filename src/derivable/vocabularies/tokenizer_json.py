@@ -180,7 +180,8 @@ def read_document(text: str, where: str, config: Mapping[str, Any] | None = None
     document = parse_json(text, where)
     try:
         return _read(document, where, config or {})
-    except (AttributeError, KeyError, TypeError, ValueError) as error:  # some field is not of the type the format says
+    except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
+        # Some field is not of the type the format says, out of range, or too deep.
         raise VocabularyError(f"{where}: malformed tokenizer.json ({error}). Repair the file.") from error
 
 
@@ -239,8 +240,8 @@ def _added_tokens(
     for key, entry in listed:
         content = entry.get("content") if isinstance(entry, dict) else None
         try:
-            token_id = int(key)
-        except (TypeError, ValueError):
+            token_id = int(key) if type(key) in (int, str) else -1  # keys of objects are text
+        except ValueError:
             token_id = -1
         if token_id < 0 or not isinstance(content, str):
             raise VocabularyError(f"{where}: an added token needs an id and a text: {entry!r}. Repair the file.")
@@ -258,7 +259,7 @@ def parse_json(text: str, where: str) -> dict[str, Any]:
     """A JSON object, or a `VocabularyError` that says where it is not one."""
     try:
         document = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # no JSON, a number of too many digits, or too deep
         raise VocabularyError(f"{where}: not JSON ({error}). Repair the file, or give another.") from error
     if not isinstance(document, dict):
         raise VocabularyError(f"{where}: a JSON object is expected. Repair the file, or give another.")
