@@ -24,6 +24,7 @@ RANKS = {
     "show": 2,
     "_kernel": 3,
     "endings": 3,
+    "process": 4,
     "automata": 4,
     "indentation": 4,
     "lowering": 5,

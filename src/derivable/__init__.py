@@ -7,6 +7,7 @@
 [0, 1, 2]
 """
 
+from . import process as _process  # forks, and the end of the process
 from .caches import Cache, cache
 from .compile import Constraint, compile
 from .errors import (

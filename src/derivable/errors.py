@@ -95,23 +95,28 @@ class LimitError(DerivableError):
     """A bound of `derivable.Limits` was reached.
 
     Attributes:
-        limit: the field of `Limits`, or the name (with blanks) of a bound that cannot be raised.
+        limit: the field of `Limits`, ``"timeout"`` (of `compile`, in seconds), or the name (with blanks) of a bound that
+            cannot be raised.
         used: how much was asked for when work stopped (a lower bound).
         allowed: the bound.
     """
 
-    def __init__(self, limit: str, used: int, allowed: int, detail: str = "") -> None:
+    def __init__(self, limit: str, used: float, allowed: float, detail: str = "") -> None:
         self.limit = limit
         self.used = used
         self.allowed = allowed
-        super().__init__(
-            f"{detail + ': ' if detail else ''}{limit} reached ({used:,} wanted, {allowed:,} allowed). "
-            + (
-                f"Simplify the grammar, or raise the bound with Limits({limit}=...) if its author is trusted."
-                if limit.isidentifier()
-                else "Simplify the grammar: this bound cannot be raised."
+        if limit == "timeout":
+            advice = "Simplify the grammar, or give it longer: compile(..., timeout=seconds)."
+        elif limit == "max_step_work":
+            advice = (
+                "Ask again: it goes on from the work done, and the matcher is as it was. Or simplify the grammar, or raise the "
+                "bound with Limits(max_step_work=...)."
             )
-        )
+        elif limit.isidentifier():
+            advice = f"Simplify the grammar, or raise the bound with Limits({limit}=...) if its author is trusted."
+        else:
+            advice = "Simplify the grammar: this bound cannot be raised."
+        super().__init__(f"{detail + ': ' if detail else ''}{limit} reached ({used:,} wanted, {allowed:,} allowed). {advice}")
 
 
 class VocabularyError(DerivableError):

@@ -1,5 +1,7 @@
 #include "expressions.hpp"
 
+#include "interpreter.hpp"
+
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
@@ -139,6 +141,7 @@ class Trees {
   private:
     // The node of an expression whose children have theirs.
     Node once(nb::handle expr) {
+        work(50);
         std::vector<Node> items;
         std::string key;
         auto number = [&](int64_t x) { key += std::to_string(x) + ' '; };
@@ -212,7 +215,8 @@ class Trees {
 std::shared_ptr<Dfa> compile_tree(nb::handle expr, bool leftmost_first, uint64_t max_nfa_states, uint64_t max_dfa_states, nb::callable automaton) {
     PatternBuilder builder(max_nfa_states, max_dfa_states);
     PatternBuilder::Node root = Trees(builder, std::move(automaton)).add(expr);
-    nb::gil_scoped_release release;
+    Unlocked unlocked;
+    PrivateWork private_work;
     return std::make_shared<Dfa>(builder.compile(root, leftmost_first));
 }
 

@@ -1,5 +1,7 @@
 #include "flatten.hpp"
 
+#include "task.hpp"
+
 #include <cstdint>
 #include <vector>
 
@@ -166,6 +168,7 @@ bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names,
         return made;
     };
     auto write = [&](nb::handle head) {
+        derivable::work(10 + 5 * body.size());
         productions.append(head);
         productions.append(nb::int_(body.size()));
         for (const nb::object& s : body) productions.append(s);

@@ -26,6 +26,7 @@ void LrAutomaton::expand(uint32_t id) {
     visit_++;
     if (id == kStart && productions_.start_nullable()) moves.push_back(pack(kEnd, item(0, 2)));
     for (size_t i = 0; i < work.size(); i++) {
+        derivable::work(4);
         const Production& p = productions_[production_of_[work[i]]];
         uint32_t dot = work[i] - offset_[production_of_[work[i]]];
         if (dot == p.body.size()) {
@@ -37,6 +38,7 @@ void LrAutomaton::expand(uint32_t id) {
             moves.push_back(pack(next, work[i] + 1));
             continue;
         }
+        derivable::work(productions_.chain(next).size());
         for (Symbol s : productions_.chain(next)) {
             moves.push_back(pack(s, work[i] + 1));
             if (productions_.is_terminal(s)) continue;
@@ -45,6 +47,7 @@ void LrAutomaton::expand(uint32_t id) {
             for (uint32_t q : productions_.of(s)) work.push_back(item(q, 0));
         }
     }
+    derivable::work(8 * moves.size());
     std::sort(moves.begin(), moves.end());
     moves.erase(std::unique(moves.begin(), moves.end()), moves.end());
     State& state = states_[id];
@@ -78,6 +81,17 @@ uint32_t LrAutomaton::move(uint32_t id, Symbol symbol) {
         return target;
     }
     return it->target;
+}
+
+std::vector<uint32_t> LrAutomaton::forget_states(const std::vector<char>& kept) {
+    std::vector<uint32_t> numbers(states_.size(), kNone);
+    Interner kernels;
+    for (uint32_t s = 0; s < numbers.size(); s++)
+        if (s == kStart || kept[s]) numbers[s] = kernels.intern(kernels_[s]);
+    kernels_ = std::move(kernels);
+    states_.clear();
+    states_.resize(kernels_.size());
+    return numbers;
 }
 
 std::vector<Symbol> LrAutomaton::symbols(uint32_t state) {

@@ -8,6 +8,7 @@ Stacks::Stacks(LrAutomaton& lr) : lr_(lr) { new_node(LrAutomaton::kStart, kNoNod
 
 NodeId Stacks::new_node(uint32_t state, uint32_t parent) {
     NodeId id;
+    work(5);
     if (!free_.empty()) {
         id = free_.back();
         free_.pop_back();
@@ -73,6 +74,7 @@ std::vector<NodeId> Stacks::pop(NodeId n, uint32_t count) const {
     std::vector<NodeId> level{n}, next;
     while (count-- > 0) {
         next.clear();
+        work(2 * level.size());
         for (NodeId x : level) {
             uint32_t p = nodes_[x].parent;
             if (p & kManyBit && p != kNoNode)
@@ -133,6 +135,7 @@ uint32_t Stacks::accept_of(NodeId n) {
     // lower node (all right-hand sides have two symbols or more), so this ends.
     std::vector<NodeId> work{n};
     while (!work.empty()) {
+        derivable::work(5);
         NodeId x = work.back();
         if (nodes_[x].accept != kUnknown) {
             work.pop_back();
@@ -192,6 +195,7 @@ void Stacks::shifters(NodeId n, Symbol t, std::vector<Shifter>& out, int& hops) 
     size_t first = out.size();
     std::unordered_map<NodeId, int32_t> visited;  // once paths have branched they may meet again
     while (!work.empty()) {
+        derivable::work(5);
         Step x = work.back();
         work.pop_back();
         if (!single_file) {
@@ -236,6 +240,7 @@ void Stacks::shifters(NodeId n, Symbol t, std::vector<Shifter>& out, int& hops) 
 Stacks::Shifter Stacks::only_shifter(NodeId n, Symbol t, int& hops) {
     int32_t above = 0;
     for (uint32_t depth = 0; depth < kFar; depth++) {
+        work(3);
         const uint32_t state = nodes_[n].state;
         bool shifts = contains(direct_[state], t), several = false;
         NodeId next = kNoNode;
@@ -301,6 +306,7 @@ Frontier Stacks::merge(Frontier a, Frontier b) {
     if (a == b) return a;
     std::vector<NodeId> all = nodes(a);
     for (NodeId n : nodes(b)) all.push_back(n);
+    work(10 * all.size());
     sort(all);
     all.erase(std::unique(all.begin(), all.end()), all.end());
     std::vector<NodeId> result;
@@ -418,6 +424,29 @@ void Stacks::collect(const std::function<void(const std::function<void(Frontier)
     }
     far_ = {};
     collect_at_ = std::max(kCollectAt, 2 * num_live());
+}
+
+void Stacks::forget_states() {
+    std::vector<char> live(nodes_.size(), 1), kept(lr_.num_states(), 0);
+    for (NodeId n : free_) live[n] = 0;
+    for (NodeId n = 0; n < nodes_.size(); n++)
+        if (live[n]) kept[nodes_[n].state] = 1;
+    const std::vector<uint32_t> numbers = lr_.forget_states(kept);  // in the same order: what is sorted by state stays so
+    for (NodeId n = 0; n < nodes_.size(); n++)
+        if (live[n]) nodes_[n].state = numbers[nodes_[n].state], nodes_[n].accept = kUnknown;
+    std::unordered_map<std::vector<uint32_t>, NodeId, WordsHash> joined;
+    for (auto& [key, n] : joined_) {
+        std::vector<uint32_t> renumbered = key;
+        renumbered[0] = nodes_[n].state;
+        joined.emplace(std::move(renumbered), n);
+    }
+    joined_ = std::move(joined);
+    nodes_.shrink_to_fit();
+    sets_ = {};
+    levels_ = {};
+    bits_.clear();
+    unions_.clear();
+    direct_.clear();
 }
 
 }  // namespace derivable
