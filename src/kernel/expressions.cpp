@@ -1,12 +1,11 @@
 #include "expressions.hpp"
 
-#include "interpreter.hpp"
-
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "interpreter.hpp"
 #include "pattern.hpp"
 
 namespace nb = nanobind;

@@ -1,11 +1,10 @@
 #include "flatten.hpp"
 
-#include "task.hpp"
-
 #include <cstdint>
 #include <vector>
 
 #include "expressions.hpp"
+#include "task.hpp"
 
 namespace nb = nanobind;
 

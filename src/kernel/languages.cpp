@@ -79,7 +79,7 @@ std::vector<uint32_t> Languages::add(const Dfa& d, uint32_t first) {
     std::vector<uint64_t> hash(n, 0), next_hash(n, 0);
     std::vector<uint32_t> matched(n, kNowhere);  // of a component being compared
     for (const std::vector<uint32_t>& component : components(d)) {
-        work(component.size() * class_runs.size());
+        work(component.size() * (60 + std::min<size_t>(component.size(), 12) * class_runs.size()));
         for (uint32_t s : component) hash[s] = d.accepting[s] ? 3 : 5;
         // The hash only picks candidates, so the rounds may be few: the comparison below decides.
         size_t rounds = std::min<size_t>(component.size(), 12);

@@ -42,6 +42,7 @@ void Operation::rest() {
 
 void Operation::settle_bytes() {
     const int64_t now = task_.bytes();
+    if (now == bytes_settled_) return;
     constraint_.run_bytes.fetch_add(now - bytes_settled_, std::memory_order_relaxed);
     bytes_settled_ = now;
 }

@@ -74,7 +74,7 @@ std::vector<NodeId> Stacks::pop(NodeId n, uint32_t count) const {
     std::vector<NodeId> level{n}, next;
     while (count-- > 0) {
         next.clear();
-        work(2 * level.size());
+        work(8 * level.size());
         for (NodeId x : level) {
             uint32_t p = nodes_[x].parent;
             if (p & kManyBit && p != kNoNode)
@@ -135,7 +135,7 @@ uint32_t Stacks::accept_of(NodeId n) {
     // lower node (all right-hand sides have two symbols or more), so this ends.
     std::vector<NodeId> work{n};
     while (!work.empty()) {
-        derivable::work(5);
+        derivable::work(10);
         NodeId x = work.back();
         if (nodes_[x].accept != kUnknown) {
             work.pop_back();

@@ -37,6 +37,7 @@ void Task::enter() {
             most_bytes_ = outer_->most_bytes_ - outer_->bytes_;
         }
     }
+    soft_bytes_ = most_bytes_ - most_bytes_ / 8;
     next_stop_ = std::min(allowed_ + 1, kInterval);
 }
 
@@ -52,7 +53,7 @@ void Task::stop() {
     next_stop_ = spent_ + kInterval;  // what counts while the exception passes is not refused again
     if (spent_ > allowed_)
         throw LimitExceeded("max_step_work", spent_, allowed_, "one step of a matcher, in units of about 10 ns (the state is as it was; asking again goes on from the work done)");
-    if (bytes_ > most_bytes_ - most_bytes_ / 8) refuse_memory(0);
+    if (bytes_ > soft_bytes_) refuse_memory(0);
     look();
     next_stop_ = std::min(allowed_ + 1, next_stop_);
 }
@@ -67,13 +68,6 @@ void Task::look() {
 
 void Task::refuse_memory(int64_t more) const { throw MemoryExceeded(memory_.limit, memory_.used + uint64_t(std::max<int64_t>(0, bytes_ + more)), memory_.allowed); }
 
-void Task::count_bytes(int64_t n, bool refusable) {
-    constexpr int64_t kLarge = 1 << 16;  // less is always given: exceptions are made of it
-    if (refusable && n >= kLarge && bytes_ + n > most_bytes_) refuse_memory(n);
-    bytes_ += n;
-    if (bytes_ > most_bytes_ - most_bytes_ / 8) next_stop_ = std::min(next_stop_, spent_);
-}
-
 }  // namespace derivable
 
 // The kernel's allocations. SAFETY: local to this library (CMakeLists.txt): the rest of the process keeps its own. Both end in malloc and free, so what one
@@ -83,18 +77,15 @@ namespace {
 
 void* allocate(std::size_t n) {
     derivable::Task* task = derivable::Task::current();
-    if (task) task->count_bytes(int64_t(std::min<std::size_t>(n, std::size_t(1) << 62)), true);
+    if (task) task->before_allocating(n);
     void* p = std::malloc(n ? n : 1);
-    if (!p) {
-        if (task) task->count_bytes(-int64_t(n), false);
-        throw std::bad_alloc();
-    }
-    if (task) task->count_bytes(int64_t(malloc_usable_size(p)) - int64_t(n), false);
+    if (!p) throw std::bad_alloc();
+    if (task) task->count_bytes(int64_t(malloc_usable_size(p)));
     return p;
 }
 
 void give_back(void* p) noexcept {
-    if (derivable::Task* task = p ? derivable::Task::current() : nullptr) task->count_bytes(-int64_t(malloc_usable_size(p)), false);
+    if (derivable::Task* task = p ? derivable::Task::current() : nullptr) task->count_bytes(-int64_t(malloc_usable_size(p)));
     std::free(p);
 }
 

@@ -53,7 +53,14 @@ class Task {
     void count(uint64_t n) {
         if ((spent_ += n) >= next_stop_) stop();
     }
-    void count_bytes(int64_t n, bool refusable);
+    // SAFETY: small allocations are always given: exceptions are made of them.
+    void before_allocating(size_t n) const {
+        constexpr size_t kLarge = size_t(1) << 24;
+        if (n >= kLarge && int64_t(n < kUnbounded ? n : kUnbounded) > most_bytes_ - bytes_) refuse_memory(int64_t(n < kUnbounded ? n : kUnbounded));
+    }
+    void count_bytes(int64_t n) {
+        if ((bytes_ += n) > soft_bytes_) next_stop_ = next_stop_ < spent_ ? next_stop_ : spent_;
+    }
     // Looks at the clock and at what the process asks of its threads.
     void look();
     uint64_t spent() const { return spent_; }
@@ -78,6 +85,7 @@ class Task {
     bool entered_ = false;
     uint64_t spent_ = 0, next_stop_ = 0, allowed_;
     int64_t bytes_ = 0, most_bytes_;  // so many more than at its start
+    int64_t soft_bytes_ = 0;          // past these the next count refuses
     Memory memory_;
     Clock::time_point begin_, deadline_;
     double seconds_;
