@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _kernel
-from .errors import BitmaskShapeError, TokenRejectedError
+from .errors import BitmaskShapeError, LimitError, TokenRejectedError
 
 if TYPE_CHECKING:
     from .compile import Constraint
@@ -162,7 +162,10 @@ class Matcher(_kernel.Matcher):
         )
 
     def __repr__(self) -> str:
-        state = "finished" if self.is_finished else "accepting" if self.is_accepting else "in progress"
+        try:
+            state = "finished" if self.is_finished else "accepting" if self.is_accepting else "in progress"
+        except LimitError:
+            state = "in progress, or accepting,"
         return f"<Matcher {state} after {self.length} steps>"
 
 

@@ -66,7 +66,7 @@ void translate(const std::exception_ptr& p, void*) {
     } catch (const std::length_error&) {
         raise_python("LimitError", nb::make_tuple("size of an array", 1, 0, "more elements than can be addressed"));
     } catch (const Interrupted&) {
-        if (!PyErr_Occurred()) PyErr_SetNone(PyExc_SystemExit);  // the interpreter ends
+        if (!PyErr_Occurred()) PyErr_SetNone(PyExc_SystemExit);  // not seen: the thread is kept
     } catch (const UsedTwice&) {
         raise_python("MatcherError", nb::make_tuple("this matcher is in use by another thread. fork() one for each thread, or use it from one at a time."));
     } catch (const Reentered&) {

@@ -2,7 +2,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <new>
+#include <thread>
 
 namespace derivable {
 
@@ -31,8 +31,10 @@ struct Gate {
         }
     }
 };
-Gate gate;
+Gate* gate = new Gate();  // never freed: threads may wait at it to the end
 std::atomic<bool> ending{false};
+// Threads but the main one that have been in the kernel and live, and those of them that are kept there to the end.
+std::atomic<int> users{0}, kept{0};
 unsigned long main_thread = 0;
 // PERF: as Task::current().
 #if defined(__GNUC__)
@@ -42,12 +44,32 @@ unsigned long main_thread = 0;
 #endif
 AT_A_FIXED_PLACE thread_local bool private_work = false;
 AT_A_FIXED_PLACE thread_local bool is_inside = false;
+AT_A_FIXED_PLACE thread_local bool is_known = false;
+
+bool is_main() { return PyThread_get_thread_ident() == main_thread; }
+
+void know_thread() {
+    is_known = true;
+    if (is_main()) return;
+    struct User {
+        User() { users++; }
+        ~User() { users--; }
+    };
+    static thread_local User user;
+    (void)user;
+}
+
+// The interpreter ends: the thread does not come back. Without the interpreter's lock.
+[[noreturn]] void keep_thread() {
+    kept++;
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+}
 
 // Now and then, by a thread with a task.
 void look_around() {
-    if (ending.load(std::memory_order_relaxed) && is_inside && PyThread_get_thread_ident() != main_thread) throw Interrupted();
-    if (private_work && is_inside && gate.closed.load(std::memory_order_relaxed)) gate.leave(), gate.enter();
-    if (PyThread_get_thread_ident() != main_thread) return;
+    if (ending.load(std::memory_order_relaxed) && is_inside && !is_main()) throw Interrupted();
+    if (private_work && is_inside && gate->closed.load(std::memory_order_relaxed)) gate->leave(), gate->enter();
+    if (!is_main()) return;
     const PyGILState_STATE state = PyGILState_Ensure();
     const bool raised = PyErr_CheckSignals() != 0;
     PyGILState_Release(state);
@@ -56,19 +78,23 @@ void look_around() {
 
 }  // namespace
 
-Unlocked::Unlocked() : state_(nullptr) {
+Unlocked::Unlocked() {
     if (is_inside) throw Reentered();
-    if (ending.load()) return;
+    if (!is_known) know_thread();
     state_ = PyEval_SaveThread();
-    gate.enter();
+    if (ending.load() && !is_main()) keep_thread();
+    gate->enter();
     is_inside = true;
 }
 
 Unlocked::~Unlocked() {
-    if (!state_) return;
     is_inside = false;
+    if (ending.load() && !is_main()) {
+        gate->leave();
+        keep_thread();
+    }
     PyEval_RestoreThread(state_);
-    gate.leave();  // only now: shut_down() waits for threads that are to come back
+    gate->leave();  // only now: shut_down() waits for threads that are to come back
 }
 
 PrivateWork::PrivateWork() : before_(private_work), task_(Task::kUnbounded) {
@@ -89,39 +115,43 @@ void watch_interpreter() {
     Task::look_around = look_around;
 }
 
-void shut_down() {
+bool shut_down() {
+    using Clock = std::chrono::steady_clock;
     ending = true;
     PyThreadState* state = PyEval_SaveThread();
-    {
-        std::unique_lock<std::mutex> guard(gate.mutex);
-        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-        while (gate.inside.load() > 0 && std::chrono::steady_clock::now() < end) gate.changed.wait_for(guard, std::chrono::milliseconds(1));
-    }
+    auto wait = [](std::chrono::milliseconds most, auto done) {
+        for (const auto end = Clock::now() + most; !done() && Clock::now() < end;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    };
+    wait(std::chrono::seconds(5), [] { return gate->inside.load() == 0; });
+    // Others are between two calls. If they come soon they are kept, and not ended by the interpreter within a call of ours.
+    wait(std::chrono::milliseconds(200), [] { return kept.load() >= users.load(); });
     PyEval_RestoreThread(state);
+    return users.load() > 0;
 }
 
 void before_fork() {
     PyThreadState* state = PyEval_SaveThread();
     {
-        std::unique_lock<std::mutex> guard(gate.mutex);
-        gate.changed.wait(guard, [] { return !gate.closed.load(); });  // another thread forks
-        gate.closed = true;
-        gate.changed.wait(guard, [] { return gate.inside.load() == int(is_inside); });
+        std::unique_lock<std::mutex> guard(gate->mutex);
+        gate->changed.wait(guard, [] { return !gate->closed.load(); });  // another thread forks
+        gate->closed = true;
+        gate->changed.wait(guard, [] { return gate->inside.load() == int(is_inside); });
     }
     PyEval_RestoreThread(state);
 }
 
 void after_fork(bool in_child) {
     if (in_child) {
-        // SAFETY: threads that wait at the gate are not in the child, and whatever they hold of it is not, either.
-        new (&gate) Gate();
-        gate.inside = is_inside;
+        // SAFETY: threads that wait at the gate are not in the child, and what they hold of it is not let go.
+        gate = new Gate();
+        users = kept = 0;
+        gate->inside = is_inside;
         main_thread = PyThread_get_thread_ident();
         return;
     }
-    std::lock_guard<std::mutex> guard(gate.mutex);
-    gate.closed = false;
-    gate.changed.notify_all();
+    std::lock_guard<std::mutex> guard(gate->mutex);
+    gate->closed = false;
+    gate->changed.notify_all();
 }
 
 }  // namespace derivable

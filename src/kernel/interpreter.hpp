@@ -18,8 +18,8 @@ struct Reentered {};
 
 // Other Python threads run while the kernel works. All waiting for a lock of the kernel happens here.
 //
-// SAFETY: a thread that comes back while the interpreter ends would be ended by it, within C++. So threads are called back before that
-// (`shut_down`), and from then on keep the interpreter's lock. And a fork waits until nobody is in the kernel, so the child finds no lock taken
+// SAFETY: a thread that comes back while the interpreter ends would be ended by it, within C++, which aborts the process. So before that their
+// calls are broken off (`shut_down`), and from then on no thread but the main one comes back. And a fork waits until nobody is in the kernel, so the child finds no lock taken
 // and no table half-filled; but for those whose work is only their own (`private_work`), which wait where they are.
 class Unlocked {
   public:
@@ -45,7 +45,8 @@ class PrivateWork {
 
 // Once, with the interpreter's lock: the kernel looks at signals from now on.
 void watch_interpreter();
-void shut_down();         // the interpreter is about to end
+// The interpreter is about to end. True if threads are kept in the kernel, and with them what they refer to.
+bool shut_down();
 void before_fork();
 void after_fork(bool in_child);
 

@@ -33,7 +33,7 @@ auto Matcher::operate(uint64_t allowed, Act act) {
             // Once more with what is free without all that can be made again.
             if (again || e.limit != std::string_view("cache_bytes")) throw;
         } catch (const LimitExceeded& e) {
-            if (e.limit == "max_step_work") refused_in_vain_ = operation.unsettled_bytes() < kSome ? refused_in_vain_ + 1 : 0;
+            if (e.limit == "max_step_work" && operation.unsettled_bytes() < kSome) refused_in_vain_++;
             throw;
         }
     }

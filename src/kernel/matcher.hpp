@@ -54,8 +54,8 @@ class Matcher {
     std::shared_ptr<Constraint> constraint_;
     Places::Place* place_;
     mutable std::atomic<bool> in_use_{false};
-    // Refusals one after the other that left nothing behind from which the next attempt could go on. Each adds to what that may cost: so asking
-    // again leads to an answer whatever is asked.
+    // Refusals since the last answer that left nothing behind from which the next attempt could go on. Each adds to what the next ones may cost:
+    // so asking again leads to an answer whatever is asked.
     uint32_t refused_in_vain_ = 0;
 };
 

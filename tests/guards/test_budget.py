@@ -130,11 +130,11 @@ def test_what_was_refused_can_be_rolled_back_and_forked() -> None:
 def test_a_step_is_bounded_and_its_calls_grow_with_its_work() -> None:
     def calls(size: int) -> int:
         schema = {"type": "object", "properties": {f"k{i}": {"type": "integer"} for i in range(size)}, "additionalProperties": False}
-        matcher = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary(), limits=dv.Limits(max_step_work=2_000)).matcher()
-        return ask(matcher.allowed_tokens, matcher)[1]
+        matcher = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary(), limits=dv.Limits(max_step_work=500)).matcher()
+        return sum(n for _, n in walk(matcher, '{"k1": '))
 
     few, many = calls(50), calls(800)
-    assert few < many
+    assert few < many < 20 * few
 
 
 # -- compiling ---------------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def test_timeouts_that_are_none(timeout: float) -> None:
     "grammar",
     [
         lambda: dv.Grammar.from_regex(LARGE),
-        lambda: dv.Grammar.from_json_schema({"type": "object", "patternProperties": {f"{c}.{{9}}$": {} for c in "abcd"}}),
+        lambda: dv.Grammar.from_gbnf("root ::= " + " | ".join(f"r{i}" for i in range(3000)) + "".join(f'\nr{i} ::= [a-z]{{{i % 40}}} "{i}" root?' for i in range(3000))),
         lambda: dv.Grammar.from_lark(f"start: (A B)+\nA: /{LARGE}/\nB: /x(?=a*b)/\n"),
         lambda: dv.Grammar.from_choices([f"word {i}" * 3 for i in range(20_000)]),
     ],

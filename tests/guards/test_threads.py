@@ -102,7 +102,7 @@ def test_one_matcher_in_two_threads_is_a_typed_error() -> None:
     for t in threads:
         t.join()
     assert not unexpected
-    assert len(matcher.allowed_tokens()) == 3
+    assert len(matcher.allowed_tokens()) == 4
     fork = matcher.fork()
     fork.advance(98)
     assert fork.length == matcher.length + 1
