@@ -405,6 +405,11 @@ NB_MODULE(_kernel, m) {
              nb::arg("max_threads"), nb::arg("cache_bytes"), nb::arg("max_liveness_steps"), nb::arg("max_step_work"), nb::arg("lookahead") = nb::none(), nb::arg("indentation") = nb::none(),
              nb::arg("distinct") = std::vector<uint32_t>())
         .def("can_begin", &Constraint::can_begin, nb::call_guard<Unlocked>(), "Some token of the vocabulary may come first, or the empty text is complete.")
+        .def("give_back", [](Constraint& c) {
+            Unlocked unlocked;
+            Operation all(c, Task::kUnbounded);
+            c.give_back();
+        }, "Frees all that can be made again: masks, what is known about stacks, LR states that no matcher's stack has.")
         .def("unproductive", [](Constraint& c) { return c.unproductive(); }, "Nonterminals, by symbol, that derive no text.")
         .def("stats", [](Constraint& c) {
             Stats s;

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import derivable as dv
+from derivable import _kernel
 
 _T = TypeVar("_T")
 _MANY_CALLS = 20_000
@@ -127,14 +128,18 @@ def test_what_was_refused_can_be_rolled_back_and_forked() -> None:
     ask(fork.allowed_tokens, fork)
 
 
-def test_a_step_is_bounded_and_its_calls_grow_with_its_work() -> None:
-    def calls(size: int) -> int:
+def test_work_grows_with_what_there_is_to_do() -> None:
+    def work(size: int) -> int:
         schema = {"type": "object", "properties": {f"k{i}": {"type": "integer"} for i in range(size)}, "additionalProperties": False}
-        matcher = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary(), limits=dv.Limits(max_step_work=500)).matcher()
-        return sum(n for _, n in walk(matcher, '{"k1": '))
+        matcher = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary()).matcher()
+        with _kernel.Budget(None, 1 << 40) as budget:
+            for byte in b'{"k1": ':
+                matcher.allowed_tokens()
+                matcher.advance(byte)
+        return budget.work
 
-    few, many = calls(50), calls(800)
-    assert few < many < 20 * few
+    few, many = work(50), work(800)
+    assert 2 * few < many < 256 * few  # never more than quadratic
 
 
 # -- compiling ---------------------------------------------------------------------------------------------------
