@@ -23,6 +23,7 @@ RANKS = {
     "grammar": 2,
     "show": 2,
     "_kernel": 3,
+    "counted": 4,
     "endings": 3,
     "process": 4,
     "automata": 4,

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from . import _kernel
 from .automata import compile_expr, json_strings, listed_strings, without_empty
+from .counted import counted_walk
 from .errors import GrammarError, LimitError
 from .expr import (
     EMPTY,
@@ -37,7 +38,6 @@ from .expr import (
     children,
     is_regular,
     refs,
-    walk,
 )
 from .grammar import Grammar, Terminal
 from .indentation import LoweredIndentation, indentation_terminals, lower_indentation
@@ -371,7 +371,7 @@ def cut_into_leaves(grammar: Grammar) -> Mapping[str, Expr]:
             if finished:
                 open_rules.discard(name)
                 expr = pieces[name]
-                inner = [n for n in walk(expr) if isinstance(n, Ref)]
+                inner = [n for n in counted_walk(expr) if isinstance(n, Ref)]
                 if name in unfit or any(r.name not in bodies for r in inner) or _looks(expr) or _has_special(expr):
                     unfit.add(name)
                     continue
@@ -386,7 +386,7 @@ def cut_into_leaves(grammar: Grammar) -> Mapping[str, Expr]:
                     continue
                 open_rules.add(name)
                 stack.append((name, True))
-                stack.extend((r.name, False) for r in walk(grammar.rules[name]) if isinstance(r, Ref))
+                stack.extend((r.name, False) for r in counted_walk(grammar.rules[name]) if isinstance(r, Ref))
     return whole | {
         name: _leaf(bodies[name]) if name in bodies else _mark(expr, bodies, costs) for name, expr in pieces.items()
     }
@@ -428,11 +428,11 @@ def _leaf(expr: Expr) -> Expr:
 
 
 def _looks(expr: Expr) -> bool:
-    return any(isinstance(n, Look) for n in walk(expr))
+    return any(isinstance(n, Look) for n in counted_walk(expr))
 
 
 def _has_special(expr: Expr) -> bool:
-    return any(isinstance(n, Special) for n in walk(expr))
+    return any(isinstance(n, Special) for n in counted_walk(expr))
 
 
 def _cost(expr: Expr, costs: Mapping[str, int]) -> int:

@@ -18,8 +18,28 @@ _MANY_CALLS = 20_000
 
 
 def vocabulary() -> dv.Vocabulary:
-    words = ["ab", "aa", "abab", "  ", "true", '",', '": "', "[1", ",2", "1,2", "x x", "def", " return", "\n    ", "();", "12", '"a"']
-    return dv.Vocabulary.from_bytes([bytes([b]) for b in range(256)] + [w.encode() for w in words] + [None], eos=[256 + len(words)])
+    words = [
+        "ab",
+        "aa",
+        "abab",
+        "  ",
+        "true",
+        '",',
+        '": "',
+        "[1",
+        ",2",
+        "1,2",
+        "x x",
+        "def",
+        " return",
+        "\n    ",
+        "();",
+        "12",
+        '"a"',
+    ]
+    return dv.Vocabulary.from_bytes(
+        [bytes([b]) for b in range(256)] + [w.encode() for w in words] + [None], eos=[256 + len(words)]
+    )
 
 
 LARK = 'start: (WORD WORD? ";")+\nWORD: /[a-z]+(?= |;)/\n%ignore " "\n'
@@ -28,7 +48,11 @@ GRAMMARS: dict[str, tuple[Callable[[], dv.Grammar], str, int | None]] = {
         lambda: dv.Grammar.from_json_schema(
             {
                 "type": "object",
-                "properties": {"a": {"type": "string", "pattern": "^[a-c]{2,}x"}, "b": {"enum": [1, 12, "ab"]}, "c": {"type": "string", "maxLength": 9}},
+                "properties": {
+                    "a": {"type": "string", "pattern": "^[a-c]{2,}x"},
+                    "b": {"enum": [1, 12, "ab"]},
+                    "c": {"type": "string", "maxLength": 9},
+                },
                 "patternProperties": {"^x": {"type": "integer"}, "x$": {"type": "number"}},
             }
         ),
@@ -36,7 +60,9 @@ GRAMMARS: dict[str, tuple[Callable[[], dv.Grammar], str, int | None]] = {
         None,
     ),
     "distinct": (
-        lambda: dv.Grammar.from_json_schema({"type": "array", "uniqueItems": True, "items": {"enum": [1, 12, "a", "ab", [1], {"a": 1}]}}),
+        lambda: dv.Grammar.from_json_schema(
+            {"type": "array", "uniqueItems": True, "items": {"enum": [1, 12, "a", "ab", [1], {"a": 1}]}}
+        ),
         '[1, 12, "ab", [1], "a"]',
         None,
     ),
@@ -79,7 +105,9 @@ def test_refused_steps_end_in_the_same_masks(name: str) -> None:
     wanted = [mask for mask, calls in walk(free, text) if calls == 2]
     assert len(wanted) == len(text.encode())
     for work in (150, 3_000):
-        bounded = dv.compile(grammar(), vocabulary(), lookahead=lookahead, limits=dv.Limits(max_step_work=work)).matcher()
+        bounded = dv.compile(
+            grammar(), vocabulary(), lookahead=lookahead, limits=dv.Limits(max_step_work=work)
+        ).matcher()
         found = list(walk(bounded, text, fork=work > 1_000))
         assert [mask for mask, _ in found] == wanted
         if work < 1_000:
@@ -130,7 +158,11 @@ def test_what_was_refused_can_be_rolled_back_and_forked() -> None:
 
 def test_work_grows_with_what_there_is_to_do() -> None:
     def work(size: int) -> int:
-        schema = {"type": "object", "properties": {f"k{i}": {"type": "integer"} for i in range(size)}, "additionalProperties": False}
+        schema = {
+            "type": "object",
+            "properties": {f"k{i}": {"type": "integer"} for i in range(size)},
+            "additionalProperties": False,
+        }
         matcher = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary()).matcher()
         with _kernel.Budget(None, 1 << 40) as budget:
             for byte in b'{"k1": ':
@@ -159,7 +191,11 @@ def test_timeouts_that_are_none(timeout: float) -> None:
     "grammar",
     [
         lambda: dv.Grammar.from_regex(LARGE),
-        lambda: dv.Grammar.from_gbnf("root ::= " + " | ".join(f"r{i}" for i in range(3000)) + "".join(f'\nr{i} ::= [a-z]{{{i % 40}}} "{i}" root?' for i in range(3000))),
+        lambda: dv.Grammar.from_gbnf(
+            "root ::= "
+            + " | ".join(f"r{i}" for i in range(3000))
+            + "".join(f'\nr{i} ::= [a-z]{{{i % 40}}} "{i}" root?' for i in range(3000))
+        ),
         lambda: dv.Grammar.from_lark(f"start: (A B)+\nA: /{LARGE}/\nB: /x(?=a*b)/\n"),
         lambda: dv.Grammar.from_choices([f"word {i}" * 3 for i in range(20_000)]),
     ],

@@ -22,13 +22,18 @@ WORDS = ["ab", '",', '": "', "12", ", ", '"a"', "[1", "true", "  ", ": ", '{"']
 
 
 def vocabulary() -> dv.Vocabulary:
-    return dv.Vocabulary.from_bytes([bytes([b]) for b in range(256)] + [w.encode() for w in WORDS] + [None], eos=[256 + len(WORDS)])
+    return dv.Vocabulary.from_bytes(
+        [bytes([b]) for b in range(256)] + [w.encode() for w in WORDS] + [None], eos=[256 + len(WORDS)]
+    )
 
 
 def schema(i: int) -> dict[str, object]:
     return {
         "type": "object",
-        "properties": {f"key{i}": {"type": "string", "pattern": f"^[a-{'bcdefgh'[i % 7]}]+$"}, "n": {"type": "array", "items": {"type": "integer"}, "uniqueItems": i % 2 == 0}},
+        "properties": {
+            f"key{i}": {"type": "string", "pattern": f"^[a-{'bcdefgh'[i % 7]}]+$"},
+            "n": {"type": "array", "items": {"type": "integer"}, "uniqueItems": i % 2 == 0},
+        },
         "required": [f"key{i}"],
     }
 
@@ -59,7 +64,10 @@ def test_constraints_of_one_vocabulary() -> None:
     shared = vocabulary()
     for _ in range(3):
         dv.cache.clear()
-        assert in_threads(6, lambda i: masks(dv.compile(dv.Grammar.from_json_schema(schema(i)), shared), text(i))) == wanted
+        assert (
+            in_threads(6, lambda i: masks(dv.compile(dv.Grammar.from_json_schema(schema(i)), shared), text(i)))
+            == wanted
+        )
 
 
 @pytest.mark.parametrize("lexing", ["scannerless", "longest"])
@@ -131,7 +139,9 @@ def test_matchers_are_let_go_by_any_thread() -> None:
         return len(kept)
 
     assert in_threads(4, churn) == [5] * 4
-    assert masks(constraint, text(1)) == masks(dv.compile(dv.Grammar.from_json_schema(schema(1)), vocabulary()), text(1))
+    assert masks(constraint, text(1)) == masks(
+        dv.compile(dv.Grammar.from_json_schema(schema(1)), vocabulary()), text(1)
+    )
 
 
 def test_the_collector_runs_for_other_threads() -> None:
@@ -187,7 +197,13 @@ START = """
 
 def run(program: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
     code = textwrap.dedent(START) + textwrap.dedent(program)
-    return subprocess.run([sys.executable, *flags(), "-c", preamble() + code], capture_output=True, text=True, timeout=timeout, check=False)
+    return subprocess.run(
+        [sys.executable, *flags(), "-c", preamble() + code],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
 
 
 def flags() -> list[str]:
@@ -197,7 +213,11 @@ def flags() -> list[str]:
 def preamble() -> str:
     """The same kernel as here, wherever it was found."""
     folder = os.path.dirname(os.path.dirname(dv._kernel.__file__ or ""))
-    return f"import sys; sys.meta_path[:] = [f for f in sys.meta_path if 'ScikitBuild' not in type(f).__name__]; sys.path.insert(0, {folder!r})\n" if "sanitize" in folder else ""
+    return (
+        f"import sys; sys.meta_path[:] = [f for f in sys.meta_path if 'ScikitBuild' not in type(f).__name__]; sys.path.insert(0, {folder!r})\n"
+        if "sanitize" in folder
+        else ""
+    )
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")

@@ -83,7 +83,9 @@ def _visit(start: Matcher, special_ids: list[int], limit: int, progress: Callabl
         for step in [*steps, *special_ids]:
             after = matcher.fork()
             try:
-                _complete(partial(after.advance_bytes, step) if isinstance(step, bytes) else partial(after.advance, step))
+                _complete(
+                    partial(after.advance_bytes, step) if isinstance(step, bytes) else partial(after.advance, step)
+                )
             except TokenRejectedError:
                 continue
             meet(after)
