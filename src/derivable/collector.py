@@ -19,7 +19,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 _OBJECTS = 50_000
-"""New objects after which the collector runs all the same: other threads may need it, however long a translation takes."""
+"""New objects after which the collector runs all the same: other threads may need it."""
 
 
 class Pause:

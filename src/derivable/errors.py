@@ -95,8 +95,8 @@ class LimitError(DerivableError):
     """A bound of `derivable.Limits` was reached.
 
     Attributes:
-        limit: the field of `Limits`, ``"timeout"`` (of `compile`, in seconds), or the name (with blanks) of a bound that
-            cannot be raised.
+        limit: the field of `Limits`, ``"timeout"`` (of `compile`, in seconds), or the name (with blanks) of a bound
+            that cannot be raised.
         used: how much was asked for when work stopped (a lower bound).
         allowed: the bound.
     """
@@ -109,14 +109,15 @@ class LimitError(DerivableError):
             advice = "Simplify the grammar, or give it longer: compile(..., timeout=seconds)."
         elif limit == "max_step_work":
             advice = (
-                "Ask again: it goes on from the work done, and the matcher is as it was. Or simplify the grammar, or raise the "
-                "bound with Limits(max_step_work=...)."
+                "Ask again: it goes on from the work done, and the matcher is as it was. Or simplify the grammar, or "
+                "raise the bound with Limits(max_step_work=...)."
             )
         elif limit.isidentifier():
             advice = f"Simplify the grammar, or raise the bound with Limits({limit}=...) if its author is trusted."
         else:
             advice = "Simplify the grammar: this bound cannot be raised."
-        super().__init__(f"{detail + ': ' if detail else ''}{limit} reached ({used:,} wanted, {allowed:,} allowed). {advice}")
+        what = f"{detail + ': ' if detail else ''}{limit} reached ({used:,} wanted, {allowed:,} allowed)"
+        super().__init__(f"{what}. {advice}")
 
 
 class VocabularyError(DerivableError):

@@ -21,10 +21,10 @@ class Limits:
             is looked at to find the combinations is bounded by 50 times as much.
         max_threads: simultaneous parses of one matcher.
         max_bytes: memory that the kernel may take while one grammar is compiled.
-        max_step_work: what one mask, or one token advanced, may cost, in counted units of about 10 ns of work (by default
-            some 50 ms), the same on every machine. Past it the call is refused, and the matcher is as it was; what was
-            found out is kept, so asking again goes on from there, and leads to an answer after some calls. Texts that are
-            advanced as one, and drafts, may take more, by their length.
+        max_step_work: what one mask, or one token advanced, may cost, in counted units of about 10 ns of work (by
+            default some 50 ms), the same on every machine. Past it the call is refused, and the matcher is as it was;
+            what was found out is kept, so asking again goes on from there, and leads to an answer after some calls.
+            Texts that are advanced as one, and drafts, may take more, by their length.
         cache_bytes: memory that a constraint may use for what its matchers make and what can be made again: finished
             masks, parser states, parts of the index. Past it that is dropped, and made again where it is needed. A call
             that needs over 64 MB more by itself is refused.

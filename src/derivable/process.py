@@ -11,16 +11,14 @@ from .collector import pause
 
 __all__: list[str] = []
 
-# The interpreter ends threads that come back to it once it is on its way out. Within C++ that would abort the process: so
-# they are called back before.
+# The interpreter ends threads that come back to it once it is on its way out. Within C++ that would abort the process:
+# so they are called back before.
 atexit.register(_kernel.shut_down)
 
 if hasattr(os, "register_at_fork"):
     # A child has the thread that forked, and the locks of all. So nobody else is within anything when a process forks.
-    for store in (cache.automata,):
-        os.register_at_fork(
-            before=store.lock.acquire, after_in_parent=store.lock.release, after_in_child=store.lock.release
-        )
+    automata = cache.automata.lock
+    os.register_at_fork(before=automata.acquire, after_in_parent=automata.release, after_in_child=automata.release)
     os.register_at_fork(before=pause.lock.acquire, after_in_parent=pause.lock.release, after_in_child=pause.forget)
     os.register_at_fork(
         before=_kernel.before_fork,

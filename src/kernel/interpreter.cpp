@@ -50,6 +50,11 @@ bool is_main() { return PyThread_get_thread_ident() == main_thread; }
 
 void know_thread() {
     is_known = true;
+    // SAFETY: what a thread needs to throw is allocated when it throws first. Where that is because there is no memory the process is aborted.
+    try {
+        throw Interrupted();
+    } catch (const Interrupted&) {
+    }
     if (is_main()) return;
     struct User {
         User() { users++; }

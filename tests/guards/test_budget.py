@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -93,8 +94,8 @@ def walk(matcher: dv.Matcher, text: str, *, fork: bool = False) -> Iterator[tupl
         if fork:
             matcher = matcher.fork()
         tokens, calls = ask(matcher.allowed_tokens, matcher)
-        assert ask(lambda: matcher.allows(byte), matcher)[0] == (byte in tokens)
-        _, more = ask(lambda: matcher.advance(byte), matcher)
+        assert ask(partial(matcher.allows, byte), matcher)[0] == (byte in tokens)
+        _, more = ask(partial(matcher.advance, byte), matcher)
         yield tokens.tolist(), calls + more
 
 

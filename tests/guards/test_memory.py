@@ -7,10 +7,10 @@ import sys
 import zlib
 
 import pytest
-from guards.test_budget import GRAMMARS, LARGE, vocabulary, walk
-from guards.test_threads import run
 
 import derivable as dv
+from guards.test_budget import GRAMMARS, LARGE, vocabulary, walk
+from guards.test_threads import run
 
 CHAIN = 40
 """`t0` may begin at every "a", so an LR state says where there were some among the last forty letters."""

@@ -12,6 +12,7 @@ import time
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -54,6 +55,10 @@ def masks(constraint: dv.Constraint, data: bytes) -> list[list[int]]:
     return out
 
 
+def same_masks(constraint: dv.Constraint, data: bytes, _: int) -> list[list[int]]:
+    return masks(constraint, data)
+
+
 def in_threads(count: int, act: Callable[[int], object]) -> list[object]:
     with ThreadPoolExecutor(count) as pool:
         return list(pool.map(act, range(count)))
@@ -80,7 +85,7 @@ def test_matchers_of_one_constraint(lexing: str) -> None:
     shared = vocabulary()
     for _ in range(3):
         constraint = dv.compile(grammar, shared)
-        assert all(found == wanted for found in in_threads(5, lambda _: masks(constraint, data)))
+        assert in_threads(5, partial(same_masks, constraint, data)) == [wanted] * 5
         del constraint
 
 
@@ -181,7 +186,8 @@ START = """
     vocabulary = dv.Vocabulary.from_bytes([bytes([b]) for b in range(256)] + [b"ab", None], eos=[257])
 
     def schema(i):
-        return {"type": "object", "properties": {f"k{i}_{j}": {"type": "string", "pattern": "^[a-z]+%d$" % (i % 50)} for j in range(5)}}
+        members = {f"k{i}_{j}": {"type": "string", "pattern": "^[a-z]+%d$" % (i % 50)} for j in range(5)}
+        return {"type": "object", "properties": members}
 
     def use(i):
         m = dv.compile(dv.Grammar.from_json_schema(schema(i)), vocabulary).matcher()
@@ -213,11 +219,10 @@ def flags() -> list[str]:
 def preamble() -> str:
     """The same kernel as here, wherever it was found."""
     folder = os.path.dirname(os.path.dirname(dv._kernel.__file__ or ""))
-    return (
-        f"import sys; sys.meta_path[:] = [f for f in sys.meta_path if 'ScikitBuild' not in type(f).__name__]; sys.path.insert(0, {folder!r})\n"
-        if "sanitize" in folder
-        else ""
-    )
+    if "sanitize" not in folder:
+        return ""
+    finders = "sys.meta_path[:] = [f for f in sys.meta_path if 'ScikitBuild' not in type(f).__name__]"
+    return f"import sys\n{finders}\nsys.path.insert(0, {folder!r})\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
