@@ -7,6 +7,7 @@
 [0, 1, 2]
 """
 
+from . import process as _process  # noqa: F401 -- what is to be done when the process forks or ends
 from .caches import Cache, cache
 from .compile import Constraint, compile
 from .errors import (

@@ -35,7 +35,7 @@ class Store:
         self._cache = cache
         self.on_clear: list[Callable[[], object]] = []
         self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self._lock = Lock()
+        self.lock = Lock()
         self.bytes = 0
 
     @property
@@ -60,7 +60,7 @@ class Store:
     def put(self, key: Hashable, value: Any, size: int) -> None:
         """Remembers a value of about so many bytes, unless it alone is larger than the store, or the key is known."""
         dropped = []  # freed after the lock is released: what is dropped may take its time
-        with self._lock:
+        with self.lock:
             if key in self._entries:  # made by two threads at once
                 return
             self._entries[key] = (value, size)
@@ -73,7 +73,7 @@ class Store:
 
     def clear(self) -> None:
         """Forgets everything."""
-        with self._lock:
+        with self.lock:
             dropped, self._entries = self._entries, OrderedDict()
             self.bytes = 0
         dropped.clear()

@@ -11,7 +11,7 @@ from . import _kernel
 from .arguments import LARGEST, file_path, instance, integer
 from .caches import cache
 from .collector import without_collector
-from .errors import ArgumentError, ArtifactError, GrammarError, VocabularyError, number
+from .errors import ArgumentError, ArtifactError, GrammarError, LimitError, VocabularyError, number
 from .expr import NOTHING, Special
 from .grammar import Grammar
 from .index.ahead import fill
@@ -54,6 +54,7 @@ class Constraint:
             plan.limits.max_threads,
             plan.limits.cache_bytes,
             plan.limits.max_liveness_steps,
+            plan.limits.max_step_work,
             plan.lookahead,
             lowered.indentation,
             lowered.distinct,
@@ -112,7 +113,10 @@ class Constraint:
             raise ArtifactError(f"{file}: what it holds cannot be used ({error}). Save it again.") from error
 
     def stats(self) -> dict[str, int | bool]:
-        """Facts about the index so far: masks asked for and found, rows, LR states, stack nodes, bytes."""
+        """Facts about the index so far: masks asked for and found, rows, LR states, stack nodes, bytes.
+
+        `run_bytes` is what its matchers have made it allocate, `spanner_bytes` the index that it may share with others.
+        """
         return self._kernel.stats()
 
     def __repr__(self) -> str:
@@ -131,6 +135,7 @@ def compile(
     ahead_of_time: bool | int = False,
     lookahead: int | None = None,
     limits: Limits = Limits(),  # noqa: B008
+    timeout: float | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Constraint:
     """Compiles a grammar for a vocabulary.
@@ -149,11 +154,12 @@ def compile(
             the token begins does not count). `None`, the default, is exact. With a number the texts stay in the
             language, but tokens that span more lexemes are refused, so models write what they would not have written.
         limits: bounds on memory and time; grammars are untrusted input.
+        timeout: seconds that this call may take at most (`None`: any time). Filling the index ahead of time counts.
         progress: called while the index is filled ahead of time, with (situations done, situations known so far).
 
     Raises:
         GrammarError: the language is empty, or a terminal is unusable.
-        LimitError: a bound was reached.
+        LimitError: a bound was reached, or the time is up (`limit` is ``"timeout"``).
         VocabularyError: no token can begin a text of the language, or the grammar names a token that the vocabulary
             does not have. (One that lacks some later byte is found out when a mask comes out empty.)
 
@@ -181,14 +187,23 @@ def compile(
         ahead_of_time = integer("ahead_of_time", ahead_of_time)
     if progress is not None and not callable(progress):
         raise ArgumentError("progress", "a function, or None", progress)
+    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
+        raise ArgumentError("timeout", "seconds, or None for any time", timeout)
+    if timeout is not None and not 0 < timeout < float("inf"):
+        raise GrammarError(f"timeout={timeout} is not a time to compile in", hint="Give seconds, or None for any time.")
     key = (id(grammar), id(vocabulary), lookahead, limits)  # a constraint keeps both alive
     constraint: Constraint | None = cache.constraints.get(key)
-    if constraint is None:
-        constraint = cache.constraints[key] = _compile(grammar, vocabulary, lookahead, limits)
-    if ahead_of_time:
-        references = constraint._lowered.references
-        tokens = [resolve_token(named.token, vocabulary) for _, named in references if not named.negated]
-        fill(constraint.matcher(), tokens, _AHEAD_OF_TIME if ahead_of_time is True else ahead_of_time, progress)
+    try:
+        with _kernel.Budget(timeout, limits.max_bytes):
+            if constraint is None:
+                constraint = cache.constraints[key] = _compile(grammar, vocabulary, lookahead, limits)
+            if ahead_of_time:
+                references = constraint._lowered.references
+                tokens = [resolve_token(named.token, vocabulary) for _, named in references if not named.negated]
+                most = _AHEAD_OF_TIME if ahead_of_time is True else ahead_of_time
+                fill(constraint.matcher(), tokens, most, progress)
+    except MemoryError:
+        raise LimitError("memory of the machine", 1, 0, "compiling a grammar") from None
     return constraint
 
 

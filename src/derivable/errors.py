@@ -112,23 +112,29 @@ class LimitError(DerivableError):
     """A bound of `derivable.Limits` was reached.
 
     Attributes:
-        limit: the field of `Limits`, or the name (with blanks) of a bound that cannot be raised.
+        limit: the field of `Limits`, ``"timeout"`` (of `compile`, in seconds), or the name (with blanks) of a bound
+            that cannot be raised.
         used: how much was asked for when work stopped (a lower bound).
         allowed: the bound.
     """
 
-    def __init__(self, limit: str, used: int, allowed: int, detail: str = "") -> None:
+    def __init__(self, limit: str, used: float, allowed: float, detail: str = "") -> None:
         self.limit = limit
         self.used = used
         self.allowed = allowed
-        super().__init__(
-            f"{detail + ': ' if detail else ''}{limit} reached ({number(used)} wanted, {number(allowed)} allowed). "
-            + (
-                f"Simplify the grammar, or raise the bound with Limits({limit}=...) if its author is trusted."
-                if limit.isidentifier()
-                else "Simplify the grammar: this bound cannot be raised."
+        if limit == "timeout":
+            advice = "Simplify the grammar, or give it longer: compile(..., timeout=seconds)."
+        elif limit == "max_step_work":
+            advice = (
+                "Ask again: it goes on from the work done, and the matcher is as it was. Or simplify the grammar, or "
+                "raise the bound with Limits(max_step_work=...)."
             )
-        )
+        elif limit.isidentifier():
+            advice = f"Simplify the grammar, or raise the bound with Limits({limit}=...) if its author is trusted."
+        else:
+            advice = "Simplify the grammar: this bound cannot be raised."
+        what = f"{detail + ': ' if detail else ''}{limit} reached ({number(used)} wanted, {number(allowed)} allowed)"
+        super().__init__(f"{what}. {advice}")
 
 
 class VocabularyError(DerivableError):
@@ -169,9 +175,11 @@ class BitmaskShapeError(MatcherError):
     """A bitmask must be int32, C-contiguous, writable, of shape [batch, ceil(V / 32)]."""
 
 
-def number(value: int, separator: str = ",") -> str:
+def number(value: float, separator: str = ",") -> str:
     """A number for a message; one that is too long to be read by its length. Python itself refuses to spell those."""
-    return f"{value:{separator}}" if abs(value) < 10**30 else f"a number of {value.bit_length():,} bits"
+    if isinstance(value, float) or abs(value) < 10**30:
+        return f"{value:{separator}}"
+    return f"a number of {value.bit_length():,} bits"
 
 
 def _described(given: object) -> str:

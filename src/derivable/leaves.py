@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from itertools import groupby
 
 from . import _kernel
+from .counted import counted_walk
 from .expr import (
     EMPTY,
     NOTHING,
@@ -26,7 +27,6 @@ from .expr import (
     children,
     is_regular,
     refs,
-    walk,
 )
 from .grammar import Grammar
 
@@ -68,7 +68,7 @@ def cut_into_leaves(grammar: Grammar) -> Mapping[str, Expr]:
             if finished:
                 open_rules.discard(name)
                 expr = pieces[name]
-                inner = [n for n in walk(expr) if isinstance(n, Ref)]
+                inner = [n for n in counted_walk(expr) if isinstance(n, Ref)]
                 if name in unfit or any(r.name not in bodies for r in inner) or _looks(expr) or _has_special(expr):
                     unfit.add(name)
                     continue
@@ -83,7 +83,7 @@ def cut_into_leaves(grammar: Grammar) -> Mapping[str, Expr]:
                     continue
                 open_rules.add(name)
                 stack.append((name, True))
-                stack.extend((r.name, False) for r in walk(grammar.rules[name]) if isinstance(r, Ref))
+                stack.extend((r.name, False) for r in counted_walk(grammar.rules[name]) if isinstance(r, Ref))
     return whole | {
         name: _leaf(bodies[name]) if name in bodies else _mark(expr, bodies, costs) for name, expr in pieces.items()
     }
@@ -125,11 +125,11 @@ def _leaf(expr: Expr) -> Expr:
 
 
 def _looks(expr: Expr) -> bool:
-    return any(isinstance(n, Look) for n in walk(expr))
+    return any(isinstance(n, Look) for n in counted_walk(expr))
 
 
 def _has_special(expr: Expr) -> bool:
-    return any(isinstance(n, Special) for n in walk(expr))
+    return any(isinstance(n, Special) for n in counted_walk(expr))
 
 
 def _cost(expr: Expr, costs: Mapping[str, int]) -> int:

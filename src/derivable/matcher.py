@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from . import _kernel
 from .arguments import LARGEST, integer, items
-from .errors import ArgumentError, BitmaskShapeError, TokenRejectedError
+from .errors import ArgumentError, BitmaskShapeError, LimitError, TokenRejectedError
 
 if TYPE_CHECKING:
     from .compile import Constraint
@@ -166,7 +166,10 @@ class Matcher(_kernel.Matcher):
         )
 
     def __repr__(self) -> str:
-        state = "finished" if self.is_finished else "accepting" if self.is_accepting else "in progress"
+        try:
+            state = "finished" if self.is_finished else "accepting" if self.is_accepting else "in progress"
+        except LimitError:
+            state = "in progress, or accepting,"
         return f"<Matcher {state} after {self.length} steps>"
 
 

@@ -10,6 +10,7 @@ Adjacency& Adjacency::computed() {
     if (!follow_.empty()) return *this;
     Productions& ps = lr_.productions();
     const uint32_t terminals = ps.num_terminals() + 1, symbols = ps[0].head;
+    work(uint64_t(symbols) * (terminals / 64 + 1) + 20 * uint64_t(ps.size()));
     std::vector<Bits> first(symbols, Bits(terminals));  // terminals that can begin a symbol
     for (Symbol s = 0; s < terminals; s++) first[s].add(s);
     for (bool grew = true; grew;) {
@@ -44,21 +45,23 @@ bool Adjacency::explore() {
 }
 
 const Bits* Adjacency::company(Symbol t) {
-    if (!explore()) return nullptr;
     if (company_.empty()) {
+        if (!explore()) return nullptr;
         const uint32_t terminals = lr_.productions().num_terminals() + 1;
         std::vector<char> met(terminals, 0);
-        company_.assign(terminals, Bits(terminals));
+        std::vector<Bits> company(terminals, Bits(terminals));  // kept when it is complete
         for (uint32_t q = 0; q < lr_.num_states(); q++) {
+            work(10);
             Bits here(terminals);
             for (Symbol s : lr_.shifts(q)) here.add(s);
             for (Symbol s : lr_.shifts(q)) {
                 if (met[s])
-                    company_[s].keep(here);
+                    company[s].keep(here);
                 else
-                    company_[s] = here, met[s] = 1;
+                    company[s] = here, met[s] = 1;
             }
         }
+        company_ = std::move(company);
     }
     return &company_[t];
 }

@@ -49,6 +49,8 @@ class Adjacency {
     // Terminals that are acceptable wherever `t` is: those that every LR state can shift that can shift `t`.
     // Null if the automaton has more states than are worth visiting.
     const Bits* company(Symbol t);
+    // LR states are about to be forgotten: those that there will be are not all.
+    void forget_states() { explored_ = -1; }
     // No stack is ever undecided about its parse: at most one of the shift and the reductions of a state goes with any terminal
     // (SLR(1)). Conservative: false also where it has not been decided.
     bool deterministic();

@@ -15,8 +15,10 @@
 #include <thread>
 
 #include "arguments.hpp"
+#include "budget.hpp"
 #include "expressions.hpp"
 #include "flatten.hpp"
+#include "interpreter.hpp"
 #include "json_text.hpp"
 #include "matcher.hpp"
 #include "schema_bindings.hpp"
@@ -52,6 +54,20 @@ void translate(const std::exception_ptr& p, void*) {
         std::rethrow_exception(p);
     } catch (const LimitExceeded& e) {
         raise_python("LimitError", nb::make_tuple(e.limit, e.used, e.allowed, e.detail));
+    } catch (const TimeIsUp& e) {
+        raise_python("LimitError", nb::make_tuple("timeout", e.seconds, e.allowed, "compiling"));
+    } catch (const MemoryExceeded& e) {
+        raise_python("LimitError", nb::make_tuple(e.limit, e.used, e.allowed, "bytes of memory"));
+    } catch (const std::bad_alloc&) {
+        raise_python("LimitError", nb::make_tuple("memory of the machine", 1, 0, "an allocation was refused"));
+    } catch (const std::length_error&) {
+        raise_python("LimitError", nb::make_tuple("size of an array", 1, 0, "more elements than can be addressed"));
+    } catch (const Interrupted&) {
+        if (!PyErr_Occurred()) PyErr_SetNone(PyExc_SystemExit);  // not seen: the thread is kept
+    } catch (const UsedTwice&) {
+        raise_python("MatcherError", nb::make_tuple("this matcher is in use by another thread. fork() one for each thread, or use it from one at a time."));
+    } catch (const Reentered&) {
+        raise_python("MatcherError", nb::make_tuple("a signal handler has interrupted the kernel and asks something of it. Note the signal, and act on it after the call."));
     } catch (const Unsupported& e) {
         raise_python("UnsupportedFeatureError", nb::make_tuple(e.feature, std::string(e.what()) + " is not supported"));
     } catch (const BadGrammar& e) {
@@ -93,7 +109,10 @@ struct PyVocabulary {
     uint64_t shared_budget = 1ull << 30;
     std::shared_ptr<Spanner> scannerless() {
         // Past the budget a new one is begun; the old one lives as long as its grammars.
-        if (!shared || shared->bytes() > shared_budget) shared = {new Spanner(vocabulary, Policy::kScannerless), free_beside};
+        if (!shared || shared->published_bytes() > shared_budget) {
+            shared = {new Spanner(vocabulary, Policy::kScannerless), free_beside};
+            shared->set_budget(shared_budget);
+        }
         return shared;
     }
 };
@@ -162,7 +181,7 @@ void fill_row(Matcher& m, nb::handle bitmask, nb::handle which) {
     const int64_t row = number("row", which);
     uint32_t* words = b.row(row);
     b.clear_tail(row);
-    nb::gil_scoped_release release;
+    Unlocked unlocked;
     m.fill(words);
 }
 
@@ -177,6 +196,10 @@ void fill_rows(nb::list given, nb::handle bitmask, uint32_t threads) {
     Bitmask b(bitmask, matchers[0]->constraint().vocabulary().words());
     if (uint64_t(b.rows()) < matchers.size())
         throw BadBitmask{"the bitmask has " + std::to_string(b.rows()) + " rows for " + std::to_string(matchers.size()) + " matchers."};
+    // A matcher that is there twice is not to be used by two threads.
+    std::vector<Matcher*> different(matchers);
+    std::sort(different.begin(), different.end());
+    if (std::adjacent_find(different.begin(), different.end()) != different.end()) threads = 1;
     std::vector<uint32_t*> rows;
     for (size_t i = 0; i < matchers.size(); i++) {
         if (matchers[i]->constraint().vocabulary().words() != matchers[0]->constraint().vocabulary().words())
@@ -184,7 +207,7 @@ void fill_rows(nb::list given, nb::handle bitmask, uint32_t threads) {
         rows.push_back(b.row(int64_t(i)));
         b.clear_tail(int64_t(i));
     }
-    nb::gil_scoped_release release;
+    Unlocked unlocked;
     std::atomic<size_t> next{0};
     std::exception_ptr failure;
     std::mutex failure_mutex;
@@ -197,11 +220,29 @@ void fill_rows(nb::list given, nb::handle bitmask, uint32_t threads) {
         }
     };
     // PERF: starting a thread costs about 15 us, some thirty warm masks.
-    std::vector<std::thread> helpers;
-    for (uint32_t t = 1; t < threads && rows.size() >= 16; t++) helpers.emplace_back(work);
-    work();
-    for (std::thread& t : helpers) t.join();
+    struct Helpers {
+        std::vector<std::thread> all;
+        ~Helpers() {
+            for (std::thread& t : all) t.join();
+        }
+    };
+    {
+        Helpers helpers;
+        try {
+            for (uint32_t t = 1; t < threads && rows.size() >= 16; t++) helpers.all.emplace_back(work);
+        } catch (const std::system_error&) {  // no more threads to be had: those that there are do it
+        }
+        work();
+    }
     if (failure) std::rethrow_exception(failure);
+}
+
+// An automaton made of others, while other Python threads run.
+template <class Make>
+std::shared_ptr<Dfa> apart(Make make) {
+    Unlocked unlocked;
+    PrivateWork private_work;
+    return std::make_shared<Dfa>(make());
 }
 
 nb::object allowed_tokens(Matcher& m) {
@@ -209,7 +250,7 @@ nb::object allowed_tokens(Matcher& m) {
     std::vector<int32_t>* ids = new std::vector<int32_t>();
     nb::capsule owner(ids, [](void* p) noexcept { delete static_cast<std::vector<int32_t>*>(p); });
     {
-        nb::gil_scoped_release release;
+        Unlocked unlocked;
         m.fill(words.data());
         for (size_t w = 0; w < words.size(); w++)
             for (uint32_t bits = words[w]; bits; bits &= bits - 1) ids->push_back(int32_t(w * 32 + size_t(__builtin_ctz(bits))));
@@ -235,11 +276,11 @@ NB_MODULE(_kernel, m) {
         .def("is_prefix", [](const Dfa& d, nb::bytes text) { return d.run(view(text)) >= 0; }, nb::arg("text"), "Some accepted string begins with it.")
         .def("step", [](const Dfa& d, uint32_t state, uint8_t byte) { return state < d.num_states() ? d.step(state, byte) : kDead; }, nb::arg("state"), nb::arg("byte"))
         .def("is_accepting", [](const Dfa& d, uint32_t state) { return state < d.num_states() && d.accepting[state]; }, nb::arg("state"))
-        .def("intersection", [](const Dfa& a, const Dfa& b, uint64_t max) { return std::make_shared<Dfa>(Dfa::product(a, b, Dfa::Op::kAnd, max)); }, nb::arg("other"), nb::arg("max_states"))
-        .def("union", [](const Dfa& a, const Dfa& b, uint64_t max) { return std::make_shared<Dfa>(Dfa::product(a, b, Dfa::Op::kOr, max)); }, nb::arg("other"), nb::arg("max_states"))
-        .def("difference", [](const Dfa& a, const Dfa& b, uint64_t max) { return std::make_shared<Dfa>(Dfa::product(a, b, Dfa::Op::kMinus, max)); }, nb::arg("other"), nb::arg("max_states"))
-        .def("json_text", [](const Dfa& d, uint64_t max) { return std::make_shared<Dfa>(json_text(d, max)); }, nb::arg("max_states"), "The JSON string literals of its strings.")
-        .def("without_empty", [](const Dfa& d) { return std::make_shared<Dfa>(d.without_empty()); })
+        .def("intersection", [](const Dfa& a, const Dfa& b, uint64_t max) { return apart([&] { return Dfa::product(a, b, Dfa::Op::kAnd, max); }); }, nb::arg("other"), nb::arg("max_states"))
+        .def("union", [](const Dfa& a, const Dfa& b, uint64_t max) { return apart([&] { return Dfa::product(a, b, Dfa::Op::kOr, max); }); }, nb::arg("other"), nb::arg("max_states"))
+        .def("difference", [](const Dfa& a, const Dfa& b, uint64_t max) { return apart([&] { return Dfa::product(a, b, Dfa::Op::kMinus, max); }); }, nb::arg("other"), nb::arg("max_states"))
+        .def("json_text", [](const Dfa& d, uint64_t max) { return apart([&] { return json_text(d, max); }); }, nb::arg("max_states"), "The JSON string literals of its strings.")
+        .def("without_empty", [](const Dfa& d) { return apart([&] { return d.without_empty(); }); })
         .def("saved", [](const Dfa& d) { std::string s = d.saved(); return nb::bytes(s.data(), s.size()); }, "The automaton as bytes.")
         .def_static("from_saved", [](nb::bytes data) { return std::make_shared<Dfa>(Dfa::from_saved(view(data))); }, nb::arg("data"))
         .def("fingerprint", [](const Dfa& d) { std::string f = d.fingerprint(); return nb::bytes(f.data(), f.size()); }, "Equal for equal languages.");
@@ -248,9 +289,13 @@ NB_MODULE(_kernel, m) {
         .def("__init__", [](JsonStrings* self, const std::vector<nb::bytes>& values, bool negated, uint64_t min, std::optional<uint64_t> max) {
             std::vector<std::string> texts;
             for (const nb::bytes& v : values) texts.emplace_back(view(v));
+            Unlocked unlocked;
+            PrivateWork private_work;
             new (self) JsonStrings(std::move(texts), negated, min, max.value_or(JsonStrings::kNoMaximum));
         }, nb::arg("values"), nb::arg("negated"), nb::arg("min_length"), nb::arg("max_length").none())
         .def_static("of_values", [](const Dfa& values, uint64_t max_states, std::optional<uint64_t> max) {
+            Unlocked unlocked;
+            PrivateWork private_work;
             return std::make_shared<JsonStrings>(values, max_states, max.value_or(JsonStrings::kNoMaximum));
         }, nb::arg("values"), nb::arg("max_states"), nb::arg("max_length") = nb::none(),
                     "The literals of all strings of an automaton over characters that have `max_length` of them at most.")
@@ -264,7 +309,7 @@ NB_MODULE(_kernel, m) {
         .def_prop_ro("is_empty", &JsonStrings::is_empty, "No string is accepted.")
         .def("step", [](JsonStrings& s, uint32_t state, uint8_t byte) { return state < s.num_states() ? s.step(state, byte) : kDead; }, nb::arg("state"), nb::arg("byte"))
         .def("accepts", [](const JsonStrings& s, uint32_t state) { return state < s.num_states() && s.accepts(state); }, nb::arg("state"))
-        .def("to_dfa", [](const JsonStrings& s, uint64_t max) { return std::make_shared<Dfa>(JsonStrings(s).to_dfa(max)); }, nb::arg("max_states"), "As a table.");
+        .def("to_dfa", [](const JsonStrings& s, uint64_t max) { return apart([&] { return JsonStrings(s).to_dfa(max); }); }, nb::arg("max_states"), "As a table.");
 
     bind_expressions(m);
     bind_flatten(m);
@@ -283,7 +328,7 @@ NB_MODULE(_kernel, m) {
             }
             v->eos = eos;
             {
-                nb::gil_scoped_release release;
+                Unlocked unlocked;
                 std::vector<std::pair<std::string_view, uint32_t>> entries;
                 for (uint32_t i = 0; i < v->size(); i++) entries.emplace_back(v->bytes[i], i);
                 v->trie = Trie::build(std::move(entries));
@@ -293,20 +338,19 @@ NB_MODULE(_kernel, m) {
         }, nb::arg("tokens"), nb::arg("eos_ids"))
         .def_prop_ro("size", [](const PyVocabulary& v) { return v.vocabulary->size(); })
         .def_prop_ro("shared_bytes", [](const PyVocabulary& v) -> uint64_t {
-            std::shared_ptr<Spanner> shared = v.shared;
-            if (!shared) return 0;
-            nb::gil_scoped_release release;
-            std::lock_guard<std::mutex> guard(shared->mutex);
-            return shared->bytes();
+            return v.shared ? v.shared->published_bytes() : 0;
         }, "Memory of the index that scannerless grammars share.")
-        .def("set_shared_budget", [](PyVocabulary& v, uint64_t size) { v.shared_budget = size; }, nb::arg("size"), "Past so many bytes a new index is begun.")
+        .def("set_shared_budget", [](PyVocabulary& v, uint64_t size) {
+            v.shared_budget = size;
+            if (v.shared) v.shared->set_budget(size);
+        }, nb::arg("size"), "Past so many bytes a new index is begun.")
         .def("forget_shared", [](PyVocabulary& v) { v.shared.reset(); }, "Begins a new index; the old one lives as long as its grammars.");
 
     nb::class_<Constraint>(m, "Constraint", "A grammar compiled for a vocabulary. Thread-safe.")
         .def(nb::new_([](PyVocabulary& v, const std::string& policy, const std::vector<std::tuple<std::variant<std::shared_ptr<Dfa>, std::shared_ptr<JsonStrings>>, uint32_t, bool>>& terminals,
                          const std::vector<std::tuple<uint32_t, std::vector<uint32_t>, bool>>& references,
                          uint32_t num_nonterminals, int64_t start, const std::vector<int64_t>& productions, uint64_t max_threads,
-                         uint64_t cache_bytes, uint64_t max_liveness_steps, std::optional<uint64_t> lookahead,
+                         uint64_t cache_bytes, uint64_t max_liveness_steps, uint64_t max_step_work, std::optional<uint64_t> lookahead,
                          const std::optional<std::tuple<uint32_t, uint32_t, uint32_t, std::vector<uint32_t>, std::vector<uint32_t>, uint32_t, bool, bool>>& indentation,
                          const std::vector<uint32_t>& distinct) {
             std::vector<TerminalSpec> specs;
@@ -356,19 +400,26 @@ NB_MODULE(_kernel, m) {
             std::shared_ptr<Spanner> spanner = p == Policy::kScannerless ? v.scannerless() : std::make_shared<Spanner>(vocabulary, p);
             Symbol first = symbol(start);
             uint32_t count = uint32_t(specs.size());
-            nb::gil_scoped_release release;
+            Unlocked unlocked;
+            std::optional<PrivateWork> private_work;
+            if (p != Policy::kScannerless) private_work.emplace();
             return std::make_shared<Constraint>(vocabulary, spanner, std::move(specs), std::move(tokens), std::move(layout), distinct,
                                                 Productions(count, num_nonterminals, first, std::move(ps)),
-                                                ConstraintLimits{max_threads, cache_bytes, max_liveness_steps, lookahead.value_or(kNoLookahead)});
+                                                ConstraintLimits{max_threads, cache_bytes, max_liveness_steps, lookahead.value_or(kNoLookahead), max_step_work});
         }), nb::arg("vocabulary"), nb::arg("policy"), nb::arg("terminals"), nb::arg("references"), nb::arg("num_nonterminals"), nb::arg("start"), nb::arg("productions"),
-             nb::arg("max_threads"), nb::arg("cache_bytes"), nb::arg("max_liveness_steps"), nb::arg("lookahead") = nb::none(), nb::arg("indentation") = nb::none(),
+             nb::arg("max_threads"), nb::arg("cache_bytes"), nb::arg("max_liveness_steps"), nb::arg("max_step_work"), nb::arg("lookahead") = nb::none(), nb::arg("indentation") = nb::none(),
              nb::arg("distinct") = std::vector<uint32_t>())
-        .def("can_begin", &Constraint::can_begin, nb::call_guard<nb::gil_scoped_release>(), "Some token of the vocabulary may come first, or the empty text is complete.")
+        .def("can_begin", &Constraint::can_begin, nb::call_guard<Unlocked>(), "Some token of the vocabulary may come first, or the empty text is complete.")
+        .def("give_back", [](Constraint& c) {
+            Unlocked unlocked;
+            Operation all(c, Task::kUnbounded);
+            c.give_back();
+        }, "Frees all that can be made again: masks, what is known about stacks, LR states that no matcher's stack has.")
         .def("unproductive", [](Constraint& c) { return c.unproductive(); }, "Nonterminals, by symbol, that derive no text.")
         .def("stats", [](Constraint& c) {
             Stats s;
             {
-                nb::gil_scoped_release release;
+                Unlocked unlocked;
                 s = c.locked_stats();
             }
             nb::dict d;
@@ -377,6 +428,7 @@ NB_MODULE(_kernel, m) {
             d["walk_nodes"] = s.walk_nodes;
             d["rows"] = s.rows;
             d["row_bytes"] = s.row_bytes;
+            d["run_bytes"] = s.run_bytes;
             d["lr_states"] = s.lr_states;
             d["stack_nodes"] = s.stack_nodes;
             d["spanner_bytes"] = s.spanner_bytes;
@@ -385,13 +437,19 @@ NB_MODULE(_kernel, m) {
         });
 
     nb::class_<Matcher>(m, "Matcher", "One sequence being generated.")
-        .def(nb::init<std::shared_ptr<Constraint>>(), nb::arg("constraint"))
-        .def(nb::init<const Matcher&>(), nb::arg("other"))
+        .def("__init__", [](Matcher* self, std::shared_ptr<Constraint> constraint) {
+            Unlocked unlocked;
+            new (self) Matcher(std::move(constraint));
+        }, nb::arg("constraint"))
+        .def("__init__", [](Matcher* self, const Matcher& other) {
+            Unlocked unlocked;
+            new (self) Matcher(other);
+        }, nb::arg("other"))
         .def("advance", [](Matcher& self, nb::handle token) {
             uint32_t t = token_of(self.constraint(), token);
             Matcher::Verdict v;
             {
-                nb::gil_scoped_release release;
+                Unlocked unlocked;
                 v = self.advance(t);
             }
             if (v != Matcher::Verdict::kAccepted)
@@ -404,7 +462,7 @@ NB_MODULE(_kernel, m) {
             std::string_view text = bytes_of("data", data);
             bool ok;
             {
-                nb::gil_scoped_release release;
+                Unlocked unlocked;
                 ok = self.advance_bytes(text);
             }
             if (!ok) throw TokenRejected{-1, std::string(text), self.finished() ? "the sequence is finished" : ""};
@@ -413,26 +471,25 @@ NB_MODULE(_kernel, m) {
              "Raises:\n    TokenRejectedError: they are not a prefix of anything allowed here. The state is unchanged.")
         .def("allows", [](Matcher& self, nb::handle token) {
             uint32_t t = token_of(self.constraint(), token);
-            nb::gil_scoped_release release;
+            Unlocked unlocked;
             return self.allows(t);
         }, nb::arg("token_id").none(), "Whether a token is allowed, without building the mask (DOMINO's opportunistic check).")
         .def("count_valid", [](Matcher& self, nb::handle tokens) {
             std::vector<uint32_t> ids = tokens_of(self.constraint(), tokens);
-            nb::gil_scoped_release release;
+            Unlocked unlocked;
             return self.count_valid(ids);
         }, nb::arg("token_ids").none(), "How many tokens of a draft are acceptable one after the other; the state is unchanged.")
         .def("rollback", [](Matcher& self, nb::handle steps) {
             const int64_t count = number("count", steps);
             bool ok = false;
-            uint32_t have = self.length();
             if (count >= 0) {
-                nb::gil_scoped_release release;
+                Unlocked unlocked;
                 ok = self.rollback(uint64_t(count));
             }
-            if (!ok) throw BadRollback{count, have};
+            if (!ok) throw BadRollback{count, self.length()};
         }, nb::arg("count").none(), "Undoes the last `count` steps.\n\nRaises:\n    RollbackError: there are not so many; nothing is undone.")
         .def("reset", [](Matcher& self) {
-            nb::gil_scoped_release release;
+            Unlocked unlocked;
             self.reset();
         }, "Goes back to the start.")
         .def("fill_bitmask", &fill_row, nb::arg("bitmask").none(), nb::arg("row").none() = 0,
@@ -445,7 +502,7 @@ NB_MODULE(_kernel, m) {
             const int64_t max_length = number("max_length", most);
             std::string out;
             {
-                nb::gil_scoped_release release;
+                Unlocked unlocked;
                 out = self.forced_bytes(size_t(std::max<int64_t>(max_length, 0)));
             }
             return nb::bytes(out.data(), out.size());
@@ -453,7 +510,7 @@ NB_MODULE(_kernel, m) {
         .def("next_bytes", [](Matcher& self) {
             std::array<uint64_t, 4> bits;
             {
-                nb::gil_scoped_release release;
+                Unlocked unlocked;
                 bits = self.next_bytes();
             }
             std::string out;
@@ -465,7 +522,7 @@ NB_MODULE(_kernel, m) {
             const int64_t hops = number("hops", depth);
             std::string key;
             {
-                nb::gil_scoped_release release;
+                Unlocked unlocked;
                 key = self.situation(hops);
             }
             return nb::bytes(key.data(), key.size());
@@ -473,7 +530,7 @@ NB_MODULE(_kernel, m) {
         .def("threads", [](Matcher& self) {
             std::vector<Constraint::Explanation> threads;
             {
-                nb::gil_scoped_release release;
+                Unlocked unlocked;
                 threads = self.explain();
             }
             nb::list out;
@@ -481,11 +538,12 @@ NB_MODULE(_kernel, m) {
             return out;
         }, "Per thread: ([(terminal symbol, automaton state), ...] of the lexeme in progress, [acceptable terminal symbols]).")
         .def_prop_ro("is_accepting", [](Matcher& self) {
-            nb::gil_scoped_release release;
+            Unlocked unlocked;
             return self.accepting();
         }, "The text so far is a member of the language: end of sequence is allowed.")
         .def_prop_ro("is_finished", &Matcher::finished, "An end-of-sequence token was taken.")
         .def_prop_ro("length", &Matcher::length, "Steps taken since the start.");
 
+    bind_budget(m);
     m.def("fill_bitmasks", &fill_rows, nb::arg("matchers"), nb::arg("bitmask").none(), nb::arg("threads"));
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "arena.hpp"
+#include "task.hpp"
 
 namespace derivable {
 

@@ -8,6 +8,7 @@ namespace derivable {
 Completion::Completion(Stacks& stacks, Bits terminals) : stacks_(stacks), terminals_(std::move(terminals)) {
     Productions& ps = stacks_.lr().productions();
     const uint32_t symbols = ps[0].head + 1;
+    work(10 * uint64_t(ps.size()) + symbols);
     productive_.assign(symbols, 0);
     for (Symbol s = 1; s <= ps.num_terminals(); s++) productive_[s] = terminals_.has(s);
     productive_[kEnd] = 1;
@@ -18,6 +19,7 @@ Completion::Completion(Stacks& stacks, Bits terminals) : stacks_(stacks), termin
     };
     for (bool grew = true; grew;) {
         grew = false;
+        work(2 * uint64_t(ps.size()) + symbols);
         for (uint32_t i = 1; i < ps.size(); i++)
             if (!productive_[ps[i].head] && std::all_of(ps[i].body.begin(), ps[i].body.end(), [&](Symbol s) { return productive_[s]; }))
                 productive_[ps[i].head] = 1, grew = true;
@@ -36,6 +38,7 @@ Completion::Completion(Stacks& stacks, Bits terminals) : stacks_(stacks), termin
     fine_after_.assign(symbols, 1);
     for (bool shrank = true; shrank;) {
         shrank = false;
+        work(5 * uint64_t(ps.size()));
         for (uint32_t i = 0; i < ps.size(); i++)
             for (size_t k = 0; k < ps[i].body.size(); k++)
                 if (!optional(i, k + 1) && (!suffixes_[i][k + 1] || !fine_after_[ps[i].head])) {
@@ -63,9 +66,10 @@ bool Completion::optional(uint32_t production, size_t dot) {
 bool Completion::fine(uint32_t state) {
     if (fine_.size() <= state) fine_.resize(std::max<size_t>(stacks_.lr().num_states(), state + 1), -1);
     if (fine_[state] < 0) {
-        fine_[state] = 0;
+        int8_t fine = 0;
         for (auto [production, dot] : stacks_.lr().kernel(state))
-            if (suffixes_[production][dot] && (production == 0 || fine_after_[stacks_.lr().productions()[production].head])) fine_[state] = 1;
+            if (suffixes_[production][dot] && (production == 0 || fine_after_[stacks_.lr().productions()[production].head])) fine = 1;
+        fine_[state] = fine;
     }
     return fine_[state];
 }
@@ -77,11 +81,12 @@ bool Completion::completes_node(NodeId n, int& hops) {
         int above;
         size_t from;
     };
-    std::vector<Step> work{{n, 0, 0}};
+    std::vector<Step> todo{{n, 0, 0}};
     std::unordered_map<NodeId, char> seen{{n, 1}};
     int looked = 0;
-    for (size_t i = 0; i < work.size(); i++) {
-        const Step x = work[i];
+    for (size_t i = 0; i < todo.size(); i++) {
+        work(10);
+        const Step x = todo[i];
         const std::pair<bool, int>* known = known_.find(x.node);
         if (known && !known->first) {
             looked = std::max(looked, x.above + known->second);
@@ -99,20 +104,20 @@ bool Completion::completes_node(NodeId n, int& hops) {
                 looked = std::max(looked, x.above + int(dot));
                 for (NodeId below : stacks_.pop(x.node, dot)) {
                     NodeId y = stacks_.after(below, stacks_.lr().productions()[production].head);
-                    if (seen.try_emplace(y, 1).second) work.push_back({y, x.above + int(dot) - 1, i});
+                    if (seen.try_emplace(y, 1).second) todo.push_back({y, x.above + int(dot) - 1, i});
                 }
             }
         if (!alive) continue;
         // Only the way here was needed.
         looked = std::max(i ? x.above + 1 : 0, known ? x.above + known->second : 0);
-        for (size_t k = i;; k = work[k].from) {
-            known_[work[k].node] = {true, std::max(0, looked - work[k].above)};
+        for (size_t k = i;; k = todo[k].from) {
+            known_[todo[k].node] = {true, std::max(0, looked - todo[k].above)};
             if (k == 0) break;
         }
         hops = std::max(hops, looked);
         return true;
     }
-    for (const Step& x : work) known_[x.node] = {false, std::max(0, looked - x.above)};
+    for (const Step& x : todo) known_[x.node] = {false, std::max(0, looked - x.above)};
     hops = std::max(hops, looked);
     return false;
 }

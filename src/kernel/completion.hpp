@@ -20,6 +20,7 @@ class Completion {
     bool completes(Frontier f, int* hops);
     // Stack nodes are about to be freed.
     void forget_stacks() { known_ = {}; }
+    void forget_states() { fine_.clear(); }
 
   private:
     bool productive(Symbol s) const { return productive_[s]; }

@@ -2,13 +2,10 @@
 
 #include <algorithm>
 
-#include "matcher.hpp"
-
 namespace derivable {
 
 namespace {
 constexpr LexState kUnknownStart = ~0u - 2;
-constexpr size_t kMaxRemembered = 1u << 20;  // answers about distinct items
 }  // namespace
 
 Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Spanner> spanner, std::vector<TerminalSpec> terminals,
@@ -20,9 +17,10 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
       layouts_(std::move(layout)),
       limits_(limits),
       lr_(std::move(productions)),
-      liveness_(spanner_->lexer, stacks, to_lexer_, ignored_, limits.max_liveness_steps) {
-    std::lock_guard<std::mutex> guard(spanner_->mutex);
-    Lexer& lexer = spanner_->lexer;
+      liveness_(spanner_->lexer, stacks, to_lexer_, ignored_, limits.max_liveness_steps),
+      scannerless_(spanner_->lexer.policy() == Policy::kScannerless) {
+    Operation all(*this, Task::kUnbounded);
+    Lexer& lexer = this->lexer();
     to_lexer_.push_back(0);  // the end of the text is no lexeme
     ignored_.push_back(0);
     for (TerminalSpec& t : terminals) {
@@ -55,7 +53,10 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
                          "Separate lexemes that can run together, for example with an ignored white space terminal.");
     // What every text needs, rather now than in the middle of one.
     if (lexer.policy() == Policy::kLongest) {
+        constexpr uint64_t kWorthwhile = 10;  // steps
         try {
+            Task task(std::min(limits_.max_step_work, Task::kUnbounded / kWorthwhile) * kWorthwhile);
+            task.enter();
             liveness_.prepare();
             row(initial_[0]);
             if (to_lexer_.size() > kManyTerminals) warm();
@@ -63,16 +64,18 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
         }
         stats_ = {};
     }
+    all.forget_bytes();  // counted by who compiles
 }
 
 LexState Constraint::lexeme_start(uint32_t accept_set, uint32_t duties) {
-    Lexer& lexer = spanner_->lexer;
-    uint32_t past = lexer.past(duties);
+    uint32_t past = scannerless_ ? 0 : spanner_->lexer.past(duties);
     if (starts_.size() <= past) starts_.resize(past + 1);
     std::vector<LexState>& starts = starts_[past];
     if (starts.size() <= accept_set) starts.resize(accept_set + 1, kUnknownStart);
     if (starts[accept_set] == kUnknownStart) {
+        Lexer& lexer = this->lexer();
         std::vector<uint32_t> candidates;
+        work(5 + stacks.terminals(accept_set).size());
         if (lexer.policy() == Policy::kBasic) {
             candidates.assign(to_lexer_.begin() + 1, to_lexer_.end());
         } else {
@@ -84,23 +87,23 @@ LexState Constraint::lexeme_start(uint32_t accept_set, uint32_t duties) {
         starts[accept_set] = s == kNoState ? s : lexer.members(s);
     }
     LexState s = starts[accept_set];
-    return s == kNoState ? s : lexer.with_duties(s, duties);
+    return scannerless_ || s == kNoState ? s : spanner_->lexer.with_duties(s, duties);
 }
 
 // Adds a thread unless it has no future or is there already.
 void Constraint::add_thread(Threads& to, Thread t) {
     const Lexer& lexer = spanner_->lexer;
-    const bool scannerless = lexer.policy() == Policy::kScannerless;
     if (t.lex == kNoState) return;
+    work(1 + to.size() / 4);
     // Under basic it depends on the stack what a lexeme may become.
-    const bool sure = scannerless || ((lexer.policy() == Policy::kLongest || lexer.is_fresh(t.lex)) && liveness_.sure(t.lex));
+    const bool sure = scannerless_ || ((lexer.policy() == Policy::kLongest || lexer.is_fresh(t.lex)) && liveness_.sure(t.lex));
     if (!sure && !alive(t)) return;
     if (t.writing && !can_be_distinct(t)) return;
     for (Thread& other : to) {
         if (other.lex != t.lex || other.layout != t.layout) continue;
         if (other.writing != t.writing && !(other.writing && t.writing && *other.writing == *t.writing)) continue;
         if (other.stack == t.stack) return;
-        if (scannerless) {  // candidates do not depend on the parse, so the parses may share a thread
+        if (scannerless_) {  // candidates do not depend on the parse, so the parses may share a thread
             other.stack = stacks.merge(other.stack, t.stack);
             return;
         }
@@ -115,8 +118,6 @@ void Constraint::step(const Threads& from, uint8_t byte, Threads& to) {
 }
 
 void Constraint::step_into(const Threads& from, uint8_t byte, Threads& stays, Threads* leaves) {
-    Lexer& lexer = spanner_->lexer;
-    const bool scannerless = lexer.policy() == Policy::kScannerless;
     // A byte further in a lexeme that may still be a newline, or in any other.
     auto add = [&](Threads& to, LexState lex, Frontier stack, Layouts::Id layout, WritingRef writing) {
         if (lex == kNoState) return;
@@ -125,34 +126,39 @@ void Constraint::step_into(const Threads& from, uint8_t byte, Threads& stays, Th
         add_thread(to, {lex, stack, layout, std::move(writing)});
     };
     for (const Thread& t : from) {
+        work(2);
+        Lexer& lexer = this->lexer();
         add(stays, lexer.step(t.lex, byte), t.stack, t.layout, t.writing);
         if (!leaves) continue;
-        for (const Lexer::Exit& e : lexer.exits(t.lex)) {
+        for (const Lexer::Exit& e : this->lexer().exits(t.lex)) {
             uint32_t duties = lexer.step_duties(e.duties, byte);
             if (duties == Lexer::kViolated) continue;
             auto begin = [&](Frontier f, Layouts::Id layout, Symbol after = kEnd) {
                 LexState s = lexeme_start(stacks.accepts(f), e.duties);
                 if (s == kNoState) return;
+                this->lexer();
                 s = lexer.step(lexer.members(s), byte);
                 if (s != kNoState)
                     add(*leaves, lexer.with_duties(s, duties), f, layout, opens_distinct(after) ? Writing::distinct_array(t.writing) : t.writing);
             };
             for (Symbol symbol : symbols_of(e.terminal)) {
                 if (ignored_[symbol]) begin(t.stack, layouts_.idle(t.layout));
-                if (ignored_[symbol] && !scannerless) continue;
+                if (ignored_[symbol] && !scannerless_) continue;
+                operation->rest();
                 After after = after_lexeme(symbol, t.stack, t.layout);
                 if (after.stack != kNoFrontier) begin(stacks.minimal(after.stack), after.layout, symbol);
             }
         }
     }
     // Where several lexemes met in one thread.
-    if (scannerless && leaves)
+    if (scannerless_ && leaves)
         for (Thread& t : *leaves) t.stack = stacks.minimal(t.stack);
 }
 
 bool Constraint::advance(Threads& threads, std::string_view bytes) {
     Threads now = threads, next;
     for (char c : bytes) {
+        pass();
         step(now, uint8_t(c), next);
         if (next.empty()) return false;
         now.swap(next);
@@ -188,7 +194,7 @@ bool Constraint::advance_token(Threads& threads, std::string_view bytes) {
 
 template <class At>
 bool Constraint::stops(Thread t, int& looked, At at) {
-    Lexer& lexer = spanner_->lexer;
+    Lexer& lexer = this->lexer();
     auto stop = [&](Frontier f, Layouts::Id layout, int above) {
         int hops = 0;
         uint32_t set = stacks.accepts(f, &hops);
@@ -197,8 +203,9 @@ bool Constraint::stops(Thread t, int& looked, At at) {
     };
     if (lexer.is_fresh(t.lex)) return stop(t.stack, t.layout, 0);
     for (const Lexer::Exit& e : lexer.exits(t.lex)) {
-        if (!lexer.duties_hold_at_end(e.duties)) continue;
+        if (!scannerless_ && !lexer.duties_hold_at_end(e.duties)) continue;
         for (Symbol symbol : symbols_of(e.terminal)) {
+            work(2);
             if (ignored_[symbol] && stop(t.stack, layouts_.idle(t.layout), 0)) return true;
             After s = after_lexeme(symbol, t.stack, t.layout, true);
             looked = std::max(looked, s.hops);
@@ -226,8 +233,10 @@ bool Constraint::names_token(const Threads& threads) {
 }
 
 LexState Constraint::between_lexemes(Frontier stack) {
-    LexState start = lexeme_start(stacks.accepts(stack), spanner_->lexer.text_start());
-    return spanner_->lexer.fresh(start == kNoState ? spanner_->lexer.none() : start);
+    const uint32_t accepts = stacks.accepts(stack);
+    Lexer& lexer = this->lexer();
+    LexState start = lexeme_start(accepts, lexer.text_start());
+    return lexer.fresh(start == kNoState ? lexer.none() : start);
 }
 
 void Constraint::step_token(const Threads& from, uint32_t token, Threads& to) {
@@ -253,7 +262,7 @@ int Constraint::fill_references(Thread t, std::vector<uint32_t>& words) {
             if (done[i] || !stacks.contains(set, r.symbol)) continue;
             Stacks::Shifted s = stacks.shift(f, r.symbol);
             looked = std::max(looked, above + s.hops);
-            if (spanner_->lexer.policy() != Policy::kScannerless) {
+            if (!scannerless_) {
                 int below = 0;
                 bool alive = liveness_.alive(between_lexemes(s.frontier), s.frontier, layouts_[layout].depth, &below);
                 if (liveness_.looked_at_depth()) looked_at_layout_ |= kDepth;
@@ -313,7 +322,7 @@ std::vector<Constraint::Explanation> Constraint::explain(const Threads& threads)
     std::vector<Explanation> out;
     for (const Thread& t : threads) {
         Explanation e;
-        for (auto [terminal, state] : spanner_->lexer.describe(t.lex))
+        for (auto [terminal, state] : lexer().describe(t.lex))
             for (Symbol s : symbols_of(terminal)) e.lexeme.emplace_back(s, state);
         std::set<Symbol> next;
         auto may_follow = [&](Frontier f) {
@@ -323,7 +332,7 @@ std::vector<Constraint::Explanation> Constraint::explain(const Threads& threads)
             e.lexeme.clear();
             may_follow(t.stack);
         } else {
-            for (const Lexer::Exit& exit : spanner_->lexer.exits(t.lex))
+            for (const Lexer::Exit& exit : lexer().exits(t.lex))
                 for (Symbol s : symbols_of(exit.terminal)) {
                     if (ignored_[s]) may_follow(t.stack);
                     Frontier after = stacks.shift(t.stack, s).frontier;
@@ -337,33 +346,17 @@ std::vector<Constraint::Explanation> Constraint::explain(const Threads& threads)
 }
 
 Stats Constraint::locked_stats() {
-    std::lock_guard<std::mutex> guard(mutex), spanner_guard(spanner_->mutex);
+    Operation all(*this, Task::kUnbounded);
+    operation->take();
     Stats s = stats_;
+    s.run_bytes = uint64_t(std::max<int64_t>(0, run_bytes.load()));
     s.rows = rows_.size();
     s.row_bytes += settled_.bytes();
     s.lr_states = lr_.num_states();
     s.stack_nodes = stacks.num_live();
     s.spanner_bytes = spanner_->bytes();
-    s.separable = spanner_->lexer.policy() == Policy::kScannerless || liveness_.sure(between_lexemes(stacks.bottom()));
+    s.separable = scannerless_ || liveness_.sure(between_lexemes(stacks.bottom()));
     return s;
-}
-
-void Constraint::collect_if_needed() {
-    if (can_be_distinct_.size() > kMaxRemembered) can_be_distinct_.clear();
-    if (!stacks.wants_collection()) return;
-    can_be_distinct_.clear();
-    liveness_.forget_stacks();
-    newline_alive_ = {};
-    newline_questions_ = {};
-    num_collections_++;
-    stacks.collect([&](const std::function<void(Frontier)>& mark) {
-        for (const Thread& t : initial_) mark(t.stack);
-        for (const Matcher* m : matchers)
-            for (const Moment* h = m->now(); h && h->collection != num_collections_; h = h->before) {
-                h->collection = num_collections_;
-                for (const Thread& t : h->threads) mark(t.stack);
-            }
-    });
 }
 
 }  // namespace derivable

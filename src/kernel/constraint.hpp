@@ -10,6 +10,7 @@
 
 #include "liveness.hpp"
 #include "moments.hpp"
+#include "operation.hpp"
 #include "settled.hpp"
 
 namespace derivable {
@@ -38,11 +39,12 @@ constexpr uint64_t kNoLookahead = ~0ULL;
 struct ConstraintLimits {
     uint64_t max_threads, cache_bytes, max_liveness_steps;
     uint64_t lookahead = kNoLookahead;  // lexemes that may end inside a token (DOMINO's k)
+    uint64_t max_step_work = Task::kUnbounded;
 };
 
 struct Stats {
     uint64_t masks = 0, mask_hits = 0, walk_nodes = 0;
-    uint64_t rows = 0, lr_states = 0, stack_nodes = 0, spanner_bytes = 0, row_bytes = 0;
+    uint64_t rows = 0, lr_states = 0, stack_nodes = 0, spanner_bytes = 0, row_bytes = 0, run_bytes = 0, work = 0;
     bool separable = false;
 };
 
@@ -70,7 +72,7 @@ class Constraint {
     bool names_token(const Threads& threads);
     // Some token of text may come first.
     bool can_begin();
-    // ORs the mask of the threads into `mask` (end-of-sequence tokens included). Needs vocabulary().words() words.
+    // Writes the mask of the threads (end-of-sequence tokens included) into vocabulary().words() words; nothing if it is refused.
     void fill(const Threads& threads, uint32_t* mask);
     // Bytes that may follow, as 256 bits.
     std::array<uint64_t, 4> next_bytes(const Threads& threads);
@@ -83,20 +85,44 @@ class Constraint {
     Stats locked_stats();
     const std::vector<Symbol>& unproductive() { return lr_.productions().unproductive(); }
 
-    std::mutex mutex;  // SAFETY: guards everything but vocabulary_; taken by Matcher around each operation
+    // SAFETY: guards everything but vocabulary_; taken around each operation (Operation).
+    FairLock lock;
+    Operation* operation = nullptr;  // the one under way
+    uint32_t suspended = 0;          // others, that have let it pass; nothing that they may refer to is freed
+    std::atomic<int64_t> run_bytes{0};  // allocated by operations and not freed
+    uint64_t allowed_bytes() const { return limits_.cache_bytes + kWorkspace; }
+    uint64_t max_step_work() const { return limits_.max_step_work; }
+    Spanner& spanner() { return *spanner_; }
     Stacks stacks;
-    std::set<Matcher*> matchers;  // whose histories keep stack nodes alive
+    Places places;
     Moments moments;
+    // Between operations. Frees stack nodes if there are many; and all that can be made again, if there is too much of it.
     void collect_if_needed();
+    void give_back();
+
 
   private:
     friend class Matcher;
     friend class SpanWalk;
+    static constexpr uint64_t kWorkspace = 64u << 20;  // bytes beside the cache, for what is under way
+    // The lexer, to be used now.
+    Lexer& lexer() {
+        operation->take();
+        return spanner_->lexer;
+    }
+    void pass();
     const std::vector<uint32_t>& row(Thread t);
     int compute(Thread t, std::vector<uint32_t>& words);  // returns the hops that the answer depends on
-    // Calls visit(token) for every token of text that the threads allow, until it says no.
+    // Calls visit(token) for every token of text that the threads allow, until it says no; from node `next` of the trie on, which is moved on.
     template <typename Visit>
-    void each_token(const Threads& threads, Visit&& visit);
+    void each_token(const Threads& threads, uint32_t& next, Visit&& visit);
+    // A mask that is computed byte by byte, as far as it has got.
+    struct Partial {
+        Thread thread;
+        uint32_t next = 0;  // node of the vocabulary's trie
+        std::vector<uint32_t> words;
+    };
+    Partial* find_partial(const Thread& t);
     void compute_by_bytes(Thread t, std::vector<uint32_t>& words);
     bool thread_accepts(Thread t, int* hops);
     // Calls `at(stack, accept set, above)` for every stack on which the text may stop here and owe nothing, until it returns true.
@@ -147,13 +173,15 @@ class Constraint {
     }
     bool alive(Frontier stack, Layouts::Id layout, const Split::Inside& group, int* hops);
     bool alive(Thread t) {
-        if (spanner_->lexer.policy() == Policy::kScannerless) return true;
+        if (scannerless_) return true;
         return spanner_->may_be_newline(t.lex) && !spanner_->lexer.is_fresh(t.lex) ? alive_in_newline(t.lex, t.stack, t.layout, nullptr)
                                                                                    : liveness_.alive(t.lex, t.stack, layouts_[t.layout].depth);
     }
     // Answers that look further down the stack than this are not worth a key; the stack nodes remember what they found anyway.
     static constexpr int kMaxKeyHops = 32;
     void drop_rows();
+    void collect();
+    uint64_t left_after_giving_back_ = 0;
     static constexpr size_t kManyTerminals = 32;
     void warm();
 
@@ -188,6 +216,8 @@ class Constraint {
     LrAutomaton lr_;
     Liveness liveness_;
     Threads initial_;
+    const bool scannerless_;
+    std::deque<Partial> partials_;
     std::vector<std::vector<LexState>> starts_;  // by past and accept set: members; kUnknownStart if not asked for yet
 
     // Level 4: a trie keyed by lexer state, then the words of Stacks::signature.

@@ -17,10 +17,9 @@ void Vocabulary::find_commas() {
 
 // Whether some continuation keeps the items apart: byte by byte, until what is written is safe.
 bool Constraint::can_be_distinct(const Thread& t) {
-    Lexer& lexer = spanner_->lexer;
     // A string with more values than there are to differ from can become one that is new.
     auto sure = [&](const Thread& x) {
-        return !x.writing || x.writing->safe() || (x.writing->in_string() && lexer.has_more_strings(x.lex, x.writing->rivals()));
+        return !x.writing || x.writing->safe() || (x.writing->in_string() && lexer().has_more_strings(x.lex, x.writing->rivals()));
     };
     if (searching_ || sure(t)) return true;
     auto key_of = [](const Thread& x) { return mix(x.writing->key() ^ mix(pack(x.lex, x.stack))); };
@@ -43,21 +42,22 @@ bool Constraint::can_be_distinct(const Thread& t) {
     auto search = [&](bool plain) {
         const uint64_t allowed = plain ? most / 64 : most;
         places.assign(1, {t, key_of(t), 0});
-        std::deque<size_t> work{0};
+        std::deque<size_t> todo{0};
         std::unordered_map<uint64_t, size_t, MixHash> visits;
         Threads next;
-        while (!work.empty()) {
+        while (!todo.empty()) {
             if (const uint64_t steps = 256 * places.size(); steps > allowed) {
                 if (plain) return false;
                 throw LimitExceeded("max_liveness_steps", steps, most, "a value that an array of distinct items does not hold yet");
             }
-            const size_t i = plain ? work.back() : work.front();
-            plain ? work.pop_back() : work.pop_front();
+            const size_t i = plain ? todo.back() : todo.front();
+            plain ? todo.pop_back() : todo.pop_front();
             const Threads from{places[i].thread};
             const Bytes bytes = plain ? from[0].writing->plain_bytes() : ~Bytes();
             for (int turn = 1; turn <= 256; turn++) {
                 const uint8_t b = uint8_t(',' + turn);  // a comma comes last, which is first where the last place is taken
                 if (!bytes[b]) continue;
+                work(20);
                 step(from, b, next);
                 for (Thread& to : next) {
                     uint64_t key = to.writing ? key_of(to) : 0;
@@ -70,7 +70,7 @@ bool Constraint::can_be_distinct(const Thread& t) {
                         }
                     }
                     if (dead || visits[key]++ > to.writing->likes()) continue;
-                    work.push_back(places.size());
+                    todo.push_back(places.size());
                     places.push_back({std::move(to), key, i});
                 }
             }
@@ -93,6 +93,8 @@ void Constraint::take_repeated(const Thread& t, uint32_t* words) {
     if (t.writing && !t.writing->safe()) {
         std::vector<Bytes> unsafe{t.writing->unsafe_bytes()};  // by depth: where a byte may not make all threads safe
         for (uint32_t i = 0; i < trie.size();) {
+            work(2);
+            pass();
             const size_t d = trie.depth[i];
             if (!unsafe[d][trie.byte[i]]) {
                 i = trie.end[i];
@@ -110,7 +112,7 @@ void Constraint::take_repeated(const Thread& t, uint32_t* words) {
         }
     }
     auto opening = [&](const Thread& x) {  // a lexeme in progress may open such an array
-        for (const Lexer::Exit& e : spanner_->lexer.exits(x.lex))
+        for (const Lexer::Exit& e : lexer().exits(x.lex))
             for (Symbol symbol : symbols_of(e.terminal))
                 if (opens_distinct(symbol)) return true;
         return false;
@@ -124,6 +126,8 @@ void Constraint::take_repeated(const Thread& t, uint32_t* words) {
     size_t known = 0;  // so many bytes of `before` have been walked
     for (const Vocabulary::Comma& c : vocabulary_->commas) {
         if (!(words[c.token >> 5] >> (c.token & 31) & 1)) continue;
+        work(10);
+        pass();
         const std::string& bytes = vocabulary_->bytes[c.token];
         size_t d = 0;
         while (d < known && d < bytes.size() && bytes[d] == (*before)[d]) d++;

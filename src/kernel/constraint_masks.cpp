@@ -9,13 +9,25 @@ namespace {
 constexpr uint32_t kMaxPrefixNodes = 1u << 20;
 }  // namespace
 
+void Constraint::pass() {
+    const uint8_t before = looked_at_layout_;  // others have theirs
+    operation->pass();
+    looked_at_layout_ = before;
+}
+
 int Constraint::compute(Thread t, std::vector<uint32_t>& words) {
     words.assign(vocabulary_->words(), 0);
+    work(words.size() / 64);
     looked_at_layout_ = 0;
+    operation->take();
     int looked = 0;
-    try {
-        looked = SpanWalk(*this, words).run(t);
-    } catch (const TooAmbiguous&) {
+    bool by_bytes = find_partial(t) != nullptr;
+    if (!by_bytes) try {
+            looked = SpanWalk(*this, words).run(t);
+        } catch (const TooAmbiguous&) {
+            by_bytes = true;
+        }
+    if (by_bytes) {
         words.assign(vocabulary_->words(), 0);  // there may be tokens in it that were still to be taken out again (add_except)
         compute_by_bytes(t, words);
         looked_at_layout_ = kDepth | kLevels;
@@ -38,31 +50,67 @@ bool Constraint::step_path(std::vector<Layers>& path, size_t depth, uint8_t byte
 }
 
 template <typename Visit>
-void Constraint::each_token(const Threads& threads, Visit&& visit) {
+void Constraint::each_token(const Threads& threads, uint32_t& next, Visit&& visit) {
     const Trie& trie = vocabulary_->trie;
     std::vector<Layers> path{{threads}};
-    for (uint32_t i = 0; i < trie.size();) {
-        if (!step_path(path, trie.depth[i], trie.byte[i])) {
+    for (uint32_t i = 0; i < next;)  // the way to where it goes on
+        if (trie.end[i] <= next)
             i = trie.end[i];
+        else
+            step_path(path, trie.depth[i], trie.byte[i]), i++;
+    while (next < trie.size()) {
+        work(2);
+        pass();
+        if (!step_path(path, trie.depth[next], trie.byte[next])) {
+            next = trie.end[next];
             continue;
         }
-        for (uint32_t k = trie.token_begin[i]; k < trie.token_begin[i + 1]; k++)
+        const uint32_t node = next++;
+        for (uint32_t k = trie.token_begin[node]; k < trie.token_begin[node + 1]; k++)
             if (!visit(trie.tokens[k])) return;
-        i++;
     }
 }
 
+Constraint::Partial* Constraint::find_partial(const Thread& t) {
+    for (Partial& p : partials_)
+        if (p.thread.lex == t.lex && p.thread.stack == t.stack && p.thread.layout == t.layout) return &p;
+    return nullptr;
+}
+
+// What was found out before it was refused is kept, and so is the last mask.
 void Constraint::compute_by_bytes(Thread t, std::vector<uint32_t>& words) {
-    each_token({t}, [&](uint32_t token) {
-        words[token >> 5] |= 1u << (token & 31);
+    constexpr size_t kMost = 4;
+    Partial* known = find_partial(t);
+    Partial p;
+    if (known) {
+        std::swap(p, *known);  // SAFETY: while others pass there is none
+    } else {
+        p.thread = t;
+        p.words.assign(vocabulary_->words(), 0);
+    }
+    struct Keep {
+        std::deque<Partial>& all;
+        Partial& p;
+        ~Keep() {
+            auto free = std::find_if(all.begin(), all.end(), [](const Partial& x) { return x.words.empty(); });
+            if (free == all.end() && all.size() < kMost)
+                all.push_front(std::move(p));
+            else
+                *(free == all.end() ? all.end() - 1 : free) = std::move(p);
+        }
+    } keep{partials_, p};
+    each_token({t}, p.next, [&](uint32_t token) {
+        p.words[token >> 5] |= 1u << (token & 31);
         return true;
     });
+    words = p.words;
 }
 
 bool Constraint::can_begin() {
-    std::lock_guard<std::mutex> guard(mutex), spanner_guard(spanner_->mutex);
+    Operation all(*this, Task::kUnbounded);
     bool found = false;
-    each_token(initial_, [&](uint32_t) {
+    uint32_t next = 0;
+    each_token(initial_, next, [&](uint32_t) {
         found = true;
         return false;
     });
@@ -96,10 +144,13 @@ const std::vector<uint32_t>& Constraint::row(Thread t) {
             }
         }
     }
-    int hops = compute(t, scratch_);
+    std::vector<uint32_t> computed;  // not scratch_: others may compute meanwhile
+    int hops = compute(t, computed);
+    scratch_.swap(computed);
     if (hops > kMaxKeyHops || !stacks.signature(t.stack, uint32_t(hops), signature_)) return scratch_;
 
-    if (stats_.row_bytes + settled_.bytes() > limits_.cache_bytes || num_prefixes_ > kMaxPrefixNodes) drop_rows();
+    if (!suspended && (stats_.row_bytes + settled_.bytes() > limits_.cache_bytes || num_prefixes_ > kMaxPrefixNodes)) drop_rows();
+    if (rows_.size() == rows_.capacity()) rows_.reserve(2 * rows_.size() + 16);  // SAFETY: before the row has a number
     auto [row, fresh] = row_ids_.try_emplace(scratch_, uint32_t(rows_.size()));
     if (fresh) {
         rows_.push_back(&row->first);
@@ -124,24 +175,20 @@ const std::vector<uint32_t>& Constraint::row(Thread t) {
 }
 
 void Constraint::fill(const Threads& threads, uint32_t* mask) {
-    bool first = true;
-    uint32_t words = vocabulary_->words();
-    std::vector<uint32_t> own;
-    for (const Thread& t : threads) {
-        const std::vector<uint32_t>* whole = &row({t.lex, t.stack, t.layout});
-        if (t.writing) {
-            own = *whole;
-            take_repeated(t, own.data());
-            whole = &own;
-        }
-        const std::vector<uint32_t>& r = *whole;
-        if (first)
-            std::copy(r.begin(), r.end(), mask);
-        else
-            for (uint32_t i = 0; i < words; i++) mask[i] |= r[i];
-        first = false;
+    if (threads.size() == 1 && !threads[0].writing) {
+        const std::vector<uint32_t>& r = row({threads[0].lex, threads[0].stack, threads[0].layout});
+        std::copy(r.begin(), r.end(), mask);
+        return;
     }
-    if (first) std::fill_n(mask, words, 0);
+    // SAFETY: what may be refused half-way is not the caller's before it is complete.
+    std::vector<uint32_t> all(vocabulary_->words(), 0), own;
+    for (const Thread& t : threads) {
+        own = row({t.lex, t.stack, t.layout});
+        work(own.size() / 40);
+        if (t.writing) take_repeated(t, own.data());
+        for (size_t i = 0; i < all.size(); i++) all[i] |= own[i];
+    }
+    std::copy(all.begin(), all.end(), mask);
 }
 
 }  // namespace derivable

@@ -14,7 +14,7 @@ namespace derivable {
 // at compile time.
 void Constraint::warm() {
     constexpr size_t kMostPlaces = 128, kMostVisited = 8, kWorthwhile = 3;  // terminals
-    Lexer& lexer = spanner_->lexer;
+    Lexer& lexer = this->lexer();
     struct Place {
         Frontier stack;
         Layouts::Id layout;

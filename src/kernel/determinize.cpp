@@ -46,6 +46,7 @@ class Subsets {
     void closure(Thread thread, const std::vector<int32_t>& behinds, std::vector<Thread>& out) {
         stack_.push_back(thread);
         while (!stack_.empty()) {
+            work(2);
             Thread t = stack_.back();
             stack_.pop_back();
             if (t.duties == 0) {
@@ -100,6 +101,7 @@ class Subsets {
     }
 
     int64_t step_anew(uint32_t duties, uint32_t byte_class) {
+        work(10);
         Condition next;
         for (const Obligation& o : unpack(duties)) {
             int32_t s = looks_[o.look].step(o.state, bytes[byte_class]);
@@ -145,7 +147,9 @@ class Subsets {
         targets_.resize(n);
         for (uint32_t first = 0, last; first < n; first = last) {
             last = std::min(first + width, n);
+            work(threads.size() + 2);
             auto lead = [&](Thread t, uint32_t from, uint32_t end, uint32_t to) {
+                work(1);
                 for (uint32_t c = std::max(from, first); c < std::min(end, last); c++)
                     if (int64_t duties = step(t.duties, c); duties >= 0) targets_[c].push_back({to, uint32_t(duties)});
             };
@@ -248,6 +252,7 @@ Dfa determinize_plain(const Nfa& nfa, bool leftmost_first, uint64_t max_states) 
             accepts |= s.kind == Nfa::Kind::kMatch;
         }
         if (threads.empty()) return kDead;
+        work(2 + 3 * threads.size());
         if (!leftmost_first) std::sort(threads.begin(), threads.end());
         uint32_t before = ids.size(), id = ids.intern(threads);
         if (id < before) return int32_t(id);
@@ -266,6 +271,7 @@ Dfa determinize_plain(const Nfa& nfa, bool leftmost_first, uint64_t max_states) 
         const uint32_t width = uint32_t(std::max<size_t>(1, kMostTargets / subset.size()));
         for (uint32_t first = 0, last; first < dfa.num_classes; first = last) {
             last = std::min(first + width, dfa.num_classes);
+            work(subset.size() + 2);
             for (uint32_t s : subset)
                 for (const Nfa::Range& r : nfa.states[s].ranges)
                     for (uint32_t c = std::max<uint32_t>(first, dfa.classes[r.lo]), end = std::min<uint32_t>(last, dfa.classes[r.hi] + 1u); c < end; c++)
@@ -296,6 +302,7 @@ Dfa determinize_from(const std::vector<int32_t>& start_behinds, const Nfa& nfa, 
     auto cut = [&](std::vector<Thread>& threads) {
         for (size_t i = 0; i < threads.size(); i++) {
             if (!subsets.is_match(threads[i].state)) continue;
+            work(threads.size() * (1 + threads.size() / 16));
             Condition pending = subsets.unpack(threads[i].duties);
             std::vector<Thread> rest(threads.begin() + long(i) + 1, threads.end());
             threads.resize(i + 1);
@@ -316,6 +323,7 @@ Dfa determinize_from(const std::vector<int32_t>& start_behinds, const Nfa& nfa, 
         else
             sort_unique(threads);
         if (threads.empty()) return kDead;
+        work(2 + 2 * threads.size());
         make_key(behind, threads, words);
         uint32_t before = ids.size(), id = ids.intern(words);
         if (id < before) return int32_t(id);
@@ -410,6 +418,7 @@ Dfa determinize(const Nfa& nfa, const std::vector<LookDfa>& looks, const std::ve
         // Those still to be made count already: there may be millions of pasts.
         if (total + (pasts.size() - i - 1) > max_states) throw LimitExceeded("max_dfa_states", total + (pasts.size() - i - 1), max_states, "a pattern's automata, one for each text that its look-behind tells apart");
         for (uint8_t byte : subsets.bytes) {
+            work(5 + pasts[i].size());
             std::vector<int32_t> next = pasts[i];
             subsets.step_behinds(next, byte);
             auto [it, fresh] = ids.try_emplace(next, uint32_t(pasts.size()));

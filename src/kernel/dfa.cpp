@@ -96,6 +96,7 @@ void merge_classes(Dfa& d) {
 std::vector<uint32_t> useful(const Dfa& d) {
     size_t n = d.num_states(), k = d.num_classes;
     if (n == 0) return {};
+    work(n * k / 2);
     std::vector<uint32_t> heads(n + 1, 0), from;
     for (int32_t t : d.table)
         if (t >= 0) heads[size_t(t) + 1]++;
@@ -106,14 +107,15 @@ std::vector<uint32_t> useful(const Dfa& d) {
         for (size_t c = 0; c < k; c++)
             if (int32_t t = d.table[s * k + c]; t >= 0) from[fill[size_t(t)]++] = uint32_t(s);
     std::vector<uint8_t> alive(n, 0);
-    std::vector<uint32_t> work;
+    std::vector<uint32_t> todo;
     for (size_t s = 0; s < n; s++)
-        if (d.accepting[s]) alive[s] = 1, work.push_back(uint32_t(s));
-    while (!work.empty()) {
-        uint32_t s = work.back();
-        work.pop_back();
+        if (d.accepting[s]) alive[s] = 1, todo.push_back(uint32_t(s));
+    while (!todo.empty()) {
+        uint32_t s = todo.back();
+        todo.pop_back();
+        work(1);
         for (uint32_t i = heads[s]; i < heads[s + 1]; i++)
-            if (!alive[from[i]]) alive[from[i]] = 1, work.push_back(from[i]);
+            if (!alive[from[i]]) alive[from[i]] = 1, todo.push_back(from[i]);
     }
     std::vector<uint32_t> order;
     if (alive[0]) alive[0] = 0, order.push_back(0);
@@ -178,25 +180,27 @@ std::vector<uint32_t> equivalence(const Dfa& d) {
         initial[id].push_back(s);
     }
     uint32_t at = 0;
-    std::vector<uint32_t> work;  // blocks to split by
+    std::vector<uint32_t> todo;  // blocks to split by
     for (uint32_t b = 0; b < initial.size(); b++) {
         begin.push_back(at);
         for (uint32_t s : initial[b]) elements[at] = s, place[s] = at++, block[s] = b;
         end.push_back(at);
         marked.push_back(0);
-        work.push_back(b);
+        todo.push_back(b);
     }
     std::vector<uint32_t> touched, used;
     std::vector<std::vector<uint32_t>> sources(k);  // of what leads into the block, as it is when its turn comes
-    while (!work.empty()) {
-        const uint32_t b = work.back();
-        work.pop_back();
+    while (!todo.empty()) {
+        const uint32_t b = todo.back();
+        todo.pop_back();
+        work(1);
         for (uint32_t at = begin[b]; at < end[b]; at++)
             for (uint32_t i = heads[elements[at]]; i < heads[elements[at] + 1]; i++) {
                 if (sources[into[i].byte_class].empty()) used.push_back(into[i].byte_class);
                 sources[into[i].byte_class].push_back(into[i].source);
             }
         for (uint32_t c : used) {
+            work(1 + 2 * sources[c].size());
             for (uint32_t s : sources[c]) {  // each once: an automaton leads from it to one state
                 uint32_t sb = block[s], target = begin[sb] + marked[sb];
                 if (marked[sb] == 0) touched.push_back(sb);
@@ -224,7 +228,7 @@ std::vector<uint32_t> equivalence(const Dfa& d) {
                 }
                 marked.push_back(0);
                 for (uint32_t i = begin[fresh]; i < end[fresh]; i++) block[elements[i]] = fresh;
-                work.push_back(fresh);  // where the whole block waits both halves do; otherwise the smaller is enough
+                todo.push_back(fresh);  // where the whole block waits both halves do; otherwise the smaller is enough
             }
             touched.clear();
         }
@@ -241,6 +245,7 @@ void Dfa::minimize() {
     // Equal conditions get equal numbers first, so that they can be compared as numbers.
     for (size_t i = 0; i < condition.size(); i++)
         if (condition[i]) {
+            work(1);
             for (uint32_t j = 0; j + 1 < condition[i]; j++)
                 if (conditions[j] == conditions[condition[i] - 1]) {
                     condition[i] = j + 1;
@@ -306,6 +311,7 @@ Dfa Dfa::with_past(Past past) {
     for (size_t blocks = 0;;) {
         Interner keys;
         std::vector<uint32_t> refined;
+        work(block.size() * past.num_classes);
         for (size_t s = 0; s < block.size(); s++) {
             std::vector<uint32_t> key{block[s]};
             for (uint32_t c = 0; c < past.num_classes; c++) key.push_back(block[past.table[s * past.num_classes + c]]);
@@ -382,11 +388,13 @@ Dfa Dfa::product(const Dfa& a, const Dfa& b, Op op, uint64_t max_states) {
         return known;
     };
     id(a.empty() ? kDead : 0, b.empty() ? kDead : 0);
-    for (size_t i = 0; i < states.size(); i++)
+    for (size_t i = 0; i < states.size(); i++) {
+        work(2 * bytes.size());
         for (uint8_t byte : bytes) {
             auto [x, y] = states[i];
             out.table.push_back(id(x < 0 ? kDead : a.step(uint32_t(x), byte), y < 0 ? kDead : b.step(uint32_t(y), byte)));
         }
+    }
     out.minimize();
     return out;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "distinct_items.hpp"
+
 namespace derivable {
 
 namespace {
@@ -18,6 +20,22 @@ ValueRef finished(JsonValue v) {
     for (const auto& [key, value] : v.members) h = mix(mix(h ^ hash_of(key)) ^ value->hash) + 2;
     v.hash = h;
     return std::make_shared<const JsonValue>(std::move(v));
+}
+
+// A value in the order in which its text is written: its kind, then a number with its sign, the others as they are. Of arrays and objects the hash.
+std::string index_text(const JsonValue& v) {
+    std::string out(1, char('0' + int(v.kind)));
+    if (v.kind == Kind::kNumber && v.text != "0" && v.text[0] != '-') out += '+';
+    if (v.kind == Kind::kArray || v.kind == Kind::kObject) return out + std::string(reinterpret_cast<const char*>(&v.hash), sizeof v.hash);
+    return out + v.text;
+}
+std::string index_text(Kind kind, std::string_view text) { return std::string(1, char('0' + int(kind))).append(text); }
+
+// The text of a string without half a pair at its end.
+std::string_view without_high_surrogate(std::string_view text) {
+    if (text.size() >= 3 && uint8_t(text[text.size() - 3]) == 0xED && uint8_t(text[text.size() - 2]) >= 0xA0 && uint8_t(text[text.size() - 2]) < 0xB0)
+        text.remove_suffix(3);
+    return text;
 }
 
 // A number's literal, or the beginning of one, taken apart.
@@ -75,6 +93,14 @@ struct Number {
         if (have.size() <= wanted.size()) return wanted.substr(0, have.size()) == have;
         return have.substr(0, wanted.size()) == wanted && have.find_first_not_of('0', wanted.size()) == std::string_view::npos;
     }
+    // How many of the values in an index it may become.
+    size_t count_in(const PrefixCounts::Ref& index) const {
+        const std::string sign = index_text(Kind::kNumber, negative ? "-" : "+"), kept = significant();
+        size_t count = digits.empty() ? PrefixCounts::count(index, index_text(Kind::kNumber, "0")) : 0;
+        if (exponent) return kept.empty() ? count : count + PrefixCounts::count(index, sign + kept + 'e');
+        count += PrefixCounts::count(index, sign + digits);
+        return kept.size() < digits.size() ? count + PrefixCounts::count(index, sign + kept + 'e') : count;
+    }
     // For Writing::key().
     std::string reduced() const {
         if (exponent) return digits.empty() ? "0e" : canonical() + (exponent_negative ? "-" : "+") + exponent_digits;
@@ -84,8 +110,7 @@ struct Number {
 
 // Whether a string that begins with this text may be `value`. A high surrogate at its end may become half of a pair.
 bool may_become(std::string_view text, const std::string& value) {
-    if (text.size() >= 3 && uint8_t(text[text.size() - 3]) == 0xED && uint8_t(text[text.size() - 2]) >= 0xA0 && uint8_t(text[text.size() - 2]) < 0xB0)
-        text.remove_suffix(3);
+    text = without_high_surrogate(text);
     return std::string_view(value).substr(0, text.size()) == text;
 }
 
@@ -139,15 +164,16 @@ struct Writing::Frame {
     Kind kind;
     bool distinct = false;
     uint32_t depth = 0;
-    std::vector<ValueRef> items;
+    Items<ValueRef> items;
+    PrefixCounts::Ref index;  // of the items, where they are distinct
     std::vector<std::pair<std::string, ValueRef>> members;  // in the order of the text, without repetition
     std::string key;                                        // of the member in progress
     std::vector<ValueRef> likes;                            // of this kind, and equal as far as this has got
     uint64_t hash = 0;                                      // of all but `likes`, which follow from the frames below
 
-    // What the value in progress in this frame may come out equal to.
+    // What the value in progress in this frame may come out equal to: items of this one are in the index.
     template <class Visit>
-    void each_like_inside(Visit&& visit) const {
+    void each_inherited_inside(Visit&& visit) const {
         for (const ValueRef& like : likes) {
             if (kind == Kind::kArray) {
                 if (like->items.size() > items.size()) visit(like->items[items.size()]);
@@ -155,26 +181,28 @@ struct Writing::Frame {
                 visit(*found);
             }
         }
-        if (distinct) std::for_each(items.begin(), items.end(), visit);
     }
     template <class Fits>
-    size_t count_inside(Fits&& fits) const {
+    size_t count_inherited(Fits&& fits) const {
         size_t count = 0;
-        each_like_inside([&](const ValueRef& like) { count += fits(*like); });
+        each_inherited_inside([&](const ValueRef& like) { count += fits(*like); });
         return count;
     }
+    size_t count_of(Kind k) const { return PrefixCounts::count(index, index_text(k, "")); }
     // Those of its kind that it began with: a key that is repeated takes its value back, and then they count again.
     std::vector<ValueRef> likes_anew() const {
         std::vector<ValueRef> out;
         if (!below) return out;
-        below->each_like_inside([&](const ValueRef& like) {
+        auto add = [&](const ValueRef& like) {
             if (like->kind == kind) out.push_back(like);
-        });
+        };
+        below->each_inherited_inside(add);
+        if (below->count_of(kind)) below->items.each(add);
         return out;
     }
     void note() {
         hash = mix((below ? below->hash : 0) ^ (uint64_t(kind) << 1 | uint64_t(distinct)));
-        for (const ValueRef& item : items) hash = mix(hash ^ item->hash) + 1;
+        hash = mix(hash ^ items.hash());
         uint64_t unordered = 0;
         for (const auto& [k, value] : members) unordered += mix(hash_of(k) ^ mix(value->hash));
         hash = mix(hash ^ unordered) ^ hash_of(key);
@@ -183,8 +211,7 @@ struct Writing::Frame {
         for (const Frame *a = this, *b = &other;; a = a->below.get(), b = b->below.get()) {
             if (a == b) return true;
             if (!a || !b || a->hash != b->hash || a->kind != b->kind || a->distinct != b->distinct || a->key != b->key) return false;
-            if (!std::equal(a->items.begin(), a->items.end(), b->items.begin(), b->items.end(), [](const ValueRef& x, const ValueRef& y) { return *x == *y; }))
-                return false;
+            if (!(a->items == b->items)) return false;
             if (!std::equal(a->members.begin(), a->members.end(), b->members.begin(), b->members.end(),
                             [](const auto& x, const auto& y) { return x.first == y.first && *x.second == *y.second; }))
                 return false;
@@ -210,6 +237,7 @@ WritingRef Writing::distinct_array(const WritingRef& writing) {
 bool Writing::step(WritingRef& writing, uint8_t byte) {
     const bool text = writing->in_string() || writing->mode_ == Mode::kNumber || writing->mode_ == Mode::kLiteral;
     if (!text && (byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r')) return true;
+    work(10 + writing->text_.size() / 64 + writing->top_->likes.size());
     auto next = std::make_shared<Writing>(*writing);
     if (!next->take(byte)) return false;
     if (!next->top_) {
@@ -303,7 +331,7 @@ bool Writing::close() {
     FrameRef closed = std::move(top_);
     top_ = closed->below;
     if (!top_) return true;
-    JsonValue value{closed->kind, {}, closed->items, closed->members};
+    JsonValue value{closed->kind, {}, closed->items.in_order(), closed->members};
     std::sort(value.members.begin(), value.members.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     return complete(finished(std::move(value)));
 }
@@ -311,7 +339,12 @@ bool Writing::close() {
 // A value ends in the topmost frame.
 bool Writing::complete(ValueRef value) {
     auto same = [&](const ValueRef& other) { return *other == *value; };
-    if (top_->distinct && std::any_of(top_->items.begin(), top_->items.end(), same)) return false;
+    const std::string text = top_->distinct ? index_text(*value) : "";
+    if (top_->distinct && PrefixCounts::contains(top_->index, text)) {
+        bool repeated = value->kind != Kind::kArray && value->kind != Kind::kObject;
+        if (!repeated) top_->items.each([&](const ValueRef& item) { repeated |= same(item); });  // hashes are equal
+        if (repeated) return false;
+    }
     auto frame = std::make_shared<Frame>(*top_);
     std::vector<ValueRef> likes;
     for (const ValueRef& like : frame->likes) {
@@ -320,6 +353,7 @@ bool Writing::complete(ValueRef value) {
         if (inside && same(*inside)) likes.push_back(like);
     }
     frame->likes = std::move(likes);
+    if (frame->distinct) frame->index = PrefixCounts::with(frame->index, text);
     if (frame->kind == Kind::kArray)
         frame->items.push_back(std::move(value));
     else
@@ -355,12 +389,13 @@ void Writing::end_key() {
 
 // Works out whether this is safe, and its key.
 void Writing::judge() {
-    auto inside = [&](Kind kind, auto may_be) { return top_->count_inside([&](const JsonValue& v) { return v.kind == kind && may_be(v.text); }); };
+    auto inside = [&](Kind kind, auto may_be) { return top_->count_inherited([&](const JsonValue& v) { return v.kind == kind && may_be(v.text); }); };
+    auto begun = [&](Kind kind, std::string_view text) { return PrefixCounts::count(top_->index, index_text(kind, text)); };
     std::string state = escape_;
     switch (mode_) {
         case Mode::kBefore:
         case Mode::kAfterKey:
-            likes_ = top_->kind == Kind::kArray && top_->items.empty() ? top_->likes.size() : top_->count_inside([](const JsonValue&) { return true; });
+            likes_ = top_->kind == Kind::kArray && top_->items.empty() ? top_->likes.size() : top_->count_inherited([](const JsonValue&) { return true; }) + PrefixCounts::count(top_->index, "");
             break;
         case Mode::kAfter: likes_ = top_->likes.size(); break;
         case Mode::kBeforeKey: likes_ = top_->likes.size() + (top_->members.empty() ? 0 : top_->likes_anew().size()); break;
@@ -372,17 +407,17 @@ void Writing::judge() {
             break;
         }
         case Mode::kString:
-            likes_ = inside(Kind::kString, [&](const std::string& value) { return may_become(text_, value); });
+            likes_ = inside(Kind::kString, [&](const std::string& value) { return may_become(text_, value); }) + begun(Kind::kString, without_high_surrogate(text_));
             state += text_;
             break;
         case Mode::kNumber: {
             Number number(text_);
-            likes_ = inside(Kind::kNumber, [&](const std::string& value) { return number.may_become(value); });
+            likes_ = inside(Kind::kNumber, [&](const std::string& value) { return number.may_become(value); }) + number.count_in(top_->index);
             state += number.reduced();
             break;
         }
         case Mode::kLiteral:
-            likes_ = inside(Kind::kLiteral, [&](const std::string& value) { return may_become(text_, value); });
+            likes_ = inside(Kind::kLiteral, [&](const std::string& value) { return may_become(text_, value); }) + begun(Kind::kLiteral, text_);
             state += text_;
             break;
     }
@@ -423,21 +458,27 @@ Bytes Writing::unsafe_bytes() const {
     };
     if (mode_ == Mode::kBefore) {
         if (top_->kind == Kind::kArray && top_->items.empty()) out = bytes_of("]");
-        top_->each_like_inside([&](const ValueRef& like) {
-            switch (like->kind) {
+        auto add_kind = [&](Kind kind) {
+            switch (kind) {
                 case Kind::kString: out.set('"'); break;
                 case Kind::kNumber: out |= bytes_of("-0123456789"); break;
                 case Kind::kLiteral: out |= bytes_of("tfn"); break;
                 case Kind::kArray: out.set('['); break;
                 case Kind::kObject: out.set('{'); break;
             }
-        });
+        };
+        top_->each_inherited_inside([&](const ValueRef& like) { add_kind(like->kind); });
+        PrefixCounts::each_next(top_->index, "", [&](uint8_t kind) { add_kind(Kind(kind - '0')); });
     } else if (in_string() && escape_.empty()) {
         out = bytes_of("\"\\");
         if (mode_ == Mode::kString) {
-            top_->each_like_inside([&](const ValueRef& like) {
+            top_->each_inherited_inside([&](const ValueRef& like) {
                 if (like->kind == Kind::kString) add_next(like->text);
             });
+            const std::string_view whole = without_high_surrogate(text_);
+            if (whole.size() < text_.size() && PrefixCounts::count(top_->index, index_text(Kind::kString, whole)) > PrefixCounts::count(top_->index, index_text(Kind::kString, text_)))
+                out.set();
+            PrefixCounts::each_next(top_->index, index_text(Kind::kString, text_), [&](uint8_t byte) { out.set(byte); });
             return out;
         }
         for (const ValueRef& like : top_->likes) add_keys(like->members);

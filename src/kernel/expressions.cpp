@@ -1,10 +1,13 @@
 #include "expressions.hpp"
 
+#include <atomic>
+
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "interpreter.hpp"
 #include "pattern.hpp"
 
 namespace nb = nanobind;
@@ -12,8 +15,14 @@ namespace nb = nanobind;
 namespace derivable {
 
 const Nodes& nodes() {
-    static const Nodes* known = new Nodes();  // never freed: the interpreter may be gone by then
-    return *known;
+    // SAFETY: not a static object with an initializer: making it runs Python, so the interpreter's lock may pass on to a thread that would wait
+    // for it to be made, with that lock. Made twice it is only kept once. Never freed: the interpreter may be gone by then.
+    static std::atomic<const Nodes*> known{nullptr};
+    if (!known.load()) {
+        const Nodes *made = new Nodes(), *none = nullptr;
+        known.compare_exchange_strong(none, made);
+    }
+    return *known.load();
 }
 
 namespace {
@@ -82,6 +91,7 @@ class Content {
     };
     // By type of node, what makes it equal to another.
     static const std::unordered_map<PyTypeObject*, Fields>& known_fields() {
+        nodes();  // SAFETY: which may run Python, before what must not
         static const auto* known = [] {
             auto* out = new std::unordered_map<PyTypeObject*, Fields>();
             for (nb::handle type : nodes().module.attr("Expr").attr("__args__")) {
@@ -139,6 +149,7 @@ class Trees {
   private:
     // The node of an expression whose children have theirs.
     Node once(nb::handle expr) {
+        work(50);
         std::vector<Node> items;
         std::string key;
         auto number = [&](int64_t x) { key += std::to_string(x) + ' '; };
@@ -191,8 +202,12 @@ class Trees {
         return std::move(c.text);
     }
     static const std::string& any_character() {
-        static const std::string known = content(nodes().module.attr("ANY_CHAR"));
-        return known;
+        static std::atomic<const std::string*> known{nullptr};  // as nodes()
+        if (!known.load()) {
+            const std::string *made = new std::string(content(nodes().module.attr("ANY_CHAR"))), *none = nullptr;
+            known.compare_exchange_strong(none, made);
+        }
+        return *known.load();
     }
     static int64_t count(nb::handle value) {
         constexpr int64_t kMost = 1 << 30;
@@ -212,7 +227,8 @@ class Trees {
 std::shared_ptr<Dfa> compile_tree(nb::handle expr, bool leftmost_first, uint64_t max_nfa_states, uint64_t max_dfa_states, nb::callable automaton) {
     PatternBuilder builder(max_nfa_states, max_dfa_states);
     PatternBuilder::Node root = Trees(builder, std::move(automaton)).add(expr);
-    nb::gil_scoped_release release;
+    Unlocked unlocked;
+    PrivateWork private_work;
     return std::make_shared<Dfa>(builder.compile(root, leftmost_first));
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "expressions.hpp"
+#include "task.hpp"
 
 namespace nb = nanobind;
 
@@ -166,6 +167,7 @@ bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names,
         return made;
     };
     auto write = [&](nb::handle head) {
+        derivable::work(10 + 5 * body.size());
         productions.append(head);
         productions.append(nb::int_(body.size()));
         for (const nb::object& s : body) productions.append(s);

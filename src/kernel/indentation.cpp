@@ -73,31 +73,32 @@ bool Constraint::ends(Frontier f, Layouts::Id layout, int above, int& looked) {
 
 const std::vector<uint8_t>& Constraint::bytes_in_newlines() {
     if (bytes_in_newlines_.empty()) {
-        bytes_in_newlines_ = spanner_->lexer.representative_bytes();
+        std::vector<uint8_t> bytes = spanner_->lexer.representative_bytes();
         for (uint8_t b : {'\n', '\r', ' ', '\t', '\f'})
-            if (std::find(bytes_in_newlines_.begin(), bytes_in_newlines_.end(), b) == bytes_in_newlines_.end()) bytes_in_newlines_.push_back(b);
+            if (std::find(bytes.begin(), bytes.end(), b) == bytes.end()) bytes.push_back(b);
+        bytes_in_newlines_ = std::move(bytes);
     }
     return bytes_in_newlines_;
 }
 
 // PERF: once a lexer state, not once a stack: half of the first pass over Python programs was this walk.
 const Constraint::Rest& Constraint::rest_of_newline(LexState lex) {
-    auto [it, fresh] = rests_.try_emplace(lex);
-    if (!fresh) return it->second;
+    if (auto known = rests_.find(lex); known != rests_.end()) return known->second;
     Lexer& lexer = spanner_->lexer;
-    Rest& rest = it->second;
-    std::vector<LexState> work{lex};
-    for (size_t i = 0; i < work.size(); i++) {
-        for (const Lexer::Exit& e : lexer.exits(work[i]))
+    Rest rest;  // kept when it is complete
+    std::vector<LexState> todo{lex};
+    for (size_t i = 0; i < todo.size(); i++) {
+        work(3 * bytes_in_newlines().size());
+        for (const Lexer::Exit& e : lexer.exits(todo[i]))
             if (std::none_of(rest.exits.begin(), rest.exits.end(), [&](const Lexer::Exit& x) { return x.terminal == e.terminal && x.duties == e.duties; })) rest.exits.push_back(e);
         for (uint8_t byte : bytes_in_newlines()) {
-            LexState next = lexer.step(work[i], byte);
+            LexState next = lexer.step(todo[i], byte);
             if (next == kNoState) continue;
-            std::vector<LexState>& into = spanner_->may_be_newline(next) ? work : rest.others;
+            std::vector<LexState>& into = spanner_->may_be_newline(next) ? todo : rest.others;
             if (std::find(into.begin(), into.end(), next) == into.end()) into.push_back(next);
         }
     }
-    return rest;
+    return rests_.emplace(lex, std::move(rest)).first->second;
 }
 
 // Whether a lexeme that may be a newline can be completed: breadth first over what may still be read of it. Where it cannot always go on to
@@ -159,11 +160,12 @@ bool Constraint::alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, 
             for (size_t i = 0; i < rest.exits.size() && !result; i++) end(rest.exits[i], layout);
             for (size_t i = 0; i < rest.others.size() && !result; i++) becomes_other(rest.others[i]);
         }
-        std::vector<std::pair<LexState, Layouts::Id>> work;
+        std::vector<std::pair<LexState, Layouts::Id>> todo;
         std::unordered_map<uint64_t, char, MixHash> seen;
-        if (columns) work.emplace_back(lex, layout);
-        for (size_t i = 0; i < work.size() && !result; i++) {
-            auto [state, at] = work[i];
+        if (columns) todo.emplace_back(lex, layout);
+        for (size_t i = 0; i < todo.size() && !result; i++) {
+            work(3 * bytes_in_newlines().size());
+            auto [state, at] = todo[i];
             const std::vector<Lexer::Exit> exits = lexer.exits(state);
             for (size_t k = 0; k < exits.size() && !result; k++) end(exits[k], at);
             for (uint8_t byte : bytes_in_newlines()) {
@@ -175,7 +177,7 @@ bool Constraint::alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, 
                 }
                 Layouts::Id then = layouts_.step(at, byte);
                 if (layouts_.is_deepest(at) && layouts_[then].phase == 1 && layouts_[then].column > layouts_[at].column) then = at;
-                if (seen.try_emplace(pack(next, then), 1).second) work.emplace_back(next, then);
+                if (seen.try_emplace(pack(next, then), 1).second) todo.emplace_back(next, then);
             }
         }
         found = &(newline_alive_[key] = {result, looked_at_layout_, looked});

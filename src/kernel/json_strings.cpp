@@ -385,6 +385,7 @@ Dfa JsonStrings::to_dfa(uint64_t max_states) {
     d.num_classes = 256;
     if (!empty_)
         for (uint32_t s = 0; s < states_.size(); s++) {
+            work(500);
             if (s >= max_states) throw LimitExceeded("max_dfa_states", s + 1, max_states, "a list of strings, or a bound on a string's length");
             for (int b = 0; b < 256; b++) d.table.push_back(step(s, uint8_t(b)));
             d.accepting.push_back(accepts(s));

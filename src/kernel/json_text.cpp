@@ -73,6 +73,7 @@ class Encoder {
     }
 
     uint32_t row() {
+        work(out_.num_classes);
         if (out_.num_states() >= max_) throw LimitExceeded("max_dfa_states", out_.num_states() + 1, max_, "a pattern's or format's automaton over JSON text");
         out_.table.resize(out_.table.size() + out_.num_classes, kDead);
         out_.accepting.push_back(0);
@@ -83,6 +84,7 @@ class Encoder {
     int32_t step(int32_t state, uint32_t byte) const { return state < 0 ? kDead : from_.step(uint32_t(state), uint8_t(byte)); }
 
     int32_t place(const std::vector<uint32_t>& key, const Pending& p) {
+        work(5);
         auto [it, fresh] = places_.try_emplace(key, 0);
         if (fresh) {
             it->second = int32_t(row());
@@ -149,6 +151,7 @@ class Encoder {
     }
     template <class F>
     int32_t digits(F to) {
+        work(20);
         Digits all;
         for (uint32_t d = 0; d < 16; d++) all[d] = to(d);
         return node(all);

@@ -79,6 +79,7 @@ std::vector<uint32_t> Languages::add(const Dfa& d, uint32_t first) {
     std::vector<uint64_t> hash(n, 0), next_hash(n, 0);
     std::vector<uint32_t> matched(n, kNowhere);  // of a component being compared
     for (const std::vector<uint32_t>& component : components(d)) {
+        work(component.size() * (60 + std::min<size_t>(component.size(), 12) * class_runs.size()));
         for (uint32_t s : component) hash[s] = d.accepting[s] ? 3 : 5;
         // The hash only picks candidates, so the rounds may be few: the comparison below decides.
         size_t rounds = std::min<size_t>(component.size(), 12);
@@ -96,11 +97,11 @@ std::vector<uint32_t> Languages::add(const Dfa& d, uint32_t first) {
         }
         // The same component, seen before: walk both in step.
         auto same = [&](uint32_t start, uint32_t number) {
-            std::vector<uint32_t> work{start};
+            std::vector<uint32_t> todo{start};
             matched[start] = number;
             bool equal = true;
-            for (size_t i = 0; equal && i < work.size(); i++) {
-                uint32_t s = work[i];
+            for (size_t i = 0; equal && i < todo.size(); i++) {
+                uint32_t s = todo[i];
                 auto found = rows_.find(matched[s]);
                 runs(s, row);
                 equal = found != rows_.end() && found->second.accepting == bool(d.accepting[s]) && found->second.end - found->second.begin == 2 * row.size();
@@ -114,14 +115,14 @@ std::vector<uint32_t> Languages::add(const Dfa& d, uint32_t first) {
                             equal = known[t] == to;
                         } else if (matched[t] == kNowhere) {
                             matched[t] = to;
-                            work.push_back(t);
+                            todo.push_back(t);
                         } else {
                             equal = matched[t] == to;
                         }
                     }
                 }
             }
-            for (uint32_t s : work) {
+            for (uint32_t s : todo) {
                 if (equal) known[s] = matched[s];
                 matched[s] = kNowhere;
             }

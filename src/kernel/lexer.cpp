@@ -64,11 +64,13 @@ uint32_t Lexer::single(uint32_t automaton, uint32_t state) {
     std::vector<uint32_t>& known = string_singles_[automaton];
     if (known.size() <= state) known.resize(state + 1, kNoState);
     if (known[state] == kNoState) {
-        known[state] = uint32_t(single_dfa_.size());
-        if (known[state] >= kSetBit) throw LimitExceeded("lexer states", known[state], kSetBit, "the automata of all terminals of a vocabulary");
+        const auto number = uint32_t(single_dfa_.size());
+        if (number >= kSetBit) throw LimitExceeded("lexer states", number, kSetBit, "the automata of all terminals of a vocabulary");
+        work(10);
         single_dfa_.push_back(automaton);
         single_state_.push_back(state);
         canonical_.push_back(kNoState);
+        known[state] = number;
         bytes_ += 160;
     }
     return known[state];
@@ -76,6 +78,7 @@ uint32_t Lexer::single(uint32_t automaton, uint32_t state) {
 
 void Lexer::canonicalize(LexState s) {
     uint32_t a = single_dfa_[s];
+    work(10);
     if (dfas_[a]) {
         std::vector<uint32_t> known = languages_.add(*dfas_[a], base_[a]);
         std::copy(known.begin(), known.end(), canonical_.begin() + base_[a]);
@@ -169,11 +172,11 @@ uint32_t Lexer::settled(uint32_t duties) {
 }
 
 uint32_t Lexer::step_past(uint32_t past, uint8_t byte) {
-    auto [it, fresh] = past_steps_.try_emplace(pack(past, byte), 0);
-    if (!fresh) return it->second;
+    auto known = past_steps_.find(pack(past, byte));
+    if (known != past_steps_.end()) return known->second;
     std::vector<uint32_t> next = pasts_[past];
     for (size_t i = 0; i < next.size(); i++) next[i] = looking_back_[i]->step(next[i], byte);
-    return it->second = pasts_.intern(next);
+    return past_steps_[pack(past, byte)] = pasts_.intern(next);
 }
 
 std::vector<uint32_t> Lexer::all_pasts(size_t limit) {
@@ -208,6 +211,7 @@ LexState Lexer::intern_set(std::vector<uint32_t> singles) {
 LexState Lexer::step_slow(LexState s, uint8_t byte) {
     if (s < kSetBit) {
         uint32_t a = single_dfa_[s];
+        work(2);
         int32_t next = strings_[a]->step(single_state_[s], byte);
         return next < 0 ? kNoState : single(a, uint32_t(next));
     }
@@ -228,6 +232,7 @@ LexState Lexer::stepped(LexState m, uint32_t duties, uint8_t byte) {
 std::vector<LexState> Lexer::successors(LexState s) {
     const LexState m = members(s);
     const uint32_t d = duties(s);
+    work(3 * representative_bytes().size());
     std::vector<LexState> found;
     std::pair<LexState, uint32_t> last{kNoState, kViolated};
     for (uint8_t byte : representative_bytes()) {
@@ -250,6 +255,7 @@ LexState Lexer::step_set(uint32_t id, uint8_t byte) {
         bytes_ += 1024;
     }
     if (row[byte] != kUnknown) return row[byte];
+    work(5 + 2 * set_lists_[id].size());
     std::vector<uint32_t> next;
     for (uint32_t s : set_lists_[id]) {
         LexState to = step(s, byte);
@@ -306,6 +312,8 @@ uint32_t Lexer::refutation(LexState m) {
 const std::vector<Lexer::Exit>& Lexer::exits(LexState s) {
     Exits& exits = exits_at(s);
     if (exits.known) return exits.list;
+    const LexState of = members(s);
+    work(5 + (of < kSetBit ? 1 : set_lists_[of & ~kSetBit].size()));
     std::vector<Exit> out;
     if (policy_ == Policy::kScannerless) {
         for (auto [t, q] : automata(s))

@@ -11,6 +11,9 @@ namespace {
 // alternatives with every "a". The built-in grammars and the exactness tests get to 14, and to 40,000 in all.
 constexpr size_t kMaxWords = 1u << 12, kMaxAllWords = 1u << 24;
 
+// Steps that it takes to put two alternatives together.
+size_t both_sizes(const std::vector<uint32_t>& x, const std::vector<uint32_t>& y) { return (x.size() + y.size()) * (x.size() + y.size()); }
+
 void check_size(size_t words, size_t most) {
     if (words > most) throw LimitExceeded("obligations of a lexer", words, most, "what look-ahead and longer attempts of lexemes still ask of the text");
 }
@@ -25,6 +28,7 @@ uint32_t Lexer::add_duty(const Duty& d) {
 }
 
 uint32_t Lexer::any_of(std::vector<std::vector<uint32_t>> alts) {
+    work(10 * alts.size());
     std::sort(alts.begin(), alts.end());
     alts.erase(std::unique(alts.begin(), alts.end()), alts.end());
     if (!alts.empty() && alts[0].empty()) return kFree;
@@ -70,6 +74,7 @@ uint32_t Lexer::all_of(uint32_t a, uint32_t b) {
     size_t words = 0;
     for (const auto& x : alternatives(a))
         for (const auto& y : alternatives(b)) {
+            work(10 + both_sizes(x, y));
             std::vector<uint32_t> both = x;
             both.insert(both.end(), y.begin(), y.end());
             std::sort(both.begin(), both.end());
@@ -196,25 +201,26 @@ bool Lexer::is_doomed(uint32_t pair) {
 // A lexeme of this member cannot end before the duty is broken. False where that would take long to find out.
 bool Lexer::breaks(uint32_t single, uint32_t duty) {
     constexpr size_t kPatience = 200;
-    auto [it, fresh] = breaks_.try_emplace(pack(single, duty), false);
-    if (!fresh) return it->second;
-    const Duty& d = duty_table_[duty];
-    if (d.kind != Duty::kGhost && d.kind != Duty::kLook) return false;
+    auto known = breaks_.find(pack(single, duty));
+    if (known != breaks_.end()) return known->second;
+    const Duty d = duty_table_[duty];
+    if (d.kind != Duty::kGhost && d.kind != Duty::kLook) return breaks_[pack(single, duty)] = false;
     const Dfa& member = *dfas_[single_dfa_[single]];
     enum Fate { kKept, kOpen, kBroken };
     auto certain = [&](uint32_t start, auto&& step) {
-        std::vector<std::pair<uint32_t, uint32_t>> work{{single_state_[single], start}};
+        std::vector<std::pair<uint32_t, uint32_t>> todo{{single_state_[single], start}};
         if (member.accepting[single_state_[single]]) return false;
-        for (size_t i = 0; i < work.size(); i++) {
-            auto [state, other] = work[i];
+        for (size_t i = 0; i < todo.size(); i++) {
+            auto [state, other] = todo[i];
             if (i > kPatience) return false;
+            work(100);
             for (int byte = 0; byte < 256; byte++) {
                 int32_t next = member.step(state, uint8_t(byte)), other_next = 0;
                 if (next < 0) continue;
                 Fate fate = step(other, uint8_t(byte), other_next);
                 if (fate == kKept || (fate == kOpen && member.accepting[size_t(next)])) return false;
                 std::pair<uint32_t, uint32_t> pair{uint32_t(next), uint32_t(other_next)};
-                if (fate == kOpen && std::find(work.begin(), work.end(), pair) == work.end()) work.push_back(pair);
+                if (fate == kOpen && std::find(todo.begin(), todo.end(), pair) == todo.end()) todo.push_back(pair);
             }
         }
         return true;
@@ -235,7 +241,7 @@ bool Lexer::breaks(uint32_t single, uint32_t duty) {
                      });
         }
     }
-    return it->second = result;
+    return breaks_[pack(single, duty)] = result;
 }
 
 }  // namespace derivable

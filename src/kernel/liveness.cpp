@@ -28,6 +28,12 @@ void Liveness::forget_stacks() {
     for (auto& c : completions_) c->forget_stacks();
 }
 
+void Liveness::forget_states() {
+    adjacency_.forget_states();
+    summaries_.forget_states();
+    for (auto& c : completions_) c->forget_states();
+}
+
 // Whatever stack is left after this landing has a future.
 bool Liveness::sure_after(const Landing& l) {
     uint32_t hub = spelling_.hub(l.duties);
@@ -46,26 +52,27 @@ bool Liveness::sure(LexState s) {
         const auto& ls = spelling_.landings(s);
         return sure_[s] = std::all_of(ls.begin(), ls.end(), [&](const Landing& l) { return sure_after(l) && (newline_ == kEnd || l.terminal != newline_); });
     }
-    std::vector<LexState> work{s};
+    std::vector<LexState> todo{s};
     std::unordered_map<LexState, char> seen{{s, 1}};
     bool result = false;
-    for (size_t i = 0; i < work.size() && !result; i++) {
-        auto before = sure_.find(work[i]);
+    for (size_t i = 0; i < todo.size() && !result; i++) {
+        work(3 * lexer_.representative_bytes().size());
+        auto before = sure_.find(todo[i]);
         if (before != sure_.end()) {
             result = before->second;
             continue;
         }
-        for (const Lexer::Exit& e : lexer_.exits(work[i])) {
+        for (const Lexer::Exit& e : lexer_.exits(todo[i])) {
             Landing l = spelling_.landing(e);
             // A newline lexeme competes also where the parser has no use for it.
             result = result || ((newline_ == kEnd || l.terminal != newline_) && sure_after(l));
         }
         if (result) break;
         for (uint8_t byte : lexer_.representative_bytes()) {
-            const LexState next = lexer_.step(work[i], byte);
+            const LexState next = lexer_.step(todo[i], byte);
             if (next == kNoState) continue;
             if (before = sure_.find(next); before != sure_.end() && before->second) return sure_[s] = true;
-            if (seen.try_emplace(next, 1).second) work.push_back(next);
+            if (seen.try_emplace(next, 1).second) todo.push_back(next);
         }
     }
     return sure_[s] = result;
@@ -125,11 +132,12 @@ Liveness::Verdict Liveness::search(uint32_t duties, Frontier f, uint32_t depth, 
         uint32_t depth;
         int above;
     };
-    std::vector<Item> work{{duties, f, depth, 0}};
+    std::vector<Item> todo{{duties, f, depth, 0}};
     std::unordered_map<uint64_t, char, MixHash> seen{{pack(duties, f), 1}};
-    for (size_t i = 0; i < work.size(); i++) {
+    for (size_t i = 0; i < todo.size(); i++) {
         if (i >= patience) return Verdict::kUnknown;
-        const Item x = work[i];
+        work(50);
+        const Item x = todo[i];
         Bits candidates(stacks_.lr().productions().num_terminals() + 1);
         int looked = 0;
         for (Symbol t : stacks_.terminals(stacks_.accepts(x.stack, &looked))) candidates.add(t);
@@ -151,7 +159,7 @@ Liveness::Verdict Liveness::search(uint32_t duties, Frontier f, uint32_t depth, 
             Verdict v = judge(l.duties, after.frontier, looked);
             hops = std::max(hops, x.above + after.above + looked);
             if (v == Verdict::kAlive) return v;
-            if (v == Verdict::kUnknown) work.push_back({l.duties, after.frontier, inside, x.above + after.above});
+            if (v == Verdict::kUnknown) todo.push_back({l.duties, after.frontier, inside, x.above + after.above});
         }
     }
     return Verdict::kDead;

@@ -48,6 +48,8 @@ class Liveness {
     bool looked_at_depth() const { return looked_at_depth_; }
     // Stack nodes are about to be freed.
     void forget_stacks();
+    // LR states and sets of terminals are about to be numbered anew, after forget_stacks().
+    void forget_states();
 
   private:
     // `max_steps` counts bytes that lexing is tried on, per question; looking behind a boundary or at a summary counts as so many.

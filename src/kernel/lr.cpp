@@ -37,6 +37,7 @@ void LrAutomaton::expand(uint32_t id) {
     visit_++;
     if (id == kStart && productions_.start_nullable()) state.items.push_back(pack(kEnd, item(0, 2))), state.shifts.push_back(kEnd);
     for (size_t i = 0; i < work.size(); i++) {
+        derivable::work(4);
         const Production& p = productions_[production_of_[work[i]]];
         uint32_t dot = work[i] - offset_[production_of_[work[i]]];
         if (dot == p.body.size()) {
@@ -46,10 +47,12 @@ void LrAutomaton::expand(uint32_t id) {
         }
         state.items.push_back(pack(p.body[dot], work[i] + 1));
         each_reached(p.body[dot], [&](Symbol s) {
+            derivable::work(1);
             if (productions_.is_terminal(s)) return state.shifts.push_back(s);
             for (uint32_t q : productions_.of(s)) work.push_back(item(q, 0));
         });
     }
+    derivable::work(8 * state.items.size());
     std::sort(state.items.begin(), state.items.end());
     std::sort(state.shifts.begin(), state.shifts.end());
     state.shifts.erase(std::unique(state.shifts.begin(), state.shifts.end()), state.shifts.end());
@@ -69,6 +72,17 @@ uint32_t LrAutomaton::move(uint32_t id, Symbol symbol) {
     state.moves.insert(it, {symbol, target});
     if (target == states_.size()) states_.emplace_back();
     return target;
+}
+
+std::vector<uint32_t> LrAutomaton::forget_states(const std::vector<char>& kept) {
+    std::vector<uint32_t> numbers(states_.size(), kNone);
+    Interner kernels;
+    for (uint32_t s = 0; s < numbers.size(); s++)
+        if (s == kStart || kept[s]) numbers[s] = kernels.intern(kernels_[s]);
+    kernels_ = std::move(kernels);
+    states_.clear();
+    states_.resize(kernels_.size());
+    return numbers;
 }
 
 std::vector<Symbol> LrAutomaton::symbols(uint32_t state) {

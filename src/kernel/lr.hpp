@@ -33,6 +33,8 @@ class LrAutomaton {
     const std::vector<Symbol>& shifts(uint32_t state) { return expanded(state).shifts; }
     // Every symbol that can be moved over.
     std::vector<Symbol> symbols(uint32_t state);
+    // Forgets all states but the start and those for which `kept` is not 0, and numbers those anew in their order. Returns the new numbers.
+    std::vector<uint32_t> forget_states(const std::vector<char>& kept);
     uint32_t num_states() const { return uint32_t(states_.size()); }
     Productions& productions() { return productions_; }
     // (production, dot) of the items a state was made from; for explanations and analyses.

@@ -4,38 +4,68 @@
 
 namespace derivable {
 
-namespace {
+class Matcher::Use {
+  public:
+    explicit Use(const Matcher& m) : matcher_(m) {
+        if (m.in_use_.exchange(true, std::memory_order_acquire)) throw UsedTwice();
+    }
+    ~Use() { matcher_.in_use_.store(false, std::memory_order_release); }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
 
-// Every operation on the index takes both locks, always in this order.
-struct Guard {
-    explicit Guard(Constraint& c, std::mutex& spanner) : a(c.mutex), b(spanner) {}
-    std::lock_guard<std::mutex> a, b;
+  private:
+    const Matcher& matcher_;
 };
 
-}  // namespace
+template <class Act>
+auto Matcher::operate(uint64_t allowed, Act act) {
+    constexpr int64_t kSome = 4096;  // bytes
+    Use use(*this);
+    allowed += std::min(allowed, Task::kUnbounded >> 32) * std::min(refused_in_vain_, 1u << 16);
+    for (bool again = false;; again = true) {
+        Operation operation(*constraint_, allowed);
+        try {
+            if (again) constraint_->give_back();
+            auto result = act(operation);
+            refused_in_vain_ = 0;
+            return result;
+        } catch (const MemoryExceeded& e) {
+            // Once more with what is free without all that can be made again.
+            if (again || e.limit != std::string_view("cache_bytes")) throw;
+        } catch (const LimitExceeded& e) {
+            if (e.limit == "max_step_work" && operation.unsettled_bytes() < kSome) refused_in_vain_++;
+            throw;
+        }
+    }
+}
 
 Matcher::Matcher(std::shared_ptr<Constraint> constraint) : constraint_(std::move(constraint)) {
-    std::lock_guard<std::mutex> guard(constraint_->mutex);
+    Operation operation(*constraint_, Task::kUnbounded);
+    place_ = constraint_->places.add(constraint_->moments);
     go_to(constraint_->moments.add(nullptr, constraint_->initial(), false));
-    constraint_->matchers.insert(this);
 }
 
 Matcher::Matcher(const Matcher& other) : constraint_(other.constraint_) {
-    std::lock_guard<std::mutex> guard(constraint_->mutex);
-    go_to(other.now_);
-    constraint_->matchers.insert(this);
-}
-
-Matcher::~Matcher() {
-    std::lock_guard<std::mutex> guard(constraint_->mutex);
-    constraint_->matchers.erase(this);
-    go_to(nullptr);
+    Use use(other);
+    Operation operation(*constraint_, Task::kUnbounded);
+    place_ = constraint_->places.add(constraint_->moments);
+    go_to(other.now());
 }
 
 void Matcher::go_to(const Moment* moment) {
     if (moment) moment->references++;
-    if (now_) constraint_->moments.let_go(now_);
-    now_ = moment;
+    if (now()) constraint_->moments.let_go(now());
+    place_->now = moment;
+}
+
+bool Matcher::finished() const {
+    Use use(*this);
+    return now()->finished;
+}
+
+uint32_t Matcher::length() const {
+    Use use(*this);
+    return now()->length;
 }
 
 bool Matcher::is_eos(uint32_t token) const {
@@ -60,93 +90,108 @@ Matcher::Verdict Matcher::after(const Threads& now, bool was_finished, uint32_t 
 }
 
 Matcher::Verdict Matcher::advance(uint32_t token) {
-    Guard guard(*constraint_, constraint_->spanner_->mutex);
-    constraint_->collect_if_needed();
-    Threads threads;
-    bool finished = false;
-    Verdict v = after(now_->threads, now_->finished, token, threads, finished);
-    if (v == Verdict::kAccepted) push(std::move(threads), finished);
-    return v;
+    return operate([&](Operation&) {
+        constraint_->collect_if_needed();
+        Threads threads;
+        bool finished = false;
+        Verdict v = after(now()->threads, now()->finished, token, threads, finished);
+        if (v == Verdict::kAccepted) push(std::move(threads), finished);
+        return v;
+    });
 }
 
 bool Matcher::advance_bytes(std::string_view bytes) {
-    Guard guard(*constraint_, constraint_->spanner_->mutex);
-    constraint_->collect_if_needed();
-    if (now_->finished && now_->threads.empty() && !bytes.empty()) return false;
-    Threads threads = now_->threads;
-    if (!constraint_->advance(threads, bytes)) return false;
-    push(std::move(threads), now_->finished && bytes.empty());
-    return true;
+    constexpr uint64_t kOfByte = 200;  // work of a byte, where there are many
+    return operate(constraint_->max_step_work() + kOfByte * bytes.size(), [&](Operation&) {
+        constraint_->collect_if_needed();
+        if (now()->finished && now()->threads.empty() && !bytes.empty()) return false;
+        Threads threads = now()->threads;
+        if (!constraint_->advance(threads, bytes)) return false;
+        push(std::move(threads), now()->finished && bytes.empty());
+        return true;
+    });
 }
 
 bool Matcher::allows(uint32_t token) {
-    Guard guard(*constraint_, constraint_->spanner_->mutex);
-    Threads threads;
-    bool finished;
-    return after(now_->threads, now_->finished, token, threads, finished) == Verdict::kAccepted;
+    return operate([&](Operation&) {
+        Threads threads;
+        bool finished;
+        return after(now()->threads, now()->finished, token, threads, finished) == Verdict::kAccepted;
+    });
 }
 
 uint32_t Matcher::count_valid(const std::vector<uint32_t>& tokens) {
-    Guard guard(*constraint_, constraint_->spanner_->mutex);
-    Threads now = now_->threads, threads;
-    bool finished = now_->finished;
-    uint32_t n = 0;
-    while (n < tokens.size() && after(now, finished, tokens[n], threads, finished) == Verdict::kAccepted) {
-        now.swap(threads);
-        n++;
-    }
-    return n;
+    return operate([&](Operation& operation) {
+        Threads threads_now = now()->threads, threads;
+        bool finished = now()->finished;
+        uint32_t n = 0;
+        while (n < tokens.size() && after(threads_now, finished, tokens[n], threads, finished) == Verdict::kAccepted) {
+            threads_now.swap(threads);
+            n++;
+            operation.allow(constraint_->max_step_work());
+        }
+        return n;
+    });
 }
 
 bool Matcher::rollback(uint64_t count) {
-    if (count > now_->length) return false;
-    std::lock_guard<std::mutex> guard(constraint_->mutex);
-    const Moment* to = now_;
-    while (count-- > 0) to = to->before;
-    go_to(to);
-    return true;
+    return operate([&](Operation&) {
+        if (count > now()->length) return false;
+        const Moment* to = now();
+        while (count-- > 0) to = to->before;
+        go_to(to);
+        return true;
+    });
 }
 
-void Matcher::reset() { rollback(now_->length); }
+void Matcher::reset() {
+    operate([&](Operation&) {
+        const Moment* to = now();
+        while (to->before) to = to->before;
+        go_to(to);
+        return true;
+    });
+}
 
 void Matcher::fill(uint32_t* mask) {
-    Guard guard(*constraint_, constraint_->spanner_->mutex);
-    constraint_->fill(now_->threads, mask);
+    operate([&](Operation&) {
+        constraint_->fill(now()->threads, mask);
+        return true;
+    });
 }
 
 bool Matcher::accepting() {
-    if (now_->finished) return true;
-    Guard guard(*constraint_, constraint_->spanner_->mutex);
-    return constraint_->accepting(now_->threads);
+    return operate([&](Operation&) { return now()->finished || constraint_->accepting(now()->threads); });
 }
 
 std::array<uint64_t, 4> Matcher::next_bytes() {
-    Guard guard(*constraint_, constraint_->spanner_->mutex);
-    return constraint_->next_bytes(now_->threads);
+    return operate([&](Operation&) { return constraint_->next_bytes(now()->threads); });
 }
 
 std::string Matcher::forced_bytes(size_t max_length) {
-    Guard guard(*constraint_, constraint_->spanner_->mutex);
-    std::string out;
-    Threads threads = now_->threads, next;
-    while (out.size() < max_length && !threads.empty() && !constraint_->accepting(threads) && !constraint_->names_token(threads)) {
-        std::array<uint64_t, 4> bytes = constraint_->next_bytes(threads);
-        int only = -1, count = 0;
-        for (int b = 0; b < 256; b++)
-            if (bytes[size_t(b) / 64] >> (b % 64) & 1) only = b, count++;
-        if (count != 1) break;
-        constraint_->step(threads, uint8_t(only), next);
-        threads.swap(next);
-        out.push_back(char(only));
-    }
-    return out;
+    return operate([&](Operation& operation) {
+        std::string out;
+        Threads threads = now()->threads, next;
+        while (out.size() < max_length && !threads.empty() && !constraint_->accepting(threads) && !constraint_->names_token(threads)) {
+            std::array<uint64_t, 4> bytes = constraint_->next_bytes(threads);
+            int only = -1, count = 0;
+            for (int b = 0; b < 256; b++)
+                if (bytes[size_t(b) / 64] >> (b % 64) & 1) only = b, count++;
+            if (count != 1) break;
+            constraint_->step(threads, uint8_t(only), next);
+            threads.swap(next);
+            out.push_back(char(only));
+            operation.allow(constraint_->max_step_work() / 256);
+        }
+        return out;
+    });
 }
 
-std::string Matcher::situation(int64_t hops) {
-    Guard guard(*constraint_, constraint_->spanner_->mutex);
-    const Stacks& stacks = constraint_->stacks;
+namespace {
+// For each thread its lexer state, and the LR states of its stacks level by level.
+std::vector<std::vector<uint32_t>> stacks_from_above(const Stacks& stacks, const Threads& of, int64_t hops) {
     std::vector<std::vector<uint32_t>> threads;
-    for (const Thread& t : now_->threads) {
+    for (const Thread& t : of) {
         std::vector<uint32_t> words{t.lex};
         std::vector<NodeId> level = stacks.nodes(t.stack);
         for (int64_t depth = 0; depth <= hops && !level.empty(); depth++) {
@@ -162,6 +207,12 @@ std::string Matcher::situation(int64_t hops) {
         }
         threads.push_back(std::move(words));
     }
+    return threads;
+}
+}  // namespace
+
+std::string Matcher::situation(int64_t hops) {
+    std::vector<std::vector<uint32_t>> threads = operate([&](Operation&) { return stacks_from_above(constraint_->stacks, now()->threads, hops); });
     std::sort(threads.begin(), threads.end());
     std::string out;
     for (const auto& words : threads) {
@@ -173,8 +224,7 @@ std::string Matcher::situation(int64_t hops) {
 }
 
 std::vector<Constraint::Explanation> Matcher::explain() {
-    Guard guard(*constraint_, constraint_->spanner_->mutex);
-    return constraint_->explain(now_->threads);
+    return operate([&](Operation&) { return constraint_->explain(now()->threads); });
 }
 
 }  // namespace derivable

@@ -2,6 +2,9 @@
 // sharing it.
 #pragma once
 
+#include <atomic>
+#include <deque>
+
 #include "distinct.hpp"
 #include "layout.hpp"
 #include "stacks.hpp"
@@ -60,6 +63,47 @@ class Moments {
     Pages<Moment> all_;
     uint32_t num_ = 0;
     std::vector<Moment*> unused_;
+};
+
+// Where the matchers of one constraint stand.
+class Places {
+  public:
+    struct Place {
+        const Moment* now = nullptr;
+        Place* next_left = nullptr;
+    };
+    Place* add(Moments& moments) {
+        clear_left(moments);
+        if (unused_.empty()) return &all_.emplace_back();
+        Place* p = unused_.back();
+        unused_.pop_back();
+        return p;
+    }
+    // The matcher is gone. By any thread, without the constraint's lock: freeing never waits.
+    void leave(Place* p) {
+        p->next_left = left_.load(std::memory_order_relaxed);
+        while (!left_.compare_exchange_weak(p->next_left, p, std::memory_order_release, std::memory_order_relaxed)) {
+        }
+    }
+    // Lets go of what was left meanwhile.
+    void clear_left(Moments& moments) {
+        if (!left_.load(std::memory_order_relaxed)) return;
+        for (Place* p = left_.exchange(nullptr, std::memory_order_acquire); p; p = p->next_left) {
+            moments.let_go(p->now);
+            p->now = nullptr;
+            unused_.push_back(p);
+        }
+    }
+    template <typename Visit>
+    void each(Visit&& visit) const {
+        for (const Place& p : all_)
+            if (p.now) visit(p.now);
+    }
+
+  private:
+    std::deque<Place> all_;
+    std::vector<Place*> unused_;
+    std::atomic<Place*> left_{nullptr};
 };
 
 }  // namespace derivable

@@ -209,6 +209,7 @@ class Thompson {
     }
 
     uint32_t push(Nfa& nfa, Nfa::State state) {
+        work(2);
         if (++total_ > builder_.max_nfa_) throw LimitExceeded("max_nfa_states", total_, builder_.max_nfa_, "a pattern's automaton");
         nfa.states.push_back(std::move(state));
         return uint32_t(nfa.states.size() - 1);

@@ -11,6 +11,15 @@ constexpr size_t kMaxGrowth = 64u << 20;  // of the spanner, in bytes, for one m
 int SpanWalk::run(const Thread& thread) {
     const Item start{Spanner::kWholeVocabulary, thread.lex, thread.stack, thread.layout, 0, -1, 0, 0};
     Part part;
+    // SAFETY: nothing that a walk refers to is forgotten.
+    struct Walking {
+        std::atomic<int>& walks;
+        explicit Walking(std::atomic<int>& w) : walks(w) { walks++; }
+        ~Walking() { walks--; }
+    };
+    c_.spanner_->forget_if_needed();
+    Walking walking(c_.spanner_->walks);
+    bytes_before_ = c_.spanner_->bytes();
     if (scannerless_)
         enter(part, start, nullptr);
     else
@@ -26,7 +35,7 @@ void SpanWalk::walk_part(Part& part, const Item& start, const Split& split, int 
     part.keeps = c_.stacks.signature(start.stack, root.node->state, states_);
     if (part.keeps) c_.settled_.descend(part.place, states_, known, found_);
     const size_t before = found_.size();
-    for (size_t i = part.found; i < before; i++) found_[i].inside->or_into(words_.data());
+    for (size_t i = part.found; i < before; i++) work(found_[i].inside->cost()), found_[i].inside->or_into(words_.data());
     if (part.place.node->open) {
         part.looked = part.kept = part.place.depth;
         if (c_.layouts_.active()) c_.looked_at_layout_ |= Constraint::kDepth;  // by its depth the place was found
@@ -51,13 +60,20 @@ int SpanWalk::level_of(Part& part, int hops, uint8_t looked_at_layout) {
 }
 
 int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
+    work(10);
+    c_.pass();
+    c_.operation->take();
     if (++visited_ > kMaxItems || x.depth > kMaxLexemes || c_.spanner_->bytes() - bytes_before_ > kMaxGrowth) throw TooAmbiguous();
     c_.stats_.walk_nodes++;
     if (scannerless_) {
         const LexState members = lexer_.members(x.lex);
         auto [begin, end] = lexer_.singles(members);
-        for (const uint32_t* single = begin; single != end; single++)
-            visit(part, x, c_.spanner_->split(x.residual, lexer_.canonical(*single)), lexer_.terminal_of(*single));
+        for (const uint32_t* single = begin; single != end; single++) {
+            c_.pass();
+            c_.operation->take();
+            const uint32_t terminal = lexer_.terminal_of(*single);
+            visit(part, x, c_.spanner_->split(x.residual, lexer_.canonical(*single)), terminal);
+        }
         return 0;
     }
     const Split& split = x.split ? *x.split : c_.spanner_->split(x.residual, x.lex);
@@ -74,6 +90,7 @@ int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
 
 int SpanWalk::visit(Part& part, const Item& x, const Split& split, uint32_t terminal) {
     int reach = 0;
+    work(2 + split.inside.size() + split.exits.size());
     for (size_t i = 0; i < split.inside.size(); i++) reach = std::max(reach, ask(part, x, split, uint32_t(i)));
     for (size_t i = 0; i < split.exits.size(); i++) {
         const Split::Exit& e = split.exits[i];
@@ -102,7 +119,7 @@ int SpanWalk::ask(Part& part, const Item& x, const Split& split, uint32_t index)
     int hops = 0;
     const bool allowed = c_.alive(x.stack, x.layout, group, &hops);
     const int level = level_of(part, group.sureness == Split::Sureness::kSure ? 0 : x.above + hops, std::exchange(c_.looked_at_layout_, before));
-    if (allowed) group.or_into(words_.data());
+    if (allowed) work(group.cost()), group.or_into(words_.data());
     if (allowed && part.keeps) found_.push_back({std::max(x.level, level), &group});
     if (part.keeps && level > part.place.depth + 1) questions_.push_back({false, false, int16_t(level), int16_t(level), index, 0, uint32_t(questions_.size() + 1 - part.questions)});
     return level;
@@ -148,6 +165,7 @@ int SpanWalk::leave(Part& part, const Item& x, const Split& split, uint32_t inde
     if (c_.ignored_[symbol]) through({x.stack, c_.layouts_.idle(x.layout), 0, 0}, 0);
     if (c_.ignored_[symbol] && !scannerless_) return reach;
     const uint8_t before = std::exchange(c_.looked_at_layout_, 0);
+    c_.operation->rest();
     const Constraint::After after = c_.after_lexeme(symbol, x.stack, c_.layouts_.apply(e.effect, x.layout));
     through(after, std::exchange(c_.looked_at_layout_, before));
     return reach;

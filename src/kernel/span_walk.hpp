@@ -13,7 +13,7 @@ class SpanWalk {
   public:
     // Adds to `words`. Throws TooAmbiguous; then there may be tokens in it that were still to be taken out again.
     SpanWalk(Constraint& constraint, std::vector<uint32_t>& words)
-        : c_(constraint), lexer_(constraint.spanner_->lexer), words_(words), bytes_before_(constraint.spanner_->bytes()) {}
+        : c_(constraint), lexer_(constraint.spanner_->lexer), words_(words) {}
 
     // The hops that the answer depends on.
     int run(const Thread& thread);
@@ -60,7 +60,7 @@ class SpanWalk {
     std::vector<Settled::Found> found_;
     std::vector<Question> questions_;
     std::vector<uint64_t> states_;
-    const size_t bytes_before_;
+    size_t bytes_before_ = 0;
     const bool scannerless_ = lexer_.policy() == Policy::kScannerless;
     uint64_t visited_ = 0;
 };

@@ -2,7 +2,16 @@
 
 namespace derivable {
 
-Spanner::Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy) : lexer(policy), vocabulary_(std::move(vocabulary)), num_nodes_(vocabulary_->trie.size()) {
+Spanner::Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy) : lexer(policy), vocabulary_(std::move(vocabulary)) {
+    uint64_t longest = 0;
+    for (uint16_t d : vocabulary_->trie.depth) longest = std::max<uint64_t>(longest, uint64_t(d) + 1);
+    lexer.set_longest_token(longest + 1);
+    tables_ = std::make_unique<SplitTables>(*this);
+    begin();
+}
+
+void Spanner::begin() {
+    num_nodes_ = vocabulary_->trie.size();
     std::vector<uint32_t> all;
     const Trie& t = vocabulary_->trie;
     for (uint32_t i = 0; i < t.size(); i = t.end[i]) {
@@ -10,10 +19,21 @@ Spanner::Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy) : 
         sizes_.push_back(t.end[i] - i);
     }
     add_residual(std::move(all), true, true);  // kWholeVocabulary
-    uint64_t longest = 0;
-    for (uint16_t d : t.depth) longest = std::max<uint64_t>(longest, uint64_t(d) + 1);
-    lexer.set_longest_token(longest + 1);
-    tables_ = std::make_unique<SplitTables>(*this);
+}
+
+void Spanner::forget() {
+    splits_ = {};
+    repeated_.clear();
+    by_characters_.reset();
+    residuals_.clear();
+    residual_ids_.clear();
+    branches_.clear();
+    branch_ids_.clear();
+    sizes_.clear();
+    num_lately_ = 0;
+    bytes_ = 0;
+    tables_->clear();
+    begin();
 }
 
 Spanner::~Spanner() = default;
@@ -30,22 +50,27 @@ const std::vector<Spanner::Root>& Spanner::roots(uint32_t branch) {
             if (!largest.trie || p.trie->end[n] - n > largest.size()) largest = {p.trie, n};
         }
     if (size > kMaxMerged) throw TooAmbiguous();
+    work(size / 2);
+    // SAFETY: nothing is kept before all is made: merging may be refused.
     std::vector<TrieNodes> others = b.parts;
+    std::vector<Root> roots;
+    std::unique_ptr<Trie> merged;
     // PERF: behind a blank nearly all tokens come from one subtree, those with one blank before: copying it was 20 (Java) to 43% (Python) of the first walk there.
     const bool spared = largest.size() == size || (largest.size() >= kWorthSparing && largest.size() * 4 >= size * 3);
     if (spared) {
         for (TrieNodes& p : others)
             if (p.trie == largest.trie) p.nodes.erase(std::remove(p.nodes.begin(), p.nodes.end(), largest.node), p.nodes.end());
-        b.roots.push_back(largest);
+        roots.push_back(largest);
     }
     if (largest.size() != size) {
-        b.merged = std::make_unique<Trie>(Trie::merge(others));
-        b.merged->first_id = num_nodes_;
-        num_nodes_ += b.merged->size();
-        bytes_ += b.merged->size() * 20 + b.merged->tokens.size() * 4;
-        b.roots.push_back({b.merged.get(), 0});
+        merged = std::make_unique<Trie>(Trie::merge(others));
+        merged->first_id = num_nodes_;
+        roots.push_back({merged.get(), 0});
+        num_nodes_ += merged->size();
+        bytes_ += merged->size() * 20 + merged->tokens.size() * 4;
     }
-    return b.roots;
+    b.merged = std::move(merged);
+    return b.roots = std::move(roots);
 }
 
 uint32_t Spanner::add_residual(const std::vector<TrieNodes>& parts, bool once) {
@@ -148,10 +173,11 @@ LexState Spanner::alike(uint32_t residual, LexState state) const {
 
 bool Spanner::may_be_newline(LexState s) {
     if (!layouts) return false;
-    auto [it, fresh] = may_be_newline_.try_emplace(s, false);
-    if (fresh)
-        for (auto [terminal, state] : lexer.describe(s)) it->second |= terminal == newline;
-    return it->second;
+    auto known = may_be_newline_.find(s);
+    if (known != may_be_newline_.end()) return known->second;
+    const auto members = lexer.describe(s);
+    work(5 + members.size());
+    return may_be_newline_[s] = std::any_of(members.begin(), members.end(), [&](const auto& m) { return m.first == newline; });
 }
 
 bool Spanner::is_plain(uint32_t residual, LexState state) const {
@@ -218,6 +244,7 @@ std::unique_ptr<Split> Spanner::split_counted(uint64_t need, uint64_t room) {
         };
         std::vector<std::pair<uint8_t, uint32_t>> path(1, {J::kBoundary, 0});
         for (uint32_t i = 0; i < t.size();) {
+            work(1);
             size_t d = t.depth[i];
             auto [from, count] = path[d];
             uint8_t to = J::decode(from, t.byte[i]);
@@ -252,11 +279,14 @@ std::unique_ptr<Split> Spanner::split_counted(uint64_t need, uint64_t room) {
     bytes_ += inside.bytes() + sizeof(Split) + 64;
     if (inside.count()) result->inside.push_back({Split::Sureness::kSure, 0, std::make_shared<const TokenSet>(std::move(inside)), Layouts::kNothing, nullptr, {}});
     uint64_t last = std::min<uint64_t>(room, by.exit_nodes.size());
-    auto [it, fresh] = by.residuals.try_emplace(pack(uint32_t(std::min<uint64_t>(need, by.exit_nodes.size())), uint32_t(last)), kWholeVocabulary);
-    if (fresh) {
+    const uint64_t key = pack(uint32_t(std::min<uint64_t>(need, by.exit_nodes.size())), uint32_t(last));
+    auto it = by.residuals.find(key);
+    if (it == by.residuals.end()) {
         std::vector<uint32_t> nodes;
         for (uint64_t n = need; n <= last && n < by.exit_nodes.size(); n++) nodes.insert(nodes.end(), by.exit_nodes[n].begin(), by.exit_nodes[n].end());
-        if (!nodes.empty()) it->second = add_residual({{&t, std::move(nodes)}}, true);
+        work(nodes.size() / 2);
+        const uint32_t made = nodes.empty() ? kWholeVocabulary : add_residual({{&t, std::move(nodes)}}, true);
+        it = by.residuals.emplace(key, made).first;
     }
     if (it->second != kWholeVocabulary) result->exits.push_back({0, Lexer::kFree, it->second, Layouts::kNothing, {}});
     result->exits_once = true;
@@ -266,14 +296,15 @@ std::unique_ptr<Split> Spanner::split_counted(uint64_t need, uint64_t room) {
 uint32_t Spanner::producible_set(LexState s) {
     auto found = producible_.find(s);
     if (found != producible_.end()) return found->second;
-    std::vector<LexState> work{s};
+    std::vector<LexState> todo{s};
     std::unordered_map<LexState, char> seen{{s, 1}};
     std::vector<uint32_t> winners;
-    for (size_t i = 0; i < work.size(); i++) {
-        for (const Lexer::Exit& e : lexer.exits(work[i])) winners.push_back(e.terminal);
+    for (size_t i = 0; i < todo.size(); i++) {
+        work(3 * lexer.representative_bytes().size());
+        for (const Lexer::Exit& e : lexer.exits(todo[i])) winners.push_back(e.terminal);
         for (uint8_t b : lexer.representative_bytes()) {
-            LexState next = lexer.step(work[i], b);
-            if (next != kNoState && seen.try_emplace(next, 1).second) work.push_back(next);
+            LexState next = lexer.step(todo[i], b);
+            if (next != kNoState && seen.try_emplace(next, 1).second) todo.push_back(next);
         }
     }
     std::sort(winners.begin(), winners.end());

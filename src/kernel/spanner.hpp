@@ -19,10 +19,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 
 #include "layout.hpp"
 #include "lexer.hpp"
+#include "lock.hpp"
 #include "trie.hpp"
 
 namespace derivable {
@@ -59,6 +59,7 @@ struct Split {
         const Inside* base = nullptr;
         std::vector<uint32_t> removed;
         void or_into(uint32_t* mask) const;
+        uint64_t cost() const { return (tokens ? tokens->cost() : 0) + (base ? base->cost() + removed.size() / 2 : 0); }  // of that, as `work` counts
     };
     struct Exit {
         uint32_t terminal, duties;  // under scannerless: unused, the terminal is the member's and nothing is owed
@@ -101,7 +102,7 @@ class Spanner {
 
     static constexpr uint32_t kWholeVocabulary = 0;
     Lexer lexer;
-    std::mutex mutex;  // SAFETY: guards everything here; taken by the constraint around a walk or a step
+    FairLock lock;  // SAFETY: guards everything here, where it is shared (Operation). What the functions return by reference stays where it is.
 
     // `state`: under scannerless a canonical one. Throws TooAmbiguous.
     const Split& split(uint32_t residual, LexState state);
@@ -119,6 +120,16 @@ class Spanner {
     bool column_matters = false;  // a newline lexeme cannot always go on to another line
     bool may_be_newline(LexState s);
     size_t bytes() const { return bytes_ + lexer.bytes(); }
+    // The same as it was when the lock was last let go, for those who do not have it.
+    size_t published_bytes() const { return published_bytes_.load(std::memory_order_relaxed); }
+    // Splits are forgotten once they take more than this, between walks; lexer states stay.
+    void set_budget(size_t bytes) { budget_ = bytes; }
+    std::atomic<int> walks{0};  // that refer to splits
+    void forget_if_needed() {
+        if (bytes_ > budget_ && walks == 0) forget();
+    }
+    void forget();
+    void publish_bytes() { published_bytes_.store(bytes(), std::memory_order_relaxed); }
 
   private:
     friend class SplitTables;
@@ -144,6 +155,7 @@ class Spanner {
         bool of_vocabulary;  // made of whole first-level branches of the vocabulary
         bool once;           // no token is there twice (cut in two ways)
     };
+    void begin();
     const std::vector<Root>& roots(uint32_t branch);
     uint32_t add_branch(uint8_t byte, std::vector<TrieNodes> parts);
     uint32_t add_residual(const std::vector<TrieNodes>& parts, bool once);
@@ -193,6 +205,8 @@ class Spanner {
     Interner producible_sets_;
     std::unordered_map<LexState, uint32_t> producible_;
     size_t bytes_ = 0;
+    std::atomic<size_t> budget_{~size_t(0)};
+    std::atomic<size_t> published_bytes_{0};
 };
 
 }  // namespace derivable

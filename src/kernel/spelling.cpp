@@ -283,7 +283,7 @@ uint32_t Spelling::hub(uint32_t duties, uint32_t depth) {
     hub_of_[duties] = kNoHub;  // while it is being made
     try {
         return hub_of_[duties] = make_hub(duties, depth);
-    } catch (const LimitExceeded&) {
+    } catch (...) {
         hub_of_.erase(duties);
         throw;
     }

@@ -79,6 +79,7 @@ class Spelling {
     };
     using Pair = uint64_t;  // (last terminal, duties)
     void count_step() {
+        work(1);
         if (++steps_ > until_)
             throw LimitExceeded("max_liveness_steps", steps_ - until_ + allowed_, allowed_, "deciding which lexemes can still follow under longest match");
     }

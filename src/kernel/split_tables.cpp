@@ -67,9 +67,11 @@ std::shared_ptr<const TokenSet> SplitTables::tokens(const Lists& lists) {
     }
     TokenSet all;
     size_t count = 0;
+    work(1 + lists.kept.size());
     each(lists, [&](const Trie&, const uint32_t* begin, const uint32_t* end) {
         for (const uint32_t* range = begin; range != end; range += 2) count += range[1] - range[0];
     });
+    work(count / 4);
     all.expect(count, spanner_.vocabulary_->words());
     each(lists, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
         for (const uint32_t* range = begin; range != end; range += 2)
@@ -108,6 +110,7 @@ SplitTables::Local SplitTables::local(LexState s) {
     if (s == kNoState) return kDead;
     if (const Local* known = numbers_.find(s)) return *known;
     const bool scannerless = lexer_.policy() == Policy::kScannerless;
+    work(20);
     // SAFETY: what is asked about a state may be refused (LimitExceeded). It has no number before all is answered.
     State x{s, group_of(s), false, spanner_.may_be_newline(s), 0, 0, kBetween, kUnknown, {}, {}};
     if (scannerless) {

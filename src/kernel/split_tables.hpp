@@ -66,6 +66,7 @@ class SplitTables {
         if (users_++ == 0 && (states_.size() > kMaxStates || ways_.size() > kMaxWays || bytes_ > kMaxBytes)) clear();
     }
     void leave() { users_--; }
+    void clear();  // between walks
 
     State& operator[](Local s) { return states_[s]; }
     const Group& group(uint32_t g) const { return groups_[g]; }
@@ -105,7 +106,6 @@ class SplitTables {
 
   private:
     static constexpr uint16_t kUnknownWay = 0xFFFF;
-    void clear();
     static bool is_antichain(const Trie& t, const uint32_t* begin, const uint32_t* end);
     template <typename Visit>  // (trie, begin, end)
     void each(const Lists& lists, Visit&& visit) const;

@@ -153,6 +153,7 @@ class SplitWalk {
         std::vector<Layouts::Effect> effects;
         Local s = first, same = kDead;
         for (uint32_t i = root, end = t.end[root];;) {
+            work(1);
             const uint32_t size = t.end[i] - i;
             if (s == kDead) {
                 i = t.end[i];
@@ -218,20 +219,21 @@ class SplitWalk {
             uint32_t node;
             LexState state, other;
         };
-        std::vector<Step> work{{root, s, other}};
-        while (!work.empty()) {
-            const Step x = work.back();
-            work.pop_back();
+        std::vector<Step> todo{{root, s, other}};
+        while (!todo.empty()) {
+            const Step x = todo.back();
+            todo.pop_back();
+            work(3);
             if (x.state == x.other) continue;
             ByteSet listed;
             const bool on_list = x.state != kNoState && lexer_.on_list(x.state, listed);
             visit(x.node, x.state, x.other, on_list);
             if (!on_list) continue;
-            const auto first = long(work.size());
+            const auto first = long(todo.size());
             t.each_child(x.node, listed, [&](uint32_t child, uint8_t byte) {
-                work.push_back({child, spanner_.step(x.state, byte), x.other == kNoState ? kNoState : spanner_.step(x.other, byte)});
+                todo.push_back({child, spanner_.step(x.state, byte), x.other == kNoState ? kNoState : spanner_.step(x.other, byte)});
             });
-            std::reverse(work.begin() + first, work.end());
+            std::reverse(todo.begin() + first, todo.end());
         }
     }
 

@@ -6,6 +6,7 @@ namespace derivable {
 
 NodeId StackGraph::new_node(uint32_t state, uint32_t parent) {
     NodeId id;
+    work(5);
     int32_t height = 0;
     if (parent != kNoNode && parent & kManyBit)
         for (NodeId p : parent_lists_[parent & ~kManyBit]) height = std::max(height, nodes_[p].height + 1);
@@ -67,6 +68,7 @@ NodeId StackGraph::node(uint32_t state, std::vector<NodeId> parents) {
 }
 
 void StackGraph::join(std::vector<NodeId>& nodes) {
+    work(5 * nodes.size());
     sort(nodes);
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     size_t size = 0;
@@ -95,6 +97,7 @@ std::vector<NodeId> StackGraph::pop(NodeId n, uint32_t count) const {
     std::vector<NodeId> level{n}, next;
     while (count-- > 0) {
         next.clear();
+        work(8 * level.size());
         for (NodeId x : level) {
             uint32_t p = nodes_[x].parent;
             if (p & kManyBit && p != kNoNode)
@@ -159,6 +162,29 @@ void StackGraph::collect(const std::function<void(const std::function<void(Front
             it = many_ids_.erase(it);
         }
     }
+}
+
+void StackGraph::forget_states() {
+    std::vector<char> live(nodes_.size(), 1), kept(lr_.num_states(), 0);
+    for (NodeId n : free_) live[n] = 0;
+    for (NodeId n = 0; n < nodes_.size(); n++)
+        if (live[n]) kept[nodes_[n].state] = 1;
+    const std::vector<uint32_t> numbers = lr_.forget_states(kept);  // in the same order: what is sorted by state stays so
+    for (NodeId n = 0; n < nodes_.size(); n++) {
+        Node& x = nodes_[n];
+        if (!live[n]) continue;
+        x.state = numbers[x.state];
+        x.accept = x.lower = kUnknown;
+        x.reached = x.tried = 0;
+    }
+    std::unordered_map<std::vector<uint32_t>, NodeId, WordsHash> joined;
+    for (auto& [key, n] : joined_) {
+        std::vector<uint32_t> renumbered = key;
+        renumbered[0] = nodes_[n].state;
+        joined.emplace(std::move(renumbered), n);
+    }
+    joined_ = std::move(joined);
+    nodes_.shrink_to_fit();
 }
 
 }  // namespace derivable

@@ -87,6 +87,8 @@ class StackGraph {
 
     // Frees every node that is not reached from the frontiers that `roots` reports. `each_kept` visits what a node needs beside its parents.
     void collect(const std::function<void(const std::function<void(Frontier)>&)>& roots, const std::function<void(NodeId, const std::function<void(NodeId)>&)>& each_kept);
+    // Right after a collection: forgets what is known about the nodes, and the LR states that none of them has.
+    void forget_states();
 
   private:
     static uint32_t place(std::vector<std::vector<NodeId>>& lists, std::vector<uint32_t>& unused, std::vector<NodeId> list);

@@ -34,6 +34,7 @@ uint32_t Stacks::accept_of(NodeId n) {
     // lower node (all right-hand sides have two symbols or more), so this ends.
     std::vector<NodeId> work{n};
     while (!work.empty()) {
+        derivable::work(10);
         const NodeId x = work.back();
         if (graph_[x].accept != kUnknown) {
             work.pop_back();
@@ -100,6 +101,7 @@ std::vector<Stacks::Shifter> Stacks::shifters(const std::vector<NodeId>& frontie
         if (contains(accept_of(n), t)) work.push_back(see(n, 0, seen)), seen[work.back()].above = 0;
     bool single_file = work.size() == 1;
     while (!work.empty()) {
+        derivable::work(10);
         const uint32_t i = work.back();
         if (seen[i].is_expanded) {
             work.pop_back();
@@ -112,6 +114,7 @@ std::vector<Stacks::Shifter> Stacks::shifters(const std::vector<NodeId>& frontie
         if (seen[i].depth >= kFar && far_.find(pack(n, t)) != far_.end()) continue;
         const uint32_t state = graph_[n].state;
         subsumption_.each_lower(n, [&](NodeId y, int32_t less) {
+            derivable::work(5);
             if (contains(accept_of(y), t)) edges.emplace_back(see(y, seen[i].depth + 1, seen), less);
         });
         seen[i].end = uint32_t(edges.size());
@@ -198,6 +201,7 @@ Frontier Stacks::merge(Frontier a, Frontier b) {
     if (a == b) return a;
     std::vector<NodeId> all = nodes(a);
     for (NodeId n : nodes(b)) all.push_back(n);
+    work(10 * all.size());
     graph_.join(all);
     return graph_.frontier(std::move(all));
 }
@@ -258,6 +262,16 @@ void Stacks::collect(const std::function<void(const std::function<void(Frontier)
     subsumption_.forget();
     far_ = {};
     collect_at_ = std::max(kCollectAt, 2 * num_live());
+}
+
+void Stacks::forget_states() {
+    subsumption_.forget_states();
+    graph_.forget_states();
+    sets_ = {};
+    levels_ = {};
+    bits_.clear();
+    unions_.clear();
+    direct_.clear();
 }
 
 }  // namespace derivable

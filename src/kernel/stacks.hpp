@@ -54,6 +54,8 @@ class Stacks {
     // Frees every node that is not below one of the frontiers that `roots` reports. Called between operations only.
     bool wants_collection() const { return graph_.num_live() > collect_at_; }
     void collect(const std::function<void(const std::function<void(Frontier)>&)>& roots);
+    // Right after a collection: forgets what is known about the nodes, and the LR states that none of them has.
+    void forget_states();
 
   private:
     // PERF: nodes alive before a collection, which takes 120 ns a node. With 65,536 it was a stall of 8 ms.

@@ -15,13 +15,13 @@ bool has(const List& list, const Value& value) {
 const std::vector<Subsumption::Item>& Subsumption::open_items(uint32_t state) {
     if (items_.size() <= state) items_.resize(state + 1), known_items_.resize(state + 1);
     if (!known_items_[state]) {
-        known_items_[state] = 1;
         Productions& productions = graph_.lr().productions();
         for (auto [production, dot] : graph_.lr().kernel(state)) {
             const Production& p = productions[production];
             if (dot == p.body.size()) continue;
             items_[state].push_back({rests_.intern({p.body.begin() + dot, p.body.end()}), p.head, production ? dot : 0});
         }
+        known_items_[state] = 1;
     }
     return items_[state];
 }
@@ -106,6 +106,13 @@ bool Subsumption::simulates(NodeId y, NodeId x) {
     return holds;
 }
 
+// SAFETY: what was assumed when the last computation was left by an exception is not known.
+void Subsumption::begin(int32_t lowest) {
+    patience_ = kPatience;
+    lowest_ = lowest;
+    assumed_.clear();
+}
+
 void Subsumption::prune(NodeId n, std::vector<Lower> lower) {
     uint32_t reached = 1, tried = 0;
     for (const Lower& l : lower) {
@@ -121,7 +128,7 @@ void Subsumption::prune(NodeId n, std::vector<Lower> lower) {
     if (reached > kMuch) reached = count();
     if (reached > kMuch && reached >= 2 * tried && patience_) {
         const std::vector<Lower> before = lower;
-        lowest_ = graph_[n].height;
+        begin(graph_[n].height);
         skip(n, lower);
         if (!patience_) lower = before;
         graph_[n].lower = free_lists_.empty() ? uint32_t(lists_.size()) : free_lists_.back();
@@ -163,7 +170,7 @@ void Subsumption::skip(NodeId n, std::vector<Lower>& lower) {
 }
 
 Frontier Subsumption::compute(const Nodes& nodes) {
-    patience_ = kPatience;
+    begin(0);
     // One node for each way down, so that single ways can be left out.
     Nodes ways;
     for (NodeId n : nodes) {
@@ -223,6 +230,13 @@ void Subsumption::forget() {
     free_lists_.clear();
     for (uint32_t i = 0; i < lists_.size(); i++)
         if (!used[i]) lists_[i] = {}, free_lists_.push_back(i);
+}
+
+void Subsumption::forget_states() {
+    lists_.clear();
+    free_lists_.clear();
+    items_.clear();
+    known_items_.clear();
 }
 
 }  // namespace derivable

@@ -50,8 +50,9 @@ class Subsumption {
         int32_t popped;
     };
     void prune(NodeId n, std::vector<Lower> lower);
-    // Nodes were freed.
+    // Nodes were freed; LR states are about to be numbered anew.
     void forget();
+    void forget_states();
 
   private:
     static constexpr uint32_t kPatience = 1u << 12;
@@ -97,7 +98,11 @@ class Subsumption {
     // A node of this height was reached from n by going down so many states.
     void note(NodeId n, int32_t count, int32_t height) { lowest_ = std::min(lowest_, graph_[n].height - count == height ? height : kAnywhere); }
     // False when patience is at its end; then nothing more is known.
-    bool look(size_t cost) { return patience_ > cost ? patience_ -= uint32_t(cost), true : (patience_ = 0, false); }
+    bool look(size_t cost) {
+        work(20);
+        return patience_ > cost ? patience_ -= uint32_t(cost), true : (patience_ = 0, false);
+    }
+    void begin(int32_t lowest);
 
     StackGraph& graph_;
     std::deque<std::vector<Item>> items_;  // by LR state. Grows while references into it are held

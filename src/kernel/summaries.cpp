@@ -51,6 +51,7 @@ void Summaries::solve() {
     do {
         changed_ = false;
         for (size_t i = solved_; i < summaries_.size(); i++) {
+            work(100);
             if (++work_ > max_work_)
                 throw LimitExceeded("max_liveness_steps", work_, max_work_, "deciding which lexemes can still follow under longest match");
             const Context first = summaries_[i].context;
@@ -129,10 +130,11 @@ bool Summaries::alive_at(Context first, NodeId n, uint32_t open) {
         NodeId node;
         uint32_t depth;
     };
-    std::vector<Item> work{{first, n, open}};
+    std::vector<Item> todo{{first, n, open}};
     std::unordered_map<uint64_t, char, MixHash> seen{{pack(first, n), 1}};
-    for (size_t i = 0; i < work.size(); i++) {
-        auto [c, node, depth] = work[i];
+    for (size_t i = 0; i < todo.size(); i++) {
+        auto [c, node, depth] = todo[i];
+        work(20);
         for (auto [production, dot] : lr.kernel(stacks_.state(node))) {
             std::vector<Symbol> body = lr.productions()[production].body;
             std::vector<Context> ends;
@@ -151,7 +153,7 @@ bool Summaries::alive_at(Context first, NodeId n, uint32_t open) {
             for (NodeId below : stacks_.pop(node, dot)) {
                 NodeId above = stacks_.after(below, lr.productions()[production].head);
                 for (Context e : ends)
-                    if (seen.try_emplace(pack(e, above), 1).second) work.push_back({e, above, around});
+                    if (seen.try_emplace(pack(e, above), 1).second) todo.push_back({e, above, around});
             }
         }
     }

@@ -28,6 +28,7 @@ class Summaries {
         keys_ = Interner();
         solved_ = 0;
     }
+    void forget_states() { contexts_ = {}, profiles_ = {}; }
 
   private:
     // What the next lexeme starts under: the duties, and (under longest) the accept set of the real top of the stack. That is the stack

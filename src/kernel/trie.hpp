@@ -89,6 +89,7 @@ class TokenSet {
     void pack();
     void or_into(uint32_t* mask) const;
     uint32_t count() const { return count_; }
+    uint64_t cost() const { return 1 + ids_.size() / 4 + dense_.size() / 80; }  // of or_into, as `work` counts
     size_t bytes() const { return (ids_.capacity() + dense_.capacity()) * 4; }
 
   private:

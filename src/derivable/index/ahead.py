@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
-from ..errors import TokenRejectedError
+from ..errors import LimitError, TokenRejectedError
 
 if TYPE_CHECKING:
     from ..matcher import Matcher
 
 __all__ = ["fill"]
+
+_T = TypeVar("_T")
 
 _HOPS = 2
 """Situations are told apart by the lexer's state and so many parser states below the top of the stack."""
@@ -36,8 +39,18 @@ def fill(
     """
     visited = _visit(start, special_ids, limit, progress)
     # The stacks of all those matchers are let go by the next step: here, not in the first text.
-    start.fork().advance_bytes(start.next_bytes()[:1])
+    _complete(partial(start.fork().advance_bytes, _complete(start.next_bytes)[:1]))
     return visited
+
+
+def _complete(step: Callable[[], _T]) -> _T:
+    """What a step of a matcher gives, asked for as often as it takes."""
+    while True:
+        try:
+            return step()
+        except LimitError as error:
+            if error.limit != "max_step_work":
+                raise
 
 
 def _visit(start: Matcher, special_ids: list[int], limit: int, progress: Callable[[int, int], object] | None) -> int:
@@ -59,21 +72,20 @@ def _visit(start: Matcher, special_ids: list[int], limit: int, progress: Callabl
         if queue is None:
             break
         matcher = queue.popleft()
-        matcher.allowed_tokens()
+        _complete(matcher.allowed_tokens)
         done += 1
         found = done + sum(map(len, waiting))
         if progress is not None:
             progress(done, min(limit, found))
         if found >= limit * 2:  # enough to choose from
             continue
-        steps: list[int | bytes] = [bytes([byte]) for byte in matcher.next_bytes()]
+        steps: list[int | bytes] = [bytes([byte]) for byte in _complete(matcher.next_bytes)]
         for step in [*steps, *special_ids]:
             after = matcher.fork()
             try:
-                if isinstance(step, bytes):
-                    after.advance_bytes(step)
-                else:
-                    after.advance(step)
+                _complete(
+                    partial(after.advance_bytes, step) if isinstance(step, bytes) else partial(after.advance, step)
+                )
             except TokenRejectedError:
                 continue
             meet(after)

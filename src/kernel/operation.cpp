@@ -1,0 +1,63 @@
+#include "operation.hpp"
+
+#include <utility>
+
+#include "constraint.hpp"
+
+namespace derivable {
+
+Operation::Operation(Constraint& constraint, uint64_t allowed)
+    : constraint_(constraint),
+      spanner_(constraint.spanner()),
+      shared_(spanner_.lexer.policy() == Policy::kScannerless),
+      missing_(shared_),
+      task_(allowed, {"cache_bytes", constraint.allowed_bytes(), uint64_t(std::max<int64_t>(0, constraint.run_bytes.load(std::memory_order_relaxed)))}, 0) {
+    constraint_.lock.lock();
+    outer_ = std::exchange(constraint_.operation, this);
+    task_.enter();
+}
+
+Operation::~Operation() {
+    settle_bytes();
+    task_.leave();
+    if (shared_ && !missing_) leave_spanner();
+    constraint_.operation = outer_;
+    constraint_.lock.unlock();
+}
+
+void Operation::take_spanner() {
+    spanner_.lock.lock();
+    missing_ = false;
+}
+
+void Operation::leave_spanner() {
+    spanner_.publish_bytes();
+    missing_ = true;
+    spanner_.lock.unlock();
+}
+
+void Operation::rest() {
+    if (shared_ && !missing_ && spanner_.lock.wanted()) leave_spanner();
+}
+
+void Operation::settle_bytes() {
+    const int64_t now = task_.bytes();
+    if (now == bytes_settled_) return;
+    constraint_.run_bytes.fetch_add(now - bytes_settled_, std::memory_order_relaxed);
+    bytes_settled_ = now;
+}
+
+void Operation::pass() {
+    if (!constraint_.lock.wanted()) return rest();
+    // SAFETY: the spanner first: who holds the constraint may wait for it.
+    if (shared_ && !missing_) leave_spanner();
+    settle_bytes();
+    constraint_.operation = outer_;
+    constraint_.suspended++;
+    constraint_.lock.unlock();
+    constraint_.lock.lock();
+    constraint_.suspended--;
+    outer_ = std::exchange(constraint_.operation, this);
+}
+
+}  // namespace derivable

@@ -1,0 +1,262 @@
+"""What a step and a compilation may cost: counted, refused with a typed error, and gone on with by asking again."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+import pytest
+
+import derivable as dv
+from derivable import _kernel
+
+_T = TypeVar("_T")
+_MANY_CALLS = 20_000
+
+
+def vocabulary() -> dv.Vocabulary:
+    words = [
+        "ab",
+        "aa",
+        "abab",
+        "  ",
+        "true",
+        '",',
+        '": "',
+        "[1",
+        ",2",
+        "1,2",
+        "x x",
+        "def",
+        " return",
+        "\n    ",
+        "();",
+        "12",
+        '"a"',
+    ]
+    return dv.Vocabulary.from_bytes(
+        [bytes([b]) for b in range(256)] + [w.encode() for w in words] + [None], eos=[256 + len(words)]
+    )
+
+
+LARK = 'start: (WORD WORD? ";")+\nWORD: /[a-z]+(?= |;)/\n%ignore " "\n'
+GRAMMARS: dict[str, tuple[Callable[[], dv.Grammar], str, int | None]] = {
+    "schema": (
+        lambda: dv.Grammar.from_json_schema(
+            {
+                "type": "object",
+                "properties": {
+                    "a": {"type": "string", "pattern": "^[a-c]{2,}x"},
+                    "b": {"enum": [1, 12, "ab"]},
+                    "c": {"type": "string", "maxLength": 9},
+                },
+                "patternProperties": {"^x": {"type": "integer"}, "x$": {"type": "number"}},
+            }
+        ),
+        '{"a": "abx", "b": 12, "c": "\\u00e4bc", "xx": 1}',
+        None,
+    ),
+    "distinct": (
+        lambda: dv.Grammar.from_json_schema(
+            {"type": "array", "uniqueItems": True, "items": {"enum": [1, 12, "a", "ab", [1], {"a": 1}]}}
+        ),
+        '[1, 12, "ab", [1], "a"]',
+        None,
+    ),
+    "ambiguous": (lambda: dv.Grammar.from_gbnf('root ::= root root | "a" | "ab" | root "b"\n'), "aababbaab", None),
+    "longest": (lambda: dv.Grammar.from_lark(LARK), "ab cd;x;", None),
+    "basic": (lambda: dv.Grammar.from_lark(LARK, lexing="basic"), "ab cd;x;", None),
+    "lookahead": (lambda: dv.Grammar.from_lark(LARK), "ab cd;x;", 1),
+    "python": (lambda: dv.Grammar.builtin("python"), "def f(a):\n    return a\n", None),
+}
+
+
+def ask(step: Callable[[], _T], matcher: dv.Matcher) -> tuple[_T, int]:
+    """What a step gives when it is asked for as often as it takes, and how often that was."""
+    length = matcher.length
+    for calls in range(1, _MANY_CALLS):
+        try:
+            return step(), calls
+        except dv.LimitError as error:
+            assert error.limit == "max_step_work"
+            assert error.used > error.allowed
+            assert matcher.length == length
+    raise AssertionError("no end")
+
+
+def walk(matcher: dv.Matcher, text: str, *, fork: bool = False) -> Iterator[tuple[list[int], int]]:
+    """The mask at each byte of a text, and how many calls mask and step took."""
+    for byte in text.encode():
+        if fork:
+            matcher = matcher.fork()
+        tokens, calls = ask(matcher.allowed_tokens, matcher)
+        assert ask(partial(matcher.allows, byte), matcher)[0] == (byte in tokens)
+        _, more = ask(partial(matcher.advance, byte), matcher)
+        yield tokens.tolist(), calls + more
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_refused_steps_end_in_the_same_masks(name: str) -> None:
+    grammar, text, lookahead = GRAMMARS[name]
+    free = dv.compile(grammar(), vocabulary(), lookahead=lookahead, limits=dv.Limits(max_step_work=1 << 60)).matcher()
+    wanted = [mask for mask, calls in walk(free, text) if calls == 2]
+    assert len(wanted) == len(text.encode())
+    for work in (150, 3_000):
+        bounded = dv.compile(
+            grammar(), vocabulary(), lookahead=lookahead, limits=dv.Limits(max_step_work=work)
+        ).matcher()
+        found = list(walk(bounded, text, fork=work > 1_000))
+        assert [mask for mask, _ in found] == wanted
+        if work < 1_000:
+            assert max(calls for _, calls in found) > 2, "nothing was refused"
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_work_is_counted_alike_every_time(name: str) -> None:
+    grammar, text, lookahead = GRAMMARS[name]
+
+    def calls() -> list[int]:
+        dv.cache.clear()
+        constraint = dv.compile(grammar(), vocabulary(), lookahead=lookahead, limits=dv.Limits(max_step_work=400))
+        return [n for _, n in walk(constraint.matcher(), text)]
+
+    assert calls() == calls()
+
+
+def test_a_row_is_written_whole_or_not_at_all() -> None:
+    grammar = GRAMMARS["schema"][0]()
+    constraint = dv.compile(grammar, vocabulary(), limits=dv.Limits(max_step_work=100))
+    matcher, row = constraint.matcher(), dv.allocate_bitmask(1, constraint.vocabulary.size)
+    row[:] = 0x5A5A5A5A
+    before = row.copy()
+    with pytest.raises(dv.LimitError, match="Ask again"):
+        matcher.fill_bitmask(row)
+    assert np.array_equal(row, before)
+    ask(lambda: matcher.fill_bitmask(row), matcher)
+    assert not np.array_equal(row, before)
+
+
+def test_what_was_refused_can_be_rolled_back_and_forked() -> None:
+    grammar, text, _ = GRAMMARS["ambiguous"]
+    constraint = dv.compile(grammar(), vocabulary(), limits=dv.Limits(max_step_work=100))
+    matcher = constraint.matcher()
+    for byte in text.encode():
+        ask(lambda byte=byte: matcher.advance(byte), matcher)
+    with pytest.raises(dv.LimitError):
+        matcher.allowed_tokens()
+    fork = matcher.fork()
+    matcher.rollback(len(text) - 2)
+    other = constraint.matcher()
+    other.advance_bytes(text[:2].encode())
+    assert ask(matcher.allowed_tokens, matcher)[0].tolist() == ask(other.allowed_tokens, other)[0].tolist()
+    assert fork.length == len(text)
+    ask(fork.allowed_tokens, fork)
+
+
+def test_work_grows_with_what_there_is_to_do() -> None:
+    def work(size: int) -> int:
+        schema = {
+            "type": "object",
+            "properties": {f"k{i}": {"type": "integer"} for i in range(size)},
+            "additionalProperties": False,
+        }
+        matcher = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary()).matcher()
+        with _kernel.Budget(None, 1 << 40) as budget:
+            for byte in b'{"k1": ':
+                matcher.allowed_tokens()
+                matcher.advance(byte)
+        return budget.work
+
+    few, many = work(50), work(800)
+    assert 2 * few < many < 256 * few  # never more than quadratic
+
+
+# -- compiling ---------------------------------------------------------------------------------------------------
+
+LARGE = r"[ab]*a[ab]{17}"
+"""Its automaton has 2^18 states: more than a second of work."""
+UNBOUNDED = dv.Limits(max_dfa_states=1 << 24)
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf")])
+def test_timeouts_that_are_none(timeout: float) -> None:
+    with pytest.raises(dv.GrammarError, match="seconds"):
+        dv.compile(dv.Grammar.from_regex("a"), vocabulary(), timeout=timeout)
+
+
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        lambda: dv.Grammar.from_regex(LARGE),
+        lambda: dv.Grammar.from_gbnf(
+            "root ::= "
+            + " | ".join(f"r{i}" for i in range(3000))
+            + "".join(f'\nr{i} ::= [a-z]{{{i % 40}}} "{i}" root?' for i in range(3000))
+        ),
+        lambda: dv.Grammar.from_lark(f"start: (A B)+\nA: /{LARGE}/\nB: /x(?=a*b)/\n"),
+        lambda: dv.Grammar.from_choices([f"word {i}" * 3 for i in range(20_000)]),
+    ],
+)
+def test_a_deadline_is_a_limit(grammar: Callable[[], dv.Grammar]) -> None:
+    made = grammar()
+    with pytest.raises(dv.LimitError) as caught:
+        dv.compile(made, vocabulary(), limits=UNBOUNDED, timeout=0.02)
+    assert caught.value.limit == "timeout"
+    assert caught.value.used >= caught.value.allowed == 0.02
+
+
+def test_filling_ahead_of_time_has_the_deadline_too() -> None:
+    with pytest.raises(dv.LimitError) as caught:
+        dv.compile(dv.Grammar.builtin("python"), vocabulary(), ahead_of_time=1 << 20, timeout=0.4)
+    assert caught.value.limit == "timeout"
+
+
+def test_what_is_compiled_in_time_is_as_ever() -> None:
+    constraint = dv.compile(dv.Grammar.from_regex("a|ab"), vocabulary(), timeout=60)
+    assert bytes(constraint.matcher().next_bytes()) == b"a"
+
+
+@contextmanager
+def interrupted_after(seconds: float) -> Iterator[None]:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_signal_ends_a_compilation() -> None:
+    with pytest.raises(KeyboardInterrupt), interrupted_after(0.05):
+        dv.compile(dv.Grammar.from_regex(r"[ab]*a[ab]{21}"), vocabulary(), limits=UNBOUNDED)
+
+
+def test_a_signal_ends_a_step_and_leaves_it_as_it_was() -> None:
+    """Whenever it comes: the masks afterwards are those of an undisturbed constraint."""
+    grammar, text, _ = GRAMMARS["ambiguous"]
+    long = text * 6
+    free = dv.compile(grammar(), vocabulary()).matcher()
+    wanted = [mask for mask, _ in walk(free, long)]
+    disturbed = dv.compile(grammar(), vocabulary(), limits=dv.Limits(max_step_work=1 << 59)).matcher()
+    masks: list[list[int]] = []
+    times = iter([0.0003 * (1 + i) for i in range(400)])
+    while disturbed.length < len(long):
+        try:
+            with interrupted_after(next(times, 60)):
+                while disturbed.length < len(long):
+                    mask = disturbed.allowed_tokens().tolist()
+                    disturbed.advance(long.encode()[disturbed.length])
+                    masks.append(mask)
+        except KeyboardInterrupt:
+            del masks[disturbed.length :]
+            while len(masks) < disturbed.length:  # advanced, and not noted any more
+                masks.append(wanted[len(masks)])
+    assert masks == wanted

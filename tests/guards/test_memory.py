@@ -1,0 +1,103 @@
+"""What may be allocated: bounded, refused with a typed error, given back and made again."""
+
+from __future__ import annotations
+
+import random
+import sys
+import zlib
+
+import pytest
+
+import derivable as dv
+from guards.test_budget import GRAMMARS, LARGE, vocabulary, walk
+from guards.test_threads import run
+
+CHAIN = 40
+"""`t0` may begin at every "a", so an LR state says where there were some among the last forty letters."""
+
+
+def chain() -> dv.Grammar:
+    rules = ['root ::= "a" root | "b" root | "a" t0', f't{CHAIN} ::= "c" root?', 'x ::= "" | "d" x "e"']
+    return dv.Grammar.from_gbnf("\n".join([*rules, *(f't{i} ::= "a" t{i + 1} x | "b" t{i + 1}' for i in range(CHAIN))]))
+
+
+def test_a_compilation_that_takes_too_much() -> None:
+    grammar, limits = dv.Grammar.from_regex(LARGE), dv.Limits(max_dfa_states=1 << 24, max_bytes=8 << 20)
+    with pytest.raises(dv.LimitError) as caught:
+        dv.compile(grammar, vocabulary(), limits=limits)
+    assert caught.value.limit == "max_bytes"
+    assert caught.value.used <= caught.value.allowed == 8 << 20
+
+
+def test_what_fits_is_compiled() -> None:
+    schema = {"type": "object", "properties": {f"k{i}": {"type": "string"} for i in range(200)}}
+    dv.compile(dv.Grammar.from_json_schema(schema), vocabulary(), limits=dv.Limits(max_bytes=64 << 20))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="bounds its memory")
+def test_a_machine_without_memory_is_a_typed_error() -> None:
+    done = run(f"""
+        import resource
+        size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (size + (24 << 20), resource.RLIM_INFINITY))
+        grammar = dv.Grammar.from_regex({LARGE!r})
+        try:
+            dv.compile(grammar, vocabulary, limits=dv.Limits(max_dfa_states=1 << 24))
+        except dv.LimitError as error:
+            print(error.limit)
+    """)
+    assert done.stdout == "memory of the machine\n", done.stderr
+
+
+def run_along(constraint: dv.Constraint, steps: int) -> tuple[int, int, int, list[tuple[dv.Matcher, int]]]:
+    """A checksum of the masks along a text, the most bytes and LR states at a time, and matchers on the way."""
+    matcher, letters = constraint.matcher(), random.Random(1)
+    checksum = most_bytes = most_states = 0
+    forks = []
+    for step in range(steps):
+        mask = matcher.allowed_tokens()
+        checksum = zlib.crc32(mask.tobytes(), checksum)
+        if step % 3_000 == 0:
+            forks.append((matcher.fork(), zlib.crc32(mask.tobytes())))
+        matcher.advance(letters.choice(b"ab"))
+        if step % 50 == 0:
+            facts = constraint.stats()
+            most_bytes, most_states = max(most_bytes, facts["run_bytes"]), max(most_states, facts["lr_states"])
+    return checksum, most_bytes, most_states, forks
+
+
+def test_what_a_run_makes_is_given_back() -> None:
+    steps, room = 12_000, 64 << 20
+    free = dv.compile(chain(), vocabulary())
+    wanted, free_bytes, free_states, _ = run_along(free, steps)
+    bounded = dv.compile(chain(), vocabulary(), limits=dv.Limits(cache_bytes=0))
+    found, most_bytes, most_states, forks = run_along(bounded, steps)
+    assert found == wanted
+    assert most_bytes < room < free_bytes
+    assert most_states < free_states / 2
+    for fork, checksum in forks:
+        assert zlib.crc32(fork.allowed_tokens().tobytes()) == checksum
+        fork.rollback(fork.length)
+        assert fork.allowed_tokens().tolist() == free.matcher().allowed_tokens().tolist()
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_masks_are_the_same_after_all_was_given_back(name: str) -> None:
+    grammar, text, lookahead = GRAMMARS[name]
+    wanted = [mask for mask, _ in walk(dv.compile(grammar(), vocabulary(), lookahead=lookahead).matcher(), text)]
+    constraint = dv.compile(grammar(), vocabulary(), lookahead=lookahead)
+    matcher = constraint.matcher()
+    states = []
+    for i, byte in enumerate(text.encode()):
+        if i % 3 == 1:
+            matcher.allowed_tokens()
+        constraint._kernel.give_back()
+        states.append(constraint.stats()["lr_states"])
+        assert matcher.allowed_tokens().tolist() == wanted[i]
+        other = matcher.fork()
+        if i > 2:
+            other.rollback(2)
+            constraint._kernel.give_back()
+            assert other.allowed_tokens().tolist() == wanted[i - 2]
+        matcher.advance(byte)
+    assert len(states) == len(wanted)
