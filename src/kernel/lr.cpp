@@ -32,12 +32,13 @@ void LrAutomaton::each_reached(Symbol symbol, Visit visit) {
 }
 
 void LrAutomaton::expand(uint32_t id) {
-    State& state = states_[id];
+    State state;  // SAFETY: counting may throw, so it comes when the state is complete
+    uint64_t looked_at = 0;
     std::vector<uint32_t> work = kernels_[id];
     visit_++;
     if (id == kStart && productions_.start_nullable()) state.items.push_back(pack(kEnd, item(0, 2))), state.shifts.push_back(kEnd);
     for (size_t i = 0; i < work.size(); i++) {
-        derivable::work(4);
+        looked_at += 4;
         const Production& p = productions_[production_of_[work[i]]];
         uint32_t dot = work[i] - offset_[production_of_[work[i]]];
         if (dot == p.body.size()) {
@@ -47,17 +48,19 @@ void LrAutomaton::expand(uint32_t id) {
         }
         state.items.push_back(pack(p.body[dot], work[i] + 1));
         each_reached(p.body[dot], [&](Symbol s) {
-            derivable::work(1);
+            looked_at++;
             if (productions_.is_terminal(s)) return state.shifts.push_back(s);
             for (uint32_t q : productions_.of(s)) work.push_back(item(q, 0));
         });
     }
-    derivable::work(8 * state.items.size());
     std::sort(state.items.begin(), state.items.end());
     std::sort(state.shifts.begin(), state.shifts.end());
     state.shifts.erase(std::unique(state.shifts.begin(), state.shifts.end()), state.shifts.end());
     state.is_complete = state.items.empty() && state.reductions.size() == 1;
     state.is_expanded = true;
+    looked_at += 8 * state.items.size();
+    states_[id] = std::move(state);
+    derivable::work(looked_at);
 }
 
 uint32_t LrAutomaton::move(uint32_t id, Symbol symbol) {
@@ -69,8 +72,9 @@ uint32_t LrAutomaton::move(uint32_t id, Symbol symbol) {
         for (auto i = std::lower_bound(state.items.begin(), state.items.end(), pack(next, 0)); i != state.items.end() && Symbol(*i >> 32) == next; ++i) kernel.push_back(uint32_t(*i));
     std::sort(kernel.begin(), kernel.end());
     const uint32_t target = kernel.empty() ? kNone : kernels_.intern(kernel);
-    state.moves.insert(it, {symbol, target});
     if (target == states_.size()) states_.emplace_back();
+    state.moves.insert(it, {symbol, target});
+    derivable::work(10 + productions_.reaching(symbol).size() + 4 * kernel.size());
     return target;
 }
 

@@ -119,6 +119,8 @@ void Subsumption::prune(NodeId n, std::vector<Lower> lower) {
         reached += graph_[l.node].reached;
         tried = std::max<uint32_t>(tried, graph_[l.node].tried);
     }
+    Task whole(Task::kUnbounded);  // as in minimal()
+    if (reached > kMuch) whole.enter();
     auto count = [&] {  // where ways meet, nodes were counted twice
         patience_ = kPatience;
         Nodes nodes{n};
@@ -214,6 +216,9 @@ Frontier Subsumption::compute(const Nodes& nodes) {
 Frontier Subsumption::minimal(Frontier f) {
     if (!(f & StackGraph::kManyBit) && graph_.has_one_parent(f) && !has_reductions(f)) return f;
     if (const Frontier* known = minimal_.find(f)) return *known;
+    // Not a part of it can be done alone, and it is not much.
+    Task whole(Task::kUnbounded);
+    whole.enter();
     const Frontier result = compute(graph_.nodes(f));
     minimal_[f] = result;
     minimal_[result] = result;

@@ -22,6 +22,7 @@
 #pragma once
 
 #include "stack_graph.hpp"
+#include "task.hpp"
 
 namespace derivable {
 
