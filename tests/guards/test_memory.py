@@ -67,7 +67,7 @@ def run_along(constraint: dv.Constraint, steps: int) -> tuple[int, int, int, lis
 
 
 def test_what_a_run_makes_is_given_back() -> None:
-    steps, room = 12_000, 40 << 20
+    steps, room = 30_000, 64 << 20
     free = dv.compile(chain(), vocabulary())
     wanted, free_bytes, free_states, _ = run_along(free, steps)
     bounded = dv.compile(chain(), vocabulary(), limits=dv.Limits(cache_bytes=0))
