@@ -22,75 +22,12 @@
 #include "json_text.hpp"
 #include "matcher.hpp"
 #include "schema_bindings.hpp"
+#include "translate.hpp"
 
 namespace nb = nanobind;
 using namespace derivable;
 
 namespace {
-
-struct TokenRejected {
-    int64_t token;
-    std::string bytes, detail;
-};
-
-struct BadBitmask {
-    std::string problem;
-};
-
-struct BadRollback {
-    int64_t wanted;
-    uint64_t have;
-};
-
-// SAFETY: leaves a Python error set and nothing thrown, as an exception translator must.
-void raise_python(const char* name, nb::tuple args, nb::dict kwargs = nb::dict()) {
-    nb::object cls = nb::module_::import_("derivable.errors").attr(name);
-    nb::object error = cls(*args, **kwargs);
-    PyErr_SetObject(cls.ptr(), error.ptr());
-}
-
-void translate(const std::exception_ptr& p, void*) {
-    try {
-        std::rethrow_exception(p);
-    } catch (const LimitExceeded& e) {
-        raise_python("LimitError", nb::make_tuple(e.limit, e.used, e.allowed, e.detail));
-    } catch (const TimeIsUp& e) {
-        raise_python("LimitError", nb::make_tuple("timeout", e.seconds, e.allowed, "compiling"));
-    } catch (const MemoryExceeded& e) {
-        raise_python("LimitError", nb::make_tuple(e.limit, e.used, e.allowed, "bytes of memory"));
-    } catch (const std::bad_alloc&) {
-        raise_python("LimitError", nb::make_tuple("memory of the machine", 1, 0, "an allocation was refused"));
-    } catch (const std::length_error&) {
-        raise_python("LimitError", nb::make_tuple("size of an array", 1, 0, "more elements than can be addressed"));
-    } catch (const Interrupted&) {
-        if (!PyErr_Occurred()) PyErr_SetNone(PyExc_SystemExit);  // not seen: the thread is kept
-    } catch (const UsedTwice&) {
-        raise_python("MatcherError", nb::make_tuple("this matcher is in use by another thread. fork() one for each thread, or use it from one at a time."));
-    } catch (const Reentered&) {
-        raise_python("MatcherError", nb::make_tuple("a signal handler has interrupted the kernel and asks something of it. Note the signal, and act on it after the call."));
-    } catch (const Unsupported& e) {
-        raise_python("UnsupportedFeatureError", nb::make_tuple(e.feature, std::string(e.what()) + " is not supported"));
-    } catch (const BadGrammar& e) {
-        nb::dict hint;
-        hint["hint"] = e.hint;
-        raise_python("GrammarError", nb::make_tuple(std::string(e.what())), hint);
-    } catch (const BadArtifact& e) {
-        raise_python("ArtifactError", nb::make_tuple(std::string(e.what()) + ". Save the constraint again."));
-    } catch (const TokenRejected& e) {
-        nb::object token = e.token < 0 ? nb::object(nb::none()) : nb::object(nb::int_(e.token));
-        nb::object bytes = e.token >= 0 && e.bytes.empty() ? nb::object(nb::none()) : nb::object(nb::bytes(e.bytes.data(), e.bytes.size()));
-        raise_python("TokenRejectedError", nb::make_tuple(token, bytes, e.detail));
-    } catch (const BadToken& e) {
-        raise_python("TokenRejectedError", nb::make_tuple(e.token, nb::none(), "the vocabulary has " + std::to_string(e.size) + " tokens"));
-    } catch (const BadArgument& e) {
-        raise_python("ArgumentError", nb::make_tuple(e.name, e.wanted, e.given));
-    } catch (const BadBitmask& e) {
-        raise_python("BitmaskShapeError", nb::make_tuple(e.problem + " Make one with allocate_bitmask(batch, vocab.size)."));
-    } catch (const BadRollback& e) {
-        raise_python("RollbackError", nb::make_tuple("cannot roll back " + std::to_string(e.wanted) + " tokens: only " + std::to_string(e.have) +
-                                                     " were advanced since the start. Use reset() to go back to it."));
-    }
-}
 
 // Frees an index in a thread of its own: one of 220 MB took 140 ms.
 void free_beside(Spanner* index) {

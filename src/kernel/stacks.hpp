@@ -36,7 +36,11 @@ class Stacks {
     // Both possibilities at once. Only where they may be confused: the same position and lexer state.
     Frontier merge(Frontier a, Frontier b);
     // The same possibilities, without what adds nothing (subsumption.hpp).
-    Frontier minimal(Frontier f) { return subsumption_.minimal(f); }
+    Frontier minimal(Frontier f) {
+        if (subsumption_.is_plain(f)) return f;
+        accepts(f);  // prunes long chains of reductions
+        return subsumption_.minimal(f);
+    }
 
     // The stack below a frontier, level by level, as words that are equal only for stacks that look alike so far.
     // At most `max_hops` levels below the top; false if it is too wide to be worth it.

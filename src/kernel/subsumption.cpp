@@ -214,7 +214,7 @@ Frontier Subsumption::compute(const Nodes& nodes) {
 }
 
 Frontier Subsumption::minimal(Frontier f) {
-    if (!(f & StackGraph::kManyBit) && graph_.has_one_parent(f) && !has_reductions(f)) return f;
+    if (is_plain(f)) return f;
     if (const Frontier* known = minimal_.find(f)) return *known;
     // Not a part of it can be done alone, and it is not much.
     Task whole(Task::kUnbounded);

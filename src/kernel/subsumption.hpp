@@ -30,8 +30,10 @@ class Subsumption {
   public:
     explicit Subsumption(StackGraph& graph) : graph_(graph) {}
 
-    // Derives the same as `f`.
+    // Derives the same as `f`. Nodes that many others are reached from should have been pruned.
     Frontier minimal(Frontier f);
+    // One way down, and nothing to reduce.
+    bool is_plain(Frontier f) const { return !(f & StackGraph::kManyBit) && graph_.has_one_parent(f) && !has_reductions(f); }
     // Some of the nodes that n's reductions lead to, perhaps in several steps, such that they and n's open items derive what n does.
     // Calls visit(node, states popped less one for each step).
     template <class Visit>
