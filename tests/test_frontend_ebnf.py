@@ -66,7 +66,7 @@ def test_names() -> None:
     with pytest.raises(dv.GrammarError, match="start rule 'root' is not defined"):
         dv.Grammar.from_ebnf('a ::= "a"')
     assert accepts(ebnf('a ::= "a"', root="a"), "a")
-    with pytest.raises(dv.GrammarError, match="must be a str, not bytes"):
+    with pytest.raises(dv.ArgumentError, match="must be a str, not bytes"):
         dv.Grammar.from_ebnf(b"root ::= x")  # type: ignore[arg-type]
 
 
