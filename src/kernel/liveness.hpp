@@ -40,7 +40,7 @@ class Liveness {
     // Some text completes a lexeme in progress on these stacks to a member of the language. `depth`: of brackets that are open there;
     // `hops` (if given): how far below the top of the stacks the answer looked, at least kDeep if that is not known.
     bool alive(LexState s, Frontier f, uint32_t depth = 0, int* hops = nullptr);
-    static constexpr int kDeep = 1 << 20;
+    static constexpr int kDeep = Stacks::kDeep;
     // The same between two lexemes, under these duties.
     bool alive_after(uint32_t duties, Frontier f, uint32_t depth = 0, int* hops = nullptr);
     void set_layout(const LayoutSpec& layout);
