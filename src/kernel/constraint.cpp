@@ -155,15 +155,15 @@ void Constraint::step_into(const Threads& from, uint8_t byte, Threads& stays, Th
         for (Thread& t : *leaves) t.stack = stacks.minimal(t.stack);
 }
 
-bool Constraint::advance(Threads& threads, std::string_view bytes) {
-    Threads now = threads, next;
-    for (char c : bytes) {
+bool Constraint::advance(const Threads& from, std::string_view bytes, Threads& to) {
+    if (bytes.empty()) to = from;
+    Threads now;
+    for (size_t i = 0; i < bytes.size(); i++) {
         pass();
-        step(now, uint8_t(c), next);
-        if (next.empty()) return false;
-        now.swap(next);
+        step(i ? now : from, uint8_t(bytes[i]), to);
+        if (to.empty()) return false;
+        if (i + 1 < bytes.size()) now.swap(to);
     }
-    threads = std::move(now);
     return true;
 }
 
@@ -179,16 +179,15 @@ bool Constraint::step_layers(const Layers& from, uint8_t byte, bool first, Layer
     return some;
 }
 
-bool Constraint::advance_token(Threads& threads, std::string_view bytes) {
-    if (limits_.lookahead == kNoLookahead) return advance(threads, bytes);
-    Layers now{threads}, next;
+bool Constraint::advance_token(const Threads& from, std::string_view bytes, Threads& to) {
+    if (limits_.lookahead == kNoLookahead) return advance(from, bytes, to);
+    Layers now{from}, next;
     for (size_t i = 0; i < bytes.size(); i++) {
         if (!step_layers(now, uint8_t(bytes[i]), i == 0, next)) return false;
         now.swap(next);
     }
-    threads.clear();
     for (const Threads& layer : now)
-        for (const Thread& t : layer) add_thread(threads, t);
+        for (const Thread& t : layer) add_thread(to, t);
     return true;
 }
 

@@ -61,10 +61,10 @@ class Constraint {
 
     // One byte further; an empty result means the byte is not allowed.
     void step(const Threads& from, uint8_t byte, Threads& to);
-    // All bytes of a text; false (and `threads` as it was) if some byte is not allowed.
-    bool advance(Threads& threads, std::string_view bytes);
+    // All bytes of a text; false, and no threads, if some byte is not allowed. `to` is empty before.
+    bool advance(const Threads& from, std::string_view bytes, Threads& to);
     // As advance(), for the bytes of one token, which may be limited by `lookahead`.
-    bool advance_token(Threads& threads, std::string_view bytes);
+    bool advance_token(const Threads& from, std::string_view bytes, Threads& to);
     bool accepting(const Threads& threads);
     // One token further, taken as a terminal (a TokenReference); adds to `to`.
     void step_token(const Threads& from, uint32_t token, Threads& to);
@@ -110,7 +110,12 @@ class Constraint {
         operation->take();
         return spanner_->lexer;
     }
-    void pass();
+    void pass() {
+        if (!operation->is_wanted()) return;
+        const uint8_t before = looked_at_layout_;  // others have theirs
+        operation->pass();
+        looked_at_layout_ = before;
+    }
     const std::vector<uint32_t>& row(Thread t);
     int compute(Thread t, std::vector<uint32_t>& words);  // returns the hops that the answer depends on
     // Calls visit(token) for every token of text that the threads allow, until it says no; from node `next` of the trie on, which is moved on.

@@ -9,12 +9,6 @@ namespace {
 constexpr uint32_t kMaxPrefixNodes = 1u << 20;
 }  // namespace
 
-void Constraint::pass() {
-    const uint8_t before = looked_at_layout_;  // others have theirs
-    operation->pass();
-    looked_at_layout_ = before;
-}
-
 int Constraint::compute(Thread t, std::vector<uint32_t>& words) {
     words.assign(vocabulary_->words(), 0);
     work(words.size() / 64);
@@ -81,13 +75,11 @@ Constraint::Partial* Constraint::find_partial(const Thread& t) {
 void Constraint::compute_by_bytes(Thread t, std::vector<uint32_t>& words) {
     constexpr size_t kMost = 4;
     Partial* known = find_partial(t);
-    Partial p;
-    if (known) {
+    Partial p{t, 0, {}};
+    if (known)
         std::swap(p, *known);  // SAFETY: while others pass there is none
-    } else {
-        p.thread = t;
+    else
         p.words.assign(vocabulary_->words(), 0);
-    }
     struct Keep {
         std::deque<Partial>& all;
         Partial& p;

@@ -81,10 +81,7 @@ Matcher::Verdict Matcher::after(const Threads& now, bool was_finished, uint32_t 
     // One token may be several things: the end, a terminal that the grammar names, and text.
     finished = is_eos(token) && constraint_->accepting(now);
     const std::string& bytes = constraint_->vocabulary().bytes[token];
-    if (!bytes.empty()) {
-        Threads as_text = now;
-        if (constraint_->advance_token(as_text, bytes)) threads = std::move(as_text);
-    }
+    if (!bytes.empty()) constraint_->advance_token(now, bytes, threads);
     constraint_->step_token(now, token, threads);
     return finished || !threads.empty() ? Verdict::kAccepted : Verdict::kRejected;
 }
@@ -105,8 +102,8 @@ bool Matcher::advance_bytes(std::string_view bytes) {
     return operate(constraint_->max_step_work() + kOfByte * bytes.size(), [&](Operation&) {
         constraint_->collect_if_needed();
         if (now()->finished && now()->threads.empty() && !bytes.empty()) return false;
-        Threads threads = now()->threads;
-        if (!constraint_->advance(threads, bytes)) return false;
+        Threads threads;
+        if (!constraint_->advance(now()->threads, bytes, threads)) return false;
         push(std::move(threads), now()->finished && bytes.empty());
         return true;
     });
@@ -193,7 +190,7 @@ std::vector<std::vector<uint32_t>> stacks_from_above(const Stacks& stacks, const
     std::vector<std::vector<uint32_t>> threads;
     for (const Thread& t : of) {
         std::vector<uint32_t> words{t.lex};
-        std::vector<NodeId> level = stacks.nodes(t.stack);
+        std::vector<NodeId> level = stacks.nodes(t.stack).copy();
         for (int64_t depth = 0; depth <= hops && !level.empty(); depth++) {
             std::set<uint32_t> states;
             std::set<NodeId> below;

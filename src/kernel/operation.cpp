@@ -9,10 +9,12 @@ namespace derivable {
 Operation::Operation(Constraint& constraint, uint64_t allowed)
     : constraint_(constraint),
       spanner_(constraint.spanner()),
+      lock_(constraint.lock),
+      spanner_lock_(spanner_.lock),
       shared_(spanner_.lexer.policy() == Policy::kScannerless),
       missing_(shared_),
       task_(allowed, {"cache_bytes", constraint.allowed_bytes(), uint64_t(std::max<int64_t>(0, constraint.run_bytes.load(std::memory_order_relaxed)))}, 0) {
-    constraint_.lock.lock();
+    lock_.lock();
     outer_ = std::exchange(constraint_.operation, this);
     task_.enter();
 }
@@ -22,18 +24,18 @@ Operation::~Operation() {
     task_.leave();
     if (shared_ && !missing_) leave_spanner();
     constraint_.operation = outer_;
-    constraint_.lock.unlock();
+    lock_.unlock();
 }
 
 void Operation::take_spanner() {
-    spanner_.lock.lock();
+    spanner_lock_.lock();
     missing_ = false;
 }
 
 void Operation::leave_spanner() {
     spanner_.publish_bytes();
     missing_ = true;
-    spanner_.lock.unlock();
+    spanner_lock_.unlock();
 }
 
 // PERF: also where nobody waits yet, for what follows may be long: an LR state of 1,500 optional keys was a wait of 280 ms.
@@ -49,17 +51,14 @@ void Operation::settle_bytes() {
 }
 
 void Operation::pass() {
-    if (!constraint_.lock.wanted()) {
-        if (shared_ && !missing_ && spanner_.lock.wanted()) leave_spanner();
-        return;
-    }
     // SAFETY: the spanner first: who holds the constraint may wait for it.
     if (shared_ && !missing_) leave_spanner();
+    if (!lock_.wanted()) return;
     settle_bytes();
     constraint_.operation = outer_;
     constraint_.suspended++;
-    constraint_.lock.unlock();
-    constraint_.lock.lock();
+    lock_.unlock();
+    lock_.lock();
     constraint_.suspended--;
     outer_ = std::exchange(constraint_.operation, this);
 }

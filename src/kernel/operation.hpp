@@ -27,7 +27,9 @@ class Operation {
     }
     // Before work that does not need it.
     void rest();
-    // Lets others have the constraint for a while, which collect nothing meanwhile (Constraint::suspended).
+    // Others wait for what it holds.
+    bool is_wanted() const { return lock_.wanted() || (shared_ && !missing_ && spanner_lock_.wanted()); }
+    // Lets them have it for a while; they collect nothing meanwhile (Constraint::suspended).
     void pass();
     // As much work again may be done, because so much was asked for.
     void allow(uint64_t more) { task_.allow(more); }
@@ -42,6 +44,7 @@ class Operation {
     void settle_bytes();  // what was allocated so far is the constraint's
     Constraint& constraint_;
     Spanner& spanner_;
+    FairLock &lock_, &spanner_lock_;
     Operation* outer_ = nullptr;
     const bool shared_;
     bool missing_;  // the lock of a shared spanner is not held

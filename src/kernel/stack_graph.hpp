@@ -40,12 +40,28 @@ class StackGraph {
     uint32_t num_live() const { return uint32_t(nodes_.size() - free_.size()); }
     LrAutomaton& lr() const { return lr_; }
     bool has_one_parent(NodeId n) const { return nodes_[n].parent == kNoNode || !(nodes_[n].parent & kManyBit); }
-    std::vector<NodeId> parents(NodeId n) const {
+    // None, one, or a list of the graph's. SAFETY: valid until a collection.
+    class Nodes {
+      public:
+        Nodes() = default;
+        explicit Nodes(NodeId only) : only_(only), size_(1) {}
+        explicit Nodes(const std::vector<NodeId>& list) : list_(list.data()), size_(uint32_t(list.size())) {}
+        const NodeId* begin() const { return list_ ? list_ : &only_; }
+        const NodeId* end() const { return begin() + size_; }
+        uint32_t size() const { return size_; }
+        std::vector<NodeId> copy() const { return {begin(), end()}; }
+
+      private:
+        const NodeId* list_ = nullptr;
+        NodeId only_ = kNoNode;
+        uint32_t size_ = 0;
+    };
+    Nodes parents(NodeId n) const {
         const uint32_t p = nodes_[n].parent;
         if (p == kNoNode) return {};
-        return p & kManyBit ? parent_lists_[p & ~kManyBit] : std::vector<NodeId>{p};
+        return p & kManyBit ? Nodes(parent_lists_[p & ~kManyBit]) : Nodes(p);
     }
-    std::vector<NodeId> nodes(Frontier f) const { return f & kManyBit ? many_[f & ~kManyBit] : std::vector<NodeId>{f}; }
+    Nodes nodes(Frontier f) const { return f & kManyBit ? Nodes(many_[f & ~kManyBit]) : Nodes(f); }
 
     // The state on top of this parent alone; find_child: if there is such a node.
     NodeId child(NodeId parent, uint32_t state);

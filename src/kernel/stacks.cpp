@@ -91,13 +91,13 @@ uint32_t Stacks::see(NodeId n, uint32_t depth, std::vector<Seen>& seen) {
     return mark.index;
 }
 
-std::vector<Stacks::Shifter> Stacks::shifters(const std::vector<NodeId>& frontier, Symbol t) {
+std::vector<Stacks::Shifter> Stacks::shifters(Frontier f, Symbol t) {
     // Depth first over the reductions that lead to nodes accepting t; a node is finished behind all that it leads to.
     std::vector<Seen> seen;
     std::vector<std::pair<uint32_t, int32_t>> edges;  // to one of `seen`; states popped
     std::vector<uint32_t> work, finished;
     visit_++;
-    for (NodeId n : frontier)
+    for (NodeId n : nodes(f))
         if (contains(accept_of(n), t)) work.push_back(see(n, 0, seen)), seen[work.back()].above = 0;
     bool single_file = work.size() == 1;
     while (!work.empty()) {
@@ -182,7 +182,7 @@ Stacks::Shifted Stacks::shift(Frontier f, Symbol t) {
         if (const Shifter s = only_shifter(f, t); s.node != kNoNode) return reduced({graph_.child(s.node, lr_.move(graph_[s.node].state, t)), hops, s.above - 1});
     int above = -1;
     std::vector<NodeId> below;
-    for (Shifter s : shifters(nodes(f), t)) above = std::max(above, s.above - 1), below.push_back(s.node);
+    for (Shifter s : shifters(f, t)) above = std::max(above, s.above - 1), below.push_back(s.node);
     graph_.join(below);
     std::vector<std::pair<uint32_t, NodeId>> targets;
     for (NodeId n : below) targets.emplace_back(lr_.move(graph_[n].state, t), n);
@@ -199,7 +199,7 @@ Stacks::Shifted Stacks::shift(Frontier f, Symbol t) {
 
 Frontier Stacks::merge(Frontier a, Frontier b) {
     if (a == b) return a;
-    std::vector<NodeId> all = nodes(a);
+    std::vector<NodeId> all = nodes(a).copy();
     for (NodeId n : nodes(b)) all.push_back(n);
     work(10 * all.size());
     graph_.join(all);
@@ -210,8 +210,7 @@ bool Stacks::signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out) {
     constexpr size_t kMaxWidth = 64;
     out.clear();
     uint32_t depth = 0;
-    std::vector<NodeId> level, next;
-    std::vector<uint32_t> words;
+    words_.clear();
     if (!(f & kManyBit)) {
         // One stack: its states.
         for (NodeId n = f;; depth++) {
@@ -219,32 +218,34 @@ bool Stacks::signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out) {
             uint32_t p = graph_[n].parent;
             if (depth == hops || p == kNoNode) return true;
             if (p & kManyBit) {
-                level = graph_.parents(n);
-                words = {uint32_t(level.size())};
+                const StackGraph::Nodes below = parents(n);
+                level_.assign(below.begin(), below.end());
+                words_.push_back(uint32_t(level_.size()));
                 depth++;
                 break;
             }
             n = p;
         }
     } else {
-        level = nodes(f);
+        const StackGraph::Nodes on_top = nodes(f);
+        level_.assign(on_top.begin(), on_top.end());
     }
     // Several: the tree of parents, level by level, as interned lists: how many parents each node above has, then the states. A
     // shorter signature must be a prefix of a longer one, so a level does not say how many parents it has itself.
     for (;; depth++) {
-        for (NodeId n : level) words.push_back(graph_[n].state);
-        out.push_back((1ULL << 32) | levels_.intern(words));
+        for (NodeId n : level_) words_.push_back(graph_[n].state);
+        out.push_back((1ULL << 32) | levels_.intern(words_));
         if (depth == hops) return true;
-        words.clear();
-        next.clear();
-        for (NodeId n : level) {
-            std::vector<NodeId> below = parents(n);
-            words.push_back(uint32_t(below.size()));
-            next.insert(next.end(), below.begin(), below.end());
+        words_.clear();
+        next_level_.clear();
+        for (NodeId n : level_) {
+            const StackGraph::Nodes below = parents(n);
+            words_.push_back(below.size());
+            next_level_.insert(next_level_.end(), below.begin(), below.end());
         }
-        if (next.empty()) return true;
-        if (next.size() > kMaxWidth) return false;
-        level.swap(next);
+        if (next_level_.empty()) return true;
+        if (next_level_.size() > kMaxWidth) return false;
+        level_.swap(next_level_);
     }
 }
 

@@ -46,9 +46,9 @@ class Stacks {
     // At most `max_hops` levels below the top; false if it is too wide to be worth it.
     bool signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out);
 
-    std::vector<NodeId> nodes(Frontier f) const { return graph_.nodes(f); }
+    StackGraph::Nodes nodes(Frontier f) const { return graph_.nodes(f); }
     uint32_t state(NodeId n) const { return graph_[n].state; }
-    std::vector<NodeId> parents(NodeId n) const { return graph_.parents(n); }
+    StackGraph::Nodes parents(NodeId n) const { return graph_.parents(n); }
     // After reducing to a nonterminal on top of `below`.
     NodeId after(NodeId below, Symbol nonterminal) { return graph_.after(below, nonterminal); }
     std::vector<NodeId> pop(NodeId n, uint32_t count) const { return graph_.pop(n, count); }
@@ -73,7 +73,7 @@ class Stacks {
 
     uint32_t accept_of(NodeId n);
     // The nodes from which t is shifted. How far these look is never further than accepts() does.
-    std::vector<Shifter> shifters(const std::vector<NodeId>& frontier, Symbol t);
+    std::vector<Shifter> shifters(Frontier f, Symbol t);
     struct Seen {  // by shifters()
         NodeId node;
         uint32_t depth, begin = 0, end = 0;  // reductions on the way there; where its own lead
@@ -104,6 +104,8 @@ class Stacks {
     std::vector<Mark> marks_;  // by node: the last shifters() that saw it
     uint32_t visit_ = 0;
     Interner levels_;  // of signature()
+    std::vector<NodeId> level_, next_level_;
+    std::vector<uint32_t> words_;
     uint32_t collect_at_ = kCollectAt;
 };
 

@@ -176,8 +176,8 @@ Frontier Subsumption::compute(const Nodes& nodes) {
     // One node for each way down, so that single ways can be left out.
     Nodes ways;
     for (NodeId n : nodes) {
-        const std::vector<NodeId> parents = graph_.parents(n);
-        if (parents.empty()) ways.push_back(n);
+        const StackGraph::Nodes parents = graph_.parents(n);
+        if (!parents.size()) ways.push_back(n);
         for (NodeId p : parents) ways.push_back(graph_.child(p, graph_[n].state));
     }
     auto without = [&](size_t i) {
@@ -219,7 +219,7 @@ Frontier Subsumption::minimal(Frontier f) {
     // Not a part of it can be done alone, and it is not much.
     Task whole(Task::kUnbounded);
     whole.enter();
-    const Frontier result = compute(graph_.nodes(f));
+    const Frontier result = compute(graph_.nodes(f).copy());
     minimal_[f] = result;
     minimal_[result] = result;
     return result;

@@ -75,17 +75,21 @@ void Task::refuse_memory(int64_t more) const { throw MemoryExceeded(memory_.limi
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
 namespace {
 
+// What malloc keeps beside it, about.
+constexpr int64_t kOverhead = 16;
+
 void* allocate(std::size_t n) {
     derivable::Task* task = derivable::Task::current();
     if (task) task->before_allocating(n);
     void* p = std::malloc(n ? n : 1);
     if (!p) throw std::bad_alloc();
-    if (task) task->count_bytes(int64_t(malloc_usable_size(p)));
+    if (task) task->count_bytes(int64_t(n) + kOverhead);
     return p;
 }
 
-void give_back(void* p) noexcept {
-    if (derivable::Task* task = p ? derivable::Task::current() : nullptr) task->count_bytes(-int64_t(malloc_usable_size(p)));
+// PERF: nearly everything says how large it was. Asking malloc for it was 4% of the instructions of a known mask and an advance.
+void give_back(void* p, std::size_t n) noexcept {
+    if (derivable::Task* task = p ? derivable::Task::current() : nullptr) task->count_bytes(-int64_t(n) - kOverhead);
     std::free(p);
 }
 
@@ -100,8 +104,8 @@ void* operator new(std::size_t n, const std::nothrow_t&) noexcept {
         return nullptr;
     }
 }
-void operator delete(void* p) noexcept { give_back(p); }
-void operator delete[](void* p) noexcept { give_back(p); }
-void operator delete(void* p, std::size_t) noexcept { give_back(p); }
-void operator delete[](void* p, std::size_t) noexcept { give_back(p); }
+void operator delete(void* p) noexcept { give_back(p, p ? malloc_usable_size(p) : 0); }
+void operator delete[](void* p) noexcept { give_back(p, p ? malloc_usable_size(p) : 0); }
+void operator delete(void* p, std::size_t n) noexcept { give_back(p, n); }
+void operator delete[](void* p, std::size_t n) noexcept { give_back(p, n); }
 #endif
