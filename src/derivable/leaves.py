@@ -189,8 +189,22 @@ def _mark(expr: Expr, bodies: Mapping[str, Expr], costs: Mapping[str, int]) -> E
                     out.append(_mark(item, bodies, costs))
             return Concat(tuple(out))
         case Alt(items):
-            return Alt(tuple(_mark(i, bodies, costs) for i in items))
+            return Alt(tuple(_mark(i, bodies, costs) for i in _factored(items)))
         case Repeat(item, low, high, lazy):
             return Repeat(_mark(item, bodies, costs), low, high, lazy)
         case _:
             return expr
+
+
+def _factored(items: tuple[Expr, ...]) -> list[Expr]:
+    """Alternatives `a x | b x` that differ in how they begin as one, `(a | b) x`: the beginnings become one leaf."""
+    by_rest: dict[tuple[Expr, ...], list[Expr]] = {}
+    others: list[Expr] = []
+    for item in items:
+        if isinstance(item, Concat) and len(item.items) > 1 and is_regular(item.items[0]) and not _looks(item.items[0]):
+            by_rest.setdefault(item.items[1:], []).append(item.items[0])
+        else:
+            others.append(item)
+    return others + [
+        Concat((firsts[0] if len(firsts) == 1 else Alt(tuple(firsts)), *rest)) for rest, firsts in by_rest.items()
+    ]

@@ -36,6 +36,60 @@ std::vector<char> least_fixpoint(const std::vector<Production>& ps, std::vector<
     return holds;
 }
 
+// Symbols for "one up to n of X", where a body says X n times and X may be empty: what is left out need not be said n times, too. All their productions
+// are without empty symbols as they stand.
+class Counts {
+  public:
+    Counts(Symbol& num_symbols, std::vector<Production>& full, std::vector<Production>& units) : num_symbols_(num_symbols), full_(full), units_(units) {}
+
+    Symbol up_to(Symbol x, size_t n) {
+        if (n == 1) return x;
+        auto [it, fresh] = known_.try_emplace(pack(x, uint32_t(n)), 0);
+        if (fresh) it->second = n <= kMaxChain ? chain(x, n) : bits(x, n);
+        return it->second;
+    }
+
+  private:
+    static constexpr size_t kMaxChain = 12;  // beyond, there are as many parses as bits
+    Symbol fresh() { return num_symbols_++; }
+    // One way only: U(k) -> U(k - 1) | U(k - 1) X
+    Symbol chain(Symbol x, size_t n) {
+        Symbol last = x;
+        for (size_t k = 2; k <= n; k++) {
+            const Symbol next = fresh();
+            units_.push_back({next, {last}});
+            full_.push_back({next, {last, x}});
+            last = next;
+        }
+        return last;
+    }
+    // F(k), fewer than 2^k of them -> F(k - 1) | B(k - 1) | B(k - 1) F(k - 1), with B(k) exactly 2^k; and the same along the bits of n.
+    Symbol bits(Symbol x, size_t n) {
+        Symbol block = x, fewer = 0, rest = 0;  // 0: none of them
+        for (; n; n >>= 1) {
+            if (n & 1) rest = either(fewer, block, rest);
+            if (n == 1) break;
+            fewer = either(fewer, block, fewer);
+            const Symbol twice = fresh();
+            full_.push_back({twice, {block, block}});
+            block = twice;
+        }
+        return rest;
+    }
+    // `fewer`, or a block and perhaps `rest` behind it.
+    Symbol either(Symbol fewer, Symbol block, Symbol rest) {
+        const Symbol s = fresh();
+        if (fewer) units_.push_back({s, {fewer}});
+        units_.push_back({s, {block}});
+        if (rest) full_.push_back({s, {block, rest}});
+        return s;
+    }
+
+    Symbol& num_symbols_;
+    std::vector<Production>&full_, &units_;
+    std::unordered_map<uint64_t, Symbol, MixHash> known_;
+};
+
 }  // namespace
 
 Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symbol start, std::vector<Production> given)
@@ -58,6 +112,22 @@ Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symb
     std::vector<char> nullable = least_fixpoint(given, std::vector<char>(num_symbols, 0));
     start_nullable_ = nullable[start];
 
+    // Every way of leaving nullable symbols out, except all of them; of one symbol said several times only how many are left.
+    std::vector<Production> full, unit;
+    Counts counts(num_symbols, full, unit);
+    for (Production& p : given) {
+        std::vector<Symbol> body;
+        for (size_t i = 0, end; i < p.body.size(); i = end) {
+            end = i + 1;
+            if (nullable[p.body[i]])
+                while (end < p.body.size() && p.body[end] == p.body[i]) end++;
+            body.push_back(counts.up_to(p.body[i], end - i));
+        }
+        p.body = std::move(body);
+        nullable.resize(num_symbols, 1);
+        productive.resize(num_symbols, 1);
+    }
+
     // Split right-hand sides with more than two nullable symbols: A -> X Y Z ... becomes A -> X R, R -> Y Z ...
     std::vector<Production> split;
     for (Production& p : given) {
@@ -73,9 +143,8 @@ Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symb
         split.push_back(std::move(p));
     }
 
-    // Every way of leaving nullable symbols out, except all of them.
-    std::vector<Production> full;
     std::vector<std::vector<Symbol>> units(num_symbols);
+    for (const Production& p : unit) units[p.head].push_back(p.body[0]);
     for (Production& p : split) {
         std::vector<uint32_t> optional;
         for (uint32_t i = 0; i < p.body.size(); i++)

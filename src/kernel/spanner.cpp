@@ -50,7 +50,7 @@ const std::vector<Spanner::Root>& Spanner::roots(uint32_t branch) {
             if (!largest.trie || p.trie->end[n] - n > largest.size()) largest = {p.trie, n};
         }
     if (size > kMaxMerged) throw TooAmbiguous();
-    work(size / 2);
+    work(10 + 3 * size);
     // SAFETY: nothing is kept before all is made: merging may be refused.
     std::vector<TrieNodes> others = b.parts;
     std::vector<Root> roots;

@@ -22,6 +22,7 @@ void SplitTables::clear() {
 }
 
 SplitTables::ListId SplitTables::list(const Trie& t, const std::vector<uint32_t>& items, bool of_nodes) {
+    work(10 + items.size() / 2);
     std::vector<uint32_t> key{t.first_id, of_nodes};
     key.insert(key.end(), items.begin(), items.end());
     auto [it, fresh] = list_ids_.try_emplace(std::move(key), ListId(lists_.size()));
@@ -95,6 +96,7 @@ uint32_t SplitTables::residual(const Lists& lists, bool once) {
     }
     std::vector<TrieNodes> parts;
     each(lists, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
+        work(size_t(end - begin) * 4);
         if (parts.empty() || parts.back().trie != &t) parts.push_back({&t, {}});
         parts.back().nodes.insert(parts.back().nodes.end(), begin, end);
     });

@@ -12,6 +12,7 @@ class SplitWalk {
   public:
     SplitWalk(Spanner& spanner, uint32_t residual, LexState state)
         : spanner_(spanner), tables_(*spanner.tables_), lexer_(spanner.lexer), residual_(residual), state_(state) {
+        work(100);
         tables_.enter();
     }
     ~SplitWalk() { tables_.leave(); }
@@ -109,10 +110,12 @@ class SplitWalk {
         }
     }
     void append(Draft& into, const Piece& piece) {
+        work(5 * (piece.inside.size() + piece.exits.size()));
         for (auto [group, id] : piece.inside)
             for (const uint32_t* range = tables_.items(id).begin; range != tables_.items(id).end; range += 2) take(into, group, range[0], range[1]);
         for (auto [way, id] : piece.exits) {
             std::vector<uint32_t>& all = of_kind(into.exits, way);
+            work(size_t(tables_.items(id).end - tables_.items(id).begin) / 8);
             all.insert(all.end(), tables_.items(id).begin, tables_.items(id).end);
         }
     }
@@ -123,6 +126,7 @@ class SplitWalk {
         take(into, x.group, t.token_begin[i], t.token_begin[i + 1]);
         if (!x.leaves || i + 1 == t.end[i]) return;
         for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) {
+            work(1 + x.exits.size());
             if (scannerless_) of_kind(into.exits, tables_.way_of(0, Lexer::kFree)).push_back(n);
             for (size_t e = 0; e < x.exits.size(); e++)
                 if (uint16_t w = tables_.way_out(x, e, t.byte[n]); w != kNoWay) of_kind(into.exits, w).push_back(n);
@@ -184,6 +188,7 @@ class SplitWalk {
 
     const Piece& piece(const Trie& t, uint32_t root, Local s, uint32_t level) {
         if (const Piece* known = tables_.find(t, root, s)) return *known;
+        work(20);
         Draft draft;
         fill(draft, t, root, s, level);
         Piece piece;

@@ -37,16 +37,29 @@ uint32_t StackGraph::place(std::vector<std::vector<NodeId>>& lists, std::vector<
 
 NodeId StackGraph::find_child(NodeId parent, uint32_t state) const {
     NodeId c = nodes_[parent].first_child;
-    while (c != kNoNode && nodes_[c].state != state) c = nodes_[c].next_sibling;
-    return c;
+    uint32_t listed = 0;
+    for (; c != kNoNode && nodes_[c].state != state; listed++) c = nodes_[c].next_sibling;
+    if (c != kNoNode || listed < kListed) return c;
+    auto it = further_children_.find(pack(parent, state));
+    return it == further_children_.end() ? kNoNode : it->second;
+}
+
+void StackGraph::add_child(NodeId parent, NodeId child) {
+    uint32_t listed = 0;
+    for (NodeId c = nodes_[parent].first_child; c != kNoNode; c = nodes_[c].next_sibling) listed++;
+    if (listed >= kListed) {
+        further_children_[pack(parent, nodes_[child].state)] = child;
+        return;
+    }
+    nodes_[child].next_sibling = nodes_[parent].first_child;
+    nodes_[parent].first_child = child;
 }
 
 NodeId StackGraph::child(NodeId parent, uint32_t state) {
     NodeId c = find_child(parent, state);
     if (c != kNoNode) return c;
     c = new_node(state, parent);
-    nodes_[c].next_sibling = nodes_[parent].first_child;
-    nodes_[parent].first_child = c;
+    add_child(parent, c);
     return c;
 }
 
@@ -136,15 +149,15 @@ void StackGraph::collect(const std::function<void(const std::function<void(Front
     // The next collections need not look at the last ones again.
     while (!live[nodes_.size() - 1]) nodes_.pop_back();
     free_.clear();
+    further_children_ = {};
     for (NodeId n = 0; n < nodes_.size(); n++) {
-        nodes_[n].first_child = kNoNode;
+        nodes_[n].first_child = nodes_[n].next_sibling = kNoNode;
         if (!live[n]) nodes_[n].lower = kUnknown, free_.push_back(n);
     }
     for (NodeId n = 0; n < nodes_.size(); n++) {
         uint32_t p = nodes_[n].parent;
         if (!live[n] || p == kNoNode || p & kManyBit) continue;
-        nodes_[n].next_sibling = nodes_[p].first_child;
-        nodes_[p].first_child = n;
+        add_child(p, n);
     }
     for (auto it = joined_.begin(); it != joined_.end();) it = live[it->second] ? std::next(it) : joined_.erase(it);
     // Lists of dead nodes are emptied in place: indices of live ones must not move.
@@ -184,6 +197,9 @@ void StackGraph::forget_states() {
         joined.emplace(std::move(renumbered), n);
     }
     joined_ = std::move(joined);
+    std::unordered_map<uint64_t, NodeId, MixHash> children;
+    for (auto [key, n] : further_children_) children.emplace(pack(uint32_t(key >> 32), nodes_[n].state), n);
+    further_children_ = std::move(children);
     nodes_.shrink_to_fit();
 }
 

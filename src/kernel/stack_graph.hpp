@@ -31,7 +31,7 @@ class StackGraph {
         // how many there were when it was last tried to make them fewer.
         uint32_t lower = kUnknown;
         uint16_t reached = 0, tried = 0;
-        NodeId first_child = kNoNode, next_sibling = kNoNode;  // nodes with this one as their only parent
+        NodeId first_child = kNoNode, next_sibling = kNoNode;  // nodes with this one as their only parent, but for further_children_
     };
 
     Node& operator[](NodeId n) { return nodes_[n]; }
@@ -109,10 +109,14 @@ class StackGraph {
   private:
     static uint32_t place(std::vector<std::vector<NodeId>>& lists, std::vector<uint32_t>& unused, std::vector<NodeId> list);
     NodeId new_node(uint32_t state, uint32_t parent);
+    void add_child(NodeId parent, NodeId child);
 
     LrAutomaton& lr_;
     std::vector<Node> nodes_;
     std::vector<NodeId> free_;
+    // PERF: nearly all nodes have one or two children. Behind `x? x? x? ...` they have thousands: looking for one in a list was 73% of a mask.
+    static constexpr uint32_t kListed = 8;
+    std::unordered_map<uint64_t, NodeId, MixHash> further_children_;  // by parent and state, of those that have more
     std::vector<std::vector<NodeId>> parent_lists_, many_;
     std::vector<uint32_t> free_lists_, free_many_;  // indices of lists that a collection has emptied
     std::unordered_map<std::vector<uint32_t>, NodeId, WordsHash> joined_;  // (state, parents...) of nodes with several parents

@@ -56,16 +56,22 @@ def gbnf(rules: Rules) -> str:
 def compare(seed: int, length: int) -> int:
     """Walks one random grammar; how many masks were compared."""
     random = Random(seed)
-    rules = random_rules(random)
     try:
-        constraint = dv.compile(dv.Grammar.from_gbnf(gbnf(rules)), VOCABULARY, limits=PATIENT)
+        return compare_with_chart(random_rules(random), random, length)
     except GrammarError:
         return 0
+    except AssertionError as error:
+        raise AssertionError(f"seed {seed}") from error
+
+
+def compare_with_chart(rules: Rules, random: Random, length: int) -> int:
+    """Walks a grammar, now and then back; how many masks were compared."""
+    constraint = dv.compile(dv.Grammar.from_gbnf(gbnf(rules)), VOCABULARY, limits=PATIENT)
     chart, matcher, lengths = Chart(rules, "root"), constraint.matcher(), list[int]()
     for step in range(length):
         allowed = [t for t, text in enumerate(TOKENS) if chart.takes(text)]
         complete = [len(TOKENS)] if chart.complete else []
-        assert matcher.allowed_tokens().tolist() == allowed + complete, f"seed {seed}, step {step}:\n{gbnf(rules)}"
+        assert matcher.allowed_tokens().tolist() == allowed + complete, f"step {step}:\n{gbnf(rules)}"
         if not allowed:
             break
         token = random.choice(allowed)
@@ -89,6 +95,22 @@ def test_masks_of_many_grammars_equal_those_of_a_chart() -> None:
     assert sum(compare(seed, 30) for seed in range(1000, 3000)) > 20_000
 
 
+@pytest.mark.parametrize("count", [2, 3, 7, 12, 13, 16, 21, 40])
+def test_what_may_be_empty_said_several_times(count: int) -> None:
+    of_letter: Rules = {"x": [(), (ord("b"),)]}
+    of_itself: Rules = {"x": [(ord("b"),), (ord("("), "x", ord(")")), ()], "y": [("x", "x", "x"), (ord("a"),)]}
+    bodies: list[Rules] = [
+        of_letter | {"root": [("x",) * count]},
+        of_letter | {"root": [(ord("a"), *("x",) * count, ord("a"), *("x",) * (count + 1)), ("x", ord("a"))]},
+        of_itself | {"root": [("x",) * count + ("y",) * 2 + ("x",) * count]},
+        {"root": [("x",) * count + (ord("b"),)], "x": [(), ()]},
+        {"root": [("x",) * count, ("root", ord("a"))], "x": [(), ("root", ord("b"))]},
+    ]
+    for rules in bodies:
+        compared = [compare_with_chart(rules, Random(f"{count}, {walk}"), 12) for walk in range(3)]
+        assert sum(compared) >= 6
+
+
 FLAT = {
     "repeats of itself": ('root ::= root* "b"', "b"),
     "repeats of itself, once at least": ('root ::= root+ "b" | "b"', "b"),
@@ -104,6 +126,7 @@ FLAT = {
         "ab",
     ),
     "right recursion": ('root ::= "a" root | "a"', "a"),
+    "a hundred that may be empty": ("root ::= (" + "x? " * 100 + '".")*\nx ::= "b" | "(" x ")"', "b(b)b."),
     "texts one after the other": ("root ::= [a-c]* [b-d]* [c-e]* [a-e]*", "abcd"),
 }
 """Grammars whose stacks need not grow, and texts to repeat."""
