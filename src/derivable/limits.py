@@ -45,7 +45,7 @@ class Limits:
     max_cases: int = 20_000
     max_threads: int = 4_096
     max_bytes: int = 1 << 30
-    max_step_work: int = 20_000_000
+    max_step_work: int = 5_000_000
     cache_bytes: int = 256 * 1024 * 1024
     max_liveness_steps: int = 20_000_000
 

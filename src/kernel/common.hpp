@@ -123,6 +123,13 @@ class FlatMap {
             return e.value;
         }
     }
+    bool empty() const { return pieces_.empty(); }
+    // Of a table that is not used any more: frees some entries, and returns how many.
+    size_t drop_piece() {
+        const size_t size = pieces_.back().size;
+        pieces_.pop_back();
+        return size;
+    }
 
   private:
     static constexpr uint32_t kSmallest = 16, kLargest = 1024;  // entries of a piece

@@ -52,14 +52,14 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
         throw BadGrammar("under longest match no text at all is in the language: some lexeme always swallows the next one",
                          "Separate lexemes that can run together, for example with an ignored white space terminal.");
     // What every text needs, rather now than in the middle of one.
-    if (lexer.policy() == Policy::kLongest) {
+    if (lexer.policy() != Policy::kScannerless) {
         constexpr uint64_t kWorthwhile = 10;  // steps
         try {
             Task task(std::min(limits_.max_step_work, Task::kUnbounded / kWorthwhile) * kWorthwhile);
             task.enter();
             liveness_.prepare();
             row(initial_[0]);
-            if (to_lexer_.size() > kManyTerminals) warm();
+            if (lexer.policy() == Policy::kLongest && to_lexer_.size() > kManyTerminals) warm();
         } catch (const LimitExceeded&) {  // will be met again where it matters
         }
         stats_ = {};

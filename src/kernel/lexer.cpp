@@ -232,7 +232,7 @@ LexState Lexer::stepped(LexState m, uint32_t duties, uint8_t byte) {
 std::vector<LexState> Lexer::successors(LexState s) {
     const LexState m = members(s);
     const uint32_t d = duties(s);
-    work(3 * representative_bytes().size());
+    work(representative_bytes().size());
     std::vector<LexState> found;
     std::pair<LexState, uint32_t> last{kNoState, kViolated};
     for (uint8_t byte : representative_bytes()) {

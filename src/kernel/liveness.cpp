@@ -56,7 +56,7 @@ bool Liveness::sure(LexState s) {
     std::unordered_map<LexState, char> seen{{s, 1}};
     bool result = false;
     for (size_t i = 0; i < todo.size() && !result; i++) {
-        work(3 * lexer_.representative_bytes().size());
+        work(lexer_.representative_bytes().size());
         auto before = sure_.find(todo[i]);
         if (before != sure_.end()) {
             result = before->second;

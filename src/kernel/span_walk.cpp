@@ -69,7 +69,7 @@ int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
         const LexState members = lexer_.members(x.lex);
         auto [begin, end] = lexer_.singles(members);
         for (const uint32_t* single = begin; single != end; single++) {
-            work(10);
+            work(5);
             c_.pass();
             c_.operation->take();
             const uint32_t terminal = lexer_.terminal_of(*single);

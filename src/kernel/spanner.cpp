@@ -22,13 +22,13 @@ void Spanner::begin() {
 }
 
 void Spanner::forget() {
-    splits_ = {};
-    repeated_.clear();
+    discarded.take(splits_);
+    discarded.take(repeated_);
     by_characters_.reset();
-    residuals_.clear();
-    residual_ids_.clear();
-    branches_.clear();
-    branch_ids_.clear();
+    discarded.take(residuals_);
+    discarded.take(residual_ids_);
+    discarded.take(branches_);
+    discarded.take(branch_ids_);
     sizes_.clear();
     num_lately_ = 0;
     bytes_ = 0;
@@ -300,7 +300,7 @@ uint32_t Spanner::producible_set(LexState s) {
     std::unordered_map<LexState, char> seen{{s, 1}};
     std::vector<uint32_t> winners;
     for (size_t i = 0; i < todo.size(); i++) {
-        work(3 * lexer.representative_bytes().size());
+        work(lexer.representative_bytes().size());
         for (const Lexer::Exit& e : lexer.exits(todo[i])) winners.push_back(e.terminal);
         for (uint8_t b : lexer.representative_bytes()) {
             LexState next = lexer.step(todo[i], b);

@@ -20,6 +20,7 @@
 #include <map>
 #include <memory>
 
+#include "discard.hpp"
 #include "layout.hpp"
 #include "lexer.hpp"
 #include "lock.hpp"
@@ -102,6 +103,7 @@ class Spanner {
 
     static constexpr uint32_t kWholeVocabulary = 0;
     Lexer lexer;
+    Discard discarded;  // what was forgotten
     FairLock lock;  // SAFETY: guards everything here, where it is shared (Operation). What the functions return by reference stays where it is.
 
     // `state`: under scannerless a canonical one. Throws TooAmbiguous.

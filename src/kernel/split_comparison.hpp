@@ -35,7 +35,7 @@ class SplitComparison {
         uint16_t base = t.depth[root];
         Local s = first, o = other;
         for (uint32_t i = root, end = t.end[root];;) {
-            work(2);
+            work(4);
             if (s == o || (distant_ && are_alike(s, o, t.height[i]))) {
                 i = t.end[i];
             } else if (t.end[i] - i > SplitTables::kBigSubtree && tables_.steady(t, i, s) != SplitTables::kUnknown && tables_.steady(t, i, o) != SplitTables::kUnknown) {

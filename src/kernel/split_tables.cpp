@@ -3,7 +3,8 @@
 namespace derivable {
 
 void SplitTables::clear() {
-    states_.assign(1, {});
+    spanner_.discarded.take(states_);
+    states_.emplace_back();
     numbers_ = {};
     ends_of_characters_ = {};
     characters_ = {};
@@ -13,16 +14,16 @@ void SplitTables::clear() {
     group_ids_.clear();
     way_ids_.clear();
     piece_ids_ = {};
-    pieces_.clear();
-    list_ids_.clear();
     lists_.clear();
-    token_sets_.clear();
-    residuals_.clear();
+    spanner_.discarded.take(pieces_);
+    spanner_.discarded.take(list_ids_);
+    spanner_.discarded.take(token_sets_);
+    spanner_.discarded.take(residuals_);
     bytes_ = 0;
 }
 
 SplitTables::ListId SplitTables::list(const Trie& t, const std::vector<uint32_t>& items, bool of_nodes) {
-    work(10 + items.size() / 2);
+    work(20 + items.size());
     std::vector<uint32_t> key{t.first_id, of_nodes};
     key.insert(key.end(), items.begin(), items.end());
     auto [it, fresh] = list_ids_.try_emplace(std::move(key), ListId(lists_.size()));
@@ -96,7 +97,7 @@ uint32_t SplitTables::residual(const Lists& lists, bool once) {
     }
     std::vector<TrieNodes> parts;
     each(lists, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
-        work(size_t(end - begin) * 4);
+        work(size_t(end - begin) * 6);
         if (parts.empty() || parts.back().trie != &t) parts.push_back({&t, {}});
         parts.back().nodes.insert(parts.back().nodes.end(), begin, end);
     });

@@ -13,6 +13,7 @@ class SplitWalk {
     SplitWalk(Spanner& spanner, uint32_t residual, LexState state)
         : spanner_(spanner), tables_(*spanner.tables_), lexer_(spanner.lexer), residual_(residual), state_(state) {
         work(100);
+        spanner_.discarded.some(200);
         tables_.enter();
     }
     ~SplitWalk() { tables_.leave(); }
@@ -126,7 +127,7 @@ class SplitWalk {
         take(into, x.group, t.token_begin[i], t.token_begin[i + 1]);
         if (!x.leaves || i + 1 == t.end[i]) return;
         for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) {
-            work(1 + x.exits.size());
+            work(2 + 2 * x.exits.size());
             if (scannerless_) of_kind(into.exits, tables_.way_of(0, Lexer::kFree)).push_back(n);
             for (size_t e = 0; e < x.exits.size(); e++)
                 if (uint16_t w = tables_.way_out(x, e, t.byte[n]); w != kNoWay) of_kind(into.exits, w).push_back(n);
@@ -157,7 +158,7 @@ class SplitWalk {
         std::vector<Layouts::Effect> effects;
         Local s = first, same = kDead;
         for (uint32_t i = root, end = t.end[root];;) {
-            work(1);
+            work(2);
             const uint32_t size = t.end[i] - i;
             if (s == kDead) {
                 i = t.end[i];
@@ -228,7 +229,7 @@ class SplitWalk {
         while (!todo.empty()) {
             const Step x = todo.back();
             todo.pop_back();
-            work(3);
+            work(6);
             if (x.state == x.other) continue;
             ByteSet listed;
             const bool on_list = x.state != kNoState && lexer_.on_list(x.state, listed);
