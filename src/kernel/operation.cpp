@@ -29,11 +29,13 @@ Operation::~Operation() {
 
 void Operation::take_spanner() {
     spanner_lock_.lock();
+    spanner_.holder = this;
     missing_ = false;
 }
 
 void Operation::leave_spanner() {
     spanner_.publish_bytes();
+    spanner_.holder = nullptr;
     missing_ = true;
     spanner_lock_.unlock();
 }

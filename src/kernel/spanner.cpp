@@ -1,3 +1,4 @@
+#include "operation.hpp"
 #include "split_walk.hpp"
 
 namespace derivable {
@@ -37,6 +38,13 @@ void Spanner::forget() {
 }
 
 Spanner::~Spanner() = default;
+
+void Spanner::pass_on() {
+    Operation* mine = holder;
+    if (!mine->is_wanted()) return;
+    mine->pass();
+    mine->take();
+}
 
 const std::vector<Spanner::Root>& Spanner::roots(uint32_t branch) {
     Branch& b = branches_[branch];

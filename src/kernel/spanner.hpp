@@ -94,6 +94,7 @@ inline void Split::Inside::or_into(uint32_t* mask) const {
 // that may end anywhere, beside white space that may too). The caller walks the vocabulary byte by byte instead.
 struct TooAmbiguous {};
 
+class Operation;
 class SplitTables;
 
 class Spanner {
@@ -105,6 +106,12 @@ class Spanner {
     Lexer lexer;
     Discard discarded;  // what was forgotten
     FairLock lock;  // SAFETY: guards everything here, where it is shared (Operation). What the functions return by reference stays where it is.
+
+    Operation* holder = nullptr;  // of the lock, if it is shared
+    // Within a walk: lets others have it for a while.
+    void pass() {
+        if (holder) pass_on();
+    }
 
     // `state`: under scannerless a canonical one. Throws TooAmbiguous.
     const Split& split(uint32_t residual, LexState state);
@@ -158,6 +165,7 @@ class Spanner {
         bool once;           // no token is there twice (cut in two ways)
     };
     void begin();
+    void pass_on();
     const std::vector<Root>& roots(uint32_t branch);
     uint32_t add_branch(uint8_t byte, std::vector<TrieNodes> parts);
     uint32_t add_residual(const std::vector<TrieNodes>& parts, bool once);
@@ -168,6 +176,7 @@ class Spanner {
         return known ? known->get() : nullptr;
     }
     const Split* keep(uint32_t residual, LexState state, std::unique_ptr<Split> split) {
+        if (const Split* known = find(residual, state)) return known;  // made by others meanwhile
         split->id = num_splits_++;
         return (splits_[pack(residual, state)] = std::move(split)).get();
     }
@@ -185,7 +194,7 @@ class Spanner {
 
     std::shared_ptr<const Vocabulary> vocabulary_;
     std::unique_ptr<SplitTables> tables_;
-    std::vector<Branch> branches_;
+    std::deque<Branch> branches_;  // SAFETY: grows while references into it are held
     std::vector<uint32_t> sizes_;  // of the first branches, those of the vocabulary: nodes
     uint32_t num_nodes_;  // of all tries
     std::vector<Residual> residuals_;

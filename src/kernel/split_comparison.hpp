@@ -36,6 +36,7 @@ class SplitComparison {
         Local s = first, o = other;
         for (uint32_t i = root, end = t.end[root];;) {
             work(4);
+            if (!(++steps_ & 0xFF)) spanner_.pass();
             if (s == o || (distant_ && are_alike(s, o, t.height[i]))) {
                 i = t.end[i];
             } else if (t.end[i] - i > SplitTables::kBigSubtree && tables_.steady(t, i, s) != SplitTables::kUnknown && tables_.steady(t, i, o) != SplitTables::kUnknown) {
@@ -147,6 +148,7 @@ class SplitComparison {
     const uint32_t words_;
     const Split& base_;
     const bool distant_;
+    uint32_t steps_ = 0;
     FlatMap<uint64_t> alike_for_;
     std::vector<Local> path_, other_path_;
     // Tokens that end inside, and nodes before which the lexeme may end: of this state only, and of the other only.

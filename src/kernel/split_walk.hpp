@@ -150,6 +150,11 @@ class SplitWalk {
             }
     }
 
+    // SAFETY: no reference into the tables that move is held here.
+    void breathe() {
+        if (!(++steps_ & 0xFF)) spanner_.pass();
+    }
+
     // What becomes of the tokens below (and at) `root`, entered in state `first`. The upper levels of big tries are made of pieces.
     void fill(Draft& into, const Trie& t, uint32_t root, Local first, uint32_t level) {
         constexpr uint32_t kLevels = 4;
@@ -159,6 +164,7 @@ class SplitWalk {
         Local s = first, same = kDead;
         for (uint32_t i = root, end = t.end[root];;) {
             work(2);
+            breathe();
             const uint32_t size = t.end[i] - i;
             if (s == kDead) {
                 i = t.end[i];
@@ -230,6 +236,7 @@ class SplitWalk {
             const Step x = todo.back();
             todo.pop_back();
             work(6);
+            breathe();
             if (x.state == x.other) continue;
             ByteSet listed;
             const bool on_list = x.state != kNoState && lexer_.on_list(x.state, listed);
@@ -313,6 +320,7 @@ class SplitWalk {
     uint32_t residual_;
     LexState state_;
     const bool scannerless_ = lexer_.policy() == Policy::kScannerless;
+    uint32_t steps_ = 0;
     ByKind<SplitTables::Lists> inside_, exits_;
     ExitNodes exit_nodes_;
 };
