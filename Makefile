@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-KERNEL := $(wildcard src/kernel/*.cpp src/kernel/*.hpp) CMakeLists.txt pyproject.toml
+KERNEL := $(wildcard src/kernel/*/*.cpp src/kernel/*/*.hpp) CMakeLists.txt pyproject.toml
 
 .PHONY: demo test test-all lint sanitize clean
 

@@ -1,4 +1,4 @@
-"""Types of the compiled kernel (src/kernel/bindings.cpp)."""
+"""Types of the compiled kernel (src/kernel/python)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any

@@ -237,7 +237,7 @@ class Members:
     and value, for each class of other keys.
     """
 
-    # PERF: the kernel writes the rules (`kernel/flatten.cpp`); in Python they took a tenth of large schemas.
+    # PERF: the kernel writes the rules (`kernel/python/flatten.cpp`); in Python they took a tenth of large schemas.
     marks: tuple[str, ...]
     listed: tuple[str | bool, ...]
     others: tuple[str, ...]

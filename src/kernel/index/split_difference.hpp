@@ -1,0 +1,169 @@
+// Level 1 under scannerless, beside a state that was split before: only subtrees in which the two states differ are walked, and only
+// the differences are kept.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "index/split_tables.hpp"
+#include "support/hashing.hpp"
+#include "support/task.hpp"
+
+namespace derivable {
+
+// Where tokens may be cut in many ways, counts nodes before which a lexeme may end.
+class ExitNodes {
+  public:
+    void note(size_t count) {
+        // About five times the nodes of llama-3's trie; where no token can be cut in two ways there are at most as many as nodes.
+        constexpr size_t kMax = 1'500'000;
+        if ((count_ += count) > kMax) throw TooAmbiguous();
+    }
+
+  private:
+    size_t count_ = 0;
+};
+
+class SplitComparison {
+    using Local = SplitTables::Local;
+    static constexpr Local kDead = SplitTables::kDead;
+
+  public:
+    // `distant`: the other state is Spanner::alike().
+    SplitComparison(Spanner& spanner, const Split& base, bool distant)
+        : spanner_(spanner), tables_(*spanner.tables_), lexer_(spanner.lexer), words_(spanner.vocabulary_->words()), base_(base), distant_(distant) {}
+
+    // Steps in both from `root`; where they meet nothing differs below.
+    void compare(const Trie& t, uint32_t root, Local first, Local other) {
+        uint16_t base = t.depth[root];
+        Local s = first, o = other;
+        for (uint32_t i = root, end = t.end[root];;) {
+            work(4);
+            if (!(++steps_ & 0xFF)) spanner_.pass();
+            if (s == o || (distant_ && are_alike(s, o, t.height[i]))) {
+                i = t.end[i];
+            } else if (t.end[i] - i > SplitTables::kBigSubtree && tables_.steady(t, i, s) != SplitTables::kUnknown && tables_.steady(t, i, o) != SplitTables::kUnknown) {
+                take(t, t.token_begin[i], t.token_begin[t.end[i]], s, true);
+                take(t, t.token_begin[i], t.token_begin[t.end[i]], o, false);
+                i = t.end[i];
+            } else {
+                size_t d = size_t(t.depth[i] - base);
+                if (path_.size() <= d) path_.resize(2 * d + 16);
+                if (other_path_.size() <= d) other_path_.resize(2 * d + 16);
+                path_[d] = s;
+                other_path_[d] = o;
+                bool alike = s != kDead && o != kDead && tables_[s].leaves && tables_[o].leaves;
+                arrive(t, i, s, true, !alike);
+                arrive(t, i, o, false, !alike);
+                i++;
+            }
+            if (i >= end) return;
+            size_t above = size_t(t.depth[i] - base) - 1;
+            s = path_[above] == kDead ? kDead : tables_.next(path_[above], t.byte[i]);
+            o = other_path_[above] == kDead ? kDead : tables_.next(other_path_[above], t.byte[i]);
+        }
+    }
+
+    // The base's outcome with what was found.
+    void finish(Split& result) {
+        finish_inside(result);
+        result.exits_once = base_.exits_once && exits_added_.empty();
+        for (uint32_t i = base_.exits_before; i < base_.exits.size(); i++) {
+            Split::Exit exit = base_.exits[i];
+            if (!base_.exits_once) {
+                relist(exit);
+            } else {
+                for (const TrieNodes& p : exits_removed_)
+                    for (uint32_t n : p.nodes)
+                        exit.except.insert(exit.except.end(), p.trie->tokens.begin() + p.trie->token_begin[n], p.trie->tokens.begin() + p.trie->token_begin[p.trie->end[n]]);
+            }
+            result.exits.push_back(std::move(exit));
+        }
+        if (!exits_added_.empty()) result.exits.push_back({0, Lexer::kFree, spanner_.add_residual(exits_added_, false), Layouts::kNothing, {}});
+    }
+
+  private:
+    void take(const Trie& t, uint32_t begin, uint32_t end, Local s, bool add) {
+        if (s == kDead || begin == end) return;
+        if (!add) {
+            removed_.insert(removed_.end(), t.tokens.begin() + begin, t.tokens.begin() + end);
+            return;
+        }
+        for (uint32_t k = begin; k < end; k++) added_.add(t.tokens[k], words_);
+    }
+
+    void arrive(const Trie& t, uint32_t i, Local s, bool add, bool may_leave) {
+        take(t, t.token_begin[i], t.token_begin[i + 1], s, add);
+        if (s == kDead || !may_leave || !tables_[s].leaves || i + 1 == t.end[i]) return;
+        std::vector<TrieNodes>& parts = add ? exits_added_ : exits_removed_;
+        if (parts.empty() || parts.back().trie != &t) parts.push_back({&t, {}});
+        for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) exit_nodes_.note(1), parts.back().nodes.push_back(n);
+    }
+
+    bool are_alike(Local s, Local o, uint16_t height) {
+        if (s == kDead || o == kDead) return false;
+        uint64_t& bytes = alike_for_[pack(s, o)];  // and one
+        if (!bytes) bytes = lexer_.alike_for(tables_[s].lex, tables_[o].lex) + 1;
+        return height + 1u < bytes;
+    }
+
+    void finish_inside(Split& result) {
+        Split::Inside inside{Split::Sureness::kSure, 0, nullptr, Layouts::kNothing, nullptr, std::move(removed_)};
+        if (!base_.inside.empty()) {
+            inside.base = &base_.inside[0];
+            while (inside.base->base && inside.base->removed.empty() && !inside.base->tokens) inside.base = inside.base->base;
+        }
+        if (!inside.base && !added_.count()) return;
+        if (inside.removed.size() > words_ / 4) {  // PERF: taking so many out costs more, each time, than a set without them
+            std::vector<uint32_t> row(words_, 0);
+            inside.or_into(row.data());
+            added_.or_into(row.data());
+            added_ = TokenSet::of(row);
+            inside.base = nullptr;
+            inside.removed.clear();
+        }
+        added_.pack();
+        spanner_.bytes_ += added_.bytes();
+        if (added_.count()) inside.tokens = std::make_shared<const TokenSet>(std::move(added_));
+        result.inside.push_back(std::move(inside));
+    }
+
+    // An exit with a list of nodes of its own: the base's, without those removed.
+    void relist(Split::Exit& exit) {
+        if (exits_removed_.empty()) return;
+        for (TrieNodes& r : exits_removed_) std::sort(r.nodes.begin(), r.nodes.end());
+        std::vector<TrieNodes> parts;
+        for (uint32_t branch : spanner_.residuals_[exit.residual].branches)
+            for (const TrieNodes& p : spanner_.branches_[branch].parts) {
+                auto gone = [&](uint32_t n) {
+                    return std::any_of(exits_removed_.begin(), exits_removed_.end(),
+                                       [&](const TrieNodes& r) { return r.trie == p.trie && std::binary_search(r.nodes.begin(), r.nodes.end(), n); });
+                };
+                parts.push_back({p.trie, {}});
+                std::copy_if(p.nodes.begin(), p.nodes.end(), std::back_inserter(parts.back().nodes), [&](uint32_t n) { return !gone(n); });
+            }
+        exit.residual = spanner_.add_residual(parts, false);
+    }
+
+    Spanner& spanner_;
+    SplitTables& tables_;
+    Lexer& lexer_;
+    const uint32_t words_;
+    const Split& base_;
+    const bool distant_;
+    uint32_t steps_ = 0;
+    FlatMap<uint64_t> alike_for_;
+    std::vector<Local> path_, other_path_;
+    // Tokens that end inside, and nodes before which the lexeme may end: of this state only, and of the other only.
+    TokenSet added_;
+    std::vector<uint32_t> removed_;
+    std::vector<TrieNodes> exits_added_, exits_removed_;
+    ExitNodes exit_nodes_;
+};
+
+}  // namespace derivable

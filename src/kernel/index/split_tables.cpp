@@ -1,0 +1,239 @@
+#include "index/split_tables.hpp"
+
+#include <algorithm>
+
+#include "support/hashing.hpp"
+#include "support/task.hpp"
+
+namespace derivable {
+
+void SplitTables::clear() {
+    spanner_.discarded.take(states_);
+    states_.emplace_back();
+    numbers_ = {};
+    ends_of_characters_ = {};
+    characters_ = {};
+    rows_ = {};
+    groups_.clear();
+    ways_.clear();
+    group_ids_.clear();
+    way_ids_.clear();
+    piece_ids_ = {};
+    lists_.clear();
+    spanner_.discarded.take(pieces_);
+    spanner_.discarded.take(list_ids_);
+    spanner_.discarded.take(token_sets_);
+    spanner_.discarded.take(residuals_);
+    bytes_ = 0;
+}
+
+SplitTables::ListId SplitTables::list(const Trie& t, const std::vector<uint32_t>& items, bool of_nodes) {
+    work(20 + items.size());
+    std::vector<uint32_t> key{t.first_id, of_nodes};
+    key.insert(key.end(), items.begin(), items.end());
+    auto [it, fresh] = list_ids_.try_emplace(std::move(key), ListId(lists_.size()));
+    if (fresh) {
+        const uint32_t *begin = it->first.data() + 2, *end = begin + items.size();
+        bytes_ += items.size() * 4 + sizeof(List) + 64;
+        lists_.push_back({&t, begin, end, of_nodes && is_antichain(t, begin, end)});
+    }
+    return it->second;
+}
+
+bool SplitTables::is_antichain(const Trie& t, const uint32_t* begin, const uint32_t* end) {
+    return std::adjacent_find(begin, end, [&](uint32_t x, uint32_t y) { return y < t.end[x]; }) == end;
+}
+
+bool SplitTables::is_antichain(const Lists& lists) const {
+    return std::all_of(lists.kept.begin(), lists.kept.end(), [&](ListId id) { return lists_[id].antichain; }) &&
+           std::all_of(lists.own.begin(), lists.own.end(), [](const TrieNodes& l) { return is_antichain(*l.trie, l.nodes.data(), l.nodes.data() + l.nodes.size()); });
+}
+
+template <typename Visit>
+void SplitTables::each(const Lists& lists, Visit&& visit) const {
+    for (ListId id : lists.kept) visit(*lists_[id].trie, lists_[id].begin, lists_[id].end);
+    for (const TrieNodes& l : lists.own) visit(*l.trie, l.nodes.data(), l.nodes.data() + l.nodes.size());
+}
+
+std::vector<uint32_t> SplitTables::key_of(const Lists& lists, uint32_t kind) {
+    std::vector<uint32_t> key{kind, uint32_t(lists.kept.size())};
+    key.insert(key.end(), lists.kept.begin(), lists.kept.end());
+    for (const TrieNodes& l : lists.own) {
+        key.push_back(l.trie->first_id);
+        key.push_back(uint32_t(l.nodes.size()));
+        key.insert(key.end(), l.nodes.begin(), l.nodes.end());
+    }
+    return key;
+}
+
+std::shared_ptr<const TokenSet> SplitTables::tokens(const Lists& lists) {
+    std::vector<uint32_t> key;
+    if (!lists.kept.empty()) {
+        key = key_of(lists, 0);
+        if (auto known = token_sets_.find(key); known != token_sets_.end()) return known->second;
+    }
+    TokenSet all;
+    size_t count = 0;
+    work(1 + lists.kept.size());
+    each(lists, [&](const Trie&, const uint32_t* begin, const uint32_t* end) {
+        for (const uint32_t* range = begin; range != end; range += 2) count += range[1] - range[0];
+    });
+    work(count / 4);
+    all.expect(count, spanner_.vocabulary_->words());
+    each(lists, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
+        for (const uint32_t* range = begin; range != end; range += 2)
+            for (uint32_t k = range[0]; k < range[1]; k++) all.add(t.tokens[k], spanner_.vocabulary_->words());
+    });
+    all.pack();
+    spanner_.bytes_ += all.bytes();
+    auto result = std::make_shared<const TokenSet>(std::move(all));
+    if (!lists.kept.empty()) {
+        bytes_ += result->bytes() + key.size() * 4 + 128;
+        token_sets_.emplace(std::move(key), result);
+    }
+    return result;
+}
+
+uint32_t SplitTables::residual(const Lists& lists, bool once) {
+    std::vector<uint32_t> key;
+    if (!lists.kept.empty()) {
+        key = key_of(lists, once);
+        if (auto known = residuals_.find(key); known != residuals_.end()) return known->second;
+    }
+    std::vector<TrieNodes> parts;
+    each(lists, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
+        work(size_t(end - begin) * 6);
+        if (parts.empty() || parts.back().trie != &t) parts.push_back({&t, {}});
+        parts.back().nodes.insert(parts.back().nodes.end(), begin, end);
+    });
+    const uint32_t result = spanner_.add_residual(parts, once);
+    if (!lists.kept.empty()) {
+        bytes_ += key.size() * 4 + 64;
+        residuals_.emplace(std::move(key), result);
+    }
+    return result;
+}
+
+SplitTables::Local SplitTables::local(LexState s) {
+    if (s == kNoState) return kDead;
+    if (const Local* known = numbers_.find(s)) return *known;
+    const bool scannerless = lexer_.policy() == Policy::kScannerless;
+    work(20);
+    // SAFETY: what is asked about a state may be refused (LimitExceeded). It has no number before all is answered.
+    State x{s, group_of(s), false, spanner_.may_be_newline(s), 0, 0, kBetween, kUnknown, {}, {}};
+    if (scannerless) {
+        x.leaves = lexer_.accepts_single(s);
+    } else {
+        x.exits = lexer_.exits(s);
+        x.leaves = !x.exits.empty();
+        x.ways.resize(x.exits.size());
+        for (auto& row : x.ways) row.fill(kUnknownWay);
+    }
+    states_.push_back(std::move(x));
+    const auto number = Local(states_.size() - 1);
+    rows_[number];
+    return numbers_[s] = number;
+}
+
+uint32_t SplitTables::group_of(LexState s, Layouts::Effect effect) {
+    Group g{Split::Sureness::kSure, 0, effect};
+    if (lexer_.policy() != Policy::kScannerless) {
+        if (!spanner_.sure(s)) {
+            g.sureness = Split::Sureness::kExact;
+            g.key = s;
+        } else if (lexer_.policy() == Policy::kBasic) {
+            g.sureness = Split::Sureness::kProducible;
+            g.key = spanner_.producible_set(s);
+        }
+    }
+    auto [it, fresh] = group_ids_.try_emplace({uint32_t(g.sureness), g.key, effect}, uint32_t(groups_.size()));
+    if (fresh) groups_.push_back(g);
+    return it->second;
+}
+
+uint16_t SplitTables::way_of(uint32_t terminal, uint32_t duties, Layouts::Effect effect) {
+    const std::array<uint32_t, 3> key{terminal, duties, effect};
+    auto known = way_ids_.find(key);
+    if (known != way_ids_.end()) return uint16_t(known->second);
+    if (ways_.size() >= kNoWay) throw TooAmbiguous();  // SAFETY: with nothing kept, which would come out as kNoWay when asked again
+    ways_.push_back({terminal, duties, effect});
+    return uint16_t(way_ids_[key] = uint32_t(ways_.size() - 1));
+}
+
+uint16_t SplitTables::way_out(State& x, size_t e, uint8_t byte) {
+    uint16_t& known = x.ways[e][byte];
+    if (known != kUnknownWay) return known;
+    Lexer::Exit exit = x.exits[e];
+    uint32_t after = lexer_.step_duties(exit.duties, byte);
+    // If the first byte settles the duties they need not be carried along.
+    return known = after == Lexer::kViolated ? kNoWay : way_of(exit.terminal, after == Lexer::kFree ? Lexer::kFree : exit.duties);
+}
+
+// The state that a text leads to which ends a character, from `place` in it; kDead if that hangs on the character, or if something else than the rest of
+// a character may follow. A lexeme can be completed from here if it can from there.
+SplitTables::Local SplitTables::end_of_character(Utf8State place, Local s) {
+    if (place == kBetween || s == kDead) return s;
+    const uint64_t key = pack(s, place);
+    if (const Local* known = ends_of_characters_.find(key)) return *known;
+    Local end = states_[s].leaves ? kDead : kUnknown;
+    // Under scannerless every state that is left can be completed: only what belongs to the character matters.
+    const bool scannerless = lexer_.policy() == Policy::kScannerless;
+    for (uint32_t byte = scannerless ? 0x80 : 0; end != kDead && byte < (scannerless ? 0xC0 : 0x100); byte++) {
+        const Utf8State to = character_step(place, uint8_t(byte));
+        const Local after = next(s, uint8_t(byte));
+        if (to == kNowhere) {
+            if (after != kDead) end = kDead;
+            continue;
+        }
+        const Local other = end_of_character(to, after);
+        end = end == kUnknown || end == other ? other : kDead;
+    }
+    return ends_of_characters_[key] = end;
+}
+
+// First bytes, by kinds, with which every character leads from the state back to it.
+uint64_t SplitTables::characters(Local s) {
+    if (const uint64_t* known = characters_.find(s)) return *known;
+    uint64_t all = 0, others = 0;
+    for (uint32_t byte = 0xC2; byte < 0xF5; byte++) {
+        const uint64_t kind = 1ULL << byte_kind(uint8_t(byte));
+        if (others & kind) continue;
+        (end_of_character(character_step(kBetween, uint8_t(byte)), next(s, uint8_t(byte))) == s ? all : others) |= kind;
+    }
+    return characters_[s] = all & ~others;
+}
+
+// The inside of a text that may hold characters of several bytes: the place in a character, and the state behind it. Elsewhere that is kDead.
+std::pair<Utf8State, SplitTables::Local> SplitTables::standing(Local s) {
+    if (states_[s].home == kUnknown) {
+        uint32_t place = kBetween;
+        Local home = characters(s) ? s : kDead;
+        while (home == kDead && ++place < kNumUtf8States)
+            if (const Local end = end_of_character(Utf8State(place), s); end != kDead && characters(end)) home = end;
+        states_[s].place = Utf8State(place);
+        states_[s].home = home;
+    }
+    return {states_[s].place, states_[s].home};
+}
+
+SplitTables::Local SplitTables::steady(const Trie& t, uint32_t i, Local s) {
+    if (s == kDead) return s;
+    static const uint64_t kMore = 1ULL << byte_kind(0x80), kFirst = ~(2 * kMore - 1);  // bytes of characters of several
+    uint64_t kinds = t.below[i];
+    if (kinds & (kFirst | kMore))
+        if (const auto [place, home] = standing(s); home != kDead && t.well_formed[i] >> place & 1 && !(kinds & kFirst & ~characters(home)))
+            kinds &= ~(kFirst | kMore), s = home;
+    if (kinds & states_[s].unsteady) return kUnknown;
+    for (uint64_t unknown = kinds & ~states_[s].steady; unknown; unknown &= unknown - 1) {
+        uint64_t kind = unknown & -unknown;
+        for (uint8_t b : bytes_of_kind(uint8_t(__builtin_ctzll(kind))))
+            if (next(s, b) != s) {
+                states_[s].unsteady |= kind;
+                return kUnknown;
+            }
+        states_[s].steady |= kind;
+    }
+    return s;
+}
+
+}  // namespace derivable

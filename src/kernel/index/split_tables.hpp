@@ -1,0 +1,142 @@
+// What the walks of splits have in common, kept from one to the next: lexer states by small numbers, and what becomes of whole subtrees.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "index/spanner.hpp"
+#include "support/arena.hpp"
+#include "support/hashing.hpp"
+
+namespace derivable {
+
+// PERF: lexer states met on a walk get small numbers with rows of 256 next states, filled as they are asked for: one load a node instead
+// of the seven that the shared tables take. Contexts differ in a few keywords, so most subtrees have been walked from the same state
+// before: what became of their tokens is copied from there. Lists of tokens and nodes are kept once, by content, so that what is made of
+// the same lists is seen to be the same without reading them.
+class SplitTables {
+  public:
+    explicit SplitTables(Spanner& spanner) : spanner_(spanner), lexer_(spanner.lexer) { clear(); }
+
+    using Local = uint32_t;
+    static constexpr Local kUnknown = 0, kDead = ~0u;
+    static constexpr uint16_t kNoWay = 0xFFFE;
+    static constexpr uint32_t kBigSubtree = 4;  // nodes; below, asking steady() costs as much as walking
+    struct Group {  // of tokens that end inside
+        Split::Sureness sureness;
+        uint32_t key;
+        Layouts::Effect effect;
+    };
+    struct Way {  // for a lexeme to end
+        uint32_t terminal, duties;
+        Layouts::Effect effect;
+    };
+    // What a token may do in one lexer state.
+    struct State {
+        LexState lex;
+        uint32_t group;
+        bool leaves, may_be_newline;
+        uint64_t steady = 0, unsteady = 0;  // kinds of bytes after which the state is known to be the same, or not to be
+        Utf8State place = kBetween;  // see standing(); its
+        Local home = kUnknown;   // is kUnknown if it was not asked for yet
+        std::vector<Lexer::Exit> exits;
+        // By exit and next byte: the way it is, or that it violates a duty. Empty under scannerless.
+        std::vector<std::array<uint16_t, 256>> ways;
+    };
+    // Ranges of a trie's tokens (begin and end), or nodes of it.
+    struct List {
+        const Trie* trie;
+        const uint32_t *begin, *end;
+        bool antichain;  // no node lies below another
+    };
+    using ListId = uint32_t;
+    // Lists that are kept, and some that are not worth it.
+    struct Lists {
+        std::vector<ListId> kept;
+        std::vector<TrieNodes> own;
+    };
+    // What becomes of the tokens of a subtree that is entered in some state.
+    struct Piece {
+        std::vector<std::pair<uint32_t, ListId>> inside;  // by group: ranges
+        std::vector<std::pair<uint32_t, ListId>> exits;   // by way: nodes
+    };
+
+    // Around a walk. Walks nest; what is kept is forgotten between them if it has grown.
+    void enter() {
+        constexpr size_t kMaxStates = 4'096, kMaxWays = 32'768, kMaxBytes = 16u << 20;
+        if (users_++ == 0 && (states_.size() > kMaxStates || ways_.size() > kMaxWays || bytes_ > kMaxBytes)) clear();
+    }
+    void leave() { users_--; }
+    void clear();  // between walks
+
+    State& operator[](Local s) { return states_[s]; }
+    const Group& group(uint32_t g) const { return groups_[g]; }
+    const Way& way(uint32_t w) const { return ways_[w]; }
+    Local local(LexState s);
+    Local next(Local from, uint8_t byte) {
+        if (const Local known = std::as_const(rows_)[from][byte]; known != kUnknown) return known;
+        const Local to = local(spanner_.step(states_[from].lex, byte));
+        return rows_[from][byte] = to;
+    }
+    uint32_t group_of(LexState s, Layouts::Effect effect = Layouts::kNothing);
+    uint16_t way_of(uint32_t terminal, uint32_t duties, Layouts::Effect effect = Layouts::kNothing);
+    // The way of leaving through exit `e` before `byte`; kNoWay if a duty is violated.
+    uint16_t way_out(State& x, size_t e, uint8_t byte);
+    // Whatever is below node i ends inside, and can be completed if a lexeme can from the state returned. kUnknown: that is not so. (A lexeme may end before,
+    // too. But what can be completed that way can be completed from that state.)
+    Local steady(const Trie& t, uint32_t i, Local s);
+    std::pair<Utf8State, Local> standing(Local s);
+    Local end_of_character(Utf8State place, Local s);
+    uint64_t characters(Local s);
+
+    const Piece* find(const Trie& t, uint32_t node, Local s) const {
+        const uint32_t* known = piece_ids_.find(pack(t.first_id + node, s));
+        return known ? &pieces_[*known] : nullptr;
+    }
+    const Piece& keep(const Trie& t, uint32_t node, Local s, Piece piece) {
+        bytes_ += sizeof(Piece) + (piece.inside.size() + piece.exits.size()) * 8 + 64;
+        piece_ids_[pack(t.first_id + node, s)] = uint32_t(pieces_.size());
+        return pieces_.emplace_back(std::move(piece));
+    }
+    ListId list(const Trie& t, const std::vector<uint32_t>& items, bool of_nodes);
+    const List& items(ListId id) const { return lists_[id]; }
+    bool is_antichain(const Lists& lists) const;
+    // The tokens of some lists, and the residual below the nodes of some: made once if some of the lists are kept.
+    std::shared_ptr<const TokenSet> tokens(const Lists& lists);
+    uint32_t residual(const Lists& lists, bool once);
+
+  private:
+    static constexpr uint16_t kUnknownWay = 0xFFFF;
+    static bool is_antichain(const Trie& t, const uint32_t* begin, const uint32_t* end);
+    template <typename Visit>  // (trie, begin, end)
+    void each(const Lists& lists, Visit&& visit) const;
+    static std::vector<uint32_t> key_of(const Lists& lists, uint32_t kind);
+
+    Spanner& spanner_;
+    Lexer& lexer_;
+    size_t users_ = 0;
+    std::vector<State> states_;  // the first is none
+    FlatMap<Local> numbers_;
+    FlatMap<Local> ends_of_characters_;  // by state and place
+    FlatMap<uint64_t> characters_;
+    Pages<std::array<Local, 256>> rows_;  // by state and byte
+    std::vector<Group> groups_;
+    std::vector<Way> ways_;
+    std::map<std::array<uint32_t, 3>, uint32_t> group_ids_, way_ids_;
+    FlatMap<uint32_t> piece_ids_;  // by node and state
+    std::deque<Piece> pieces_;
+    std::unordered_map<std::vector<uint32_t>, ListId, WordsHash> list_ids_;  // by trie and items
+    std::vector<List> lists_;
+    std::unordered_map<std::vector<uint32_t>, std::shared_ptr<const TokenSet>, WordsHash> token_sets_;
+    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> residuals_;
+    size_t bytes_ = 0;
+};
+
+}  // namespace derivable

@@ -1,0 +1,335 @@
+// Level 1 itself: one walk through the trie of what is left of some tokens with a lexer state.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "index/split_difference.hpp"
+#include "support/byte_set.hpp"
+#include "support/task.hpp"
+
+namespace derivable {
+
+// One walk of split(). What becomes of a token is kept by outcome; beside a similar state, only differences are.
+class SplitWalk {
+  public:
+    SplitWalk(Spanner& spanner, uint32_t residual, LexState state)
+        : spanner_(spanner), tables_(*spanner.tables_), lexer_(spanner.lexer), residual_(residual), state_(state) {
+        work(100);
+        spanner_.discarded.some(200);
+        tables_.enter();
+    }
+    ~SplitWalk() { tables_.leave(); }
+    SplitWalk(const SplitWalk&) = delete;
+    SplitWalk& operator=(const SplitWalk&) = delete;
+
+    std::unique_ptr<Split> run(bool beside_another) {
+        // SAFETY: references to residuals do not stay valid while there are walks.
+        std::vector<uint32_t> branches;
+        auto result = std::make_unique<Split>();
+        LexState other = kNoState;
+        ByteSet listed_bytes;
+        bool distant = false, on_list = scannerless_ && lexer_.on_list(state_, listed_bytes);
+        if (on_list) {
+            other = lexer_.off_list(state_);
+            on_list = other == kNoState || (beside_another && spanner_.residuals_[residual_].once);
+            if (!on_list) other = kNoState;
+        } else if (beside_another && scannerless_) {  // else most subtrees are known from other walks, which is better
+            other = spanner_.alike(residual_, state_);
+            distant = other != kNoState;
+            if (!distant) other = spanner_.similar(spanner_.residuals_[residual_], state_);
+        }
+        const Spanner::Residual& residual = spanner_.residuals_[residual_];
+        if (!on_list)
+            branches = residual.branches;
+        else
+            listed_bytes.each([&](uint8_t byte) {
+                if (residual.bytes[byte]) branches.push_back(residual.branches[residual.bytes.rank(byte)]);
+            });
+        exits_before(branches, *result);
+        if (other == kNoState) {
+            for (uint32_t branch : branches)
+                if (LexState s = spanner_.step(state_, spanner_.branches_[branch].byte); s != kNoState)
+                    for (auto [trie, root] : spanner_.roots(branch)) {
+                        if (on_list)
+                            walk_list(*trie, root, s);
+                        else
+                            walk(*trie, root, tables_.local(s));
+                    }
+            finish(*result);
+        } else {
+            // The other one is walked whole: two states may each be the most similar to the other.
+            const Split* base = spanner_.find(residual_, other);
+            if (!base) base = spanner_.is_plain(residual_, other) ? spanner_.keep(residual_, other, SplitWalk(spanner_, residual_, other).run(false)) : &spanner_.split(residual_, other);
+            SplitComparison comparison(spanner_, *base, distant);
+            for (uint32_t branch : branches) {
+                const uint8_t byte = spanner_.branches_[branch].byte;
+                const LexState s = spanner_.step(state_, byte), o = spanner_.step(other, byte);
+                if (s == o) continue;
+                for (auto [trie, root] : spanner_.roots(branch)) {
+                    if (distant && trie->height[root] < lexer_.alike_for(s, o)) continue;
+                    if (on_list)
+                        follow_list(*trie, root, s, o, [&, t = trie](uint32_t node, LexState x, LexState y, bool listed) {
+                            if (!listed) comparison.compare(*t, node, tables_.local(x), tables_.local(y));
+                        });
+                    else
+                        comparison.compare(*trie, root, tables_.local(s), tables_.local(o));
+                }
+            }
+            comparison.finish(*result);
+        }
+        spanner_.bytes_ += sizeof(Split) + 64 + result->inside.size() * sizeof(Split::Inside);
+        for (const Split::Inside& i : result->inside) spanner_.bytes_ += i.removed.size() * 4;
+        for (const Split::Exit& e : result->exits) spanner_.bytes_ += sizeof(Split::Exit) + e.except.size() * 4;
+        return result;
+    }
+
+  private:
+    using Local = SplitTables::Local;
+    using State = SplitTables::State;
+    using Piece = SplitTables::Piece;
+    static constexpr Local kDead = SplitTables::kDead;
+    static constexpr uint16_t kNoWay = SplitTables::kNoWay;
+    static constexpr uint32_t kWorthKeeping = 16;  // nodes. PERF: with 64, first passes over SynCode's Java took 3% more instructions
+
+    template <typename T>
+    using ByKind = std::vector<std::pair<uint32_t, T>>;  // by group or way
+    template <typename T>
+    static T& of_kind(ByKind<T>& all, uint32_t kind) {
+        for (auto it = all.rbegin(); it != all.rend(); ++it)
+            if (it->first == kind) return it->second;
+        return all.emplace_back(kind, T()).second;
+    }
+    struct Draft {  // of a piece
+        ByKind<std::vector<uint32_t>> inside, exits;
+    };
+    static void take(Draft& into, uint32_t group, uint32_t begin, uint32_t end) {
+        if (begin == end) return;
+        std::vector<uint32_t>& ranges = of_kind(into.inside, group);
+        if (!ranges.empty() && ranges.back() == begin) {
+            ranges.back() = end;
+        } else {
+            ranges.push_back(begin);
+            ranges.push_back(end);
+        }
+    }
+    void append(Draft& into, const Piece& piece) {
+        work(5 * (piece.inside.size() + piece.exits.size()));
+        for (auto [group, id] : piece.inside)
+            for (const uint32_t* range = tables_.items(id).begin; range != tables_.items(id).end; range += 2) take(into, group, range[0], range[1]);
+        for (auto [way, id] : piece.exits) {
+            std::vector<uint32_t>& all = of_kind(into.exits, way);
+            work(size_t(tables_.items(id).end - tables_.items(id).begin) / 8);
+            all.insert(all.end(), tables_.items(id).begin, tables_.items(id).end);
+        }
+    }
+
+    // A token that ends in `s`, at node i; then the ways to leave before what follows there.
+    void arrive(Draft& into, const Trie& t, uint32_t i, Local s) {
+        State& x = tables_[s];
+        take(into, x.group, t.token_begin[i], t.token_begin[i + 1]);
+        if (!x.leaves || i + 1 == t.end[i]) return;
+        for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) {
+            work(2 + 2 * x.exits.size());
+            if (scannerless_) of_kind(into.exits, tables_.way_of(0, Lexer::kFree)).push_back(n);
+            for (size_t e = 0; e < x.exits.size(); e++)
+                if (uint16_t w = tables_.way_out(x, e, t.byte[n]); w != kNoWay) of_kind(into.exits, w).push_back(n);
+        }
+    }
+
+    // As arrive(), in a lexeme that may be a newline: what the bytes so far do to a layout is part of the outcome.
+    void arrive_in_newline(Draft& into, const Trie& t, uint32_t i, Local s, Layouts::Effect effect) {
+        take(into, spanner_.column_matters ? tables_.group_of(tables_[s].lex, effect) : tables_[s].group, t.token_begin[i], t.token_begin[i + 1]);
+        State& x = tables_[s];
+        for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n])
+            for (size_t e = 0; e < x.exits.size(); e++) {
+                uint16_t w = kNoWay;
+                if (x.exits[e].terminal != spanner_.newline) {
+                    w = tables_.way_out(x, e, t.byte[n]);
+                } else if (uint32_t after = lexer_.step_duties(x.exits[e].duties, t.byte[n]); after != Lexer::kViolated) {
+                    w = tables_.way_of(spanner_.newline, after == Lexer::kFree ? Lexer::kFree : x.exits[e].duties, effect);
+                }
+                if (w != kNoWay) of_kind(into.exits, w).push_back(n);
+            }
+    }
+
+    // SAFETY: no reference into the tables that move is held here.
+    void breathe() {
+        if (!(++steps_ & 0xFF)) spanner_.pass();
+    }
+
+    // What becomes of the tokens below (and at) `root`, entered in state `first`. The upper levels of big tries are made of pieces.
+    void fill(Draft& into, const Trie& t, uint32_t root, Local first, uint32_t level) {
+        constexpr uint32_t kLevels = 4;
+        const uint16_t base = t.depth[root];
+        std::vector<Local> path;
+        std::vector<Layouts::Effect> effects;
+        Local s = first, same = kDead;
+        for (uint32_t i = root, end = t.end[root];;) {
+            work(2);
+            breathe();
+            const uint32_t size = t.end[i] - i;
+            if (s == kDead) {
+                i = t.end[i];
+            } else if (size > SplitTables::kBigSubtree && !(spanner_.column_matters && tables_[s].may_be_newline) && (same = tables_.steady(t, i, s)) != SplitTables::kUnknown) {
+                take(into, tables_[same].group, t.token_begin[i], t.token_begin[t.end[i]]);
+                i = t.end[i];
+            } else if (i != root && level < kLevels && size >= kWorthKeeping && !tables_[s].may_be_newline) {
+                append(into, piece(t, i, s, level + 1));
+                i = t.end[i];
+            } else {
+                size_t d = size_t(t.depth[i] - base);
+                if (path.size() <= d) path.resize(2 * d + 16);
+                path[d] = s;
+                if (tables_[s].may_be_newline) {
+                    // Terminals only drop out of a lexeme: so may it have been on all of the path.
+                    if (effects.size() <= d) effects.resize(2 * d + 16);
+                    effects[d] = spanner_.layouts->step_effect(d ? effects[d - 1] : Layouts::kNothing, t.byte[i]);
+                    arrive_in_newline(into, t, i, s, effects[d]);
+                } else {
+                    arrive(into, t, i, s);
+                }
+                i++;
+            }
+            if (i >= end) return;
+            s = tables_.next(path[size_t(t.depth[i] - base) - 1], t.byte[i]);
+        }
+    }
+
+    const Piece& piece(const Trie& t, uint32_t root, Local s, uint32_t level) {
+        if (const Piece* known = tables_.find(t, root, s)) return *known;
+        work(20);
+        Draft draft;
+        fill(draft, t, root, s, level);
+        Piece piece;
+        for (const auto& [group, ranges] : draft.inside) piece.inside.emplace_back(group, tables_.list(t, ranges, false));
+        for (const auto& [way, nodes] : draft.exits) piece.exits.emplace_back(way, tables_.list(t, nodes, true));
+        return tables_.keep(t, root, s, std::move(piece));
+    }
+
+    void walk(const Trie& t, uint32_t root, Local s) {
+        if (t.end[root] - root >= kWorthKeeping && !tables_[s].may_be_newline) {
+            const Piece& whole = piece(t, root, s, 0);
+            for (auto [group, id] : whole.inside) of_kind(inside_, group).kept.push_back(id);
+            for (auto [way, id] : whole.exits) {
+                of_kind(exits_, way).kept.push_back(id);
+                exit_nodes_.note(size_t(tables_.items(id).end - tables_.items(id).begin));
+            }
+            return;
+        }
+        Draft draft;
+        fill(draft, t, root, s, 0);
+        for (auto& [group, ranges] : draft.inside) of_kind(inside_, group).own.push_back({&t, std::move(ranges)});
+        for (auto& [way, nodes] : draft.exits) {
+            exit_nodes_.note(nodes.size());
+            of_kind(exits_, way).own.push_back({&t, std::move(nodes)});
+        }
+    }
+
+    // Through a subtree that is entered in state `s`, where it would be `other` off a list of strings: visits nodes on the list, and the first ones
+    // off it where the two differ. PERF: a name is left soon: no tables of next states, as other walks use them, are made (docs/design.md).
+    template <typename Visit>  // (node, state, other state, on the list)
+    void follow_list(const Trie& t, uint32_t root, LexState s, LexState other, Visit&& visit) {
+        struct Step {
+            uint32_t node;
+            LexState state, other;
+        };
+        std::vector<Step> todo{{root, s, other}};
+        while (!todo.empty()) {
+            const Step x = todo.back();
+            todo.pop_back();
+            work(6);
+            breathe();
+            if (x.state == x.other) continue;
+            ByteSet listed;
+            const bool on_list = x.state != kNoState && lexer_.on_list(x.state, listed);
+            visit(x.node, x.state, x.other, on_list);
+            if (!on_list) continue;
+            const auto first = long(todo.size());
+            t.each_child(x.node, listed, [&](uint32_t child, uint8_t byte) {
+                todo.push_back({child, spanner_.step(x.state, byte), x.other == kNoState ? kNoState : spanner_.step(x.other, byte)});
+            });
+            std::reverse(todo.begin() + first, todo.end());
+        }
+    }
+
+    void walk_list(const Trie& t, uint32_t root, LexState s) {
+        Draft draft;
+        follow_list(t, root, s, kNoState, [&](uint32_t node, LexState x, LexState, bool on_list) {
+            if (on_list)
+                take(draft, tables_.group_of(x), t.token_begin[node], t.token_begin[node + 1]);
+            else
+                walk(t, node, tables_.local(x));
+        });
+        for (auto& [group, ranges] : draft.inside) of_kind(inside_, group).own.push_back({&t, std::move(ranges)});
+    }
+
+    // Nearly all branches: then the whole residual, which other states split too, without the tokens of the others. False if that is
+    // not worth it.
+    bool without(const std::vector<uint32_t>& branches, const std::vector<uint32_t>& selected, std::vector<uint32_t>& except) const {
+        const Spanner::Residual& r = spanner_.residuals_[residual_];
+        if (!r.of_vocabulary || !r.once || selected.size() * 4 < branches.size() * 3) return false;
+        for (uint32_t b : branches) {
+            if (std::binary_search(selected.begin(), selected.end(), b)) continue;
+            const TrieNodes& whole = spanner_.branches_[b].parts[0];
+            uint32_t n = whole.nodes[0];
+            except.insert(except.end(), whole.trie->tokens.begin() + whole.trie->token_begin[n], whole.trie->tokens.begin() + whole.trie->token_begin[whole.trie->end[n]]);
+        }
+        return except.size() <= 16'384;
+    }
+
+    // The lexeme may have ended before the token began.
+    void exits_before(const std::vector<uint32_t>& branches, Split& result) {
+        if (scannerless_) {
+            if (lexer_.accepts_single(state_)) result.exits.push_back({0, Lexer::kFree, residual_, Layouts::kNothing, {}});
+        } else {
+            std::vector<std::pair<std::pair<uint32_t, uint32_t>, std::vector<uint32_t>>> found;
+            for (const Lexer::Exit& e : std::vector<Lexer::Exit>(lexer_.exits(state_)))
+                for (uint32_t branch : branches) {
+                    uint32_t after = lexer_.step_duties(e.duties, spanner_.branches_[branch].byte);
+                    if (after == Lexer::kViolated) continue;
+                    std::pair<uint32_t, uint32_t> key{e.terminal, after == Lexer::kFree ? Lexer::kFree : e.duties};
+                    auto it = std::find_if(found.begin(), found.end(), [&](auto& x) { return x.first == key; });
+                    if (it == found.end()) it = found.insert(found.end(), {key, {}});
+                    it->second.push_back(branch);
+                }
+            for (auto& [key, selected] : found) {
+                Split::Exit exit{key.first, key.second, residual_, Layouts::kNothing, {}};
+                if (!without(branches, selected, exit.except)) {
+                    exit.except.clear();
+                    exit.residual = spanner_.select(residual_, std::move(selected));
+                }
+                result.exits.push_back(std::move(exit));
+            }
+        }
+        result.exits_before = uint32_t(result.exits.size());
+    }
+
+    void finish(Split& result) {
+        for (const auto& [id, lists] : inside_) {
+            const SplitTables::Group& g = tables_.group(id);
+            result.inside.push_back({g.sureness, g.key, tables_.tokens(lists), g.effect, nullptr, {}});
+        }
+        result.exits_once = spanner_.residuals_[residual_].once && std::all_of(exits_.begin(), exits_.end(), [&](const auto& x) { return tables_.is_antichain(x.second); });
+        for (const auto& [id, lists] : exits_) {
+            const SplitTables::Way& w = tables_.way(id);
+            result.exits.push_back({w.terminal, w.duties, tables_.residual(lists, result.exits_once), w.effect, {}});
+        }
+    }
+
+    Spanner& spanner_;
+    SplitTables& tables_;
+    Lexer& lexer_;
+    uint32_t residual_;
+    LexState state_;
+    const bool scannerless_ = lexer_.policy() == Policy::kScannerless;
+    uint32_t steps_ = 0;
+    ByKind<SplitTables::Lists> inside_, exits_;
+    ExitNodes exit_nodes_;
+};
+
+}  // namespace derivable

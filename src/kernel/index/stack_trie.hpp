@@ -1,0 +1,88 @@
+// What walks over the spanner tree have settled, by the states on top of the stack.
+//
+// A question that a walk asks of the parser looks only so far down the stack. Where it looked no further than the top d + 1 states, its
+// answer holds for every stack with those states on top. So a trie over states, from the top of the stack down, keeps at depth d the
+// tokens that become allowed by questions of just that reach, and what is still open there: the questions that looked further, with the
+// way to them. A stack that was met before as far as depth d has only those left to ask.
+//
+// There is such a trie for each split behind which there is an exit, and, where answers depend on it, each depth of brackets: whatever stands
+// below `f(`, what may stand in front of the next closing bracket is the same.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "index/spanner.hpp"
+#include "support/arena.hpp"
+#include "support/hashing.hpp"
+
+namespace derivable {
+
+class Settled {
+  public:
+    // The level of a question whose answer is not for keeping.
+    static constexpr int kNever = 1 << 14;
+    // One of a tree in preorder: may the lexeme go on to be what the tokens of a group need, or end in a certain way?
+    struct Question {
+        bool of_exit, repeated;  // the latter: what is behind it is of Spanner::repeated()
+        int16_t level;    // states below the top that the answer depends on
+        int16_t reach;    // ... or that of a question behind it
+        uint32_t index;   // of split.inside or split.exits
+        uint32_t symbol;  // the terminal shifted at an exit
+        uint32_t end;     // one past those behind it
+    };
+    // Tokens allowed by a question of this level.
+    struct Found {
+        int level;
+        const Split::Inside* inside;
+    };
+    // What a walk found and left open: the last ones of the lists.
+    struct Findings {
+        const std::vector<Found>& found;
+        size_t found_from;
+        const std::vector<Question>& questions;
+        size_t questions_from;
+    };
+
+    struct Node {
+        uint32_t state = 0;  // that led to it; of a root: so far down the stack something is known
+        uint32_t num_inside = 0, num_open = 0;
+        const Split::Inside** inside = nullptr;
+        const Question* open = nullptr;  // null where nothing is known yet
+        Node* child = nullptr;  // the first one; nearly all have one
+        uint32_t id = 0;
+        bool has_others = false;
+    };
+    struct Place {
+        Node* node = nullptr;
+        int depth = -1;  // of the last state that led to it; -1 for a root
+    };
+    Place root(const Split& split, uint32_t layout_depth);
+    // From a root to the deepest node for a stack. Adds to `found` what is settled on the way below depth `known`.
+    void descend(Place& place, const std::vector<uint64_t>& states, int known, std::vector<Found>& found) const;
+    // What a walk found from a place on, to be kept by the states of its stack down to `depth`.
+    void keep(Place root, Place from, const std::vector<uint64_t>& states, int depth, const Findings& findings);
+    size_t bytes() const { return nodes_.bytes() + insides_.bytes() + questions_.bytes(); }
+
+  private:
+    // A word of Stacks::signature in 32 bits.
+    static uint32_t narrow(uint64_t state) { return uint32_t(state) | (state >> 32 ? 1u << 31 : 0); }
+
+    Node* child(const Node& node, uint32_t state) const {
+        if (!node.child || node.child->state == state) return node.child;
+        Node* const* other = node.has_others ? others_.find(pack(node.id, state)) : nullptr;
+        return other ? *other : nullptr;
+    }
+    Node* add_nodes(size_t n);
+
+    FlatMap<Node*> roots_;  // by split and depth of the layout
+    // Children but the first, by node and state. PERF: as lists they took 5% of first passes over Python programs.
+    FlatMap<Node*> others_;
+    uint32_t num_nodes_ = 0;
+    Arena<Node> nodes_;
+    Arena<const Split::Inside*> insides_;
+    Arena<Question> questions_;  // walks hold on to some while others are added
+};
+
+}  // namespace derivable

@@ -1,0 +1,28 @@
+// What the kernel knows of a model's vocabulary.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "index/trie.hpp"
+
+namespace derivable {
+
+// The vocabulary as the kernel sees it. Immutable, shared.
+struct Vocabulary {
+    std::vector<std::string> bytes;  // per token; empty: never text (special or missing)
+    std::vector<uint32_t> eos;
+    Trie trie;
+    // Tokens with a comma, by their bytes. Places in the token: of the last comma, and of the last '"' and '[' before it or -1.
+    struct Comma {
+        uint32_t token;
+        int comma, quote, bracket;
+    };
+    std::vector<Comma> commas;
+    void find_commas();
+    uint32_t size() const { return uint32_t(bytes.size()); }
+    uint32_t words() const { return (size() + 31) / 32; }
+};
+
+}  // namespace derivable

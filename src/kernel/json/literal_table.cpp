@@ -1,0 +1,404 @@
+// JSON string literals whose values an automaton accepts.
+#include <algorithm>
+#include <unordered_map>
+
+#include "json/codec.hpp"
+#include "support/errors.hpp"
+#include "support/hashing.hpp"
+
+namespace derivable {
+
+namespace {
+
+bool begins_character(uint8_t b) { return (b & 0xC0) != 0x80; }
+uint32_t hex_value(uint8_t b) { return b <= '9' ? b - uint32_t('0') : (b | 32u) - uint32_t('a') + 10; }
+
+// All values: characters, and lone surrogates where no high one stands before a low one.
+const Dfa& all_values() {
+    static const Dfa all = [] {
+        enum : uint32_t { kAny, kAfterHigh, kOne, kTwo, kThree, kE0, kED, kEDAfterHigh, kF0, kF4, kHighOne, kCount };
+        Dfa d;
+        for (uint32_t b = 0; b < 256; b++) d.classes[b] = uint8_t(b);
+        d.num_classes = 256;
+        d.table.assign(kCount * 256, kDead);
+        d.accepting.assign(kCount, 0);
+        d.condition.assign(kCount, 0);
+        auto set = [&](uint32_t from, uint32_t low, uint32_t high, uint32_t to) {
+            for (uint32_t b = low; b <= high; b++) d.table[from * 256 + b] = int32_t(to);
+        };
+        for (uint32_t s : {kAny, kAfterHigh}) {
+            d.accepting[s] = 1;
+            set(s, 0, 0x7F, kAny);
+            set(s, 0xC2, 0xDF, kOne);
+            set(s, 0xE1, 0xEF, kTwo);
+            set(s, 0xE0, 0xE0, kE0);
+            set(s, 0xED, 0xED, s == kAny ? kED : kEDAfterHigh);
+            set(s, 0xF1, 0xF3, kThree);
+            set(s, 0xF0, 0xF0, kF0);
+            set(s, 0xF4, 0xF4, kF4);
+        }
+        set(kOne, 0x80, 0xBF, kAny);
+        set(kTwo, 0x80, 0xBF, kOne);
+        set(kThree, 0x80, 0xBF, kTwo);
+        set(kE0, 0xA0, 0xBF, kOne);
+        set(kED, 0x80, 0xBF, kOne);
+        set(kEDAfterHigh, 0x80, 0x9F, kOne);
+        for (uint32_t s : {kED, kEDAfterHigh}) set(s, 0xA0, 0xAF, kHighOne);
+        set(kHighOne, 0x80, 0xBF, kAfterHigh);
+        set(kF0, 0x90, 0xBF, kTwo);
+        set(kF4, 0x80, 0x8F, kTwo);
+        d.minimize();
+        return d;
+    }();
+    return all;
+}
+
+bool has_lone_surrogates(const Dfa& d) {
+    for (uint32_t q = 0; q < d.num_states(); q++) {
+        int32_t next = d.step(q, 0xED);
+        for (uint32_t b = 0xA0; next >= 0 && b <= 0xBF; b++)
+            if (d.step(uint32_t(next), uint8_t(b)) >= 0) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+JsonStrings::JsonStrings(const Dfa& values, uint64_t max_states, uint64_t max) : negated_(false), min_(0), max_(max) {
+    values_ = std::make_shared<Dfa>(has_lone_surrogates(values) ? Dfa::product(values, all_values(), Dfa::Op::kAnd, max_states) : values);
+    key_ = "values " + values_->fingerprint() + (max == kNoMaximum ? "" : "*" + std::to_string(max));
+    states_.push_back({State::kStart});
+    find_kinds();
+    empty_ = values_->empty();
+    if (empty_ || max == kNoMaximum) return;
+    find_least();
+    empty_ = count(0, 0) == kDead;
+}
+
+bool JsonStrings::is_raw(uint8_t d) { return d == kBoundary || (d >= kMore1 && d <= kAfterF4); }
+
+void JsonStrings::find_kinds() {
+    static const std::array<uint8_t, 256> to_decoder = [] {
+        Interner kinds;
+        std::array<uint8_t, 256> out{};
+        for (uint32_t b = 0; b < 256; b++) {
+            std::vector<uint32_t> key;
+            for (uint8_t d = 0; d < num_decoder_states(); d++)
+                if (is_raw(d)) key.push_back(decode(d, uint8_t(b)));
+            out[b] = uint8_t(kinds.intern(key));
+        }
+        return out;
+    }();
+    std::unordered_map<uint64_t, uint8_t, MixHash> ids;
+    for (uint32_t b = 0; b < 256; b++) kinds_[b] = ids.try_emplace(pack(values_->classes[b], to_decoder[b]), uint8_t(ids.size())).first->second;
+    num_kinds_ = uint32_t(ids.size());
+}
+
+// Breadth first from acceptance backwards: the first byte of a character costs one, the others nothing.
+void JsonStrings::find_least() {
+    const uint32_t n = values_->num_states();
+    std::vector<std::vector<uint32_t>> from[2];  // by cost and target
+    for (auto& edges : from) edges.resize(n);
+    for (uint32_t q = 0; q < n; q++)
+        for (uint32_t b = 0; b < 256; b++) {
+            int32_t to = values_->step(q, uint8_t(b));
+            if (to < 0) continue;
+            auto& edges = from[begins_character(uint8_t(b))][size_t(to)];
+            if (edges.empty() || edges.back() != q) edges.push_back(q);
+        }
+    least_.assign(n, ~0u);
+    std::vector<uint32_t> level, next;
+    for (uint32_t q = 0; q < n; q++)
+        if (values_->accepting[q]) level.push_back(q);
+    for (uint32_t cost = 0; !level.empty(); cost++) {
+        next.clear();
+        for (size_t i = 0; i < level.size(); i++) {
+            uint32_t q = level[i];
+            if (least_[q] != ~0u) continue;
+            least_[q] = most_least_ = cost;
+            level.insert(level.end(), from[0][q].begin(), from[0][q].end());
+            next.insert(next.end(), from[1][q].begin(), from[1][q].end());
+        }
+        level.swap(next);
+    }
+}
+
+int32_t JsonStrings::count(uint32_t state, uint64_t characters) {
+    if (characters + least_[state] > max_) return kDead;
+    auto [it, fresh] = counted_ids_.try_emplace(pack(uint32_t(characters), state), uint32_t(counted_.size()));
+    if (fresh) {
+        if (counted_.size() >= size_t(kCounted)) throw LimitExceeded("max_dfa_states", counted_.size(), size_t(kCounted), "a bound on the length of a pattern's strings");
+        counted_.emplace_back(state, characters);
+    }
+    return int32_t(it->second) | kCounted;
+}
+
+int32_t JsonStrings::step_values(int32_t state, uint8_t byte) {
+    int32_t to = values_->step(automaton_state(state), byte);
+    return to < 0 || !(state & kCounted) ? to : count(uint32_t(to), characters_begun(state) + begins_character(byte));
+}
+
+std::string JsonStrings::counted_key(uint32_t id, uint64_t longest) const {
+    const State& s = states_[id];
+    if (s.kind != State::kValue || !(s.node & uint32_t(kCounted))) return {};
+    // A text of so many bytes begins no more characters than that, and the one whose digits are being read.
+    uint64_t room = std::min(max_ - characters_begun(int32_t(s.node)), longest + most_least_ + 1);
+    std::string key(1, 'v');
+    for (uint64_t n : {uint64_t(reinterpret_cast<uintptr_t>(values_.get())), uint64_t(automaton_state(int32_t(s.node))), uint64_t(s.decoder), s.count, room})
+        key.append(reinterpret_cast<const char*>(&n), sizeof n);
+    return key;
+}
+
+int32_t JsonStrings::value(int32_t state, uint8_t decoder, Escape escape) {
+    if (state < 0 || decoder == kStuck) return kDead;
+    if (decoder == kEnd) return accepts_value(state) ? at({State::kEnd}) : kDead;
+    if (decoder == kBoundary && is_anything(automaton_state(state))) return free(kBoundary, characters_begun(state));
+    if (!is_alive(state, decoder, escape)) return kDead;
+    State s{State::kValue};
+    s.decoder = decoder;
+    s.node = uint32_t(state);
+    s.count = pack(escape.high, escape.digits);
+    return at(s);
+}
+
+int32_t JsonStrings::step_value(const State& s, uint8_t byte) {
+    int32_t q = int32_t(s.node);
+    Escape escape{uint32_t(s.count), uint32_t(s.count >> 32)};
+    uint8_t to = decode(s.decoder, byte);
+    auto spelled = [&](uint32_t c) { return value(after(q, c), to, {}); };
+    switch (s.decoder) {
+        case Decoder::kBoundary:
+        case kMore1:
+        case kMore2:
+        case kMore3:
+        case kAfterE0:
+        case kAfterED:
+        case kAfterF0:
+        case kAfterF4:
+            return to == kEnd || to == kEscape || to == kStuck ? value(q, to, {}) : value(step_values(q, byte), to, {});
+        case kHigh:
+        case kHighEscape:
+        case kHighHex:
+        case kHighHexD:
+            if (to == kStuck || to == kHighEscape || to == kHighHex || to == kHighHexD) return value(q, to, escape);
+            if (to == kLow2) return value(q, to, {0xD0 | hex_value(byte), escape.high});
+            // No low surrogate follows, so the high one was alone.
+            q = after(q, escape.high);
+            if (q < 0) return kDead;
+            if (s.decoder == kHighHexD) return value(q, to, {0xD0 | hex_value(byte), 0});
+            if (s.decoder == kHighHex) return value(q, to, {hex_value(byte), 0});
+            return step_value({State::kValue, s.decoder == kHigh ? kBoundary : uint8_t(kEscape), 0, {}, uint32_t(q), 0}, byte);
+        case kEscape:
+            if (to != kBoundary) return value(q, to, {});
+            return spelled(byte == 'b' ? 8 : byte == 'f' ? 12 : byte == 'n' ? 10 : byte == 'r' ? 13 : byte == 't' ? 9 : byte);
+        default:  // digits
+            if (to == kStuck) return kDead;
+            escape.digits = escape.digits << 4 | hex_value(byte);
+            if (s.decoder == kLow3) return spelled(0x10000 + ((escape.high - 0xD800) << 10) + (escape.digits - 0xDC00));
+            if (to == kHigh) return value(q, to, {0, escape.digits});
+            return to == kBoundary ? spelled(escape.digits) : value(q, to, escape);
+    }
+}
+
+int32_t JsonStrings::after(int32_t state, uint32_t c) {
+    for (char b : utf8(c)) {
+        if (state < 0) break;
+        state = step_values(state, uint8_t(b));
+    }
+    return state;
+}
+
+// Some literal can be completed from here. The automaton is trimmed, so that is so at once between characters.
+bool JsonStrings::is_alive(int32_t q, uint8_t decoder, const Escape& e) {
+    // Far from the bound it does not matter: two characters at most, a lone surrogate and another, are asked about.
+    if (q & kCounted && characters_begun(q) + 2 + most_least_ <= max_) q = int32_t(automaton_state(q));
+    auto after_lone = [&](uint32_t low, uint32_t high) {
+        int32_t next = after(q, e.high);
+        return next >= 0 && any_unit(next, low, high);
+    };
+    switch (decoder) {
+        case kAfterED: {  // raw text has no surrogates
+            for (uint32_t b = 0x80; b <= 0x9F; b++)
+                if (step_values(q, uint8_t(b)) >= 0) return true;
+            return false;
+        }
+        case kEscape:
+        case kHex: return any_unit(q, 0, 0xFFFF);
+        case kHexD: return any_unit(q, 0xD000, 0xDFFF);
+        case kHex1: return any_unit(q, e.digits << 12, e.digits << 12 | 0xFFF);
+        case kHex2:
+        case kHigh2: return any_unit(q, e.digits << 8, e.digits << 8 | 0xFF);
+        case kHex3:
+        case kHigh3: return any_unit(q, e.digits << 4, e.digits << 4 | 0xF);
+        case kHigh: return any_unit(q, e.high, e.high);
+        case kHighEscape:
+        case kHighHex: return any_pair(q, e.high, 0xDC00, 0xDFFF) || after_lone(0, 0xFFFF);
+        case kHighHexD: return any_pair(q, e.high, 0xDC00, 0xDFFF) || after_lone(0xD000, 0xDFFF);
+        case kLow2: return any_pair(q, e.high, e.digits << 8, e.digits << 8 | 0xFF);
+        case kLow3: return any_pair(q, e.high, e.digits << 4, e.digits << 4 | 0xF);
+        default: return true;
+    }
+}
+
+bool JsonStrings::any_unit(int32_t state, uint32_t low, uint32_t high) {
+    if (any_character(state, low, high)) return true;
+    low = std::max(low, 0xD800u), high = std::min(high, 0xDBFFu);
+    return low <= high && any_character(state, 0x10000 + ((low - 0xD800) << 10), 0x103FF + ((high - 0xD800) << 10));
+}
+
+bool JsonStrings::any_pair(int32_t state, uint32_t high, uint32_t low, uint32_t last) {
+    uint32_t base = 0x10000 + ((high - 0xD800) << 10);
+    return any_character(state, base + (low - 0xDC00), base + (last - 0xDC00));
+}
+
+bool JsonStrings::any_character(int32_t state, uint32_t low, uint32_t high) {
+    const Ranges& all = characters(state);
+    auto it = std::lower_bound(all.begin(), all.end(), low, [](const auto& range, uint32_t c) { return range.second < c; });
+    return it != all.end() && it->first <= high;
+}
+
+// Counts texts, which are values, by their length.
+bool JsonStrings::has_more_accepted(int32_t state, uint64_t n) const {
+    constexpr uint32_t kPatience = 4'000;  // states
+    std::vector<uint64_t> bytes(values_->num_classes, 0);
+    for (uint8_t c : values_->classes) bytes[c]++;
+    const uint64_t room = max_ == kNoMaximum ? max_ : max_ - characters_begun(state);  // a character has a byte or more
+    std::unordered_map<uint32_t, uint64_t> level{{automaton_state(state), 1}}, next;   // how many texts lead there
+    uint64_t found = 0, visited = 0;
+    for (uint64_t length = 0; length <= room && !level.empty() && visited < kPatience; length++, level.swap(next)) {
+        next.clear();
+        for (auto [q, texts] : level) {
+            visited++;
+            if (values_->accepting[q] && (found += texts) > n) return true;
+            for (uint32_t c = 0; c < values_->num_classes; c++) {
+                int32_t to = values_->table[size_t(q) * values_->num_classes + c];
+                if (to < 0) continue;
+                uint64_t& known = next[uint32_t(to)];
+                known = std::min(known + texts * bytes[c], n + 1);
+            }
+        }
+    }
+    return false;
+}
+
+uint64_t JsonStrings::alike_for(uint32_t a, uint32_t b) {
+    const State &x = states_[a], &y = states_[b];
+    // No text spells values that are longer. But it may end with a backslash, behind which some character of four bytes must be possible; and
+    // a high surrogate that stands before it may turn out to have been alone.
+    const uint64_t margin = x.decoder == Decoder::kBoundary ? 4 : 8;
+    if (x.kind != State::kValue || y.kind != State::kValue || x.decoder != y.decoder || x.count != y.count) return 0;
+    uint64_t bytes = apart(automaton_state(int32_t(x.node)), automaton_state(int32_t(y.node)));
+    if (max_ != kNoMaximum) {
+        const uint64_t room = max_ - std::max(characters_begun(int32_t(x.node)), characters_begun(int32_t(y.node)));
+        bytes = std::min(bytes, room - std::min<uint64_t>(room, most_least_));
+    }
+    return bytes - std::min(bytes, margin);
+}
+
+// PERF: a pattern that counts, as `(\S+\s+){0,99}\S+`, has states that only differ where the count is nearly full.
+uint32_t JsonStrings::apart(uint32_t state, uint32_t other) {
+    constexpr uint32_t kFar = 400;
+    constexpr size_t kMaxPairs = 4'000, kMaxKnown = 100'000;
+    auto key = [](uint32_t a, uint32_t b) { return pack(std::min(a, b), std::max(a, b)); };
+    if (state == other) return kFar;
+    if (too_many_pairs_) return 0;
+    if (auto known = apart_.find(key(state, other)); known != apart_.end()) return known->second;
+    if (apart_.size() > kMaxKnown) apart_.clear();
+    // All pairs that they lead to, then backwards from those that one byte tells apart.
+    std::vector<uint64_t> pairs{key(state, other)};
+    std::vector<std::vector<uint32_t>> from(1), level(kFar);
+    std::unordered_map<uint64_t, uint32_t, MixHash> places{{pairs[0], 0}};
+    for (uint32_t i = 0; i < pairs.size() && pairs.size() <= kMaxPairs; i++) {
+        const uint32_t a = uint32_t(pairs[i] >> 32), b = uint32_t(pairs[i]), classes = values_->num_classes;
+        const int32_t *row = &values_->table[size_t(a) * classes], *other_row = &values_->table[size_t(b) * classes];
+        const bool at_once = values_->accepting[a] != values_->accepting[b];
+        if (at_once || std::mismatch(row, row + classes, other_row, [](int32_t p, int32_t q) { return (p < 0) == (q < 0); }).first != row + classes) {
+            level[!at_once].push_back(i);
+            continue;
+        }
+        for (uint32_t c = 0; c < classes; c++) {
+            if (row[c] == other_row[c] || (c && row[c] == row[c - 1] && other_row[c] == other_row[c - 1])) continue;
+            const uint64_t next = key(uint32_t(row[c]), uint32_t(other_row[c]));
+            if (auto known = apart_.find(next); known != apart_.end()) {
+                if (known->second + 1 < kFar) level[known->second + 1].push_back(i);
+                continue;
+            }
+            auto [it, fresh] = places.try_emplace(next, uint32_t(pairs.size()));
+            if (fresh) pairs.push_back(next), from.emplace_back();
+            from[it->second].push_back(i);
+        }
+    }
+    if ((too_many_pairs_ = pairs.size() > kMaxPairs)) return 0;
+    std::vector<uint32_t> bytes(pairs.size(), kFar);
+    for (uint32_t n = 0; n < kFar; n++)
+        for (uint32_t i : level[n]) {
+            if (bytes[i] != kFar) continue;
+            bytes[i] = n;
+            if (n + 1 < kFar) level[n + 1].insert(level[n + 1].end(), from[i].begin(), from[i].end());
+        }
+    for (size_t i = 0; i < pairs.size(); i++) apart_[pairs[i]] = bytes[i];
+    return bytes[0];
+}
+
+const JsonStrings::Ranges& JsonStrings::tails(int32_t state, uint32_t bytes) {
+    auto [it, fresh] = characters_.try_emplace(pack(uint32_t(state), bytes));
+    Ranges& out = it->second;  // SAFETY: references to elements of an unordered_map stay valid
+    if (!fresh) return out;
+    auto add = [&](uint32_t low, uint32_t high) {
+        if (!out.empty() && out.back().second + 1 == low)
+            out.back().second = high;
+        else
+            out.emplace_back(low, high);
+    };
+    for (uint32_t b = 0; b < 64; b++) {
+        int32_t next = step_values(state, uint8_t(0x80 | b));
+        if (next < 0) continue;
+        uint32_t base = b << 6 * (bytes - 1);
+        if (bytes == 1)
+            add(b, b);
+        else
+            for (auto [low, high] : tails(next, bytes - 1)) add(base + low, base + high);
+    }
+    return out;
+}
+
+const JsonStrings::Ranges& JsonStrings::characters(int32_t state) {
+    auto [it, fresh] = characters_.try_emplace(pack(uint32_t(state), 0));
+    Ranges& out = it->second;
+    if (!fresh) return out;
+    for (uint32_t b = 0; b < 0xF5; b++) {
+        int32_t next = step_values(state, uint8_t(b));
+        if (next < 0 || (b >= 0x80 && b < 0xC2)) continue;
+        uint32_t bytes = b < 0x80 ? 0 : b < 0xE0 ? 1 : b < 0xF0 ? 2 : 3;
+        uint32_t base = bytes ? (b & (0x3Fu >> bytes)) << 6 * bytes : b;
+        if (!bytes)
+            out.emplace_back(b, b);
+        else
+            for (auto [low, high] : tails(next, bytes)) out.emplace_back(base + low, base + high);
+    }
+    return out;
+}
+
+bool JsonStrings::is_anything(uint32_t state) {
+    auto [it, fresh] = anything_.try_emplace(state, false);
+    if (!fresh || !values_->accepting[state]) return it->second;
+    const Dfa& all = all_values();
+    // Both are minimal: the same language is the same shape.
+    std::vector<int32_t> mine(all.num_states(), kDead);
+    std::vector<uint32_t> work{0};
+    mine[0] = int32_t(state);
+    for (size_t i = 0; i < work.size(); i++) {
+        uint32_t a = work[i], q = uint32_t(mine[a]);
+        if (values_->accepting[q] != all.accepting[a]) return false;
+        for (uint32_t b = 0; b < 256; b++) {
+            int32_t next = all.step(a, uint8_t(b)), to = values_->step(q, uint8_t(b));
+            if ((next < 0) != (to < 0)) return false;
+            if (next < 0) continue;
+            if (mine[size_t(next)] == kDead) mine[size_t(next)] = to, work.push_back(uint32_t(next));
+            if (mine[size_t(next)] != to) return false;
+        }
+    }
+    return it->second = true;
+}
+
+}  // namespace derivable

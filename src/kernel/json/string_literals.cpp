@@ -1,0 +1,401 @@
+#include <algorithm>
+#include <array>
+
+#include "json/codec.hpp"
+#include "support/byte_set.hpp"
+#include "support/errors.hpp"
+#include "support/task.hpp"
+
+namespace derivable {
+
+namespace {
+
+static_assert(kBefore == JsonStrings::kBefore && kBoundary == JsonStrings::kBoundary && kEnd == JsonStrings::kEnd);
+
+bool is_hex(uint8_t b) { return (b >= '0' && b <= '9') || (b >= 'a' && b <= 'f') || (b >= 'A' && b <= 'F'); }
+
+bool is_one_of(uint8_t b, const char* set) {
+    for (; *set; set++)
+        if (uint8_t(*set) == b) return true;
+    return false;
+}
+
+uint8_t plain(uint8_t b, uint8_t escape) {
+    if (b == '"') return kEnd;
+    if (b == '\\') return escape;
+    if (b < 0x20) return JsonStrings::kStuck;
+    if (b < 0x80) return kBoundary;
+    if (b >= 0xC2 && b <= 0xDF) return kMore1;
+    if (b == 0xE0) return kAfterE0;
+    if (b == 0xED) return kAfterED;
+    if (b >= 0xE1 && b <= 0xEF) return kMore2;
+    if (b == 0xF0) return kAfterF0;
+    if (b >= 0xF1 && b <= 0xF3) return kMore3;
+    if (b == 0xF4) return kAfterF4;
+    return JsonStrings::kStuck;
+}
+
+uint8_t decode_byte(uint8_t s, uint8_t b) {
+    auto between = [&](int lo, int hi, uint8_t to) { return b >= lo && b <= hi ? to : JsonStrings::kStuck; };
+    auto hex = [&](uint8_t to) { return is_hex(b) ? to : JsonStrings::kStuck; };
+    switch (s) {
+        case kBefore: return b == '"' ? kBoundary : JsonStrings::kStuck;
+        case kBoundary: return plain(b, kEscape);
+        case kHigh: return plain(b, kHighEscape);
+        case kEscape:
+        case kHighEscape:
+            if (b == 'u') return s == kEscape ? kHex : kHighHex;
+            return is_one_of(b, "\"\\/bfnrt") ? kBoundary : JsonStrings::kStuck;
+        case kHex:
+        case kHighHex:
+            if (b == 'd' || b == 'D') return s == kHex ? kHexD : kHighHexD;
+            return hex(kHex1);
+        case kHexD: return is_one_of(b, "89abAB") ? kHigh2 : hex(kHex2);
+        case kHighHexD: return is_one_of(b, "89abAB") ? kHigh2 : is_one_of(b, "cdefCDEF") ? kLow2 : hex(kHex2);
+        case kHex1: return hex(kHex2);
+        case kHex2: return hex(kHex3);
+        case kHex3: return hex(kBoundary);
+        case kHigh2: return hex(kHigh3);
+        case kHigh3: return hex(kHigh);
+        case kLow2: return hex(kLow3);
+        case kLow3: return hex(kBoundary);
+        case kMore1: return between(0x80, 0xBF, kBoundary);
+        case kMore2: return between(0x80, 0xBF, kMore1);
+        case kMore3: return between(0x80, 0xBF, kMore2);
+        case kAfterE0: return between(0xA0, 0xBF, kMore1);
+        case kAfterED: return between(0x80, 0x9F, kMore1);
+        case kAfterF0: return between(0x90, 0xBF, kMore2);
+        case kAfterF4: return between(0x80, 0x8F, kMore2);
+        default: return JsonStrings::kStuck;
+    }
+}
+
+// The character of a text at a place, and how many bytes it has.
+std::pair<uint32_t, uint32_t> character_at(const std::string& text, size_t i) {
+    const uint8_t b = uint8_t(text[i]);
+    const uint32_t n = b < 0x80 ? 1 : b < 0xE0 ? 2 : b < 0xF0 ? 3 : 4;
+    uint32_t c = n == 1 ? b : b & (0xFFu >> (n + 1));
+    for (uint32_t k = 1; k < n && i + k < text.size(); k++) c = c << 6 | (uint8_t(text[i + k]) & 63);
+    return {c, n};
+}
+
+constexpr std::string_view kShortEscapes = "\"\\/bfnrt";
+constexpr std::array<uint32_t, 8> kShortMeanings = {'"', '\\', '/', 8, 12, 10, 13, 9};
+
+// A character's escape by number, in lower case: one unit or a pair.
+size_t escape_length(uint32_t c) { return c < 0x10000 ? 6 : 12; }
+char escape_at(uint32_t c, size_t i) {
+    const uint32_t unit = c < 0x10000 ? c : i < 6 ? 0xD800 + ((c - 0x10000) >> 10) : 0xDC00 + (c & 0x3FF);
+    const size_t place = i % 6;
+    return place == 0 ? '\\' : place == 1 ? 'u' : "0123456789abcdef"[unit >> 4 * (5 - place) & 15];
+}
+bool can_be_raw(uint32_t c) { return c >= 0x20 && c != '"' && c != '\\'; }
+
+// How far `partial`, which is not empty, goes along some spelling of a character: not at all, a part of it, or all.
+enum class Match { kNo, kPart, kAll };
+Match spells(uint32_t c, std::string_view partial) {
+    auto along = [&](size_t length, auto&& at) {
+        if (partial.size() > length) return Match::kNo;
+        for (size_t i = 0; i < partial.size(); i++)
+            if (partial[i] != at(i)) return Match::kNo;
+        return partial.size() == length ? Match::kAll : Match::kPart;
+    };
+    if (partial[0] != '\\') {
+        if (!can_be_raw(c)) return Match::kNo;
+        const std::string raw = utf8(c);
+        return along(raw.size(), [&](size_t i) { return raw[i]; });
+    }
+    if (partial.size() == 1) return Match::kPart;
+    if (partial[1] != 'u') {
+        const size_t place = kShortEscapes.find(partial[1]);
+        return partial.size() == 2 && place < kShortMeanings.size() && kShortMeanings[place] == c ? Match::kAll : Match::kNo;
+    }
+    return along(escape_length(c), [&](size_t i) {
+        const char digit = escape_at(c, i);
+        return i % 6 > 1 && partial[i] >= 'A' && partial[i] <= 'F' && digit >= 'a' ? char(digit - 32) : digit;
+    });
+}
+
+}  // namespace
+
+uint8_t JsonStrings::num_decoder_states() { return kNumDecoders; }
+
+uint8_t JsonStrings::decode(uint8_t state, uint8_t byte) {
+    static const std::vector<uint8_t> table = [] {
+        std::vector<uint8_t> t(size_t(kNumDecoders) * 256);
+        for (size_t i = 0; i < t.size(); i++) t[i] = decode_byte(uint8_t(i / 256), uint8_t(i % 256));
+        return t;
+    }();
+    return table[size_t(state) * 256 + byte];
+}
+
+bool JsonStrings::completes(uint8_t from, uint8_t to) { return (to == Decoder::kBoundary || to == kHigh) && from != Decoder::kBefore && from != kLow3; }
+
+uint32_t JsonStrings::owed(uint8_t d) {
+    switch (d) {
+        case Decoder::kBefore:
+        case Decoder::kBoundary:
+        case Decoder::kEnd:
+        case kHigh:
+        case kHighEscape:
+        case kHighHex:
+        case kHighHexD:
+        case kLow2:
+        case kLow3: return 0;
+        default: return 1;
+    }
+}
+
+const std::string& JsonStrings::example(uint8_t decoder) {
+    static const std::vector<std::string> texts = [] {
+        std::vector<std::string> t(kNumDecoders);
+        std::vector<uint8_t> work{Decoder::kBefore}, seen(kNumDecoders, 0);
+        seen[Decoder::kBefore] = 1;
+        for (size_t i = 0; i < work.size(); i++)
+            for (int b = 0; b < 256; b++) {
+                uint8_t next = decode(work[i], uint8_t(b));
+                if (next == kStuck || seen[next]) continue;
+                seen[next] = 1;
+                t[next] = t[work[i]] + char(b);
+                work.push_back(next);
+            }
+        return t;
+    }();
+    return texts[decoder];
+}
+
+JsonStrings::JsonStrings(std::vector<std::string> values, bool negated, uint64_t min, uint64_t max)
+    : list_(std::move(values)), negated_(negated), min_(negated ? min : 0), max_(negated ? max : kNoMaximum) {
+    std::sort(list_.begin(), list_.end());
+    list_.erase(std::unique(list_.begin(), list_.end()), list_.end());
+    key_ = (negated ? "-" : "+") + std::to_string(min_) + ":" + std::to_string(max_);
+    for (const std::string& v : list_) key_ += '\0' + std::to_string(v.size()) + ":" + v;
+    states_.push_back({State::kStart});
+    const bool lists_nothing = !list_.empty() && list_[0].empty();
+    empty_ = negated ? min_ > max_ || (max_ == 0 && lists_nothing) : list_.empty();
+}
+
+JsonStrings JsonStrings::verbatim(std::vector<std::string> texts) {
+    JsonStrings made(std::move(texts), false, 0, kNoMaximum);
+    made.verbatim_ = true;
+    made.key_ = "verbatim " + made.key_;
+    made.states_.clear();
+    made.listed(0);
+    return made;
+}
+
+const JsonStrings::Node& JsonStrings::with_children(uint32_t node) {
+    const Node n = nodes_[node];
+    if (n.end || !goes_on(n)) return nodes_[node];
+    nodes_[node].children = uint32_t(nodes_.size());
+    for (uint32_t i = n.first + is_value(n); i < n.last; i++) {
+        const auto [c, bytes] = verbatim_ ? std::pair<uint32_t, uint32_t>(uint8_t(list_[i][n.bytes]), 1) : character_at(list_[i], n.bytes);
+        if (nodes_.size() > nodes_[node].children && nodes_.back().c == c)
+            nodes_.back().last++;
+        else
+            nodes_.push_back({i, i + 1, n.bytes + bytes, n.characters + 1, c});
+    }
+    nodes_[node].end = uint32_t(nodes_.size());
+    return nodes_[node];
+}
+
+// From a node of the list some literal can be completed. Within it every character may turn out to be another one.
+bool JsonStrings::alive(uint32_t node) const {
+    const Node& n = nodes_[node];
+    return !negated_ || n.characters < max_ || (n.characters == max_ && n.characters >= min_ && !is_value(n));
+}
+
+int32_t JsonStrings::at(const State& s) {
+    auto [it, fresh] = ids_.try_emplace(s, int32_t(states_.size()));
+    if (fresh) states_.push_back(s);
+    return it->second;
+}
+
+int32_t JsonStrings::listed(uint32_t node) {
+    if (nodes_.empty()) nodes_.push_back({0, uint32_t(list_.size()), 0, 0, 0});
+    Node& n = nodes_[node];
+    if (n.state != kUnknown) return n.state;
+    if (!alive(node)) return n.state = kDead;
+    if (verbatim_ && node && !goes_on(n)) return n.state = at({State::kEnd});
+    // Off the list for good where nothing on it goes on from here.
+    if (negated_ && !goes_on(n) && !is_value(n)) return n.state = free(kBoundary, n.characters);
+    n.state = int32_t(states_.size());
+    states_.push_back({State::kListed});
+    states_.back().node = node;
+    return n.state;
+}
+
+int32_t JsonStrings::free(uint8_t decoder, uint64_t count) {
+    if (decoder == kStuck || count + owed(decoder) > max_) return kDead;
+    if (decoder == kEnd) return count < min_ ? kDead : at({State::kEnd});
+    if (max_ == kNoMaximum) count = std::min(count, min_);
+    State s{State::kFree};
+    s.decoder = decoder;
+    s.count = count;
+    return at(s);
+}
+
+int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
+    const State s = states_[id];
+    switch (s.kind) {
+        case State::kStart:
+            if (byte != '"' || empty_) return kDead;
+            return values_ ? value(counted_.empty() ? 0 : kCounted, kBoundary, {}) : listed(0);
+        case State::kEnd:
+            return kDead;
+        case State::kFree: {
+            uint8_t to = decode(s.decoder, byte);
+            return to == kStuck ? kDead : free(to, s.count + completes(s.decoder, to));
+        }
+        case State::kListed: {
+            const Node& n = with_children(s.node);  // SAFETY: until other nodes are asked for their children
+            const auto child_of = [&](uint8_t c) {
+                auto child = std::lower_bound(nodes_.begin() + n.children, nodes_.begin() + n.end, c, [](const Node& x, uint32_t b) { return x.c < b; });
+                return child != nodes_.begin() + n.end && child->c == c ? uint32_t(child - nodes_.begin()) : 0;
+            };
+            if (verbatim_) {
+                const uint32_t child = child_of(byte);
+                return child ? listed(child) : kDead;
+            }
+            if (s.length == 0 && byte == '"') {
+                bool fits = negated_ ? !is_value(n) && n.characters >= min_ && n.characters <= max_ : is_value(n);
+                return fits ? at({State::kEnd}) : kDead;
+            }
+            State next = s;
+            next.partial[next.length++] = char(byte);  // the longest spelling has 12 bytes
+            bool part = false;
+            if (s.length == 0 && byte < 0x80) {
+                part = byte == '\\' && goes_on(n);
+                const uint32_t child = part ? 0 : child_of(byte);
+                if (child && can_be_raw(byte)) return listed(child);
+            } else {
+                for (uint32_t child = n.children; child < n.end; child++) {
+                    Match m = spells(nodes_[child].c, next.spelling());
+                    if (m == Match::kAll) return listed(child);
+                    part |= m == Match::kPart;
+                }
+            }
+            if (part) return n.characters + 1 <= max_ ? at(next) : kDead;
+            if (!negated_) return kDead;
+            uint8_t d = kBoundary;
+            uint64_t count = n.characters;
+            for (char b : next.spelling()) {
+                uint8_t to = decode(d, uint8_t(b));
+                if (to == kStuck) return kDead;
+                count += completes(d, to);
+                d = to;
+            }
+            return free(d, count);
+        }
+        case State::kValue: {
+            if (!is_raw(s.decoder)) return step_value(s, byte);
+            // PERF: a first visit asks for all 256 bytes, of which few kinds differ here.
+            if (rows_.size() <= id) rows_.resize(states_.size());
+            if (rows_[id].empty()) rows_[id].assign(num_kinds_, kUnknown);
+            int32_t& known = rows_[id][kinds_[byte]];  // SAFETY: step_value() makes states, no rows
+            if (known == kUnknown) known = step_value(s, byte);
+            return known;
+        }
+    }
+    return kDead;
+}
+
+bool JsonStrings::on_list(uint32_t id, ByteSet& bytes) {
+    const State& s = states_[id];
+    bytes = {};
+    if (s.kind == State::kStart && !empty_ && !(negated_ && list_.empty())) {
+        bytes.set('"');
+        return true;
+    }
+    if (s.kind != State::kListed || (verbatim_ && is_value(nodes_[s.node]))) return false;
+    const Node& n = with_children(s.node);
+    if (verbatim_) {
+        for (uint32_t child = n.children; child < n.end; child++) bytes.set(uint8_t(nodes_[child].c));
+        return true;
+    }
+    if (s.length == 0) bytes.set('"');
+    for (uint32_t child = n.children; child < n.end; child++) {
+        const uint32_t c = nodes_[child].c;
+        const bool raw = s.length == 0 || s.partial[0] != '\\';
+        if (raw && can_be_raw(c)) {
+            const std::string spelling = utf8(c);
+            if (spelling.size() > s.length && spelling.compare(0, s.length, s.spelling()) == 0) bytes.set(uint8_t(spelling[s.length]));
+        }
+        if (s.length && raw) continue;
+        if (s.length == 1) {
+            const auto place = size_t(std::find(kShortMeanings.begin(), kShortMeanings.end(), c) - kShortMeanings.begin());
+            if (place < kShortMeanings.size()) bytes.set(uint8_t(kShortEscapes[place]));
+        }
+        if (s.length && spells(c, s.spelling()) != Match::kPart) continue;
+        const char next = escape_at(c, s.length);
+        bytes.set(uint8_t(next));
+        if (s.length % 6 > 1 && next >= 'a') bytes.set(uint8_t(next - 32));
+    }
+    return true;
+}
+
+int32_t JsonStrings::off_list(uint32_t id) {
+    const State s = states_[id];
+    if (!negated_) return kDead;
+    if (s.kind == State::kStart) return free(Decoder::kBefore, 0);
+    uint8_t d = kBoundary;
+    uint64_t count = nodes_[s.node].characters;
+    for (char b : s.spelling()) {
+        uint8_t to = decode(d, uint8_t(b));
+        count += completes(d, to);
+        d = to;
+    }
+    return free(d, count);
+}
+
+bool JsonStrings::is_free(uint32_t id, Free& out) const {
+    const State& s = states_[id];
+    if (s.kind == State::kEnd) {
+        out = {kEnd, 0, kNoMaximum};
+        return true;
+    }
+    if (s.kind == State::kStart && negated_ && list_.empty() && !empty_) {
+        out = {Decoder::kBefore, min_, max_};
+        return true;
+    }
+    if (s.kind != State::kFree) return false;
+    out = {s.decoder, s.count < min_ ? min_ - s.count : 0, max_ == kNoMaximum ? kNoMaximum : max_ - s.count};
+    return true;
+}
+
+bool JsonStrings::has_more_values(uint32_t id, uint64_t n) const {
+    constexpr uint64_t kCharacters = 1'000'000;  // there are more
+    const State& s = states_[id];
+    switch (s.kind) {
+        case State::kFree: {
+            const uint64_t least = s.count + owed(s.decoder);
+            return n < kCharacters && least < max_;
+        }
+        case State::kListed: {
+            const Node& node = nodes_[s.node];
+            // The character behind the next one is any but those that the list goes on with.
+            if (negated_) return n + list_.size() < kCharacters && node.characters + 1 < max_;
+            return s.length == 0 && node.last - node.first > n;
+        }
+        case State::kValue: return s.decoder == Decoder::kBoundary && has_more_accepted(int32_t(s.node), n);
+        default: return false;
+    }
+}
+
+Dfa JsonStrings::to_dfa(uint64_t max_states) {
+    Dfa d;
+    for (int b = 0; b < 256; b++) d.classes[size_t(b)] = uint8_t(b);
+    d.num_classes = 256;
+    if (!empty_)
+        for (uint32_t s = 0; s < states_.size(); s++) {
+            work(500);
+            if (s >= max_states) throw LimitExceeded("max_dfa_states", s + 1, max_states, "a list of strings, or a bound on a string's length");
+            for (int b = 0; b < 256; b++) d.table.push_back(step(s, uint8_t(b)));
+            d.accepting.push_back(accepts(s));
+            d.condition.push_back(0);
+        }
+    d.minimize();
+    return d;
+}
+
+}  // namespace derivable

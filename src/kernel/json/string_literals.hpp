@@ -1,0 +1,187 @@
+// JSON string literals as an automaton given by rule, not by table: states come into being when a text reaches them.
+//
+// The language is all literals (RFC 8259, quotes included, in every spelling: raw UTF-8 or any escape) whose value is one of a
+// list, or is none of a list and has a number of characters within bounds. A table for a list of ten thousand names, each
+// character of which may be spelled in five ways, or for a length of up to a hundred thousand, would take up to gigabytes; here a
+// state is a node of the list's trie with a piece of a spelling, or a state of the decoder below with a count.
+//
+// The decoder reads one character after the other. A surrogate pair of escapes is one character, a lone surrogate escape is one, too:
+// so after a high surrogate the decoder remembers it.
+//
+// A list may also be taken *verbatim*: its texts as they are, without quotes and escapes. So long literals and long lists of words are states by
+// rule, too: a table has a row of all byte classes for each of their bytes (a megabyte: 500 MB, and 3.5 s to the first mask).
+//
+// Values may also be given as an automaton over characters (a pattern). Its literals take several times as many states, most of them
+// for the digits of escapes; here a state is one of the automaton with one of the decoder and the digits so far.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "automata/dfa.hpp"
+#include "support/byte_set.hpp"
+#include "support/hashing.hpp"
+
+namespace derivable {
+
+class JsonStrings {
+  public:
+    static constexpr uint64_t kNoMaximum = ~0ULL;
+
+    // `values`: UTF-8. `negated`: every literal with another value and min to max characters; otherwise exactly those values, and
+    // min and max mean nothing.
+    JsonStrings(std::vector<std::string> values, bool negated, uint64_t min, uint64_t max);
+
+    // Exactly these texts, verbatim.
+    static JsonStrings verbatim(std::vector<std::string> texts);
+
+    // Exactly the literals whose values the automaton accepts, a lone surrogate as three bytes, and that have `max` characters at most. No
+    // conditions.
+    JsonStrings(const Dfa& values, uint64_t max_states, uint64_t max = kNoMaximum);
+
+    // States are numbered from 0, the start, as they are met. Every state can reach acceptance.
+    int32_t step(uint32_t state, uint8_t byte);  // kDead if there is no way
+    uint32_t num_states() const { return uint32_t(states_.size()); }  // so far
+    bool accepts(uint32_t state) const {
+        const State& s = states_[state];
+        return s.kind == State::kEnd || (verbatim_ && s.kind == State::kListed && is_value(nodes_[s.node]));
+    }
+    bool is_empty() const { return empty_; }
+    // Equal for equal arguments.
+    const std::string& key() const { return key_; }
+    // As a table; throws LimitExceeded.
+    Dfa to_dfa(uint64_t max_states);
+
+    // The automaton it was made of, if any, without values that have no literal.
+    const std::shared_ptr<const Dfa>& values() const { return values_; }
+    uint64_t max_length() const { return max_; }
+    // Of a state whose characters are counted beside an automaton: equal keys act alike on texts of `longest` bytes, as long as this or a
+    // copy lives (they share the automaton). Else empty.
+    std::string counted_key(uint32_t state, uint64_t longest) const;
+
+    // What a state outside the list has to do with the literals of any value at all.
+    struct Free {
+        uint8_t decoder;
+        uint64_t need, room;  // characters that must, and that may, still come
+    };
+    // False within the list.
+    bool is_free(uint32_t state, Free& out) const;
+
+    // More than n different values may still be spelled. False in doubt, which is rare between two characters.
+    bool has_more_values(uint32_t state, uint64_t n) const;
+
+    // Two states, between or within characters of an automaton's values, act alike on all texts of fewer bytes than this. 0: not known.
+    uint64_t alike_for(uint32_t state, uint32_t other);
+
+    // Before and within the list: the bytes with which the text goes on in it, or ends. With all others the state acts as off_list(). False
+    // beyond the list, and where a text of a verbatim one may end.
+    bool on_list(uint32_t state, ByteSet& bytes);
+    int32_t off_list(uint32_t state);  // kDead: they lead nowhere
+
+    // The decoder. Counting starts at 0 with the first character.
+    static constexpr uint8_t kBefore = 0, kBoundary = 1, kEnd = 2, kStuck = 0xFF;
+    static uint8_t decode(uint8_t state, uint8_t byte);
+    // The step completes a character.
+    static bool completes(uint8_t from, uint8_t to);
+    // Characters, beyond those completed, that must come before the literal can end.
+    static uint32_t owed(uint8_t decoder);
+    // A text that leads to a decoder state from the start of a literal.
+    static const std::string& example(uint8_t decoder);
+    static uint8_t num_decoder_states();
+
+  private:
+    struct State {
+        enum Kind : uint8_t { kStart, kListed, kFree, kValue, kEnd } kind;
+        uint8_t decoder = 0;             // kFree, kValue
+        uint8_t length = 0;              // kListed: of `partial`
+        std::array<char, 12> partial{};  // kListed: the beginning of the next character's spelling
+        uint32_t node = 0;               // kListed; kValue: see value()
+        uint64_t count = 0;              // kFree: characters completed, where they matter; kValue: see Escape
+        std::string_view spelling() const { return {partial.data(), length}; }
+        bool operator==(const State& o) const {
+            return kind == o.kind && decoder == o.decoder && node == o.node && count == o.count && spelling() == o.spelling();
+        }
+    };
+    struct StateHash {
+        size_t operator()(const State& s) const {
+            uint64_t h = mix(s.count * 8 + s.kind + (uint64_t(s.decoder) << 40)) ^ mix(pack(s.node, s.length) + 1);
+            return s.length ? h ^ std::hash<std::string_view>()(s.spelling()) : h;
+        }
+    };
+    static constexpr int32_t kUnknown = -3;
+    // Of the trie of the list: the values from `first` to `last` begin with the same text. PERF: made when another text gets there; it does to few of
+    // the names of a schema.
+    struct Node {
+        uint32_t first, last, bytes, characters;
+        uint32_t c;  // the last character
+        uint32_t children = 0, end = 0;  // nodes, by ascending character
+        int32_t state = kUnknown;  // between characters
+    };
+    bool is_value(const Node& n) const { return n.first < n.last && list_[n.first].size() == n.bytes; }
+    bool goes_on(const Node& n) const { return n.first < n.last && list_[n.last - 1].size() > n.bytes; }
+    const Node& with_children(uint32_t node);
+    int32_t at(const State& state);
+    int32_t listed(uint32_t node);
+    int32_t free(uint8_t decoder, uint64_t count);
+    bool alive(uint32_t node) const;
+
+    // Values by an automaton. Digits of an escape so far, and the high surrogate before them.
+    struct Escape {
+        uint32_t digits = 0, high = 0;
+    };
+    // Code points, lone surrogates among them, in ascending ranges.
+    using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;
+    // The state of the automaton; with kCounted, the place in counted_ of one with the characters begun so far.
+    int32_t value(int32_t state, uint8_t decoder, Escape escape);
+    static constexpr int32_t kCounted = 1 << 30;
+    int32_t count(uint32_t state, uint64_t characters);                    // kDead if too few are left
+    int32_t step_values(int32_t state, uint8_t byte);
+    bool accepts_value(int32_t state) const { return values_->accepting[automaton_state(state)]; }
+    uint32_t automaton_state(int32_t state) const { return state & kCounted ? counted_[size_t(state & ~kCounted)].first : uint32_t(state); }
+    uint64_t characters_begun(int32_t state) const { return state & kCounted ? counted_[size_t(state & ~kCounted)].second : 0; }
+    void find_least();
+    bool has_more_accepted(int32_t state, uint64_t n) const;
+    uint32_t apart(uint32_t state, uint32_t other);  // bytes of the shortest value that tells two states of the automaton apart
+    int32_t step_value(const State& s, uint8_t byte);
+    static bool is_raw(uint8_t decoder);  // between characters, or within a raw one
+    void find_kinds();
+    int32_t after(int32_t state, uint32_t c);                              // a character
+    bool is_alive(int32_t state, uint8_t decoder, const Escape& escape);
+    bool any_unit(int32_t state, uint32_t low, uint32_t high);             // a character may begin with a 16-bit unit of these
+    bool any_pair(int32_t state, uint32_t high, uint32_t low, uint32_t last);
+    bool any_character(int32_t state, uint32_t low, uint32_t high);
+    const Ranges& tails(int32_t state, uint32_t bytes);                    // what so many continuation bytes can add
+    const Ranges& characters(int32_t state);
+    bool is_anything(uint32_t state);
+
+    std::shared_ptr<const Dfa> values_;
+    std::unordered_map<uint64_t, Ranges, MixHash> characters_;
+    std::unordered_map<uint32_t, bool> anything_;
+    // Bytes of one kind act alike wherever is_raw(). By state and kind, where a state leads to.
+    std::array<uint8_t, 256> kinds_{};
+    uint32_t num_kinds_ = 0;
+    std::vector<std::vector<int32_t>> rows_;
+    std::vector<std::pair<uint32_t, uint64_t>> counted_;
+    std::unordered_map<uint64_t, uint32_t, MixHash> counted_ids_;
+    std::unordered_map<uint64_t, uint32_t, MixHash> apart_;
+    bool too_many_pairs_ = false;
+    std::vector<uint32_t> least_;  // by state of the automaton: characters that must still begin
+    uint32_t most_least_ = 0;
+
+    std::vector<std::string> list_;
+    std::vector<Node> nodes_;  // none yet where no text got
+    bool negated_, empty_ = false, verbatim_ = false;
+    uint64_t min_, max_;
+    std::string key_;
+    std::vector<State> states_;
+    std::unordered_map<State, int32_t, StateHash> ids_;
+};
+
+}  // namespace derivable

@@ -1,0 +1,496 @@
+#include "json/unique_values.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "json/distinct_items.hpp"
+#include "support/errors.hpp"
+#include "support/hashing.hpp"
+#include "support/task.hpp"
+
+namespace derivable {
+
+namespace {
+
+using Kind = JsonValue::Kind;
+constexpr uint32_t kMaxDepth = 2'000;  // values are compared and freed recursively
+
+uint64_t hash_of(std::string_view text) { return mix(std::hash<std::string_view>()(text)); }
+
+ValueRef finished(JsonValue v) {
+    uint64_t h = mix(uint64_t(v.kind) + 1) ^ hash_of(v.text);
+    for (const ValueRef& item : v.items) h = mix(h ^ item->hash) + 1;
+    for (const auto& [key, value] : v.members) h = mix(mix(h ^ hash_of(key)) ^ value->hash) + 2;
+    v.hash = h;
+    return std::make_shared<const JsonValue>(std::move(v));
+}
+
+// A value in the order in which its text is written: its kind, then a number with its sign, the others as they are. Of arrays and objects the hash.
+std::string index_text(const JsonValue& v) {
+    std::string out(1, char('0' + int(v.kind)));
+    if (v.kind == Kind::kNumber && v.text != "0" && v.text[0] != '-') out += '+';
+    if (v.kind == Kind::kArray || v.kind == Kind::kObject) return out + std::string(reinterpret_cast<const char*>(&v.hash), sizeof v.hash);
+    return out + v.text;
+}
+std::string index_text(Kind kind, std::string_view text) { return std::string(1, char('0' + int(kind))).append(text); }
+
+// The text of a string without half a pair at its end.
+std::string_view without_high_surrogate(std::string_view text) {
+    if (text.size() >= 3 && uint8_t(text[text.size() - 3]) == 0xED && uint8_t(text[text.size() - 2]) >= 0xA0 && uint8_t(text[text.size() - 2]) < 0xB0)
+        text.remove_suffix(3);
+    return text;
+}
+
+// A number's literal, or the beginning of one, taken apart.
+struct Number {
+    bool negative = false, fraction = false, exponent = false, exponent_negative = false;
+    std::string digits;           // without zeros in front
+    int64_t decimals = 0;         // how many of them stand behind the point
+    std::string exponent_digits;  // without zeros in front
+
+    explicit Number(std::string_view text) {
+        for (char c : text) {
+            if (c == '-') {
+                (exponent ? exponent_negative : negative) = true;
+            } else if (c == '.') {
+                fraction = true;
+            } else if (c == 'e' || c == 'E') {
+                exponent = true;
+            } else if (c != '+') {
+                std::string& to = exponent ? exponent_digits : digits;
+                if (c != '0' || !to.empty()) to.push_back(c);
+                decimals += fraction && !exponent;
+            }
+        }
+    }
+    std::string significant() const { return digits.substr(0, digits.find_last_not_of('0') + 1); }
+    // Equal for equal numbers: sign, significant digits, power of ten.
+    std::string canonical() const {
+        std::string kept = significant();
+        if (kept.empty()) return "0";
+        int64_t shift = int64_t(digits.size() - kept.size()) - decimals;
+        std::string power;
+        if (exponent_digits.size() < 18) {
+            int64_t e = exponent_digits.empty() ? 0 : std::stoll(exponent_digits);
+            power = std::to_string((exponent_negative ? -e : e) + shift);
+        } else {  // far larger than the shift, which so cannot change its sign
+            power = exponent_digits;
+            for (int64_t carry = exponent_negative ? -shift : shift, i = int64_t(power.size()) - 1; carry; i--) {
+                if (i < 0) power.insert(0, "0"), i = 0;
+                int64_t d = power[size_t(i)] - '0' + carry;
+                carry = d >= 0 ? d / 10 : -((9 - d) / 10);
+                power[size_t(i)] = char('0' + (d - carry * 10));
+            }
+            power.erase(0, std::min(power.find_first_not_of('0'), power.size() - 1));
+            if (exponent_negative) power.insert(0, "-");
+        }
+        return (negative ? "-" : "") + kept + "e" + power;
+    }
+    // Whether some literal that begins so is the number with this canonical text; true in doubt.
+    bool may_become(const std::string& value) const {
+        if (value == "0") return digits.empty();
+        if (negative != (value[0] == '-')) return false;
+        std::string_view wanted = std::string_view(value).substr(negative, value.find('e') - negative);
+        if (exponent) return significant() == wanted;
+        std::string_view have = digits;
+        if (have.size() <= wanted.size()) return wanted.substr(0, have.size()) == have;
+        return have.substr(0, wanted.size()) == wanted && have.find_first_not_of('0', wanted.size()) == std::string_view::npos;
+    }
+    // How many of the values in an index it may become.
+    size_t count_in(const PrefixCounts::Ref& index) const {
+        const std::string sign = index_text(Kind::kNumber, negative ? "-" : "+"), kept = significant();
+        size_t count = digits.empty() ? PrefixCounts::count(index, index_text(Kind::kNumber, "0")) : 0;
+        if (exponent) return kept.empty() ? count : count + PrefixCounts::count(index, sign + kept + 'e');
+        count += PrefixCounts::count(index, sign + digits);
+        return kept.size() < digits.size() ? count + PrefixCounts::count(index, sign + kept + 'e') : count;
+    }
+    // For Writing::key().
+    std::string reduced() const {
+        if (exponent) return digits.empty() ? "0e" : canonical() + (exponent_negative ? "-" : "+") + exponent_digits;
+        return fraction ? canonical() + "." : (negative ? "-" : "") + digits;
+    }
+};
+
+// Whether a string that begins with this text may be `value`. A high surrogate at its end may become half of a pair.
+bool may_become(std::string_view text, const std::string& value) {
+    text = without_high_surrogate(text);
+    return std::string_view(value).substr(0, text.size()) == text;
+}
+
+void append_code(std::string& text, uint32_t code) {
+    const size_t n = text.size();
+    if (code >= 0xDC00 && code < 0xE000 && n >= 3 && uint8_t(text[n - 3]) == 0xED && uint8_t(text[n - 2]) >= 0xA0 && uint8_t(text[n - 2]) < 0xB0) {
+        uint32_t high = 0xD000u | (uint32_t(uint8_t(text[n - 2]) & 0x3F) << 6) | (uint8_t(text[n - 1]) & 0x3F);
+        text.resize(n - 3);
+        code = 0x10000 + ((high - 0xD800) << 10) + (code - 0xDC00);
+    }
+    if (code < 0x80) {
+        text.push_back(char(code));
+    } else if (code < 0x800) {
+        text.push_back(char(0xC0 | code >> 6)), text.push_back(char(0x80 | (code & 0x3F)));
+    } else if (code < 0x10000) {
+        text.push_back(char(0xE0 | code >> 12)), text.push_back(char(0x80 | (code >> 6 & 0x3F))), text.push_back(char(0x80 | (code & 0x3F)));
+    } else {
+        text.push_back(char(0xF0 | code >> 18)), text.push_back(char(0x80 | (code >> 12 & 0x3F)));
+        text.push_back(char(0x80 | (code >> 6 & 0x3F))), text.push_back(char(0x80 | (code & 0x3F)));
+    }
+}
+
+Bytes bytes_of(std::string_view text) {
+    Bytes out;
+    for (char b : text) out.set(uint8_t(b));
+    return out;
+}
+
+const ValueRef* member(const std::vector<std::pair<std::string, ValueRef>>& members, const std::string& key) {
+    for (const auto& m : members)
+        if (m.first == key) return &m.second;
+    return nullptr;
+}
+
+}  // namespace
+
+bool JsonValue::operator==(const JsonValue& other) const {
+    if (this == &other) return true;
+    if (hash != other.hash || kind != other.kind || text != other.text || items.size() != other.items.size() || members.size() != other.members.size())
+        return false;
+    for (size_t i = 0; i < items.size(); i++)
+        if (!(*items[i] == *other.items[i])) return false;
+    for (size_t i = 0; i < members.size(); i++)
+        if (members[i].first != other.members[i].first || !(*members[i].second == *other.members[i].second)) return false;
+    return true;
+}
+
+// An array or object that is open.
+struct Writing::Frame {
+    FrameRef below;
+    Kind kind;
+    bool distinct = false;
+    uint32_t depth = 0;
+    Items<ValueRef> items;
+    PrefixCounts::Ref index;  // of the items, where they are distinct
+    std::vector<std::pair<std::string, ValueRef>> members;  // in the order of the text, without repetition
+    std::string key;                                        // of the member in progress
+    std::vector<ValueRef> likes;                            // of this kind, and equal as far as this has got
+    uint64_t hash = 0;                                      // of all but `likes`, which follow from the frames below
+
+    // What the value in progress in this frame may come out equal to: items of this one are in the index.
+    template <class Visit>
+    void each_inherited_inside(Visit&& visit) const {
+        for (const ValueRef& like : likes) {
+            if (kind == Kind::kArray) {
+                if (like->items.size() > items.size()) visit(like->items[items.size()]);
+            } else if (const ValueRef* found = member(like->members, key)) {
+                visit(*found);
+            }
+        }
+    }
+    template <class Fits>
+    size_t count_inherited(Fits&& fits) const {
+        size_t count = 0;
+        each_inherited_inside([&](const ValueRef& like) { count += fits(*like); });
+        return count;
+    }
+    size_t count_of(Kind k) const { return PrefixCounts::count(index, index_text(k, "")); }
+    // Those of its kind that it began with: a key that is repeated takes its value back, and then they count again.
+    std::vector<ValueRef> likes_anew() const {
+        std::vector<ValueRef> out;
+        if (!below) return out;
+        auto add = [&](const ValueRef& like) {
+            if (like->kind == kind) out.push_back(like);
+        };
+        below->each_inherited_inside(add);
+        if (below->count_of(kind)) below->items.each(add);
+        return out;
+    }
+    void note() {
+        hash = mix((below ? below->hash : 0) ^ (uint64_t(kind) << 1 | uint64_t(distinct)));
+        hash = mix(hash ^ items.hash());
+        uint64_t unordered = 0;
+        for (const auto& [k, value] : members) unordered += mix(hash_of(k) ^ mix(value->hash));
+        hash = mix(hash ^ unordered) ^ hash_of(key);
+    }
+    bool operator==(const Frame& other) const {
+        for (const Frame *a = this, *b = &other;; a = a->below.get(), b = b->below.get()) {
+            if (a == b) return true;
+            if (!a || !b || a->hash != b->hash || a->kind != b->kind || a->distinct != b->distinct || a->key != b->key) return false;
+            if (!(a->items == b->items)) return false;
+            if (!std::equal(a->members.begin(), a->members.end(), b->members.begin(), b->members.end(),
+                            [](const auto& x, const auto& y) { return x.first == y.first && *x.second == *y.second; }))
+                return false;
+        }
+    }
+};
+
+bool Writing::operator==(const Writing& other) const {
+    return mode_ == other.mode_ && text_ == other.text_ && escape_ == other.escape_ && *top_ == *other.top_;
+}
+
+WritingRef Writing::distinct_array(const WritingRef& writing) {
+    auto next = writing ? std::make_shared<Writing>(*writing) : std::make_shared<Writing>();
+    if (!writing) next->open(Kind::kArray);
+    auto frame = std::make_shared<Frame>(*next->top_);
+    frame->distinct = true;
+    frame->note();
+    next->top_ = std::move(frame);
+    next->judge();
+    return next;
+}
+
+bool Writing::step(WritingRef& writing, uint8_t byte) {
+    const bool text = writing->in_string() || writing->mode_ == Mode::kNumber || writing->mode_ == Mode::kLiteral;
+    if (!text && (byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r')) return true;
+    work(10 + writing->text_.size() / 64 + writing->top_->likes.size());
+    auto next = std::make_shared<Writing>(*writing);
+    if (!next->take(byte)) return false;
+    if (!next->top_) {
+        writing = nullptr;
+        return true;
+    }
+    next->judge();
+    writing = std::move(next);
+    return true;
+}
+
+bool Writing::take(uint8_t byte) {
+    switch (mode_) {
+        case Mode::kString:
+        case Mode::kKey:
+            if (escape_.empty() && byte == '"') {
+                if (mode_ == Mode::kKey) {
+                    end_key();
+                    return true;
+                }
+                return complete(finished({Kind::kString, std::move(text_), {}, {}}));
+            }
+            take_string(byte);
+            return true;
+        case Mode::kNumber:
+            if ((byte >= '0' && byte <= '9') || byte == '.' || byte == 'e' || byte == 'E' || byte == '+' || byte == '-') {
+                text_.push_back(char(byte));
+                return true;
+            }
+            if (!complete(finished({Kind::kNumber, Number(text_).canonical(), {}, {}}))) return false;
+            break;  // the byte stands behind it
+        case Mode::kLiteral:
+            text_.push_back(char(byte));
+            return byte != 'e' && text_ != "null" ? true : complete(finished({Kind::kLiteral, std::move(text_), {}, {}}));
+        default: break;
+    }
+    switch (byte) {
+        case ' ':
+        case '\n':
+        case '\t':
+        case '\r': return true;
+        case '[': open(Kind::kArray); return true;
+        case '{': open(Kind::kObject); return true;
+        case ']':
+        case '}': return close();
+        case ',': mode_ = top_->kind == Kind::kObject ? Mode::kBeforeKey : Mode::kBefore; return true;
+        case ':': mode_ = Mode::kBefore; return true;
+        case '"': mode_ = mode_ == Mode::kBeforeKey ? Mode::kKey : Mode::kString; break;
+        case 't':
+        case 'f':
+        case 'n': mode_ = Mode::kLiteral; break;
+        default: mode_ = Mode::kNumber; break;
+    }
+    text_.clear();
+    if (byte != '"') text_.push_back(char(byte));
+    return true;
+}
+
+void Writing::take_string(uint8_t byte) {
+    if (escape_.empty() && byte != '\\') {
+        text_.push_back(char(byte));
+        return;
+    }
+    escape_.push_back(char(byte));
+    if (escape_.size() == 1) return;
+    static constexpr std::string_view kShort = "\"\\/bfnrt", kMeaning = "\"\\/\b\f\n\r\t";
+    if (escape_[1] != 'u') {
+        const size_t place = kShort.find(escape_[1]);
+        text_.push_back(place < kMeaning.size() ? kMeaning[place] : escape_[1]);
+    } else if (escape_.size() == 6) {
+        append_code(text_, uint32_t(std::strtoul(escape_.c_str() + 2, nullptr, 16)));
+    } else {
+        return;
+    }
+    escape_.clear();
+}
+
+void Writing::open(Kind kind) {
+    auto frame = std::make_shared<Frame>();
+    frame->kind = kind;
+    frame->below = std::move(top_);
+    if (frame->below) frame->depth = frame->below->depth + 1;
+    if (frame->depth > kMaxDepth) throw LimitExceeded("max_depth", frame->depth, kMaxDepth, "nesting inside an array of distinct items");
+    frame->likes = frame->likes_anew();
+    frame->note();
+    top_ = std::move(frame);
+    mode_ = kind == Kind::kObject ? Mode::kBeforeKey : Mode::kBefore;
+}
+
+bool Writing::close() {
+    FrameRef closed = std::move(top_);
+    top_ = closed->below;
+    if (!top_) return true;
+    JsonValue value{closed->kind, {}, closed->items.in_order(), closed->members};
+    std::sort(value.members.begin(), value.members.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    return complete(finished(std::move(value)));
+}
+
+// A value ends in the topmost frame.
+bool Writing::complete(ValueRef value) {
+    auto same = [&](const ValueRef& other) { return *other == *value; };
+    const std::string text = top_->distinct ? index_text(*value) : "";
+    if (top_->distinct && PrefixCounts::contains(top_->index, text)) {
+        bool repeated = value->kind != Kind::kArray && value->kind != Kind::kObject;
+        if (!repeated) top_->items.each([&](const ValueRef& item) { repeated |= same(item); });  // hashes are equal
+        if (repeated) return false;
+    }
+    auto frame = std::make_shared<Frame>(*top_);
+    std::vector<ValueRef> likes;
+    for (const ValueRef& like : frame->likes) {
+        const ValueRef* inside = frame->kind == Kind::kArray ? frame->items.size() < like->items.size() ? &like->items[frame->items.size()] : nullptr
+                                                             : member(like->members, frame->key);
+        if (inside && same(*inside)) likes.push_back(like);
+    }
+    frame->likes = std::move(likes);
+    if (frame->distinct) frame->index = PrefixCounts::with(frame->index, text);
+    if (frame->kind == Kind::kArray)
+        frame->items.push_back(std::move(value));
+    else
+        frame->members.emplace_back(std::move(frame->key), std::move(value)), frame->key.clear();
+    frame->note();
+    top_ = std::move(frame);
+    mode_ = Mode::kAfter;
+    text_.clear();
+    return true;
+}
+
+// A key ends. Where it stands in the object already, its value is replaced: what the object may come out equal to is asked anew.
+void Writing::end_key() {
+    auto frame = std::make_shared<Frame>(*top_);
+    auto repeated = std::find_if(frame->members.begin(), frame->members.end(), [&](const auto& m) { return m.first == text_; });
+    if (repeated != frame->members.end()) {
+        frame->members.erase(repeated);
+        frame->likes.clear();
+        for (ValueRef& like : frame->likes_anew()) {
+            auto holds = [&](const auto& m) {
+                const ValueRef* inside = member(like->members, m.first);
+                return inside && **inside == *m.second;
+            };
+            if (std::all_of(frame->members.begin(), frame->members.end(), holds)) frame->likes.push_back(std::move(like));
+        }
+    }
+    frame->key = std::move(text_);
+    frame->note();
+    top_ = std::move(frame);
+    mode_ = Mode::kAfterKey;
+    text_.clear();
+}
+
+// Works out whether this is safe, and its key.
+void Writing::judge() {
+    auto inside = [&](Kind kind, auto may_be) { return top_->count_inherited([&](const JsonValue& v) { return v.kind == kind && may_be(v.text); }); };
+    auto begun = [&](Kind kind, std::string_view text) { return PrefixCounts::count(top_->index, index_text(kind, text)); };
+    std::string state = escape_;
+    switch (mode_) {
+        case Mode::kBefore:
+        case Mode::kAfterKey:
+            likes_ = top_->kind == Kind::kArray && top_->items.empty() ? top_->likes.size() : top_->count_inherited([](const JsonValue&) { return true; }) + PrefixCounts::count(top_->index, "");
+            break;
+        case Mode::kAfter: likes_ = top_->likes.size(); break;
+        case Mode::kBeforeKey: likes_ = top_->likes.size() + (top_->members.empty() ? 0 : top_->likes_anew().size()); break;
+        case Mode::kKey: {
+            auto may_be = [&](const auto& m) { return may_become(text_, m.first); };
+            likes_ = size_t(std::count_if(top_->likes.begin(), top_->likes.end(), [&](const ValueRef& v) { return std::any_of(v->members.begin(), v->members.end(), may_be); }));
+            if (std::any_of(top_->members.begin(), top_->members.end(), may_be)) likes_ += top_->likes_anew().size();
+            state += text_;
+            break;
+        }
+        case Mode::kString:
+            likes_ = inside(Kind::kString, [&](const std::string& value) { return may_become(text_, value); }) + begun(Kind::kString, without_high_surrogate(text_));
+            state += text_;
+            break;
+        case Mode::kNumber: {
+            Number number(text_);
+            likes_ = inside(Kind::kNumber, [&](const std::string& value) { return number.may_become(value); }) + number.count_in(top_->index);
+            state += number.reduced();
+            break;
+        }
+        case Mode::kLiteral:
+            likes_ = inside(Kind::kLiteral, [&](const std::string& value) { return may_become(text_, value); }) + begun(Kind::kLiteral, text_);
+            state += text_;
+            break;
+    }
+    safe_ = likes_ == 0;
+    key_ = mix(top_->hash ^ mix(uint64_t(mode_) + 1) ^ hash_of(state));
+}
+
+size_t Writing::rivals() const {
+    if (mode_ != Mode::kKey) return likes_;
+    size_t count = top_->members.size();
+    for (const ValueRef& like : top_->likes) count += like->members.size();
+    return count;
+}
+
+Bytes Writing::plain_bytes() const {
+    switch (mode_) {
+        case Mode::kBefore: return bytes_of("\"-0123456789tfn[{]");
+        case Mode::kAfter: return bytes_of(",]}");
+        case Mode::kBeforeKey: return bytes_of("\"}");
+        case Mode::kAfterKey: return bytes_of(":");
+        case Mode::kNumber: return bytes_of("0123456789.eE+-,]}");
+        case Mode::kLiteral: return bytes_of("aelrsu");
+        case Mode::kKey:
+        case Mode::kString: break;
+    }
+    return escape_.empty() ? ~bytes_of("\\") : bytes_of("0123456789abcdefABCDEFunrt\"\\/");
+}
+
+Bytes Writing::unsafe_bytes() const {
+    Bytes out;
+    auto add_next = [&](const std::string& value) {
+        if (!may_become(text_, value)) return;
+        if (value.compare(0, text_.size(), text_) != 0) return void(out.set());  // half of a pair
+        if (value.size() > text_.size()) out.set(uint8_t(value[text_.size()]));
+    };
+    auto add_keys = [&](const auto& members) {
+        for (const auto& m : members) add_next(m.first);
+    };
+    if (mode_ == Mode::kBefore) {
+        if (top_->kind == Kind::kArray && top_->items.empty()) out = bytes_of("]");
+        auto add_kind = [&](Kind kind) {
+            switch (kind) {
+                case Kind::kString: out.set('"'); break;
+                case Kind::kNumber: out |= bytes_of("-0123456789"); break;
+                case Kind::kLiteral: out |= bytes_of("tfn"); break;
+                case Kind::kArray: out.set('['); break;
+                case Kind::kObject: out.set('{'); break;
+            }
+        };
+        top_->each_inherited_inside([&](const ValueRef& like) { add_kind(like->kind); });
+        PrefixCounts::each_next(top_->index, "", [&](uint8_t kind) { add_kind(Kind(kind - '0')); });
+    } else if (in_string() && escape_.empty()) {
+        out = bytes_of("\"\\");
+        if (mode_ == Mode::kString) {
+            top_->each_inherited_inside([&](const ValueRef& like) {
+                if (like->kind == Kind::kString) add_next(like->text);
+            });
+            const std::string_view whole = without_high_surrogate(text_);
+            if (whole.size() < text_.size() && PrefixCounts::count(top_->index, index_text(Kind::kString, whole)) > PrefixCounts::count(top_->index, index_text(Kind::kString, text_)))
+                out.set();
+            PrefixCounts::each_next(top_->index, index_text(Kind::kString, text_), [&](uint8_t byte) { out.set(byte); });
+            return out;
+        }
+        for (const ValueRef& like : top_->likes) add_keys(like->members);
+        add_keys(top_->members);
+        return out;
+    } else {
+        out = plain_bytes();
+    }
+    return out | bytes_of(" \t\n\r");
+}
+
+}  // namespace derivable

@@ -1,0 +1,84 @@
+// Arrays of distinct items (JSON Schema's uniqueItems): what a thread remembers of the values that it has written.
+//
+// Which values an array holds so far is not context-free, so it is part of the matcher's state. A grammar names the terminals that open such
+// arrays; from there on a thread carries a *writing*: the arrays and objects that are open, the values in them, and the scalar in progress. It
+// steps with every byte of JSON text (what is none does no harm), knows nothing of terminals, and is immutable, so that rollback and fork stay pointer moves.
+//
+// Every open frame keeps the values that it may still come out equal to, its *likes*: earlier items of a distinct array, or what they hold in
+// the same place. A writing without likes where it stands can no longer repeat an item, whatever follows, until another item begins: it is
+// *safe*. One that is not safe is alive if some continuation makes it safe; the constraint searches for one.
+#pragma once
+
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace derivable {
+
+struct JsonValue;
+using ValueRef = std::shared_ptr<const JsonValue>;
+
+// Equal values are equal whatever their spelling: 1 and 10e-1, "a" and "\u0061", members in any order.
+struct JsonValue {
+    enum class Kind : uint8_t { kString, kNumber, kLiteral, kArray, kObject };
+    Kind kind;
+    std::string text;                                       // a string's UTF-8, a number's canonical text, or a literal
+    std::vector<ValueRef> items;
+    std::vector<std::pair<std::string, ValueRef>> members;  // by key; of a key that is repeated the last
+    uint64_t hash = 0;
+    bool operator==(const JsonValue& other) const;
+};
+
+using Bytes = std::bitset<256>;
+
+class Writing;
+using WritingRef = std::shared_ptr<const Writing>;
+
+class Writing {
+  public:
+    // An array of distinct items begins: at the outermost, or it is the array that has just been opened.
+    static WritingRef distinct_array(const WritingRef& writing);
+    // One byte further. False: an item would be repeated. Null once the outermost distinct array is closed.
+    static bool step(WritingRef& writing, uint8_t byte);
+
+    bool safe() const { return safe_; }
+    bool in_string() const { return mode_ == Mode::kString || mode_ == Mode::kKey; }
+    // Equal for writings with the same future, but that more zeros behind a point, or in an exponent, count as the same; a search
+    // that comes back to a key more often than there are likes() has seen all that can differ.
+    uint64_t key() const { return key_; }
+    size_t likes() const { return likes_; }
+    // Of a string or key in progress: how many values at most it has to differ from, to be safe.
+    size_t rivals() const;
+    // The bytes that may follow in JSON, save white space and the beginnings of escapes.
+    Bytes plain_bytes() const;
+    // What is not safe becomes so with any other byte, if there is a way on at all.
+    Bytes unsafe_bytes() const;
+    bool operator==(const Writing& other) const;
+
+  private:
+    struct Frame;
+    using FrameRef = std::shared_ptr<const Frame>;
+    enum class Mode : uint8_t { kBefore, kAfter, kBeforeKey, kAfterKey, kString, kKey, kNumber, kLiteral };
+
+    bool take(uint8_t byte);
+    bool complete(ValueRef value);
+    void take_string(uint8_t byte);
+    void open(JsonValue::Kind kind);
+    bool close();
+    void end_key();
+    void judge();
+
+    FrameRef top_;
+    Mode mode_ = Mode::kBefore;
+    std::string text_;    // of the scalar or key in progress: decoded, or a number's as it is
+    std::string escape_;  // in progress
+    bool safe_ = true;
+    size_t likes_ = 0;
+    uint64_t key_ = 0;
+};
+
+}  // namespace derivable

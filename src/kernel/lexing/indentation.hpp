@@ -1,0 +1,93 @@
+// Indentation: the newline terminal's lexemes carry a column, from which the parser gets INDENT and DEDENT (docs/lexing.md).
+//
+// What a thread must remember beside lexer and parser is a *layout*: the columns of the enclosing blocks, the depth of
+// brackets, and how far a newline lexeme in progress has got. Layouts are interned: equal ones have equal ids.
+//
+// What a piece of text does to a layout, whichever that is, is an *effect*: the spanner sorts tokens by it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "support/hashing.hpp"
+
+namespace derivable {
+
+struct LayoutSpec {
+    uint32_t newline = 0, indent = 0, dedent = 0;  // terminal symbols; 0: no indentation
+    std::vector<uint32_t> open, close;             // brackets
+    uint32_t tab = 8;
+    bool stops = true;          // a tab goes to the next multiple of `tab`, and must not decide anything; else it counts `tab` columns
+    bool final_newline = false; // the end of the text may stand for a newline lexeme
+};
+
+class Layouts {
+  public:
+    explicit Layouts(LayoutSpec spec) : spec(std::move(spec)) {
+        levels_.push_back({0, 0, 0});
+        intern({});
+    }
+
+    using Id = uint32_t;
+    static constexpr Id kInitial = 0;
+    const LayoutSpec spec;
+    bool active() const { return spec.newline != 0; }
+
+    // The columns of the enclosing blocks, innermost first; level 0 is the text itself.
+    struct Level {
+        uint32_t outer, column, alternate;  // the columns with tabs as they are, and with tabs as one
+    };
+    struct Layout {
+        uint32_t level = 0, depth = 0;
+        uint32_t phase = 0;  // of a newline lexeme in progress: 0 no line feed yet, 1 blanks behind one, 2 something behind those
+        uint32_t column = 0, alternate = 0;
+    };
+    const Layout& operator[](Id id) const { return layouts_[id]; }
+    const Level& level(uint32_t id) const { return levels_[id]; }
+    Id intern(const Layout& l);
+
+    // Before the first byte of a lexeme.
+    Id idle(Id id) {
+        const Layout& l = layouts_[id];
+        return l.phase || l.column ? intern({l.level, l.depth}) : id;
+    }
+    // A byte further in a lexeme that may still be a newline. Inside brackets nothing is counted.
+    Id step(Id id, uint8_t byte);
+    Id with_depth(Id id, int change);
+    // So deep that more blanks make no difference.
+    bool is_deepest(Id id) const {
+        const Layout& l = layouts_[id];
+        return l.column > levels_[l.level].column + spec.tab && l.alternate > levels_[l.level].alternate + spec.tab;
+    }
+
+    using Effect = uint32_t;
+    static constexpr Effect kNothing = 0;
+    Effect step_effect(Effect e, uint8_t byte);
+    Id apply(Effect e, Id id);
+
+    // What the column of a newline lexeme that ends here means to the parser.
+    struct Turn {
+        enum : uint8_t { kUnknown, kMisfit, kBlock, kDeeper } kind = kUnknown;  // kBlock: of an enclosing block; kDeeper: it begins one
+        uint32_t dedents = 0;                                                  // blocks that end
+        Id after = kInitial;
+    };
+    Turn turn(Id id);
+
+  private:
+    void count(Layout& l, uint8_t byte) const;
+    uint32_t push_level(uint32_t outer, uint32_t column, uint32_t alternate);
+
+    std::vector<Level> levels_;
+    std::vector<Layout> layouts_;
+    std::vector<Turn> turns_;  // by layout
+    FlatMap<Id> applied_;      // by effect and layout
+    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> level_ids_, layout_ids_;
+    // An effect is the bytes that matter: from the last line feed on, if there is one.
+    std::vector<std::string> effects_{""};
+    std::unordered_map<std::string, Effect> effect_ids_{{"", 0}};
+};
+
+}  // namespace derivable

@@ -1,0 +1,49 @@
+// Which stacks can be completed to a sentence with the terminals of one set only. A question about the grammar alone, without lexing.
+//
+// For most sets that matter the answer is "all of them", known beforehand; then for most LR states it is "whatever lies below"; and
+// only then the stack is looked at, each node of it once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "parsing/follow.hpp"
+#include "parsing/stacks.hpp"
+#include "support/bits.hpp"
+#include "support/hashing.hpp"
+
+namespace derivable {
+
+class Completion {
+  public:
+    Completion(Stacks& stacks, Bits terminals);
+
+    const Bits& terminals() const { return terminals_; }
+    // Every stack that the parser can build.
+    bool always() const { return always_; }
+    // This one. `hops` (if given) is raised to how far below the top the answer looked.
+    bool completes(Frontier f, int* hops);
+    // Stack nodes are about to be freed.
+    void forget_stacks() { known_ = {}; }
+    void forget_states() { fine_.clear(); }
+
+  private:
+    bool productive(Symbol s) const { return productive_[s]; }
+    // In A -> w . x nothing waits for x if A -> w, too: A was begun for both.
+    bool optional(uint32_t production, size_t dot);
+    bool completes_node(NodeId n, int& hops);
+    bool fine(uint32_t state);
+
+    Stacks& stacks_;
+    Bits terminals_;
+    bool always_ = true;
+    std::vector<char> productive_;                    // by symbol: derives a text of these terminals
+    std::vector<std::vector<char>> suffixes_;         // by production and dot: so does what is behind the dot
+    std::vector<char> fine_after_;                    // by symbol: wherever it was parsed, what must come after it can come
+    std::vector<int8_t> fine_;                        // by LR state: any stack with it on top; -1 if not known yet
+    FlatMap<std::pair<bool, int>> known_;  // by node; with hops
+};
+
+}  // namespace derivable

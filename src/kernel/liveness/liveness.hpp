@@ -1,0 +1,98 @@
+// Dead ends. Under longest match a stack that the parser likes may still have no future: after `NAME` in `NAME NAME ";"` every
+// letter makes the first name longer, so nothing can ever start the second. (Park et al. assume this away in Lemma C.7.)
+//
+// A boundary and a stack are decided by the first of these that can:
+//
+//   1  alive  the stack can be completed with terminals that lexing is sure to deliver from here (`Spelling`, `Completion`);
+//   2  dead   it cannot even be completed with those that lexing may deliver;
+//   3  both   a search of what can really come next, from lexeme to lexeme, up to a bound: 1 and 2 decide its leaves;
+//   4  both   `Summaries`, exact under `basic`, and under `longest` where no parse is ever undecided.
+//
+// In grammars with blanks 1 decides nearly everything, and once for all stacks: `sure`. What is left over is refused: whether a stack has a
+// future under `longest`, where which terminals compete depends on several undecided parses, is not decidable in general (the
+// future of one parse may hang on the complement of another, and inclusion of context-free languages is undecidable).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "lexing/indentation.hpp"
+#include "liveness/completion.hpp"
+#include "liveness/summaries.hpp"
+#include "support/bits.hpp"
+#include "support/hashing.hpp"
+
+namespace derivable {
+
+class Liveness {
+  public:
+    Liveness(Lexer& lexer, Stacks& stacks, const std::vector<uint32_t>& to_lexer, const std::vector<char>& ignored, uint64_t max_steps)
+        : lexer_(lexer),
+          stacks_(stacks),
+          adjacency_(stacks.lr()),
+          spelling_(lexer, adjacency_, stacks.lr().productions(), to_lexer, ignored),
+          summaries_(lexer, stacks, spelling_, max_steps / kStepsPerLook),
+          max_steps_(max_steps) {}
+
+    // A lexeme in progress (state `s`) can be completed to a member of the language, whatever the stack (it was begun on). Under basic:
+    // as soon as the stack accepts one of the terminals that it may become.
+    bool sure(LexState s);
+    // Works out what does not depend on where a text stands.
+    void prepare() {
+        spelling_.allow(max_steps_);
+        spelling_.spellable();
+    }
+    // Some text completes a lexeme in progress on these stacks to a member of the language. `depth`: of brackets that are open there;
+    // `hops` (if given): how far below the top of the stacks the answer looked, at least kDeep if that is not known.
+    bool alive(LexState s, Frontier f, uint32_t depth = 0, int* hops = nullptr);
+    static constexpr int kDeep = Stacks::kDeep;
+    // The same between two lexemes, under these duties.
+    bool alive_after(uint32_t duties, Frontier f, uint32_t depth = 0, int* hops = nullptr);
+    void set_layout(const LayoutSpec& layout);
+    // The last answer depends on whether brackets are open.
+    bool looked_at_depth() const { return looked_at_depth_; }
+    // Stack nodes are about to be freed.
+    void forget_stacks();
+    // LR states and sets of terminals are about to be numbered anew, after forget_stacks().
+    void forget_states();
+
+  private:
+    // `max_steps` counts bytes that lexing is tried on, per question; looking behind a boundary or at a summary counts as so many.
+    static constexpr uint64_t kStepsPerLook = 100;
+
+    enum class Verdict : uint8_t { kDead, kAlive, kUnknown };
+    using Landing = Spelling::Landing;
+
+    bool sure_after(const Landing& l);
+    Verdict judge(uint32_t duties, Frontier f, int& hops);
+    Verdict search(uint32_t duties, Frontier f, uint32_t depth, uint64_t patience, int& hops);
+    bool decide(uint32_t duties, Frontier f, uint32_t depth, int& hops);
+    Completion& completion(const Bits& terminals);
+
+    Lexer& lexer_;
+    Stacks& stacks_;
+    Adjacency adjacency_;
+    Spelling spelling_;
+    Summaries summaries_;
+    uint64_t max_steps_;
+    Symbol newline_ = kEnd;
+    std::vector<char> opens_, closes_;  // by terminal symbol: brackets; empty without a layout
+    bool looked_at_depth_ = false;
+
+    struct Answer {
+        bool alive;
+        int hops;
+        bool looked_at_depth;
+    };
+    std::unordered_map<LexState, bool> sure_;
+    std::vector<std::unique_ptr<Completion>> completions_;
+    // A production closes the brackets that it opens, so the stacks say how many are open: the depth is no part of the keys.
+    // PERF: one array each, because they are thrown away with the stacks: entry by entry that was a stall
+    // of 4 ms after 20,000 situations of Python, and is 2 ms.
+    FlatMap<Answer> alive_;    // by (lexer state, frontier)
+    FlatMap<Answer> decided_;  // by (duties, frontier)
+};
+
+}  // namespace derivable

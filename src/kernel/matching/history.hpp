@@ -1,0 +1,112 @@
+// What a sequence remembers of its past: a chain of moments, each the threads after one more token. Going back is following the chain, forking is
+// sharing it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "json/unique_values.hpp"
+#include "lexing/indentation.hpp"
+#include "parsing/stacks.hpp"
+#include "support/arena.hpp"
+
+namespace derivable {
+
+struct Thread {
+    LexState lex;
+    Frontier stack;
+    Layouts::Id layout = Layouts::kInitial;
+    WritingRef writing;  // inside an array of distinct items
+};
+using Threads = std::vector<Thread>;
+
+// As it was made while anything refers to it. SAFETY: `references` and `collection` are guarded by the constraint's mutex.
+struct Moment {
+    const Moment* before = nullptr;
+    Threads threads;
+    uint32_t length = 0;                // tokens since the start
+    mutable uint32_t references = 0;    // by matchers and by the next moments
+    mutable uint32_t collection = 0;    // the last one of stack nodes that has been here
+    bool finished = false;  // an end-of-sequence token was taken as the end (with threads left: the grammar names it, too)
+};
+
+// The moments of one constraint.
+//
+// PERF: they lie side by side, and are used again rather than freed: letting go of a sequence of 28,000 tokens was a stall of 5 ms in the next one (most of it
+// malloc's, which then had its pieces to put together), and marking them for a collection of stack nodes one of 2.5.
+class Moments {
+  public:
+    // The moment after `before`, which keeps it (null: there is none). Nothing refers to it yet.
+    const Moment* add(const Moment* before, Threads threads, bool finished) {
+        Moment* m = unused();
+        m->before = before;
+        m->threads.swap(threads);
+        m->length = before ? before->length + 1 : 0;
+        m->collection = 0;
+        m->finished = finished;
+        if (before) before->references++;
+        return m;
+    }
+    // Constant time: what else is let go with it is found when it is used again.
+    void let_go(const Moment* m) {
+        if (--m->references == 0) unused_.push_back(const_cast<Moment*>(m));
+    }
+
+  private:
+    Moment* unused() {
+        if (unused_.empty()) return &all_[num_++];
+        Moment* m = unused_.back();
+        unused_.pop_back();
+        if (m->before) let_go(m->before);
+        return m;
+    }
+
+    Pages<Moment> all_;
+    uint32_t num_ = 0;
+    std::vector<Moment*> unused_;
+};
+
+// Where the matchers of one constraint stand.
+class Places {
+  public:
+    struct Place {
+        const Moment* now = nullptr;
+        Place* next_left = nullptr;
+    };
+    Place* add(Moments& moments) {
+        clear_left(moments);
+        if (unused_.empty()) return &all_.emplace_back();
+        Place* p = unused_.back();
+        unused_.pop_back();
+        return p;
+    }
+    // The matcher is gone. By any thread, without the constraint's lock: freeing never waits.
+    void leave(Place* p) {
+        p->next_left = left_.load(std::memory_order_relaxed);
+        while (!left_.compare_exchange_weak(p->next_left, p, std::memory_order_release, std::memory_order_relaxed)) {
+        }
+    }
+    // Lets go of what was left meanwhile.
+    void clear_left(Moments& moments) {
+        if (!left_.load(std::memory_order_relaxed)) return;
+        for (Place* p = left_.exchange(nullptr, std::memory_order_acquire); p; p = p->next_left) {
+            moments.let_go(p->now);
+            p->now = nullptr;
+            unused_.push_back(p);
+        }
+    }
+    template <typename Visit>
+    void each(Visit&& visit) const {
+        for (const Place& p : all_)
+            if (p.now) visit(p.now);
+    }
+
+  private:
+    std::deque<Place> all_;
+    std::vector<Place*> unused_;
+    std::atomic<Place*> left_{nullptr};
+};
+
+}  // namespace derivable

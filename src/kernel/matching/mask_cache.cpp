@@ -1,0 +1,189 @@
+// Masks: looked up at level 4, or computed (byte by byte where walking the spanner tree is too ambiguous).
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "matching/span_walk.hpp"
+#include "support/task.hpp"
+
+namespace derivable {
+
+namespace {
+constexpr uint32_t kMaxPrefixNodes = 1u << 20;
+}  // namespace
+
+int Constraint::compute(Thread t, std::vector<uint32_t>& words) {
+    words.assign(vocabulary_->words(), 0);
+    work(words.size() / 64);
+    looked_at_layout_ = 0;
+    operation->take();
+    int looked = 0;
+    bool by_bytes = find_partial(t) != nullptr;
+    if (!by_bytes) try {
+            looked = SpanWalk(*this, words).run(t);
+        } catch (const TooAmbiguous&) {
+            by_bytes = true;
+        }
+    if (by_bytes) {
+        words.assign(vocabulary_->words(), 0);  // there may be tokens in it that were still to be taken out again (add_except)
+        compute_by_bytes(t, words);
+        looked_at_layout_ = kDepth | kLevels;
+        looked = kMaxKeyHops + 1;
+    }
+    if (!distinct_.empty()) take_repeated(t, words.data());
+    int hops = 0;
+    if (thread_accepts(t, &hops))
+        for (uint32_t e : vocabulary_->eos) words[e >> 5] |= 1u << (e & 31);
+    return std::max({looked, hops, fill_references(t, words)});
+}
+
+// path[depth + 1]: the threads after one byte more than path[depth]; false if there are none.
+bool Constraint::step_path(std::vector<Layers>& path, size_t depth, uint8_t byte) {
+    if (path.size() < depth + 2) path.resize(depth + 2);
+    if (limits_.lookahead != kNoLookahead) return step_layers(path[depth], byte, depth == 0, path[depth + 1]);
+    path[depth + 1].resize(1);
+    step(path[depth][0], byte, path[depth + 1][0]);
+    return !path[depth + 1][0].empty();
+}
+
+template <typename Visit>
+void Constraint::each_token(const Threads& threads, uint32_t& next, Visit&& visit) {
+    const Trie& trie = vocabulary_->trie;
+    std::vector<Layers> path{{threads}};
+    for (uint32_t i = 0; i < next;)  // the way to where it goes on
+        if (trie.end[i] <= next)
+            i = trie.end[i];
+        else
+            step_path(path, trie.depth[i], trie.byte[i]), i++;
+    while (next < trie.size()) {
+        work(2);
+        pass();
+        if (!step_path(path, trie.depth[next], trie.byte[next])) {
+            next = trie.end[next];
+            continue;
+        }
+        const uint32_t node = next++;
+        for (uint32_t k = trie.token_begin[node]; k < trie.token_begin[node + 1]; k++)
+            if (!visit(trie.tokens[k])) return;
+    }
+}
+
+Constraint::Partial* Constraint::find_partial(const Thread& t) {
+    for (Partial& p : partials_)
+        if (p.thread.lex == t.lex && p.thread.stack == t.stack && p.thread.layout == t.layout) return &p;
+    return nullptr;
+}
+
+// What was found out before it was refused is kept, and so is the last mask.
+void Constraint::compute_by_bytes(Thread t, std::vector<uint32_t>& words) {
+    constexpr size_t kMost = 4;
+    Partial* known = find_partial(t);
+    Partial p{t, 0, {}};
+    if (known)
+        std::swap(p, *known);  // SAFETY: while others pass there is none
+    else
+        p.words.assign(vocabulary_->words(), 0);
+    struct Keep {
+        std::deque<Partial>& all;
+        Partial& p;
+        ~Keep() {
+            auto free = std::find_if(all.begin(), all.end(), [](const Partial& x) { return x.words.empty(); });
+            if (free == all.end() && all.size() < kMost)
+                all.push_front(std::move(p));
+            else
+                *(free == all.end() ? all.end() - 1 : free) = std::move(p);
+        }
+    } keep{partials_, p};
+    each_token({t}, p.next, [&](uint32_t token) {
+        p.words[token >> 5] |= 1u << (token & 31);
+        return true;
+    });
+    words = p.words;
+}
+
+bool Constraint::can_begin() {
+    Operation all(*this, Task::kUnbounded);
+    bool found = false;
+    uint32_t next = 0;
+    each_token(initial_, next, [&](uint32_t) {
+        found = true;
+        return false;
+    });
+    if (found || accepting(initial_)) return true;
+    std::vector<uint32_t> words(vocabulary_->words(), 0);
+    for (Thread t : initial_) fill_references(t, words);
+    return std::any_of(words.begin(), words.end(), [](uint32_t w) { return w != 0; });
+}
+
+void Constraint::drop_rows() {
+    prefix_roots_.clear();
+    prefixes_ = {};
+    num_prefixes_ = 0;
+    row_ids_.clear();
+    rows_.clear();
+    stats_.row_bytes = 0;
+    settled_ = {};
+}
+
+const std::vector<uint32_t>& Constraint::row(Thread t) {
+    stats_.masks++;
+    auto found = prefix_roots_.find(t.lex);
+    if (found != prefix_roots_.end() && stacks.signature(t.stack, found->second.hops, signature_)) {
+        uint32_t node = found->second.node;
+        signature_.insert(signature_.begin(), layout_key(t, found->second.looked_at_layout));
+        for (uint64_t word : signature_) {
+            if ((node = prefixes_[node].child(word)) == PrefixNode::kNoNode) break;
+            if (prefixes_[node].row >= 0) {
+                stats_.mask_hits++;
+                return *rows_[size_t(prefixes_[node].row)];
+            }
+        }
+    }
+    std::vector<uint32_t> computed;  // not scratch_: others may compute meanwhile
+    int hops = compute(t, computed);
+    scratch_.swap(computed);
+    if (hops > kMaxKeyHops || !stacks.signature(t.stack, uint32_t(hops), signature_)) return scratch_;
+
+    if (!suspended && (stats_.row_bytes + settled_.bytes() > limits_.cache_bytes || num_prefixes_ > kMaxPrefixNodes)) drop_rows();
+    if (rows_.size() == rows_.capacity()) rows_.reserve(2 * rows_.size() + 16);  // SAFETY: before the row has a number
+    auto [row, fresh] = row_ids_.try_emplace(scratch_, uint32_t(rows_.size()));
+    if (fresh) {
+        rows_.push_back(&row->first);
+        stats_.row_bytes += scratch_.size() * 4 + 64;
+    }
+    auto [root, new_root] = prefix_roots_.try_emplace(t.lex, PrefixRoot{num_prefixes_, uint32_t(hops)});
+    num_prefixes_ += new_root;
+    root->second.hops = std::max(root->second.hops, uint32_t(hops));
+    root->second.looked_at_layout |= looked_at_layout_;
+    signature_.insert(signature_.begin(), layout_key(t, root->second.looked_at_layout));
+    uint32_t node = root->second.node;
+    for (uint64_t word : signature_) {
+        uint32_t next = prefixes_[node].child(word);
+        if (next == PrefixNode::kNoNode) {
+            next = num_prefixes_++;
+            prefixes_[node].add_child(word, next);
+        }
+        node = next;
+    }
+    prefixes_[node].row = int32_t(row->second);
+    return row->first;
+}
+
+void Constraint::fill(const Threads& threads, uint32_t* mask) {
+    if (threads.size() == 1 && !threads[0].writing) {
+        const std::vector<uint32_t>& r = row({threads[0].lex, threads[0].stack, threads[0].layout});
+        std::copy(r.begin(), r.end(), mask);
+        return;
+    }
+    // SAFETY: what may be refused half-way is not the caller's before it is complete.
+    std::vector<uint32_t> all(vocabulary_->words(), 0), own;
+    for (const Thread& t : threads) {
+        own = row({t.lex, t.stack, t.layout});
+        work(own.size() / 40);
+        if (t.writing) take_repeated(t, own.data());
+        for (size_t i = 0; i < all.size(); i++) all[i] |= own[i];
+    }
+    std::copy(all.begin(), all.end(), mask);
+}
+
+}  // namespace derivable

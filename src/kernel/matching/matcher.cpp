@@ -1,0 +1,231 @@
+#include "matching/matcher.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "support/errors.hpp"
+#include "support/task.hpp"
+
+namespace derivable {
+
+class Matcher::Use {
+  public:
+    explicit Use(const Matcher& m) : matcher_(m) {
+        if (m.in_use_.exchange(true, std::memory_order_acquire)) throw UsedTwice();
+    }
+    ~Use() { matcher_.in_use_.store(false, std::memory_order_release); }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+  private:
+    const Matcher& matcher_;
+};
+
+template <class Act>
+auto Matcher::operate(uint64_t allowed, Act act) {
+    constexpr int64_t kSome = 4096;  // bytes
+    Use use(*this);
+    allowed += std::min(allowed, Task::kUnbounded >> 32) * std::min(refused_in_vain_, 1u << 16);
+    for (bool again = false;; again = true) {
+        Operation operation(*constraint_, allowed);
+        try {
+            if (again) constraint_->give_back();
+            auto result = act(operation);
+            refused_in_vain_ = 0;
+            return result;
+        } catch (const MemoryExceeded& e) {
+            // Once more with what is free without all that can be made again.
+            if (again || e.limit != std::string_view("cache_bytes")) throw;
+        } catch (const LimitExceeded& e) {
+            if (e.limit == "max_step_work" && operation.unsettled_bytes() < kSome) refused_in_vain_++;
+            throw;
+        }
+    }
+}
+
+Matcher::Matcher(std::shared_ptr<Constraint> constraint) : constraint_(std::move(constraint)) {
+    Operation operation(*constraint_, Task::kUnbounded);
+    place_ = constraint_->places.add(constraint_->moments);
+    go_to(constraint_->moments.add(nullptr, constraint_->initial(), false));
+}
+
+Matcher::Matcher(const Matcher& other) : constraint_(other.constraint_) {
+    Use use(other);
+    Operation operation(*constraint_, Task::kUnbounded);
+    place_ = constraint_->places.add(constraint_->moments);
+    go_to(other.now());
+}
+
+void Matcher::go_to(const Moment* moment) {
+    if (moment) moment->references++;
+    if (now()) constraint_->moments.let_go(now());
+    place_->now = moment;
+}
+
+bool Matcher::finished() const {
+    Use use(*this);
+    return now()->finished;
+}
+
+uint32_t Matcher::length() const {
+    Use use(*this);
+    return now()->length;
+}
+
+bool Matcher::is_eos(uint32_t token) const {
+    const auto& eos = constraint_->vocabulary().eos;
+    return std::find(eos.begin(), eos.end(), token) != eos.end();
+}
+
+Matcher::Verdict Matcher::after(const Threads& now, bool was_finished, uint32_t token, Threads& threads, bool& finished) {
+    threads.clear();
+    finished = false;
+    if (token >= constraint_->vocabulary().size()) return Verdict::kOutOfRange;
+    if (was_finished && now.empty()) return Verdict::kRejected;
+    // One token may be several things: the end, a terminal that the grammar names, and text.
+    finished = is_eos(token) && constraint_->accepting(now);
+    const std::string& bytes = constraint_->vocabulary().bytes[token];
+    if (!bytes.empty()) constraint_->advance_token(now, bytes, threads);
+    constraint_->step_token(now, token, threads);
+    return finished || !threads.empty() ? Verdict::kAccepted : Verdict::kRejected;
+}
+
+Matcher::Verdict Matcher::advance(uint32_t token) {
+    return operate([&](Operation&) {
+        constraint_->collect_if_needed();
+        Threads threads;
+        bool finished = false;
+        Verdict v = after(now()->threads, now()->finished, token, threads, finished);
+        if (v == Verdict::kAccepted) push(std::move(threads), finished);
+        return v;
+    });
+}
+
+bool Matcher::advance_bytes(std::string_view bytes) {
+    constexpr uint64_t kOfByte = 200;  // work of a byte, where there are many
+    return operate(constraint_->max_step_work() + kOfByte * bytes.size(), [&](Operation&) {
+        constraint_->collect_if_needed();
+        if (now()->finished && now()->threads.empty() && !bytes.empty()) return false;
+        Threads threads;
+        if (!constraint_->advance(now()->threads, bytes, threads)) return false;
+        push(std::move(threads), now()->finished && bytes.empty());
+        return true;
+    });
+}
+
+bool Matcher::allows(uint32_t token) {
+    return operate([&](Operation&) {
+        Threads threads;
+        bool finished;
+        return after(now()->threads, now()->finished, token, threads, finished) == Verdict::kAccepted;
+    });
+}
+
+uint32_t Matcher::count_valid(const std::vector<uint32_t>& tokens) {
+    return operate([&](Operation& operation) {
+        Threads threads_now = now()->threads, threads;
+        bool finished = now()->finished;
+        uint32_t n = 0;
+        while (n < tokens.size() && after(threads_now, finished, tokens[n], threads, finished) == Verdict::kAccepted) {
+            threads_now.swap(threads);
+            n++;
+            operation.allow(constraint_->max_step_work());
+        }
+        return n;
+    });
+}
+
+bool Matcher::rollback(uint64_t count) {
+    return operate([&](Operation&) {
+        if (count > now()->length) return false;
+        const Moment* to = now();
+        while (count-- > 0) to = to->before;
+        go_to(to);
+        return true;
+    });
+}
+
+void Matcher::reset() {
+    operate([&](Operation&) {
+        const Moment* to = now();
+        while (to->before) to = to->before;
+        go_to(to);
+        return true;
+    });
+}
+
+void Matcher::fill(uint32_t* mask) {
+    operate([&](Operation&) {
+        constraint_->fill(now()->threads, mask);
+        return true;
+    });
+}
+
+bool Matcher::accepting() {
+    return operate([&](Operation&) { return now()->finished || constraint_->accepting(now()->threads); });
+}
+
+std::array<uint64_t, 4> Matcher::next_bytes() {
+    return operate([&](Operation&) { return constraint_->next_bytes(now()->threads); });
+}
+
+std::string Matcher::forced_bytes(size_t max_length) {
+    return operate([&](Operation& operation) {
+        std::string out;
+        Threads threads = now()->threads, next;
+        while (out.size() < max_length && !threads.empty() && !constraint_->accepting(threads) && !constraint_->names_token(threads)) {
+            std::array<uint64_t, 4> bytes = constraint_->next_bytes(threads);
+            int only = -1, count = 0;
+            for (int b = 0; b < 256; b++)
+                if (bytes[size_t(b) / 64] >> (b % 64) & 1) only = b, count++;
+            if (count != 1) break;
+            constraint_->step(threads, uint8_t(only), next);
+            threads.swap(next);
+            out.push_back(char(only));
+            operation.allow(constraint_->max_step_work() / 256);
+        }
+        return out;
+    });
+}
+
+namespace {
+// For each thread its lexer state, and the LR states of its stacks level by level.
+std::vector<std::vector<uint32_t>> stacks_from_above(const Stacks& stacks, const Threads& of, int64_t hops) {
+    std::vector<std::vector<uint32_t>> threads;
+    for (const Thread& t : of) {
+        std::vector<uint32_t> words{t.lex};
+        std::vector<NodeId> level = stacks.nodes(t.stack).copy();
+        for (int64_t depth = 0; depth <= hops && !level.empty(); depth++) {
+            std::set<uint32_t> states;
+            std::set<NodeId> below;
+            for (NodeId n : level) {
+                states.insert(stacks.state(n));
+                for (NodeId p : stacks.parents(n)) below.insert(p);
+            }
+            words.push_back(~0u);
+            words.insert(words.end(), states.begin(), states.end());
+            level.assign(below.begin(), below.end());
+        }
+        threads.push_back(std::move(words));
+    }
+    return threads;
+}
+}  // namespace
+
+std::string Matcher::situation(int64_t hops) {
+    std::vector<std::vector<uint32_t>> threads = operate([&](Operation&) { return stacks_from_above(constraint_->stacks, now()->threads, hops); });
+    std::sort(threads.begin(), threads.end());
+    std::string out;
+    for (const auto& words : threads) {
+        uint32_t count = uint32_t(words.size());
+        out.append(reinterpret_cast<const char*>(&count), sizeof count);
+        out.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint32_t));
+    }
+    return out;
+}
+
+std::vector<Constraint::Explanation> Matcher::explain() {
+    return operate([&](Operation&) { return constraint_->explain(now()->threads); });
+}
+
+}  // namespace derivable

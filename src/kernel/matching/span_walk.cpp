@@ -1,0 +1,180 @@
+#include "matching/span_walk.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include "support/task.hpp"
+
+namespace derivable {
+
+namespace {
+constexpr uint32_t kMaxLexemes = 256;     // SAFETY: of one token; each is a step of recursion
+constexpr uint64_t kMaxItems = 1u << 17;
+constexpr size_t kMaxGrowth = 64u << 20;  // of the spanner, in bytes, for one mask
+}  // namespace
+
+int SpanWalk::run(const Thread& thread) {
+    const Item start{Spanner::kWholeVocabulary, thread.lex, thread.stack, thread.layout, 0, -1, 0, 0};
+    Part part;
+    // SAFETY: nothing that a walk refers to is forgotten.
+    struct Walking {
+        std::atomic<int>& walks;
+        explicit Walking(std::atomic<int>& w) : walks(w) { walks++; }
+        ~Walking() { walks--; }
+    };
+    c_.spanner_->forget_if_needed();
+    Walking walking(c_.spanner_->walks);
+    bytes_before_ = c_.spanner_->bytes();
+    if (scannerless_)
+        enter(part, start, nullptr);
+    else
+        walk_part(part, start, c_.spanner_->split(start.residual, start.lex), -1);
+    return part.looked;
+}
+
+void SpanWalk::walk_part(Part& part, const Item& start, const Split& split, int known) {
+    const Settled::Place root = c_.settled_.root(split, c_.layouts_[start.layout].depth);
+    part.place = root;
+    part.found = found_.size();
+    part.questions = questions_.size();
+    part.keeps = c_.stacks.signature(start.stack, root.node->state, states_);
+    if (part.keeps) c_.settled_.descend(part.place, states_, known, found_);
+    const size_t before = found_.size();
+    for (size_t i = part.found; i < before; i++) work(found_[i].inside->cost()), found_[i].inside->or_into(words_.data());
+    if (part.place.node->open) {
+        part.looked = part.kept = part.place.depth;
+        if (c_.layouts_.active()) c_.looked_at_layout_ |= Constraint::kDepth;  // by its depth the place was found
+        revisit(part, start, split, 0, part.place.node->num_open);
+    } else {
+        visit(part, start, split, 0);
+    }
+    if (part.keeps && c_.stacks.signature(start.stack, uint32_t(part.kept), states_))
+        c_.settled_.keep(root, part.place, states_, part.kept, {found_, before, questions_, part.questions});
+    questions_.resize(part.questions);
+}
+
+int SpanWalk::level_of(Part& part, int hops, uint8_t looked_at_layout) {
+    part.looked = std::max(part.looked, hops);
+    c_.looked_at_layout_ |= looked_at_layout;
+    if (hops > Constraint::kMaxKeyHops || looked_at_layout & Constraint::kLevels) {
+        part.never = true;
+        return Settled::kNever;
+    }
+    part.kept = std::max(part.kept, hops);
+    return std::max(0, hops);
+}
+
+int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
+    work(10);
+    c_.pass();
+    c_.operation->take();
+    if (++visited_ > kMaxItems || x.depth > kMaxLexemes || c_.spanner_->bytes() - bytes_before_ > kMaxGrowth) throw TooAmbiguous();
+    c_.stats_.walk_nodes++;
+    if (scannerless_) {
+        const LexState members = lexer_.members(x.lex);
+        auto [begin, end] = lexer_.singles(members);
+        for (const uint32_t* single = begin; single != end; single++) {
+            work(5);
+            c_.pass();
+            c_.operation->take();
+            const uint32_t terminal = lexer_.terminal_of(*single);
+            visit(part, x, c_.spanner_->split(x.residual, lexer_.canonical(*single)), terminal);
+        }
+        return 0;
+    }
+    const Split& split = x.split ? *x.split : c_.spanner_->split(x.residual, x.lex);
+    if (split.exits.empty() || c_.limits_.lookahead != kNoLookahead)
+        return open ? revisit(part, x, split, uint32_t(open - part.place.node->open) + 1, open->end) : visit(part, x, split, 0);
+    Part own;
+    walk_part(own, {x.residual, x.lex, x.stack, x.layout, 0, -1, x.ended, x.depth}, split, open ? part.place.depth - x.above : -1);
+    part.keeps &= own.keeps;
+    auto outside = [&](int level) { return level >= Settled::kNever || x.above + level > Constraint::kMaxKeyHops ? Settled::kNever : std::max({0, x.level, x.above + level}); };
+    if (!part.keeps) found_.resize(own.found);
+    for (size_t i = own.found; i < found_.size(); i++) found_[i].level = outside(found_[i].level);
+    return std::max(level_of(part, x.above + own.looked, 0), own.never ? Settled::kNever : 0);
+}
+
+int SpanWalk::visit(Part& part, const Item& x, const Split& split, uint32_t terminal) {
+    int reach = 0;
+    work(2 + split.inside.size() + split.exits.size());
+    for (size_t i = 0; i < split.inside.size(); i++) reach = std::max(reach, ask(part, x, split, uint32_t(i)));
+    for (size_t i = 0; i < split.exits.size(); i++) {
+        const Split::Exit& e = split.exits[i];
+        if (x.ended + (i >= split.exits_before) > c_.limits_.lookahead) break;
+        if (!scannerless_) terminal = e.terminal;
+        for (Symbol symbol : c_.symbols_of(terminal)) reach = std::max(reach, leave(part, x, split, uint32_t(i), symbol, nullptr));
+    }
+    return reach;
+}
+
+int SpanWalk::revisit(Part& part, const Item& x, const Split& split, uint32_t begin, uint32_t end) {
+    int reach = 0;
+    const Question* open = part.place.node->open;
+    for (uint32_t i = begin; i < end; i = open[i].end) {
+        const Question& q = open[i];
+        if (q.reach <= part.place.depth) continue;
+        reach = std::max(reach, q.of_exit ? leave(part, x, split, q.index, q.symbol, q.level <= part.place.depth ? &q : nullptr)
+                                          : ask(part, x, split, q.index));
+    }
+    return reach;
+}
+
+int SpanWalk::ask(Part& part, const Item& x, const Split& split, uint32_t index) {
+    const Split::Inside& group = split.inside[index];
+    const uint8_t before = std::exchange(c_.looked_at_layout_, 0);
+    int hops = 0;
+    const bool allowed = c_.alive(x.stack, x.layout, group, &hops);
+    const int level = level_of(part, group.sureness == Split::Sureness::kSure ? 0 : x.above + hops, std::exchange(c_.looked_at_layout_, before));
+    if (allowed) work(group.cost()), group.or_into(words_.data());
+    if (allowed && part.keeps) found_.push_back({std::max(x.level, level), &group});
+    if (part.keeps && level > part.place.depth + 1) questions_.push_back({false, false, int16_t(level), int16_t(level), index, 0, uint32_t(questions_.size() + 1 - part.questions)});
+    return level;
+}
+
+int SpanWalk::leave(Part& part, const Item& x, const Split& split, uint32_t index, Symbol symbol, const Question* open) {
+    const Split::Exit& e = split.exits[index];
+    const uint64_t ended = x.ended + (index >= split.exits_before);  // before the first byte of a token: outside of it
+    int reach = 0;
+    auto through = [&](Constraint::After after, uint8_t looked_at_layout) {
+        int level = level_of(part, x.above + after.hops, looked_at_layout);
+        LexState lex = kNoState;
+        if (after.stack != kNoFrontier) {
+            int hops = 0;
+            const uint32_t set = c_.stacks.accepts(after.stack, &hops);
+            level = std::max(level, level_of(part, x.above + after.above + hops, 0));
+            lex = c_.lexeme_start(set, e.duties);
+        }
+        const size_t question = questions_.size();
+        if (part.keeps) questions_.push_back({true, false, int16_t(level), 0, index, symbol, 0});
+        reach = std::max(reach, level);
+        if (lex != kNoState) {
+            Item next{e.residual, lex, after.stack, after.layout, x.above + after.above, std::max(x.level, level), ended, x.depth + 1};
+            if (lex == x.lex && after.stack == x.stack && after.layout == x.layout && e.except.empty() && !scannerless_ && c_.limits_.lookahead == kNoLookahead) {
+                next.split = c_.spanner_->repeated(e.residual, lex, e.terminal, e.duties);
+                next.above = x.above;
+            }
+            const bool repeated = next.split;
+            if (part.keeps) questions_[question].repeated = repeated;
+            if (e.except.empty()) {
+                // SAFETY: questions behind another split are no questions of this one.
+                reach = std::max(reach, enter(part, next, open && open->repeated == repeated ? open : nullptr));
+            } else {
+                part.keeps = false;
+                add_except(words_.data(), e.except, [&] { enter(part, next, open); });
+            }
+        }
+        if (!part.keeps) return;
+        if (reach <= part.place.depth + 1) return questions_.resize(question);
+        questions_[question].reach = int16_t(reach);
+        questions_[question].end = uint32_t(questions_.size() - part.questions);
+    };
+    if (c_.ignored_[symbol]) through({x.stack, c_.layouts_.idle(x.layout), 0, 0}, 0);
+    if (c_.ignored_[symbol] && !scannerless_) return reach;
+    const uint8_t before = std::exchange(c_.looked_at_layout_, 0);
+    c_.operation->rest();
+    const Constraint::After after = c_.after_lexeme(symbol, x.stack, c_.layouts_.apply(e.effect, x.layout));
+    through(after, std::exchange(c_.looked_at_layout_, before));
+    return reach;
+}
+
+}  // namespace derivable

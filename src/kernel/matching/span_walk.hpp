@@ -1,0 +1,71 @@
+// A mask: the spanner tree walked with the parser.
+//
+// Under longest and basic a walk leaves behind what it settled, and starts from what others did (index/stack_trie.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "matching/constraint.hpp"
+
+namespace derivable {
+
+class SpanWalk {
+  public:
+    // Adds to `words`. Throws TooAmbiguous; then there may be tokens in it that were still to be taken out again.
+    SpanWalk(Constraint& constraint, std::vector<uint32_t>& words)
+        : c_(constraint), lexer_(constraint.spanner_->lexer), words_(words) {}
+
+    // The hops that the answer depends on.
+    int run(const Thread& thread);
+
+  private:
+    using Question = Settled::Question;
+    // Some tokens with a prefix removed, before them a lexer state and a stack.
+    struct Item {
+        uint32_t residual;
+        LexState lex;
+        Frontier stack;
+        Layouts::Id layout;
+        int above;       // as Stacks::Shifted, from the stack of the part on
+        int level;       // states below the top of the part's stack without which this would not be here
+        uint64_t ended;  // lexemes, inside the token
+        uint32_t depth;  // lexemes before this one
+        const Split* split = nullptr;  // if not that of the residual and the lexer state: Spanner::repeated()
+    };
+    // The walk from an item with an exit, which is kept by itself.
+    struct Part {
+        Settled::Place place;
+        size_t found, questions;  // where its own begin in found_ and questions_
+        bool keeps = false;
+        int looked = 0, kept = 0;  // hops; of answers that can be kept
+        bool never = false;        // some answer cannot
+    };
+    // `known`: tokens that questions of this level or less allow are in the mask.
+    void walk_part(Part& part, const Item& start, const Split& split, int known);
+    // All return the furthest reach (Question::reach). Ask everything:
+    int enter(Part& part, const Item& x, const Question* open);
+    int visit(Part& part, const Item& x, const Split& split, uint32_t terminal);
+    // Ask again what is open: the questions from `begin` to `end`.
+    int revisit(Part& part, const Item& x, const Split& split, uint32_t begin, uint32_t end);
+    int ask(Part& part, const Item& x, const Split& split, uint32_t index);
+    // Through an exit; what follows is asked, all of it or, if `open`, the questions behind that one.
+    int leave(Part& part, const Item& x, const Split& split, uint32_t index, Symbol symbol, const Question* open);
+    // Notes what an answer looked at.
+    int level_of(Part& part, int hops, uint8_t looked_at_layout);
+
+    Constraint& c_;
+    Lexer& lexer_;
+    std::vector<uint32_t>& words_;
+    // Of all parts under way, those of inner ones behind those of outer ones.
+    std::vector<Settled::Found> found_;
+    std::vector<Question> questions_;
+    std::vector<uint64_t> states_;
+    size_t bytes_before_ = 0;
+    const bool scannerless_ = lexer_.policy() == Policy::kScannerless;
+    uint64_t visited_ = 0;
+};
+
+}  // namespace derivable

@@ -1,0 +1,110 @@
+#include "parsing/lr.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "support/hashing.hpp"
+#include "support/task.hpp"
+
+namespace derivable {
+
+LrAutomaton::LrAutomaton(Productions productions) : productions_(std::move(productions)) {
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < productions_.size(); i++) {
+        offset_.push_back(at);
+        uint32_t n = uint32_t(productions_[i].body.size()) + 1;
+        production_of_.insert(production_of_.end(), n, i);
+        at += n;
+    }
+    visited_.assign(productions_.num_symbols(), 0);
+    kernels_.intern({item(0, 0)});
+    states_.emplace_back();
+}
+
+template <class Visit>
+void LrAutomaton::each_reached(Symbol symbol, Visit visit) {
+    auto reach = [&](Symbol s) {
+        if (std::exchange(visited_[s], visit_) == visit_) return;
+        reached_.push_back(s);
+        visit(s);
+    };
+    reached_.clear();
+    reach(symbol);
+    for (size_t i = 0; i < reached_.size(); i++)
+        for (Symbol u : productions_.units(reached_[i])) reach(u);
+}
+
+void LrAutomaton::expand(uint32_t id) {
+    State state;  // SAFETY: counting may throw, so it comes when the state is complete
+    uint64_t looked_at = 0;
+    std::vector<uint32_t> work = kernels_[id];
+    visit_++;
+    if (id == kStart && productions_.start_nullable()) state.items.push_back(pack(kEnd, item(0, 2))), state.shifts.push_back(kEnd);
+    for (size_t i = 0; i < work.size(); i++) {
+        looked_at += 4;
+        const Production& p = productions_[production_of_[work[i]]];
+        uint32_t dot = work[i] - offset_[production_of_[work[i]]];
+        if (dot == p.body.size()) {
+            const Reduction r{p.head, dot};
+            if (production_of_[work[i]] != 0 && std::find(state.reductions.begin(), state.reductions.end(), r) == state.reductions.end()) state.reductions.push_back(r);
+            continue;
+        }
+        state.items.push_back(pack(p.body[dot], work[i] + 1));
+        each_reached(p.body[dot], [&](Symbol s) {
+            looked_at++;
+            if (productions_.is_terminal(s)) return state.shifts.push_back(s);
+            for (uint32_t q : productions_.of(s)) work.push_back(item(q, 0));
+        });
+    }
+    std::sort(state.items.begin(), state.items.end());
+    std::sort(state.shifts.begin(), state.shifts.end());
+    state.shifts.erase(std::unique(state.shifts.begin(), state.shifts.end()), state.shifts.end());
+    state.is_complete = state.items.empty() && state.reductions.size() == 1;
+    state.is_expanded = true;
+    looked_at += 8 * state.items.size();
+    states_[id] = std::move(state);
+    derivable::work(looked_at);
+}
+
+uint32_t LrAutomaton::move(uint32_t id, Symbol symbol) {
+    State& state = expanded(id);
+    auto it = std::lower_bound(state.moves.begin(), state.moves.end(), symbol, [](const auto& m, Symbol s) { return m.first < s; });
+    if (it != state.moves.end() && it->first == symbol) return it->second;
+    std::vector<uint32_t> kernel;
+    for (Symbol next : productions_.reaching(symbol))
+        for (auto i = std::lower_bound(state.items.begin(), state.items.end(), pack(next, 0)); i != state.items.end() && Symbol(*i >> 32) == next; ++i) kernel.push_back(uint32_t(*i));
+    std::sort(kernel.begin(), kernel.end());
+    const uint32_t target = kernel.empty() ? kNone : kernels_.intern(kernel);
+    if (target == states_.size()) states_.emplace_back();
+    state.moves.insert(it, {symbol, target});
+    derivable::work(10 + productions_.reaching(symbol).size() + 4 * kernel.size());
+    return target;
+}
+
+std::vector<uint32_t> LrAutomaton::forget_states(const std::vector<char>& kept) {
+    std::vector<uint32_t> numbers(states_.size(), kNone);
+    Interner kernels;
+    for (uint32_t s = 0; s < numbers.size(); s++)
+        if (s == kStart || kept[s]) numbers[s] = kernels.intern(kernels_[s]);
+    kernels_ = std::move(kernels);
+    states_.clear();
+    states_.resize(kernels_.size());
+    return numbers;
+}
+
+std::vector<Symbol> LrAutomaton::symbols(uint32_t state) {
+    const std::vector<uint64_t>& items = expanded(state).items;
+    std::vector<Symbol> out;
+    visit_++;
+    for (uint64_t i : items) each_reached(Symbol(i >> 32), [&](Symbol s) { out.push_back(s); });
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+const std::vector<std::pair<uint32_t, uint32_t>> LrAutomaton::kernel(uint32_t state) const {
+    std::vector<std::pair<uint32_t, uint32_t>> out;
+    for (uint32_t i : kernels_[state]) out.emplace_back(production_of_[i], i - offset_[production_of_[i]]);
+    return out;
+}
+
+}  // namespace derivable

@@ -1,0 +1,77 @@
+// The LR(0) automaton, built on demand.
+//
+// States are sets of items; a state is expanded when the parser first stands in it, so a schema with thousands of
+// properties never pays for states that no text visits. Unit productions do not occur: moving over X moves over every
+// symbol from which X is reached by units. There are no look-ahead sets: what a stack accepts is computed exactly, once per
+// stack node, and remembered there (parsing/stacks.hpp).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "parsing/productions.hpp"
+#include "support/hashing.hpp"
+
+namespace derivable {
+
+class LrAutomaton {
+  public:
+    explicit LrAutomaton(Productions productions);
+
+    struct Reduction {
+        Symbol head;
+        uint32_t length;
+        bool operator==(const Reduction& o) const { return head == o.head && length == o.length; }
+    };
+    static constexpr uint32_t kNone = ~0u;
+    static constexpr uint32_t kStart = 0;
+
+    // The state after moving over a symbol; kNone if no item allows it.
+    uint32_t move(uint32_t state, Symbol symbol);
+    const std::vector<Reduction>& reductions(uint32_t state) { return expanded(state).reductions; }
+    // Nothing is possible but one reduction.
+    bool is_complete(uint32_t state) { return expanded(state).is_complete; }
+    // Terminals that can be shifted directly, sorted; the end of the text counts as one.
+    const std::vector<Symbol>& shifts(uint32_t state) { return expanded(state).shifts; }
+    // Every symbol that can be moved over.
+    std::vector<Symbol> symbols(uint32_t state);
+    // Forgets all states but the start and those for which `kept` is not 0, and numbers those anew in their order. Returns the new numbers.
+    std::vector<uint32_t> forget_states(const std::vector<char>& kept);
+    uint32_t num_states() const { return uint32_t(states_.size()); }
+    Productions& productions() { return productions_; }
+    // (production, dot) of the items a state was made from; for explanations and analyses.
+    const std::vector<std::pair<uint32_t, uint32_t>> kernel(uint32_t state) const;
+
+  private:
+    // PERF: which items a move takes along is worked out when it is made. All moves of a state at once take the square of the length of a chain of units
+    // (an object's optional keys are one), and few are made.
+    struct State {
+        bool is_expanded = false, is_complete = false;
+        std::vector<Reduction> reductions;
+        std::vector<Symbol> shifts;
+        std::vector<uint64_t> items;                      // next symbol and the item after it, sorted
+        std::vector<std::pair<Symbol, uint32_t>> moves;  // made so far, sorted by symbol; where to, or kNone
+    };
+    State& expanded(uint32_t state) {
+        if (!states_[state].is_expanded) expand(state);
+        return states_[state];
+    }
+    void expand(uint32_t state);
+    // An item is a position in the concatenation of all bodies, each followed by one end position.
+    uint32_t item(uint32_t production, uint32_t dot) const { return offset_[production] + dot; }
+
+    Productions productions_;
+    std::vector<uint32_t> offset_, production_of_;
+    Interner kernels_;
+    std::deque<State> states_;  // grows while references into it are held
+    template <class Visit>
+    void each_reached(Symbol symbol, Visit visit);  // itself and by units, but what was visited since visit_ was raised
+
+    std::vector<uint32_t> visited_;  // by symbol: the expansion that last visited it
+    uint32_t visit_ = 0;
+    std::vector<Symbol> reached_;
+};
+
+}  // namespace derivable

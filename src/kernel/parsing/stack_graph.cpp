@@ -1,0 +1,211 @@
+#include "parsing/stack_graph.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "support/errors.hpp"
+#include "support/hashing.hpp"
+#include "support/task.hpp"
+
+namespace derivable {
+
+NodeId StackGraph::new_node(uint32_t state, uint32_t parent) {
+    NodeId id;
+    work(5);
+    int32_t height = 0;
+    if (parent != kNoNode && parent & kManyBit)
+        for (NodeId p : parent_lists_[parent & ~kManyBit]) height = std::max(height, nodes_[p].height + 1);
+    else if (parent != kNoNode)
+        height = nodes_[parent].height + 1;
+    if (!free_.empty()) {
+        id = free_.back();
+        free_.pop_back();
+        nodes_[id] = Node{state, parent, height};
+    } else {
+        id = NodeId(nodes_.size());
+        if (id >= kManyBit) throw LimitExceeded("parser stack nodes", id, kManyBit, "all parses of a constraint's matchers");
+        nodes_.push_back({state, parent, height});
+    }
+    return id;
+}
+
+uint32_t StackGraph::place(std::vector<std::vector<NodeId>>& lists, std::vector<uint32_t>& unused, std::vector<NodeId> list) {
+    if (unused.empty()) {
+        lists.push_back(std::move(list));
+        return uint32_t(lists.size() - 1);
+    }
+    uint32_t at = unused.back();
+    unused.pop_back();
+    lists[at] = std::move(list);
+    return at;
+}
+
+NodeId StackGraph::find_child(NodeId parent, uint32_t state) const {
+    NodeId c = nodes_[parent].first_child;
+    uint32_t listed = 0;
+    for (; c != kNoNode && nodes_[c].state != state; listed++) c = nodes_[c].next_sibling;
+    if (c != kNoNode || listed < kListed) return c;
+    auto it = further_children_.find(pack(parent, state));
+    return it == further_children_.end() ? kNoNode : it->second;
+}
+
+void StackGraph::add_child(NodeId parent, NodeId child) {
+    uint32_t listed = 0;
+    for (NodeId c = nodes_[parent].first_child; c != kNoNode; c = nodes_[c].next_sibling) listed++;
+    if (listed >= kListed) {
+        further_children_[pack(parent, nodes_[child].state)] = child;
+        return;
+    }
+    nodes_[child].next_sibling = nodes_[parent].first_child;
+    nodes_[parent].first_child = child;
+}
+
+NodeId StackGraph::child(NodeId parent, uint32_t state) {
+    NodeId c = find_child(parent, state);
+    if (c != kNoNode) return c;
+    c = new_node(state, parent);
+    add_child(parent, c);
+    return c;
+}
+
+void StackGraph::sort(std::vector<NodeId>& nodes) const {
+    std::sort(nodes.begin(), nodes.end(), [&](NodeId x, NodeId y) { return nodes_[x].state != nodes_[y].state ? nodes_[x].state < nodes_[y].state : x < y; });
+}
+
+NodeId StackGraph::node(uint32_t state, std::vector<NodeId> parents) {
+    sort(parents);
+    parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
+    if (parents.size() == 1) return child(parents[0], state);
+    std::vector<uint32_t> key{state};
+    key.insert(key.end(), parents.begin(), parents.end());
+    auto it = joined_.find(key);
+    if (it != joined_.end()) return it->second;
+    NodeId n = new_node(state, kManyBit | place(parent_lists_, free_lists_, std::move(parents)));
+    joined_.emplace(std::move(key), n);
+    return n;
+}
+
+void StackGraph::join(std::vector<NodeId>& nodes) {
+    work(5 * nodes.size());
+    sort(nodes);
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    size_t size = 0;
+    for (size_t i = 0, j; i < nodes.size(); i = j) {
+        for (j = i + 1; j < nodes.size() && nodes_[nodes[j]].state == nodes_[nodes[i]].state;) j++;
+        NodeId joined = nodes[i];
+        if (j > i + 1) {
+            std::vector<NodeId> below;
+            for (size_t k = i; k < j; k++)
+                for (NodeId p : parents(nodes[k])) below.push_back(p);
+            joined = node(nodes_[nodes[i]].state, std::move(below));
+        }
+        nodes[size++] = joined;
+    }
+    nodes.resize(size);
+}
+
+Frontier StackGraph::frontier(std::vector<NodeId> nodes) {
+    if (nodes.size() == 1) return nodes[0];
+    auto [it, fresh] = many_ids_.try_emplace(nodes, 0);
+    if (fresh) it->second = place(many_, free_many_, std::move(nodes));
+    return kManyBit | it->second;
+}
+
+std::vector<NodeId> StackGraph::pop(NodeId n, uint32_t count) const {
+    std::vector<NodeId> level{n}, next;
+    while (count-- > 0) {
+        next.clear();
+        work(8 * level.size());
+        for (NodeId x : level) {
+            uint32_t p = nodes_[x].parent;
+            if (p & kManyBit && p != kNoNode)
+                next.insert(next.end(), parent_lists_[p & ~kManyBit].begin(), parent_lists_[p & ~kManyBit].end());
+            else if (p != kNoNode)
+                next.push_back(p);
+        }
+        if (next.size() > 1) {
+            std::sort(next.begin(), next.end());
+            next.erase(std::unique(next.begin(), next.end()), next.end());
+        }
+        level.swap(next);
+    }
+    return level;
+}
+
+void StackGraph::collect(const std::function<void(const std::function<void(Frontier)>&)>& roots,
+                         const std::function<void(NodeId, const std::function<void(NodeId)>&)>& each_kept) {
+    std::vector<char> live(nodes_.size(), 0), live_many(many_.size(), 0);
+    std::vector<NodeId> work;
+    auto mark = [&](NodeId n) {
+        if (!live[n]) live[n] = 1, work.push_back(n);
+    };
+    mark(0);
+    roots([&](Frontier f) {
+        if (!(f & kManyBit)) return mark(f);
+        live_many[f & ~kManyBit] = 1;
+        for (NodeId n : many_[f & ~kManyBit]) mark(n);
+    });
+    while (!work.empty()) {
+        const NodeId n = work.back();
+        work.pop_back();
+        each_below(n, 1, mark);
+        each_kept(n, mark);
+    }
+    // The next collections need not look at the last ones again.
+    while (!live[nodes_.size() - 1]) nodes_.pop_back();
+    free_.clear();
+    further_children_ = {};
+    for (NodeId n = 0; n < nodes_.size(); n++) {
+        nodes_[n].first_child = nodes_[n].next_sibling = kNoNode;
+        if (!live[n]) nodes_[n].lower = kUnknown, free_.push_back(n);
+    }
+    for (NodeId n = 0; n < nodes_.size(); n++) {
+        uint32_t p = nodes_[n].parent;
+        if (!live[n] || p == kNoNode || p & kManyBit) continue;
+        add_child(p, n);
+    }
+    for (auto it = joined_.begin(); it != joined_.end();) it = live[it->second] ? std::next(it) : joined_.erase(it);
+    // Lists of dead nodes are emptied in place: indices of live ones must not move.
+    std::vector<char> used(parent_lists_.size(), 0);
+    for (NodeId n = 0; n < nodes_.size(); n++)
+        if (live[n] && nodes_[n].parent != kNoNode && nodes_[n].parent & kManyBit) used[nodes_[n].parent & ~kManyBit] = 1;
+    for (uint32_t i = 0; i < parent_lists_.size(); i++)
+        if (!used[i] && !parent_lists_[i].empty()) std::vector<NodeId>().swap(parent_lists_[i]), free_lists_.push_back(i);
+    for (auto it = many_ids_.begin(); it != many_ids_.end();) {
+        if (live_many[it->second]) {
+            ++it;
+        } else {
+            std::vector<NodeId>().swap(many_[it->second]);
+            free_many_.push_back(it->second);
+            it = many_ids_.erase(it);
+        }
+    }
+}
+
+void StackGraph::forget_states() {
+    std::vector<char> live(nodes_.size(), 1), kept(lr_.num_states(), 0);
+    for (NodeId n : free_) live[n] = 0;
+    for (NodeId n = 0; n < nodes_.size(); n++)
+        if (live[n]) kept[nodes_[n].state] = 1;
+    const std::vector<uint32_t> numbers = lr_.forget_states(kept);  // in the same order: what is sorted by state stays so
+    for (NodeId n = 0; n < nodes_.size(); n++) {
+        Node& x = nodes_[n];
+        if (!live[n]) continue;
+        x.state = numbers[x.state];
+        x.accept = x.lower = kUnknown;
+        x.reached = x.tried = 0;
+    }
+    std::unordered_map<std::vector<uint32_t>, NodeId, WordsHash> joined;
+    for (auto& [key, n] : joined_) {
+        std::vector<uint32_t> renumbered = key;
+        renumbered[0] = nodes_[n].state;
+        joined.emplace(std::move(renumbered), n);
+    }
+    joined_ = std::move(joined);
+    std::unordered_map<uint64_t, NodeId, MixHash> children;
+    for (auto [key, n] : further_children_) children.emplace(pack(uint32_t(key >> 32), nodes_[n].state), n);
+    further_children_ = std::move(children);
+    nodes_.shrink_to_fit();
+}
+
+}  // namespace derivable

@@ -1,0 +1,118 @@
+// What parser stacks accept, and what becomes of them.
+//
+// What a stack can accept is remembered on its nodes: `accepts` (the terminals that can follow, exactly) and the nodes made by
+// earlier reductions. One more symbol then costs one more step, however deep the stack is (a list of ten thousand
+// right-recursive items included).
+//
+// `hops` counts how far below a frontier an answer had to look; the mask cache keys on just that much of the stack.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include "parsing/subsumption.hpp"
+#include "support/hashing.hpp"
+
+namespace derivable {
+
+class Stacks {
+  public:
+    explicit Stacks(LrAutomaton& lr) : lr_(lr), graph_(lr) {}
+
+    Frontier bottom() const { return 0; }
+
+    // Interned set of terminals (sorted) that may follow; kEnd among them if the text may end.
+    uint32_t accepts(Frontier f, int* hops = nullptr);
+    const std::vector<Symbol>& terminals(uint32_t accept_set) const { return sets_[accept_set]; }
+    bool contains(uint32_t accept_set, Symbol t) const {
+        const auto& bits = bits_[accept_set];
+        return t / 64 < bits.size() && (bits[t / 64] >> (t % 64) & 1);
+    }
+
+    struct Shifted {
+        Frontier frontier;
+        int hops;   // how far below `f` the shift looked, at least kDeep if that is not known
+        int above;  // j hops below the result are at most j + above hops below `f`
+    };
+    static constexpr int kDeep = 1 << 20;
+    // After terminal t; kNoFrontier if it is not accepted.
+    Shifted shift(Frontier f, Symbol t);
+    // Both possibilities at once. Only where they may be confused: the same position and lexer state.
+    Frontier merge(Frontier a, Frontier b);
+    // The same possibilities, without what adds nothing (parsing/subsumption.hpp).
+    Frontier minimal(Frontier f) {
+        if (subsumption_.is_plain(f)) return f;
+        accepts(f);  // prunes long chains of reductions
+        return subsumption_.minimal(f);
+    }
+
+    // The stack below a frontier, level by level, as words that are equal only for stacks that look alike so far.
+    // At most `max_hops` levels below the top; false if it is too wide to be worth it.
+    bool signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out);
+
+    StackGraph::Nodes nodes(Frontier f) const { return graph_.nodes(f); }
+    uint32_t state(NodeId n) const { return graph_[n].state; }
+    StackGraph::Nodes parents(NodeId n) const { return graph_.parents(n); }
+    // After reducing to a nonterminal on top of `below`.
+    NodeId after(NodeId below, Symbol nonterminal) { return graph_.after(below, nonterminal); }
+    std::vector<NodeId> pop(NodeId n, uint32_t count) const { return graph_.pop(n, count); }
+    uint32_t num_live() const { return graph_.num_live(); }
+    LrAutomaton& lr() { return lr_; }
+
+    // Frees every node that is not below one of the frontiers that `roots` reports. Called between operations only.
+    bool wants_collection() const { return graph_.num_live() > collect_at_; }
+    void collect(const std::function<void(const std::function<void(Frontier)>&)>& roots);
+    // Right after a collection: forgets what is known about the nodes, and the LR states that none of them has.
+    void forget_states();
+
+  private:
+    // PERF: nodes alive before a collection, which takes 120 ns a node. With 65,536 it was a stall of 8 ms.
+    static constexpr uint32_t kCollectAt = 1u << 14;
+    static constexpr uint32_t kManyBit = StackGraph::kManyBit, kNoNode = StackGraph::kNoNode, kUnknown = StackGraph::kUnknown;
+
+    struct Shifter {
+        NodeId node;
+        int32_t above;
+    };
+
+    uint32_t accept_of(NodeId n);
+    // The nodes from which t is shifted. How far these look is never further than accepts() does.
+    std::vector<Shifter> shifters(Frontier f, Symbol t);
+    struct Seen {  // by shifters()
+        NodeId node;
+        uint32_t depth, begin = 0, end = 0;  // reductions on the way there; where its own lead
+        int32_t above = -1;
+        bool is_expanded = false, is_finished = false;
+    };
+    uint32_t see(NodeId n, uint32_t depth, std::vector<Seen>& seen);
+    // The usual case of it, without lists: one parse, few reductions. Else kNoNode.
+    Shifter only_shifter(NodeId n, Symbol t);
+    static constexpr uint32_t kFar = 8;  // reductions
+    Shifted reduced(Shifted s);  // with the reductions that are sure
+    uint32_t intern_set(std::vector<Symbol> sorted);
+    uint32_t unite(uint32_t a, uint32_t b);
+
+    LrAutomaton& lr_;
+    StackGraph graph_;
+    Subsumption subsumption_{graph_};
+    Interner sets_;
+    std::vector<std::vector<uint64_t>> bits_;
+    std::unordered_map<uint64_t, uint32_t, MixHash> unions_;
+    std::vector<uint32_t> direct_;  // by LR state: the interned set of its direct shifts
+    std::vector<Subsumption::Lower> lower_;  // of the node whose set is made
+    // Where a terminal is shifted after long chains of reductions; see shifters().
+    std::unordered_map<uint64_t, Shifter, MixHash> far_;
+    struct Mark {
+        uint32_t visit = 0, index = 0;
+    };
+    std::vector<Mark> marks_;  // by node: the last shifters() that saw it
+    uint32_t visit_ = 0;
+    Interner levels_;  // of signature()
+    std::vector<NodeId> level_, next_level_;
+    std::vector<uint32_t> words_;
+    uint32_t collect_at_ = kCollectAt;
+};
+
+}  // namespace derivable

@@ -1,0 +1,275 @@
+#include "python/flatten.hpp"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "python/read_expressions.hpp"
+#include "support/task.hpp"
+
+namespace nb = nanobind;
+
+namespace derivable {
+
+namespace {
+
+int64_t number(nb::handle value) {
+    int64_t found = PyLong_AsLongLong(value.ptr());
+    if (found == -1 && PyErr_Occurred()) nb::raise_python_error();
+    return found;
+}
+
+// The sequences of a rule: visit(name) for each name, and between() between them.
+template <typename Visit, typename Between>
+void each_name(const Nodes& n, nb::handle rule, Visit visit, Between between) {
+    each(n.tuple_of(rule, n.names), [&](nb::handle name) { name.is_none() ? between() : visit(name); });
+}
+
+// The members of an object: visit(key, value, is required) for each listed one, other(key, value) for each class of others.
+template <typename Visit, typename Other>
+void each_member(const Nodes& n, nb::handle rule, Visit visit, Other other) {
+    PyObject *others = n.tuple_of(rule, n.others).ptr(), *listed = n.tuple_of(rule, n.listed).ptr();
+    for (Py_ssize_t i = 0; i + 1 < PyTuple_GET_SIZE(others); i += 2)
+        other(nb::handle(PyTuple_GET_ITEM(others, i)), nb::handle(PyTuple_GET_ITEM(others, i + 1)));
+    for (Py_ssize_t i = 0; i + 2 < PyTuple_GET_SIZE(listed); i += 3)
+        visit(nb::handle(PyTuple_GET_ITEM(listed, i)), nb::handle(PyTuple_GET_ITEM(listed, i + 1)), PyTuple_GET_ITEM(listed, i + 2) == Py_True);
+}
+
+// Visits the place in `index` of a rule; a terminal has none.
+template <typename Visit>
+void place(nb::dict index, nb::handle name, Visit visit) {
+    PyObject* at = PyDict_GetItemWithError(index.ptr(), name.ptr());
+    if (at) return visit(size_t(number(at)));
+    if (PyErr_Occurred()) nb::raise_python_error();
+}
+
+// What a body cannot do without: the places in `index` of the rules it names, once for each time.
+template <typename Visit>
+void needs(const Nodes& n, nb::handle node, nb::dict index, Visit visit) {
+    if (n.is(node, n.ref)) {
+        place(index, n.part(node, n.name), visit);
+    } else if (n.is(node, n.concat)) {
+        each(n.items_of(node), [&](nb::handle item) { needs(n, item, index, visit); });
+    } else if (n.is(node, n.repeat) && number(n.part(node, n.min))) {
+        needs(n, n.part(node, n.item), index, visit);
+    }
+}
+
+nb::tuple dead_ends(nb::dict rules) {
+    const Nodes& n = nodes();
+    nb::dict index;
+    for (auto [name, expr] : rules) index[name] = index.size();
+    struct Body {
+        size_t head, missing = 0;
+    };
+    std::vector<Body> bodies;
+    std::vector<std::vector<size_t>> uses(rules.size());  // bodies, by a rule they need
+    std::vector<char> ends(rules.size(), 0);
+    std::vector<size_t> work;
+    auto end = [&](size_t rule) {
+        if (!ends[rule]) ends[rule] = 1, work.push_back(rule);
+    };
+    size_t head = 0;
+    for (auto [name, expr] : rules) {
+        auto begin = [&] { bodies.push_back({head}); };
+        auto need = [&](size_t rule) {
+            bodies.back().missing++;
+            uses[rule].push_back(bodies.size() - 1);
+        };
+        auto finish = [&] {
+            if (!bodies.back().missing) end(head);
+        };
+        auto add = [&](nb::handle body) {
+            begin();
+            needs(n, body, index, need);
+            finish();
+        };
+        if (n.is(expr, n.sequences)) {
+            begin();
+            each_name(n, expr, [&](nb::handle name) { place(index, name, need); }, [&] { finish(), begin(); });
+            finish();
+        } else if (n.is(expr, n.members)) {
+            begin();
+            each_member(n, expr, [&](nb::handle, nb::handle value, bool required) { if (required) place(index, value, need); }, [](nb::handle, nb::handle) {});
+            finish();
+        } else if (n.is(expr, n.alt))
+            each(n.items_of(expr), add);
+        else
+            add(expr);
+        head++;
+    }
+    while (!work.empty()) {
+        size_t rule = work.back();
+        work.pop_back();
+        for (size_t body : uses[rule])
+            if (--bodies[body].missing == 0) end(bodies[body].head);
+    }
+    nb::list dead, named;
+    head = 0;
+    for (auto [name, expr] : rules)
+        if (!ends[head++]) dead.append(name);
+    if (nb::len(dead) == 0) return nb::make_tuple(dead, named);
+    head = 0;
+    std::vector<nb::handle> stack;
+    for (auto [name, expr] : rules) {
+        bool names_dead = false;
+        auto ask = [&](size_t rule) { names_dead |= !ends[rule]; };
+        stack.assign(ends[head++], expr);
+        while (!stack.empty()) {
+            nb::handle node = stack.back();
+            stack.pop_back();
+            if (n.is(node, n.ref))
+                needs(n, node, index, ask);
+            else if (n.is(node, n.sequences))
+                each_name(n, node, [&](nb::handle name) { place(index, name, ask); }, [] {});
+            else if (n.is(node, n.members))
+                each_member(n, node, [&](nb::handle, nb::handle value, bool) { place(index, value, ask); }, [&](nb::handle, nb::handle value) { place(index, value, ask); });
+            else if (n.is(node, n.concat) || n.is(node, n.alt))
+                each(n.items_of(node), [&](nb::handle item) { stack.push_back(item); });
+            else if (n.is(node, n.repeat))
+                stack.push_back(n.part(node, n.item));
+        }
+        if (names_dead) named.append(name);
+    }
+    return nb::make_tuple(dead, named);
+}
+
+bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names, nb::list productions, nb::callable other, nb::callable terminal, Py_ssize_t most) {
+    const Nodes& n = nodes();
+    // PERF: numbers stay the objects they are in `symbols`: most are too small to be among those that Python shares.
+    std::vector<std::pair<nb::object, nb::object>> work;  // owns the expressions: what asked for them may be gone
+    std::vector<nb::object> body;
+    auto take_pending = [&] {
+        for (nb::handle entry : pending) work.emplace_back(entry[0], entry[1]);
+        pending.clear();
+    };
+    auto named = [&](nb::handle name, nb::handle node = {}) {
+        PyObject* known = PyDict_GetItemWithError(symbols.ptr(), name.ptr());
+        if (known) return nb::borrow(known);
+        if (PyErr_Occurred()) nb::raise_python_error();
+        PyObject* rule = PyDict_GetItemWithError(rules.ptr(), name.ptr());
+        nb::object made;
+        if (rule) {
+            names.append(name);
+            made = nb::int_(-int64_t(names.size()));
+            work.emplace_back(made, nb::borrow(rule));
+        } else {
+            if (PyErr_Occurred()) nb::raise_python_error();
+            made = node.is_valid() ? other(node) : terminal(name);
+            take_pending();
+        }
+        symbols[name] = made;
+        return made;
+    };
+    auto symbol = [&](nb::handle node) {
+        if (n.is(node, n.ref)) return named(n.part(node, n.name), node);
+        nb::object made = other(node);
+        take_pending();
+        return made;
+    };
+    auto write = [&](nb::handle head) {
+        derivable::work(10 + 5 * body.size());
+        productions.append(head);
+        productions.append(nb::int_(body.size()));
+        for (const nb::object& s : body) productions.append(s);
+        body.clear();
+    };
+    // The rules that `json_schema/objects.py` tells of: A(i + 1) is `taken`, Q(i) is `decided`.
+    auto members = [&](nb::handle head, nb::handle node) {
+        const nb::handle marks = n.tuple_of(node, n.marks);
+        auto mark = [&](size_t i) { return named(marks[i]); };
+        const nb::object comma = mark(3), colon = mark(4), name = names[size_t(-number(head)) - 1];
+        std::vector<std::pair<nb::object, nb::object>> others;
+        nb::object decided;  // none while there can be no member
+        bool empty = true;   // there need be none
+        auto fresh = [&] {
+            names.append(name);
+            return nb::object(nb::int_(-int64_t(names.size())));
+        };
+        auto add = [&](nb::handle to, nb::handle before, const nb::object& key, const nb::object& value) {
+            if (before.is_valid()) body.push_back(nb::borrow(before)), body.push_back(comma);
+            body.insert(body.end(), {key, colon, value});
+            write(to);
+        };
+        auto is_too = [&](nb::handle to, const nb::object& symbol) {
+            body.push_back(symbol);
+            write(to);
+        };
+        auto other = [&](nb::handle key, nb::handle value) {
+            if (others.empty()) decided = fresh();
+            const auto& [k, v] = others.emplace_back(named(key), named(value));
+            add(decided, {}, k, v);
+            add(decided, decided, k, v);
+        };
+        auto listed = [&](nb::handle key, nb::handle value, bool required) {
+            if (PyList_GET_SIZE(productions.ptr()) > most) return;  // too many already
+            const nb::object k = named(key), v = named(value), taken = fresh();
+            if (empty) add(taken, {}, k, v);
+            if (decided.is_valid()) add(taken, decided, k, v);
+            for (const auto& [other_key, other_value] : others) add(taken, taken, other_key, other_value);
+            if (required || !decided.is_valid()) {
+                decided = taken;
+            } else if (others.empty()) {  // nothing comes between
+                is_too(taken, decided);
+                decided = taken;
+            } else {
+                const nb::object both = fresh();
+                is_too(both, taken);
+                is_too(both, decided);
+                decided = both;
+            }
+            empty &= !required;
+        };
+        each_member(n, node, listed, other);
+        const nb::object opening = mark(0);
+        if (empty) {
+            body = {opening, mark(2)};
+            write(head);
+        }
+        if (decided.is_valid()) {
+            body = {opening, decided, mark(1)};
+            write(head);
+        }
+    };
+    auto emit = [&](nb::handle head, nb::handle alternative) {
+        if (n.is(alternative, n.concat)) {
+            each(n.items_of(alternative), [&](nb::handle item) {
+                bool empty = n.is(item, n.concat) && PyTuple_GET_SIZE(n.items_of(item).ptr()) == 0;
+                if (!empty) body.push_back(symbol(item));
+            });
+        } else {
+            body.push_back(symbol(alternative));
+        }
+        write(head);
+    };
+    take_pending();
+    while (!work.empty()) {
+        auto [head, expr] = std::move(work.back());
+        work.pop_back();
+        if (n.is(expr, n.sequences)) {
+            each_name(n, expr, [&](nb::handle name) { body.push_back(named(name)); }, [&, &h = head] { write(h); });
+            write(head);
+        } else if (n.is(expr, n.members))
+            members(head, expr);
+        else if (n.is(expr, n.alt))
+            each(n.items_of(expr), [&, &h = head](nb::handle alternative) { emit(h, alternative); });
+        else
+            emit(head, expr);
+        if (PyList_GET_SIZE(productions.ptr()) > most) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+void bind_flatten(nb::module_& m) {
+    m.def("dead_ends", &dead_ends, nb::arg("rules"), "The names of the rules that never end (every alternative leads back to one that does not), and of all others that name one.");
+    m.def("flatten", &flatten, nb::arg("pending"), nb::arg("rules"), nb::arg("symbols"), nb::arg("names"), nb::arg("productions"), nb::arg("other"), nb::arg("terminal"), nb::arg("most"),
+          "Writes the productions of the (symbol, expression) pairs of `pending`, and of all rules they lead to.\n\n"
+          "Args:\n    pending: emptied; `other` may add to it.\n    rules: by name.\n    symbols: numbers by name; extended.\n"
+          "    names: of nonterminals; a new one's number is minus its place, counted from 1.\n"
+          "    productions: head, length of the body, body; extended.\n    other: the symbol of what is not the name of a rule.\n    terminal: the symbol of a terminal, by name.\n    most: numbers in `productions`.\n\n"
+          "Returns:\n    False if there are more.\n\nCost: about 100 ns a name.");
+}
+
+}  // namespace derivable

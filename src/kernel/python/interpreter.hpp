@@ -1,0 +1,53 @@
+// The interpreter's lock, its signals, its forks and its end, seen from the kernel's calls.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#include <Python.h>
+
+#include "support/task.hpp"
+
+namespace derivable {
+
+// Thrown where the interpreter has something to raise: a signal's handler has raised (its error is set), or the interpreter ends.
+struct Interrupted {};
+
+// A signal's handler that interrupts the kernel asks something of it.
+struct Reentered {};
+
+// Other Python threads run while the kernel works. All waiting for a lock of the kernel happens here.
+//
+// SAFETY: a thread that comes back while the interpreter ends would be ended by it, within C++, which aborts the process. So before that their
+// calls are broken off (`shut_down`), and from then on no thread but the main one comes back. And a fork waits until nobody is in the kernel, so the child finds no lock taken
+// and no table half-filled; but for those whose work is only their own (`private_work`), which wait where they are.
+class Unlocked {
+  public:
+    Unlocked();
+    ~Unlocked();
+    Unlocked(const Unlocked&) = delete;
+    Unlocked& operator=(const Unlocked&) = delete;
+
+  private:
+    PyThreadState* state_;
+};
+
+// Nothing that the thread changes meanwhile can be seen by others. A task of its own, for signals.
+class PrivateWork {
+  public:
+    PrivateWork();
+    ~PrivateWork();
+
+  private:
+    bool before_;
+    Task task_;
+};
+
+// Once, with the interpreter's lock: the kernel looks at signals from now on.
+void watch_interpreter();
+// The interpreter is about to end. True if threads are kept in the kernel, and with them what they refer to.
+bool shut_down();
+void before_fork();
+void after_fork(bool in_child);
+
+}  // namespace derivable

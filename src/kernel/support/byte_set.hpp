@@ -1,0 +1,27 @@
+// Sets of bytes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace derivable {
+
+struct ByteSet {
+    std::array<uint64_t, 4> words{};
+    void set(uint8_t b) { words[b >> 6] |= 1ULL << (b & 63); }
+    bool operator[](uint8_t b) const { return words[b >> 6] >> (b & 63) & 1; }
+    // How many of them are smaller.
+    uint32_t rank(uint8_t b) const {
+        int below = __builtin_popcountll(words[b >> 6] & ((1ULL << (b & 63)) - 1));
+        for (size_t w = 0; w < size_t(b >> 6); w++) below += __builtin_popcountll(words[w]);
+        return uint32_t(below);
+    }
+    template <typename Visit>
+    void each(Visit&& visit) const {
+        for (uint32_t w = 0; w < 4; w++)
+            for (uint64_t rest = words[w]; rest; rest &= rest - 1) visit(uint8_t(64 * w + uint32_t(__builtin_ctzll(rest))));
+    }
+};
+
+}  // namespace derivable

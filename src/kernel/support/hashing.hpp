@@ -1,0 +1,175 @@
+// Hash tables whose look-ups touch little memory, and numbers for equal lists of words.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "support/arena.hpp"
+#include "support/task.hpp"
+
+namespace derivable {
+
+inline uint64_t mix(uint64_t h) {
+    h ^= h >> 33;
+    h *= 0xff51afd7ed558ccdULL;
+    h ^= h >> 33;
+    h *= 0xc4ceb9fe1a85ec53ULL;
+    return h ^ (h >> 33);
+}
+
+inline uint64_t pack(uint32_t high, uint32_t low) { return (uint64_t(high) << 32) | low; }
+
+struct MixHash {
+    size_t operator()(uint64_t key) const { return mix(key); }
+};
+
+struct WordsHash {
+    size_t operator()(const std::vector<uint32_t>& words) const {
+        uint64_t h = words.size() * 0x9e3779b97f4a7c15ULL;
+        size_t i = 0;
+        if (words.size() >= 64) {
+            // PERF: four lanes that take 16 bytes each a multiplication, for mask rows of 16 KiB: 0.8 us; with eight bytes it was 1.2.
+            uint64_t lanes[4] = {1, 2, 3, 4};
+            for (; i + 16 <= words.size(); i += 16) {
+                uint64_t block[8];
+                std::memcpy(block, words.data() + i, sizeof block);
+                for (int k = 0; k < 4; k++) {
+                    const auto product = static_cast<unsigned __int128>(block[2 * k] ^ lanes[k] ^ 0x9e3779b97f4a7c15ULL) * (block[2 * k + 1] ^ 0x9ddfea08eb382d69ULL);
+                    lanes[k] = uint64_t(product) ^ uint64_t(product >> 64);
+                }
+            }
+            for (uint64_t lane : lanes) h = mix(h ^ lane);
+        }
+        for (; i + 2 <= words.size(); i += 2) h = (h ^ pack(words[i], words[i + 1])) * 0x9ddfea08eb382d69ULL, h ^= h >> 29;
+        return mix(i < words.size() ? h ^ words[i] : h);
+    }
+};
+
+// A hash table by small integers. PERF: a look-up takes two lines of memory where a chain of nodes takes three; the tables of a vocabulary
+// that many schemas share do not stay in caches. And it grows piece by piece (extendible hashing: the upper bits of a hash select a piece, a
+// full piece is split in two): the tables of a vocabulary that moved as a whole stopped generations for up to 35 ms.
+template <typename Value>
+class FlatMap {
+  public:
+    static constexpr uint64_t kNoKey = ~0ULL;
+    // The value of a key, or null.
+    const Value* find(uint64_t key) const {
+        if (pieces_.empty()) return nullptr;
+        const uint64_t hash = mix(key);
+        const Entry& e = directory_[place(hash)].entry(key, hash);
+        return e.key == key ? &e.value : nullptr;
+    }
+    // SAFETY: references are valid until the next call.
+    Value& operator[](uint64_t key) {
+        const uint64_t hash = mix(key);
+        for (;; grow(hash)) {
+            if (pieces_.empty()) continue;
+            const View& view = directory_[place(hash)];
+            Entry& e = view.entry(key, hash);
+            if (e.key == key) return e.value;
+            Piece& piece = pieces_[view.piece];
+            if (2 * piece.size > view.mask) continue;
+            piece.size++;
+            e.key = key;
+            return e.value;
+        }
+    }
+    bool empty() const { return pieces_.empty(); }
+    // Of a table that is not used any more: frees some entries, and returns how many.
+    size_t drop_piece() {
+        const size_t size = pieces_.back().size;
+        pieces_.pop_back();
+        return size;
+    }
+
+  private:
+    static constexpr uint32_t kSmallest = 16, kLargest = 1024;  // entries of a piece
+    struct Entry {
+        uint64_t key = kNoKey;
+        Value value{};
+    };
+    struct Piece {
+        std::unique_ptr<Entry[]> entries;
+        uint32_t size, bits;  // entries in use; upper bits of a hash that they share
+    };
+    struct View {  // of a piece
+        Entry* entries;
+        uint32_t mask, piece;
+        Entry& entry(uint64_t key, uint64_t hash) const {
+            uint32_t i = uint32_t(hash) & mask;
+            while (entries[i].key != key && entries[i].key != kNoKey) i = (i + 1) & mask;
+            return entries[i];
+        }
+    };
+    size_t place(uint64_t hash) const { return bits_ ? hash >> (64 - bits_) : 0; }
+    void refill(uint32_t piece, uint32_t capacity, uint32_t bits, size_t begin, size_t end) {
+        pieces_[piece] = {std::make_unique<Entry[]>(capacity), 0, bits};
+        std::fill(directory_.begin() + long(begin), directory_.begin() + long(end), View{pieces_[piece].entries.get(), capacity - 1, piece});
+    }
+    // The piece of a hash: twice as large, or split in two.
+    void grow(uint64_t hash) {
+        if (pieces_.empty()) {
+            pieces_.emplace_back();
+            directory_.resize(1);
+            return refill(0, kSmallest, 0, 0, 1);
+        }
+        const uint32_t piece = directory_[place(hash)].piece, capacity = directory_[place(hash)].mask + 1;
+        const Piece before = std::move(pieces_[piece]);
+        if (capacity == kLargest && before.bits == bits_) {
+            std::vector<View> wider;
+            for (const View& view : directory_) wider.insert(wider.end(), 2, view);
+            directory_ = std::move(wider);
+            bits_++;
+        }
+        const size_t width = size_t(1) << (bits_ - before.bits), begin = place(hash) & ~(width - 1);
+        if (capacity < kLargest) {
+            refill(piece, 2 * capacity, before.bits, begin, begin + width);
+        } else {
+            pieces_.emplace_back();
+            refill(piece, kLargest, before.bits + 1, begin, begin + width / 2);
+            refill(uint32_t(pieces_.size() - 1), kLargest, before.bits + 1, begin + width / 2, begin + width);
+        }
+        for (uint32_t i = 0; i < capacity; i++)
+            if (Entry& e = before.entries[i]; e.key != kNoKey) {
+                const uint64_t h = mix(e.key);
+                const View& view = directory_[place(h)];
+                view.entry(e.key, h) = std::move(e);
+                pieces_[view.piece].size++;
+            }
+    }
+
+    std::vector<View> directory_;  // by the upper bits of hashes
+    uint32_t bits_ = 0;            // so many
+    std::vector<Piece> pieces_;
+};
+
+// Numbers equal word lists with small consecutive ids.
+class Interner {
+  public:
+    uint32_t intern(const std::vector<uint32_t>& words) {
+        for (uint64_t hash = WordsHash()(words);; hash++) {
+            if (hash == FlatMap<uint32_t>::kNoKey) continue;
+            const uint32_t* known = ids_.find(hash);
+            if (!known) {
+                lists_[size_] = words;
+                return ids_[hash] = size_++;
+            }
+            if (lists_[*known] == words) return *known;
+        }
+    }
+    const std::vector<uint32_t>& operator[](uint32_t id) const { return lists_[id]; }
+    uint32_t size() const { return size_; }
+
+  private:
+    FlatMap<uint32_t> ids_;  // by hash
+    Pages<std::vector<uint32_t>> lists_;
+    uint32_t size_ = 0;
+};
+
+}  // namespace derivable
