@@ -93,105 +93,144 @@ class Counts {
     std::unordered_map<uint64_t, Symbol, MixHash> known_;
 };
 
-}  // namespace
+// The passes from the productions of a front end to those without empty and unit ones, in the order of their calls.
+class Rewriting {
+  public:
+    Rewriting(uint32_t num_terminals, uint32_t num_nonterminals, std::vector<Production> productions)
+        : given(std::move(productions)), num_symbols(1 + num_terminals + num_nonterminals), units(num_symbols), num_terminals_(num_terminals) {}
 
-Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symbol start, std::vector<Production> given)
-    : num_terminals_(num_terminals) {
-    uint32_t num_symbols = 1 + num_terminals + num_nonterminals;
-    auto terminal = [&](Symbol s) { return s <= num_terminals; };
-
-    // Productive symbols: those that derive a terminal string (perhaps the empty one).
-    std::vector<char> terminals(num_symbols, 0);
-    for (Symbol s = 0; s <= num_terminals; s++) terminals[s] = 1;
-    std::vector<char> productive = least_fixpoint(given, terminals);
-    for (Symbol s = num_terminals + 1; s < num_symbols; s++)
-        if (!productive[s]) unproductive_.push_back(s);
-    if (!productive[start]) throw BadGrammar("the grammar describes no text at all: its start rule never ends", "Give every recursive rule an alternative that does not recurse.");
-    auto useless = [&](const Production& p) {
-        return !productive[p.head] || std::any_of(p.body.begin(), p.body.end(), [&](Symbol s) { return !productive[s]; });
-    };
-    given.erase(std::remove_if(given.begin(), given.end(), useless), given.end());
-
-    std::vector<char> nullable = least_fixpoint(given, std::vector<char>(num_symbols, 0));
-    start_nullable_ = nullable[start];
-
-    // Every way of leaving nullable symbols out, except all of them; of one symbol said several times only how many are left.
-    std::vector<Production> full, unit;
-    Counts counts(num_symbols, full, unit);
-    for (Production& p : given) {
-        std::vector<Symbol> body;
-        for (size_t i = 0, end; i < p.body.size(); i = end) {
-            end = i + 1;
-            if (nullable[p.body[i]])
-                while (end < p.body.size() && p.body[end] == p.body[i]) end++;
-            body.push_back(counts.up_to(p.body[i], end - i));
-        }
-        p.body = std::move(body);
-        nullable.resize(num_symbols, 1);
-        productive.resize(num_symbols, 1);
+    // Symbols that derive no terminal string (the empty one is one) are dropped, and returned.
+    std::vector<Symbol> drop_unproductive() {
+        std::vector<char> terminals(num_symbols, 0);
+        for (Symbol s = 0; s <= num_terminals_; s++) terminals[s] = 1;
+        productive = least_fixpoint(given, std::move(terminals));
+        std::vector<Symbol> dropped;
+        for (Symbol s = num_terminals_ + 1; s < num_symbols; s++)
+            if (!productive[s]) dropped.push_back(s);
+        drop_useless(given);
+        nullable = least_fixpoint(given, std::vector<char>(num_symbols, 0));
+        return dropped;
     }
 
-    // Split right-hand sides with more than two nullable symbols: A -> X Y Z ... becomes A -> X R, R -> Y Z ...
-    std::vector<Production> split;
-    for (Production& p : given) {
-        auto optional = [&](const std::vector<Symbol>& body) { return std::count_if(body.begin(), body.end(), [&](Symbol s) { return nullable[s]; }); };
-        while (p.body.size() > 2 && optional(p.body) > 2) {
-            std::vector<Symbol> rest(p.body.begin() + 1, p.body.end());
-            Symbol r = num_symbols++;
-            nullable.push_back(optional(rest) == long(rest.size()));
-            productive.push_back(1);
-            split.push_back({p.head, {p.body[0], r}});
-            p = {r, std::move(rest)};
-        }
-        split.push_back(std::move(p));
-    }
-
-    std::vector<std::vector<Symbol>> units(num_symbols);
-    for (const Production& p : unit) units[p.head].push_back(p.body[0]);
-    for (Production& p : split) {
-        std::vector<uint32_t> optional;
-        for (uint32_t i = 0; i < p.body.size(); i++)
-            if (nullable[p.body[i]]) optional.push_back(i);
-        if (optional.empty() && p.body.size() > 1) {
-            full.push_back(std::move(p));
-            continue;
-        }
-        for (uint32_t choice = 0; choice < (1u << optional.size()); choice++) {
+    // What may be empty and is said several times becomes a count.
+    void count_repeated() {
+        std::vector<Production> unit;
+        Counts counts(num_symbols, full, unit);
+        for (Production& p : given) {
             std::vector<Symbol> body;
-            for (uint32_t i = 0, k = 0; i < p.body.size(); i++) {
-                bool out = k < optional.size() && optional[k] == i && (choice >> k++ & 1);
-                if (!out) body.push_back(p.body[i]);
+            for (size_t i = 0, end; i < p.body.size(); i = end) {
+                end = i + 1;
+                if (nullable[p.body[i]])
+                    while (end < p.body.size() && p.body[end] == p.body[i]) end++;
+                body.push_back(counts.up_to(p.body[i], end - i));
             }
-            if (body.size() == 1)
-                units[p.head].push_back(body[0]);
-            else if (body.size() > 1)
-                full.push_back({p.head, std::move(body)});
+            p.body = std::move(body);
+            nullable.resize(num_symbols, 1);
+            productive.resize(num_symbols, 1);
+        }
+        units.resize(num_symbols);
+        for (const Production& p : unit) units[p.head].push_back(p.body[0]);
+    }
+
+    // Bodies with more than two symbols that may be empty: A -> X Y Z ... becomes A -> X R, R -> Y Z ...
+    void split_bodies() {
+        auto optional = [&](const std::vector<Symbol>& body) { return std::count_if(body.begin(), body.end(), [&](Symbol s) { return nullable[s]; }); };
+        std::vector<Production> split;
+        for (Production& p : given) {
+            while (p.body.size() > 2 && optional(p.body) > 2) {
+                std::vector<Symbol> rest(p.body.begin() + 1, p.body.end());
+                Symbol r = num_symbols++;
+                nullable.push_back(optional(rest) == long(rest.size()));
+                productive.push_back(1);
+                split.push_back({p.head, {p.body[0], r}});
+                p = {r, std::move(rest)};
+            }
+            split.push_back(std::move(p));
+        }
+        given = std::move(split);
+        units.resize(num_symbols);
+    }
+
+    // Every way of leaving symbols out that may be empty, except all of them.
+    void leave_out() {
+        for (Production& p : given) {
+            std::vector<uint32_t> optional;
+            for (uint32_t i = 0; i < p.body.size(); i++)
+                if (nullable[p.body[i]]) optional.push_back(i);
+            if (optional.empty() && p.body.size() > 1) {
+                full.push_back(std::move(p));
+                continue;
+            }
+            for (uint32_t choice = 0; choice < (1u << optional.size()); choice++) {
+                std::vector<Symbol> body;
+                for (uint32_t i = 0, k = 0; i < p.body.size(); i++) {
+                    bool out = k < optional.size() && optional[k] == i && (choice >> k++ & 1);
+                    if (!out) body.push_back(p.body[i]);
+                }
+                if (body.size() == 1)
+                    units[p.head].push_back(body[0]);
+                else if (body.size() > 1)
+                    full.push_back({p.head, std::move(body)});
+            }
         }
     }
 
     // Symbols that derive only the empty string derive nothing now.
-    std::vector<Production> doubtful;
-    for (Symbol s = num_terminals + 1; s < num_symbols; s++)
-        if (nullable[s]) productive[s] = 0;
-    for (const Production& p : full)
-        if (nullable[p.head]) doubtful.push_back(p);
-    for (Symbol s = 0; s < num_symbols; s++)
-        if (nullable[s])
-            for (Symbol u : units[s]) doubtful.push_back({s, {u}});
-    productive = least_fixpoint(doubtful, std::move(productive));
-    full.erase(std::remove_if(full.begin(), full.end(), useless), full.end());
-
-    by_head_.resize(num_symbols - num_terminals - 1);
-    for (Relation* relation : {&units_, &users_, &chains_, &reaching_}) relation->resize(num_symbols);
-    visited_.resize(num_symbols);
-    used_.assign(num_terminals + 1, 0);
-    productions_.push_back({num_symbols, {start, kEnd}});
-    if (!productive[start]) {
-        productions_[0].body = {kEnd, kEnd};  // only the empty text: `start_nullable` says so, nothing else is ever accepted
-        return;
+    void drop_empty() {
+        std::vector<Production> doubtful;
+        for (Symbol s = num_terminals_ + 1; s < num_symbols; s++)
+            if (nullable[s]) productive[s] = 0;
+        for (const Production& p : full)
+            if (nullable[p.head]) doubtful.push_back(p);
+        for (Symbol s = 0; s < num_symbols; s++)
+            if (nullable[s])
+                for (Symbol u : units[s]) doubtful.push_back({s, {u}});
+        productive = least_fixpoint(doubtful, std::move(productive));
+        drop_useless(full);
     }
 
-    // Keep what the start reaches, without duplicates.
+    std::vector<Production> given, full;
+    uint32_t num_symbols;
+    std::vector<char> productive, nullable;  // by symbol
+    std::vector<std::vector<Symbol>> units;
+
+  private:
+    void drop_useless(std::vector<Production>& productions) const {
+        auto useless = [&](const Production& p) {
+            return !productive[p.head] || std::any_of(p.body.begin(), p.body.end(), [&](Symbol s) { return !productive[s]; });
+        };
+        productions.erase(std::remove_if(productions.begin(), productions.end(), useless), productions.end());
+    }
+
+    const uint32_t num_terminals_;
+};
+
+}  // namespace
+
+Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symbol start, std::vector<Production> given)
+    : num_terminals_(num_terminals) {
+    Rewriting r(num_terminals, num_nonterminals, std::move(given));
+    unproductive_ = r.drop_unproductive();
+    if (!r.productive[start]) throw BadGrammar("the grammar describes no text at all: its start rule never ends", "Give every recursive rule an alternative that does not recurse.");
+    start_nullable_ = r.nullable[start];
+    r.count_repeated();
+    r.split_bodies();
+    r.leave_out();
+    r.drop_empty();
+
+    by_head_.resize(r.num_symbols - num_terminals - 1);
+    for (Relation* relation : {&units_, &users_, &chains_, &reaching_}) relation->resize(r.num_symbols);
+    visited_.resize(r.num_symbols);
+    used_.assign(num_terminals + 1, 0);
+    productions_.push_back({r.num_symbols, {start, kEnd}});
+    if (r.productive[start])
+        keep_reached(start, std::move(r.full), r.units, r.productive);
+    else
+        productions_[0].body = {kEnd, kEnd};  // only the empty text: `start_nullable` says so, nothing else is ever accepted
+}
+
+void Productions::keep_reached(Symbol start, std::vector<Production> full, const Relation& units, const std::vector<char>& productive) {
+    const size_t num_symbols = units.size();
     std::vector<uint32_t> begin(num_symbols + 1, 0), order(full.size());
     for (const Production& p : full) begin[p.head + 1]++;
     for (size_t i = 1; i < begin.size(); i++) begin[i] += begin[i - 1];
@@ -206,11 +245,10 @@ Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symb
     while (!work.empty()) {
         Symbol s = work.back();
         work.pop_back();
-        if (terminal(s)) {
+        if (is_terminal(s)) {
             used_[s] = 1;
             continue;
         }
-        uint32_t n = s - num_terminals - 1;
         for (Symbol u : units[s])
             if (productive[u] && u != s) reach(u), units_[s].push_back(u), users_[u].push_back(s);
         std::sort(order.begin() + begin[s], order.begin() + begin[s + 1], [&](uint32_t a, uint32_t b) { return full[a].body < full[b].body; });
@@ -218,7 +256,7 @@ Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symb
             Production& p = full[order[k]];
             if (k > begin[s] && productions_.back().body == p.body) continue;
             for (Symbol b : p.body) reach(b);
-            by_head_[n].push_back(uint32_t(productions_.size()));
+            by_head_[s - num_terminals_ - 1].push_back(uint32_t(productions_.size()));
             productions_.push_back(std::move(p));
         }
     }

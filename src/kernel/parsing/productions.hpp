@@ -58,6 +58,8 @@ class Productions {
     std::vector<std::vector<uint32_t>> by_head_;
     using Relation = std::vector<std::vector<Symbol>>;  // by symbol
     const std::vector<Symbol>& closure(Symbol s, const Relation& step, Relation& known);
+    // Without duplicates.
+    void keep_reached(Symbol start, std::vector<Production> full, const Relation& units, const std::vector<char>& productive);
 
     Relation units_, users_, chains_, reaching_;
     std::vector<uint32_t> visited_;  // by symbol: the closure that last visited it
