@@ -113,6 +113,24 @@ void Lexer::canonicalize(LexState s) {
     canonical_[s] = counted_.try_emplace(std::move(key), s).first->second;
 }
 
+ByteSet Lexer::bytes(LexState m) {
+    if (m >= kSetBit)
+        if (const ByteSet* known = bytes_of_.find(m)) return *known;
+    ByteSet all;
+    auto [begin, end] = singles(m);
+    work(10 * uint64_t(end - begin));
+    for (const uint32_t* single = begin; single != end; single++) {
+        const uint32_t a = single_dfa_[*single];
+        ByteSet some;
+        const bool listed = !dfas_[a] && strings_[a]->on_list(single_state_[*single], some) && strings_[a]->off_list(single_state_[*single]) < 0;
+        for (uint32_t w = 0; listed && w < all.words.size(); w++) all.words[w] |= some.words[w];
+        for (uint32_t byte = 0; !listed && byte < 256; byte++)
+            if (!dfas_[a] || dfas_[a]->step(single_state_[*single], uint8_t(byte)) >= 0) all.set(uint8_t(byte));
+    }
+    if (m >= kSetBit) bytes_of_[m] = all;
+    return all;
+}
+
 LexState Lexer::off_list(LexState s) {
     const uint32_t a = single_dfa_[s];
     const int32_t to = strings_[a]->off_list(single_state_[s]);

@@ -80,6 +80,9 @@ class Lexer {
         return step_slow(s, byte);
     }
 
+    // Under scannerless: all bytes that lead on, and perhaps some that do not. Cost: one look at each member, once.
+    ByteSet bytes(LexState members);
+
     // Under scannerless any two states of one terminal with the same language are interchangeable to the index, whichever terminals
     // they belong to: a fixed one of them. Otherwise the state itself.
     LexState canonical(LexState single) {
@@ -201,6 +204,7 @@ class Lexer {
     std::vector<uint32_t> single_dfa_, single_state_;
     std::vector<LexState> canonical_;  // by single; kNoState if not asked for yet
     Languages languages_;
+    FlatMap<ByteSet> bytes_of_;  // by set
     uint32_t any_string_ = kNoState;  // the automaton of all JSON strings
     std::unordered_map<std::string, LexState> counted_;
     uint64_t longest_token_ = ~0ULL;

@@ -309,14 +309,39 @@ bool Constraint::alive(Frontier stack, Layouts::Id layout, const Split::Inside& 
     return false;
 }
 
-std::array<uint64_t, 4> Constraint::next_bytes(const Threads& threads) {
-    std::array<uint64_t, 4> out{};
-    Threads next;
-    for (int b = 0; b < 256; b++) {
-        step(threads, uint8_t(b), next);
-        if (!next.empty()) out[size_t(b) / 64] |= 1ULL << (b % 64);
+// Bytes that may follow, and perhaps some that may not: what the lexemes in progress and those that may begin can take.
+ByteSet Constraint::likely_bytes(const Threads& threads) {
+    ByteSet all;
+    auto add = [&](LexState s) {
+        if (s == kNoState) return;
+        const ByteSet some = lexer().bytes(spanner_->lexer.members(s));
+        for (size_t w = 0; w < all.words.size(); w++) all.words[w] |= some.words[w];
+    };
+    for (const Thread& t : threads) {
+        add(t.lex);
+        for (const Lexer::Exit& e : lexer().exits(t.lex))
+            for (Symbol symbol : symbols_of(e.terminal)) {
+                if (ignored_[symbol]) add(lexeme_start(stacks.accepts(t.stack), e.duties));
+                operation->rest();
+                const After after = after_lexeme(symbol, t.stack, t.layout);
+                if (after.stack != kNoFrontier) add(lexeme_start(stacks.accepts(after.stack), e.duties));
+            }
     }
-    return out;
+    return all;
+}
+
+std::array<uint64_t, 4> Constraint::next_bytes(const Threads& threads) {
+    ByteSet likely, out;
+    if (scannerless_)
+        likely = likely_bytes(threads);
+    else
+        likely.words.fill(~0ULL);
+    Threads next;
+    likely.each([&](uint8_t byte) {
+        step(threads, byte, next);
+        if (!next.empty()) out.set(byte);
+    });
+    return out.words;
 }
 
 std::vector<Constraint::Explanation> Constraint::explain(const Threads& threads) {

@@ -167,6 +167,7 @@ class Constraint {
     const std::vector<uint8_t>& bytes_in_newlines();
     uint64_t layout_key(const Thread& t, uint8_t looked) const;
     void add_thread(Threads& to, Thread t);
+    ByteSet likely_bytes(const Threads& threads);
     // Arrays of distinct items (matching/unique_items.cpp).
     bool opens_distinct(Symbol symbol) const { return symbol < distinct_.size() && distinct_[symbol]; }
     bool can_be_distinct(const Thread& t);
