@@ -56,6 +56,7 @@ PUBLIC = [
     "Constraint",
     "DerivableError",
     "Explanation",
+    "Generation",
     "Grammar",
     "GrammarError",
     "GrammarSyntaxError",
@@ -65,9 +66,12 @@ PUBLIC = [
     "Limits",
     "Matcher",
     "MatcherError",
+    "ModelError",
     "RollbackError",
+    "Speculator",
     "Terminal",
     "TokenRejectedError",
+    "Trace",
     "UnsupportedFeatureError",
     "Vocabulary",
     "VocabularyError",
@@ -76,6 +80,7 @@ PUBLIC = [
     "cache",
     "compile",
     "fill_bitmasks",
+    "generate",
 ]
 """What users may rely on. A name added or removed here is a change of the public interface."""
 

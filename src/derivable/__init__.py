@@ -10,6 +10,9 @@
 from . import process as _process  # noqa: F401 -- what is to be done when the process forks or ends
 from .caches import Cache, cache
 from .compile import Constraint, compile
+from .decoding.generate import Generation, generate
+from .decoding.speculator import Speculator
+from .decoding.trace import Trace
 from .errors import (
     ArgumentError,
     ArtifactError,
@@ -19,6 +22,7 @@ from .errors import (
     GrammarSyntaxError,
     LimitError,
     MatcherError,
+    ModelError,
     RollbackError,
     TokenRejectedError,
     UnsupportedFeatureError,
@@ -39,6 +43,7 @@ __all__ = [
     "Constraint",
     "DerivableError",
     "Explanation",
+    "Generation",
     "Grammar",
     "GrammarError",
     "GrammarSyntaxError",
@@ -48,9 +53,12 @@ __all__ = [
     "Limits",
     "Matcher",
     "MatcherError",
+    "ModelError",
     "RollbackError",
+    "Speculator",
     "Terminal",
     "TokenRejectedError",
+    "Trace",
     "UnsupportedFeatureError",
     "Vocabulary",
     "VocabularyError",
@@ -59,4 +67,5 @@ __all__ = [
     "cache",
     "compile",
     "fill_bitmasks",
+    "generate",
 ]

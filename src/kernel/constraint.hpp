@@ -82,6 +82,8 @@ class Constraint {
         std::vector<uint32_t> accepts;                      // terminal symbols that may follow, behind it if it may end; kEnd for the end
     };
     std::vector<Explanation> explain(const Threads& threads);
+    // What the places of threads are told apart by, in every process alike (constraint_context.cpp): lexer states, and the uppermost `hops` + 1 LR states.
+    uint64_t context(const Threads& of, int64_t hops);
     Stats locked_stats();
     const std::vector<Symbol>& unproductive() { return lr_.productions().unproductive(); }
 
@@ -110,6 +112,7 @@ class Constraint {
         operation->take();
         return spanner_->lexer;
     }
+    std::vector<std::pair<Symbol, uint32_t>> named_lexeme(LexState lex);
     void pass();
     const std::vector<uint32_t>& row(Thread t);
     int compute(Thread t, std::vector<uint32_t>& words);  // returns the hops that the answer depends on
