@@ -4,70 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from fixed_models import END, HOLE, VOCABULARY, WORDS, FixedModel, favouring, scattered
 
 import derivable as dv
 from derivable.decoding.generate import generate
 from derivable.tiny import tokenizer_path
 
-WORDS = [b"a", b"b", b"c", b"ab", b"bc", b"1", b"2", b"12", b" ", None, None]
-END, HOLE = 9, 10
-VOCABULARY = dv.Vocabulary.from_bytes(WORDS, eos=[END])
-
 needs_weights = pytest.mark.skipif(
     not (tokenizer_path().exists() and tokenizer_path().with_name("weights.npz").exists()),
     reason="the embedded model's weights are not in src/derivable/tiny/data",
 )
-
-
-class FixedState:
-    """Logits by a function of the tokens so far."""
-
-    def __init__(self, logits: Callable[[list[int]], NDArray[np.float32]]) -> None:
-        self.ids: list[int] = []
-        self.logits = logits
-
-    @property
-    def length(self) -> int:
-        return len(self.ids)
-
-    def append(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
-        rows = []
-        for token in token_ids:
-            self.ids.append(token)
-            rows.append(self.logits(self.ids))
-        return np.stack(rows)
-
-    def truncate(self, length: int) -> None:
-        del self.ids[length:]
-
-
-class FixedModel:
-    def __init__(self, logits: Callable[[list[int]], NDArray[np.float32]], context: int | None = None) -> None:
-        self.logits = logits
-        self.context = context
-        self.vocabulary = VOCABULARY
-
-    def start(self) -> FixedState:
-        return FixedState(self.logits)
-
-
-def favouring(*order: int, width: int = len(WORDS)) -> FixedModel:
-    """The same preferences at every step: the first of `order` most, all others least."""
-    logits = np.zeros(width, np.float32)
-    for rank, token in enumerate(order):
-        logits[token] = 10.0 - rank
-    return FixedModel(lambda _: logits)
-
-
-def scattered(seed: int, width: int = len(WORDS)) -> FixedModel:
-    """Logits that look random but depend on the tokens so far alone."""
-    return FixedModel(lambda ids: np.random.default_rng([seed, *ids]).normal(0, 2, width).astype(np.float32))
 
 
 def matcher(pattern: str) -> dv.Matcher:

@@ -146,40 +146,48 @@ class Decoder:
     def request(self, draft: bool = True) -> list[int]:
         """The tokens to append in the next forward pass; none when the generation is finished. Without `draft` only
         those that are certain, so that the last row of the answer will do."""
-        if self.finish_reason is None and self.policy.forced and self.matcher is not None and self._healing is None:
-            self._take_forced(self.matcher)
+        self._take_forced()
         if self.finish_reason is not None:
             return []
         self._draft = self._planned() if draft else []
         self.counts.drafted += sum(not forced for _, forced in self._draft)
         return self._certain + [token for token, _ in self._draft]
 
-    def _take_forced(self, matcher: Matcher) -> None:
+    def _take_forced(self) -> None:
+        """Takes what the grammar forces, the end included."""
+        matcher = self.matcher
+        if self.finish_reason is not None or not self.policy.forced or matcher is None or self._healing is not None:
+            return
         started = perf_counter()
         tokens = _forced(matcher)
-        if not tokens and self._only_ends(matcher):
-            tokens = list(self.vocabulary.eos_ids[:1])
-            if not tokens:
-                self.finish_reason = "stop"
-        share = (perf_counter() - started) / max(1, len(tokens))
+        self.counts.mask_seconds += perf_counter() - started
         for token in tokens:
-            if self.finish_reason is not None:
-                break
-            begun = perf_counter()
-            places = self._place(matcher) if self.policy.trace else ((), ())
-            patiently(lambda token=token: matcher.advance(token))  # type: ignore[misc]
-            seconds = share + perf_counter() - begun
-            self.counts.mask_seconds += seconds
-            self.counts.forced += 1
-            step = Step(len(self.token_ids), token, self._bytes(token), forced=True, mask_seconds=seconds)
-            self._commit(replace(step, lexeme=places[0], expected=places[1]))
+            if self.finish_reason is None:
+                self._accept_forced(matcher, token)
+        if self.finish_reason is None and self._only_ends(matcher):
+            if self.vocabulary.eos_ids:
+                self._accept_forced(matcher, self.vocabulary.eos_ids[0])
+            else:
+                self.finish_reason = "stop"
+
+    def _accept_forced(self, matcher: Matcher, token: int) -> None:
+        place = self._place(matcher) if self.policy.trace else ((), ())
+        begun = perf_counter()
+        patiently(lambda: matcher.advance(token))
+        seconds = perf_counter() - begun
+        self.counts.mask_seconds += seconds
+        self.counts.forced += 1
+        step = Step(len(self.token_ids), token, self._bytes(token), forced=True, mask_seconds=seconds)
+        self._commit(replace(step, lexeme=place[0], expected=place[1]))
 
     def _only_ends(self, matcher: Matcher) -> bool:
         """Nothing can follow but the end."""
-        if not patiently(lambda: matcher.is_accepting) or patiently(matcher.next_bytes):
-            return False
-        allowed = patiently(matcher.allowed_tokens)
-        return set(allowed.tolist()) <= set(self.vocabulary.eos_ids)
+        try:
+            if not matcher.is_accepting or matcher.next_bytes():
+                return False
+            return set(matcher.allowed_tokens().tolist()) <= set(self.vocabulary.eos_ids)
+        except LimitError:
+            return False  # the mask will say so
 
     def _planned(self) -> list[tuple[int, bool]]:
         """A draft that the grammar allows: guesses, and what is forced behind them."""
@@ -235,8 +243,12 @@ class Decoder:
         stay, self._certain = len(self._certain), []
         share = seconds / (len(logits) - first)
         for row, guess in enumerate([*self._draft, None]):
-            if guess is not None and guess[1]:
-                self._accept_forced(guess[0])
+            if guess is None and self._draft:
+                self._take_forced()  # behind an accepted draft there may be nothing left to choose
+                if self._certain or self.finish_reason is not None:
+                    break
+            if guess is not None and guess[1] and self.matcher is not None:
+                self._accept_forced(self.matcher, guess[0])
             else:
                 self._decide(logits[first + row], share, None if guess is None else guess[0])
             agreed = guess is not None and bool(self._certain) and self._certain[-1] == guess[0]
@@ -245,16 +257,6 @@ class Decoder:
             stay += 1
             self._certain.clear()
         return stay
-
-    def _accept_forced(self, token: int) -> None:
-        assert self.matcher is not None
-        matcher = self.matcher
-        begun = perf_counter()
-        patiently(lambda: matcher.advance(token))
-        seconds = perf_counter() - begun
-        self.counts.mask_seconds += seconds
-        self.counts.forced += 1
-        self._commit(Step(len(self.token_ids), token, self._bytes(token), forced=True, mask_seconds=seconds))
 
     def _decide(self, logits: Logits, seconds: float, guess: int | None) -> None:
         """Chooses a token, advances, records."""
@@ -415,10 +417,11 @@ def _guesses(probe: Matcher, tokens: list[int], policy: Policy, most: int) -> It
 
 
 def _forced(matcher: Matcher) -> list[int]:
-    """The tokens that must come next. None where no tokens spell what must: the mask says so when it is asked."""
+    """The tokens that must come next; none where that cannot be told: where no tokens spell them (the mask says so when
+    it is asked), or where it takes more work than a step may."""
     try:
-        return patiently(matcher.forced_tokens)
-    except VocabularyError:
+        return matcher.forced_tokens()
+    except (VocabularyError, LimitError):
         return []
 
 

@@ -293,9 +293,11 @@ class _Run:
         if model.context is not None:
             max_tokens = min(max_tokens, max(0, model.context - len(prompt_ids)))
         constraint = target.constraint
-        speculator = policy.speculator or (constraint.speculator if constraint is not None else None)
+        speculator = policy.speculator
         if not policy.speculate or constraint is None:
             speculator = None
+        elif speculator is None:
+            speculator = constraint.speculator
         guessing = (*policy.drafters, speculator) if speculator is not None else policy.drafters
         policy = replace(policy, max_tokens=max_tokens, drafters=guessing, speculator=speculator)
         self.decoder = Decoder(model.vocabulary, target.matcher, prompt_ids[:keep], sampling, policy, rest)

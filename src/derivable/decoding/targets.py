@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
+import typing
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from derivable.caches import cache
@@ -71,9 +74,24 @@ def resolved(given: Given, vocabulary: Vocabulary) -> Target:
         raise ArgumentError(
             "grammar", "a Grammar (from one of Grammar.from_*), a Constraint, a schema as a dict, or a type", given
         )
+    if isinstance(given, type):
+        given = _describable(given)
     key = json.dumps(given, sort_keys=False, default=repr) if isinstance(given, dict) else given
     matcher = _compiled(key, lambda: _grammar(given), vocabulary).matcher()
     return Target(matcher, _reader(given))
+
+
+@lru_cache(maxsize=64)
+def _describable(given: Any) -> Any:
+    """A `typing.TypedDict` as one of `typing_extensions`, which is what pydantic asks for before Python 3.12."""
+    if sys.version_info >= (3, 12) or not typing.is_typeddict(given) or not hasattr(given, "__total__"):
+        return given
+    try:
+        from typing_extensions import TypedDict
+    except ImportError:
+        return given  # then there is no pydantic either, which is said later
+    hints = typing.get_type_hints(given, include_extras=True)
+    return TypedDict(given.__name__, hints, total=given.__total__)  # type: ignore[operator, misc]
 
 
 def _grammar(given: Any) -> Grammar:
