@@ -80,7 +80,9 @@ PUBLIC = [
     "cache",
     "compile",
     "fill_bitmasks",
+    "fill_tree",
     "generate",
+    "sequence_bitmask",
 ]
 """What users may rely on. A name added or removed here is a change of the public interface."""
 

@@ -11,6 +11,7 @@ from . import process as _process  # noqa: F401 -- what is to be done when the p
 from .caches import Cache, cache
 from .compile import Constraint, compile
 from .decoding.generate import Generation, generate
+from .decoding.masks import fill_tree, sequence_bitmask
 from .decoding.speculator import Speculator
 from .decoding.trace import Trace
 from .errors import (
@@ -67,5 +68,7 @@ __all__ = [
     "cache",
     "compile",
     "fill_bitmasks",
+    "fill_tree",
     "generate",
+    "sequence_bitmask",
 ]

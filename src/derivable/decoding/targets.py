@@ -69,7 +69,8 @@ def resolved(given: Given, vocabulary: Vocabulary) -> Target:
             raise MatcherError("the matcher has taken an end token; use constraint.matcher() or matcher.reset().")
         return Target(given)
     if isinstance(given, Grammar):
-        return Target(_compiled(id(given), lambda: given, vocabulary).matcher())
+        grammar = given
+        return Target(_compiled(id(grammar), lambda: grammar, vocabulary).matcher())
     if isinstance(given, str | bytes | list | tuple | set | int | float) and not isinstance(given, bool):
         raise ArgumentError(
             "grammar", "a Grammar (from one of Grammar.from_*), a Constraint, a schema as a dict, or a type", given
@@ -91,7 +92,7 @@ def _describable(given: Any) -> Any:
     except ImportError:
         return given  # then there is no pydantic either, which is said later
     hints = typing.get_type_hints(given, include_extras=True)
-    return TypedDict(given.__name__, hints, total=given.__total__)  # type: ignore[operator, misc]
+    return TypedDict(given.__name__, hints, total=given.__total__)  # type: ignore[operator]
 
 
 def _grammar(given: Any) -> Grammar:
