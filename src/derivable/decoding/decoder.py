@@ -32,7 +32,7 @@ from derivable.errors import LimitError, MatcherError, ModelError, TokenRejected
 from derivable.matcher import Matcher, allocate_bitmask
 from derivable.vocabulary import Vocabulary
 
-__all__ = ["Decoder", "Drafter", "FinishReason", "Policy", "patiently"]
+__all__ = ["Decoder", "Drafter", "FinishReason", "Policy", "guesses", "patiently"]
 
 FinishReason = Literal["stop", "length", "stop_string"]
 _Answer = TypeVar("_Answer")
@@ -193,14 +193,14 @@ class Decoder:
         """A draft that the grammar allows: guesses, and what is forced behind them."""
         policy = self.policy
         room = policy.max_tokens - len(self.token_ids) - 1  # one token is chosen behind the draft
-        guesses = policy.speculate if self._verifies and policy.drafters else 0
-        if guesses <= 0 or room <= 0 or self.matcher is None or self._healing is not None:
+        most = policy.speculate if self._verifies and policy.drafters else 0
+        if most <= 0 or room <= 0 or self.matcher is None or self._healing is not None:
             return []
         started = perf_counter()
         plan: list[tuple[int, bool]] = []
         probe, tokens = self.matcher.fork(), list(self._history)
         try:
-            for token, forced in _guesses(probe, tokens, policy, guesses):
+            for token, forced in guesses(probe, tokens, policy, most):
                 if len(plan) == room:
                     break
                 plan.append((token, forced))
@@ -388,14 +388,20 @@ class Decoder:
         return next(names, f"<[{token}]>")
 
 
-def _guesses(probe: Matcher, tokens: list[int], policy: Policy, most: int) -> Iterator[tuple[int, bool]]:
-    """Advances the probe over guesses that the grammar allows, and over what is forced behind each."""
+def guesses(probe: Matcher, tokens: list[int], policy: Policy, most: int) -> Iterator[tuple[int, bool]]:
+    """A draft: at most `most` guesses that the grammar allows, and what is forced behind each (told apart by `True`).
+
+    Args:
+        probe: stands behind `tokens`; it is advanced over the draft.
+        tokens: the prompt's and those generated; the draft is added.
+        policy: who guesses, and whether forced tokens are taken.
+    """
     eos = probe.constraint.vocabulary.eos_ids
     while most > 0:
-        guesses = next((found for d in policy.drafters if (found := d.draft(probe, tokens, most))), [])
-        if not guesses:
+        found = next((draft for d in policy.drafters if (draft := d.draft(probe, tokens, most))), [])
+        if not found:
             return
-        for token in guesses[:most]:
+        for token in found[:most]:
             if token in eos:
                 return  # the model says so without a draft
             try:

@@ -126,6 +126,8 @@ class TransformersState:
                 use_cache=True,
                 **options,
             )
+        if self._cache is None and hasattr(output.past_key_values, "activate_past_recording"):
+            output.past_key_values.activate_past_recording()  # sliding windows keep what a cut may need again
         self._cache = output.past_key_values
         self._length += len(token_ids)
         rows: NDArray[np.float32] = output.logits[0].float().cpu().numpy()
