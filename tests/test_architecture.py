@@ -43,7 +43,9 @@ RANKS = {
     "": 17,  # `derivable` itself, which gathers what is public
     "integrations": 18,
     "demo": 18,
-    "cli": 19,
+    "cli_options": 18,
+    "cli_decoding": 19,
+    "cli": 20,
 }
 """The rank of every module, or of the folder it lies in. A module may import modules of lower rank and neighbours in
 its own folder; what would go upwards is imported inside a function, or for type checking only."""
@@ -69,6 +71,7 @@ PUBLIC = [
     "ModelError",
     "RollbackError",
     "Speculator",
+    "Template",
     "Terminal",
     "TokenRejectedError",
     "Trace",

@@ -13,6 +13,7 @@ from .compile import Constraint, compile
 from .decoding.generate import Generation, generate
 from .decoding.masks import fill_tree, sequence_bitmask
 from .decoding.speculator import Speculator
+from .decoding.template import Template
 from .decoding.trace import Trace
 from .errors import (
     ArgumentError,
@@ -57,6 +58,7 @@ __all__ = [
     "ModelError",
     "RollbackError",
     "Speculator",
+    "Template",
     "Terminal",
     "TokenRejectedError",
     "Trace",
