@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Literal, overload
 
-from derivable.arguments import LARGEST, integer
+from derivable.arguments import LARGEST, integer, items
 from derivable.decoding.decoder import Decoder, Drafter, FinishReason, Policy
 from derivable.decoding.healing import take_back
 from derivable.decoding.language_model import LanguageModel, ModelState, prefilled
@@ -259,7 +259,7 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
         speculate=integer("speculate", speculate),
         opportunistic=bool(opportunistic),
         forced=bool(forced),
-        drafters=tuple(drafters),
+        drafters=_drafters(drafters),
         speculator=_speculator(speculator),
         trace=bool(trace),
     )
@@ -443,6 +443,14 @@ def _speculator(given: Any) -> Speculator | None:
     if given is not None and not isinstance(given, Speculator):
         raise ArgumentError("speculator", "a Speculator", given)
     return given
+
+
+def _drafters(given: Any) -> tuple[Drafter, ...]:
+    made = tuple(items("drafters", given, "a list of drafters"))
+    for drafter in made:
+        if not callable(getattr(drafter, "draft", None)):
+            raise ArgumentError("drafters", "a list of objects with draft(matcher, token_ids, most)", given)
+    return made
 
 
 def _reseeded(sampling: Sampling, row: int) -> Sampling:

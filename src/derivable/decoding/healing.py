@@ -20,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from derivable.errors import TokenRejectedError
 from derivable.matcher import Matcher, allocate_bitmask
 from derivable.vocabulary import Vocabulary
@@ -76,19 +78,18 @@ class Healing:
         if self.matcher is None or not extending:
             return list(extending)
         vocabulary, matcher = self.vocabulary, self.matcher
-        following = frozenset(matcher.next_bytes())
+        following, some_id = frozenset(matcher.next_bytes()), vocabulary.spellings.some_id
         mask = allocate_bitmask(1, vocabulary.size)
         matcher.fill_bitmask(mask)
-        allowed, known = [], dict[bytes, bool]()
+        bits = np.unpackbits(mask[0].view(np.uint8), bitorder="little")
+        allowed, cut = [], len(self.rest)
         for token_id in extending:
-            tail = (vocabulary.tokens[token_id] or b"")[len(self.rest) :]
+            tail = (vocabulary.tokens[token_id] or b"")[cut:]
             if tail[0] not in following:
                 continue
-            if tail not in known:
-                same = vocabulary.spellings.spelling(tail)
-                # PERF: most tails are tokens themselves, and the mask knows about those.
-                known[tail] = bool(mask[0, same[0] // 32] & _BITS[same[0] % 32]) if same else _may_follow(matcher, tail)
-            if known[tail]:
+            same = some_id.get(tail)
+            # PERF: most tails are tokens themselves, and the mask knows about those.
+            if bits[same] if same is not None else _may_follow(matcher, tail):
                 allowed.append(token_id)
         return allowed
 
@@ -121,11 +122,11 @@ def take_back(vocabulary: Vocabulary, prompt_ids: Sequence[int], matcher: Matche
 def _can_extend(vocabulary: Vocabulary, rest: bytes, matcher: Matcher | None) -> bool:
     if matcher is None:
         return bool(vocabulary.spellings.extending(rest))
-    following = matcher.next_bytes()
+    following, cut = matcher.next_bytes(), len(rest)
     if not vocabulary.spellings.extends(rest, following):
         return False
-    tails = {(vocabulary.tokens[i] or b"")[len(rest) :] for i in vocabulary.spellings.extending(rest)}
-    return any(tail[0] in following and _may_follow(matcher, tail) for tail in sorted(tails, key=len))
+    tails = ((vocabulary.tokens[token_id] or b"")[cut:] for token_id in vocabulary.spellings.extending(rest))
+    return any(tail[0] in following and _may_follow(matcher, tail) for tail in tails)
 
 
 def _may_follow(matcher: Matcher, data: bytes) -> bool:

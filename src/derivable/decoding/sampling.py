@@ -58,12 +58,17 @@ class Sampling:
     def __post_init__(self) -> None:
         for name in ("temperature", "top_p", "min_p", "repetition_penalty"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float | np.number | None):
+            absent = value is None and name in ("top_p", "min_p")
+            if isinstance(value, bool) or not (absent or isinstance(value, int | float | np.number)):
                 raise ArgumentError(name, "a number", value)
         if self.top_k is not None:
             integer("top_k", self.top_k, -LARGEST)
         if not isinstance(self.logit_bias, Mapping):
             raise ArgumentError("logit_bias", "a mapping of token ids to numbers", self.logit_bias)
+        for token, bias in self.logit_bias.items():
+            integer("logit_bias", token)
+            if isinstance(bias, bool) or not isinstance(bias, int | float | np.number):
+                raise ArgumentError("logit_bias", "a mapping of token ids to numbers", self.logit_bias)
         problem = (
             f"temperature={self.temperature} is out of range; give 0 (most likely token) or more"
             if not 0 <= self.temperature < float("inf")

@@ -71,7 +71,7 @@ def resolved(given: Given, vocabulary: Vocabulary) -> Target:
     if isinstance(given, Grammar):
         grammar = given
         return Target(_compiled(id(grammar), lambda: grammar, vocabulary).matcher())
-    if isinstance(given, str | bytes | list | tuple | set | int | float) and not isinstance(given, bool):
+    if not (isinstance(given, dict | bool) or callable(given) or typing.get_origin(given) is not None):
         raise ArgumentError(
             "grammar", "a Grammar (from one of Grammar.from_*), a Constraint, a schema as a dict, or a type", given
         )

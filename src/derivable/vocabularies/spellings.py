@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 __all__ = ["Spellings"]
 
@@ -25,6 +26,11 @@ class Spellings:
         self._texts = [token for token, _ in pairs]
         self._ids = [token_id for _, token_id in pairs]
         self.longest = max(map(len, self._texts), default=0)
+
+    @cached_property
+    def some_id(self) -> dict[bytes, int]:
+        """From bytes to a token that spells them."""
+        return dict(zip(self._texts, self._ids, strict=True))
 
     def spelling(self, data: bytes) -> Sequence[int]:
         """Ids of the tokens that spell exactly `data`, ascending."""
