@@ -2,10 +2,10 @@
 
     P(token | place) = #{the model chose the token at the place} / #{the place was reached}
 
-A place is the lexer's state and a part of the parser's (its uppermost states), as `Matcher.context` numbers them, and
-the last token before it. Where that combination is new, the place without the last token is asked. Structured text is
-predictable: after two records the keys of the third, their order and their spacing are known. Whatever is predicted is
-verified by the model, so a bad count costs time and never changes a text.
+A place is the lexer's state and a part of the parser's (its uppermost states), as `Matcher.context` numbers them, with
+the two tokens before it, with one, and without: the closest description that says enough is believed. Structured text
+is predictable: after two records the keys of the third, their order and their spacing are known. Whatever is predicted
+is verified by the model, so a bad count costs time and never changes a text.
 
 Counts are of one grammar and one vocabulary each; one `Speculator` can hold those of many, told apart by fingerprints.
 Learn on a warm-up, then `freeze`, as the paper measures; or let it learn as it goes, which is the default.
@@ -30,6 +30,8 @@ from derivable.matcher import Matcher
 
 __all__ = ["Speculator"]
 
+_BEFORE = 2  # tokens before a place that tell it apart
+_ENOUGH = 3  # choices after which a description that predicts nothing is believed, too
 _MASK = (1 << 64) - 1
 _FORMAT = "derivable speculator 1"
 
@@ -39,7 +41,8 @@ class Speculator:
 
     Args:
         threshold: a token is drafted if at least this share of the choices at a place were it (one unseen choice is
-            added, so 0.5 takes one sight of it and nothing else, 0.9 takes nine).
+            added, so 0.5 takes one sight of it and of nothing else, 0.9 takes nine). Lower ones draft more, and more of
+            it in vain.
         hops: how many parser states below the uppermost tell places apart.
         max_places: places that are remembered at most; at the bound no new ones are added.
 
@@ -60,7 +63,7 @@ class Speculator:
         [1]
     """
 
-    def __init__(self, *, threshold: float = 0.6, hops: int = 2, max_places: int = 200_000) -> None:
+    def __init__(self, *, threshold: float = 0.5, hops: int = 2, max_places: int = 200_000) -> None:
         if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
             raise ArgumentError("threshold", "a number from 0 to 1", threshold)
         self.threshold = float(threshold)
@@ -76,16 +79,18 @@ class Speculator:
         """Number of places."""
         return len(self._counts)
 
-    def places(self, matcher: Matcher, token_ids: Sequence[int]) -> tuple[int, int]:
-        """Where a matcher stands, after these tokens: the closer description first. Cost: about 3 us."""
+    def places(self, matcher: Matcher, token_ids: Sequence[int]) -> tuple[int, ...]:
+        """Where a matcher stands, after these tokens: the closest description first. Cost: about 4 us."""
         constraint = matcher.constraint
         grammar = self._grammars.get(constraint)
         if grammar is None:
             grammar = self._grammars[constraint] = _fingerprint(constraint)
-        place = _mixed(matcher.context(self.hops), grammar)
-        return _mixed(place, token_ids[-1] + 1 if token_ids else 0), place
+        found = [_mixed(matcher.context(self.hops), grammar)]
+        for back in range(1, _BEFORE + 1):
+            found.append(_mixed(found[-1], token_ids[-back] + 1 if back <= len(token_ids) else 0))
+        return tuple(reversed(found))
 
-    def observe(self, places: tuple[int, int], token_id: int) -> None:
+    def observe(self, places: tuple[int, ...], token_id: int) -> None:
         """Counts a choice. Does nothing when frozen."""
         if self.frozen:
             return
@@ -106,13 +111,16 @@ class Speculator:
             best = token_id
         self._best[place] = best, total + count
 
-    def probability(self, places: tuple[int, int]) -> tuple[int, float]:
-        """The likeliest token and its probability, of the closest description that was met; `(-1, 0.0)` if none was."""
+    def probability(self, places: tuple[int, ...]) -> tuple[int, float]:
+        """The likeliest token and its probability, by the closest description that predicts it or has been met three
+        times; `(-1, 0.0)` if there is none."""
         for place in places:
             known = self._best.get(place)
             if known is not None:
                 token_id, total = known
-                return token_id, self._counts[place][token_id] / (total + 1)
+                probability = self._counts[place][token_id] / (total + 1)
+                if probability >= self.threshold or total >= _ENOUGH:
+                    return token_id, probability
         return -1, 0.0
 
     def draft(self, matcher: Matcher, token_ids: Sequence[int], most: int) -> list[int]:
