@@ -529,6 +529,29 @@ def test_a_model_that_fails(what: Any, after: int) -> None:
         assert caught.value.__cause__ is what
 
 
+def test_a_drafter_that_fails() -> None:
+    class Broken:
+        def draft(self, matcher: dv.Matcher, token_ids: Sequence[int], most: int) -> list[int]:
+            if len(token_ids) > 3:
+                raise RuntimeError("no memory")
+            return [99, -1]
+
+    with pytest.raises(dv.ModelError, match="no memory") as caught:
+        dv.generate(favouring(3, 2), [0], compiled("(ab|c){12}"), temperature=0, drafters=[Broken()], forced=False)
+    assert isinstance(caught.value.partial, dv.Generation) and caught.value.partial.text == "ababab"
+
+
+def test_prompts_that_do_not_fit() -> None:
+    model = favouring(3)
+    model.context = 4
+    with pytest.raises(dv.DerivableError, match="5 tokens"):
+        dv.generate(model, [0] * 5)
+    assert dv.generate(model, [0], {("a",): 1}, max_tokens=2).finish_reason == "length"  # an unknown keyword
+    for schema in ({"type": {"x"}}, {"properties": 5}):
+        with pytest.raises(dv.DerivableError):
+            dv.generate(model, [0], schema)
+
+
 def test_an_interrupt_is_nobodys_error() -> None:
     with pytest.raises(KeyboardInterrupt):
         dv.generate(Failing(2, KeyboardInterrupt()), [0])

@@ -148,3 +148,14 @@ def test_a_loss_under_the_grammar() -> None:
     np.testing.assert_allclose(losses, np.log(allowed))
     assert allowed.tolist() == [2, 2, 2, 1]  # a or ab; b or c; 1 or 12; the end
     assert (losses[allowed == 1] == 0).all()
+
+
+def test_the_same_loss_with_torch() -> None:
+    torch = pytest.importorskip("torch")
+    constraint, target = compiled("a(b|c)12"), [0, 1, 7, END]
+    raw = torch.zeros((4, len(WORDS)), requires_grad=True)
+    logits = raw.clone()
+    dv.apply_bitmask(logits, torch.from_numpy(dv.sequence_bitmask(constraint, target)))
+    loss = torch.nn.functional.cross_entropy(logits, torch.tensor(target))
+    loss.backward()
+    assert loss.item() == pytest.approx(0.75 * np.log(2)) and bool((raw.grad[3] == 0).all())

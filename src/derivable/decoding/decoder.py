@@ -28,7 +28,7 @@ from derivable.decoding.healing import Healing
 from derivable.decoding.sampling import Logits, Sampling
 from derivable.decoding.speculator import Speculator
 from derivable.decoding.trace import Alternative, Step
-from derivable.errors import LimitError, MatcherError, ModelError, TokenRejectedError, VocabularyError
+from derivable.errors import DerivableError, LimitError, MatcherError, ModelError, TokenRejectedError, VocabularyError
 from derivable.matcher import Matcher, allocate_bitmask
 from derivable.vocabulary import Vocabulary
 
@@ -398,7 +398,7 @@ def guesses(probe: Matcher, tokens: list[int], policy: Policy, most: int) -> Ite
     """
     eos = probe.constraint.vocabulary.eos_ids
     while most > 0:
-        found = next((draft for d in policy.drafters if (draft := d.draft(probe, tokens, most))), [])
+        found = next((draft for d in policy.drafters if (draft := _draft(d, probe, tokens, most))), [])
         if not found:
             return
         for token in found[:most]:
@@ -420,6 +420,19 @@ def guesses(probe: Matcher, tokens: list[int], policy: Policy, most: int) -> Ite
                 yield follows, True
             if forced:
                 break
+
+
+def _draft(drafter: Drafter, probe: Matcher, tokens: list[int], most: int) -> list[int]:
+    """What a drafter guesses."""
+    try:
+        return list(drafter.draft(probe, tokens, most))
+    except DerivableError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"the drafter {drafter!r:.80} failed ({type(error).__name__}: {error}). Generate without it: the text is "
+            "the same."
+        ) from error
 
 
 def _forced(matcher: Matcher) -> list[int]:

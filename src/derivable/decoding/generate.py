@@ -12,7 +12,7 @@ import codecs
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeVar, overload
 
 from derivable.arguments import LARGEST, integer, items
 from derivable.decoding.decoder import Decoder, Drafter, FinishReason, Policy
@@ -26,6 +26,8 @@ from derivable.decoding.trace import Trace
 from derivable.errors import ArgumentError, DerivableError, ModelError
 
 __all__ = ["Generation", "Stats", "Stream", "generate"]
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +220,8 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
         speculate: how many tokens are drafted at a time, from what was chosen before at such places of the grammar, and
             verified in one forward pass. 0: none. The text is the same.
         speculator: counts to draft from and to add to; by default those of the constraint.
-        drafters: further sources of guesses, asked before the counts (see `derivable.decoding.drafters`).
+        drafters: further sources of guesses, asked before the counts (see `derivable.decoding.drafters`). Like the
+            counts, they are asked only where there is a grammar.
         opportunistic: try the model's own choice before building a mask. The text is the same.
         forced: take tokens that the grammar forces without asking the model, tokenized as the tokenizer would. The
             model might have split the same text otherwise, and gone on differently; `False` lets it.
@@ -290,6 +293,10 @@ class _Run:
         keep, rest = take_back(model.vocabulary, prompt_ids, target.matcher) if heal else (len(prompt_ids), b"")
         self._prompt, self._rest = shown, rest
         max_tokens = policy.max_tokens
+        if model.context is not None and len(prompt_ids) > model.context:
+            raise DerivableError(
+                f"the prompt has {len(prompt_ids)} tokens, the model's context is {model.context}; shorten the prompt."
+            )
         if model.context is not None:
             max_tokens = min(max_tokens, max(0, model.context - len(prompt_ids)))
         constraint = target.constraint
@@ -321,34 +328,38 @@ class _Run:
 
     def _asked(self, state: ModelState | None) -> tuple[ModelState, list[int]]:
         """One forward pass, if there is anything to ask."""
-        decoder = self.decoder
+        decoder, first = self.decoder, state is None
+        begun: ModelState = self._guarded(self._model.start) if state is None else state
         try:
-            first = state is None
-            if state is None:
-                state = self._model.start()
-            token_ids = decoder.request(draft=not (first and hasattr(state, "prefill")))
+            token_ids = decoder.request(draft=not (first and hasattr(begun, "prefill")))
             if not token_ids:
-                return state, []
-            started, length = perf_counter(), state.length
-            rows = prefilled(state, token_ids) if first else state.append(token_ids)
+                return begun, []
+            started, length = perf_counter(), self._guarded(lambda: begun.length)
+            rows = self._guarded(lambda: prefilled(begun, token_ids) if first else begun.append(token_ids))
             answered = perf_counter()
             if first:
                 self._prompt_read = answered
             stay = decoder.feed(rows, answered - started)
-            if stay < len(token_ids) and decoder.finish_reason is None:
-                state.truncate(length + stay)
         except ModelError as error:
-            error.partial = self.generation()
+            if error.partial is None:
+                error.partial = self.generation()
             raise
+        if stay < len(token_ids) and decoder.finish_reason is None:
+            self._guarded(lambda: begun.truncate(length + stay))
+        return begun, token_ids
+
+    def _guarded(self, call: Callable[[], _Answer]) -> _Answer:
+        """The model's answer; what it raises on its own is a `ModelError`."""
+        try:
+            return call()
         except DerivableError:
             raise
         except Exception as error:
             raise ModelError(
-                f"the model failed after {len(decoder.token_ids)} tokens ({type(error).__name__}: {error}). What was "
-                "generated before is in `partial`.",
+                f"the model failed after {len(self.decoder.token_ids)} tokens ({type(error).__name__}: {error}). What "
+                "was generated before is in `partial`.",
                 self.generation(),
             ) from error
-        return state, token_ids
 
     def to_the_end(self, on_token: Callable[[int, bytes], object] | None) -> Generation:
         for _ in self.steps(on_token):

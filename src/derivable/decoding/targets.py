@@ -77,7 +77,12 @@ def resolved(given: Given, vocabulary: Vocabulary) -> Target:
         )
     if isinstance(given, type):
         given = _describable(given)
-    key = json.dumps(given, sort_keys=False, default=repr) if isinstance(given, dict) else given
+    key = given
+    if isinstance(given, dict):
+        try:
+            key = json.dumps(given, default=repr)
+        except (TypeError, ValueError, RecursionError):  # no schema, which compiling it says
+            key = object()
     matcher = _compiled(key, lambda: _grammar(given), vocabulary).matcher()
     return Target(matcher, _reader(given))
 
