@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import derivable as dv
-from derivable.decoding.models import TinyLanguageModel, TransformersLanguageModel, tiny
+from derivable.decoding.models import TinyLanguageModel, TinyState, TransformersLanguageModel, TransformersState, tiny
 
 SHARED = Path(os.environ.get("DERIVABLE_SHARED", Path(__file__).resolve().parents[3] / "shared"))
 SCHEMA = {
@@ -65,6 +66,58 @@ def workloads(names: list[str], for_tiny: bool) -> list[Workload]:
     }
     own = TINY_PROMPTS if for_tiny else prompts | {"schema": prompts["json"]}
     return [Workload(name, grammars[name], tuple(own[name])) for name in names]
+
+
+class Beside:
+    """The embedded model at the price of a larger one: beside every pass of its own, one of a transformers model with
+    random weights over the same tokens. What is written is the embedded model's, what it costs the other's.
+
+    Args:
+        hidden, layers: of the larger model: 768 and 12 make 87 million parameters.
+    """
+
+    def __init__(self, hidden: int = 768, layers: int = 12) -> None:
+        import torch
+        from transformers import LlamaConfig, LlamaForCausalLM
+
+        self._torch, self._tiny = torch, tiny()
+        self.vocabulary, self.context, self.encode = self._tiny.vocabulary, self._tiny.context, self._tiny.encode
+        torch.set_num_threads(1)
+        torch.manual_seed(0)
+        config = LlamaConfig(
+            vocab_size=self.vocabulary.size,
+            hidden_size=hidden,
+            intermediate_size=hidden * 8 // 3,
+            num_hidden_layers=layers,
+            num_attention_heads=hidden // 64,
+        )
+        self.large = LlamaForCausalLM(config).eval()
+
+    def start(self) -> BesideState:
+        """A state in both."""
+        return BesideState(self._tiny.start(), TransformersState(self.large, self._torch))
+
+
+class BesideState:
+    """A sequence in two models."""
+
+    def __init__(self, own: TinyState, large: TransformersState) -> None:
+        self._own, self._large = own, large
+
+    @property
+    def length(self) -> int:
+        """Number of tokens."""
+        return self._own.length
+
+    def append(self, token_ids: Sequence[int]) -> Any:
+        """The logits of the one, after a pass of both."""
+        self._large.append(token_ids)
+        return self._own.append(token_ids)
+
+    def truncate(self, length: int) -> None:
+        """In both."""
+        self._large.truncate(length)
+        self._own.truncate(length)
 
 
 def load(path: Path | None) -> TinyLanguageModel | TransformersLanguageModel:
