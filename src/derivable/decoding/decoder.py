@@ -37,7 +37,7 @@ __all__ = ["Decoder", "Drafter", "FinishReason", "Policy", "guesses", "patiently
 FinishReason = Literal["stop", "length", "stop_string"]
 _Answer = TypeVar("_Answer")
 
-_ATTEMPTS = 1000
+_ATTEMPTS = 200
 """Times that a matcher is asked again that has refused for its bound of a step's work. Each goes on from the last."""
 
 _SHOWN = 8  # alternatives in a trace
@@ -89,6 +89,7 @@ class Counts:
     accepted: int = 0
     mask_seconds: float = 0.0
     model_seconds: float = 0.0
+    draft_seconds: float = 0.0
 
 
 @dataclass
@@ -206,7 +207,7 @@ class Decoder:
                 plan.append((token, forced))
         except LimitError:
             pass  # what was found is a draft as well; the refusal comes up again where the token is chosen, if it does
-        self.counts.mask_seconds += perf_counter() - started
+        self.counts.draft_seconds += perf_counter() - started
         return plan
 
     # What to make of the answer
@@ -265,14 +266,12 @@ class Decoder:
         noise = self.sampling.noise(position, len(scores))
         wanted = self.sampling.choose(scores, noise)
         checker = self._healing or self.matcher
-        started = perf_counter()
-        learns = self._healing is None and self.policy.speculator is not None and not self.policy.speculator.frozen
-        known = None
-        if learns and self.matcher is not None and self.policy.speculator is not None:
-            speculator, matcher = self.policy.speculator, self.matcher
-            known = patiently(lambda: speculator.places(matcher, self._history))
+        asked = perf_counter()
+        known = self._known()
         lexeme, expected = self._place(self.matcher) if self.policy.trace and self._healing is None else ((), ())
         token, allowed = wanted, None
+        started = perf_counter()
+        self.counts.draft_seconds += started - asked
         if checker is not None:
             token, allowed = self._constrained(checker, scores, noise, wanted)
         spent = perf_counter() - started if checker is not None else 0.0
@@ -297,6 +296,13 @@ class Decoder:
             expected=expected,
         )
         self._commit(self._detailed(step, scores, allowed) if self.policy.trace else step)
+
+    def _known(self) -> tuple[int, ...] | None:
+        """Where the speculator is to count the next choice; `None` if nobody learns."""
+        speculator, matcher = self.policy.speculator, self.matcher
+        if speculator is None or speculator.frozen or matcher is None or self._healing is not None:
+            return None
+        return patiently(lambda: speculator.places(matcher, self._history))
 
     def _constrained(
         self, checker: Matcher | Healing, scores: Logits, noise: NDArray[np.float64] | None, wanted: int
@@ -463,7 +469,7 @@ def patiently(call: Callable[[], _Answer]) -> _Answer:
     attempt goes on from the last.
 
     Raises:
-        LimitError: another bound, or no answer after 1,000 attempts (a minute and more).
+        LimitError: another bound, or no answer after 200 attempts (half a minute at the default bound).
     """
     for _ in range(_ATTEMPTS - 1):
         try:

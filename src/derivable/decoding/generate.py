@@ -47,6 +47,7 @@ class Stats:
         forced: tokens about which the grammar left no choice: taken without the model, or the only ones in a mask.
         drafted: guesses that the model was asked to verify.
         accepted: those that it agreed with.
+        draft_seconds: time in making drafts and learning for them.
     """
 
     prompt_seconds: float = 0.0
@@ -61,6 +62,7 @@ class Stats:
     masks: int = 0
     drafted: int = 0
     accepted: int = 0
+    draft_seconds: float = 0.0
 
     @property
     def tokens_per_second(self) -> float:
@@ -208,7 +210,8 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
     Args:
         model: a `LanguageModel` (see `derivable.decoding.models` for those of transformers), or `"tiny"`, the embedded
             one.
-        prompt: text, or the tokens of one (at least one). A list of several is a batch: a list comes back.
+        prompt: text, or the tokens of one (at least one). A list of several is a batch: a list comes back. Its rows are
+            generated one after the other, each as it would be alone.
         grammar: what the text has to be: a `Grammar`, a `Constraint`, a `Matcher` (from where it stands; it is advanced
             over what is generated, the end token included), a JSON Schema (`dict`), a pydantic model, dataclass,
             `TypedDict`, enum or `Literal`; `None` for anything. In a batch, one for all, or a list with one a row.
@@ -382,6 +385,7 @@ class _Run:
             counts.masks,
             counts.drafted,
             counts.accepted,
+            counts.draft_seconds,
         )
         matcher, reason = decoder.matcher, decoder.finish_reason or "length"
         complete = reason == "stop" or (reason == "length" and matcher is not None and _accepts(decoder))
