@@ -674,7 +674,7 @@ def test_a_trace_in_a_terminal() -> None:
     console = Console(file=io.StringIO(), width=100)
     result.trace.show(console)
     shown = console.file.getvalue()
-    assert "ab1∎" in shown and "intervention" in shown and "forced" in shown
+    assert "ab1<[9]>" in shown and "intervention" in shown and "forced" in shown
     assert "removed" in shown and "wanted" in shown
     answers = iter(["", "q"])
     stepping = Console(file=io.StringIO(), width=100)

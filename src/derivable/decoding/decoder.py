@@ -329,6 +329,8 @@ class Decoder:
 
     def _commit(self, step: Step) -> None:
         """Adds a token that was taken, or ends with it."""
+        if step.token_bytes is None:
+            step = replace(step, name=self._name(step.token_id))
         self.steps.append(step)
         self.counts.steps += 1
         token = step.token_id

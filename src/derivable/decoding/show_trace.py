@@ -50,8 +50,7 @@ def page(trace: Trace) -> str:
 def fragment(trace: Trace) -> str:
     """A part of an HTML document, with its style."""
     text = "".join(
-        f'<span class="t {step.kind}" title="{escape(_sentence(step))}">{escape(_visible(step))}</span>'
-        for step in trace
+        f'<span class="t {step.kind}" title="{escape(_sentence(step))}">{escape(step.shown)}</span>' for step in trace
     )
     legend = " ".join(
         f'<span class="t {kind}" title="{escape(meaning)}">{kind}</span> {escape(meaning)}.'
@@ -78,7 +77,7 @@ def _html_cells(step: Step) -> list[str]:
     )
     return [
         str(step.position),
-        f"<code>{escape(repr(step.text) if step.token_bytes is not None else 'end')}</code>",
+        f"<code>{escape(repr(step.text) if step.token_bytes is not None else step.shown)}</code>",
         f'<span class="t {step.kind}">{step.kind}</span>',
         "" if step.legal is None else f"{step.legal:,}",
         "" if step.removed is None else f"{step.removed:.1%}",
@@ -105,7 +104,7 @@ def show(trace: Trace, console: Any = None, *, step: bool = False) -> None:
 def _marked(trace: Trace, count: int) -> Text:
     text = Text(trace.prompt, style="dim")
     for step in trace[:count]:
-        text.append(_visible(step), style=_STYLES[step.kind] or "default")
+        text.append(step.shown, style=_STYLES[step.kind] or "default")
     return text
 
 
@@ -123,7 +122,7 @@ def _row(step: Step) -> Table:
 
 def _sentence(step: Step) -> str:
     """A step in words."""
-    parts = [f"{step.text!r}" if step.token_bytes is not None else "the end", step.kind]
+    parts = [f"{step.text!r}" if step.token_bytes is not None else step.shown, step.kind]
     if step.intervention and step.wanted is not None:
         wanted = next((a.text for a in step.alternatives if a.token_id == step.wanted), None)
         parts.append(f"the model wanted {wanted!r}" if wanted is not None else f"the model wanted token {step.wanted}")
@@ -144,7 +143,3 @@ def _place(step: Step) -> str:
     if step.expected:
         parts.append(f"then {', '.join(step.expected)}")
     return "; ".join(parts)
-
-
-def _visible(step: Step) -> str:
-    return step.text if step.token_bytes is not None else "∎"

@@ -51,6 +51,7 @@ class Step:
         model_seconds: its share of the forward pass that chose it.
         lexeme, expected: with `trace=True`, terminals in progress before it, and those that may come next.
         alternatives: with `trace=True`, the tokens that the model found likeliest, most likely first.
+        name: of a token that is not text, what it is called.
     """
 
     position: int
@@ -68,6 +69,12 @@ class Step:
     lexeme: tuple[str, ...] = ()
     expected: tuple[str, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
+    name: str = ""
+
+    @property
+    def shown(self) -> str:
+        """What it spells, or its name."""
+        return self.text if self.token_bytes is not None else self.name or "∎"
 
     @property
     def text(self) -> str:
