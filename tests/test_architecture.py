@@ -44,7 +44,9 @@ RANKS = {
     "": 17,  # `derivable` itself, which gathers what is public
     "integrations": 18,
     "demo": 18,
-    "cli": 19,
+    "cli_options": 18,
+    "cli_decoding": 19,
+    "cli": 20,
 }
 """The rank of every module, or of the folder it lies in. A module may import modules of lower rank and neighbours in
 its own folder; what would go upwards is imported inside a function, or for type checking only."""
@@ -73,6 +75,7 @@ PUBLIC = [
     "Constraint",
     "DerivableError",
     "Explanation",
+    "Generation",
     "Grammar",
     "GrammarError",
     "GrammarSyntaxError",
@@ -82,9 +85,13 @@ PUBLIC = [
     "Limits",
     "Matcher",
     "MatcherError",
+    "ModelError",
     "RollbackError",
+    "Speculator",
+    "Template",
     "Terminal",
     "TokenRejectedError",
+    "Trace",
     "UnsupportedFeatureError",
     "Vocabulary",
     "VocabularyError",
@@ -93,6 +100,9 @@ PUBLIC = [
     "cache",
     "compile",
     "fill_bitmasks",
+    "fill_tree",
+    "generate",
+    "sequence_bitmask",
 ]
 """What users may rely on. A name added or removed here is a change of the public interface."""
 

@@ -10,6 +10,11 @@
 from . import process as _process  # noqa: F401 -- what is to be done when the process forks or ends
 from .caches import Cache, cache
 from .compile import Constraint, compile
+from .decoding.generate import Generation, generate
+from .decoding.masks import fill_tree, sequence_bitmask
+from .decoding.speculator import Speculator
+from .decoding.template import Template
+from .decoding.trace import Trace
 from .errors import (
     ArgumentError,
     ArtifactError,
@@ -19,6 +24,7 @@ from .errors import (
     GrammarSyntaxError,
     LimitError,
     MatcherError,
+    ModelError,
     RollbackError,
     TokenRejectedError,
     UnsupportedFeatureError,
@@ -39,6 +45,7 @@ __all__ = [
     "Constraint",
     "DerivableError",
     "Explanation",
+    "Generation",
     "Grammar",
     "GrammarError",
     "GrammarSyntaxError",
@@ -48,9 +55,13 @@ __all__ = [
     "Limits",
     "Matcher",
     "MatcherError",
+    "ModelError",
     "RollbackError",
+    "Speculator",
+    "Template",
     "Terminal",
     "TokenRejectedError",
+    "Trace",
     "UnsupportedFeatureError",
     "Vocabulary",
     "VocabularyError",
@@ -59,4 +70,7 @@ __all__ = [
     "cache",
     "compile",
     "fill_bitmasks",
+    "fill_tree",
+    "generate",
+    "sequence_bitmask",
 ]

@@ -5,6 +5,7 @@
 | `index` | half, for each vocabulary | the level-1 and level-2 index of scannerless grammars, shared by all of them |
 | `automata` | half | the automata of terminals |
 | `constraints`, `grammars` | none | those in use, so that the same text or schema is a look-up. Not kept alive by it |
+| `recent` | none | the last eight constraints that `generate` was given as a grammar, schema or type |
 
 A store that is full forgets what was used longest ago; the index of a vocabulary is begun anew. What is in use lives on
 until its users drop it. Sizes are estimates, by counts of states, nodes and characters.
@@ -23,6 +24,7 @@ from .arguments import integer
 __all__ = ["Cache", "Store", "cache"]
 
 _DEFAULT = 2 << 30
+_RECENT = 8
 
 
 class Store:
@@ -112,6 +114,16 @@ class Cache:
         self.constraints: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
         self.grammars: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
         self.automata = Store(self)
+        self.recent: OrderedDict[Hashable, Any] = OrderedDict()
+
+    def keep(self, key: Hashable, constraint: Any) -> None:
+        """Keeps a constraint alive while it is one of the last eight that were kept."""
+        self.recent[key] = constraint
+        while len(self.recent) > _RECENT:
+            try:
+                self.recent.popitem(last=False)
+            except KeyError:  # another thread has
+                break
 
     @property
     def limit(self) -> int:
@@ -137,6 +149,7 @@ class Cache:
         """Forgets everything. Grammars and constraints in use are not affected; new ones are made from nothing."""
         self.constraints.clear()
         self.grammars.clear()
+        self.recent.clear()
         self.automata.clear()
         for holder in self._indexes:
             holder.kernel.forget_shared()

@@ -1,4 +1,4 @@
-"""The command line: `derivable generate | check | mask | vocab | demo`.
+"""The command line: `derivable generate | check | mask | vocab | measure | trace | demo`.
 
 Generated text goes to standard output as it comes; figures about it go to standard error, so that
 `derivable generate ... > file` writes the text alone. Errors of Derivable are shown without a traceback, exit code 2.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import json
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
@@ -16,7 +17,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.cells import cell_len
-from rich.console import Console
 from rich.live import Live
 from rich.panel import Panel
 from rich.table import Table
@@ -24,14 +24,28 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from . import __version__
+from .cli_decoding import measure_command, trace_command
+from .cli_options import (
+    TOKENIZERS,
+    ChoicesOption,
+    GrammarOption,
+    ModelOption,
+    RegexOption,
+    StartOption,
+    TokenizerOption,
+    encoded,
+    facts,
+    grammar_of,
+    model_of,
+    required,
+    terminal,
+    vocabulary_of,
+)
 from .compile import compile as compile_grammar
 from .decoding.generate import Generation, generate
-from .decoding.models import TinyLanguageModel, TransformersLanguageModel
 from .demo import CASES
-from .errors import DerivableError, GrammarError, TokenRejectedError
-from .grammar import Grammar
+from .errors import DerivableError, TokenRejectedError
 from .matcher import Matcher
-from .tiny import tokenizer_path
 from .vocabulary import Vocabulary
 
 __all__ = ["app", "main"]
@@ -44,7 +58,7 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except DerivableError as error:
-            _console(stderr=True).print(
+            terminal(stderr=True).print(
                 Panel(Text(str(error)), title=type(error).__name__, title_align="left", border_style="red")
             )
             raise typer.Exit(2) from None
@@ -57,27 +71,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Constrain what a language model can say: regular expressions, grammars, JSON Schemas, choices.",
 )
-
-_GRAMMARS = (
-    "A grammar file: .lark, .gbnf (llama.cpp's), .ebnf (xgrammar's), or .json (a JSON Schema or structural tag)."
-)
-RegexOption = Annotated[
-    str | None, typer.Option("--regex", "-r", help="A regular expression in Python's syntax, for the whole text.")
-]
-GrammarOption = Annotated[
-    Path | None,
-    typer.Option("--grammar", "-g", exists=True, dir_okay=False, help=_GRAMMARS),
-]
-ChoicesOption = Annotated[str | None, typer.Option("--choices", "-c", help="The possible texts, separated by commas.")]
-StartOption = Annotated[
-    str | None,
-    typer.Option(help="The rule of --grammar to begin with (by default start in .lark, root in .gbnf and .ebnf)."),
-]
-_TOKENIZERS = "tokenizer.json or its folder, a SentencePiece .model, or a .gguf file (by default the embedded model's)."
-TokenizerOption = Annotated[
-    Path | None,
-    typer.Option("--tokenizer", "-t", exists=True, help=_TOKENIZERS),
-]
 
 
 def _show_version(wanted: bool) -> None:
@@ -105,13 +98,14 @@ def generate_command(
     grammar: GrammarOption = None,
     choices: ChoicesOption = None,
     start: StartOption = None,
-    model: Annotated[
-        Path | None, typer.Option("--model", "-m", help="Folder of a transformers model (by default the embedded one).")
-    ] = None,
+    model: ModelOption = None,
     max_tokens: Annotated[int, typer.Option("--max-tokens", "-n", min=1, help="Stop after so many tokens.")] = 256,
     temperature: Annotated[float, typer.Option("--temperature", "-T", min=0.0, help="0: most likely token.")] = 0.7,
     seed: Annotated[int, typer.Option("--seed", "-s", min=0, help="Of the random numbers.")] = 0,
     compare: Annotated[bool, typer.Option("--compare", help="Show the unconstrained text beside it.")] = False,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", dir_okay=False, help="Save what happened at every step: .jsonl or .html.")
+    ] = None,
 ) -> None:
     """Continue a prompt with a text of the grammar (without one: unconstrained).
 
@@ -119,12 +113,12 @@ def generate_command(
 
     Example: derivable generate "Date: " --regex "[0-9]{4}-[0-9]{2}-[0-9]{2}"
     """
-    chosen = _grammar(regex, grammar, choices, start)
+    chosen = grammar_of(regex, grammar, choices, start)
     if compare and chosen is None:
         raise typer.BadParameter("there is nothing to compare with; give --regex, --grammar or --choices.")
-    language_model = TinyLanguageModel() if model is None else TransformersLanguageModel(model)
+    language_model = model_of(model)
     matcher = None if chosen is None else compile_grammar(chosen, language_model.vocabulary).matcher()
-    prompt_ids = language_model.encode(_encoded(prompt).decode("utf-8", "replace"))
+    prompt_ids = language_model.encode(encoded(prompt).decode("utf-8", "replace"))
 
     def run(matcher: Matcher | None, write: Callable[[str], object]) -> Generation:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -136,13 +130,14 @@ def generate_command(
             temperature=temperature,
             seed=seed,
             on_token=lambda _, data: write(decoder.decode(data)),
+            trace=trace is not None,
         )
         write(decoder.decode(b"", final=True))
         return result
 
     if compare:
         constrained, other = Text(), Text()
-        console = _console()
+        console = terminal()
         with Live(_side_by_side(constrained, other), console=console, refresh_per_second=12):
             result = run(matcher, constrained.append)
             run(None, other.append)
@@ -151,8 +146,10 @@ def generate_command(
     else:
         result = run(matcher, _write)
         _write("\n")
-    complete = result.finish_reason == "stop" or (matcher is not None and matcher.is_accepting)
-    _console(stderr=True).print(_figures(result, complete, matcher), soft_wrap=True)
+    if trace is not None:
+        result.trace.save(trace)
+    complete = result.is_complete
+    terminal(stderr=True).print(_figures(result, complete, matcher), soft_wrap=True)
     if not complete:
         raise typer.Exit(1)
 
@@ -192,12 +189,12 @@ def check(
     """
     if (text is None) == (file is None):
         raise typer.BadParameter("give either TEXT or --file.")
-    data = file.read_bytes() if file is not None else _encoded(text or "")
+    data = file.read_bytes() if file is not None else encoded(text or "")
     end_id = 256  # the vocabulary of all bytes, and an end token
     vocabulary = Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos=[end_id])
-    matcher = compile_grammar(_required(_grammar(regex, grammar, choices, start)), vocabulary).matcher()
+    matcher = compile_grammar(required(grammar_of(regex, grammar, choices, start)), vocabulary).matcher()
     fits = _advance_while_possible(matcher, data)
-    console = _console()
+    console = terminal()
     if fits < len(data):
         line = data.count(b"\n", 0, fits) + 1
         column = len(_shown(data[data.rfind(b"\n", 0, fits) + 1 : fits])) + 1
@@ -214,7 +211,7 @@ def check(
     terminals = _terminals_after(matcher, following, end_id)
     if terminals and grammar is not None:
         rows.append(("as part of", ", ".join(terminals)))
-    console.print(_facts(rows))
+    console.print(facts(rows))
     if fits < len(data) or not matcher.is_accepting:
         raise typer.Exit(1)
 
@@ -289,16 +286,16 @@ def mask(
 
     Example: derivable mask "20" --regex "[0-9]{4}-[0-9]{2}-[0-9]{2}"
     """
-    vocabulary = _vocabulary(tokenizer)
-    matcher = compile_grammar(_required(_grammar(regex, grammar, choices, start)), vocabulary).matcher()
-    data = _encoded(text)
+    vocabulary = vocabulary_of(tokenizer)
+    matcher = compile_grammar(required(grammar_of(regex, grammar, choices, start)), vocabulary).matcher()
+    data = encoded(text)
     fits = _advance_while_possible(matcher, data)
     if fits < len(data):
         raise TokenRejectedError(None, data[fits : fits + 1], f"byte {fits} of the text")
     started = perf_counter()
     allowed = matcher.allowed_tokens().tolist()
     seconds = perf_counter() - started
-    console = _console()
+    console = terminal()
     end = "allowed" if matcher.is_accepting else "not allowed"
     console.print(
         f"{len(allowed):,} of {vocabulary.size:,} tokens allowed, end of text {end} ({seconds * 1e6:,.0f} µs)",
@@ -325,24 +322,24 @@ def vocab(
         Path | None,
         typer.Argument(
             exists=True,
-            help=_TOKENIZERS,
+            help=TOKENIZERS,
         ),
     ] = None,
 ) -> None:
     """Show facts about a tokenizer's vocabulary: size, special tokens, duplicates, bytes that cannot be spelled."""
-    vocabulary = _vocabulary(path)
-    facts = vocabulary.describe()
+    vocabulary = vocabulary_of(path)
+    described = vocabulary.describe()
     rows = []
-    for name, value in facts.items():
+    for name, value in described.items():
         shown = f"{value:,}" if type(value) is int else str(value)
         if isinstance(value, bytes):  # the longest token; often a row of blanks
             shown = f"{len(value)} bytes: {_quoted(value[:40])}{' ...' * (len(value) > 40)}"
         rows.append((name.replace("_", " "), shown))
-    _console().print(_facts(rows))
+    terminal().print(facts(rows))
     if vocabulary.special_ids:
         shown = ", ".join(f"{text} ({i})" for text, i in list(vocabulary.special_ids.items())[:12])
         more = len(vocabulary.special_ids) - 12
-        _console().print(_facts([("special tokens", shown + (f", and {more} more" if more > 0 else ""))]))
+        terminal().print(facts([("special tokens", shown + (f", and {more} more" if more > 0 else ""))]))
 
 
 def _quoted(data: bytes) -> str:
@@ -353,7 +350,14 @@ def _quoted(data: bytes) -> str:
         return repr(data)
 
 
+app.command("measure")(measure_command)
+app.command("trace")(trace_command)
+
+
 # --- demo -------------------------------------------------------------------------------------------------------
+
+
+_TRACED = 5  # the case whose steps are saved as a page
 
 
 @app.command()
@@ -363,8 +367,8 @@ def demo() -> None:
     Every constrained text must end by itself and be accepted by a checker that is not Derivable (re, json,
     sqlite3, ...); otherwise the exit code is 1. Prompts and seeds are fixed, and chosen so that the difference shows.
     """
-    console = _console()
-    model = TinyLanguageModel()
+    console = terminal()
+    model = model_of(None)
     failed = tokens = interventions = 0
     mask_seconds = 0.0
     for number, case in enumerate(CASES, 1):
@@ -377,6 +381,7 @@ def demo() -> None:
                 max_tokens=case.max_tokens,
                 temperature=case.temperature,
                 seed=case.seed,
+                trace=number == _TRACED,
             )
             for each in (matcher, None)
         ]
@@ -391,6 +396,10 @@ def demo() -> None:
             )
         )
         console.print(_figures(results[0], verdicts[0], matcher), soft_wrap=True)
+        if number == _TRACED:
+            page = Path(tempfile.mkdtemp()) / "trace.html"
+            results[0].trace.save(page)
+            console.print(Text(f"every step of it: {page.as_uri()}", style="dim"), soft_wrap=True)
         failed += not verdicts[0]
         tokens += results[0].stats.steps
         interventions += results[0].stats.interventions
@@ -416,16 +425,6 @@ def _mark(valid: bool, result: Generation) -> Text:
 # --- shared -----------------------------------------------------------------------------------------------------
 
 
-def _console(*, stderr: bool = False) -> Console:
-    """A console on the current standard stream; plain text where that is no terminal."""
-    return Console(stderr=stderr)
-
-
-def _encoded(argument: str) -> bytes:
-    """The bytes of a command-line argument as they were given."""
-    return argument.encode("utf-8", "surrogateescape")
-
-
 def _write(text: str) -> None:
     """Writes to standard output at once, without any formatting."""
     sys.stdout.write(text)
@@ -445,75 +444,6 @@ def _side_by_side(constrained: Text, other: Text, *, marks: list[Text] | None = 
         )
     grid.add_row(*panels)
     return grid
-
-
-def _facts(rows: list[tuple[str, str]]) -> Table:
-    """Names and values in two columns."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="cyan", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in rows:
-        table.add_row(name, Text(value))
-    return table
-
-
-def _grammar(regex: str | None, grammar: Path | None, choices: str | None, start: str | None) -> Grammar | None:
-    """The grammar that the options ask for; `None` without any."""
-    if sum(option is not None for option in (regex, grammar, choices)) > 1:
-        raise typer.BadParameter("give only one of --regex, --grammar and --choices.")
-    if start is not None and grammar is None:
-        raise typer.BadParameter("--start names a rule of --grammar; give both.")
-    if regex is not None:
-        return Grammar.from_regex(regex)
-    if choices is not None:
-        return Grammar.from_choices(choices.split(","))
-    return None if grammar is None else _grammar_file(grammar, start)
-
-
-def _required(grammar: Grammar | None) -> Grammar:
-    if grammar is None:
-        raise typer.BadParameter("give a grammar: --regex, --grammar or --choices.")
-    return grammar
-
-
-def _grammar_file(path: Path, start: str | None) -> Grammar:
-    """A grammar file, read as its suffix says."""
-    if path.suffix not in (".lark", ".gbnf", ".ebnf", ".json"):
-        raise GrammarError(
-            f"{path.name}: the kind of grammar is told by the suffix, and {path.suffix or 'none'!r} is unknown",
-            hint="Name the file .lark, .gbnf, .ebnf or .json.",
-        )
-    if start is not None and path.suffix == ".json":
-        raise typer.BadParameter("--start names a rule, and a .json file has none.")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise GrammarError(f"{path.name} is not UTF-8 (byte {error.start})", hint="Save it as UTF-8.") from error
-    if path.suffix == ".lark":
-        return Grammar.from_lark(text, start=start or "start")
-    if path.suffix == ".ebnf":
-        return Grammar.from_ebnf(text, root=start or "root")
-    if path.suffix == ".json":
-        return Grammar.structural_tag(text) if _is_structural_tag(text) else Grammar.from_json_schema(text)
-    return Grammar.from_gbnf(text, start=start or "root")
-
-
-def _is_structural_tag(text: str) -> bool:
-    """Whether JSON text is a structural tag, and not a schema."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return False  # the front end of schemas says what is wrong
-    return isinstance(value, dict) and (value.get("type") == "structural_tag" or "structures" in value)
-
-
-def _vocabulary(path: Path | None) -> Vocabulary:
-    """The vocabulary in a file, read as its suffix says; that of the embedded model without one."""
-    if path is not None and path.suffix == ".model":
-        return Vocabulary.from_sentencepiece(str(path))
-    if path is not None and path.suffix == ".gguf":
-        return Vocabulary.from_gguf(path)
-    return Vocabulary.from_tokenizer_json(path or tokenizer_path())
 
 
 def main() -> None:

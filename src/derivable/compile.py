@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from . import _kernel
 from .arguments import LARGEST, file_path, instance, integer
@@ -20,6 +22,9 @@ from .limits import Limits
 from .lowering import Lowered, lower
 from .matcher import Matcher
 from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from .decoding.speculator import Speculator
 
 __all__ = ["Constraint", "compile"]
 
@@ -63,6 +68,13 @@ class Constraint:
     def matcher(self) -> Matcher:
         """A matcher at the start of the text. Cost: about a microsecond."""
         return Matcher(self)
+
+    @cached_property
+    def speculator(self) -> Speculator:
+        """What models chose at the places of this grammar: `generate` learns it, and drafts from it."""
+        from .decoding.speculator import Speculator
+
+        return Speculator()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves what compiling worked out: the grammar's automata and productions. Masks are not saved.

@@ -9,6 +9,7 @@ DerivableError
 ├── LimitError                      a size or time bound of `Limits` was reached (limit, used, allowed)
 ├── VocabularyError                 a vocabulary cannot be read, or cannot spell the grammar
 ├── ArtifactError                   a saved constraint cannot be loaded (wrong file, version, vocabulary)
+├── ModelError                      a language model failed, or returned no logits (partial)
 └── MatcherError                    a matcher was asked for something impossible; its state is unchanged
     ├── TokenRejectedError          the token (or byte) is not allowed here (token_id, token_bytes)
     ├── RollbackError               more tokens to roll back than were advanced
@@ -29,6 +30,7 @@ __all__ = [
     "GrammarSyntaxError",
     "LimitError",
     "MatcherError",
+    "ModelError",
     "RollbackError",
     "TokenRejectedError",
     "UnsupportedFeatureError",
@@ -143,6 +145,18 @@ class VocabularyError(DerivableError):
 
 class ArtifactError(DerivableError):
     """A saved constraint cannot be loaded: wrong file, format version or vocabulary."""
+
+
+class ModelError(DerivableError):
+    """A language model failed while it was generating, or returned something that is no logits.
+
+    Attributes:
+        partial: the `Generation` up to there, or `None` where there is none. A matcher that was given stands behind it.
+    """
+
+    def __init__(self, message: str, partial: object = None) -> None:
+        self.partial = partial
+        super().__init__(message)
 
 
 class MatcherError(DerivableError):

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derivable.errors import DerivableError
+from derivable.errors import ArgumentError, DerivableError
 from derivable.tiny import State, TinyModel, TinyTokenizer, tokenizer_path
 from derivable.vocabulary import Vocabulary
 
-__all__ = ["TinyLanguageModel", "TinyState", "TransformersLanguageModel", "TransformersState"]
+__all__ = ["TinyLanguageModel", "TinyState", "TransformersLanguageModel", "TransformersState", "tiny"]
 
 
 class TinyState:
@@ -34,13 +36,12 @@ class TinyState:
         return self._state.length
 
     def append(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
-        """Appends tokens; returns the logits `[V]` of what follows.
+        """Appends tokens; returns the logits `[len(token_ids), V]` of what follows each.
 
         Raises:
             DerivableError: no tokens, unknown ids, or more than the context holds.
         """
-        row: NDArray[np.float32] = self._model.forward(self._state, token_ids)[-1]
-        return row
+        return self._model.forward(self._state, token_ids)
 
     def truncate(self, length: int) -> None:
         """Forgets everything after the first `length` tokens. Constant time."""
@@ -82,12 +83,19 @@ class TinyLanguageModel:
         return self._tokenizer.decode(token_ids)
 
 
+@lru_cache(maxsize=1)
+def tiny() -> TinyLanguageModel:
+    """The embedded model, one for the process: what `generate("tiny", ...)` runs."""
+    return TinyLanguageModel()
+
+
 class TransformersState:
     """A sequence in a `transformers` model, with its key/value cache."""
 
     def __init__(self, model: Any, torch: Any) -> None:
         self._model = model
         self._torch = torch
+        self._keeps_some = "logits_to_keep" in signature(model.forward).parameters
         self._cache: Any = None
         self._length = 0
 
@@ -97,21 +105,33 @@ class TransformersState:
         return self._length
 
     def append(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
-        """Appends tokens; returns the logits of what follows (as wide as the model's output layer).
+        """Appends tokens; returns the logits of what follows each, `[len(token_ids), W]`, W that of the output layer.
 
         Raises:
             DerivableError: no tokens.
         """
+        return self._forward(token_ids, {})
+
+    def prefill(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
+        """Appends a prompt; returns the logits of what follows its last token, `[1, W]` (or all of them)."""
+        return self._forward(token_ids, {"logits_to_keep": 1} if self._keeps_some else {})
+
+    def _forward(self, token_ids: Sequence[int], options: dict[str, int]) -> NDArray[np.float32]:
         if not len(token_ids):
             raise DerivableError("there are no tokens to append; give at least one.")
         with self._torch.inference_mode():
             output = self._model(
-                input_ids=self._torch.tensor([list(token_ids)]), past_key_values=self._cache, use_cache=True
+                input_ids=self._torch.tensor([list(token_ids)], device=self._model.device),
+                past_key_values=self._cache,
+                use_cache=True,
+                **options,
             )
+        if self._cache is None and hasattr(output.past_key_values, "activate_past_recording"):
+            output.past_key_values.activate_past_recording()  # sliding windows keep what a cut may need again
         self._cache = output.past_key_values
         self._length += len(token_ids)
-        row: NDArray[np.float32] = output.logits[0, -1].float().numpy()
-        return row
+        rows: NDArray[np.float32] = output.logits[0].float().cpu().numpy()
+        return rows
 
     def truncate(self, length: int) -> None:
         """Forgets everything after the first `length` tokens.
@@ -131,10 +151,11 @@ class TransformersState:
 
 
 class TransformersLanguageModel:
-    """A causal language model of the `transformers` library, on the CPU.
+    """A causal language model of the `transformers` library, on whatever device it is.
 
     Args:
-        path: folder of a saved model and its tokenizer. Nothing is downloaded.
+        model: the model, or the folder of a saved one and its tokenizer. Nothing is downloaded.
+        tokenizer: that of a model that was given itself.
 
     Raises:
         DerivableError: `transformers` or `torch` is not installed, or the folder holds no causal model.
@@ -145,30 +166,44 @@ class TransformersLanguageModel:
         context: the model's largest number of positions, if its configuration says so.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, model: str | os.PathLike[str] | Any, tokenizer: Any = None) -> None:
+        self._torch: Any
+        if isinstance(model, str | os.PathLike):
+            model, tokenizer = self._load(model, tokenizer)
+        elif tokenizer is None or not hasattr(model, "generate"):
+            raise ArgumentError("model", "a causal model of transformers with its tokenizer=, or a folder", model)
+        else:
+            self._torch = import_module("torch")
+        self._model: Any = model
+        self._tokenizer: Any = tokenizer
+        self._model.eval()
+        # The tokenizer may name more ids than the model has logits for, or fewer (padding).
+        width = max(int(self._model.config.vocab_size), len(self._tokenizer))
+        self.vocabulary = Vocabulary.from_transformers(self._tokenizer, size=width)
+        self.context: int | None = getattr(self._model.config, "max_position_embeddings", None)
+
+    def _load(self, path: str | os.PathLike[str], tokenizer: Any) -> tuple[Any, Any]:
+        """The model and the tokenizer of a folder."""
         if not Path(path).is_dir():
             raise DerivableError(
                 f"{os.fspath(path)!r} is no folder. Give the folder of a saved model (config.json, weights, tokenizer)."
             )
         try:
-            self._torch: Any = import_module("torch")
+            self._torch = import_module("torch")
             transformers: Any = import_module("transformers")
         except ImportError as error:
             raise DerivableError(
                 f"running {os.fspath(path)!r} needs {error.name}. Install it: pip install 'derivable[transformers]'."
             ) from error
         try:
-            self._tokenizer: Any = transformers.AutoTokenizer.from_pretrained(path, local_files_only=True)
-            self._model: Any = transformers.AutoModelForCausalLM.from_pretrained(path, local_files_only=True)
+            return (
+                transformers.AutoModelForCausalLM.from_pretrained(path, local_files_only=True),
+                tokenizer or transformers.AutoTokenizer.from_pretrained(path, local_files_only=True),
+            )
         except (OSError, ValueError, KeyError) as error:
             raise DerivableError(
                 f"{os.fspath(path)!r} cannot be loaded: {error} Give the folder of a saved causal model."
             ) from error
-        self._model.eval()
-        # The tokenizer may name more ids than the model has logits for, or fewer (padding).
-        width = max(int(self._model.config.vocab_size), len(self._tokenizer))
-        self.vocabulary = Vocabulary.from_transformers(self._tokenizer, size=width)
-        self.context: int | None = getattr(self._model.config, "max_position_embeddings", None)
 
     def start(self) -> TransformersState:
         """A state without tokens."""

@@ -1,4 +1,5 @@
 """Hosts: one thin adapter per library that runs models. Each module imports its host when it is imported itself.
 
 - `derivable.integrations.transformers`: `DerivableLogitsProcessor` for `model.generate`.
+- `derivable.integrations.transformers_decoding`: a decoding loop for it that drafts, and a candidate generator.
 """

@@ -50,6 +50,7 @@ class Lexer {
     void let_go() { terminals_.clear(), dfas_.clear(); }
     uint32_t num_terminals() const { return uint32_t(terminals_.size()); }
     const Dfa& dfa(uint32_t terminal) const { return *terminals_[terminal].dfa; }
+    bool has_table(uint32_t terminal) const { return bool(terminals_[terminal].dfa); }
 
     // The state before the first byte of a lexeme of one of `terminals`, with `duties` from before. kNoState if there are none.
     LexState start(const std::vector<uint32_t>& terminals, uint32_t duties);

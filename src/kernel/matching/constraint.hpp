@@ -25,6 +25,7 @@
 #include "matching/history.hpp"
 #include "matching/operation.hpp"
 #include "support/arena.hpp"
+#include "support/byte_set.hpp"
 #include "support/hashing.hpp"
 #include "support/task.hpp"
 
@@ -97,6 +98,8 @@ class Constraint {
         std::vector<uint32_t> accepts;                      // terminal symbols that may follow, behind it if it may end; kEnd for the end
     };
     std::vector<Explanation> explain(const Threads& threads);
+    // What the places of threads are told apart by, in every process alike (constraint_context.cpp): lexer states, and the uppermost `hops` + 1 LR states.
+    uint64_t context(const Threads& of, int64_t hops);
     Stats locked_stats();
     const std::vector<Symbol>& unproductive() { return lr_.productions().unproductive(); }
 
@@ -130,6 +133,7 @@ class Constraint {
         operation->pass();
         looked_at_layout_ = before;
     }
+    std::vector<std::pair<Symbol, uint32_t>> named_lexeme(LexState lex);
     const std::vector<uint32_t>& row(Thread t);
     int compute(Thread t, std::vector<uint32_t>& words);  // returns the hops that the answer depends on
     // Calls visit(token) for every token of text that the threads allow, until it says no; from node `next` of the trie on, which is moved on.

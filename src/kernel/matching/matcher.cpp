@@ -174,10 +174,11 @@ std::string Matcher::forced_bytes(size_t max_length) {
         std::string out;
         Threads threads = now()->threads, next;
         while (out.size() < max_length && !threads.empty() && !constraint_->accepting(threads) && !constraint_->names_token(threads)) {
-            std::array<uint64_t, 4> bytes = constraint_->next_bytes(threads);
             int only = -1, count = 0;
-            for (int b = 0; b < 256; b++)
-                if (bytes[size_t(b) / 64] >> (b % 64) & 1) only = b, count++;
+            for (int b = 0; b < 256 && count < 2; b++) {  // PERF: usually there is a second one soon
+                constraint_->step(threads, uint8_t(b), next);
+                if (!next.empty()) only = b, count++;
+            }
             if (count != 1) break;
             constraint_->step(threads, uint8_t(only), next);
             threads.swap(next);
@@ -222,6 +223,10 @@ std::string Matcher::situation(int64_t hops) {
         out.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint32_t));
     }
     return out;
+}
+
+uint64_t Matcher::context(int64_t hops) {
+    return operate([&](Operation&) { return constraint_->context(now()->threads, hops); });
 }
 
 std::vector<Constraint::Explanation> Matcher::explain() {

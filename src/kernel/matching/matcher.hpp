@@ -42,6 +42,7 @@ class Matcher {
     std::vector<Constraint::Explanation> explain();
     // Equal where lexer states are, and the sets of the uppermost `hops` + 1 states of the stacks.
     std::string situation(int64_t hops);
+    uint64_t context(int64_t hops);  // likewise, the same in every process
     Constraint& constraint() const { return *constraint_; }
 
   private:

@@ -469,6 +469,12 @@ NB_MODULE(_kernel, m) {
             }
             return nb::bytes(key.data(), key.size());
         }, nb::arg("hops").none(), "Equal for matchers of one constraint whose lexer states, and stacks down to `hops` below the top (-1: no stacks), are.")
+        .def("context", [](Matcher& self, nb::handle depth) {
+            const int64_t hops = number("hops", depth);
+            Unlocked unlocked;
+            return self.context(hops);
+        }, nb::arg("hops").none(), "A number of 64 bits, equal where `situation` is, in every process in which the grammar was compiled (and by chance). Inside\n"
+           "string literals that are known by rule, not by a table, it does not tell where.")
         .def("threads", [](Matcher& self) {
             std::vector<Constraint::Explanation> threads;
             {

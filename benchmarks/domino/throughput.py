@@ -1,0 +1,157 @@
+"""DOMINO's Table 3 and Figure 5: throughput of constrained decoding against unconstrained.
+
+    python benchmarks/domino/throughput.py                       # the embedded model
+    python benchmarks/domino/throughput.py --model folder        # a transformers model
+    python benchmarks/domino/throughput.py --beside              # the embedded model's texts, at a larger one's price
+
+As in the paper: texts of up to 128 tokens at temperature 1; ten of them warm up, and the counts for speculation are
+frozen then. The variants take turns, text by text, and what is compared is processor time, so other work on the machine
+falls on all of them alike. Unconstrained texts run to 128 tokens or their own end.
+
+The ratio depends on what a forward pass costs, and several tokens in one pass: with `--beside` each pass of the
+embedded model has beside it one of a transformers model with random weights, 87 million parameters, on as many tokens.
+
+Writes `results/throughput.md` (and `.svg`, with matplotlib).
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections import defaultdict
+from importlib import import_module
+from pathlib import Path
+from time import process_time
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import track
+from workloads import Beside, Workload, heading, load, workloads
+
+import derivable as dv
+from derivable.decoding.models import tiny
+
+MOST = 128
+PLAIN: dict[str, Any] = {"speculate": 0, "forced": False, "opportunistic": False}
+
+
+def variants(lengths: list[int]) -> dict[str, dict[str, Any] | None]:
+    """How to decode; `None` is without a grammar."""
+    return {
+        "unconstrained": None,
+        "every mask": PLAIN,
+        "opportunistic": PLAIN | {"opportunistic": True},
+        "and forced": {"speculate": 0},
+        **{f"s = {s}": {"speculate": s} for s in lengths},
+    }
+
+
+class Sums:
+    """What a variant took, over all texts."""
+
+    def __init__(self) -> None:
+        self.seconds = self.mask_seconds = 0.0
+        self.tokens = self.calls = self.masks = self.interventions = self.accepted = self.drafted = 0
+
+    def add(self, made: dv.Generation, seconds: float) -> None:
+        """One more text."""
+        self.seconds += seconds
+        self.mask_seconds += made.stats.mask_seconds
+        self.tokens += made.stats.steps
+        self.calls += made.stats.model_calls
+        self.masks += made.stats.masks
+        self.interventions += made.stats.interventions
+        self.accepted += made.stats.accepted
+        self.drafted += made.stats.drafted
+
+
+def run(model: Any, workload: Workload, texts: int, warm_up: int, lengths: list[int]) -> dict[str, Sums]:
+    """All variants of one workload, in turns."""
+    constraint = dv.compile(workload.grammar(), model.vocabulary)
+    speculator = dv.Speculator()
+    learner = tiny() if isinstance(model, Beside) else model  # the texts are the same, and cheaper
+    for number in range(warm_up):
+        prompt = workload.prompts[number % len(workload.prompts)]
+        dv.generate(learner, prompt, constraint, max_tokens=MOST, seed=10_000 + number, speculator=speculator)
+    speculator.freeze()
+    sums: dict[str, Sums] = defaultdict(Sums)
+    for number in track(range(texts), workload.name, console=Console(stderr=True)):
+        prompt = workload.prompts[number % len(workload.prompts)]
+        for name, options in variants(lengths).items():
+            grammar = None if options is None else constraint
+            started = process_time()
+            made = dv.generate(
+                model, prompt, grammar, max_tokens=MOST, seed=number, speculator=speculator, **(options or {})
+            )
+            sums[name].add(made, process_time() - started)
+    return sums
+
+
+def table(found: dict[str, dict[str, Sums]]) -> str:
+    """As Markdown."""
+    names = list(next(iter(found.values())))
+    head = ["| | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    lines = ["Throughput as a ratio to unconstrained (tokens per second of processor time)\n", *head]
+    for workload, sums in found.items():
+        free = sums["unconstrained"].tokens / sums["unconstrained"].seconds
+        ratios = (f"{s.tokens / s.seconds / free:.2f}" for s in sums.values())
+        lines.append(f"| {workload} | {' | '.join(ratios)} |")
+    lines += ["\nForward passes a token\n", *head]
+    for workload, sums in found.items():
+        passes = (f"{s.calls / s.tokens:.2f}" for s in sums.values())
+        lines.append(f"| {workload} | {' | '.join(passes)} |")
+    lines += ["\nWhat was counted\n", "| | variant | tokens | masks | interventions | matcher, µs a token | accepted |"]
+    lines.append("|---|---|---|---|---|---|---|")
+    for workload, sums in found.items():
+        for name, s in sums.items():
+            share = f"{s.accepted} of {s.drafted}" if s.drafted else ""
+            lines.append(
+                f"| {workload} | {name} | {s.tokens:,} | {s.masks:,} | {s.interventions:,} | "
+                f"{s.mask_seconds / s.tokens * 1e6:,.1f} | {share} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def plot(found: dict[str, dict[str, Sums]], lengths: list[int], file: Path) -> None:
+    """Figure 5: the ratio against s."""
+    figure = import_module("matplotlib.figure").Figure(figsize=(6, 3.4), layout="constrained")
+    axes = figure.subplots()
+    for workload, sums in found.items():
+        free = sums["unconstrained"].tokens / sums["unconstrained"].seconds
+        points = [sums["and forced"], *(sums[f"s = {s}"] for s in lengths)]
+        axes.plot([0, *lengths], [s.tokens / s.seconds / free for s in points], marker="o", label=workload)
+    axes.axhline(1, color="gray", linewidth=0.8)
+    axes.set(xlabel="tokens drafted at a time, s", ylabel="throughput / unconstrained")
+    axes.legend()
+    figure.savefig(file)
+
+
+def main(
+    model: Annotated[Path | None, typer.Option(help="Folder of a transformers model.")] = None,
+    beside: Annotated[bool, typer.Option("--beside", help="At the price of a larger model.")] = False,
+    texts: Annotated[int, typer.Option(help="Texts of each variant.")] = 100,
+    warm_up: Annotated[int, typer.Option(help="Texts before.")] = 10,
+    names: Annotated[str, typer.Option(help="Workloads, separated by commas.")] = "json,schema,c,xml,template",
+    lengths: Annotated[str, typer.Option(help="Lengths of drafts.")] = "2,4,6,8,10,12",
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path(__file__).parent / "results",
+) -> None:
+    """Runs the table."""
+    loaded = Beside() if beside else load(model)
+    drafts = [int(s) for s in lengths.split(",")]
+    chosen = workloads(names.split(","), for_tiny=model is None)
+    found = {w.name: run(loaded, w, texts, warm_up, drafts) for w in chosen}
+    command = "python benchmarks/domino/throughput.py " + shlex.join(sys.argv[1:])
+    title = "Throughput against unconstrained decoding" + ", at the price of 87 million parameters" * beside
+    text = heading(title, command.strip()) + table(found)
+    name = "throughput_beside" if beside else "throughput"
+    (out / f"{name}.md").write_text(text, encoding="utf-8")
+    print(text)
+    try:
+        plot(found, drafts, out / f"{name}.svg")
+    except ImportError:
+        print("no plot: matplotlib is not installed", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    typer.run(main)

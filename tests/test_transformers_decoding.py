@@ -1,0 +1,189 @@
+"""The decoding loop for `model.generate`: what it gives is what masked decoding gives."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from test_transformers import BOS, EOS, GRAMMARS, IPV4, PAD, VOCABULARY, make_model, one_thread  # noqa: E402, F401
+
+import derivable as dv  # noqa: E402
+from derivable.integrations.transformers import DerivableLogitsProcessor  # noqa: E402
+from derivable.integrations.transformers_decoding import (  # noqa: E402
+    DerivableCandidateGenerator,
+    DerivableDecoding,
+)
+
+PROMPT = torch.tensor([[BOS, 97, 98, 99, 32, 49, 50]])
+
+
+def compiled(name: str) -> dv.Constraint:
+    return dv.compile(GRAMMARS[name][0](), VOCABULARY)
+
+
+def masked(model: Any, constraint: dv.Constraint, prompt: Any = PROMPT, **options: Any) -> list[list[int]]:
+    """The ordinary loop with the processor: the definition."""
+    made = model.generate(prompt, logits_processor=[DerivableLogitsProcessor(constraint)], **options)
+    rows: list[list[int]] = made.tolist()
+    return rows
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_greedy_is_the_ordinary_loop(name: str) -> None:
+    constraint = compiled(name)
+    for seed in range(4):
+        model = make_model(seed)
+        expected = masked(model, constraint, max_new_tokens=40, do_sample=False)
+        for options in ({"speculate": 0}, {"speculate": 6}, {"speculate": 6}, {"speculate": 3, "opportunistic": False}):
+            decoding = DerivableDecoding(constraint, forced=False, **options)
+            made = model.generate(PROMPT, custom_generate=decoding, max_new_tokens=40, do_sample=False)
+            assert made.tolist() == expected, options
+        assert decoding.decoders[0].counts.model_calls <= decoding.decoders[0].counts.steps
+
+
+def test_drafts_are_accepted_and_compose() -> None:
+    constraint, model = compiled("json"), make_model(1)
+    expected = masked(model, constraint, max_new_tokens=60, do_sample=False)
+    small = make_model(1)  # an assistant that is always right
+    for assistant, options in ((small, {}), (None, {"prompt_lookup_num_tokens": 4}), (None, {})):
+        decoding = DerivableDecoding(constraint, forced=False, assistant_model=assistant)
+        made = model.generate(PROMPT, custom_generate=decoding, max_new_tokens=60, do_sample=False, **options)
+        assert made.tolist() == expected
+        counts = decoding.decoders[0].counts
+        if assistant is not None:
+            assert counts.accepted == counts.drafted > 0 and counts.model_calls < counts.steps / 3
+        elif not options:
+            assert counts.accepted > 0 and counts.model_calls < counts.steps  # learned in the first two runs
+
+
+def test_sampling_stays_in_the_grammar_and_follows_the_seed() -> None:
+    constraint, model = compiled("ipv4"), make_model(2)
+    decoding = DerivableDecoding(constraint)
+    made = []
+    options: dict[str, Any] = {"do_sample": True, "temperature": 1.3, "top_k": 20, "top_p": 0.9, "max_new_tokens": 40}
+    for seed in (1, 1, 2, 3):
+        torch.manual_seed(seed)
+        made.append(model.generate(PROMPT, custom_generate=decoding, repetition_penalty=1.1, **options)[0].tolist())
+        text = VOCABULARY.decode(t for t in made[-1][PROMPT.shape[1] :] if t < 256 + 35)
+        assert re.fullmatch(IPV4, text.decode())
+    assert made[0] == made[1] and len({tuple(one) for one in made}) == 3
+
+
+def test_batches_with_padding_and_a_grammar_a_row() -> None:
+    model, names = make_model(3), ["ipv4", "words", "json"]
+    constraints = [compiled(name) for name in names]
+    prompt = torch.tensor([[PAD, PAD, BOS, 97], [BOS, 97, 98, 99], [PAD, BOS, 49, 50]])
+    mask = (prompt != PAD).long()
+    decoding = DerivableDecoding(constraints, forced=False)
+    made = model.generate(prompt, attention_mask=mask, custom_generate=decoding, max_new_tokens=30, do_sample=False)
+    assert made.shape[0] == 3 and (made[:, :4] == prompt).all()
+    for row, constraint in enumerate(constraints):
+        alone = masked(model, constraint, prompt[row][mask[row].bool()][None], max_new_tokens=30, do_sample=False)
+        kept = int(mask[row].sum())
+        tokens = made[row, 4:].tolist()
+        assert tokens[: len(alone[0]) - kept] == alone[0][kept:]
+        assert set(tokens[len(alone[0]) - kept :]) <= {PAD}
+    with pytest.raises(dv.ArgumentError, match="list of 3"):
+        model.generate(prompt, attention_mask=mask, custom_generate=DerivableDecoding(constraints[:2]))
+
+
+def test_criteria_streamers_processors_and_outputs() -> None:
+    model, constraint = make_model(4), compiled("json")
+    plain = model.generate(PROMPT, custom_generate=DerivableDecoding(constraint), max_new_tokens=40, do_sample=False)
+    seen: list[int] = []
+
+    class Streamer:
+        def put(self, value: Any) -> None:
+            seen.extend(value.flatten().tolist())
+
+        def end(self) -> None:
+            seen.append(-1)
+
+    out = model.generate(
+        PROMPT,
+        custom_generate=DerivableDecoding(constraint, streamer=Streamer()),
+        max_new_tokens=40,
+        do_sample=False,
+        return_dict_in_generate=True,
+    )
+    assert out.sequences.tolist() == plain.tolist() and seen == [*plain[0, PROMPT.shape[1] :].tolist(), -1]
+
+    class Third(transformers.StoppingCriteria):  # type: ignore[misc]
+        def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
+            return torch.full((input_ids.shape[0],), input_ids.shape[1] >= PROMPT.shape[1] + 3)
+
+    cut = model.generate(
+        PROMPT,
+        custom_generate=DerivableDecoding(constraint),
+        max_new_tokens=40,
+        do_sample=False,
+        stopping_criteria=[Third()],
+    )
+    assert cut.tolist() == plain[:, : PROMPT.shape[1] + 3].tolist()
+    assert model.generate(PROMPT, custom_generate=DerivableDecoding(constraint), max_new_tokens=2).shape[1] == 9
+    brace = [123]
+    banned = model.generate(
+        PROMPT,
+        custom_generate=DerivableDecoding(constraint, forced=False),
+        max_new_tokens=5,
+        do_sample=False,
+        bad_words_ids=[brace],
+    )
+    assert banned[0, PROMPT.shape[1]] != 123
+
+
+def test_what_the_loop_does_not_do() -> None:
+    model, constraint = make_model(5), compiled("json")
+    for options, named in (
+        ({"num_beams": 2}, "num_beams"),
+        ({"output_scores": True, "return_dict_in_generate": True}, "output_scores"),
+        ({"do_sample": True, "typical_p": 0.5}, "TypicalLogitsWarper"),
+    ):
+        with pytest.raises(dv.DerivableError, match=named):
+            model.generate(PROMPT, custom_generate=DerivableDecoding(constraint), max_new_tokens=5, **options)
+    for arguments in (
+        {"constraint": 5},
+        {"constraint": constraint, "speculate": -1},
+        {"constraint": constraint, "speculator": 1},
+    ):
+        with pytest.raises(dv.ArgumentError):
+            DerivableDecoding(**arguments)
+
+
+def test_candidates_for_assisted_decoding() -> None:
+    model, constraint = make_model(6), compiled("json")
+    expected = masked(model, constraint, max_new_tokens=60, do_sample=False)
+    generator = DerivableCandidateGenerator(constraint)
+    drafted = []
+
+    class Counting(DerivableCandidateGenerator):
+        def get_candidates(self, input_ids: Any, **options: Any) -> Any:
+            ids, logits = super().get_candidates(input_ids, **options)
+            drafted.append(ids.shape[1] - input_ids.shape[1])
+            probe = constraint.matcher()
+            assert probe.count_valid(ids[0, PROMPT.shape[1] :].tolist()) == ids.shape[1] - PROMPT.shape[1]
+            return ids, logits
+
+    for _ in range(3):
+        generator = Counting(constraint)
+        model._get_candidate_generator = lambda generator=generator, **_: generator
+        made = model.generate(
+            PROMPT,
+            logits_processor=[DerivableLogitsProcessor(constraint, drafts=True)],
+            prompt_lookup_num_tokens=3,
+            max_new_tokens=60,
+            do_sample=False,
+        )
+        assert made.tolist() == expected
+    assert sum(drafted) > 0
+    with pytest.raises(dv.DerivableError, match="one row"):
+        generator.get_candidates(PROMPT.repeat(2, 1))
+    generator.reset()
+    ids, _ = generator.get_candidates(PROMPT)
+    assert ids.shape[1] >= PROMPT.shape[1]
+    assert EOS not in ids[0].tolist()
