@@ -8,6 +8,7 @@
 """
 
 from . import process as _process  # noqa: F401 -- what is to be done when the process forks or ends
+from .apply import apply_bitmask
 from .caches import Cache, cache
 from .compile import Constraint, compile
 from .errors import (
@@ -26,7 +27,7 @@ from .errors import (
 )
 from .grammar import Grammar, Indentation, Lexing, Terminal
 from .limits import Limits
-from .matcher import Explanation, Matcher, allocate_bitmask, apply_bitmask, fill_bitmasks
+from .matcher import Explanation, Matcher, advance, allocate_bitmask, fill_bitmasks
 from .vocabulary import Vocabulary
 
 __version__ = "0.1.0"
@@ -54,6 +55,7 @@ __all__ = [
     "UnsupportedFeatureError",
     "Vocabulary",
     "VocabularyError",
+    "advance",
     "allocate_bitmask",
     "apply_bitmask",
     "cache",

@@ -89,7 +89,8 @@ def test_numbers_out_of_range(number: int) -> None:
     matcher = CONSTRAINT.matcher()
     matcher.advance(0)
     before = state(matcher)
-    for name in ("advance", "allows", "explain", "count_valid-item"):
+    assert matcher.count_valid([1, number, 1]) == 1
+    for name in ("advance", "allows", "explain"):
         error = refused(lambda name=name: MATCHER_CALLS[name](matcher, number), dv.TokenRejectedError)  # type: ignore[misc]
         assert error.token_id == number and "4 tokens" in str(error)  # type: ignore[attr-defined]
     refused(lambda: matcher.rollback(number), dv.RollbackError)
@@ -113,6 +114,8 @@ def test_integers_of_every_kind(kind: Callable[[int], Any]) -> None:
 @pytest.mark.parametrize("value", [None, 5, 1.5, "01", b"\0\1", bytearray(b"\0"), object(), np.array(5)], ids=kind_of)
 def test_no_lists_of_tokens(value: Any) -> None:
     refused(lambda: CONSTRAINT.matcher().count_valid(value), dv.ArgumentError)
+    refused(lambda: dv.advance([CONSTRAINT.matcher()], value), dv.ArgumentError)
+    refused(lambda: CONSTRAINT.matcher().fill_draft(value, dv.allocate_bitmask(3, 4)), dv.ArgumentError)
 
 
 @pytest.mark.parametrize(
@@ -157,15 +160,17 @@ def test_no_bitmasks(at: int) -> None:
     matcher = CONSTRAINT.matcher()
     refused(lambda: matcher.fill_bitmask(BITMASKS[at]), dv.BitmaskShapeError)
     refused(lambda: dv.fill_bitmasks([matcher], BITMASKS[at]), dv.BitmaskShapeError)
+    refused(lambda: matcher.fill_draft([], BITMASKS[at]), dv.BitmaskShapeError)
     assert matcher.length == 0
 
 
 @pytest.mark.parametrize(
-    "value", [None, 5, "x", b"x", [None], [CONSTRAINT], ["m"], [CONSTRAINT.matcher(), None], {1: 2}], ids=kind_of
+    "value", [None, 5, "x", b"x", [CONSTRAINT], ["m"], [CONSTRAINT.matcher(), "m"], {1: 2}], ids=kind_of
 )
 def test_no_matchers(value: Any) -> None:
     mask = dv.allocate_bitmask(4, 4)
     refused(lambda: dv.fill_bitmasks(value, mask), dv.ArgumentError)
+    refused(lambda: dv.advance(value, [0]), dv.ArgumentError)
     assert not mask.any()
 
 
