@@ -22,8 +22,13 @@ __all__ = ["apply_bitmask"]
 
 _Array = TypeVar("_Array")
 
-_MINUS_INFINITY = {"float16": 0xFC00, "bfloat16": 0xFF80, "float32": 0xFF800000, "float64": 0xFFF0 << 48}
-"""Its bits, by the name of the dtype."""
+_MINUS_INFINITY = {
+    dtype: int(np.array(-np.inf, dtype).view(f"u{dtype.itemsize}"))
+    for dtype in map(np.dtype, ("<f2", ">f2", "<f4", ">f4", "<f8", ">f8"))
+}
+"""Its bits, as the machine reads them where they lie."""
+
+_BFLOAT16_MINUS_INFINITY = 0xFF80
 
 
 def apply_bitmask(logits: _Array, bitmask: Any, *, rows: Sequence[int] | None = None) -> _Array:
@@ -54,69 +59,67 @@ def apply_bitmask(logits: _Array, bitmask: Any, *, rows: Sequence[int] | None = 
     if not hasattr(logits, "shape") or not hasattr(logits, "dtype"):
         raise ArgumentError("logits", "a numpy array or a torch tensor", logits)
     array: Any = logits
-    on_device = _is_tensor(array) and (array.device.type != "cpu" or array.requires_grad)
+    on_device = _is_tensor(array) and (not array.is_cpu or array.requires_grad)
     words = bitmask if on_device and _is_tensor(bitmask) else _host_words(bitmask)
-    shape, mask_shape = tuple(map(int, array.shape)), tuple(map(int, words.shape))
-    mask_shape = mask_shape if len(mask_shape) != 1 else (1, *mask_shape)
-    count = shape[0] if len(shape) == 2 else 1
-    if (
-        str(words.dtype) not in ("int32", "torch.int32")
-        or len(mask_shape) != 2
-        or len(shape) not in (1, 2)
-        or (rows is None and count != mask_shape[0])
-    ):
+    dimensions = len(array.shape)
+    count = array.shape[0] if dimensions == 2 else 1
+    masks = words.shape[0] if len(words.shape) == 2 else 1
+    is_int32 = str(words.dtype) == "torch.int32" if _is_tensor(words) else words.dtype == np.int32
+    if not is_int32 or len(words.shape) not in (1, 2) or dimensions not in (1, 2) or (rows is None and count != masks):
         raise BitmaskShapeError(
-            f"logits of shape {shape} do not fit a bitmask of shape {mask_shape} and dtype {words.dtype}. "
-            "Use one int32 bitmask row per row of logits, or say which with rows=."
+            f"logits of shape {tuple(array.shape)} do not fit a bitmask of shape {tuple(words.shape)} and dtype "
+            f"{words.dtype}. Use one int32 bitmask row per row of logits, or say which with rows=."
         )
-    name = str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.")
-    if name not in _MINUS_INFINITY:
-        raise BitmaskShapeError(f"logits of dtype {name} cannot be minus infinity. Use a floating point dtype.")
     at = range(count) if rows is None else [integer("rows", row) for row in items("rows", rows, "a list of rows")]
-    if any(row >= min(count, mask_shape[0]) for row in at):
+    if any(row >= min(count, masks) for row in at):
         raise BitmaskShapeError(
-            f"row {max(at)} is outside logits of {count} rows and a bitmask of {mask_shape[0]}. Give rows of both."
+            f"row {max(at)} is outside logits of {count} rows and a bitmask of {masks}. Give rows of both."
         )
     if on_device:
-        _mask_on_device(array, words.reshape(mask_shape), None if rows is None else list(at))
-    else:
-        numbers = _host_numbers(array, name)
-        numbers = numbers if len(shape) == 2 else numbers[None]
-        minimum = _MINUS_INFINITY[name]
-        if not numbers.dtype.isnative:
-            minimum = int(np.array(-np.inf, numbers.dtype).view(f"u{numbers.dtype.itemsize}"))
-        _kernel.apply_bitmask(numbers, minimum, np.ascontiguousarray(words.reshape(mask_shape)), list(at))
+        _mask_on_device(array, words.reshape(masks, -1), None if rows is None else list(at))
+        return logits
+    numbers, minimum = _host_numbers(array)
+    numbers = numbers if dimensions == 2 else numbers[None]
+    _kernel.apply_bitmask(numbers, minimum, np.ascontiguousarray(words.reshape(masks, -1)), list(at))
     return logits
 
 
 def _is_tensor(value: Any) -> bool:
-    return hasattr(value, "requires_grad") and hasattr(value, "device")
+    return hasattr(value, "requires_grad") and hasattr(value, "is_cpu")
 
 
 def _host_words(bitmask: Any) -> NDArray[Any]:
     """A bitmask as an array of numpy, wherever it lies."""
+    if isinstance(bitmask, np.ndarray):
+        return bitmask
     try:
         if _is_tensor(bitmask):
-            return bitmask.detach().cpu().numpy()  # type: ignore[no-any-return]
-        return np.from_dlpack(bitmask) if not isinstance(bitmask, np.ndarray | list) else np.asarray(bitmask)
+            return bitmask.cpu().numpy()  # type: ignore[no-any-return]
+        return np.asarray(bitmask) if isinstance(bitmask, list) else np.from_dlpack(bitmask)
     except (AttributeError, BufferError, TypeError, ValueError, RuntimeError) as error:  # ragged lists, other devices
         raise ArgumentError("bitmask", "an int32 array, as fill_bitmask writes it", bitmask) from error
 
 
-def _host_numbers(logits: Any, name: str) -> NDArray[Any]:
-    """The logits' memory as an array of numpy, which knows no bfloat16: so its bits."""
+def _host_numbers(logits: Any) -> tuple[NDArray[Any], int]:
+    """The logits' memory as an array of numpy, and the bits of minus infinity in it. To numpy bfloat16 are integers."""
+    name = str(logits.dtype) if _is_tensor(logits) else ""
     try:
-        if _is_tensor(logits):
+        if name:
             import torch
 
-            return (logits.view(torch.int16) if name == "bfloat16" else logits).numpy()  # type: ignore[no-any-return]
-        numbers = logits if isinstance(logits, np.ndarray) else np.from_dlpack(logits)
-        numbers = numbers.view(np.int16) if name == "bfloat16" else numbers
+            numbers: NDArray[Any] = (logits.view(torch.int16) if name == "torch.bfloat16" else logits).numpy()
+        else:
+            numbers = logits if isinstance(logits, np.ndarray) else np.from_dlpack(logits)
+            if numbers.dtype not in _MINUS_INFINITY and numbers.dtype.name == "bfloat16":  # of the package ml_dtypes
+                numbers, name = numbers.view(np.int16), "torch.bfloat16"
     except (AttributeError, BufferError, TypeError, ValueError, RuntimeError) as error:
         raise ArgumentError("logits", "a numpy array or a torch tensor", logits) from error
+    minimum = _BFLOAT16_MINUS_INFINITY if name == "torch.bfloat16" else _MINUS_INFINITY.get(numbers.dtype)
+    if minimum is None:
+        raise BitmaskShapeError(f"logits of dtype {logits.dtype} cannot be minus infinity. Use a floating point dtype.")
     if not numbers.flags.writeable:
         raise ArgumentError("logits", "an array that can be written", logits)
-    return numbers
+    return numbers, minimum
 
 
 def _mask_on_device(logits: Any, bitmask: Any, rows: list[int] | None) -> None:

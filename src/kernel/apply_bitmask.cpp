@@ -16,9 +16,9 @@ namespace {
 
 constexpr uint32_t kAll = ~0u;
 
-#if defined(__GNUC__)
-#define INTO_EACH_OF_THEM __attribute__((always_inline))
-// As many numbers as two vector registers hold. Every lane looks at a bit of its own: not all processors can shift lanes by different counts.
+#define INTO_EACH_OF_THEM __attribute__((always_inline)) inline
+
+// As many numbers as one vector register of AVX2 holds, or two of others. Every lane looks at a bit of its own: not all processors can shift lanes by different counts.
 template <class Bits>
 struct Lanes {
     typedef Bits Vector __attribute__((vector_size(32)));
@@ -37,31 +37,40 @@ struct Lanes {
         }
     }
 };
-#else
-#define INTO_EACH_OF_THEM
-template <class Bits>
-struct Lanes {
-    Bits minimum;
-    explicit Lanes(Bits m) : minimum(m) {}
-    void choose(Bits* x, uint32_t word) const {
-        for (size_t i = 0; i < 32; i++)
-            if (!(word >> i & 1)) x[i] = minimum;
+
+// Where the run of such words that begins there ends. PERF: masks are mostly long runs of words that are alike, so many at a time.
+INTO_EACH_OF_THEM size_t end_of_run(const uint32_t* words, size_t from, size_t count) {
+    constexpr size_t kBlock = 32;
+    const uint32_t word = words[from];
+    size_t end = from + 1;
+    for (; end + kBlock <= count; end += kBlock) {
+        uint32_t different = 0;
+        for (size_t i = 0; i < kBlock; i++) different |= words[end + i] ^ word;
+        if (different) break;
     }
-};
-#endif
+    while (end < count && words[end] == word) end++;
+    return end;
+}
 
 template <class Bits>
-INTO_EACH_OF_THEM inline void apply_words(Bits* x, const uint32_t* words, size_t count, Bits minimum) {
+INTO_EACH_OF_THEM void apply_words(Bits* x, const uint32_t* words, size_t count, Bits minimum) {
     const Lanes<Bits> lanes(minimum);
     for (size_t w = 0; w < count;) {
         const uint32_t word = words[w];
         size_t end = w + 1;
-        if (word == kAll || word == 0) {
-            // PERF: masks are mostly long runs of words that are alike.
-            while (end < count && words[end] == word) end++;
-            if (word == 0) std::fill(x + 32 * w, x + 32 * end, minimum);
+        if (word == kAll) {
+            end = end_of_run(words, w, count);
+        } else if (word == 0) {
+            end = end_of_run(words, w, count);
+            std::fill(x + 32 * w, x + 32 * end, minimum);
         } else {
-            lanes.choose(x + 32 * w, word);
+            // PERF: a store for each of one or two is cheaper than reading and writing back all 32.
+            uint32_t refused = ~word;
+            const uint32_t but_one = refused & (refused - 1);
+            if ((but_one & (but_one - 1)) != 0)
+                lanes.choose(x + 32 * w, word);
+            else
+                for (; refused; refused &= refused - 1) x[32 * w + size_t(__builtin_ctz(refused))] = minimum;
         }
         w = end;
     }
