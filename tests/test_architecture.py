@@ -43,6 +43,7 @@ RANKS = {
     "decoding": 16,
     "": 17,  # `derivable` itself, which gathers what is public
     "integrations": 18,
+    "compat": 18,
     "demo": 18,
     "cli": 19,
 }
