@@ -244,6 +244,13 @@ def test_no_grammar_no_vocabulary_no_limits(value: Any, tmp_path: Path) -> None:
         refused(lambda: CONSTRAINT.save(value), dv.ArgumentError)
 
 
+@pytest.mark.parametrize("value", [*NO_OBJECTS[:3], b"", b"x", CONSTRAINT.to_bytes()[:-1], "x"], ids=kind_of)
+def test_no_bytes_of_a_constraint(value: Any) -> None:
+    refused(lambda: dv.Constraint.from_bytes(value, VOCABULARY))
+    refused(lambda: dv.Constraint.from_bytes(CONSTRAINT.to_bytes(), value), dv.ArgumentError)
+    refused(lambda: dv.Constraint.from_bytes(CONSTRAINT.to_bytes(), VOCABULARY, limits=value), dv.ArgumentError)
+
+
 @pytest.mark.parametrize("value", ["a\0b", b"a", "", "/", "/nowhere/x"], ids=kind_of)
 def test_no_path(value: Any) -> None:
     refused(lambda: dv.Constraint.load(value, VOCABULARY))

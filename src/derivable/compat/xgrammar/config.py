@@ -7,22 +7,29 @@ from contextlib import contextmanager
 
 from ...arguments import integer
 from ...limits import Limits
+from .exception import runtime_errors
 
 __all__ = ["get_max_recursion_depth", "get_serialization_version", "max_recursion_depth", "set_max_recursion_depth"]
 
 _LARGEST = 1_000_000
-_depth = Limits().max_depth
+_DEFAULT = 10_000  # xgrammar's: nothing was set
+_depth = _DEFAULT
 
 
 def get_max_recursion_depth() -> int:
-    """How deep grammars, schemas and structural tags may be nested: `Limits.max_depth` of what is made from now on."""
+    """What was set, else 10,000, which stands for the default of `Limits.max_depth`."""
     return _depth
 
 
 def set_max_recursion_depth(max_recursion_depth: int) -> None:
-    """Sets it, for the process."""
+    """How deep grammars, schemas and structural tags may be nested from now on, in this process.
+
+    Raises:
+        RuntimeError: less than 0, or more than 1,000,000.
+    """
     global _depth
-    _depth = integer("max_recursion_depth", max_recursion_depth, 0, _LARGEST)
+    with runtime_errors():
+        _depth = integer("max_recursion_depth", max_recursion_depth, 0, _LARGEST)
 
 
 @contextmanager
@@ -43,4 +50,4 @@ def get_serialization_version() -> str:
 
 def limits() -> Limits:
     """Bounds for a grammar that is made now."""
-    return Limits(max_depth=_depth)
+    return Limits() if _depth == _DEFAULT else Limits(max_depth=_depth)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ...errors import ArgumentError, GrammarSyntaxError, UnsupportedFeatureError
+from ...errors import UnsupportedFeatureError
 from ...expr import Concat, Ref
 from ...grammar import Grammar as EngineGrammar
 from .config import get_serialization_version, limits
@@ -218,15 +218,9 @@ def _closed(text: str) -> Any:
 
 
 def _structural_tag(text: str) -> EngineGrammar:
-    try:
-        return EngineGrammar.structural_tag(_strict_tag(text), limits=limits())
-    except GrammarSyntaxError as error:
-        is_json = "is not JSON" not in str(error)
-        raise (InvalidStructuralTagError if is_json else InvalidJSONError)(str(error)) from error
-    except ArgumentError:
-        raise
-    except Exception as error:
-        raise InvalidStructuralTagError(f"Invalid structural tag error: {error}") from error
+    tag = _strict_tag(text)
+    with runtime_errors(InvalidStructuralTagError):
+        return EngineGrammar.structural_tag(tag, limits=limits())
 
 
 def _strict_tag(text: str) -> Any:

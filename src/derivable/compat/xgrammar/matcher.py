@@ -219,8 +219,10 @@ class GrammarMatcher:
         children, siblings, tokens = ([int(node) for node in each] for each in given)
         if not len(children) == len(siblings) == len(tokens):
             raise RuntimeError("the tree's tensors are not of one length")
-        if len(token_bitmask.shape) != 2 or token_bitmask.shape[0] < len(tokens):
+        if len(token_bitmask.shape) != 2 or token_bitmask.shape[0] != len(tokens):
             raise RuntimeError("token_bitmask must have a row for each node")
+        if siblings and siblings[0] != -1:
+            raise RuntimeError("the root of the draft tree has a sibling")
         order, parents = _visited(children, siblings)
         if temperatures is not None:
             temperatures[...] = -1.0

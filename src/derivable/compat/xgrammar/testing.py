@@ -57,9 +57,13 @@ def _regex_to_ebnf(regex: str, with_rule_name: bool = True) -> str:
     return f"root ::= Regex({json.dumps(regex)})\n" if with_rule_name else f"Regex({json.dumps(regex)})"
 
 
+def _ebnf_to_grammar_no_normalization(ebnf_string: str, root_rule_name: str = "root") -> Grammar:
+    """A grammar from xgrammar's notation."""
+    return Grammar.from_ebnf(ebnf_string, root_rule_name=root_rule_name)
+
+
 _INSIDE = (
     "GrammarFunctor",
-    "_ebnf_to_grammar_no_normalization",
     "_generate_float_regex",
     "_generate_range_regex",
     "_get_allow_empty_rule_ids",

@@ -318,6 +318,8 @@ class TokenizerInfo:
             info._vocab_type = VocabType(said["vocab_type"])
             info._special = {str(name): int(token_id) for name, token_id in said["special_tokens"].items()}
             info.vocabulary()
+            if info.special_token_ids != said["special_token_ids"]:
+                raise ValueError("special_token_ids are not those of the tokens")
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, IndexError, DerivableError) as error:
             raise DeserializeFormatError(f"Deserialize format error: no tokenizer info: {error!r}") from error
         return info
