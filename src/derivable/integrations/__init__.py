@@ -1,4 +1,6 @@
 """Hosts: one thin adapter per library that runs models. Each module imports its host when it is imported itself.
 
 - `derivable.integrations.transformers`: `DerivableLogitsProcessor` for `model.generate`.
+- `derivable.integrations.sglang`: a grammar backend, by an entry point.
+- `derivable.integrations.llama_cpp`, `mlx`, `tensorrt_llm`: logits processors.
 """
