@@ -39,6 +39,7 @@ RANKS = {
     "matcher": 13,
     "apply": 14,
     "compile": 14,
+    "compiler": 15,
     "tiny": 15,
     "decoding": 16,
     "": 17,  # `derivable` itself, which gathers what is public
@@ -55,6 +56,7 @@ PUBLIC = [
     "ArtifactError",
     "BitmaskShapeError",
     "Cache",
+    "Compiler",
     "Constraint",
     "DerivableError",
     "Explanation",
@@ -78,6 +80,7 @@ PUBLIC = [
     "apply_bitmask",
     "cache",
     "compile",
+    "compile_async",
     "fill_bitmasks",
 ]
 """What users may rely on. A name added or removed here is a change of the public interface."""

@@ -11,6 +11,7 @@ from . import process as _process  # noqa: F401 -- what is to be done when the p
 from .apply import apply_bitmask
 from .caches import Cache, cache
 from .compile import Constraint, compile
+from .compiler import Compiler, compile_async
 from .errors import (
     ArgumentError,
     ArtifactError,
@@ -37,6 +38,7 @@ __all__ = [
     "ArtifactError",
     "BitmaskShapeError",
     "Cache",
+    "Compiler",
     "Constraint",
     "DerivableError",
     "Explanation",
@@ -60,5 +62,6 @@ __all__ = [
     "apply_bitmask",
     "cache",
     "compile",
+    "compile_async",
     "fill_bitmasks",
 ]

@@ -11,8 +11,8 @@ namespace derivable {
 
 // The rows of a batch, put together by constraint: the matchers of one constraint take turns at its tables anyway.
 //
-// The thread that calls begins. Others join it (pool.hpp) once it has worked for as long as it takes to wake them, so a batch of known masks, at less than a
-// microsecond each, has no other thread at all. A matcher that is there several times is one thread's.
+// The thread that calls begins. Others join it (pool.hpp) once it has worked for a millisecond, so a batch of known masks, at less than a microsecond each,
+// has no other thread at all. A matcher that is there several times is one thread's.
 class Batch {
   public:
     explicit Batch(std::vector<Matcher*> matchers);  // null: a row without a constraint

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import inspect
 import pickle
@@ -272,6 +273,16 @@ def test_no_number_of_situations(value: Any) -> None:
 @pytest.mark.parametrize("value", [None, "1", 1.5, float("inf"), True, -1, 2**63, 10**5000, []], ids=kind_of)
 def test_no_limit(name: str, value: Any) -> None:
     assert name in str(refused(lambda: dv.Limits(**{name: value}), dv.ArgumentError))
+
+
+@pytest.mark.parametrize("value", NO_OBJECTS, ids=kind_of)
+def test_no_compiler(value: Any) -> None:
+    refused(lambda: dv.Compiler(value))
+    refused(lambda: dv.Compiler(VOCABULARY, limits=value), dv.ArgumentError)
+    refused(lambda: dv.Compiler(VOCABULARY, budget=value) if type(value) is not int else dv.Compiler(value))
+    refused(lambda: dv.Compiler(VOCABULARY).compile(value))
+    refused(lambda: dv.Compiler(VOCABULARY).submit(value).result())
+    refused(lambda: asyncio.run(dv.compile_async(value, VOCABULARY)))
 
 
 @pytest.mark.parametrize("value", [None, "1", 1.5, True, -1, 2**70], ids=kind_of)
