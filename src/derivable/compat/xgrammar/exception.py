@@ -27,9 +27,9 @@ class InvalidJSONError(RuntimeError):
 
 
 @contextmanager
-def runtime_errors(kind: type[RuntimeError] = RuntimeError) -> Iterator[None]:
-    """Errors of the engine inside become this one."""
+def runtime_errors(kind: type[RuntimeError] = RuntimeError, beginning: str = "") -> Iterator[None]:
+    """Errors of the engine inside become this one; its text begins so."""
     try:
         yield
     except DerivableError as error:
-        raise kind(str(error)) from error
+        raise kind(f"{beginning}{error}") from error

@@ -219,7 +219,7 @@ def _closed(text: str) -> Any:
 
 def _structural_tag(text: str) -> EngineGrammar:
     tag = _strict_tag(text)
-    with runtime_errors(InvalidStructuralTagError):
+    with runtime_errors(InvalidStructuralTagError, "Invalid structural tag error: "):
         return EngineGrammar.structural_tag(tag, limits=limits())
 
 
