@@ -188,12 +188,11 @@ def test_a_vocabulary_without_a_later_byte() -> None:
 @pytest.mark.parametrize("token", [-1, 257, 2**31, 2**63 - 1, -(2**63)])
 def test_token_ids_out_of_range(token: int) -> None:
     matcher = regex("a+").matcher()
-    calls = [matcher.advance, matcher.allows, matcher.explain, lambda t: matcher.count_valid([97, t])]
-    for call in calls:
+    for call in (matcher.advance, matcher.allows, matcher.explain):
         with pytest.raises(dv.TokenRejectedError, match="257 tokens") as caught:
             call(token)
         assert caught.value.token_id == token and caught.value.token_bytes is None
-    assert matcher.length == 0
+    assert matcher.count_valid([97, token, 97]) == 1 and matcher.length == 0
 
 
 # Bounds
@@ -328,7 +327,8 @@ def test_fixed_bounds_say_that_they_are_fixed() -> None:
 @pytest.mark.parametrize("token", [2**70, -(2**70), 2**63, -1, 256 + 10**6])
 def test_numbers_that_are_no_tokens(token: int) -> None:
     matcher = regex("a*").matcher()
-    for refuse in (matcher.advance, matcher.allows, matcher.explain, lambda t: matcher.count_valid([97, t])):
+    assert matcher.count_valid([97, token]) == 1
+    for refuse in (matcher.advance, matcher.allows, matcher.explain):
         with pytest.raises(dv.TokenRejectedError) as caught:
             refuse(token)
         assert caught.value.token_id == token

@@ -476,3 +476,31 @@ def test_embedded_model(tmp_path: Any) -> None:
         **one, logits_processor=[DerivableLogitsProcessor(constraint)], max_new_tokens=40, do_sample=False
     )
     assert output[0, len(prompt) :].tolist() == naive_greedy(model, constraint, prompt, 40)
+
+
+@pytest.mark.parametrize("how", [{}, {"num_beams": 3, "num_return_sequences": 2}, {"do_sample": True, "seed": 3}])
+def test_a_constraint_for_each_prompt(model: Any, how: dict[str, Any]) -> None:
+    names = list(GRAMMARS)[:2]
+    constraints = [constraint_of(name) for name in names]
+    inputs = batch(b"", b"an address: ")
+    processor = DerivableLogitsProcessor(constraints)
+    output = generate(model, processor, inputs, **how)
+    per_prompt = len(output) // 2
+    for at, name in enumerate(names):
+        check((constraints[at], GRAMMARS[name][1]), inputs, output[at * per_prompt : (at + 1) * per_prompt])
+    if not how:
+        for at, constraint in enumerate(constraints):
+            alone = generate(model, DerivableLogitsProcessor(constraint), inputs)
+            assert without_end(output[at].tolist()) == without_end(alone[at].tolist())
+
+
+def test_constraints_that_do_not_go_together() -> None:
+    one = constraint_of(next(iter(GRAMMARS)))
+    small = dv.compile(dv.Grammar.from_regex("a"), dv.Vocabulary.from_bytes([b"a", None], eos=[1]))
+    with pytest.raises(dv.MatcherError, match="different vocabularies"):
+        DerivableLogitsProcessor([one, small])
+    for wrong in ([], None, [one, "x"], "xy"):
+        with pytest.raises(dv.ArgumentError):
+            DerivableLogitsProcessor(wrong)  # type: ignore[arg-type]
+    with pytest.raises(dv.BitmaskShapeError, match="3 rows"):
+        DerivableLogitsProcessor([one, one])(torch.zeros(3, 1, dtype=torch.int64), torch.zeros(3, 300))

@@ -8,8 +8,10 @@
 """
 
 from . import process as _process  # noqa: F401 -- what is to be done when the process forks or ends
+from .apply import apply_bitmask
 from .caches import Cache, cache
 from .compile import Constraint, compile
+from .compiler import Compiler, compile_async
 from .decoding.generate import Generation, generate
 from .decoding.masks import fill_tree, sequence_bitmask
 from .decoding.speculator import Speculator
@@ -32,7 +34,7 @@ from .errors import (
 )
 from .grammar import Grammar, Indentation, Lexing, Terminal
 from .limits import Limits
-from .matcher import Explanation, Matcher, allocate_bitmask, apply_bitmask, fill_bitmasks
+from .matcher import Explanation, Matcher, advance, allocate_bitmask, fill_bitmasks
 from .vocabulary import Vocabulary
 
 __version__ = "0.1.0"
@@ -42,6 +44,7 @@ __all__ = [
     "ArtifactError",
     "BitmaskShapeError",
     "Cache",
+    "Compiler",
     "Constraint",
     "DerivableError",
     "Explanation",
@@ -65,10 +68,12 @@ __all__ = [
     "UnsupportedFeatureError",
     "Vocabulary",
     "VocabularyError",
+    "advance",
     "allocate_bitmask",
     "apply_bitmask",
     "cache",
     "compile",
+    "compile_async",
     "fill_bitmasks",
     "fill_tree",
     "generate",

@@ -17,7 +17,7 @@ from .errors import ArgumentError, ArtifactError, GrammarError, LimitError, Voca
 from .expr import NOTHING, Special
 from .grammar import Grammar
 from .index.ahead import fill
-from .index.artifact import Plan, read, write
+from .index.artifact import Plan, packed, read, unpacked, write
 from .limits import Limits
 from .lowering import Lowered, lower
 from .matcher import Matcher
@@ -124,6 +124,38 @@ class Constraint:
         except (GrammarError, VocabularyError) as error:  # nothing that compile() would have let through
             raise ArtifactError(f"{file}: what it holds cannot be used ({error}). Save it again.") from error
 
+    def to_bytes(self) -> bytes:
+        """What `save` writes, for stores other than files. So are constraints pickled, with their vocabulary.
+
+        Example:
+            >>> import derivable as dv, pickle
+            >>> vocab = dv.Vocabulary.from_bytes([b"a", b"b", None], eos=[2])
+            >>> constraint = dv.compile(dv.Grammar.from_regex("(ab)+"), vocab)
+            >>> dv.Constraint.from_bytes(constraint.to_bytes(), vocab).matcher().allowed_tokens().tolist()
+            [0]
+            >>> pickle.loads(pickle.dumps(constraint)).matcher().allowed_tokens().tolist()
+            [0]
+        """
+        return packed(self._plan, self.vocabulary.fingerprint)
+
+    @staticmethod
+    def from_bytes(data: bytes, vocabulary: Vocabulary, *, limits: Limits = Limits()) -> Constraint:  # noqa: B008
+        """What `to_bytes` gave, or a file holds; `load` says the rest.
+
+        Raises:
+            ArtifactError, LimitError: as `load`.
+        """
+        instance("data", data, bytes, "bytes")
+        instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
+        instance("limits", limits, Limits, "Limits(...)")
+        try:
+            return Constraint(unpacked(data, "bytes", vocabulary.fingerprint, limits), vocabulary)
+        except (GrammarError, VocabularyError) as error:
+            raise ArtifactError(f"what the bytes hold cannot be used ({error}). Save it again.") from error
+
+    def __reduce__(self) -> tuple[Callable[..., Constraint], tuple[object, ...]]:
+        return _unpickled, (self.to_bytes(), self.vocabulary, self._plan.limits)
+
     def stats(self) -> dict[str, int | bool]:
         """Facts about the index so far: masks asked for and found, rows, LR states, stack nodes, bytes.
 
@@ -133,6 +165,10 @@ class Constraint:
 
     def __repr__(self) -> str:
         return f"<Constraint {self._plan.start!r} ({self._plan.lexing}) over {self.vocabulary!r}>"
+
+
+def _unpickled(data: bytes, vocabulary: Vocabulary, limits: Limits) -> Constraint:
+    return Constraint.from_bytes(data, vocabulary, limits=limits)
 
 
 _AHEAD_OF_TIME = 10_000
@@ -208,7 +244,9 @@ def compile(
     try:
         with _kernel.Budget(timeout, limits.max_bytes):
             if constraint is None:
-                constraint = cache.constraints[key] = _compile(grammar, vocabulary, lookahead, limits)
+                constraint = _compile(grammar, vocabulary, lookahead, limits)
+                _refuse_unspellable(constraint)
+                cache.constraints[key] = constraint
             if ahead_of_time:
                 references = constraint._lowered.references
                 tokens = [resolve_token(named.token, vocabulary) for _, named in references if not named.negated]
@@ -217,6 +255,20 @@ def compile(
     except MemoryError:
         raise LimitError("memory of the machine", 1, 0, "compiling a grammar") from None
     return constraint
+
+
+@without_collector
+def constraint_of(grammar: Grammar, vocabulary: Vocabulary, lookahead: int | None, limits: Limits) -> Constraint:
+    """A new constraint, even if no token can begin a text of it: texts can be matched all the same.
+
+    Raises:
+        GrammarError, LimitError, VocabularyError: as `compile`, but for that.
+    """
+    try:
+        with _kernel.Budget(None, limits.max_bytes):
+            return _compile(grammar, vocabulary, lookahead, limits)
+    except MemoryError:
+        raise LimitError("memory of the machine", 1, 0, "compiling a grammar") from None
 
 
 def _compile(grammar: Grammar, vocabulary: Vocabulary, lookahead: int | None, limits: Limits) -> Constraint:
@@ -230,13 +282,16 @@ def _compile(grammar: Grammar, vocabulary: Vocabulary, lookahead: int | None, li
     plan = Plan(lowered, grammar.lexing, grammar.start, grammar.relaxed, limits, lookahead)
     constraint = Constraint(plan, vocabulary, grammar)
     _refuse_unproductive(grammar, lowered, constraint._kernel.unproductive())
+    return constraint
+
+
+def _refuse_unspellable(constraint: Constraint) -> None:
     if not constraint._kernel.can_begin():
         first = constraint.matcher().next_bytes()
         raise VocabularyError(
             f"no token of the vocabulary can begin a text of this grammar (the first byte must be one of {first[:20]!r}"
             f"{'...' if len(first) > 20 else ''}). Use the vocabulary of a model that can spell it."
         )
-    return constraint
 
 
 def _token_ids(named: Special, vocabulary: Vocabulary) -> list[int]:

@@ -169,14 +169,20 @@ class TokenRejectedError(MatcherError):
     Attributes:
         token_id: the token, or ``None`` where bytes were advanced.
         token_bytes: its bytes (``None`` for a special token).
+        row: which matcher of a batch refused it (``None`` outside a batch).
     """
 
-    def __init__(self, token_id: int | None, token_bytes: bytes | None, detail: str = "") -> None:
+    def __init__(
+        self, token_id: int | None, token_bytes: bytes | None, detail: str = "", row: int | None = None
+    ) -> None:
         self.token_id = token_id
         self.token_bytes = token_bytes
+        self.row = row
         name = f"{token_bytes!r}" if token_id is None else f"token {number(token_id, '')} ({token_bytes!r})"
+        where = "here" if row is None else f"in row {row}"
+        unchanged = "The matcher is" if row is None else "All matchers of the batch are"
         super().__init__(
-            f"{name} is not allowed here{': ' + detail if detail else ''}. The matcher is unchanged; "
+            f"{name} is not allowed {where}{': ' + detail if detail else ''}. {unchanged} unchanged; "
             "ask allowed_tokens() for what may follow, or explain(token_id) for the reason."
         )
 

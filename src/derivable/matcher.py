@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,13 @@ from .errors import ArgumentError, BitmaskShapeError, LimitError, TokenRejectedE
 if TYPE_CHECKING:
     from .compile import Constraint
 
-__all__ = ["Explanation", "Matcher", "allocate_bitmask", "apply_bitmask", "fill_bitmasks"]
-
-_Array = TypeVar("_Array")
+__all__ = ["Explanation", "Matcher", "advance", "allocate_bitmask", "fill_bitmasks"]
 
 _MOST_FORCED = 4096
 """Tokens after which `forced_tokens` stops looking: a grammar may force for ever."""
+
+_PROCESSORS = os.cpu_count() or 1
+"""PERF: asked once, for it reads a file: 10 to 20 us, as much as 16 masks that are known."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,46 @@ class Matcher(_kernel.Matcher):
             forced.append(int(allowed[0]))
             probe.advance(forced[-1])
         return forced
+
+    def fill_draft(
+        self, token_ids: Iterable[int], bitmask: Any, *, parents: Sequence[int] | None = None, row: int = 0
+    ) -> NDArray[np.bool_]:
+        """Fills the masks along a draft, or a tree of drafts, in one call. The matcher stays where it is.
+
+        Args:
+            token_ids: k tokens that may come next: one after the other, unless `parents` says otherwise.
+            bitmask: int32 [>= row + k + 1, ceil(V / 32)]. Row `row` is filled with the mask before the draft, row
+                `row + 1 + i` with the one after token `i`.
+            parents: for each token the index of the one before it, which is smaller than its own, or -1 for those that
+                come first. By default 0 follows -1, 1 follows 0, and so on.
+            row: where to begin.
+
+        Returns:
+            bool [k]: whether each token is acceptable after those that lead to it. Behind one that is not, and behind
+            end of sequence, masks allow end of sequence only: nobody will use them, but they have a softmax.
+
+        Raises:
+            ArgumentError: `parents` that are no tree in this order.
+            BitmaskShapeError: too few rows, or wrong dtype or layout.
+            LimitError: a mask costs more than the constraint's limits allow.
+
+        Example:
+            >>> import derivable as dv
+            >>> vocab = dv.Vocabulary.from_bytes([b"a", b"b", b"c", None], eos=[3])
+            >>> matcher = dv.compile(dv.Grammar.from_regex("a(b|ca)"), vocab).matcher()
+            >>> bitmask = dv.allocate_bitmask(5, vocab.size)
+            >>> matcher.fill_draft([0, 1, 2, 2], bitmask, parents=[-1, 0, 0, -1]).tolist()
+            [True, True, True, False]
+            >>> bitmask[:, 0].tolist()  # before: a; after a: b or c; after ab: the end; after ac: a; after c: nothing
+            [1, 6, 8, 1, 8]
+
+        Cost: of each token an advance and a mask.
+        """
+        tokens = list(items("token_ids", token_ids, "a list of token ids"))
+        before = range(-1, len(tokens) - 1) if parents is None else items("parents", parents, "a list of indices")
+        indices = [integer("parents", parent, -LARGEST) for parent in before]
+        start = integer("row", row, -LARGEST)
+        return np.array(_kernel.fill_draft(self, tokens, bitmask, indices, start), dtype=np.bool_)
 
     def explain(self, token_id: int) -> Explanation:
         """Why a token is allowed here, or not: the lexeme in progress, what the parser expects, where the token fails.
@@ -199,62 +240,70 @@ def allocate_bitmask(batch: int, vocab_size: int) -> NDArray[np.int32]:
         raise BitmaskShapeError(f"a bitmask for {batch} rows of {vocab_size} tokens is too large. Use less.") from error
 
 
-def fill_bitmasks(matchers: Sequence[Matcher], bitmask: Any, *, threads: int | None = None) -> None:
-    """Fills row `i` of a bitmask with the mask of `matchers[i]`, in parallel for large batches.
+def fill_bitmasks(
+    matchers: Sequence[Matcher | None],
+    bitmask: Any,
+    *,
+    rows: Sequence[int] | None = None,
+    threads: int | None = None,
+) -> None:
+    """Fills one row of a bitmask for each matcher of a batch.
+
+    Differs from `Matcher.fill_bitmask` in two kinds of rows that a batch has, and that no probabilities come out of if
+    they are all zero: one without a constraint allows everything, one that is finished allows end of sequence only.
 
     Args:
-        matchers: of any constraints over vocabularies of one size.
-        bitmask: int32 [>= len(matchers), ceil(V / 32)].
-        threads: at most this many; by default the number of processors.
+        matchers: of any constraints over vocabularies of one size; `None` is a row without a constraint.
+        bitmask: int32 [batch, ceil(V / 32)]; rows that are not written stay as they are.
+        rows: the row of each matcher, all different; by default the first `len(matchers)`.
+        threads: at most this many; by default the number of processors. Masks that are known take less time than
+            waking a thread: others join only where a batch takes over a millisecond, and has several constraints.
 
     Raises:
-        BitmaskShapeError: wrong shape, dtype or layout.
+        BitmaskShapeError: wrong shape, dtype or layout, or `rows` that do not fit. Nothing is written.
+        LimitError: a mask costs more than its constraint's limits allow. The masks of the other rows are written.
+
+    Example:
+        >>> import derivable as dv
+        >>> vocab = dv.Vocabulary.from_bytes([b"a", b"b", None], eos=[2])
+        >>> matchers = [dv.compile(dv.Grammar.from_regex(p), vocab).matcher() for p in ("a", "b")]
+        >>> bitmask = dv.allocate_bitmask(4, vocab.size)
+        >>> dv.fill_bitmasks([*matchers, None], bitmask, rows=[0, 3, 1])
+        >>> bitmask.tolist()
+        [[1], [-1], [0], [2]]
+
+    Cost: of each row what `fill_bitmask` costs; no thread is started or woken for rows that are known.
     """
-    rows = list(items("matchers", matchers, "a list of matchers"))
+    listed = list(items("matchers", matchers, "a list of matchers"))
+    at = None if rows is None else [integer("rows", row) for row in items("rows", rows, "a list of rows")]
+    _kernel.fill_bitmasks(listed, bitmask, _threads(threads, listed), at)
+
+
+def advance(matchers: Sequence[Matcher | None], token_ids: Iterable[int], *, threads: int | None = None) -> None:
+    """Takes one token in each matcher of a batch: all of them, or none.
+
+    Args:
+        matchers: of any constraints. Where one is `None` its token is not looked at.
+        token_ids: as many tokens (a list, a numpy array, a tensor on the CPU). A finished sequence takes another
+            end-of-sequence token, as its row of `fill_bitmasks` allows, and stays as it is.
+        threads: as in `fill_bitmasks`.
+
+    Raises:
+        TokenRejectedError: a token is not allowed, or not in the vocabulary; `row` says whose. Nothing has changed.
+        LimitError: as `Matcher.advance`. Nothing has changed.
+
+    Example:
+        >>> import derivable as dv
+        >>> vocab = dv.Vocabulary.from_bytes([b"a", b"b", None], eos=[2])
+        >>> matcher = dv.compile(dv.Grammar.from_regex("ab"), vocab).matcher()
+        >>> dv.advance([matcher, None], [0, 17])
+        >>> matcher.allowed_tokens().tolist()
+        [1]
+    """
+    listed = list(items("matchers", matchers, "a list of matchers"))
+    _kernel.advance(listed, token_ids, _threads(threads, listed))
+
+
+def _threads(threads: int | None, rows: list[Matcher | None]) -> int:
     wanted = integer("threads", threads) if threads is not None else 0
-    _kernel.fill_bitmasks(rows, bitmask, min(wanted or os.cpu_count() or 1, max(1, len(rows))))
-
-
-def apply_bitmask(logits: _Array, bitmask: NDArray[np.int32] | Any) -> _Array:
-    """Sets the logits of tokens that are not allowed to minus infinity, in place.
-
-    Args:
-        logits: numpy array or torch tensor, floating point, [batch, W] or [W]. Logits past the bitmask's vocabulary
-            (padding) are set to minus infinity as well.
-        bitmask: int32 [batch, ceil(V / 32)] as `fill_bitmask` writes it (numpy array or tensor).
-
-    Returns:
-        `logits` itself.
-
-    Raises:
-        BitmaskShapeError: the shapes do not go together.
-    """
-    if not hasattr(logits, "shape") or not hasattr(logits, "dtype"):
-        raise ArgumentError("logits", "a numpy array or a torch tensor", logits)
-    try:
-        words = np.atleast_2d(np.asarray(bitmask))
-    except (TypeError, ValueError, RuntimeError) as error:  # ragged lists, tensors of another device
-        raise ArgumentError("bitmask", "an int32 array, as fill_bitmask writes it", bitmask) from error
-    shape = tuple(int(n) for n in logits.shape)
-    rows = shape[0] if len(shape) == 2 else 1
-    if words.dtype != np.int32 or words.ndim != 2 or len(shape) not in (1, 2) or rows != words.shape[0]:
-        raise BitmaskShapeError(
-            f"logits of shape {shape} do not fit a bitmask of shape {words.shape} and dtype {words.dtype}. "
-            "Use one int32 bitmask row per row of logits."
-        )
-    if isinstance(logits, np.ndarray) and not np.issubdtype(logits.dtype, np.floating):
-        raise BitmaskShapeError(f"logits of dtype {logits.dtype} cannot be minus infinity. Use a floating point dtype.")
-    width = shape[-1]
-    bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, bitorder="little")[:, :width]
-    refused = np.ones((words.shape[0], width), dtype=bool)
-    refused[:, : bits.shape[1]] = bits == 0
-    if len(shape) == 1:
-        refused = refused[0]
-    if isinstance(logits, np.ndarray):
-        logits[refused] = -np.inf
-    else:
-        import torch
-
-        tensor: Any = logits
-        tensor.masked_fill_(torch.from_numpy(refused).to(tensor.device), float("-inf"))
-    return logits
+    return min(wanted or _PROCESSORS, max(1, len(rows)))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import inspect
 import pickle
@@ -90,7 +91,8 @@ def test_numbers_out_of_range(number: int) -> None:
     matcher = CONSTRAINT.matcher()
     matcher.advance(0)
     before = state(matcher)
-    for name in ("advance", "allows", "explain", "count_valid-item"):
+    assert matcher.count_valid([1, number, 1]) == 1
+    for name in ("advance", "allows", "explain"):
         error = refused(lambda name=name: MATCHER_CALLS[name](matcher, number), dv.TokenRejectedError)  # type: ignore[misc]
         assert error.token_id == number and "4 tokens" in str(error)  # type: ignore[attr-defined]
     refused(lambda: matcher.rollback(number), dv.RollbackError)
@@ -114,6 +116,8 @@ def test_integers_of_every_kind(kind: Callable[[int], Any]) -> None:
 @pytest.mark.parametrize("value", [None, 5, 1.5, "01", b"\0\1", bytearray(b"\0"), object(), np.array(5)], ids=kind_of)
 def test_no_lists_of_tokens(value: Any) -> None:
     refused(lambda: CONSTRAINT.matcher().count_valid(value), dv.ArgumentError)
+    refused(lambda: dv.advance([CONSTRAINT.matcher()], value), dv.ArgumentError)
+    refused(lambda: CONSTRAINT.matcher().fill_draft(value, dv.allocate_bitmask(3, 4)), dv.ArgumentError)
 
 
 @pytest.mark.parametrize(
@@ -158,15 +162,17 @@ def test_no_bitmasks(at: int) -> None:
     matcher = CONSTRAINT.matcher()
     refused(lambda: matcher.fill_bitmask(BITMASKS[at]), dv.BitmaskShapeError)
     refused(lambda: dv.fill_bitmasks([matcher], BITMASKS[at]), dv.BitmaskShapeError)
+    refused(lambda: matcher.fill_draft([], BITMASKS[at]), dv.BitmaskShapeError)
     assert matcher.length == 0
 
 
 @pytest.mark.parametrize(
-    "value", [None, 5, "x", b"x", [None], [CONSTRAINT], ["m"], [CONSTRAINT.matcher(), None], {1: 2}], ids=kind_of
+    "value", [None, 5, "x", b"x", [CONSTRAINT], ["m"], [CONSTRAINT.matcher(), "m"], {1: 2}], ids=kind_of
 )
 def test_no_matchers(value: Any) -> None:
     mask = dv.allocate_bitmask(4, 4)
     refused(lambda: dv.fill_bitmasks(value, mask), dv.ArgumentError)
+    refused(lambda: dv.advance(value, [0]), dv.ArgumentError)
     assert not mask.any()
 
 
@@ -240,6 +246,13 @@ def test_no_grammar_no_vocabulary_no_limits(value: Any, tmp_path: Path) -> None:
         refused(lambda: CONSTRAINT.save(value), dv.ArgumentError)
 
 
+@pytest.mark.parametrize("value", [*NO_OBJECTS[:3], b"", b"x", CONSTRAINT.to_bytes()[:-1], "x"], ids=kind_of)
+def test_no_bytes_of_a_constraint(value: Any) -> None:
+    refused(lambda: dv.Constraint.from_bytes(value, VOCABULARY))
+    refused(lambda: dv.Constraint.from_bytes(CONSTRAINT.to_bytes(), value), dv.ArgumentError)
+    refused(lambda: dv.Constraint.from_bytes(CONSTRAINT.to_bytes(), VOCABULARY, limits=value), dv.ArgumentError)
+
+
 @pytest.mark.parametrize("value", ["a\0b", b"a", "", "/", "/nowhere/x"], ids=kind_of)
 def test_no_path(value: Any) -> None:
     refused(lambda: dv.Constraint.load(value, VOCABULARY))
@@ -261,6 +274,16 @@ def test_no_number_of_situations(value: Any) -> None:
 @pytest.mark.parametrize("value", [None, "1", 1.5, float("inf"), True, -1, 2**63, 10**5000, []], ids=kind_of)
 def test_no_limit(name: str, value: Any) -> None:
     assert name in str(refused(lambda: dv.Limits(**{name: value}), dv.ArgumentError))
+
+
+@pytest.mark.parametrize("value", NO_OBJECTS, ids=kind_of)
+def test_no_compiler(value: Any) -> None:
+    refused(lambda: dv.Compiler(value))
+    refused(lambda: dv.Compiler(VOCABULARY, limits=value), dv.ArgumentError)
+    refused(lambda: dv.Compiler(VOCABULARY, budget=value) if type(value) is not int else dv.Compiler(value))
+    refused(lambda: dv.Compiler(VOCABULARY).compile(value))
+    refused(lambda: dv.Compiler(VOCABULARY).submit(value).result())
+    refused(lambda: asyncio.run(dv.compile_async(value, VOCABULARY)))
 
 
 @pytest.mark.parametrize("value", [None, "1", 1.5, True, -1, 2**70], ids=kind_of)

@@ -27,7 +27,7 @@ from ..grammar import Lexing
 from ..limits import Limits
 from ..lowering import Lowered
 
-__all__ = ["Plan", "read", "write"]
+__all__ = ["Plan", "packed", "read", "unpacked", "write"]
 
 _MAGIC = b"derivable constraint\n"
 _VERSION = 4
@@ -59,6 +59,14 @@ def write(plan: Plan, fingerprint: str, path: Path) -> None:
     Raises:
         ArtifactError: the file cannot be written.
     """
+    try:
+        path.write_bytes(packed(plan, fingerprint))
+    except OSError as error:
+        raise ArtifactError(f"{path}: cannot be written ({error}). Choose another place.") from error
+
+
+def packed(plan: Plan, fingerprint: str) -> bytes:
+    """What a file holds."""
     tables = [dfa if isinstance(dfa, Dfa) else dfa.values for dfa, _, _ in plan.lowered.terminals]
     automata = [table.saved() if table else b"" for table in tables]
     header = {
@@ -87,10 +95,7 @@ def write(plan: Plan, fingerprint: str, path: Path) -> None:
     }
     text = json.dumps(header, separators=(",", ":")).encode()
     rest = b"".join([_LENGTH.pack(len(text)), text, *automata])
-    try:
-        path.write_bytes(_MAGIC + _PREFIX.pack(_VERSION, hashlib.sha256(rest).digest()) + rest)
-    except OSError as error:
-        raise ArtifactError(f"{path}: cannot be written ({error}). Choose another place.") from error
+    return _MAGIC + _PREFIX.pack(_VERSION, hashlib.sha256(rest).digest()) + rest
 
 
 def read(path: Path, fingerprint: str, limits: Limits) -> Plan:
@@ -104,6 +109,15 @@ def read(path: Path, fingerprint: str, limits: Limits) -> Plan:
         data = path.read_bytes()
     except OSError as error:
         raise ArtifactError(f"{path}: cannot be read ({error}). Compile the grammar and save it there.") from error
+    return unpacked(data, str(path), fingerprint, limits)
+
+
+def unpacked(data: bytes, path: str, fingerprint: str, limits: Limits) -> Plan:
+    """The plan in the bytes of a file; `path` says where they come from.
+
+    Raises:
+        ArtifactError, LimitError: as `read`.
+    """
     start = len(_MAGIC) + _PREFIX.size
     if not data.startswith(_MAGIC) or len(data) < start + _LENGTH.size:
         raise ArtifactError(f"{path}: this is not a saved constraint. Give a file that Constraint.save() wrote.")

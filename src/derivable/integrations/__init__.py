@@ -2,4 +2,6 @@
 
 - `derivable.integrations.transformers`: `DerivableLogitsProcessor` for `model.generate`.
 - `derivable.integrations.transformers_decoding`: a decoding loop for it that drafts, and a candidate generator.
+- `derivable.integrations.sglang`: a grammar backend, by an entry point.
+- `derivable.integrations.llama_cpp`, `mlx`, `tensorrt_llm`: logits processors.
 """

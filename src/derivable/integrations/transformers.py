@@ -7,6 +7,8 @@
     constraint = dv.compile(dv.Grammar.from_regex(r"(yes|no), because [a-z ]{1,60}\\."), vocabulary)
     model.generate(**inputs, logits_processor=[DerivableLogitsProcessor(constraint)], max_new_tokens=60)
 
+    model.generate(**batch, logits_processor=[DerivableLogitsProcessor([constraint, other])])  # one for each prompt
+
 Greedy search, sampling, beam search, batches with left padding, `num_return_sequences`, assisted generation
 (`assistant_model=`, `prompt_lookup_num_tokens=`) and static caches work. Two things cannot:
 
@@ -43,16 +45,25 @@ tensor (whoever asks already holds later tokens), see `drafts`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from transformers import LogitsProcessor
 
+try:
+    import torch
+    from transformers import LogitsProcessor
+except ImportError as error:
+    raise ImportError(
+        "derivable.integrations.transformers needs transformers and torch: pip install 'derivable[transformers]'"
+    ) from error
+
+from ..apply import apply_bitmask
+from ..arguments import items
 from ..compile import Constraint
-from ..errors import BitmaskShapeError, MatcherError, TokenRejectedError
+from ..errors import ArgumentError, BitmaskShapeError, MatcherError, TokenRejectedError
 from ..matcher import Matcher, allocate_bitmask, fill_bitmasks
 from ..vocabulary import Vocabulary
 
@@ -60,6 +71,7 @@ __all__ = ["DerivableLogitsProcessor"]
 
 _GENERATIONS = 4  # remembered at a time; more than one matters where two `generate` calls take turns
 _Ids = NDArray[np.int64]
+_Key = tuple[int, bytes]
 
 
 class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ignore]
@@ -67,6 +79,8 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
 
     Args:
         constraint: compiled for the model's vocabulary. Its end-of-sequence ids should be those `generate` stops at.
+            Several: one for each prompt, all for vocabularies of one size and with the same ends. Rows are shared out
+            among them in order, as `generate` lays out the beams and the sequences of a prompt one after the other.
         prompt_length: where generated text begins, padding included. By default what the first call brings, and
             anything that does not go on from there is a new generation. Given, nothing is guessed: for loops other than
             transformers' own (several tokens at a time), and for outputs that are to be continued.
@@ -78,10 +92,17 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
 
     supports_continuous_batching = False
 
-    def __init__(self, constraint: Constraint, *, prompt_length: int | None = None, drafts: bool | None = None) -> None:
+    def __init__(
+        self,
+        constraint: Constraint | Sequence[Constraint],
+        *,
+        prompt_length: int | None = None,
+        drafts: bool | None = None,
+    ) -> None:
+        self.constraints = _constraints(constraint)
         if prompt_length is not None and prompt_length < 0:
             raise MatcherError(f"prompt_length={prompt_length} is negative. Give the width of input_ids, or nothing.")
-        self.constraint = constraint
+        self.constraint = self.constraints[0]
         self.prompt_length = prompt_length
         self.drafts = drafts
         self._generations: list[_Generation] = []  # latest first
@@ -105,12 +126,17 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
         Raises:
             TokenRejectedError: a row holds a token that the mask refused, and is not a draft.
             MatcherError: other processors left none of the tokens that the grammar allows.
-            BitmaskShapeError: the tensors do not go together.
+            BitmaskShapeError: the tensors do not go together, or their rows cannot be shared out among constraints.
         """
         if input_ids.dim() != 2 or scores.dim() != 2 or input_ids.shape[0] != scores.shape[0]:
             raise BitmaskShapeError(
                 f"input_ids of shape {tuple(input_ids.shape)} and scores of shape {tuple(scores.shape)} do not go "
                 "together. Give [batch, length] and [batch, vocabulary]."
+            )
+        if input_ids.shape[0] % len(self.constraints):
+            raise BitmaskShapeError(
+                f"{input_ids.shape[0]} rows cannot be shared out among {len(self.constraints)} constraints. Give one "
+                "constraint, or one for each prompt."
             )
         generation, rows = self._follow(input_ids)
         self._check_refused(input_ids, generation, rows)
@@ -128,7 +154,7 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
         if len(unique) < len(rows):
             number = {key: at for at, key in enumerate(position)}
             bitmask = bitmask[[number[id(row)] for row in rows]]
-        masked = scores.masked_fill(_refused(bitmask, width, scores.device), float("-inf"))
+        masked = apply_bitmask(scores.clone(), bitmask)
         for at, row in enumerate(rows):
             if row.end is None:
                 continue
@@ -154,8 +180,8 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
                 f"input_ids are {input_ids.shape[1]} tokens long, shorter than prompt_length={length}. "
                 "Give the length of the prompt as generate sees it (padding included), or leave it out."
             )
-        root = _Row(np.empty(0, np.int64), self.constraint.matcher(), 0, None)
-        generation = _Generation(input_ids[:, :length].clone(), self.prompt_length is not None, root)
+        roots = [_Row(np.empty(0, np.int64), each.matcher(), 0, None) for each in self.constraints]
+        generation = _Generation(input_ids[:, :length].clone(), self.prompt_length is not None, roots)
         rows = generation.rows_of(input_ids)
         assert rows is not None  # nothing generated yet, or any length will do
         self._generations.insert(0, generation)
@@ -206,7 +232,7 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
         )
 
     def __repr__(self) -> str:
-        return f"<DerivableLogitsProcessor {self.constraint!r}>"
+        return f"<DerivableLogitsProcessor {', '.join(map(repr, self.constraints))}>"
 
 
 @dataclass(eq=False)
@@ -253,25 +279,25 @@ class _Generation:
     Attributes:
         prompt: [B, T], on the device of the ids.
         pinned: the prompt's length was given, so rows may grow by any number of tokens.
-        root: nothing generated.
-        rows, before: of the last call and the one before, by the bytes of their ids.
+        roots: nothing generated, of each constraint.
+        rows, before: of the last call and the one before, by their constraint and the bytes of their ids.
     """
 
     prompt: torch.Tensor
     pinned: bool
-    root: _Row
-    rows: dict[bytes, _Row] = field(default_factory=dict)
-    before: dict[bytes, _Row] = field(default_factory=dict)
+    roots: list[_Row]
+    rows: dict[_Key, _Row] = field(default_factory=dict)
+    before: dict[_Key, _Row] = field(default_factory=dict)
 
     def rows_of(self, input_ids: torch.Tensor) -> list[_Row] | None:
         """The states of the rows; `None` if they are not of this generation."""
         length = self.prompt.shape[1]
         if input_ids.shape[1] < length or not self._begins(input_ids[:, :length]):
             return None
-        found: dict[bytes, _Row] = {}
+        found: dict[_Key, _Row] = {}
         rows = []
-        for ids in input_ids[:, length:].cpu().numpy().astype(np.int64, copy=False):
-            key = ids.tobytes()
+        for at, ids in enumerate(input_ids[:, length:].cpu().numpy().astype(np.int64, copy=False)):
+            key = (at * len(self.roots) // input_ids.shape[0], ids.tobytes())
             row = found.get(key) or self._row(key, ids)
             if row is None:
                 return None
@@ -282,7 +308,7 @@ class _Generation:
     def remember(self, rows: list[_Row]) -> None:
         """Keeps the rows of this call, and those of the last: beams and drafts start from both."""
         self.before = self.rows
-        self.rows = {row.ids.tobytes(): row for row in rows}
+        self.rows = {(at * len(self.roots) // len(rows), row.ids.tobytes()): row for at, row in enumerate(rows)}
 
     def _begins(self, prompt: torch.Tensor) -> bool:
         if prompt.device != self.prompt.device:
@@ -292,19 +318,20 @@ class _Generation:
         known = {ids.tobytes() for ids in self.prompt.cpu().numpy()}  # a host that drops finished rows
         return all(ids.tobytes() in known for ids in prompt.to(self.prompt.dtype).cpu().numpy())
 
-    def _row(self, key: bytes, ids: _Ids) -> _Row | None:
+    def _row(self, key: _Key, ids: _Ids) -> _Row | None:
         row = self.rows.get(key) or self.before.get(key)
         if row is not None:
             return row
         ids = ids.copy()  # not a view of the host's tensor, nor of all the rows
-        vocabulary = self.root.matcher.constraint.vocabulary
-        parent = self.rows.get(key[: -ids.itemsize])
+        which, data = key
+        vocabulary = self.roots[which].matcher.constraint.vocabulary
+        parent = self.rows.get((which, data[: -ids.itemsize]))
         if parent is not None:
             return parent.goes_on(ids, len(ids) - 1, vocabulary)
-        nearest, shared = self.root, 0
-        for row in (*self.rows.values(), *self.before.values()):
+        nearest, shared = self.roots[which], 0
+        for (other, _), row in (*self.rows.items(), *self.before.items()):
             common = _common(row.ids, ids)
-            if common > shared:
+            if other == which and common > shared:
                 nearest, shared = row, common
         if shared < len(ids) - 1 and not self.pinned:
             return None
@@ -324,11 +351,16 @@ def _text(vocabulary: Vocabulary, token: int) -> bytes | None:
     return vocabulary.token_bytes(token) if 0 <= token < vocabulary.size else None
 
 
-def _refused(bitmask: NDArray[np.int32], width: int, device: torch.device) -> torch.Tensor:
-    """Bool [B, width]: the tokens whose bit is 0. The packed words travel, not the flags."""
-    if device.type == "cpu":
-        flags = np.unpackbits(np.invert(bitmask).view(np.uint8), axis=1, bitorder="little")
-        return torch.from_numpy(flags[:, :width].view(np.bool_))
-    words = torch.from_numpy(bitmask).to(device)
-    bits = words.unsqueeze(-1) >> torch.arange(32, dtype=torch.int32, device=device)
-    return ((bits & 1) == 0).flatten(1)[:, :width]
+def _constraints(given: Constraint | Sequence[Constraint]) -> tuple[Constraint, ...]:
+    """One or several, over vocabularies that go together."""
+    all_of_them = (given,) if isinstance(given, Constraint) else tuple(items("constraint", given, "a Constraint"))
+    if not all_of_them or not all(isinstance(each, Constraint) for each in all_of_them):
+        raise ArgumentError("constraint", "a Constraint, or one for each prompt", given)
+    first = all_of_them[0].vocabulary
+    for each in all_of_them[1:]:
+        if (each.vocabulary.size, each.vocabulary.eos_ids) != (first.size, first.eos_ids):
+            raise MatcherError(
+                f"the constraints are for different vocabularies: {first!r} and {each.vocabulary!r}. Compile them for "
+                "the vocabulary of the model."
+            )
+    return all_of_them

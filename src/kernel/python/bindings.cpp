@@ -20,6 +20,8 @@
 #include "json/text.hpp"
 #include "matching/matcher.hpp"
 #include "python/arguments.hpp"
+#include "python/batch_bindings.hpp"
+#include "python/bitmask.hpp"
 #include "python/budget.hpp"
 #include "python/flatten.hpp"
 #include "python/interpreter.hpp"
@@ -61,63 +63,6 @@ struct PyVocabulary {
 
 std::string_view view(nb::bytes b) { return {b.c_str(), b.size()}; }
 
-// One row of a bitmask the caller gave: numpy through the buffer protocol, anything else through DLPack.
-class Bitmask {
-  public:
-    Bitmask(nb::handle object, uint32_t words) : words_(words) {
-        if (PyObject_CheckBuffer(object.ptr())) {
-            if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE | PyBUF_FORMAT) != 0) {
-                PyErr_Clear();
-                throw BadBitmask{"the bitmask is not a writable C-contiguous array."};
-            }
-            has_buffer_ = true;
-            const char* f = buffer_.format ? buffer_.format : "B";
-            if (buffer_.itemsize != 4 || (f[0] != 'i' && f[0] != 'l') || f[1] != 0) {
-                PyBuffer_Release(&buffer_);
-                throw BadBitmask{std::string("the bitmask's dtype is not int32 (buffer format '") + f + "')."};
-            }
-            set(buffer_.buf, buffer_.ndim, buffer_.ndim > 0 ? buffer_.shape[0] : 0, buffer_.ndim > 1 ? buffer_.shape[1] : 0);
-            return;
-        }
-        nb::ndarray<int32_t, nb::c_contig, nb::device::cpu> array;
-        if (!nb::try_cast(object, array, false)) throw BadBitmask{"the bitmask is not an int32 C-contiguous array on the CPU."};
-        set(array.data(), int(array.ndim()), array.ndim() > 0 ? int64_t(array.shape(0)) : 0, array.ndim() > 1 ? int64_t(array.shape(1)) : 0);
-    }
-    ~Bitmask() {
-        if (has_buffer_) PyBuffer_Release(&buffer_);
-    }
-    Bitmask(const Bitmask&) = delete;
-    Bitmask& operator=(const Bitmask&) = delete;
-
-    int64_t rows() const { return rows_; }
-    uint32_t* row(int64_t i) const {
-        if (i < 0 || i >= rows_) throw BadBitmask{"row " + std::to_string(i) + " is outside a bitmask of " + std::to_string(rows_) + " rows."};
-        return data_ + size_t(i) * stride_;
-    }
-    // Words past the vocabulary belong to padded logits: never allowed.
-    void clear_tail(int64_t i) const {
-        for (size_t w = words_; w < stride_; w++) row(i)[w] = 0;
-    }
-
-  private:
-    void set(void* data, int ndim, int64_t rows, int64_t columns) {
-        if (ndim != 2 || columns < int64_t(words_)) {
-            if (has_buffer_) PyBuffer_Release(&buffer_), has_buffer_ = false;
-            throw BadBitmask{"the bitmask must have shape [batch, " + std::to_string(words_) + "] (or wider), not " + std::to_string(ndim) +
-                             " dimensions with " + std::to_string(columns) + " columns."};
-        }
-        data_ = static_cast<uint32_t*>(data);
-        rows_ = rows;
-        stride_ = size_t(columns);
-    }
-    uint32_t words_;
-    Py_buffer buffer_{};
-    bool has_buffer_ = false;
-    uint32_t* data_ = nullptr;
-    int64_t rows_ = 0;
-    size_t stride_ = 0;
-};
-
 void fill_row(Matcher& m, nb::handle bitmask, nb::handle which) {
     Bitmask b(bitmask, m.constraint().vocabulary().words());
     const int64_t row = number("row", which);
@@ -125,58 +70,6 @@ void fill_row(Matcher& m, nb::handle bitmask, nb::handle which) {
     b.clear_tail(row);
     Unlocked unlocked;
     m.fill(words);
-}
-
-void fill_rows(nb::list given, nb::handle bitmask, uint32_t threads) {
-    std::vector<Matcher*> matchers;
-    for (nb::handle matcher : given)
-        if (!nb::try_cast(matcher, matchers.emplace_back()) || !matchers.back()) refuse("every one of the matchers", "a Matcher", matcher);
-    if (matchers.empty()) {
-        Bitmask checked(bitmask, 0);
-        return;
-    }
-    Bitmask b(bitmask, matchers[0]->constraint().vocabulary().words());
-    if (uint64_t(b.rows()) < matchers.size())
-        throw BadBitmask{"the bitmask has " + std::to_string(b.rows()) + " rows for " + std::to_string(matchers.size()) + " matchers."};
-    // A matcher that is there twice is not to be used by two threads.
-    std::vector<Matcher*> different(matchers);
-    std::sort(different.begin(), different.end());
-    if (std::adjacent_find(different.begin(), different.end()) != different.end()) threads = 1;
-    std::vector<uint32_t*> rows;
-    for (size_t i = 0; i < matchers.size(); i++) {
-        if (matchers[i]->constraint().vocabulary().words() != matchers[0]->constraint().vocabulary().words())
-            throw BadBitmask{"the matchers of a batch are over vocabularies of different sizes."};
-        rows.push_back(b.row(int64_t(i)));
-        b.clear_tail(int64_t(i));
-    }
-    Unlocked unlocked;
-    std::atomic<size_t> next{0};
-    std::exception_ptr failure;
-    std::mutex failure_mutex;
-    auto work = [&] {
-        try {
-            for (size_t i; (i = next++) < rows.size();) matchers[i]->fill(rows[i]);
-        } catch (...) {
-            std::lock_guard<std::mutex> guard(failure_mutex);
-            if (!failure) failure = std::current_exception();
-        }
-    };
-    // PERF: starting a thread costs about 15 us, some thirty warm masks.
-    struct Helpers {
-        std::vector<std::thread> all;
-        ~Helpers() {
-            for (std::thread& t : all) t.join();
-        }
-    };
-    {
-        Helpers helpers;
-        try {
-            for (uint32_t t = 1; t < threads && rows.size() >= 16; t++) helpers.all.emplace_back(work);
-        } catch (const std::system_error&) {  // no more threads to be had: those that there are do it
-        }
-        work();
-    }
-    if (failure) std::rethrow_exception(failure);
 }
 
 // An automaton made of others, while other Python threads run.
@@ -417,10 +310,10 @@ NB_MODULE(_kernel, m) {
             return self.allows(t);
         }, nb::arg("token_id").none(), "Whether a token is allowed, without building the mask (DOMINO's opportunistic check).")
         .def("count_valid", [](Matcher& self, nb::handle tokens) {
-            std::vector<uint32_t> ids = tokens_of(self.constraint(), tokens);
+            std::vector<uint32_t> ids = known_tokens(self.constraint(), tokens);
             Unlocked unlocked;
             return self.count_valid(ids);
-        }, nb::arg("token_ids").none(), "How many tokens of a draft are acceptable one after the other; the state is unchanged.")
+        }, nb::arg("token_ids").none(), "How many tokens of a draft are acceptable one after the other, whatever follows (ids past the vocabulary too); the state is unchanged.")
         .def("rollback", [](Matcher& self, nb::handle steps) {
             const int64_t count = number("count", steps);
             bool ok = false;
@@ -493,5 +386,5 @@ NB_MODULE(_kernel, m) {
         .def_prop_ro("length", &Matcher::length, "Steps taken since the start.");
 
     bind_budget(m);
-    m.def("fill_bitmasks", &fill_rows, nb::arg("matchers"), nb::arg("bitmask").none(), nb::arg("threads"));
+    bind_batches(m);
 }

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <thread>
 
+#include "support/pool.hpp"
+
 namespace derivable {
 
 namespace {
@@ -149,6 +151,7 @@ void after_fork(bool in_child) {
     if (in_child) {
         // SAFETY: threads that wait at the gate are not in the child, and what they hold of it is not let go.
         gate = new Gate();
+        forget_pool();
         users = kept = 0;
         gate->inside = is_inside;
         main_thread = PyThread_get_thread_ident();

@@ -10,9 +10,6 @@
 
 namespace derivable {
 
-// Thrown where the interpreter has something to raise: a signal's handler has raised (its error is set), or the interpreter ends.
-struct Interrupted {};
-
 // A signal's handler that interrupts the kernel asks something of it.
 struct Reentered {};
 

@@ -18,6 +18,7 @@ namespace derivable {
 struct TokenRejected {
     int64_t token;
     std::string bytes, detail;
+    int64_t row = -1;  // of a batch
 };
 
 struct BadBitmask {
@@ -34,6 +35,12 @@ inline void raise_python(const char* name, nanobind::tuple args, nanobind::dict 
     nanobind::object cls = nanobind::module_::import_("derivable.errors").attr(name);
     nanobind::object error = cls(*args, **kwargs);
     PyErr_SetObject(cls.ptr(), error.ptr());
+}
+
+inline nanobind::dict row_of_batch(int64_t row) {
+    nanobind::dict named;
+    if (row >= 0) named["row"] = row;
+    return named;
 }
 
 inline void translate(const std::exception_ptr& p, void*) {
@@ -66,9 +73,9 @@ inline void translate(const std::exception_ptr& p, void*) {
     } catch (const TokenRejected& e) {
         nanobind::object token = e.token < 0 ? nanobind::object(nanobind::none()) : nanobind::object(nanobind::int_(e.token));
         nanobind::object bytes = e.token >= 0 && e.bytes.empty() ? nanobind::object(nanobind::none()) : nanobind::object(nanobind::bytes(e.bytes.data(), e.bytes.size()));
-        raise_python("TokenRejectedError", nanobind::make_tuple(token, bytes, e.detail));
+        raise_python("TokenRejectedError", nanobind::make_tuple(token, bytes, e.detail), row_of_batch(e.row));
     } catch (const BadToken& e) {
-        raise_python("TokenRejectedError", nanobind::make_tuple(e.token, nanobind::none(), "the vocabulary has " + std::to_string(e.size) + " tokens"));
+        raise_python("TokenRejectedError", nanobind::make_tuple(e.token, nanobind::none(), "the vocabulary has " + std::to_string(e.size) + " tokens"), row_of_batch(e.row));
     } catch (const BadArgument& e) {
         raise_python("ArgumentError", nanobind::make_tuple(e.name, e.wanted, e.given));
     } catch (const BadBitmask& e) {

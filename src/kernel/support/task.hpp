@@ -29,6 +29,9 @@ struct MemoryExceeded : std::bad_alloc {
     const char* what() const noexcept override { return limit; }
 };
 
+// Thrown by Task::look_around: the call is broken off for a reason that lies outside of it (a signal's handler has raised, or the process ends).
+struct Interrupted {};
+
 // One call, or several that have their bounds together. Tasks nest: an inner one keeps the bounds of the outer ones, too.
 class Task {
   public:

@@ -1,0 +1,1 @@
+"""xgrammar's integrations."""

@@ -1,0 +1,5 @@
+"""`apply_token_bitmask_inplace_torch_compile`: the one kernel there is, by the name of xgrammar's."""
+
+from . import apply_bitmask_inplace as apply_token_bitmask_inplace_torch_compile
+
+__all__ = ["apply_token_bitmask_inplace_torch_compile"]

@@ -1,0 +1,101 @@
+"""The state of a generation whose host shows all ids at every step: prompt, then what was generated.
+
+Most hosts call a function with the ids so far and the logits of the next token, and say nothing of beginnings, ends and
+steps back. So the state is found from the ids: the first call brings the prompt, whatever goes on from it is the same
+generation, tokens that the host has taken back are rolled back, and anything else is a new prompt.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import instance
+from ..compile import Constraint
+from ..errors import ArgumentError, MatcherError, TokenRejectedError
+from ..matcher import Matcher, allocate_bitmask, fill_bitmasks
+
+__all__ = ["Follower"]
+
+_Ids = NDArray[np.int64]
+
+
+class Follower:
+    """Follows one generation after the other.
+
+    Args:
+        constraint: compiled for the host's vocabulary.
+        steps: tokens by which the ids may grow from call to call; more is no step of a generation.
+    """
+
+    def __init__(self, constraint: Constraint, *, steps: int | None = None) -> None:
+        instance("constraint", constraint, Constraint, "a Constraint")
+        self.constraint = constraint
+        self._steps = steps
+        self._prompt: _Ids | None = None
+        self._generated: list[int] = []
+        self._matcher = constraint.matcher()
+        self._bitmask = allocate_bitmask(1, constraint.vocabulary.size)
+
+    def reset(self) -> None:
+        """The next call begins a generation."""
+        self._prompt = None
+
+    def follow(self, ids: Any) -> Matcher:
+        """The matcher after what was generated. It stays this object's.
+
+        Raises:
+            TokenRejectedError: a token is not allowed: it was chosen by something that does not heed the mask.
+            MatcherError: more tokens came at once than the host may take.
+        """
+        given = np.asarray(ids, dtype=np.int64)
+        if given.ndim != 1:
+            raise ArgumentError("ids", "token ids of one dimension", ids)
+        if not self._goes_on(given):
+            self._prompt, self._generated, self._matcher = given.copy(), [], self.constraint.matcher()
+            return self._matcher
+        assert self._prompt is not None
+        generated: list[int] = given[len(self._prompt) :].tolist()
+        shared = 0
+        for one, other in zip(generated, self._generated):
+            if one != other:
+                break
+            shared += 1
+        if self._steps is not None and len(generated) - len(self._generated) > self._steps:
+            raise MatcherError(
+                f"{len(generated) - len(self._generated)} tokens came at once: some of them are drafts that nobody has "
+                "verified, for which no mask is right. Generate without a draft model."
+            )
+        if shared < len(self._generated):
+            self._matcher.rollback(len(self._generated) - shared)
+            del self._generated[shared:]
+        for token in generated[shared:]:
+            self._advance(token)
+        return self._matcher
+
+    def _goes_on(self, given: _Ids) -> bool:
+        prompt = self._prompt
+        return prompt is not None and len(given) >= len(prompt) and np.array_equal(given[: len(prompt)], prompt)
+
+    def _advance(self, token: int) -> None:
+        ended = self._matcher.is_finished
+        try:
+            self._matcher.advance(token) if not ended else self._matcher.advance_bytes(b"")  # what follows is padding
+        except TokenRejectedError as error:
+            raise TokenRejectedError(
+                error.token_id,
+                error.token_bytes,
+                f"generated token {len(self._generated)}; it was chosen by something that does not heed the mask, or "
+                "this is a new prompt that begins with the former one (then call reset() before)",
+            ) from None
+        self._generated.append(token)
+
+    def mask(self, ids: Any) -> NDArray[np.int32]:
+        """int32 [1, ceil(V / 32)]: the mask after these ids; of end of sequence only if they have ended.
+
+        It is valid until the next call.
+        """
+        fill_bitmasks([self.follow(ids)], self._bitmask)
+        return self._bitmask

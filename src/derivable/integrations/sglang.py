@@ -1,0 +1,171 @@
+"""SGLang: a grammar backend of its own name, `--grammar-backend derivable`.
+
+The entry point `sglang.srt.plugins` calls `register` in every process of the server. All kinds of constraints that
+SGLang's API has go to this engine: JSON Schema, JSON objects, patterns, grammars in xgrammar's notation, structural
+tags. One that cannot be enforced exactly is refused with its reason; none is skipped.
+
+Tested against SGLang's published interface (0.5): the library itself needs CUDA. Not run on hardware.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+try:
+    from sglang.srt.constrained import base_grammar_backend as host
+except ImportError as error:
+    raise ImportError("derivable.integrations.sglang needs sglang: pip install sglang") from error
+
+from ..apply import apply_bitmask
+from ..compile import Constraint, compile
+from ..errors import DerivableError
+from ..grammar import Grammar
+from ..matcher import Matcher, allocate_bitmask, fill_bitmasks
+from ..vocabulary import Vocabulary
+
+__all__ = ["Backend", "GrammarObject", "register"]
+
+_ANY_JSON = "$$ANY$$"
+
+
+class GrammarObject(host.BaseGrammarObject):
+    """One request's state, as SGLang's scheduler asks for it."""
+
+    def __init__(self, matcher: Matcher) -> None:
+        super().__init__()
+        self.matcher = matcher
+
+    def accept_token(self, token: int) -> None:
+        """Takes a token; padding behind the end is ignored.
+
+        Raises:
+            ValueError: it is not allowed.
+        """
+        if self.matcher.is_finished:
+            return
+        try:
+            self.matcher.advance(token)
+        except DerivableError as error:
+            raise ValueError(str(error)) from error
+
+    def rollback(self, k: int) -> None:
+        """Undoes steps."""
+        self.matcher.rollback(k)
+
+    def is_terminated(self) -> bool:
+        """An end-of-sequence token was taken."""
+        return self.matcher.is_finished
+
+    def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> Any:
+        """int32 [batch, words] on the CPU, allowing everything: rows of requests without a grammar stay so."""
+        import torch
+
+        mask = torch.from_numpy(allocate_bitmask(batch_size, vocab_size))
+        return mask.fill_(-1)
+
+    def fill_vocab_mask(self, vocab_mask: Any, idx: int) -> None:
+        """Writes the mask into a row; of end of sequence only where the text has ended."""
+        fill_bitmasks([self.matcher], vocab_mask, rows=[idx])
+
+    def reset_vocab_mask(self, vocab_mask: Any) -> None:
+        """Everything is allowed again."""
+        vocab_mask.fill_(-1)
+
+    @staticmethod
+    def move_vocab_mask(vocab_mask: Any, device: Any) -> Any:
+        """To the logits' device, packed."""
+        return vocab_mask.to(device, non_blocking=True)
+
+    @staticmethod
+    def apply_vocab_mask(logits: Any, vocab_mask: Any) -> None:
+        """Masks logits in place, where they are."""
+        apply_bitmask(logits, vocab_mask)
+
+    def copy(self) -> GrammarObject:
+        """The same grammar from the beginning, for another request."""
+        return GrammarObject(self.matcher.constraint.matcher())
+
+    def try_jump_forward(self, tokenizer: Any) -> tuple[list[int], str] | None:
+        """The text that must come next, if there is one."""
+        text = self.matcher.forced_bytes().decode("utf-8", "ignore")
+        return ([], text) if text else None
+
+    def jump_forward_str_state(self, helper: tuple[list[int], str]) -> tuple[str, int]:
+        """The text of `try_jump_forward`; no state is needed."""
+        return helper[1], -1
+
+    def jump_and_retokenize(self, old_output_ids: list[int], new_output_ids: list[int], next_state: int) -> None:
+        """The output was tokenized anew behind a text that was forced."""
+        shared = 0
+        for old, new in zip(old_output_ids, new_output_ids):
+            if old != new:
+                break
+            shared += 1
+        self.matcher.rollback(len(old_output_ids) - shared)
+        for token in new_output_ids[shared:]:
+            self.accept_token(token)
+
+
+class Backend(host.BaseGrammarBackend):
+    """Compiles what requests ask for. SGLang calls it in threads of its own, and keeps what it returns.
+
+    Args:
+        tokenizer: of transformers.
+        vocab_size: the width of the logits.
+        eos_token_ids: tokens that end a text, besides the tokenizer's.
+    """
+
+    def __init__(self, tokenizer: Any, vocab_size: int, eos_token_ids: Any = None) -> None:
+        super().__init__()
+        ends = sorted({int(token) for token in eos_token_ids}) if eos_token_ids else None
+        self.vocabulary = Vocabulary.from_transformers(tokenizer, size=vocab_size, eos=ends)
+
+    def dispatch_json(self, key_string: str) -> Any:
+        """JSON Schema, or any object."""
+        schema = {"type": "object"} if key_string == _ANY_JSON else key_string
+        return self._made(lambda: Grammar.from_json_schema(schema))
+
+    def dispatch_regex(self, key_string: str) -> Any:
+        """A pattern in Python's syntax."""
+        return self._made(lambda: Grammar.from_regex(key_string))
+
+    def dispatch_ebnf(self, key_string: str) -> Any:
+        """A grammar in xgrammar's notation."""
+        return self._made(lambda: Grammar.from_ebnf(key_string))
+
+    def dispatch_structural_tag(self, key_string: str) -> Any:
+        """A structural tag of either form."""
+        return self._made(lambda: Grammar.structural_tag(json.loads(key_string)))
+
+    def _made(self, make: Any) -> Any:
+        try:
+            constraint: Constraint = compile(make(), self.vocabulary)
+        except (DerivableError, ValueError) as error:
+            return self._refused(error)
+        return GrammarObject(constraint.matcher())
+
+    @staticmethod
+    def _refused(error: Exception) -> Any:
+        """How a request is told why: by the host's own object where it has one."""
+        invalid = getattr(host, "InvalidGrammarObject", None)
+        if invalid is None:
+            raise ValueError(str(error)) from error
+        return invalid(str(error))
+
+
+def _create(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Any = None) -> Backend:
+    if getattr(server_args, "reasoning_parser", None):
+        raise ValueError(
+            "the grammar backend 'derivable' does not go together with --reasoning-parser: SGLang lets only its own "
+            "backends wait for the end of the reasoning. Leave the parser out, or make the reasoning part of a tag."
+        )
+    return Backend(tokenizer, vocab_size, eos_token_ids)
+
+
+def register() -> None:
+    """Makes `derivable` one of SGLang's grammar backends. Called by SGLang through the entry point."""
+    from sglang.srt import server_args
+
+    server_args.add_grammar_backend_choices(["derivable"])
+    host.register_grammar_backend("derivable", _create)

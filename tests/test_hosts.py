@@ -1,0 +1,227 @@
+"""Hosts that show a callable the ids so far, or ask an object of theirs: the calls that each of them makes."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import derivable as dv
+from derivable.integrations.following import Follower
+from derivable.integrations.llama_cpp import Processors, processors
+
+VOCABULARY = dv.Vocabulary.from_bytes([b"a", b"b", b"ab", b"c", None, b"</s>"], eos=[5])
+CONSTRAINT = dv.compile(dv.Grammar.from_regex("(ab)+c"), VOCABULARY)
+PROMPT = [4, 3, 3]
+
+
+def allowed(row: Any) -> list[int]:
+    return np.flatnonzero(np.isfinite(np.asarray(row, np.float64))).tolist()
+
+
+def words(tokens: list[int]) -> int:
+    return sum(1 << token for token in tokens)
+
+
+# The state behind all of them
+
+
+def test_a_generation_is_followed() -> None:
+    follower = Follower(CONSTRAINT)
+    masks = [follower.mask([*PROMPT, *said])[0, 0] for said in ([], [0], [0, 1], [0, 1, 3], [0, 1, 3, 5])]
+    assert masks == [words(t) for t in ([0, 2], [1], [0, 2, 3], [5], [5])]
+    assert follower.mask([*PROMPT, 0, 1, 3, 5, 5, 4])[0, 0] == words([5])  # padding
+    assert follower.mask([*PROMPT, 0, 1])[0, 0] == words([0, 2, 3])  # taken back
+    assert follower.mask([*PROMPT, 2, 2])[0, 0] == words([0, 2, 3])  # another way
+    assert follower.mask(np.array(PROMPT[:2]))[0, 0] == words([0, 2])  # another prompt
+    assert follower.mask([1, 1, 1, 1])[0, 0] == words([0, 2])
+
+
+def test_refusals_of_what_follows() -> None:
+    follower = Follower(CONSTRAINT, steps=1)
+    follower.mask(PROMPT)
+    with pytest.raises(dv.TokenRejectedError, match="does not heed"):
+        follower.mask([*PROMPT, 1])
+    assert follower.mask([*PROMPT, 0])[0, 0] == words([1])
+    with pytest.raises(dv.MatcherError, match="drafts"):
+        follower.mask([*PROMPT, 0, 1, 2])
+    follower.reset()
+    assert follower.mask([*PROMPT, 0, 1, 2])[0, 0] == words([0, 2])
+    for wrong in ([[1]], 5):
+        with pytest.raises(dv.ArgumentError):
+            follower.mask(wrong)
+    with pytest.raises(dv.ArgumentError):
+        Follower("x")  # type: ignore[arg-type]
+
+
+# llama-cpp-python
+
+
+def test_llama_cpp() -> None:
+    """`Llama.generate` calls the list with int32 ids and float32 scores of the model's width, and uses what returns."""
+    made = processors(CONSTRAINT)
+    ids = np.array(PROMPT, np.intc)
+    for token, wanted in ((0, [0, 2]), (1, [1]), (3, [0, 2, 3]), (5, [5])):
+        scores = np.zeros(8, np.single)
+        assert allowed(made(ids, scores)) == wanted
+        ids = np.append(ids, np.intc(token))
+    assert allowed(made(np.array([1], np.intc), np.zeros(8, np.single))) == [0, 2]
+
+
+def test_llama_cpp_keeps_processors_beside_logit_bias() -> None:
+    """It does `processors = processors.extend([...])`."""
+    made: Any = processors(CONSTRAINT)
+    made = made.extend([lambda ids, scores: scores + 1])
+    assert isinstance(made, Processors) and len(made) == 2
+    scores = made(np.array(PROMPT, np.intc), np.zeros(8, np.single))
+    assert allowed(scores) == [0, 2] and scores[0] == 1
+
+
+def test_llama_cpp_refuses_drafts() -> None:
+    made = processors(CONSTRAINT)
+    made(np.array(PROMPT, np.intc), np.zeros(8, np.single))
+    with pytest.raises(dv.MatcherError, match="draft model"):
+        made(np.array([*PROMPT, 0, 1], np.intc), np.zeros(8, np.single))
+
+
+# MLX-LM
+
+
+def test_mlx() -> None:
+    mx = pytest.importorskip("mlx.core")
+    from derivable.integrations.mlx import Processor
+
+    processor = Processor(CONSTRAINT)
+    for dtype in (mx.float32, mx.bfloat16, mx.float16):
+        for width in (6, 4, 70):
+            processor.reset()
+            for said, wanted in (([], [0, 2]), ([2], [0, 2, 3]), ([2, 3], [5]), ([2], [0, 2, 3]), ([0], [1])):
+                logits = mx.ones((1, width), dtype=dtype)
+                out = processor(mx.array([*PROMPT, *said]), logits)
+                assert out.dtype == dtype and out.shape == (1, width)
+                found = allowed(np.array(out.astype(mx.float32))[0])
+                assert found == [token for token in wanted if token < width]
+                assert mx.all(logits == 1).item()
+
+
+# TensorRT-LLM
+
+
+def test_tensorrt_llm() -> None:
+    torch = pytest.importorskip("torch")
+    from derivable.integrations.tensorrt_llm import Processor
+
+    processor = Processor(CONSTRAINT)
+
+    def step(request: int, beams: list[list[int]]) -> list[list[int]]:
+        logits = torch.zeros(1, len(beams), 10)
+        processor(request, logits, [[*PROMPT, *beam] for beam in beams], None, None)
+        return [allowed(row.numpy()) for row in logits[0]]
+
+    assert step(7, [[]]) == [[0, 2]] and step(8, [[]]) == [[0, 2]]
+    assert step(7, [[0]]) == [[1]] and step(8, [[2]]) == [[0, 2, 3]] and step(7, [[0, 1]]) == [[0, 2, 3]]
+    assert step(9, [[], []]) == [[0, 2], [0, 2]]
+    assert step(9, [[0], [2]]) == [[1], [0, 2, 3]] and step(9, [[2, 3], [0, 1]]) == [[5], [0, 2, 3]]
+    with pytest.raises(dv.BitmaskShapeError, match="beams"):
+        processor(7, torch.zeros(1, 10), [[1]], None, None)
+
+
+# SGLang
+
+
+class _Base:
+    def __init__(self) -> None:
+        self.finished = False
+
+
+class _Invalid(_Base):
+    def __init__(self, error_message: str = "") -> None:
+        super().__init__()
+        self.error_message = error_message
+
+
+@pytest.fixture
+def sglang(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Modules with the names that the adapter uses, as SGLang 0.5 has them."""
+    registered: dict[str, Any] = {}
+    choices: list[str] = []
+    host: Any = ModuleType("sglang.srt.constrained.base_grammar_backend")
+    host.BaseGrammarObject, host.InvalidGrammarObject = _Base, _Invalid
+    host.BaseGrammarBackend = type("BaseGrammarBackend", (), {"__init__": lambda self: None})
+    host.register_grammar_backend = registered.__setitem__
+    arguments: Any = ModuleType("sglang.srt.server_args")
+    arguments.add_grammar_backend_choices = choices.extend
+    packages: dict[str, Any] = {name: ModuleType(name) for name in ("sglang", "sglang.srt", "sglang.srt.constrained")}
+    packages["sglang.srt.constrained"].base_grammar_backend = host
+    packages["sglang.srt"].server_args = arguments
+    for name, module in (packages | {host.__name__: host, arguments.__name__: arguments}).items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.delitem(sys.modules, "derivable.integrations.sglang", raising=False)
+    module = importlib.import_module("derivable.integrations.sglang")
+    module.register()
+    assert choices == ["derivable"]
+    monkeypatch.setattr(module.Vocabulary, "from_transformers", lambda tokenizer, size, eos: BYTES)
+    yield registered["derivable"]
+    del sys.modules["derivable.integrations.sglang"]
+
+
+BYTES = dv.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos=[256])
+TAG = {"structures": [{"begin": "<f>", "schema": {"type": "integer"}, "end": "</f>"}], "triggers": ["<f"]}
+
+
+def test_sglang(sglang: Any) -> None:
+    torch = pytest.importorskip("torch")
+    backend = sglang(SimpleNamespace(reasoning_parser=None), object(), 257, {256})
+    one, two = backend.dispatch_regex("ab"), backend.dispatch_json('{"type": "integer"}')
+    mask = one.allocate_vocab_mask(257, 3, "cuda")
+    assert mask.dtype == torch.int32 and mask.shape == (3, 9) and (mask == -1).all()
+    one.fill_vocab_mask(mask, 0)
+    two.fill_vocab_mask(mask, 2)
+    logits = torch.zeros(3, 257)
+    one.apply_vocab_mask(logits, one.move_vocab_mask(mask, "cpu"))
+    assert allowed(logits[0]) == [97] and len(allowed(logits[1])) == 257
+    assert set(b"-0123456789") <= set(allowed(logits[2])) and 256 not in allowed(logits[2])
+    assert one.try_jump_forward(object()) == ([], "ab") and one.jump_forward_str_state(([], "ab")) == ("ab", -1)
+    one.accept_token(97)
+    with pytest.raises(ValueError, match="not allowed"):
+        one.accept_token(97)
+    one.jump_and_retokenize([97], [97, 98], -1)
+    one.accept_token(256)
+    one.accept_token(0)  # padding
+    assert one.is_terminated() and not one.copy().is_terminated()
+    one.fill_vocab_mask(mask, 1)
+    assert mask[1].tolist() == [0] * 8 + [1]
+    one.rollback(1)
+    assert not one.is_terminated()
+    one.reset_vocab_mask(mask)
+    assert (mask == -1).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "begin"),
+    [("json", "$$ANY$$", b"{"), ("ebnf", 'root ::= "x"', b"x"), ("structural_tag", json.dumps(TAG), b"<f>1</f>")],
+)
+def test_sglang_kinds(sglang: Any, kind: str, text: str, begin: bytes) -> None:
+    backend = sglang(SimpleNamespace(reasoning_parser=None), object(), 257, {256})
+    found = getattr(backend, f"dispatch_{kind}")(text)
+    for byte in begin:
+        found.accept_token(byte)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"), [("json", "{"), ("regex", "("), ("ebnf", "root ::= x"), ("structural_tag", "{")]
+)
+def test_sglang_refuses_with_the_reason(sglang: Any, kind: str, text: str) -> None:
+    backend = sglang(SimpleNamespace(reasoning_parser=None), object(), 257, {256})
+    found = getattr(backend, f"dispatch_{kind}")(text)
+    assert isinstance(found, _Invalid) and len(found.error_message) > 10
+
+
+def test_sglang_refuses_reasoning_parsers(sglang: Any) -> None:
+    with pytest.raises(ValueError, match="reasoning"):
+        sglang(SimpleNamespace(reasoning_parser="x"), object(), 257, {256})
