@@ -262,6 +262,23 @@ def test_damaged_counts(tmp_path: Any, content: str) -> None:
         dv.Speculator().merge(dv.Speculator(hops=7))
 
 
+def test_places_are_told_apart() -> None:
+    speculator = dv.Speculator()
+    shapes = [compiled("[ab]{5}").matcher(), compiled("[ac]{5}").matcher()]  # states alike, of different grammars
+    assert len({speculator.places(matcher, [1])[-1] for matcher in shapes}) == 2
+    nested = 'start: "x" a "c" | "y" b "c"\na: "a" "b"\nb: "a" "b"\n'
+    vocabulary = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(128)), None], eos=[128])
+    constraint = dv.compile(dv.Grammar.from_lark(nested), vocabulary)
+    matchers = [constraint.matcher(), constraint.matcher()]
+    for matcher, text in zip(matchers, (b"xa", b"ya"), strict=True):
+        matcher.advance_bytes(text)
+    for hops, distinct in ((-1, 1), (2, 2)):
+        places = {dv.Speculator(hops=hops).places(matcher, [])[-1] for matcher in matchers}
+        assert len(places) == distinct, hops
+    first, second = (speculator.places(matchers[0], tokens) for tokens in ([7, 8], [9, 8]))
+    assert first[0] != second[0] and first[1:] == second[1:] and len(first) == 3
+
+
 def test_places_are_bounded() -> None:
     speculator, matcher = dv.Speculator(max_places=5), compiled("[abc]*").matcher()
     for token in range(9):
