@@ -5,6 +5,7 @@ Growth is asserted of counted work, so that the machine does not matter.
 
 from __future__ import annotations
 
+import random
 from decimal import Decimal
 from typing import Any
 
@@ -178,6 +179,27 @@ def test_listed_numbers_are_few_terminals() -> None:
     outside = ["3", "120", "12.01", "1.2", "1e1", "15", "1e3", "0.025", "2.5e1", "-1.5", "10", "1e2.0", "00"]
     assert [text for text in inside if not accepts(constraint, text)] == []
     assert [text for text in outside if accepts(constraint, text)] == []
+
+
+def test_listed_numbers_have_their_two_texts_and_no_other() -> None:
+    draw = random.Random(3)
+    for _ in range(40):
+        values = [Decimal(draw.randint(-99, 99)).scaleb(draw.randint(-9, 12)) for _ in range(8)]
+        values += [
+            Decimal(draw.randint(-(10**18), 10**18)),
+            Decimal(draw.choice(["0", "-0.00", "0e9", "1e40", "5e-40"])),
+        ]
+        constraint = made({"enum": values})
+        for value in [*values, *(v + Decimal(1).scaleb(draw.randint(-9, 12)) for v in values)]:
+            digits = "".join(map(str, value.copy_abs().normalize().as_tuple().digits))
+            texts = [f"{value:f}", f"{value:f}".rstrip("0").rstrip(".") if "." in f"{value:f}" else f"{value:f}.00"]
+            if value and len(digits) <= 18:
+                sign, decimals = "-" if value < 0 else "", digits[1:] or "0"
+                texts += [f"{sign}{digits[0]}.{decimals}E{value.adjusted():+03}"]
+            assert [accepts(constraint, text) for text in texts] == [value in values] * len(texts), (values, texts)
+    for beyond in (10**5_000, Decimal("1e4001"), Decimal("-1e-999999999999999999")):
+        with pytest.raises(dv.LimitError):
+            made({"enum": [1, beyond]})
 
 
 @pytest.mark.parametrize("link", [lambda to: {"$ref": to}, lambda to: {"allOf": [{"$ref": to}]}])

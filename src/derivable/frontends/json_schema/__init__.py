@@ -9,7 +9,7 @@
 | `facts`, `apart`, `unevaluated` | the normal form of a case, and what is seen at once |
 | `values` | validation of single values |
 | `objects`, `other_keys`, `arrays`, `scalars`, `strings` | the normal form to rules and terminals |
-| `numbers`, `listed_numbers` | texts of numbers, with bounds or one by one |
+| `numbers` | texts of numbers, with bounds or one by one |
 | `json_text`, `patterns`, `formats` | strings: JSON's spellings, ECMA-262's expressions, formats |
 | `compiler` | what holds it together |
 """

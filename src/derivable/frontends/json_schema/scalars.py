@@ -9,8 +9,7 @@ from ...automata import compile_expr
 from ...expr import NOTHING, Alt, Bytes, Expr, Ref
 from .facts import BOOLEAN, NULL, NUMBER, STRING, Facts
 from .json_text import json_string, literal_string
-from .listed_numbers import listed_numbers
-from .numbers import DIGITS, INTEGER, equal, exact, number_text
+from .numbers import DIGITS, INTEGER, equal, exact, listed_numbers, number_text
 from .numbers import NUMBER as ANY_NUMBER
 from .resources import Json
 from .values import canonical, type_name
@@ -28,6 +27,9 @@ PLAIN: dict[str, Expr] = {
     "string": json_string(),
 }
 """Types without further constraints (integers as since draft 6). PERF: the same objects for every schema."""
+
+
+_NUMBERS = (int, float, Decimal)
 
 
 def emit_scalars(compiler: Compiler, facts: Facts) -> list[Ref]:
@@ -52,26 +54,24 @@ def emit_scalars(compiler: Compiler, facts: Facts) -> list[Ref]:
 def emit_values(compiler: Compiler, values: list[Json]) -> list[Ref]:
     """The symbols of listed values: one for all strings, one for all numbers, one for each other value."""
     out: list[Ref] = []
-    unique = {canonical(v): v for v in values}
-    strings = tuple([v for v in unique.values() if type(v) is str])
-    numbers: list[Decimal] = []
-    for value in unique.values():
-        kind = type(value)
+    # PERF: there may be 100,000 of them, so the many are not looked at one by one.
+    strings = tuple(dict.fromkeys([v for v in values if type(v) is str]))
+    numbers = [v for v in values if type(v) in _NUMBERS]
+    for value in {canonical(v): v for v in values if type(v) is not str and type(v) not in _NUMBERS}.values():
         if value is None:
             out.append(_plain(compiler, "null"))
-        elif kind is bool:
+        elif type(value) is bool:
             out.append(_boolean(compiler, value))
-        elif kind in (list, dict):
+        else:
             symbol = compiler.symbol(((compiler.value_schema(value, compiler.resources.root), True),))
             if isinstance(symbol, Ref):
                 out.append(symbol)
-        elif kind is not str:
-            numbers.append(exact(value))
     if len(numbers) == 1:
-        expr = equal(numbers[0])  # raises an error before a number of too many digits is written
-        out.append(compiler.leaf(("equal", numbers[0]), str(numbers[0]), expr))
+        value = exact(numbers[0])
+        expr = equal(value)  # raises an error before a number of too many digits is written
+        out.append(compiler.leaf(("equal", value), str(value), expr))
     elif numbers:
-        for expr in listed_numbers(numbers, compiler.limits.max_dfa_states // 2):
+        for expr in listed_numbers(numbers, compiler.limits):
             out.append(compiler.leaf(("numbers", expr), "number", expr))
     if len(strings) == 1:
         out.append(Ref(compiler.key(strings[0])))
