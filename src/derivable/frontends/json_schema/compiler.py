@@ -139,20 +139,25 @@ class Compiler:
     def enforces_format(self, name: str, sub: Sub) -> bool:
         """Whether a format is asserted; unknown ones are refused if the caller is strict."""
         mode = self.options.formats
-        if mode == "annotation" or name in FORMATS:
-            # `byte` is OpenAPI's: the specification has it as an annotation, and validators do.
-            return mode == "strict" or (mode == "assert" and name != "byte")
+        # `byte` is OpenAPI's: the specification has it as an annotation, and validators do.
+        if mode == "annotation" or (name in FORMATS and (mode == "strict" or name != "byte")):
+            return mode != "annotation"
+        if mode == "assert" and (name in ANNOTATIONS or name == "byte"):
+            self.relax(f"format {name}")
         if mode == "strict":
             known = "is known but cannot be enforced" if name in ANNOTATIONS else "is not known"
             self.unsupported(f"format {name}", f"the format {name!r} {known}", sub, "format")
         return False
 
+    def relax(self, feature: str) -> None:
+        """Notes what is not enforced."""
+        if feature not in self.relaxed:
+            self.relaxed.append(feature)
+
     def unsupported(self, feature: str, problem: str, sub: Sub | None, *tokens: str | int) -> None:
         """Refuses a feature, unless the caller has relaxed it by name."""
         if feature in self.options.relax or feature.split(" ")[0] in self.options.relax:
-            if feature not in self.relaxed:
-                self.relaxed.append(feature)
-            return
+            return self.relax(feature)
         raise UnsupportedFeatureError(
             feature,
             problem,

@@ -6,11 +6,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from ...automata import compile_expr
-from ...expr import NOTHING, Alt, Bytes, Expr, Ref
+from ...expr import NOTHING, Alt, Bytes, Expr, Ref, Sequences
 from .facts import BOOLEAN, NULL, NUMBER, STRING, Facts
 from .json_text import json_string, literal_string
 from .numbers import DIGITS, INTEGER, equal, exact, listed_numbers, number_text
 from .numbers import NUMBER as ANY_NUMBER
+from .regex_format import REGEX, enforced, regex_rules
 from .resources import Json
 from .values import canonical, type_name
 
@@ -119,9 +120,25 @@ def _string(compiler: Compiler, facts: Facts) -> Expr:
     low, high, texts = facts.min_length, facts.max_length, facts.texts
     if not (low or texts or excluded) and high is None:
         return _plain(compiler, "string")
+    if any(text == REGEX for text, _, _ in texts):
+        rest = tuple(t for t in texts if t[0] != REGEX)
+        if enforced(compiler, texts, alone=not (rest or excluded or low > 1 or high is not None)):
+            return _regex(compiler, low == 1)
+        texts = rest
     key = ("string", low, high, tuple((t, sign) for t, sign, _ in texts), excluded)
     found = compiler.leaves.get(key)
     if found is None:
         expr = compiler.strings.terminal(low, high, texts, excluded)
         found = compiler.leaves[key] = NOTHING if expr == NOTHING else compiler.leaf(key, "string", expr)
     return found
+
+
+def _regex(compiler: Compiler, some: bool) -> Ref:
+    """The strings of `format: "regex"`; `some`: without the empty one."""
+    start = Ref("format regex, not empty" if some else "format regex")
+    if start.name not in compiler.rules:
+        terminals, rules = regex_rules()
+        names = {name: compiler.leaf(("regex", name), name, expr).name for name, expr in terminals.items()}
+        for name, body in rules.items():
+            compiler.rules.setdefault(name, Sequences(body).renamed(lambda part: names.get(part, part)))
+    return start

@@ -15,6 +15,7 @@ from .facts import Text
 from .formats import format_expr
 from .json_text import json_string, spelled
 from .patterns import UnreadablePattern, pattern
+from .regex_format import REGEX, is_regex
 from .resources import Sub
 
 if TYPE_CHECKING:
@@ -150,6 +151,8 @@ class Strings:
     def matches(self, text: Text, value: str, sub: Sub, *tokens: str) -> bool:
         """Whether a pattern matches somewhere in `value`, or a format describes it."""
         self.check(text, sub, *tokens)
+        if text == REGEX:
+            return is_regex(value)
         return _matcher(text).accepts(value.encode("utf-8", "surrogatepass"))
 
     def texts(self, text: Text, sub: Sub, *tokens: str) -> Expr:
