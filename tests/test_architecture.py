@@ -23,6 +23,7 @@ RANKS = {
     "expr": 3,
     "grammar": 4,
     "show": 4,
+    "spelled": 5,
     "words": 4,
     "_kernel": 5,
     "endings": 5,

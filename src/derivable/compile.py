@@ -19,6 +19,7 @@ from .index.artifact import Plan, read, write
 from .limits import Limits
 from .lowering import Lowered, lower
 from .matcher import Matcher
+from .spelled import with_tokens
 from .vocabulary import Vocabulary
 
 __all__ = ["Constraint", "compile"]
@@ -208,7 +209,7 @@ def compile(
 
 
 def _compile(grammar: Grammar, vocabulary: Vocabulary, lookahead: int | None, limits: Limits) -> Constraint:
-    lowered = lower(grammar, limits)
+    lowered = lower(with_tokens(grammar, vocabulary.special_ids), limits)
     references = []
     for symbol, named in lowered.references:
         ids: list[str | int] = [*_token_ids(named, vocabulary)] or [""]

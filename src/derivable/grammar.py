@@ -15,13 +15,16 @@ from .errors import ArgumentError, GrammarError
 from .expr import Expr, node, references
 from .limits import Limits
 
-__all__ = ["Grammar", "Indentation", "Lexing", "Terminal"]
+__all__ = ["Grammar", "Indentation", "Lexing", "SpecialTokens", "Terminal"]
 
 Lexing = Literal["scannerless", "longest", "basic"]
 """How text is cut into lexemes; `docs/lexing.md` defines the three and their differences.
 
 `scannerless`: any segmentation (plain context-free semantics). `longest`: the longest match among the terminals
 that the parser can accept here, and the ignored ones. `basic`: the longest match among all terminals."""
+
+SpecialTokens = Literal["token", "text", "either"]
+"""What a literal means that spells special tokens: see `Grammar.with_special_tokens`."""
 
 
 @node
@@ -169,6 +172,24 @@ class Grammar:
     def with_lexing(self, lexing: Lexing) -> Grammar:
         """The same rules read under another lexing policy."""
         return replace(self, lexing=lexing)
+
+    def with_special_tokens(self, spelled: SpecialTokens = "token") -> Grammar:
+        """The same rules, in which literals name special tokens.
+
+        Args:
+            spelled: what a literal means that spells special tokens of the vocabulary (``"<|python_tag|>{"``): `token`
+                them, by their ids; `either` them or their letters; `text` the letters. Patterns are text always.
+
+        Example:
+            >>> import derivable as dv
+            >>> grammar = Grammar.from_gbnf('root ::= "<|call|>" [a-z]').with_special_tokens()
+            >>> vocab = dv.Vocabulary.from_bytes([b"<", b"a", None], eos=[], special={"<|call|>": 2})
+            >>> dv.compile(grammar, vocab).matcher().allowed_tokens().tolist()
+            [2]
+        """
+        from .frontends.combine import with_literals_spelled
+
+        return with_literals_spelled(self, spelled)
 
     # The constructors import their front end when called: front ends depend on this module, and nobody pays at
     # import time for one that is not used.
@@ -318,13 +339,20 @@ class Grammar:
         )
 
     @staticmethod
-    def structural_tag(tag: Any, *, limits: Limits = Limits()) -> Grammar:  # noqa: B008
+    def from_structural_tag(
+        tag: Any,
+        *,
+        special_tokens: SpecialTokens = "token",
+        limits: Limits = Limits(),  # noqa: B008
+    ) -> Grammar:
         """Free text in which triggers begin constrained parts: tool calls, reasoning, parallel calls.
 
         Args:
             tag: xgrammar's form, ``{"type": "structural_tag", "format": {...}}`` or the format alone, or vLLM's and
                 SGLang's first one, ``{"structures": [...], "triggers": [...]}``: a `dict`, JSON text, or an object of
                 xgrammar's. `derivable.frontends.structural_tag` lists the formats.
+            special_tokens: what its texts mean that spell special tokens of the vocabulary, `begin` and `end` above
+                all: `token` those tokens, by their ids; `text` the letters; `either` both.
             limits: bounds; tags are untrusted.
 
         Raises:
@@ -335,7 +363,7 @@ class Grammar:
         Example:
             >>> import derivable as dv
             >>> add = {"begin": "<f=add>", "schema": {"type": "array", "items": {"type": "integer"}}, "end": "</f>"}
-            >>> grammar = Grammar.structural_tag({"structures": [add], "triggers": ["<f="]})
+            >>> grammar = Grammar.from_structural_tag({"structures": [add], "triggers": ["<f="]})
             >>> vocab = dv.Vocabulary.from_bytes([b"Hello. ", b"<f", b"=", b"add>", b"[1]</f>", b"x", None], eos=[6])
             >>> m = dv.compile(grammar, vocab).matcher()
             >>> m.advance_bytes(b"Hello. <f")  # still free text
@@ -348,8 +376,11 @@ class Grammar:
         from .frontends.structural_tag import grammar_from_structural_tag
 
         instance("limits", limits, Limits, "Limits(...)")
-        key = ("structural tag", _spelled(tag), limits)
-        return _remembered(key, lambda: grammar_from_structural_tag(tag, limits=limits))
+        texts(special_tokens=special_tokens)
+        key = ("structural tag", _spelled(tag), special_tokens, limits)
+        return _remembered(key, lambda: grammar_from_structural_tag(tag, special_tokens, limits=limits))
+
+    structural_tag = from_structural_tag
 
     # Combinators. All of them give scannerless grammars; operands may be grammars of any front end, or literal text.
 
