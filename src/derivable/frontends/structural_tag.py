@@ -23,8 +23,8 @@ What is free directly inside a `tag` does not contain the tag's ends either, as 
 put together, with every way to cut a text allowed; nothing is committed to early. Special tokens stand only where they
 are named. `any_order` keeps all a schema says but the order of keys.
 
-What cannot be enforced exactly is refused by name, with its place: budgets of tokens in text, XML spellings of values,
-and every field that is not known.
+What cannot be enforced exactly is refused by name, with its place: budgets of tokens in text, and every field that is
+not known.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ from .ebnf import grammar_from_ebnf
 from .ecma import ecma_regex
 from .fields import Fields, refuse, token
 from .free_text import dispatch, free_text, token_dispatch
+from .json_schema import grammar_from_json_schema
+from .json_schema.arguments import STYLES
 
 __all__ = ["grammar_from_structural_tag"]
 
@@ -207,7 +209,7 @@ class _Reader:
                 return EMPTY
             plain = literal(value[after:])  # refuses what is no text
             if self.special_tokens == "text":
-                return self.joined.terminal(plain) if plain.value else EMPTY
+                return self.joined.terminal(plain) if value[after:] else EMPTY
             return self.joined.terminal(Spelled(value, self.special_tokens == "either", after, from_token))
 
         return self.inside(made, at)
@@ -225,21 +227,25 @@ class _Reader:
 
     def json_schema(self, node: Fields, ends: _Ends) -> Expr:
         style = node.get("style", str, "json")
-        if style != "json":
-            hint = 'Use "json", or write the spelling as a grammar.'
+        if style != "json" and style not in STYLES:
+            hint = f"Use json or one of {', '.join(STYLES)}, or write the spelling as a grammar."
             node.unsupported("style", f"the style {style!r:.80} of values is not supported", hint, f"style {style}")
-        if node.get("excludes", list, []):
-            problem = "texts that are excluded from the strings of a JSON value are not supported"
-            node.unsupported("excludes", problem, "Say it in the schema: a pattern, or enum.")
         return self.schema(
             node.get("json_schema", (dict, bool, str)),
             node.pointer("json_schema"),
             whitespace="any" if (spaces := node.count("max_whitespace_cnt")) is None else spaces,
             key_order="any" if node.flag("any_order") else "listed",
+            **({} if style == "json" else {"arguments": style}),
+            **({"excludes": tuple(excludes)} if (excludes := node.texts("excludes", [])) else {}),
         )
 
     def schema(self, schema: Any, at: str, **options: Any) -> Expr:
-        return self.inside(lambda: self.joined.add(Grammar.from_json_schema(schema, limits=self.limits, **options)), at)
+        def made() -> Expr:
+            own = "arguments" in options or "excludes" in options
+            make = grammar_from_json_schema if own else Grammar.from_json_schema
+            return self.joined.add(make(schema, limits=self.limits, **options))
+
+        return self.inside(made, at)
 
     def any_text(self, node: Fields, ends: _Ends) -> Expr:
         if node.count("max_tokens") is not None:

@@ -11,6 +11,7 @@
 | `objects`, `other_keys`, `arrays`, `scalars`, `strings` | the normal form to rules and terminals |
 | `numbers` | texts of numbers, with bounds or one by one |
 | `json_text`, `patterns`, `formats` | strings: JSON's spellings, ECMA-262's expressions, formats |
+| `arguments` | members as elements, as some models write the arguments of calls |
 | `compiler` | what holds it together |
 """
 
@@ -41,9 +42,20 @@ def grammar_from_json_schema(
     registry: Any = None,
     limits: Limits = Limits(),  # noqa: B008
     relax: tuple[str, ...] = (),
+    arguments: str | None = None,
+    closed: bool = False,
+    excludes: tuple[str, ...] = (),
 ) -> Grammar:
-    """See `Grammar.from_json_schema`."""
-    options = Options.of(draft, whitespace, separators, key_order, formats, registry, relax)
+    """See `Grammar.from_json_schema`.
+
+    Args:
+        arguments: a style in which the members of an object are elements instead of JSON; `arguments` has them.
+        closed: where members are listed, and nothing is said about others, there are none.
+        excludes: texts that no string and no name of a member holds, as it is written.
+    """
+    options = Options.of(
+        draft, whitespace, separators, key_order, formats, registry, relax, arguments, closed, excludes
+    )
     value, source = read_schema(schema, limits)
     compiler = Compiler(value, options, limits)
     try:

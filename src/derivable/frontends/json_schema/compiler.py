@@ -16,13 +16,14 @@ from ...expr import NOTHING, Alt, Concat, Expr, Ref
 from ...grammar import Grammar, Terminal
 from ...limits import Limits
 from .apart import apart, list_different_values
+from .arguments import STYLES, arguments
 from .arrays import emit_array
 from .check import SHAPES
 from .decisions import missing_or_wrong
 from .facts import ALL, ARRAY, OBJECT, TYPES, Facts, Goal, MemberRow, Some
 from .formats import ANNOTATIONS, FORMATS
 from .goals import expand
-from .json_text import literal_terminal
+from .json_text import literal_terminal, without_texts
 from .objects import emit_object
 from .options import Options
 from .productive import drop_unproductive
@@ -470,12 +471,13 @@ class Compiler:
 
     def grammar(self, source: str | None) -> Grammar:
         """The grammar of the whole schema."""
-        start = self.symbol(((self.resources.root, True),))
+        goal, style = ((self.resources.root, True),), self.options.arguments
+        start = arguments(self, goal, STYLES[style]) if style else self.symbol(goal)
         while self.queue:
             self.queue.popleft()()
             if len(self.rules) > self.limits.max_symbols:
                 raise LimitError("max_symbols", len(self.rules), self.limits.max_symbols, "the size of the grammar")
-        start = self.style.document(self, start) if start != NOTHING else start
+        start = self.style.document(self, start) if start != NOTHING and not style else start
         self.rules["root"] = start if isinstance(start, Concat | Alt) else Concat((start,))
         if self.suspect or self.resources.targets:
             drop_unproductive(self.rules)
@@ -484,6 +486,8 @@ class Compiler:
                 "no JSON value satisfies this schema",
                 hint="Some of its constraints contradict one another, or it recurses without an end.",
             )
+        if self.options.excludes:
+            self.terminals = without_texts(self.terminals, self.options.excludes)
         relaxed, distinct = tuple(sorted(self.relaxed)), tuple(self.distinct)
         return Grammar.of_known_names(self.rules, self.terminals, "root", source, relaxed, distinct)
 

@@ -108,6 +108,9 @@ class Options:
     formats: Formats = "assert"
     registry: Any = None
     relax: tuple[str, ...] = ()
+    arguments: str | None = None  # a style of `arguments`, in place of JSON
+    excludes: tuple[str, ...] = ()  # texts that no string holds, as it is written
+    closed: bool = False  # where members are listed, and nothing is said about others, there are none
 
     @staticmethod
     def of(
@@ -118,6 +121,9 @@ class Options:
         formats: Formats,
         registry: Any,
         relax: tuple[str, ...],
+        arguments: str | None = None,
+        closed: bool = False,
+        excludes: tuple[str, ...] = (),
     ) -> Options:
         """Checked."""
         if draft is not None and draft not in NUMBERS:
@@ -132,4 +138,5 @@ class Options:
                 hint="Build one with referencing.Registry().with_contents([...]).",
             )
         style = Style.of(whitespace, tuple(separators) if separators is not None else None)
-        return Options(NUMBERS[draft] if draft else None, style, key_order, formats, registry, tuple(relax))
+        number = NUMBERS[draft] if draft else None
+        return Options(number, style, key_order, formats, registry, tuple(relax), arguments, excludes, closed)
