@@ -34,6 +34,7 @@ RANKS = {
     "leaves": 7,
     "lowering": 8,
     "frontends": 9,
+    "tools": 10,
     "vocabularies": 10,
     "vocabulary": 11,
     "index": 12,

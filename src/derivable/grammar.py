@@ -382,6 +382,58 @@ class Grammar:
 
     structural_tag = from_structural_tag
 
+    @staticmethod
+    def from_tools(
+        tools: Sequence[Any],
+        model: str,
+        *,
+        tool_choice: Any = "auto",
+        parallel: bool = True,
+        reasoning: bool | Literal["auto"] = False,
+        profile: Literal["spec", "practical"] = "practical",
+        special_tokens: SpecialTokens = "token",
+        limits: Limits = Limits(),  # noqa: B008
+    ) -> Grammar:
+        """What a model may write when it may call functions, in the form that it was trained on.
+
+        Args:
+            tools: functions, each as OpenAI's JSON (``{"type": "function", "function": {"name", "parameters"}}``), a
+                pydantic model, or a function.
+            model: whose form: `llama-3.1`, `qwen-3`, `qwen-3-coder`, `deepseek-v3.1`, `harmony`, `kimi-k2`, ...;
+                `docs/tools.md` lists the families. `_`, `.` and capitals do not matter.
+            tool_choice: as in OpenAI's API: `"auto"`: text, and calls in it; `"required"`: at least one call;
+                `"none"`: no call; the name of a tool, or ``{"type": "function", "function": {"name": ...}}``: one call
+                of it; ``{"type": "allowed_tools", ...}``.
+            parallel: there may be more than one call.
+            reasoning: whether the text begins with reasoning: `True`, `False`, or `"auto"` where it may.
+            profile: how arguments are written; see `from_json_schema`.
+            special_tokens: see `with_special_tokens`.
+            limits: bounds; schemas are untrusted.
+
+        Raises:
+            GrammarError: an unknown model or choice, or something that is no tool.
+            UnsupportedFeatureError, LimitError: as `from_json_schema`, with the place of the schema.
+
+        `derivable.tools.ToolParser` reads the text back.
+
+        Example:
+            >>> import derivable as dv
+            >>> def add(a: int, b: int) -> int: ...
+            >>> grammar = Grammar.from_tools([add], "qwen-3", tool_choice="required")
+            >>> vocab = dv.Vocabulary.from_bytes([b"<tool", b"_call>", b"x", None], eos=[3])
+            >>> dv.compile(grammar, vocab).matcher().allowed_tokens().tolist()
+            [0]
+        """
+        from .frontends.tools import grammar_from_tools
+
+        instance("limits", limits, Limits, "Limits(...)")
+        texts(model=model, special_tokens=special_tokens, profile=profile)
+        instance("parallel", parallel, bool, "True or False")
+        options = {"profile": profile}
+        return grammar_from_tools(
+            tools, model, tool_choice, parallel, reasoning, special_tokens, limits=limits, options=options
+        )
+
     # Combinators. All of them give scannerless grammars; operands may be grammars of any front end, or literal text.
 
     @staticmethod
@@ -502,13 +554,14 @@ class Grammar:
         schema: Any,
         *,
         draft: Literal["draft4", "draft6", "draft7", "2019-09", "2020-12"] | None = None,
-        whitespace: Literal["any", "none", "single"] | int = "any",
+        whitespace: Literal["any", "none", "single", "practical"] | int | None = None,
         separators: tuple[str, str] | None = None,
         key_order: Literal["listed", "any"] = "listed",
         formats: Literal["assert", "annotation", "strict"] = "assert",
         registry: Any = None,
         limits: Limits = Limits(),  # noqa: B008
         relax: Sequence[str] = (),
+        profile: Literal["spec", "practical"] | None = None,
     ) -> Grammar:
         """The JSON texts (RFC 8259) of the values that a JSON Schema describes. `docs/json_schema.md` has the details.
 
@@ -518,7 +571,8 @@ class Grammar:
             draft: how to read it; by default as `$schema` says, and without one as 2020-12 with the keywords of
                 earlier drafts understood too.
             whitespace: `"any"` insignificant white space anywhere; at most so many characters in one place (a
-                number); `"none"`; `"single"`: a space after `,` and `:` only, as `json.dumps` writes.
+                number); `"none"`; `"single"`: a space after `,` and `:` only, as `json.dumps` writes; `"practical"`: a
+                space, or a new line and its indentation, anywhere but around the whole. By default as `profile` has it.
             separators: exactly these instead, e.g. `(",", ": ")`.
             key_order: `"listed"`: keys in the order in which the schema lists them, other keys anywhere; `"any"`: free,
                 for objects of few keys.
@@ -550,7 +604,9 @@ class Grammar:
             "separators": separators,
             "key_order": key_order,
         }
-        options |= {"formats": formats, "relax": tuple(relax)}
+        if profile is None:
+            profile = "spec" if isinstance(schema, bool | dict | str) else "practical"
+        options |= {"formats": formats, "relax": tuple(relax), "profile": profile}
 
         def make() -> Grammar:
             return grammar_from_json_schema(schema, registry=registry, limits=limits, **options)

@@ -30,8 +30,9 @@ not known.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, get_args
 
 from ..errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
@@ -51,6 +52,8 @@ __all__ = ["grammar_from_structural_tag"]
 
 _DEFAULTS = Limits()
 _DEEPEST = 2_000
+_OWN = frozenset({"arguments", "excludes"})
+"""Options of schemas that `Grammar.from_json_schema` does not have."""
 _FRAMES = 6
 """Python frames that one level of nesting takes at most."""
 
@@ -67,7 +70,11 @@ _NONE = _Ends()
 
 
 def grammar_from_structural_tag(
-    tag: Any, special_tokens: SpecialTokens = "token", *, limits: Limits = _DEFAULTS
+    tag: Any,
+    special_tokens: SpecialTokens = "token",
+    *,
+    limits: Limits = _DEFAULTS,
+    schemas: Mapping[str, Any] = MappingProxyType({}),
 ) -> Grammar:
     """A grammar from a structural tag.
 
@@ -75,6 +82,7 @@ def grammar_from_structural_tag(
         tag: a `dict`, JSON text, or an object with `model_dump` (xgrammar's classes).
         special_tokens: what texts mean that spell special tokens; see `Grammar.with_special_tokens`.
         limits: bounds on its size and nesting, and on the grammars and schemas in it.
+        schemas: options of `grammar_from_json_schema` for the schemas in it.
 
     Raises:
         GrammarSyntaxError: it is not JSON.
@@ -88,7 +96,7 @@ def grammar_from_structural_tag(
     try:
         value, source = _read(tag, limits)
         with recursion_room(_FRAMES * min(limits.max_depth, _DEEPEST) + 200):
-            return _Reader(limits, special_tokens).grammar(value, source)
+            return _Reader(limits, special_tokens, schemas).grammar(value, source)
     except RecursionError:
         raise LimitError("max_depth", limits.max_depth + 1, limits.max_depth, "nesting of a structural tag") from None
 
@@ -116,8 +124,9 @@ def _read(tag: Any, limits: Limits) -> tuple[Any, str | None]:
 class _Reader:
     """Formats to expressions: one method for each."""
 
-    def __init__(self, limits: Limits, special_tokens: SpecialTokens) -> None:
+    def __init__(self, limits: Limits, special_tokens: SpecialTokens, schemas: Mapping[str, Any]) -> None:
         self.limits = limits
+        self.schemas = schemas
         self.special_tokens = special_tokens
         self.joined = Joined()
         self.depth = 0
@@ -230,20 +239,20 @@ class _Reader:
         if style != "json" and style not in STYLES:
             hint = f"Use json or one of {', '.join(STYLES)}, or write the spelling as a grammar."
             node.unsupported("style", f"the style {style!r:.80} of values is not supported", hint, f"style {style}")
-        return self.schema(
-            node.get("json_schema", (dict, bool, str)),
-            node.pointer("json_schema"),
-            whitespace="any" if (spaces := node.count("max_whitespace_cnt")) is None else spaces,
-            key_order="any" if node.flag("any_order") else "listed",
-            **({} if style == "json" else {"arguments": style}),
-            **({"excludes": tuple(excludes)} if (excludes := node.texts("excludes", [])) else {}),
-        )
+        options: dict[str, Any] = {} if style == "json" else {"arguments": style}
+        if excludes := node.texts("excludes", []):
+            options["excludes"] = tuple(excludes)
+        if (spaces := node.count("max_whitespace_cnt")) is not None:
+            options["whitespace"] = spaces
+        if node.flag("any_order"):
+            options["key_order"] = "any"
+        return self.schema(node.get("json_schema", (dict, bool, str)), node.pointer("json_schema"), **options)
 
     def schema(self, schema: Any, at: str, **options: Any) -> Expr:
         def made() -> Expr:
-            own = "arguments" in options or "excludes" in options
-            make = grammar_from_json_schema if own else Grammar.from_json_schema
-            return self.joined.add(make(schema, limits=self.limits, **options))
+            asked = {**self.schemas, **options}
+            make = Grammar.from_json_schema if _OWN.isdisjoint(asked) else grammar_from_json_schema
+            return self.joined.add(make(schema, limits=self.limits, **asked))
 
         return self.inside(made, at)
 

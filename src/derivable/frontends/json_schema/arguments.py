@@ -15,6 +15,7 @@ or, where the style nests, elements again. `styles.json` has the styles:
 | `value`, `end` | before and behind the value; `$key` is the name of the member (of an item `item`) |
 | `nested` | objects and arrays are elements too, not JSON |
 | `entities` | how characters of names are written that cannot stand there |
+| `padding` | may stand once before and once behind a string, and is no part of it |
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from ...expr import (
     Ref,
     Repeat,
     Sequences,
+    optional,
     star,
 )
 from ..build import alternation
@@ -73,6 +75,7 @@ class ArgumentStyle:
     kinds: Mapping[str, str] | None = None
     nested: bool = False
     entities: Mapping[str, str] | None = None
+    padding: str = ""
 
     @property
     def key_in_end(self) -> bool:
@@ -191,12 +194,18 @@ class _Elements:
                 raw = self.string(case, end)
                 if raw != NOTHING:
                     value = self.compiler.leaf(("raw", raw), "text", raw).name
-                    found.append((*([self.text(before, before=apart)] if before else []), value, self.text(end)))
+                    opening = [self.text(before, before=apart)] if before else []
+                    found.append((*opening, *self.padding(), value, *self.padding(), self.text(end)))
                 continue
             symbols = self.nested(case) if nests else self.compiler.emit(case, name)
             for symbol in symbols:
                 found.append((self.text(before, before=apart, after=True), symbol.name, self.text(end, before=True)))
         return found
+
+    def padding(self) -> list[str]:
+        """What may stand around a string."""
+        expr = optional(Bytes(self.style.padding.encode()))
+        return [self.compiler.leaf(("element", expr), "padding", expr).name] if self.style.padding else []
 
     def nested(self, facts: Facts) -> list[Ref]:
         """Objects and arrays as elements."""
@@ -249,7 +258,7 @@ class _Elements:
             return Alt(tuple([Bytes(v.encode("utf-8", "surrogatepass")) for v in kept]))
         parts: list[Expr] = [free_text([end, *self.compiler.options.excludes])]
         for text, holds, sub in facts.texts:
-            self.compiler.strings.check(text, sub, text[0])
+            self.compiler.strings.check(text, sub, text[0].removeprefix("practical "))
             decoded = And((self.compiler.strings.decoded(text),))
             parts.append(decoded if holds else Not(decoded))
         if facts.min_length or facts.max_length is not None:

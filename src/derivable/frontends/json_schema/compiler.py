@@ -20,12 +20,13 @@ from .arguments import STYLES, arguments
 from .arrays import emit_array
 from .check import SHAPES
 from .decisions import missing_or_wrong
-from .facts import ALL, ARRAY, OBJECT, TYPES, Facts, Goal, MemberRow, Some
+from .facts import ALL, ARRAY, OBJECT, TYPES, Facts, Goal, MemberRow, Some, Text
 from .formats import ANNOTATIONS, FORMATS
 from .goals import expand
 from .json_text import literal_terminal, without_texts
 from .objects import emit_object
 from .options import Options
+from .practical import PRACTICAL_FORMATS, well_formed
 from .productive import drop_unproductive
 from .resources import Json, Resources, Sub
 from .scalars import PLAIN, emit_scalars, emit_values
@@ -149,6 +150,11 @@ class Compiler:
             known = "is known but cannot be enforced" if name in ANNOTATIONS else "is not known"
             self.unsupported(f"format {name}", f"the format {name!r} {known}", sub, "format")
         return False
+
+    def format(self, name: str) -> Text:
+        """A format that is enforced."""
+        practical = self.options.practical and name in PRACTICAL_FORMATS
+        return "practical format" if practical else "format", name
 
     def relax(self, feature: str) -> None:
         """Notes what is not enforced."""
@@ -421,7 +427,7 @@ class Compiler:
                 name = sub.schema["type"]
                 if type(name) is not str or name not in PLAIN:
                     return None
-                if name == "integer" and sub.scope.resource.draft in (3, 4):
+                if name == "integer" and (sub.scope.resource.draft in (3, 4) or self.options.practical):
                     return None
                 return self.leaves.get(name) or self.leaf(name, name, PLAIN[name])
             if keywords != _ONLY_REF:
@@ -486,6 +492,8 @@ class Compiler:
                 "no JSON value satisfies this schema",
                 hint="Some of its constraints contradict one another, or it recurses without an end.",
             )
+        if self.options.practical:
+            self.terminals = well_formed(self.terminals)
         if self.options.excludes:
             self.terminals = without_texts(self.terminals, self.options.excludes)
         relaxed, distinct = tuple(sorted(self.relaxed)), tuple(self.distinct)

@@ -174,7 +174,7 @@ class Body:
         for row in rows:
             if row.order is None:  # of a schema that fails: keys that nothing lists
                 names += self._wrong_if_there([key for key in row.properties if key not in names])
-        if not (compiler.options.closed and _lists_all(rows)):
+        if not (compiler.options.practical and _lists_all(rows)):
             self.others += self.other_keys(tuple(names))
         return True
 
@@ -329,7 +329,7 @@ def _listed(compiler: Compiler, rows: tuple[MemberRow, ...]) -> dict[str, Goal]:
 def _lists_all(rows: tuple[MemberRow, ...]) -> bool:
     """Whether members are listed, and nothing is said about others."""
     asserted = [row for row in rows if row.order is not None]
-    return any(row.properties for row in asserted) and not any(row.additional or row.patterns for row in asserted)
+    return any(row.lists for row in asserted) and not any(row.additional or row.patterns for row in asserted)
 
 
 def _is_anything(goal: Goal) -> bool:

@@ -67,6 +67,12 @@ def emit_values(compiler: Compiler, values: list[Json]) -> list[Ref]:
             symbol = compiler.symbol(((compiler.value_schema(value, compiler.resources.root), True),))
             if isinstance(symbol, Ref):
                 out.append(symbol)
+    if compiler.options.practical:
+        whole = tuple([v for v in numbers if type(v) is int])
+        numbers = [v for v in numbers if type(v) is not int]
+        if whole:
+            texts = Alt(tuple([Bytes(str(v).encode()) for v in whole]))
+            out.append(compiler.leaf(("plain numbers", whole), "number", texts))
     if len(numbers) == 1:
         value = exact(numbers[0])
         expr = equal(value)  # raises an error before a number of too many digits is written
