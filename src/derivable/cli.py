@@ -68,7 +68,10 @@ GrammarOption = Annotated[
     Path | None,
     typer.Option("--grammar", "-g", exists=True, dir_okay=False, help=_GRAMMARS),
 ]
-ChoicesOption = Annotated[str | None, typer.Option("--choices", "-c", help="The possible texts, separated by commas.")]
+_CHOICES = "The possible texts, separated by commas; blanks around them do not count."
+ChoicesOption = Annotated[str | None, typer.Option("--choices", "-c", help=_CHOICES)]
+_BUILTINS = "A grammar that comes with the library: json, python, go, java, ..."
+BuiltinOption = Annotated[str | None, typer.Option("--builtin", "-b", help=_BUILTINS)]
 StartOption = Annotated[
     str | None,
     typer.Option(help="The rule of --grammar to begin with (by default start in .lark, root in .gbnf and .ebnf)."),
@@ -104,6 +107,7 @@ def generate_command(
     regex: RegexOption = None,
     grammar: GrammarOption = None,
     choices: ChoicesOption = None,
+    builtin: BuiltinOption = None,
     start: StartOption = None,
     model: Annotated[
         Path | None, typer.Option("--model", "-m", help="Folder of a transformers model (by default the embedded one).")
@@ -119,9 +123,9 @@ def generate_command(
 
     Example: derivable generate "Date: " --regex "[0-9]{4}-[0-9]{2}-[0-9]{2}"
     """
-    chosen = _grammar(regex, grammar, choices, start)
+    chosen = _grammar(regex, grammar, choices, builtin, start)
     if compare and chosen is None:
-        raise typer.BadParameter("there is nothing to compare with; give --regex, --grammar or --choices.")
+        raise typer.BadParameter("there is nothing to compare with; give --regex, --grammar, --choices or --builtin.")
     language_model = TinyLanguageModel() if model is None else TransformersLanguageModel(model)
     matcher = None if chosen is None else compile_grammar(chosen, language_model.vocabulary).matcher()
     prompt_ids = language_model.encode(_encoded(prompt).decode("utf-8", "replace"))
@@ -182,6 +186,7 @@ def check(
     regex: RegexOption = None,
     grammar: GrammarOption = None,
     choices: ChoicesOption = None,
+    builtin: BuiltinOption = None,
     start: StartOption = None,
 ) -> None:
     """Say whether a text is in the language, only the beginning of one that is, or where it fails.
@@ -195,7 +200,7 @@ def check(
     data = file.read_bytes() if file is not None else _encoded(text or "")
     end_id = 256  # the vocabulary of all bytes, and an end token
     vocabulary = Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos=[end_id])
-    matcher = compile_grammar(_required(_grammar(regex, grammar, choices, start)), vocabulary).matcher()
+    matcher = compile_grammar(_required(_grammar(regex, grammar, choices, builtin, start)), vocabulary).matcher()
     fits = _advance_while_possible(matcher, data)
     console = _console()
     if fits < len(data):
@@ -281,6 +286,7 @@ def mask(
     regex: RegexOption = None,
     grammar: GrammarOption = None,
     choices: ChoicesOption = None,
+    builtin: BuiltinOption = None,
     start: StartOption = None,
     tokenizer: TokenizerOption = None,
     limit: Annotated[int, typer.Option("--limit", "-l", min=0, help="Show so many of them.")] = 20,
@@ -290,7 +296,7 @@ def mask(
     Example: derivable mask "20" --regex "[0-9]{4}-[0-9]{2}-[0-9]{2}"
     """
     vocabulary = _vocabulary(tokenizer)
-    matcher = compile_grammar(_required(_grammar(regex, grammar, choices, start)), vocabulary).matcher()
+    matcher = compile_grammar(_required(_grammar(regex, grammar, choices, builtin, start)), vocabulary).matcher()
     data = _encoded(text)
     fits = _advance_while_possible(matcher, data)
     if fits < len(data):
@@ -457,22 +463,26 @@ def _facts(rows: list[tuple[str, str]]) -> Table:
     return table
 
 
-def _grammar(regex: str | None, grammar: Path | None, choices: str | None, start: str | None) -> Grammar | None:
+def _grammar(
+    regex: str | None, grammar: Path | None, choices: str | None, builtin: str | None, start: str | None
+) -> Grammar | None:
     """The grammar that the options ask for; `None` without any."""
-    if sum(option is not None for option in (regex, grammar, choices)) > 1:
-        raise typer.BadParameter("give only one of --regex, --grammar and --choices.")
+    if sum(option is not None for option in (regex, grammar, choices, builtin)) > 1:
+        raise typer.BadParameter("give only one of --regex, --grammar, --choices and --builtin.")
     if start is not None and grammar is None:
         raise typer.BadParameter("--start names a rule of --grammar; give both.")
     if regex is not None:
         return Grammar.from_regex(regex)
     if choices is not None:
-        return Grammar.from_choices(choices.split(","))
+        return Grammar.from_choices([choice.strip(" ") for choice in choices.split(",")])
+    if builtin is not None:
+        return Grammar.builtin(builtin)
     return None if grammar is None else _grammar_file(grammar, start)
 
 
 def _required(grammar: Grammar | None) -> Grammar:
     if grammar is None:
-        raise typer.BadParameter("give a grammar: --regex, --grammar or --choices.")
+        raise typer.BadParameter("give a grammar: --regex, --grammar, --choices or --builtin.")
     return grammar
 
 
@@ -490,11 +500,11 @@ def _grammar_file(path: Path, start: str | None) -> Grammar:
     except UnicodeDecodeError as error:
         raise GrammarError(f"{path.name} is not UTF-8 (byte {error.start})", hint="Save it as UTF-8.") from error
     if path.suffix == ".lark":
-        return Grammar.from_lark(text, start=start or "start")
+        return Grammar.from_lark(text, start=start or "start", import_paths=[str(path.resolve().parent)])
     if path.suffix == ".ebnf":
         return Grammar.from_ebnf(text, root=start or "root")
     if path.suffix == ".json":
-        return Grammar.structural_tag(text) if _is_structural_tag(text) else Grammar.from_json_schema(text)
+        return Grammar.from_structural_tag(text) if _is_structural_tag(text) else Grammar.from_json_schema(text)
     return Grammar.from_gbnf(text, start=start or "root")
 
 
