@@ -209,3 +209,16 @@ def test_chains_of_references(link: Any) -> None:
     assert accepts(constraint, "null") and not accepts(constraint, "1")
     with pytest.raises(dv.GrammarError, match="leads back to itself"):
         made({"$ref": "#/$defs/d0", "$defs": {**links, "d5000": link("#/$defs/d0")}})
+
+
+@pytest.mark.parametrize("profile", ["spec", "practical"])
+def test_distinct_strings_are_not_searched_within_an_escape(profile: Any) -> None:
+    """Half of a pair of surrogates may still become any of a thousand characters: more than there are items."""
+    items = {"type": "string"} if profile == "practical" else {"type": "string", "pattern": "^[^x]*$"}
+    schema = {"type": "array", "items": items, "uniqueItems": True}
+    limits = dv.Limits(max_step_work=2_000_000)
+    constraint = dv.compile(dv.Grammar.from_json_schema(schema, profile=profile), BYTES, limits=limits)
+    for text in ('["a", "\\ud800\\udc00"]', '["\\ud800\\udc01", "\\ud800\\udc00"]', '["é", "\\u00e8", "\U00010000"]'):
+        assert accepts(constraint, text)
+    for text in ('["\U00010000", "\\ud800\\udc00"]', '["é", "\\u00e9"]'):
+        assert not accepts(constraint, text)

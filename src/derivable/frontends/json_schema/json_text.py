@@ -51,7 +51,9 @@ def literal_string(*values: str) -> Expr:
 
 def literal_terminal(value: str) -> tuple[str, Terminal]:
     """The terminal of one string, and a name for it."""
-    return f'"{value}"' if len(value) <= 60 else f'"{value[:57]}..."', Terminal(literal_string(value))
+    # PERF: names of members are nearly all of ASCII.
+    expr = JsonStrings((value,), False) if value.isascii() else literal_string(value)
+    return f'"{value}"' if len(value) <= 60 else f'"{value[:57]}..."', Terminal(expr)
 
 
 def _separated(values: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:

@@ -184,7 +184,7 @@ class Body:
         return self.compiler.style.marks(self.compiler, "{")
 
     def key(self, key: str) -> str:
-        return self.compiler.keys.get(key) or self.compiler.key(key)
+        return self.compiler.key(key)
 
     def known(self) -> Mapping[Goal, Expr]:
         """Symbols that were made before."""

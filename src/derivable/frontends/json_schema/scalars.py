@@ -6,19 +6,20 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from ...automata import compile_expr
-from ...expr import NOTHING, Alt, Bytes, Expr, Ref, Sequences
+from ...expr import NOTHING, Alt, Bytes, Expr, JsonStrings, Ref, Sequences
+from . import check
 from .facts import BOOLEAN, NULL, NUMBER, STRING, Facts
 from .json_text import json_string, literal_string
 from .numbers import DIGITS, INTEGER, equal, exact, listed_numbers, number_text
 from .numbers import NUMBER as ANY_NUMBER
 from .regex_format import REGEX, enforced, regex_rules
-from .resources import Json
+from .resources import Json, Sub
 from .values import canonical, type_name
 
 if TYPE_CHECKING:
     from .compiler import Compiler
 
-__all__ = ["PLAIN", "emit_scalars", "emit_values"]
+__all__ = ["PLAIN", "emit_scalars", "emit_values", "plain_string"]
 
 PLAIN: dict[str, Expr] = {
     "null": Bytes(b"null"),
@@ -137,6 +138,18 @@ def _string(compiler: Compiler, facts: Facts) -> Expr:
         expr = compiler.strings.terminal(low, high, texts, excluded)
         found = compiler.leaves[key] = NOTHING if expr == NOTHING else compiler.leaf(key, "string", expr)
     return found
+
+
+def plain_string(compiler: Compiler, sub: Sub) -> Ref | None:
+    """The strings of a schema of lengths alone. PERF: large objects have thousands of them."""
+    low, high = check.count(sub, "minLength", sub.schema.get("minLength", 0)), sub.schema.get("maxLength")
+    if high is not None:
+        high = check.count(sub, "maxLength", high)
+        if low > high:
+            return None
+    key = ("string", low, high, (), ())
+    found: Ref | None = compiler.leaves.get(key)
+    return found or compiler.leaf(key, "string", JsonStrings((), True, low, high))
 
 
 def _regex(compiler: Compiler, some: bool) -> Ref:
