@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from itertools import combinations, permutations
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from ...errors import GrammarError, LimitError, UnsupportedFeatureError
@@ -29,7 +29,7 @@ from .options import Options
 from .practical import PRACTICAL_FORMATS, well_formed
 from .productive import drop_unproductive
 from .resources import Json, Resources, Sub
-from .scalars import PLAIN, emit_scalars, emit_values, plain_string
+from .scalars import LENGTHS, PLAIN, emit_scalars, emit_values, plain_string
 from .sharing import Sharing
 from .strings import Strings
 from .table import ACTIVE, KEYWORDS, OLD, UNSUPPORTED_3
@@ -44,9 +44,6 @@ __all__ = ["Compiler"]
 
 _ONLY_REF = ("$ref",)
 _UNIONS = (("anyOf",), ("oneOf",), ("allOf",))
-_LENGTHS = frozenset(permutations(("type", "minLength", "maxLength"))).union(
-    permutations(("type", "minLength")), permutations(("type", "maxLength"))
-)
 _MOST_OPEN = 32
 """Unions within unions that are taken apart by recursion."""
 _UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
@@ -433,7 +430,7 @@ class Compiler:
                 if name == "integer" and (sub.scope.resource.draft in (3, 4) or self.options.practical):
                     return None
                 return self.leaves.get(name) or self.leaf(name, name, PLAIN[name])
-            if keywords in _LENGTHS and sub.schema["type"] == "string":
+            if keywords in LENGTHS and sub.schema["type"] == "string":
                 return plain_string(self, sub)
             if keywords != _ONLY_REF:
                 return self.symbol(((sub, True),)) if seen else self._union(sub) if keywords in _UNIONS else None

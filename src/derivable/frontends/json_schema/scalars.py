@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 from ...automata import compile_expr
@@ -19,8 +20,12 @@ from .values import canonical, type_name
 if TYPE_CHECKING:
     from .compiler import Compiler
 
-__all__ = ["PLAIN", "emit_scalars", "emit_values", "plain_string"]
+__all__ = ["LENGTHS", "PLAIN", "emit_scalars", "emit_values", "plain_string"]
 
+LENGTHS = frozenset(permutations(("type", "minLength", "maxLength"))).union(
+    permutations(("type", "minLength")), permutations(("type", "maxLength"))
+)
+"""Keywords of strings of which no more is asked than lengths, in any order."""
 PLAIN: dict[str, Expr] = {
     "null": Bytes(b"null"),
     "boolean": Alt((Bytes(b"true"), Bytes(b"false"))),
