@@ -281,3 +281,16 @@ def test_check_with_other_files(tmp_path: Path, name: str, text: str, inside: st
         assert run("check", inside, "-g", str(path), "--start", "x")[0] == 2
         path.write_text("{", encoding="utf-8")
         assert run("check", inside, "-g", str(path))[0] == 2
+
+
+@needs_tokenizer
+def test_more_grammars(tmp_path: Path) -> None:
+    (tmp_path / "words.lark").write_text('WORD: "a".."z"+\nnames: WORD ("," WORD)*\n', encoding="utf-8")
+    (tmp_path / "main.lark").write_text('%import .words.names\nstart: "<" names ">"\n', encoding="utf-8")
+    assert run("check", "<ab,c>", "-g", str(tmp_path / "main.lark"))[0] == 0
+    assert run("check", "<ab,>", "-g", str(tmp_path / "main.lark"))[0] == 1
+    assert run("check", '{"a": [1]}', "--builtin", "json")[0] == 0
+    assert run("check", "x = 1\n", "-b", "python")[0] == 0
+    assert run("check", "no", "-c", "yes, no ,maybe")[0] == 0
+    assert run("check", "x", "--builtin", "cobol")[0] == 2
+    assert run("check", "x", "--builtin", "json", "-c", "a")[0] == 2

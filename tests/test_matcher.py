@@ -324,17 +324,19 @@ def test_sizes_beyond_all_memory() -> None:
     assert matcher.situation(2**32 - 1) == matcher.situation(9)  # at the bottom of the stack there is no more to tell
 
 
-@pytest.mark.parametrize(
-    ("grammar", "text"),
-    [
-        (dv.Grammar.from_json_schema({"properties": {"ab": {"type": "integer"}, "ac": {"maxLength": 3}}}), b'{"ab": -1, "ac": "\\u00e9x"}'),
-        (dv.Grammar.from_json_schema({"additionalProperties": False, "properties": {f"k{i}": {} for i in range(30)}}), b'{"k1": [1.5e3], "k22": null}'),
-        (dv.Grammar.from_choices(["lorem ipsum " * 30, "lorem dolor"]), b"lorem ipsum lo"),
-        (dv.Grammar.from_gbnf('root ::= "a" root? "b" | [é-ÿ]+ root | " " root'), "aéêab".encode()),
-        (dv.Grammar.from_lark('start: (A | B)+\nA: /a+/\nB: "b"\n%ignore " "', lexing="scannerless"), b"aa b a"),
-        (dv.Grammar.from_lark('start: (A | B)+\nA: /a+(?!b)/\nB: "b"\n%ignore " "'), b"aa b a"),
-    ],
-)  # fmt: skip
+_SCHEMA = {"properties": {"ab": {"type": "integer"}, "ac": {"maxLength": 3}}}
+_CLOSED = {"additionalProperties": False, "properties": {f"k{i}": {} for i in range(30)}}
+NEXT_BYTES = [
+    (dv.Grammar.from_json_schema(_SCHEMA), b'{"ab": -1, "ac": "\\u00e9x"}'),
+    (dv.Grammar.from_json_schema(_CLOSED), b'{"k1": [1.5e3], "k22": null}'),
+    (dv.Grammar.from_choices(["lorem ipsum " * 30, "lorem dolor"]), b"lorem ipsum lo"),
+    (dv.Grammar.from_gbnf('root ::= "a" root? "b" | [é-ÿ]+ root | " " root'), "aéêab".encode()),
+    (dv.Grammar.from_lark('start: (A | B)+\nA: /a+/\nB: "b"\n%ignore " "', lexing="scannerless"), b"aa b a"),
+    (dv.Grammar.from_lark('start: (A | B)+\nA: /a+(?!b)/\nB: "b"\n%ignore " "'), b"aa b a"),
+]
+
+
+@pytest.mark.parametrize(("grammar", "text"), NEXT_BYTES)
 def test_next_bytes_are_those_that_advance(grammar: dv.Grammar, text: bytes) -> None:
     vocabulary = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), b"</s>"], eos=[256])
     matcher = dv.compile(grammar, vocabulary).matcher()

@@ -27,6 +27,7 @@ from . import __version__
 from .cli_decoding import measure_command, trace_command
 from .cli_options import (
     TOKENIZERS,
+    BuiltinOption,
     ChoicesOption,
     GrammarOption,
     ModelOption,
@@ -97,6 +98,7 @@ def generate_command(
     regex: RegexOption = None,
     grammar: GrammarOption = None,
     choices: ChoicesOption = None,
+    builtin: BuiltinOption = None,
     start: StartOption = None,
     model: ModelOption = None,
     max_tokens: Annotated[int, typer.Option("--max-tokens", "-n", min=1, help="Stop after so many tokens.")] = 256,
@@ -113,9 +115,9 @@ def generate_command(
 
     Example: derivable generate "Date: " --regex "[0-9]{4}-[0-9]{2}-[0-9]{2}"
     """
-    chosen = grammar_of(regex, grammar, choices, start)
+    chosen = grammar_of(regex, grammar, choices, builtin, start)
     if compare and chosen is None:
-        raise typer.BadParameter("there is nothing to compare with; give --regex, --grammar or --choices.")
+        raise typer.BadParameter("there is nothing to compare with; give --regex, --grammar, --choices or --builtin.")
     language_model = model_of(model)
     matcher = None if chosen is None else compile_grammar(chosen, language_model.vocabulary).matcher()
     prompt_ids = language_model.encode(encoded(prompt).decode("utf-8", "replace"))
@@ -179,6 +181,7 @@ def check(
     regex: RegexOption = None,
     grammar: GrammarOption = None,
     choices: ChoicesOption = None,
+    builtin: BuiltinOption = None,
     start: StartOption = None,
 ) -> None:
     """Say whether a text is in the language, only the beginning of one that is, or where it fails.
@@ -192,7 +195,7 @@ def check(
     data = file.read_bytes() if file is not None else encoded(text or "")
     end_id = 256  # the vocabulary of all bytes, and an end token
     vocabulary = Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos=[end_id])
-    matcher = compile_grammar(required(grammar_of(regex, grammar, choices, start)), vocabulary).matcher()
+    matcher = compile_grammar(required(grammar_of(regex, grammar, choices, builtin, start)), vocabulary).matcher()
     fits = _advance_while_possible(matcher, data)
     console = terminal()
     if fits < len(data):
@@ -278,6 +281,7 @@ def mask(
     regex: RegexOption = None,
     grammar: GrammarOption = None,
     choices: ChoicesOption = None,
+    builtin: BuiltinOption = None,
     start: StartOption = None,
     tokenizer: TokenizerOption = None,
     limit: Annotated[int, typer.Option("--limit", "-l", min=0, help="Show so many of them.")] = 20,
@@ -287,7 +291,7 @@ def mask(
     Example: derivable mask "20" --regex "[0-9]{4}-[0-9]{2}-[0-9]{2}"
     """
     vocabulary = vocabulary_of(tokenizer)
-    matcher = compile_grammar(required(grammar_of(regex, grammar, choices, start)), vocabulary).matcher()
+    matcher = compile_grammar(required(grammar_of(regex, grammar, choices, builtin, start)), vocabulary).matcher()
     data = encoded(text)
     fits = _advance_while_possible(matcher, data)
     if fits < len(data):

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from .cli_options import (
+    BuiltinOption,
     ChoicesOption,
     GrammarOption,
     ModelOption,
@@ -31,6 +32,7 @@ def measure_command(
     regex: RegexOption = None,
     grammar: GrammarOption = None,
     choices: ChoicesOption = None,
+    builtin: BuiltinOption = None,
     start: StartOption = None,
     model: ModelOption = None,
     repeat: Annotated[int, typer.Option("--repeat", "-k", min=1, help="Generations for each prompt.")] = 8,
@@ -47,7 +49,7 @@ def measure_command(
 
     Example: derivable measure "A person as JSON:" -g schema.json --repeat 20
     """
-    chosen = required(grammar_of(regex, grammar, choices, start))
+    chosen = required(grammar_of(regex, grammar, choices, builtin, start))
     found = measure(
         model_of(model), prompts, chosen, repeat=repeat, max_tokens=max_tokens, temperature=temperature, seed=seed
     )

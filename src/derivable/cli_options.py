@@ -19,6 +19,7 @@ from .vocabulary import Vocabulary
 
 __all__ = [
     "TOKENIZERS",
+    "BuiltinOption",
     "ChoicesOption",
     "GrammarOption",
     "ModelOption",
@@ -44,7 +45,10 @@ GrammarOption = Annotated[
     Path | None,
     typer.Option("--grammar", "-g", exists=True, dir_okay=False, help=_GRAMMARS),
 ]
-ChoicesOption = Annotated[str | None, typer.Option("--choices", "-c", help="The possible texts, separated by commas.")]
+_CHOICES = "The possible texts, separated by commas; blanks around them do not count."
+ChoicesOption = Annotated[str | None, typer.Option("--choices", "-c", help=_CHOICES)]
+_BUILTINS = "A grammar that comes with the library: json, python, go, java, ..."
+BuiltinOption = Annotated[str | None, typer.Option("--builtin", "-b", help=_BUILTINS)]
 StartOption = Annotated[
     str | None,
     typer.Option(help="The rule of --grammar to begin with (by default start in .lark, root in .gbnf and .ebnf)."),
@@ -79,22 +83,26 @@ def facts(rows: list[tuple[str, str]]) -> Table:
     return table
 
 
-def grammar_of(regex: str | None, grammar: Path | None, choices: str | None, start: str | None) -> Grammar | None:
+def grammar_of(
+    regex: str | None, grammar: Path | None, choices: str | None, builtin: str | None, start: str | None
+) -> Grammar | None:
     """The grammar that the options ask for; `None` without any."""
-    if sum(option is not None for option in (regex, grammar, choices)) > 1:
-        raise typer.BadParameter("give only one of --regex, --grammar and --choices.")
+    if sum(option is not None for option in (regex, grammar, choices, builtin)) > 1:
+        raise typer.BadParameter("give only one of --regex, --grammar, --choices and --builtin.")
     if start is not None and grammar is None:
         raise typer.BadParameter("--start names a rule of --grammar; give both.")
     if regex is not None:
         return Grammar.from_regex(regex)
     if choices is not None:
-        return Grammar.from_choices(choices.split(","))
+        return Grammar.from_choices([choice.strip(" ") for choice in choices.split(",")])
+    if builtin is not None:
+        return Grammar.builtin(builtin)
     return None if grammar is None else grammar_file(grammar, start)
 
 
 def required(grammar: Grammar | None) -> Grammar:
     if grammar is None:
-        raise typer.BadParameter("give a grammar: --regex, --grammar or --choices.")
+        raise typer.BadParameter("give a grammar: --regex, --grammar, --choices or --builtin.")
     return grammar
 
 
@@ -112,11 +120,11 @@ def grammar_file(path: Path, start: str | None) -> Grammar:
     except UnicodeDecodeError as error:
         raise GrammarError(f"{path.name} is not UTF-8 (byte {error.start})", hint="Save it as UTF-8.") from error
     if path.suffix == ".lark":
-        return Grammar.from_lark(text, start=start or "start")
+        return Grammar.from_lark(text, start=start or "start", import_paths=[str(path.resolve().parent)])
     if path.suffix == ".ebnf":
         return Grammar.from_ebnf(text, root=start or "root")
     if path.suffix == ".json":
-        return Grammar.structural_tag(text) if _is_structural_tag(text) else Grammar.from_json_schema(text)
+        return Grammar.from_structural_tag(text) if _is_structural_tag(text) else Grammar.from_json_schema(text)
     return Grammar.from_gbnf(text, start=start or "root")
 
 

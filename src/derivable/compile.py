@@ -21,6 +21,7 @@ from .index.artifact import Plan, packed, read, unpacked, write
 from .limits import Limits
 from .lowering import Lowered, lower
 from .matcher import Matcher
+from .spelled import with_tokens
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -272,7 +273,7 @@ def constraint_of(grammar: Grammar, vocabulary: Vocabulary, lookahead: int | Non
 
 
 def _compile(grammar: Grammar, vocabulary: Vocabulary, lookahead: int | None, limits: Limits) -> Constraint:
-    lowered = lower(grammar, limits)
+    lowered = lower(with_tokens(grammar, vocabulary.special_ids), limits)
     references = []
     for symbol, named in lowered.references:
         ids: list[str | int] = [*_token_ids(named, vocabulary)] or [""]

@@ -45,6 +45,7 @@ __all__ = [
     "Repeat",
     "Sequences",
     "Special",
+    "Spelled",
     "children",
     "is_regular",
     "node",
@@ -271,6 +272,25 @@ class Special:
         return self.token, *self.also
 
 
+@node
+class Spelled:
+    """Text in which the names of special tokens of the vocabulary are those tokens; all of a `Terminal`.
+
+    Which names there are is known when the grammar is compiled for a vocabulary: of several that begin at one place the
+    longest is meant, and of those that overlap the first.
+
+    Attributes:
+        either: the name may also be written as text.
+        after: the text from this character on. Where a token reaches across, nothing.
+        from_token: all of the text if it begins with a token, otherwise nothing.
+    """
+
+    text: str
+    either: bool = False
+    after: int = 0
+    from_token: bool = False
+
+
 Expr = (
     Bytes
     | Chars
@@ -288,6 +308,7 @@ Expr = (
     | Sequences
     | Members
     | Special
+    | Spelled
 )
 
 EMPTY = Concat(())
@@ -384,6 +405,7 @@ def _has_items(node: Any) -> bool:
 _WELL_FORMED: dict[type, Callable[[Any], bool]] = dict.fromkeys(Expr.__args__, lambda node: True) | {
     Bytes: lambda node: type(node.value) is bytes,
     Ref: lambda node: type(node.name) is str,
+    Spelled: lambda node: type(node.text) is str and type(node.after) is int and 0 <= node.after <= len(node.text),
     Chars: _ranges_fit(0x10FFFF),
     ByteSet: _ranges_fit(0xFF),
     Concat: _has_items,
@@ -398,5 +420,5 @@ _WELL_FORMED: dict[type, Callable[[Any], bool]] = dict.fromkeys(Expr.__args__, l
 
 
 def is_regular(expr: Expr) -> bool:
-    """No `Ref` and no `Special` inside."""
-    return not any(isinstance(node, Ref | Special) for node in walk(expr))
+    """No `Ref`, `Special` or `Spelled` inside."""
+    return not any(isinstance(node, Ref | Special | Spelled) for node in walk(expr))

@@ -15,13 +15,16 @@ from .errors import ArgumentError, GrammarError
 from .expr import Expr, node, references
 from .limits import Limits
 
-__all__ = ["Grammar", "Indentation", "Lexing", "Terminal"]
+__all__ = ["Grammar", "Indentation", "Lexing", "SpecialTokens", "Terminal"]
 
 Lexing = Literal["scannerless", "longest", "basic"]
 """How text is cut into lexemes; `docs/lexing.md` defines the three and their differences.
 
 `scannerless`: any segmentation (plain context-free semantics). `longest`: the longest match among the terminals
 that the parser can accept here, and the ignored ones. `basic`: the longest match among all terminals."""
+
+SpecialTokens = Literal["token", "text", "either"]
+"""What a literal means that spells special tokens: see `Grammar.with_special_tokens`."""
 
 
 @node
@@ -169,6 +172,24 @@ class Grammar:
     def with_lexing(self, lexing: Lexing) -> Grammar:
         """The same rules read under another lexing policy."""
         return replace(self, lexing=lexing)
+
+    def with_special_tokens(self, spelled: SpecialTokens = "token") -> Grammar:
+        """The same rules, in which literals name special tokens.
+
+        Args:
+            spelled: what a literal means that spells special tokens of the vocabulary (``"<|python_tag|>{"``): `token`
+                them, by their ids; `either` them or their letters; `text` the letters. Patterns are text always.
+
+        Example:
+            >>> import derivable as dv
+            >>> grammar = Grammar.from_gbnf('root ::= "<|call|>" [a-z]').with_special_tokens()
+            >>> vocab = dv.Vocabulary.from_bytes([b"<", b"a", None], eos=[], special={"<|call|>": 2})
+            >>> dv.compile(grammar, vocab).matcher().allowed_tokens().tolist()
+            [2]
+        """
+        from .frontends.combine import with_literals_spelled
+
+        return with_literals_spelled(self, spelled)
 
     # The constructors import their front end when called: front ends depend on this module, and nobody pays at
     # import time for one that is not used.
@@ -318,13 +339,20 @@ class Grammar:
         )
 
     @staticmethod
-    def structural_tag(tag: Any, *, limits: Limits = Limits()) -> Grammar:  # noqa: B008
+    def from_structural_tag(
+        tag: Any,
+        *,
+        special_tokens: SpecialTokens = "token",
+        limits: Limits = Limits(),  # noqa: B008
+    ) -> Grammar:
         """Free text in which triggers begin constrained parts: tool calls, reasoning, parallel calls.
 
         Args:
             tag: xgrammar's form, ``{"type": "structural_tag", "format": {...}}`` or the format alone, or vLLM's and
                 SGLang's first one, ``{"structures": [...], "triggers": [...]}``: a `dict`, JSON text, or an object of
                 xgrammar's. `derivable.frontends.structural_tag` lists the formats.
+            special_tokens: what its texts mean that spell special tokens of the vocabulary, `begin` and `end` above
+                all: `token` those tokens, by their ids; `text` the letters; `either` both.
             limits: bounds; tags are untrusted.
 
         Raises:
@@ -335,7 +363,7 @@ class Grammar:
         Example:
             >>> import derivable as dv
             >>> add = {"begin": "<f=add>", "schema": {"type": "array", "items": {"type": "integer"}}, "end": "</f>"}
-            >>> grammar = Grammar.structural_tag({"structures": [add], "triggers": ["<f="]})
+            >>> grammar = Grammar.from_structural_tag({"structures": [add], "triggers": ["<f="]})
             >>> vocab = dv.Vocabulary.from_bytes([b"Hello. ", b"<f", b"=", b"add>", b"[1]</f>", b"x", None], eos=[6])
             >>> m = dv.compile(grammar, vocab).matcher()
             >>> m.advance_bytes(b"Hello. <f")  # still free text
@@ -348,8 +376,63 @@ class Grammar:
         from .frontends.structural_tag import grammar_from_structural_tag
 
         instance("limits", limits, Limits, "Limits(...)")
-        key = ("structural tag", _spelled(tag), limits)
-        return _remembered(key, lambda: grammar_from_structural_tag(tag, limits=limits))
+        texts(special_tokens=special_tokens)
+        key = ("structural tag", _spelled(tag), special_tokens, limits)
+        return _remembered(key, lambda: grammar_from_structural_tag(tag, special_tokens, limits=limits))
+
+    structural_tag = from_structural_tag
+
+    @staticmethod
+    def from_tools(
+        tools: Sequence[Any],
+        model: str,
+        *,
+        tool_choice: Any = "auto",
+        parallel: bool = True,
+        reasoning: bool | Literal["auto"] = False,
+        profile: Literal["spec", "practical"] = "practical",
+        special_tokens: SpecialTokens = "token",
+        limits: Limits = Limits(),  # noqa: B008
+    ) -> Grammar:
+        """What a model may write when it may call functions, in the form that it was trained on.
+
+        Args:
+            tools: functions, each as OpenAI's JSON (``{"type": "function", "function": {"name", "parameters"}}``), a
+                pydantic model, or a function.
+            model: whose form: `llama-3.1`, `qwen-3`, `qwen-3-coder`, `deepseek-v3.1`, `harmony`, `kimi-k2`, ...;
+                `docs/tools.md` lists the families. `_`, `.` and capitals do not matter.
+            tool_choice: as in OpenAI's API: `"auto"`: text, and calls in it; `"required"`: at least one call;
+                `"none"`: no call; the name of a tool, or ``{"type": "function", "function": {"name": ...}}``: one call
+                of it; ``{"type": "allowed_tools", ...}``.
+            parallel: there may be more than one call.
+            reasoning: whether the text begins with reasoning: `True`, `False`, or `"auto"` where it may.
+            profile: how arguments are written; see `from_json_schema`.
+            special_tokens: see `with_special_tokens`.
+            limits: bounds; schemas are untrusted.
+
+        Raises:
+            GrammarError: an unknown model or choice, or something that is no tool.
+            UnsupportedFeatureError, LimitError: as `from_json_schema`, with the place of the schema.
+
+        `derivable.tools.ToolParser` reads the text back.
+
+        Example:
+            >>> import derivable as dv
+            >>> def add(a: int, b: int) -> int: ...
+            >>> grammar = Grammar.from_tools([add], "qwen-3", tool_choice="required")
+            >>> vocab = dv.Vocabulary.from_bytes([b"<tool", b"_call>", b"x", None], eos=[3])
+            >>> dv.compile(grammar, vocab).matcher().allowed_tokens().tolist()
+            [0]
+        """
+        from .frontends.tools import grammar_from_tools
+
+        instance("limits", limits, Limits, "Limits(...)")
+        texts(model=model, special_tokens=special_tokens, profile=profile)
+        instance("parallel", parallel, bool, "True or False")
+        options = {"profile": profile}
+        return grammar_from_tools(
+            tools, model, tool_choice, parallel, reasoning, special_tokens, limits=limits, options=options
+        )
 
     # Combinators. All of them give scannerless grammars; operands may be grammars of any front end, or literal text.
 
@@ -471,13 +554,14 @@ class Grammar:
         schema: Any,
         *,
         draft: Literal["draft4", "draft6", "draft7", "2019-09", "2020-12"] | None = None,
-        whitespace: Literal["any", "none", "single"] | int = "any",
+        whitespace: Literal["any", "none", "single", "practical"] | int | None = None,
         separators: tuple[str, str] | None = None,
         key_order: Literal["listed", "any"] = "listed",
         formats: Literal["assert", "annotation", "strict"] = "assert",
         registry: Any = None,
         limits: Limits = Limits(),  # noqa: B008
         relax: Sequence[str] = (),
+        profile: Literal["spec", "practical"] | None = None,
     ) -> Grammar:
         """The JSON texts (RFC 8259) of the values that a JSON Schema describes. `docs/json_schema.md` has the details.
 
@@ -487,7 +571,8 @@ class Grammar:
             draft: how to read it; by default as `$schema` says, and without one as 2020-12 with the keywords of
                 earlier drafts understood too.
             whitespace: `"any"` insignificant white space anywhere; at most so many characters in one place (a
-                number); `"none"`; `"single"`: a space after `,` and `:` only, as `json.dumps` writes.
+                number); `"none"`; `"single"`: a space after `,` and `:` only, as `json.dumps` writes; `"practical"`: a
+                space, or a new line and its indentation, anywhere but around the whole. By default as `profile` has it.
             separators: exactly these instead, e.g. `(",", ": ")`.
             key_order: `"listed"`: keys in the order in which the schema lists them, other keys anywhere; `"any"`: free,
                 for objects of few keys.
@@ -519,7 +604,9 @@ class Grammar:
             "separators": separators,
             "key_order": key_order,
         }
-        options |= {"formats": formats, "relax": tuple(relax)}
+        if profile is None:
+            profile = "spec" if isinstance(schema, bool | dict | str) else "practical"
+        options |= {"formats": formats, "relax": tuple(relax), "profile": profile}
 
         def make() -> Grammar:
             return grammar_from_json_schema(schema, registry=registry, limits=limits, **options)

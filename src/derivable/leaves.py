@@ -24,6 +24,7 @@ from .expr import (
     Repeat,
     Sequences,
     Special,
+    Spelled,
     children,
     is_regular,
     refs,
@@ -57,7 +58,7 @@ def cut_into_leaves(grammar: Grammar) -> Mapping[str, Expr]:
     bodies: dict[str, Expr] = {}  # the expanded regular rules and terminals
     costs: dict[str, int] = {}
     for name, terminal in grammar.terminals.items():
-        if not _looks(terminal.expr) and not isinstance(terminal.expr, Special):
+        if not _looks(terminal.expr) and not isinstance(terminal.expr, Special | Spelled):
             bodies[name], costs[name] = terminal.expr, 1  # a terminal stays what it is, whatever its size
     unfit = set(whole)
     for root in grammar.rules:
@@ -129,7 +130,7 @@ def _looks(expr: Expr) -> bool:
 
 
 def _has_special(expr: Expr) -> bool:
-    return any(isinstance(n, Special) for n in counted_walk(expr))
+    return any(isinstance(n, Special | Spelled) for n in counted_walk(expr))
 
 
 def _cost(expr: Expr, costs: Mapping[str, int]) -> int:

@@ -22,6 +22,8 @@ from .expr import (
     Repeat,
     Sequences,
     Special,
+    Spelled,
+    text,
 )
 
 __all__ = ["show"]
@@ -33,8 +35,8 @@ def show(expr: Expr, limit: int = 40) -> str:
     >>> show(Bytes(b"if")), show(Repeat(Chars(((97, 122),)), 1, None)), show(Concat((Bytes(b"a"), Ref("x"))))
     ('"if"', '[a-z]+', '"a" x')
     """
-    text = _show(expr, limit)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    shown = _show(expr, limit)
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
 
 
 def _show(expr: Expr, room: int) -> str:
@@ -45,6 +47,8 @@ def _show(expr: Expr, room: int) -> str:
         case Bytes(value):
             shown = value[: room + 4].decode("utf-8", "backslashreplace")
             return '"' + "".join(_char(ord(c)) if c != '"' else '\\"' for c in shown) + '"'
+        case Spelled(value, after=after):
+            return _show(text(value[after:]), room)
         case Chars(((0, 0x10FFFF),)) | Chars(((0, 0xD7FF), (0xE000, 0x10FFFF))):
             return "(any character)"
         case Alt(()) | Chars(()):

@@ -5,6 +5,7 @@ Growth is asserted of counted work, so that the machine does not matter.
 
 from __future__ import annotations
 
+import random
 from decimal import Decimal
 from typing import Any
 
@@ -180,6 +181,27 @@ def test_listed_numbers_are_few_terminals() -> None:
     assert [text for text in outside if accepts(constraint, text)] == []
 
 
+def test_listed_numbers_have_their_two_texts_and_no_other() -> None:
+    draw = random.Random(3)
+    for _ in range(40):
+        values = [Decimal(draw.randint(-99, 99)).scaleb(draw.randint(-9, 12)) for _ in range(8)]
+        values += [
+            Decimal(draw.randint(-(10**18), 10**18)),
+            Decimal(draw.choice(["0", "-0.00", "0e9", "1e40", "5e-40"])),
+        ]
+        constraint = made({"enum": values})
+        for value in [*values, *(v + Decimal(1).scaleb(draw.randint(-9, 12)) for v in values)]:
+            digits = "".join(map(str, value.copy_abs().normalize().as_tuple().digits))
+            texts = [f"{value:f}", f"{value:f}".rstrip("0").rstrip(".") if "." in f"{value:f}" else f"{value:f}.00"]
+            if value and len(digits) <= 18:
+                sign, decimals = "-" if value < 0 else "", digits[1:] or "0"
+                texts += [f"{sign}{digits[0]}.{decimals}E{value.adjusted():+03}"]
+            assert [accepts(constraint, text) for text in texts] == [value in values] * len(texts), (values, texts)
+    for beyond in (10**5_000, Decimal("1e4001"), Decimal("-1e-999999999999999999")):
+        with pytest.raises(dv.LimitError):
+            made({"enum": [1, beyond]})
+
+
 @pytest.mark.parametrize("link", [lambda to: {"$ref": to}, lambda to: {"allOf": [{"$ref": to}]}])
 def test_chains_of_references(link: Any) -> None:
     links = {f"d{i}": link(f"#/$defs/d{i + 1}") for i in range(5_000)}
@@ -187,3 +209,16 @@ def test_chains_of_references(link: Any) -> None:
     assert accepts(constraint, "null") and not accepts(constraint, "1")
     with pytest.raises(dv.GrammarError, match="leads back to itself"):
         made({"$ref": "#/$defs/d0", "$defs": {**links, "d5000": link("#/$defs/d0")}})
+
+
+@pytest.mark.parametrize("profile", ["spec", "practical"])
+def test_distinct_strings_are_not_searched_within_an_escape(profile: Any) -> None:
+    """Half of a pair of surrogates may still become any of a thousand characters: more than there are items."""
+    items = {"type": "string"} if profile == "practical" else {"type": "string", "pattern": "^[^x]*$"}
+    schema = {"type": "array", "items": items, "uniqueItems": True}
+    limits = dv.Limits(max_step_work=2_000_000)
+    constraint = dv.compile(dv.Grammar.from_json_schema(schema, profile=profile), BYTES, limits=limits)
+    for text in ('["a", "\\ud800\\udc00"]', '["\\ud800\\udc01", "\\ud800\\udc00"]', '["é", "\\u00e8", "\U00010000"]'):
+        assert accepts(constraint, text)
+    for text in ('["\U00010000", "\\ud800\\udc00"]', '["é", "\\u00e9"]'):
+        assert not accepts(constraint, text)

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from derivable.apply import apply_bitmask
 from derivable.arguments import instance, integer
 from derivable.decoding.decoder import Drafter, patiently
 from derivable.decoding.language_model import LanguageModel, ModelState
 from derivable.decoding.sampling import Logits
 from derivable.errors import MatcherError, TokenRejectedError
-from derivable.matcher import Matcher, allocate_bitmask, apply_bitmask
+from derivable.matcher import Matcher, allocate_bitmask
 
 __all__ = ["DraftModel", "Drafter", "PromptLookup"]
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import get_args
 
 from ..errors import GrammarError, UnsupportedFeatureError
-from ..expr import EMPTY, Alt, Concat, Expr, Members, Ref, Repeat, Sequences, text
-from ..grammar import Grammar, Terminal
+from ..expr import EMPTY, Alt, Bytes, Concat, Expr, Members, Ref, Repeat, Sequences, Spelled, text
+from ..grammar import Grammar, SpecialTokens, Terminal
 from ..leaves import cut_into_leaves, names_only
 from ..show import show
 from .build import Step, alternation, concatenation, repeat, run
 
-__all__ = ["Joined", "alternate", "bounds_of_repeat", "concatenate", "literal", "repeated"]
+__all__ = ["Joined", "alternate", "bounds_of_repeat", "concatenate", "literal", "repeated", "with_literals_spelled"]
 
 
 class Joined:
@@ -176,6 +177,39 @@ def _without_ignored(grammar: Grammar) -> Grammar:
     for name, expr in grammar.rules.items():
         joined.rules[name] = _with_leaves(expr, spaced)
     return joined.grammar("start", Concat((ignored, spaced(Ref(grammar.start)))), grammar.source)
+
+
+def with_literals_spelled(grammar: Grammar, mode: SpecialTokens) -> Grammar:
+    """See `Grammar.with_special_tokens`."""
+    if mode not in get_args(SpecialTokens):
+        hint = f"Use one of {', '.join(get_args(SpecialTokens))}."
+        raise GrammarError(f"{mode!r:.80} is no meaning of special tokens in literals", hint=hint)
+    terminals = dict(grammar.terminals)
+
+    def spelled(leaf: Expr) -> Expr:
+        if not isinstance(leaf, Bytes) or not leaf.value:
+            return leaf
+        try:
+            return Spelled(leaf.value.decode(), mode == "either")
+        except UnicodeDecodeError:  # half of a character
+            return leaf
+
+    def named(leaf: Expr) -> Expr:
+        made = spelled(leaf)
+        if not isinstance(made, Spelled):
+            return leaf
+        name, terminal = show(made, 60), Terminal(made)
+        while terminals.setdefault(name, terminal) != terminal or name in grammar.rules:
+            name += "'"
+        return Ref(name)
+
+    if mode == "text":
+        return grammar
+    for name, terminal in grammar.terminals.items():
+        if name not in grammar.ignore:
+            terminals[name] = replace(terminal, expr=spelled(terminal.expr))
+    rules = {name: _with_leaves(expr, named) for name, expr in grammar.rules.items()}
+    return replace(grammar, rules=rules, terminals=terminals)
 
 
 def literal(value: str) -> Expr:

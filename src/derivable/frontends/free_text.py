@@ -81,6 +81,7 @@ def dispatch(
     excluded: Sequence[str] = (),
     *,
     loop: bool = True,
+    by_token: Sequence[Expr] = (),
     limits: Limits = _DEFAULTS,
 ) -> Expr:
     """Free text in which each trigger is followed by its expression; then, if `loop`, free text again.
@@ -90,6 +91,7 @@ def dispatch(
         rules: (trigger, what follows it); equal triggers are alternatives.
         excluded: what must not appear in the free text.
         loop: after one of them, free text and more of them may follow.
+        by_token: what begins with a token that no text holds, and so may stand wherever free text can end.
 
     Raises:
         GrammarError: a trigger is empty, or can never be reached.
@@ -126,6 +128,8 @@ def dispatch(
             apart = Not(Concat((_ANYTHING, Alt(tuple(map(literal, ends))))))
             text = joined.terminal(And((without, apart)), f"{name}, nor ending with {_shown(ends)}")
         calls.append(Concat((text, bodies[0] if len(bodies) == 1 else Alt(tuple(bodies)))))
+    if by_token:
+        calls.append(Concat((rest, alternation(by_token))))
     call = calls[0] if len(calls) == 1 else Alt(tuple(calls))
     if loop:
         return Concat((star(call), rest)) if calls else rest

@@ -23,20 +23,21 @@ What is free directly inside a `tag` does not contain the tag's ends either, as 
 put together, with every way to cut a text allowed; nothing is committed to early. Special tokens stand only where they
 are named. `any_order` keeps all a schema says but the order of keys.
 
-What cannot be enforced exactly is refused by name, with its place: budgets of tokens in text, XML spellings of values,
-and every field that is not known.
+What cannot be enforced exactly is refused by name, with its place: budgets of tokens in text, and every field that is
+not known.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, get_args
 
 from ..errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
-from ..expr import ANY_TOKEN, EMPTY, Concat, Expr, Special, optional, star
-from ..grammar import Grammar
+from ..expr import ANY_TOKEN, EMPTY, Concat, Expr, Special, Spelled, optional, star
+from ..grammar import Grammar, SpecialTokens
 from ..limits import Limits
 from .build import alternation, concatenation, recursion_room, repeat
 from .combine import Joined, bounds_of_repeat, literal
@@ -44,11 +45,15 @@ from .ebnf import grammar_from_ebnf
 from .ecma import ecma_regex
 from .fields import Fields, refuse, token
 from .free_text import dispatch, free_text, token_dispatch
+from .json_schema import grammar_from_json_schema
+from .json_schema.arguments import STYLES
 
 __all__ = ["grammar_from_structural_tag"]
 
 _DEFAULTS = Limits()
 _DEEPEST = 2_000
+_OWN = frozenset({"arguments", "excludes"})
+"""Options of schemas that `Grammar.from_json_schema` does not have."""
 _FRAMES = 6
 """Python frames that one level of nesting takes at most."""
 
@@ -64,12 +69,20 @@ class _Ends:
 _NONE = _Ends()
 
 
-def grammar_from_structural_tag(tag: Any, *, limits: Limits = _DEFAULTS) -> Grammar:
+def grammar_from_structural_tag(
+    tag: Any,
+    special_tokens: SpecialTokens = "token",
+    *,
+    limits: Limits = _DEFAULTS,
+    schemas: Mapping[str, Any] = MappingProxyType({}),
+) -> Grammar:
     """A grammar from a structural tag.
 
     Args:
         tag: a `dict`, JSON text, or an object with `model_dump` (xgrammar's classes).
+        special_tokens: what texts mean that spell special tokens; see `Grammar.with_special_tokens`.
         limits: bounds on its size and nesting, and on the grammars and schemas in it.
+        schemas: options of `grammar_from_json_schema` for the schemas in it.
 
     Raises:
         GrammarSyntaxError: it is not JSON.
@@ -77,10 +90,13 @@ def grammar_from_structural_tag(tag: Any, *, limits: Limits = _DEFAULTS) -> Gram
         UnsupportedFeatureError: a format or a field that is not supported (`feature`, `pointer`).
         LimitError: it is larger or deeper than `limits` allows.
     """
+    if special_tokens not in get_args(SpecialTokens):
+        hint = f"Use one of {', '.join(get_args(SpecialTokens))}."
+        raise GrammarError(f"{special_tokens!r:.80} is no meaning of special tokens in texts", hint=hint)
     try:
         value, source = _read(tag, limits)
         with recursion_room(_FRAMES * min(limits.max_depth, _DEEPEST) + 200):
-            return _Reader(limits).grammar(value, source)
+            return _Reader(limits, special_tokens, schemas).grammar(value, source)
     except RecursionError:
         raise LimitError("max_depth", limits.max_depth + 1, limits.max_depth, "nesting of a structural tag") from None
 
@@ -108,8 +124,10 @@ def _read(tag: Any, limits: Limits) -> tuple[Any, str | None]:
 class _Reader:
     """Formats to expressions: one method for each."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, special_tokens: SpecialTokens, schemas: Mapping[str, Any]) -> None:
         self.limits = limits
+        self.schemas = schemas
+        self.special_tokens = special_tokens
         self.joined = Joined()
         self.depth = 0
         self.formats: dict[str, Callable[[Fields, _Ends], Expr]] = {
@@ -192,8 +210,18 @@ class _Reader:
 
     # One text
 
-    def text(self, value: str, at: str) -> Expr:
-        return self.inside(lambda: self.joined.terminal(literal(value)) if value else EMPTY, at)
+    def text(self, value: str, at: str, after: int = 0, from_token: bool = False) -> Expr:
+        """A text, as `Spelled` has it."""
+
+        def made() -> Expr:
+            if not value[after:] and not after:
+                return EMPTY
+            plain = literal(value[after:])  # refuses what is no text
+            if self.special_tokens == "text":
+                return self.joined.terminal(plain) if value[after:] else EMPTY
+            return self.joined.terminal(Spelled(value, self.special_tokens == "either", after, from_token))
+
+        return self.inside(made, at)
 
     def const_string(self, node: Fields, ends: _Ends) -> Expr:
         return self.text(node.get("value", str), node.pointer("value"))
@@ -208,21 +236,25 @@ class _Reader:
 
     def json_schema(self, node: Fields, ends: _Ends) -> Expr:
         style = node.get("style", str, "json")
-        if style != "json":
-            hint = 'Use "json", or write the spelling as a grammar.'
+        if style != "json" and style not in STYLES:
+            hint = f"Use json or one of {', '.join(STYLES)}, or write the spelling as a grammar."
             node.unsupported("style", f"the style {style!r:.80} of values is not supported", hint, f"style {style}")
-        if node.get("excludes", list, []):
-            problem = "texts that are excluded from the strings of a JSON value are not supported"
-            node.unsupported("excludes", problem, "Say it in the schema: a pattern, or enum.")
-        return self.schema(
-            node.get("json_schema", (dict, bool, str)),
-            node.pointer("json_schema"),
-            whitespace="any" if (spaces := node.count("max_whitespace_cnt")) is None else spaces,
-            key_order="any" if node.flag("any_order") else "listed",
-        )
+        options: dict[str, Any] = {} if style == "json" else {"arguments": style}
+        if excludes := node.texts("excludes", []):
+            options["excludes"] = tuple(excludes)
+        if (spaces := node.count("max_whitespace_cnt")) is not None:
+            options["whitespace"] = spaces
+        if node.flag("any_order"):
+            options["key_order"] = "any"
+        return self.schema(node.get("json_schema", (dict, bool, str)), node.pointer("json_schema"), **options)
 
     def schema(self, schema: Any, at: str, **options: Any) -> Expr:
-        return self.inside(lambda: self.joined.add(Grammar.from_json_schema(schema, limits=self.limits, **options)), at)
+        def made() -> Expr:
+            asked = {**self.schemas, **options}
+            make = Grammar.from_json_schema if _OWN.isdisjoint(asked) else grammar_from_json_schema
+            return self.joined.add(make(schema, limits=self.limits, **asked))
+
+        return self.inside(made, at)
 
     def any_text(self, node: Fields, ends: _Ends) -> Expr:
         if node.count("max_tokens") is not None:
@@ -302,31 +334,51 @@ class _Reader:
         self, node: Fields, tags: Sequence[tuple[str, Expr, str]], triggers: Sequence[str], excludes: list[str]
     ) -> Expr:
         rules: list[tuple[str, Expr]] = []
+        whole: list[Expr] = []
+        by_token: list[Expr] = []
         for begin, rest, at in tags:
             matching = [trigger for trigger in dict.fromkeys(triggers) if begin.startswith(trigger)]
             if len(matching) != 1:
                 problem = f"{begin!r:.80} begins with {len(matching)} of the triggers"
                 refuse(problem, at, "It must begin with exactly one.")
-            tail = concatenation([self.text(begin[len(matching[0]) :], at), rest])
-            rules.append((matching[0], self.joined.rule("tag", tail)))
+            tail = self.joined.rule("tag", rest)
+            rules.append((matching[0], concatenation([self.text(begin, at, len(matching[0])), tail])))
+            whole.append(concatenation([self.text(begin, at), tail]))
+            if self.special_tokens != "text":
+                by_token.append(concatenation([self.text(begin, at, from_token=True), tail]))
         # A trigger that begins no tag must not become complete.
         excludes += [trigger for trigger in triggers if all(trigger != used for used, _ in rules)]
         once = node.flag("stop_after_first")
-        whole = [Concat((self.text(trigger, node.at), tail)) for trigger, tail in rules]
         if not node.flag("at_least_one"):
-            return self.free(node, rules, excludes, not once)
+            return self.free(node, rules, excludes, not once, by_token)
         # The first tag stands at the beginning.
-        return alternation(whole) if once else Concat((alternation(whole), self.free(node, rules, excludes, True)))
+        first = alternation(whole)
+        return first if once else Concat((first, self.free(node, rules, excludes, True, by_token)))
 
-    def free(self, node: Fields, rules: Sequence[tuple[str, Expr]], excludes: Sequence[str], loop: bool) -> Expr:
-        return self.inside(lambda: dispatch(self.joined, rules, excludes, loop=loop, limits=self.limits), node.at)
+    def free(
+        self,
+        node: Fields,
+        rules: Sequence[tuple[str, Expr]],
+        excludes: Sequence[str],
+        loop: bool,
+        by_token: Sequence[Expr] = (),
+    ) -> Expr:
+        def made() -> Expr:
+            return dispatch(self.joined, rules, excludes, loop=loop, by_token=by_token, limits=self.limits)
+
+        return self.inside(made, node.at)
 
     def dispatch(self, node: Fields, ends: _Ends) -> Expr:
         rules = self.rules(node)
         for index, (trigger, _) in enumerate(rules):
             if not isinstance(trigger, str):
                 refuse(f"{trigger!r:.80} is not a text", node.pointer("rules", index, 0), "Give a string.")
-        return self.free(node, rules, node.texts("excludes", []), node.flag("loop", True))
+        by_token: list[Expr] = []
+        if self.special_tokens != "text":
+            at = node.pointer("rules")
+            by_token = [Concat((self.text(trigger, at, from_token=True), body)) for trigger, body in rules]
+            rules = [(t, concatenation([self.text(t, at, len(t)), body])) for t, body in rules]
+        return self.free(node, rules, node.texts("excludes", []), node.flag("loop", True), by_token)
 
     def rules(self, node: Fields) -> list[tuple[Any, Expr]]:
         """The rules of a dispatch: (trigger, what follows it)."""

@@ -257,6 +257,47 @@ bool JsonStrings::any_character(int32_t state, uint32_t low, uint32_t high) {
     return it != all.end() && it->first <= high;
 }
 
+// Where one of the characters leads that the escape so far may turn out to be; kDead: none was found.
+int32_t JsonStrings::after_escape(int32_t q, uint8_t decoder, const Escape& e) {
+    auto first = [&](uint32_t low, uint32_t high) {
+        const Ranges& all = characters(q);
+        auto it = std::lower_bound(all.begin(), all.end(), low, [](const auto& range, uint32_t c) { return range.second < c; });
+        return it != all.end() && it->first <= high ? after(q, std::max(it->first, low)) : kDead;
+    };
+    auto pair = [&](uint32_t high, uint32_t last_high, uint32_t low, uint32_t last) {
+        return first(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00), 0x10000 + ((last_high - 0xD800) << 10) + (last - 0xDC00));
+    };
+    auto unit = [&](uint32_t low, uint32_t high) {
+        const int32_t to = first(low, high);
+        low = std::max(low, 0xD800u), high = std::min(high, 0xDBFFu);
+        return to >= 0 || low > high ? to : pair(low, high, 0xDC00, 0xDFFF);
+    };
+    switch (decoder) {
+        case kEscape:
+        case kHex: return unit(0, 0xFFFF);
+        case kHexD: return unit(0xD000, 0xDFFF);
+        case kHex1: return unit(e.digits << 12, e.digits << 12 | 0xFFF);
+        case kHex2:
+        case kHigh2: return unit(e.digits << 8, e.digits << 8 | 0xFF);
+        case kHex3:
+        case kHigh3: return unit(e.digits << 4, e.digits << 4 | 0xF);
+        case kHigh:
+        case kHighEscape:
+        case kHighHex:
+        case kHighHexD: return pair(e.high, e.high, 0xDC00, 0xDFFF);
+        case kLow2: return pair(e.high, e.high, e.digits << 8, e.digits << 8 | 0xFF);
+        case kLow3: return pair(e.high, e.high, e.digits << 4, e.digits << 4 | 0xF);
+        default: return kDead;
+    }
+}
+
+bool JsonStrings::value_has_more(const State& s, uint64_t n) {
+    const int32_t q = int32_t(s.node);
+    // Bytes of a raw character have been taken one by one; of an escape, the character is still to come.
+    const int32_t to = is_raw(s.decoder) ? q : after_escape(q, s.decoder, {uint32_t(s.count), uint32_t(s.count >> 32)});
+    return to >= 0 && has_more_accepted(to, n);
+}
+
 // Counts texts, which are values, by their length.
 bool JsonStrings::has_more_accepted(int32_t state, uint64_t n) const {
     constexpr uint32_t kPatience = 4'000;  // states

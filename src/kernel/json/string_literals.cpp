@@ -363,9 +363,9 @@ bool JsonStrings::is_free(uint32_t id, Free& out) const {
     return true;
 }
 
-bool JsonStrings::has_more_values(uint32_t id, uint64_t n) const {
+bool JsonStrings::has_more_values(uint32_t id, uint64_t n) {
     constexpr uint64_t kCharacters = 1'000'000;  // there are more
-    const State& s = states_[id];
+    const State s = states_[id];
     switch (s.kind) {
         case State::kFree: {
             const uint64_t least = s.count + owed(s.decoder);
@@ -377,7 +377,7 @@ bool JsonStrings::has_more_values(uint32_t id, uint64_t n) const {
             if (negated_) return n + list_.size() < kCharacters && node.characters + 1 < max_;
             return s.length == 0 && node.last - node.first > n;
         }
-        case State::kValue: return s.decoder == Decoder::kBoundary && has_more_accepted(int32_t(s.node), n);
+        case State::kValue: return value_has_more(s, n);
         default: return false;
     }
 }

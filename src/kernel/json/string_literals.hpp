@@ -74,8 +74,8 @@ class JsonStrings {
     // False within the list.
     bool is_free(uint32_t state, Free& out) const;
 
-    // More than n different values may still be spelled. False in doubt, which is rare between two characters.
-    bool has_more_values(uint32_t state, uint64_t n) const;
+    // More than n different values may still be spelled. False in doubt, which is rare.
+    bool has_more_values(uint32_t state, uint64_t n);
 
     // Two states, between or within characters of an automaton's values, act alike on all texts of fewer bytes than this. 0: not known.
     uint64_t alike_for(uint32_t state, uint32_t other);
@@ -148,6 +148,8 @@ class JsonStrings {
     uint64_t characters_begun(int32_t state) const { return state & kCounted ? counted_[size_t(state & ~kCounted)].second : 0; }
     void find_least();
     bool has_more_accepted(int32_t state, uint64_t n) const;
+    bool value_has_more(const State& s, uint64_t n);
+    int32_t after_escape(int32_t state, uint8_t decoder, const Escape& escape);
     uint32_t apart(uint32_t state, uint32_t other);  // bytes of the shortest value that tells two states of the automaton apart
     int32_t step_value(const State& s, uint8_t byte);
     static bool is_raw(uint8_t decoder);  // between characters, or within a raw one

@@ -3,9 +3,11 @@
 #include <optional>
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "automata/partition.hpp"
+#include "json/listed_numbers.hpp"
 
 namespace nb = nanobind;
 
@@ -93,6 +95,17 @@ nb::tuple graph(const Dfa& d) {
     return nb::make_tuple(nb::tuple(edges), nb::tuple(accepting));
 }
 
+nb::tuple graph(const TextGraph& g) {
+    nb::list edges, accepting;
+    for (size_t s = 0; s < g.edges.size(); s++) {
+        nb::list out;
+        for (const TextGraph::Edge& e : g.edges[s]) out.append(nb::make_tuple(e.byte, e.byte, e.to));
+        edges.append(nb::tuple(out));
+        accepting.append(bool(g.accepting[s]));
+    }
+    return nb::make_tuple(nb::tuple(edges), nb::tuple(accepting));
+}
+
 }  // namespace
 
 void bind_schemas(nb::module_& m) {
@@ -103,6 +116,18 @@ void bind_schemas(nb::module_& m) {
     }, nb::arg("value").none(), nb::arg("most"),
           "Bytes that are equal only for equal JSON values (the order of members, and numbers of different types, count).\n\n"
           "Returns:\n    `None` if they are more than about `most`, or the value is nested too deep or not made of JSON values.\n\nCost: about 20 ns a value.");
+    m.def("listed_numbers", [](const std::vector<std::string>& literals, size_t most, uint64_t longest) {
+        std::vector<TextGraph> made;
+        {
+            nb::gil_scoped_release others;
+            made = listed_numbers(literals, most, longest);
+        }
+        nb::list graphs;
+        for (const TextGraph& g : made) graphs.append(graph(g));
+        return graphs;
+    }, nb::arg("literals"), nb::arg("most"), nb::arg("longest"),
+          "Every plain and normalised scientific literal of exactly these numbers, in automata of about `most` characters of numbers each, as the arguments of "
+          "`Graph`.\n\nRaises:\n    LimitError: a number has more than `longest` digits when it is written out.\n\nCost: about 1 us a number.");
     nb::class_<Partition>(m, "Partition", "The strings of an automaton, in classes by the other automata that accept them.")
         .def("__init__", [](Partition* self, const Dfa& whole, const std::vector<const Dfa*>& parts, uint64_t max_states, uint64_t max_classes) {
             new (self) Partition(whole, parts, max_states, max_classes);

@@ -9,8 +9,10 @@
 | `facts`, `apart`, `unevaluated` | the normal form of a case, and what is seen at once |
 | `values` | validation of single values |
 | `objects`, `other_keys`, `arrays`, `scalars`, `strings` | the normal form to rules and terminals |
-| `numbers`, `listed_numbers` | texts of numbers, with bounds or one by one |
+| `numbers` | texts of numbers, with bounds or one by one |
+| `practical` | what pydantic takes, as models write it |
 | `json_text`, `patterns`, `formats` | strings: JSON's spellings, ECMA-262's expressions, formats |
+| `arguments` | members as elements, as some models write the arguments of calls |
 | `compiler` | what holds it together |
 """
 
@@ -23,7 +25,7 @@ from ...errors import LimitError
 from ...grammar import Grammar
 from ...limits import Limits
 from .compiler import Compiler
-from .options import Draft, Formats, KeyOrder, Options, Whitespace
+from .options import Draft, Formats, KeyOrder, Options, Profile, Whitespace
 from .sources import read_schema
 
 __all__ = ["grammar_from_json_schema"]
@@ -34,16 +36,28 @@ def grammar_from_json_schema(
     schema: Any,
     *,
     draft: Draft | None = None,
-    whitespace: Whitespace | int = "any",
+    whitespace: Whitespace | int | None = None,
     separators: tuple[str, str] | None = None,
     key_order: KeyOrder = "listed",
     formats: Formats = "assert",
     registry: Any = None,
     limits: Limits = Limits(),  # noqa: B008
     relax: tuple[str, ...] = (),
+    profile: Profile | None = None,
+    arguments: str | None = None,
+    excludes: tuple[str, ...] = (),
 ) -> Grammar:
-    """See `Grammar.from_json_schema`."""
-    options = Options.of(draft, whitespace, separators, key_order, formats, registry, relax)
+    """See `Grammar.from_json_schema`.
+
+    Args:
+        arguments: a style in which the members of an object are elements instead of JSON; `arguments` has them.
+        excludes: texts that no string and no name of a member holds, as it is written.
+    """
+    if profile is None:
+        profile = "spec" if isinstance(schema, bool | dict | str) else "practical"
+    options = Options.of(
+        draft, whitespace, separators, key_order, formats, registry, relax, arguments, excludes, profile
+    )
     value, source = read_schema(schema, limits)
     compiler = Compiler(value, options, limits)
     try:

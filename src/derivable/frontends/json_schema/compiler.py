@@ -16,18 +16,20 @@ from ...expr import NOTHING, Alt, Concat, Expr, Ref
 from ...grammar import Grammar, Terminal
 from ...limits import Limits
 from .apart import apart, list_different_values
+from .arguments import STYLES, arguments
 from .arrays import emit_array
 from .check import SHAPES
 from .decisions import missing_or_wrong
-from .facts import ALL, ARRAY, OBJECT, TYPES, Facts, Goal, MemberRow, Some
+from .facts import ALL, ARRAY, OBJECT, TYPES, Facts, Goal, MemberRow, Some, Text
 from .formats import ANNOTATIONS, FORMATS
 from .goals import expand
-from .json_text import literal_terminal
+from .json_text import literal_terminal, without_texts
 from .objects import emit_object
 from .options import Options
+from .practical import PRACTICAL_FORMATS, well_formed
 from .productive import drop_unproductive
 from .resources import Json, Resources, Sub
-from .scalars import PLAIN, emit_scalars, emit_values
+from .scalars import LENGTHS, PLAIN, emit_scalars, emit_values, plain_string
 from .sharing import Sharing
 from .strings import Strings
 from .table import ACTIVE, KEYWORDS, OLD, UNSUPPORTED_3
@@ -139,20 +141,30 @@ class Compiler:
     def enforces_format(self, name: str, sub: Sub) -> bool:
         """Whether a format is asserted; unknown ones are refused if the caller is strict."""
         mode = self.options.formats
-        if mode == "annotation" or name in FORMATS:
-            # `byte` is OpenAPI's: the specification has it as an annotation, and validators do.
-            return mode == "strict" or (mode == "assert" and name != "byte")
+        # `byte` is OpenAPI's: the specification has it as an annotation, and validators do.
+        if mode == "annotation" or (name in FORMATS and (mode == "strict" or name != "byte")):
+            return mode != "annotation"
+        if mode == "assert" and (name in ANNOTATIONS or name == "byte"):
+            self.relax(f"format {name}")
         if mode == "strict":
             known = "is known but cannot be enforced" if name in ANNOTATIONS else "is not known"
             self.unsupported(f"format {name}", f"the format {name!r} {known}", sub, "format")
         return False
 
+    def format(self, name: str) -> Text:
+        """A format that is enforced."""
+        practical = self.options.practical and name in PRACTICAL_FORMATS
+        return "practical format" if practical else "format", name
+
+    def relax(self, feature: str) -> None:
+        """Notes what is not enforced."""
+        if feature not in self.relaxed:
+            self.relaxed.append(feature)
+
     def unsupported(self, feature: str, problem: str, sub: Sub | None, *tokens: str | int) -> None:
         """Refuses a feature, unless the caller has relaxed it by name."""
         if feature in self.options.relax or feature.split(" ")[0] in self.options.relax:
-            if feature not in self.relaxed:
-                self.relaxed.append(feature)
-            return
+            return self.relax(feature)
         raise UnsupportedFeatureError(
             feature,
             problem,
@@ -415,9 +427,11 @@ class Compiler:
                 name = sub.schema["type"]
                 if type(name) is not str or name not in PLAIN:
                     return None
-                if name == "integer" and sub.scope.resource.draft in (3, 4):
+                if name == "integer" and (sub.scope.resource.draft in (3, 4) or self.options.practical):
                     return None
                 return self.leaves.get(name) or self.leaf(name, name, PLAIN[name])
+            if keywords in LENGTHS and sub.schema["type"] == "string":
+                return plain_string(self, sub)
             if keywords != _ONLY_REF:
                 return self.symbol(((sub, True),)) if seen else self._union(sub) if keywords in _UNIONS else None
             if sub in seen:
@@ -465,12 +479,13 @@ class Compiler:
 
     def grammar(self, source: str | None) -> Grammar:
         """The grammar of the whole schema."""
-        start = self.symbol(((self.resources.root, True),))
+        goal, style = ((self.resources.root, True),), self.options.arguments
+        start = arguments(self, goal, STYLES[style]) if style else self.symbol(goal)
         while self.queue:
             self.queue.popleft()()
             if len(self.rules) > self.limits.max_symbols:
                 raise LimitError("max_symbols", len(self.rules), self.limits.max_symbols, "the size of the grammar")
-        start = self.style.document(self, start) if start != NOTHING else start
+        start = self.style.document(self, start) if start != NOTHING and not style else start
         self.rules["root"] = start if isinstance(start, Concat | Alt) else Concat((start,))
         if self.suspect or self.resources.targets:
             drop_unproductive(self.rules)
@@ -479,6 +494,10 @@ class Compiler:
                 "no JSON value satisfies this schema",
                 hint="Some of its constraints contradict one another, or it recurses without an end.",
             )
+        if self.options.practical:
+            self.terminals = well_formed(self.terminals)
+        if self.options.excludes:
+            self.terminals = without_texts(self.terminals, self.options.excludes)
         relaxed, distinct = tuple(sorted(self.relaxed)), tuple(self.distinct)
         return Grammar.of_known_names(self.rules, self.terminals, "root", source, relaxed, distinct)
 

@@ -27,6 +27,7 @@ __all__ = [
     "Literal",
     "MemberRow",
     "Some",
+    "Text",
 ]
 
 NULL, BOOLEAN, NUMBER, STRING, ARRAY, OBJECT = 1, 2, 4, 8, 16, 32
@@ -44,7 +45,7 @@ TYPES = {
 Literal = tuple[Sub, bool]
 Goal = tuple[Literal, ...]
 Text = tuple[str, str]
-"""("pattern" or "format", its source)."""
+"""("pattern", "format" or "practical format", its source)."""
 
 ABOUT = {
     **dict.fromkeys(("at_least", "at_most", "whole", "written_whole", "multiple"), NUMBER),
@@ -69,9 +70,9 @@ class ItemRow:
 
 class MemberRow:
     """`properties`, `patternProperties` and `additionalProperties` of one schema; `order` is where it stands in the
-    text, `None` for what the failure of a schema asks, which lists no keys."""
+    text, `None` for what the failure of a schema asks, which lists no keys; `lists`: it has `properties`."""
 
-    __slots__ = ("additional", "order", "patterns", "properties")
+    __slots__ = ("additional", "lists", "order", "patterns", "properties")
 
     def __init__(
         self,
@@ -79,8 +80,10 @@ class MemberRow:
         patterns: list[tuple[str, Sub, Goal]],
         additional: Goal,
         order: tuple[Any, ...] | None = None,
+        lists: bool = False,
     ) -> None:
         self.properties, self.patterns, self.additional, self.order = properties, patterns, additional, order
+        self.lists = lists
 
 
 class Some:

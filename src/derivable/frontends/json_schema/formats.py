@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from ...expr import Alt, And, Concat, Expr, Not, Repeat, optional, text
+from ...expr import ANY_CHAR, Alt, And, Concat, Expr, Not, Repeat, optional, star, text
 from ..build import repeat
 from ..regex import parse_regex
 
 __all__ = ["ANNOTATIONS", "FORMATS", "format_expr"]
 
-ANNOTATIONS = frozenset({"int32", "int64", "float", "double", "binary", "password", "idn-hostname", "regex"})
-"""Known formats that are not enforced: they describe numbers or presentation, or need tables or a parser that no
-automaton holds (`idn-hostname`: the Unicode tables of RFC 5892; `regex`: nested groups)."""
+ANNOTATIONS = frozenset({"int32", "int64", "float", "double", "binary", "password", "idn-hostname"})
+"""Known formats that are not enforced: they describe numbers or presentation, or need tables (`idn-hostname`: those of
+RFC 5892). `Grammar.relaxed` lists the ones that a schema names."""
 
 
 def _re(pattern: str) -> Expr:
@@ -227,8 +227,9 @@ FORMATS: dict[str, Callable[[], Expr]] = {
     "json-pointer": json_pointer,
     "relative-json-pointer": relative_json_pointer,
     "byte": byte,
+    "regex": lambda: star(ANY_CHAR),
 }
-"""The formats that are enforced."""
+"""The formats that are enforced; `regex_format` has the rules of `regex`, which are not regular."""
 
 
 @cache

@@ -28,7 +28,7 @@ from ...expr import (
 )
 from ...grammar import Terminal
 
-__all__ = ["json_string", "literal_string", "literal_terminal", "rewritten", "spelled"]
+__all__ = ["json_string", "literal_string", "literal_terminal", "rewritten", "spelled", "without_texts"]
 
 _END = Look(ANY_CHAR, ahead=True, negative=True)
 _VALUE = star(JSON_CHARACTER)
@@ -51,7 +51,9 @@ def literal_string(*values: str) -> Expr:
 
 def literal_terminal(value: str) -> tuple[str, Terminal]:
     """The terminal of one string, and a name for it."""
-    return f'"{value}"' if len(value) <= 60 else f'"{value[:57]}..."', Terminal(literal_string(value))
+    # PERF: names of members are nearly all of ASCII.
+    expr = JsonStrings((value,), False) if value.isascii() else literal_string(value)
+    return f'"{value}"' if len(value) <= 60 else f'"{value[:57]}..."', Terminal(expr)
 
 
 def _separated(values: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
@@ -87,6 +89,24 @@ def _is_spelled_otherwise(node: Expr) -> bool:
     if isinstance(node, Chars):
         return _holds_surrogates(node.ranges)
     return isinstance(node, Not) or (isinstance(node, Look) and not _is_end(node))
+
+
+def without_texts(terminals: Mapping[str, Terminal], excludes: tuple[str, ...]) -> dict[str, Terminal]:
+    """The same terminals, where strings of JSON do not hold some texts as they are written."""
+    anything = star(ANY_CHAR)
+    outside = Not(Concat((anything, Alt(tuple([Bytes(text.encode()) for text in excludes])), anything)))
+
+    def kept(expr: Expr) -> Expr:
+        leaf = next((node for node in walk(expr) if isinstance(node, JsonStrings | JsonText)), None)
+        if leaf is None or (
+            isinstance(expr, JsonStrings)
+            and not expr.negated
+            and not any(text in value for text in excludes for value in expr.values)
+        ):
+            return expr
+        return And((expr, outside))
+
+    return {name: Terminal(kept(terminal.expr)) for name, terminal in terminals.items()}
 
 
 def rewritten(decoded: Expr, rewrite: Callable[[Expr, Mapping[int, Expr]], Expr]) -> Expr:

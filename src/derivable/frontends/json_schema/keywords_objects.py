@@ -25,7 +25,7 @@ def _row(sub: Sub, work: Work) -> MemberRow:
             patterns.append((pattern, sub, compiler.goal(sub, value, "patternProperties", pattern)))
     if "additionalProperties" in keywords:
         additional = compiler.goal(sub, schema["additionalProperties"], "additionalProperties")
-    return MemberRow(properties, patterns, additional, work.order)
+    return MemberRow(properties, patterns, additional, work.order, "properties" in keywords)
 
 
 def properties(v: Json, sub: Sub, work: Work) -> None:

@@ -30,7 +30,7 @@ def _bits(names: list[str]) -> int:
 
 def _whole(sub: Sub, work: Work) -> None:
     # Up to draft 4 an integer is a number written without a fraction; since then 1.0 is one.
-    if sub.scope.resource.draft in (3, 4):
+    if sub.scope.resource.draft in (3, 4) or work.compiler.options.practical:
         work.facts.written_whole(True)
     else:
         work.facts.whole(True)
@@ -138,7 +138,7 @@ def pattern(v: Json, sub: Sub, work: Work) -> None:
 
 def format_(v: Json, sub: Sub, work: Work) -> None:
     if work.compiler.enforces_format(v, sub):
-        work.facts.text(("format", v), True, sub)
+        work.facts.text(work.compiler.format(v), True, sub)
 
 
 def _textual(work: Work, *change: object) -> list[Option]:
@@ -161,4 +161,4 @@ def fails_pattern(v: Json, sub: Sub, work: Work) -> list[Option]:
 def fails_format(v: Json, sub: Sub, work: Work) -> list[Option]:
     if not work.compiler.enforces_format(v, sub):
         return []
-    return _textual(work, "text", ("format", v), False, sub)
+    return _textual(work, "text", work.compiler.format(v), False, sub)

@@ -15,6 +15,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
+from ... import _kernel
 from ...errors import GrammarError, LimitError
 from ...expr import EMPTY, NOTHING, Alt, And, Bytes, ByteSet, Concat, Expr, Graph, Not, Repeat, optional, plus, star
 from ...limits import Limits
@@ -28,9 +29,9 @@ __all__ = [
     "exact",
     "fraction",
     "is_multiple",
+    "listed_numbers",
     "number_text",
     "reduced",
-    "spellings",
 ]
 
 _DIGIT = ByteSet(((48, 57),))
@@ -111,27 +112,20 @@ def _scientific(magnitude: Decimal) -> tuple[str, str, int]:
     return digits[0], digits[1:], magnitude.adjusted()
 
 
-def spellings(magnitude: Decimal) -> tuple[str, str, int]:
-    """The shortest plain text of a number that is not negative, its mantissa (none: it is 0) and its exponent."""
-    _check(magnitude)
-    _, digits, power = magnitude.as_tuple()
-    assert isinstance(power, int)
-    text = "".join(map(str, digits)).strip("0") if power else str(int(magnitude)).rstrip("0")
-    if not text:
-        return "0", "", 0
-    exponent = magnitude.adjusted()
-    point = exponent + 1  # so many digits stand before it
-    if point <= 0:
-        plain = f"0.{'0' * -point}{text}"
-    else:
-        plain = text.ljust(point, "0") if len(text) <= point else f"{text[:point]}.{text[point:]}"
-    return plain, f"{text[0]}.{text[1:]}" if len(text) > 1 else text, exponent
-
-
 def _check(magnitude: Decimal) -> None:
     size = max(abs(magnitude.adjusted()), len(magnitude.as_tuple().digits))
     if size > _LONGEST:
         raise LimitError("max_nfa_states", size, _LONGEST, "digits of a number in a schema")
+
+
+def listed_numbers(values: list[int | float | Decimal], limits: Limits) -> list[Expr]:
+    """Every plain and normalised scientific literal of exactly these numbers, in a few automata. Cost: their digits."""
+    for value in values:
+        if type(value) is int and value.bit_length() > 3.5 * _LONGEST:  # Python writes no more than 4,300 digits
+            _check(exact(value))
+    # PERF: there may be 100,000 of them. Floats and decimals are written as `exact` reads them.
+    graphs = _kernel.listed_numbers([*map(str, values)], limits.max_dfa_states // 2, _LONGEST)
+    return [Graph(*graph) for graph in graphs]
 
 
 def _text(digits: str) -> Expr:

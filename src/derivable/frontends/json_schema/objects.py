@@ -14,7 +14,7 @@ of the text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ...errors import LimitError
@@ -26,7 +26,7 @@ from .work import path
 if TYPE_CHECKING:
     from .compiler import Compiler
 
-__all__ = ["emit_object", "sequences"]
+__all__ = ["Body", "emit_object", "sequences"]
 
 _MOST_FREE_KEYS = 4
 """Required keys that are not listed may stand anywhere if there are at most so many; more follow the listed ones."""
@@ -45,15 +45,15 @@ def emit_object(compiler: Compiler, facts: Facts, name: str) -> Ref:
         if found is None:
             found = compiler.leaves["object"] = Ref("object")
             compiler.rules["object"] = NOTHING
-            compiler.queue.append(lambda: _Body(compiler, facts, "object").write())
+            compiler.queue.append(lambda: Body(compiler, facts, "object").write())
         return found
     rule = compiler.fresh(name)
     compiler.rules[rule] = NOTHING
-    compiler.queue.append(lambda: _Body(compiler, facts, rule).write())
+    compiler.queue.append(lambda: Body(compiler, facts, rule).write())
     return Ref(rule)
 
 
-class _Body:
+class Body:
     """One object being written."""
 
     def __init__(self, compiler: Compiler, facts: Facts, rule: str) -> None:
@@ -138,7 +138,7 @@ class _Body:
         order = _listed(compiler, rows)
         required = set(facts.required)
         # A symbol already made for a goal may be taken without `_value` only where no name can be refused.
-        symbols = compiler.memo if not facts.names else {}
+        symbols = self.known() if not facts.names else {}
         unlisted = [k for k in facts.required if k not in order]
         if clauses:
             unlisted += sorted({k for clause in clauses for k, _ in clause if k not in order and k not in required})
@@ -174,8 +174,27 @@ class _Body:
         for row in rows:
             if row.order is None:  # of a schema that fails: keys that nothing lists
                 names += self._wrong_if_there([key for key in row.properties if key not in names])
-        self.others += other_keys(compiler, facts, tuple(names))
+        if not (compiler.options.practical and _lists_all(rows)):
+            self.others += self.other_keys(tuple(names))
         return True
+
+    # -- what an object is written with -------------------------------------------------------------------------
+
+    def marks(self) -> tuple[str, ...]:
+        return self.compiler.style.marks(self.compiler, "{")
+
+    def key(self, key: str) -> str:
+        return self.compiler.key(key)
+
+    def known(self) -> Mapping[Goal, Expr]:
+        """Symbols that were made before."""
+        return self.compiler.memo
+
+    def symbol(self, key: str, goal: Goal) -> Expr:
+        return self.compiler.symbol(goal)
+
+    def other_keys(self, names: tuple[str, ...]) -> list[tuple[str, Goal, str, int]]:
+        return other_keys(self.compiler, self.facts, names)
 
     def _wrong_if_there(self, keys: list[str]) -> list[str]:
         """Adds keys that need not be there to `others`."""
@@ -185,7 +204,7 @@ class _Body:
             value = self._value(key, goal)
             if isinstance(value, Ref):
                 bits = sum(1 << i for i, some in enumerate(facts.some) if compiler.some_applies(some, key))
-                self.others.append((compiler.key(key), goal, value.name, bits))
+                self.others.append((self.key(key), goal, value.name, bits))
         return keys
 
     def _value(self, key: str, goal: Goal) -> Expr:
@@ -193,24 +212,23 @@ class _Body:
             self.compiler.validator.holds(sub, key) is sign for sub, sign in self.facts.names
         ):
             return NOTHING
-        return self.compiler.symbol(goal)
+        return self.symbol(key, goal)
 
     # -- without memory -----------------------------------------------------------------------------------------
 
     def _members(self) -> Members:
-        compiler, keys = self.compiler, self.compiler.keys
         listed: list[str | bool] = []
         for key, _, value, required in self.listed:
-            listed += (keys.get(key) or compiler.key(key), value, required)
+            listed += (self.key(key), value, required)
         others = tuple([name for key, _, value, _ in self.others for name in (key, value)])
-        return Members(compiler.style.marks(compiler, "{"), tuple(listed), others)
+        return Members(self.marks(), tuple(listed), others)
 
     # -- with memory --------------------------------------------------------------------------------------------
 
     def _write_tracked(self, low: int, high: int | None, clauses: Clauses) -> None:
         tracker = _Tracker(self, low, high, clauses)
         compiler, rules, stem = self.compiler, self.compiler.rules, self.rule
-        opening, closing, empty_closing, comma, colon = compiler.style.marks(compiler, "{")
+        opening, closing, empty_closing, comma, colon = self.marks()
         most, spent, count = compiler.limits.max_cases * 3, 0, 0
 
         def spend(states: int) -> None:
@@ -268,7 +286,7 @@ class _Body:
                 break
             # A(i + 1)
             taken = {}
-            key = compiler.key(self.listed[i][0])
+            key = self.key(self.listed[i][0])
             if empty is not None:
                 for to, value in tracker.take(i, empty):
                     named(taken, to)[1].extend((key, colon, value, None))
@@ -308,6 +326,12 @@ def _listed(compiler: Compiler, rows: tuple[MemberRow, ...]) -> dict[str, Goal]:
     return {key: compiler.member_goal(rows, key) for key in keys}
 
 
+def _lists_all(rows: tuple[MemberRow, ...]) -> bool:
+    """Whether members are listed, and nothing is said about others."""
+    asserted = [row for row in rows if row.order is not None]
+    return any(row.lists for row in asserted) and not any(row.additional or row.patterns for row in asserted)
+
+
 def _is_anything(goal: Goal) -> bool:
     return all((sub.schema is True or sub.schema == {}) if sign else sub.schema is False for sub, sign in goal)
 
@@ -315,7 +339,7 @@ def _is_anything(goal: Goal) -> bool:
 class _Tracker:
     """The memory beside the position in the listed keys."""
 
-    def __init__(self, body: _Body, low: int, high: int | None, clauses: Clauses) -> None:
+    def __init__(self, body: Body, low: int, high: int | None, clauses: Clauses) -> None:
         self.body, self.low, self.high = body, low, high
         self.compiler = body.compiler
         self.some = body.facts.some
@@ -400,7 +424,7 @@ class _Tracker:
             rest = self._decide(clauses, key, True)
             if rest is None:
                 continue
-            symbol = self.compiler.key(key)
+            symbol = self.body.key(key)
             for new_flags, inner in self._variants(flags, self.bits[key], goal, value):
                 yield (more, new_flags, seen | 1 << i, rest), symbol, inner
         for symbol, goal, value, bits in self.body.others:

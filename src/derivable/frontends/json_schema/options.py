@@ -7,31 +7,34 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ...errors import GrammarError
-from ...expr import EMPTY, Bytes, ByteSet, Concat, Expr, Ref, Repeat, star
+from ...expr import EMPTY, Alt, Bytes, ByteSet, Concat, Expr, Ref, Repeat, optional, star
 from ..build import concatenation
 
 if TYPE_CHECKING:
     from .compiler import Compiler
 
-__all__ = ["Draft", "Formats", "KeyOrder", "Options", "Style", "Whitespace"]
+__all__ = ["Draft", "Formats", "KeyOrder", "Options", "Profile", "Style", "Whitespace"]
 
 Draft = Literal["draft4", "draft6", "draft7", "2019-09", "2020-12"]
 KeyOrder = Literal["listed", "any"]
 Formats = Literal["assert", "annotation", "strict"]
-Whitespace = Literal["any", "none", "single"]
+Whitespace = Literal["any", "none", "single", "practical"]
+Profile = Literal["spec", "practical"]
 
-_KEY_ORDERS, _FORMATS = get_args(KeyOrder), get_args(Formats)
+_KEY_ORDERS, _FORMATS, _PROFILES = get_args(KeyOrder), get_args(Formats), get_args(Profile)
+_DEEPEST = 64
 NUMBERS: dict[str, int] = {"draft4": 4, "draft6": 6, "draft7": 7, "2019-09": 2019, "2020-12": 2020}
 _SPACE = ByteSet(((9, 10), (13, 13), (32, 32)))
 
 
 @dataclass(frozen=True)
 class Style:
-    """The text between tokens of JSON: white space (an expression) or fixed separators."""
+    """The text between tokens of JSON, white space (an expression) or fixed separators, and around the whole."""
 
     space: Expr
     item_separator: Expr
     key_separator: Expr
+    outer: Expr
 
     @staticmethod
     @lru_cache(maxsize=64)
@@ -44,21 +47,27 @@ class Style:
                         f"a separator must be {mark!r} with white space around it, not {text!r}",
                         hint='Give a pair such as (", ", ": ").',
                     )
-            return Style(EMPTY, Bytes(separators[0].encode()), Bytes(separators[1].encode()))
+            return Style(EMPTY, Bytes(separators[0].encode()), Bytes(separators[1].encode()), EMPTY)
         if whitespace == "none":
             return Style.of("any", (",", ":"))
         if whitespace == "single":
             return Style.of("any", (", ", ": "))
+        outer: Expr | None = None
         if whitespace == "any":
             space: Expr = star(_SPACE)
+        elif whitespace == "practical":
+            # As texts are written: a blank, or a new line and its indentation; nothing before and behind the whole.
+            line = Concat((optional(Bytes(b"\r")), Bytes(b"\n"), Repeat(ByteSet(((9, 9), (32, 32))), 0, _DEEPEST)))
+            space, outer = Alt((optional(Bytes(b" ")), line)), EMPTY
         elif isinstance(whitespace, int) and not isinstance(whitespace, bool) and whitespace >= 0:
             space = Repeat(_SPACE, 0, whitespace)
         else:
             raise GrammarError(
                 f"unknown whitespace policy {whitespace!r}",
-                hint="Use 'any', 'none', 'single', or a number: the most characters in one place.",
+                hint="Use 'any', 'none', 'single', 'practical', or a number: the most characters in one place.",
             )
-        return Style(space, Concat((space, Bytes(b","), space)), Concat((space, Bytes(b":"), space)))
+        comma = Concat((space, Bytes(b","), space))
+        return Style(space, comma, Concat((space, Bytes(b":"), space)), space if outer is None else outer)
 
     @cached_property
     def texts(self) -> dict[str, Expr]:
@@ -90,7 +99,7 @@ class Style:
 
     def document(self, compiler: Compiler, value: Expr) -> Expr:
         """A whole text: white space may stand around the value."""
-        if self.space == EMPTY:
+        if self.outer == EMPTY:
             return value
         return Concat((self._leaf(compiler, "space"), value, Ref("space")))
 
@@ -108,16 +117,22 @@ class Options:
     formats: Formats = "assert"
     registry: Any = None
     relax: tuple[str, ...] = ()
+    arguments: str | None = None  # a style of `arguments`, in place of JSON
+    excludes: tuple[str, ...] = ()  # texts that no string holds, as it is written
+    practical: bool = False  # see `practical`
 
     @staticmethod
     def of(
         draft: Draft | None,
-        whitespace: Whitespace | int,
+        whitespace: Whitespace | int | None,
         separators: tuple[str, str] | None,
         key_order: KeyOrder,
         formats: Formats,
         registry: Any,
         relax: tuple[str, ...],
+        arguments: str | None = None,
+        excludes: tuple[str, ...] = (),
+        profile: Profile = "spec",
     ) -> Options:
         """Checked."""
         if draft is not None and draft not in NUMBERS:
@@ -131,5 +146,11 @@ class Options:
                 f"registry must be a referencing.Registry, not a {type(registry).__name__}",
                 hint="Build one with referencing.Registry().with_contents([...]).",
             )
+        if profile not in _PROFILES:
+            raise GrammarError(f"unknown profile {profile!r}", hint="Use 'spec' or 'practical'.")
+        practical = profile == "practical"
+        if whitespace is None:
+            whitespace = "practical" if practical else "any"
         style = Style.of(whitespace, tuple(separators) if separators is not None else None)
-        return Options(NUMBERS[draft] if draft else None, style, key_order, formats, registry, tuple(relax))
+        number = NUMBERS[draft] if draft else None
+        return Options(number, style, key_order, formats, registry, tuple(relax), arguments, excludes, practical)

@@ -15,6 +15,7 @@ from ...expr import Alt, And, Expr, Graph, JsonStrings, JsonText, Not, Ref
 from .facts import STRING, Facts, Goal, MemberRow, Some
 from .goals import expand
 from .json_text import json_string, literal_string
+from .regex_format import enforced
 from .resources import Sub
 
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ def _names(compiler: Compiler, goal: Goal) -> Expr:
                 options.append(literal_string(*values))
         elif facts.types & STRING:
             excluded = tuple(v for v in facts.excluded if type(v) is str)
+            enforced(compiler, facts.texts, alone=False)
             options.append(compiler.strings.terminal(facts.min_length, facts.max_length, facts.texts, excluded))
     return options[0] if len(options) == 1 else Alt(tuple(options))
 

@@ -18,7 +18,7 @@ from ...errors import GrammarSyntaxError, UnsupportedFeatureError
 from ...expr import ANY_CHAR, EMPTY, Alt, And, Chars, Concat, Expr, Look, Not, Repeat, star, walk
 from ..regex import parse_regex
 
-__all__ = ["UnreadablePattern", "pattern", "translate"]
+__all__ = ["CATEGORIES", "UnreadablePattern", "pattern", "translate"]
 
 _DIGIT = ((0x30, 0x39),)
 _WORD = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
@@ -33,7 +33,7 @@ _QUANTIFIER = re.compile(r"\{(\d+)(,(\d*))?\}")
 _START = Look(ANY_CHAR, ahead=False, negative=True)
 _END = Look(ANY_CHAR, ahead=True, negative=True)
 _ANYTHING = star(ANY_CHAR)
-_CATEGORIES = {
+CATEGORIES = {
     "Letter": "L", "Cased_Letter": "LC", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Titlecase_Letter": "Lt",
     "Modifier_Letter": "Lm", "Other_Letter": "Lo", "Mark": "M", "Nonspacing_Mark": "Mn", "Spacing_Mark": "Mc",
     "Enclosing_Mark": "Me", "Number": "N", "Decimal_Number": "Nd", "digit": "Nd", "Letter_Number": "Nl",
@@ -257,8 +257,8 @@ def _property(name: str, at: int) -> tuple[tuple[int, int], ...]:
         if name in ("White_Space", "space"):
             return Chars.of(*_SPACE[:-1], (0x85, 0x85)).ranges
         raise UnreadablePattern(f"the Unicode property {name} is not supported", at, "unicode property")
-    category = _CATEGORIES.get(name, name)
-    if category not in _CATEGORIES.values():
+    category = CATEGORIES.get(name, name)
+    if category not in CATEGORIES.values():
         raise UnreadablePattern(f"the Unicode property {name} is not supported", at, "unicode property")
     return _category(category)
 

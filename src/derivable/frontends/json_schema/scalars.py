@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 from ...automata import compile_expr
-from ...expr import NOTHING, Alt, Bytes, Expr, Ref
+from ...expr import NOTHING, Alt, Bytes, Expr, JsonStrings, Ref, Sequences
+from . import check
 from .facts import BOOLEAN, NULL, NUMBER, STRING, Facts
 from .json_text import json_string, literal_string
-from .listed_numbers import listed_numbers
-from .numbers import DIGITS, INTEGER, equal, exact, number_text
+from .numbers import DIGITS, INTEGER, equal, exact, listed_numbers, number_text
 from .numbers import NUMBER as ANY_NUMBER
-from .resources import Json
+from .regex_format import REGEX, enforced, regex_rules
+from .resources import Json, Sub
 from .values import canonical, type_name
 
 if TYPE_CHECKING:
     from .compiler import Compiler
 
-__all__ = ["PLAIN", "emit_scalars", "emit_values"]
+__all__ = ["LENGTHS", "PLAIN", "emit_scalars", "emit_values", "plain_string"]
 
+LENGTHS = frozenset(permutations(("type", "minLength", "maxLength"))).union(
+    permutations(("type", "minLength")), permutations(("type", "maxLength"))
+)
+"""Keywords of strings of which no more is asked than lengths, in any order."""
 PLAIN: dict[str, Expr] = {
     "null": Bytes(b"null"),
     "boolean": Alt((Bytes(b"true"), Bytes(b"false"))),
@@ -28,6 +34,9 @@ PLAIN: dict[str, Expr] = {
     "string": json_string(),
 }
 """Types without further constraints (integers as since draft 6). PERF: the same objects for every schema."""
+
+
+_NUMBERS = (int, float, Decimal)
 
 
 def emit_scalars(compiler: Compiler, facts: Facts) -> list[Ref]:
@@ -52,26 +61,30 @@ def emit_scalars(compiler: Compiler, facts: Facts) -> list[Ref]:
 def emit_values(compiler: Compiler, values: list[Json]) -> list[Ref]:
     """The symbols of listed values: one for all strings, one for all numbers, one for each other value."""
     out: list[Ref] = []
-    unique = {canonical(v): v for v in values}
-    strings = tuple([v for v in unique.values() if type(v) is str])
-    numbers: list[Decimal] = []
-    for value in unique.values():
-        kind = type(value)
+    # PERF: there may be 100,000 of them, so the many are not looked at one by one.
+    strings = tuple(dict.fromkeys([v for v in values if type(v) is str]))
+    numbers = [v for v in values if type(v) in _NUMBERS]
+    for value in {canonical(v): v for v in values if type(v) is not str and type(v) not in _NUMBERS}.values():
         if value is None:
             out.append(_plain(compiler, "null"))
-        elif kind is bool:
+        elif type(value) is bool:
             out.append(_boolean(compiler, value))
-        elif kind in (list, dict):
+        else:
             symbol = compiler.symbol(((compiler.value_schema(value, compiler.resources.root), True),))
             if isinstance(symbol, Ref):
                 out.append(symbol)
-        elif kind is not str:
-            numbers.append(exact(value))
+    if compiler.options.practical:
+        whole = tuple([v for v in numbers if type(v) is int])
+        numbers = [v for v in numbers if type(v) is not int]
+        if whole:
+            texts = Alt(tuple([Bytes(str(v).encode()) for v in whole]))
+            out.append(compiler.leaf(("plain numbers", whole), "number", texts))
     if len(numbers) == 1:
-        expr = equal(numbers[0])  # raises an error before a number of too many digits is written
-        out.append(compiler.leaf(("equal", numbers[0]), str(numbers[0]), expr))
+        value = exact(numbers[0])
+        expr = equal(value)  # raises an error before a number of too many digits is written
+        out.append(compiler.leaf(("equal", value), str(value), expr))
     elif numbers:
-        for expr in listed_numbers(numbers, compiler.limits.max_dfa_states // 2):
+        for expr in listed_numbers(numbers, compiler.limits):
             out.append(compiler.leaf(("numbers", expr), "number", expr))
     if len(strings) == 1:
         out.append(Ref(compiler.key(strings[0])))
@@ -119,9 +132,37 @@ def _string(compiler: Compiler, facts: Facts) -> Expr:
     low, high, texts = facts.min_length, facts.max_length, facts.texts
     if not (low or texts or excluded) and high is None:
         return _plain(compiler, "string")
+    if any(text == REGEX for text, _, _ in texts):
+        rest = tuple(t for t in texts if t[0] != REGEX)
+        if enforced(compiler, texts, alone=not (rest or excluded or low > 1 or high is not None)):
+            return _regex(compiler, low == 1)
+        texts = rest
     key = ("string", low, high, tuple((t, sign) for t, sign, _ in texts), excluded)
     found = compiler.leaves.get(key)
     if found is None:
         expr = compiler.strings.terminal(low, high, texts, excluded)
         found = compiler.leaves[key] = NOTHING if expr == NOTHING else compiler.leaf(key, "string", expr)
     return found
+
+
+def plain_string(compiler: Compiler, sub: Sub) -> Ref | None:
+    """The strings of a schema of lengths alone. PERF: large objects have thousands of them."""
+    low, high = check.count(sub, "minLength", sub.schema.get("minLength", 0)), sub.schema.get("maxLength")
+    if high is not None:
+        high = check.count(sub, "maxLength", high)
+        if low > high:
+            return None
+    key = ("string", low, high, (), ())
+    found: Ref | None = compiler.leaves.get(key)
+    return found or compiler.leaf(key, "string", JsonStrings((), True, low, high))
+
+
+def _regex(compiler: Compiler, some: bool) -> Ref:
+    """The strings of `format: "regex"`; `some`: without the empty one."""
+    start = Ref("format regex, not empty" if some else "format regex")
+    if start.name not in compiler.rules:
+        terminals, rules = regex_rules()
+        names = {name: compiler.leaf(("regex", name), name, expr).name for name, expr in terminals.items()}
+        for name, body in rules.items():
+            compiler.rules.setdefault(name, Sequences(body).renamed(lambda part: names.get(part, part)))
+    return start

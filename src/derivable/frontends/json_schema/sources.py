@@ -8,6 +8,7 @@ from typing import Any
 
 from ...errors import GrammarError, GrammarSyntaxError, LimitError
 from ...limits import Limits
+from .practical import schema_of_type
 from .resources import Json
 
 __all__ = ["read_schema"]
@@ -75,13 +76,13 @@ def _from_type(schema: Any) -> Json:
             hint="Give {'enum': [...]} for a list of values.",
         )
     try:
-        import pydantic
+        import pydantic  # noqa: F401
     except ImportError:
         raise GrammarError(
             f"{schema!r:.80} needs pydantic to be described as a JSON Schema", hint="pip install pydantic"
         ) from None
     try:
-        made = pydantic.TypeAdapter(schema).json_schema()
+        made = schema_of_type(schema)
     except Exception as error:  # pydantic's own errors have no common root
         raise GrammarError(
             f"pydantic cannot describe {schema!r:.80} as a JSON Schema: {error}",

@@ -15,6 +15,8 @@ from .facts import Text
 from .formats import format_expr
 from .json_text import json_string, spelled
 from .patterns import UnreadablePattern, pattern
+from .practical import practical_format
+from .regex_format import REGEX, is_regex
 from .resources import Sub
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ def _decoded(text: Text) -> Expr:
     kind, source = text
     if kind == "pattern":
         return pattern(source)
+    if kind == "practical format":
+        return practical_format(source)
     found = format_expr(source)
     assert found is not None
     return found
@@ -150,6 +154,8 @@ class Strings:
     def matches(self, text: Text, value: str, sub: Sub, *tokens: str) -> bool:
         """Whether a pattern matches somewhere in `value`, or a format describes it."""
         self.check(text, sub, *tokens)
+        if text == REGEX:
+            return is_regex(value)
         return _matcher(text).accepts(value.encode("utf-8", "surrogatepass"))
 
     def texts(self, text: Text, sub: Sub, *tokens: str) -> Expr:
@@ -164,7 +170,7 @@ class Strings:
         must: dict[Text, Sub] = {}
         must_not: dict[Text, Sub] = {}
         for text, holds, sub in texts:
-            self.check(text, sub, text[0])
+            self.check(text, sub, text[0].removeprefix("practical "))
             (must if holds else must_not)[text] = sub
         try:
             return _string(low, high, tuple(must), tuple(must_not), excluded, self.limits)

@@ -260,7 +260,7 @@ class Validator:
     def _format(self, v: Json, value: Json, sub: Sub, seen: _Evaluated) -> bool:
         if type(value) is not str or not self.compiler.enforces_format(v, sub):
             return True
-        return self.compiler.strings.matches(("format", v), value, sub, "format")
+        return self.compiler.strings.matches(self.compiler.format(v), value, sub, "format")
 
     # -- arrays -------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,216 @@
+"""Tools to grammars: what a model may write when it may call functions, in the form that it was trained on.
+
+Each family of models is a file in `families/`: how a call is written, and what may stand around calls, as structural
+tags with these places to fill:
+
+| place | by |
+|---|---|
+| `$name`, in a text | the name of a tool |
+| `"$arguments"` | the schema of its arguments, in the family's `style` |
+| `"$calls"`, in a list | the tags of all tools, each written in all `calls` of the family |
+| `"$single"` | whether there may be one call only |
+
+`formats` has the whole by `tool_choice`, and by `+reasoning` and `+single` where these change more than `reasoning`
+(what stands before) and `$single` say. `segments` and `markers` are for reading: `tool_calls` has them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from ..errors import GrammarError
+from ..grammar import Grammar, SpecialTokens
+from ..limits import Limits
+from .json_schema.sources import read_schema
+from .structural_tag import grammar_from_structural_tag
+
+__all__ = ["Family", "Tool", "family_of", "grammar_from_tools", "read_tools"]
+
+Reasoning = Literal["auto"] | bool
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function that a model may call: its name, and the JSON Schema of its arguments."""
+
+    name: str
+    parameters: Any
+
+
+@dataclass(frozen=True)
+class Family:
+    """How a family of models writes calls; the module says what is in it."""
+
+    models: tuple[str, ...]
+    source: str
+    style: str
+    calls: tuple[dict[str, Any], ...]
+    formats: Mapping[str, Any]
+    reasoning: Mapping[str, Any]
+    segments: tuple[dict[str, Any], ...]
+    markers: tuple[str, ...]
+    begins: Mapping[str, str]
+    string_excludes: tuple[str, ...]
+
+
+@cache
+def _families() -> dict[str, Family]:
+    found: dict[str, Family] = {}
+    for path in sorted(files(__package__).joinpath("families").iterdir(), key=lambda path: path.name):
+        data = json.loads(path.read_text(encoding="utf-8"))
+        family = Family(
+            models=tuple(data["models"]),
+            source=data["source"],
+            style=data["style"],
+            calls=tuple(data["calls"]),
+            formats=data["formats"],
+            reasoning=data.get("reasoning", {}),
+            segments=tuple(data["segments"]),
+            markers=tuple(data["markers"]),
+            begins=data.get("begins", {}),
+            string_excludes=tuple(data.get("string_excludes", ())),
+        )
+        for model in family.models:
+            found[_plain(model)] = family
+    return found
+
+
+def _plain(model: str) -> str:
+    return "".join(char if char.isalnum() else "-" for char in model.lower())
+
+
+def family_of(model: str) -> Family:
+    """The family of a model, by its name: upper case, `_` and `.` do not matter.
+
+    Raises:
+        GrammarError: none is known; the message has those that are.
+    """
+    found = _families().get(_plain(model)) if isinstance(model, str) else None
+    if found is None:
+        known = ", ".join(sorted({family.models[0] for family in _families().values()}))
+        raise GrammarError(f"no form of calls is known for the model {model!r:.80}", hint=f"Use one of {known}.")
+    return found
+
+
+def read_tools(tools: Sequence[Any], limits: Limits) -> list[Tool]:
+    """Tools as OpenAI's JSON (``{"type": "function", "function": {...}}`` or the function alone), pydantic models,
+    functions.
+
+    Raises:
+        GrammarError: one of them is none of these, or two have one name.
+    """
+    if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Sequence):
+        raise GrammarError(f"tools are a list, not {tools!r:.80}", hint="Give OpenAI's JSON, models or functions.")
+    found: dict[str, Tool] = {}
+    for at, given in enumerate(tools):
+        tool = _tool(given, at, limits)
+        if tool.name in found:
+            raise GrammarError(f"two tools have the name {tool.name!r}", hint="Give each a name of its own.")
+        found[tool.name] = tool
+    return [*found.values()]
+
+
+def _tool(given: Any, at: int, limits: Limits) -> Tool:
+    if hasattr(given, "model_dump") and not isinstance(given, type):  # OpenAI's own classes
+        given = given.model_dump(by_alias=True, exclude_none=True)
+    if isinstance(given, Mapping):
+        function = given.get("function", given)
+        name = function.get("name") if isinstance(function, Mapping) else None
+        if given.get("type", "function") != "function" or not isinstance(name, str) or not name:
+            raise GrammarError(
+                f"the tool {given!r:.80} is no function with a name (at /{at})",
+                hint='Give {"type": "function", "function": {"name": ..., "parameters": {...}}}.',
+            )
+        loose = function.get("strict") is False or function.get("parameters") is None
+        return Tool(name, {"type": "object"} if loose else function["parameters"])
+    if callable(given) and isinstance(getattr(given, "__name__", None), str):
+        return Tool(given.__name__, read_schema(given, limits)[0])
+    raise GrammarError(
+        f"{given!r:.80} is no tool (at /{at})", hint="Give OpenAI's JSON, a pydantic model or a function."
+    )
+
+
+def grammar_from_tools(
+    tools: Sequence[Any],
+    model: str,
+    tool_choice: Any = "auto",
+    parallel: bool = True,
+    reasoning: Reasoning = False,
+    special_tokens: SpecialTokens = "token",
+    *,
+    limits: Limits,
+    options: Mapping[str, Any],
+) -> Grammar:
+    """See `Grammar.from_tools`; `options` are those of the schemas."""
+    family = family_of(model)
+    choice, chosen = _chosen(read_tools(tools, limits), tool_choice)
+    if reasoning not in (True, False, "auto"):
+        raise GrammarError(f"{reasoning!r:.80} is no way to reason", hint='Use True, False or "auto".')
+    single = not parallel or (isinstance(tool_choice, Mapping) and choice == "required" and len(chosen) == 1)
+    wanted = choice if chosen else "none"
+    key = _format(family, wanted, reasoning, single)
+    tags = [tag for tool in chosen for tag in _calls(family, tool)]
+    format_ = _filled(family.formats[key], {"$calls": tags, "$single": single})
+    before = family.reasoning.get(str(reasoning).lower())
+    if before is not None:
+        format_ = {"type": "sequence", "elements": [before, format_]}
+    return grammar_from_structural_tag(format_, special_tokens, limits=limits, schemas=options)
+
+
+def _format(family: Family, choice: str, reasoning: Reasoning, single: bool) -> str:
+    """The name of the format that says most of what is asked."""
+    ways = ["+auto", "+reasoning", ""] if reasoning == "auto" else ["+reasoning", ""] if reasoning else [""]
+    keys = [f"{choice}{way}{once}" for way in ways for once in (["+single", ""] if single else [""])]
+    return next(key for key in keys if key in family.formats)
+
+
+def _chosen(tools: list[Tool], choice: Any) -> tuple[str, list[Tool]]:
+    """`auto`, `required` or `none`, and the tools that may be called."""
+    hint = 'Use "auto", "required", "none", or {"type": "function", "function": {"name": ...}}.'
+    names: list[Any] | None = None
+    if isinstance(choice, Mapping):
+        allowed = choice.get("allowed_tools", choice)
+        if choice.get("type") == "allowed_tools" and isinstance(allowed, Mapping):
+            names = [t.get("function", t).get("name") for t in allowed.get("tools", ()) if isinstance(t, Mapping)]
+            choice = allowed.get("mode", "auto")
+        else:
+            function = choice.get("function", choice)
+            names, choice = [function.get("name") if isinstance(function, Mapping) else None], "required"
+    elif isinstance(choice, str) and choice not in ("auto", "required", "none"):
+        names, choice = [choice], "required"
+    if choice is None:
+        choice = "auto"
+    if choice not in ("auto", "required", "none"):
+        raise GrammarError(f"{choice!r:.80} is no choice of tools", hint=hint)
+    if names is not None:
+        unknown = [name for name in names if all(tool.name != name for tool in tools)]
+        if unknown:
+            raise GrammarError(f"the tool {unknown[0]!r:.80} that must be called is not among the tools", hint=hint)
+        tools = [tool for tool in tools if tool.name in names]
+    if choice == "required" and not tools:
+        raise GrammarError("a tool must be called, but there is none", hint="Give tools, or tool_choice='none'.")
+    return choice, [] if choice == "none" else tools
+
+
+def _calls(family: Family, tool: Tool) -> list[Any]:
+    arguments: dict[str, Any] = {"type": "json_schema", "json_schema": tool.parameters, "style": family.style}
+    if family.string_excludes:
+        arguments["excludes"] = list(family.string_excludes)
+    return [_filled(call, {"$arguments": arguments}, tool.name) for call in family.calls]
+
+
+def _filled(template: Any, places: Mapping[str, Any], name: str | None = None) -> Any:
+    """The template with its places filled."""
+    fill: Callable[[Any], Any] = lambda part: _filled(part, places, name)  # noqa: E731
+    if isinstance(template, str):
+        if template in places:
+            return places[template]
+        return template if name is None else template.replace("$name", name)
+    if isinstance(template, list):
+        return [part for each in template for part in (fill(each) if each == "$calls" else [fill(each)])]
+    return {key: fill(value) for key, value in template.items()} if isinstance(template, dict) else template
