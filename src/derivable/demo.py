@@ -211,7 +211,7 @@ CASES = [
         example("arithmetic.gbnf"),
         "(3 + 4) * 2 = 14\n",
         is_equation,
-        "evaluated",
+        "two sides, one =",
         96,
         temperature=0.8,
         seed=4,

@@ -23,8 +23,8 @@ class Limits:
             is looked at to find the combinations is bounded by 50 times as much.
         max_threads: simultaneous parses of one matcher.
         max_bytes: memory that the kernel may take while one grammar is compiled.
-        max_step_work: what one mask, or one token advanced, may cost, in counted units of 3 to 10 ns of work (by
-            default 60 to 200 ms), the same on every machine. Past it the call is refused, and the matcher is as it was;
+        max_step_work: what one mask, or one token advanced, may cost, in counted units of about 10 ns of work (by
+            default about 50 ms), the same on every machine. Past it the call is refused, and the matcher is as it was;
             what was found out is kept, so asking again goes on from there, and leads to an answer after some calls.
             Texts that are advanced as one, and drafts, may take more, by their length.
         cache_bytes: memory that a constraint may use for what its matchers make and what can be made again: finished

@@ -2,18 +2,20 @@
 
 What JSON Schema says and pydantic takes are not the same: it refuses `1e30` for an `int`, half of a surrogate pair, the
 year 0 and leap seconds, and takes times without an offset. Of the texts that both take, those are left out that no
-model writes on purpose: integers with fractions and exponents, members that the type does not list, long white space.
+model writes on purpose: integers with fractions and exponents, members that the type does not list, names of members
+spelled by escapes, long white space.
 """
 
 from __future__ import annotations
 
 import decimal
+import json
 import math
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ...expr import ANY_CHAR, And, Concat, Expr, JsonStrings, JsonText, Not, star, walk
+from ...expr import ANY_CHAR, Alt, And, Bytes, Concat, Expr, JsonStrings, JsonText, Not, star, walk
 from ...grammar import Terminal
 from ..regex import parse_regex
 from .formats import date
@@ -62,11 +64,13 @@ _TEXT = JsonText(star(ANY_CHAR))
 
 
 def well_formed(terminals: Mapping[str, Terminal]) -> dict[str, Terminal]:
-    """The same terminals, where no string has half of a surrogate pair."""
+    """The same terminals: no string has half of a surrogate pair, and listed ones are as `json.dumps` writes them."""
 
     def kept(expr: Expr) -> Expr:
         if isinstance(expr, JsonStrings) and not expr.negated:
-            return expr
+            texts = dict.fromkeys(json.dumps(v, ensure_ascii=a) for v in expr.values for a in (False, True))
+            written = tuple([Bytes(text.encode()) for text in texts])
+            return written[0] if len(written) == 1 else Alt(written)
         strings = any(isinstance(node, JsonStrings | JsonText) for node in walk(expr))
         return (_TEXT if expr == JsonStrings() else And((_TEXT, expr))) if strings else expr
 
