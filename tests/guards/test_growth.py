@@ -108,6 +108,11 @@ LINEAR: dict[str, tuple[int, ...]] = {
     "sizes/required keys": (250, 500, 1_000),
     "sizes/enum of strings": (2_000, 4_000, 8_000),
     "sizes/nested schemas": (25, 50, 100),
+    "sizes/optional keys, closed": (250, 500, 1_000),
+    "sizes/optional keys, open": (250, 500, 1_000),
+    "sizes/enum of integers": (2_000, 4_000, 8_000),
+    "sizes/alternatives of a recursive rule": (2_000, 4_000, 8_000),
+    "ambiguity/x? x? ...": (500, 1_000, 2_000),
 }
 """Classes in which no work grows faster than the size of the grammar or the text, with sizes to be tried."""
 
