@@ -17,8 +17,11 @@ CHAIN = 40
 
 
 def chain() -> dv.Grammar:
-    rules = ['root ::= "a" root | "b" root | "a" t0', f't{CHAIN} ::= "c" root?', 'x ::= "" | "d" x "e"']
-    return dv.Grammar.from_gbnf("\n".join([*rules, *(f't{i} ::= "a" t{i + 1} x | "b" t{i + 1}' for i in range(CHAIN))]))
+    """Any of the last letters may have begun a chain: LR states multiply. (Letters are rules, lest two become one.)"""
+    rules = ["root ::= a root | b root | a t0", f't{CHAIN} ::= "c" root?', 'x ::= "" | "d" x "e"']
+    letters = ['a ::= "a" | "(" a ")"', 'b ::= "b" | "(" b ")"']
+    steps = (f"t{i} ::= a t{i + 1} x | b t{i + 1}" for i in range(CHAIN))
+    return dv.Grammar.from_gbnf("\n".join([*rules, *letters, *steps]))
 
 
 def test_a_compilation_that_takes_too_much() -> None:
