@@ -137,7 +137,7 @@ class Decoder:
         if self.policy.max_tokens <= 0:
             self.finish_reason = "length"
         if self.matcher is not None and self.policy.forced:
-            self.vocabulary.encode_forced(b" ")  # the tokenizer is loaded now, not in the middle of a text
+            self.vocabulary.encode_forced(b"")  # the tokenizer is loaded now, not in the middle of a text
 
     @property
     def is_healing(self) -> bool:
