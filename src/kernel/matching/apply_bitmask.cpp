@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "support/bits.hpp"
-
 // PERF: compiled twice, for AVX2 and for any processor of the family; which one is taken is decided when the module is loaded. Sanitizers are not ready then.
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #define FOR_SEVERAL_PROCESSORS __attribute__((target_clones("avx2", "default")))
@@ -31,7 +29,8 @@ struct Lanes {
     }
     INTO_EACH_OF_THEM void choose(Bits* x, uint32_t word) const {
         for (size_t part = 0; part < 32; part += kCount) {
-            Vector was, word_in_all = Vector{} + Bits(word >> part);
+            Bits piece = Bits(word >> part);
+            Vector was, word_in_all = Vector{} + piece;
             std::memcpy(&was, x + part, sizeof was);
             const Vector refused = Vector((word_in_all & bit) != bit);
             was = (was & ~refused) | (minimum & refused);
