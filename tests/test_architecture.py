@@ -52,6 +52,7 @@ RANKS = {
     "cli_options": 18,
     "cli_decoding": 19,
     "cli": 20,
+    "__main__": 21,
 }
 """The rank of every module, or of the folder it lies in. A module may import modules of lower rank and neighbours in
 its own folder; what would go upwards is imported inside a function, or for type checking only."""

@@ -294,3 +294,9 @@ def test_more_grammars(tmp_path: Path) -> None:
     assert run("check", "no", "-c", "yes, no ,maybe")[0] == 0
     assert run("check", "x", "--builtin", "cobol")[0] == 2
     assert run("check", "x", "--builtin", "json", "-c", "a")[0] == 2
+
+
+def test_the_module_is_the_command() -> None:
+    command = [sys.executable, "-m", "derivable", "check", "12", "--regex", "[0-9]+"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -111,3 +111,14 @@ def test_bounds() -> None:
 def test_comments_cost_their_length() -> None:
     text = "root ::= x " + "# # " * 50_000 + '\nx ::= "a"'
     assert accepts(ebnf(text), "a")
+
+
+def test_the_start_rule_has_two_names() -> None:
+    text = 'a ::= "a"\nroot ::= "b"'
+    assert dv.Grammar.from_ebnf(text, start="a") is dv.Grammar.from_ebnf(text, root="a")
+    assert dv.Grammar.from_ebnf(text).start != dv.Grammar.from_ebnf(text, start="a").start
+
+
+def test_a_grammar_is_shown_in_a_line() -> None:
+    grammar = dv.Grammar.from_ebnf('root ::= "b" x\nx ::= "c" x?')
+    assert repr(grammar) == "<Grammar 'root': 2 rules, 0 terminals, scannerless>"

@@ -80,7 +80,7 @@ class Indentation:
             texts(opening=pair[0], closing=pair[1])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Grammar:
     """Rules, terminals and how text is cut into lexemes. Immutable; made by the `from_*` constructors.
 
@@ -194,6 +194,10 @@ class Grammar:
     # The constructors import their front end when called: front ends depend on this module, and nobody pays at
     # import time for one that is not used.
 
+    def __repr__(self) -> str:
+        sizes = f"{len(self.rules)} rules, {len(self.terminals)} terminals"
+        return f"<Grammar {self.start!r}: {sizes}, {self.lexing}{', relaxed' if self.relaxed else ''}>"
+
     @staticmethod
     def from_regex(pattern: str, *, flags: int = 0, limits: Limits = Limits()) -> Grammar:  # noqa: B008
         """Text that matches a regular expression in Python's syntax from beginning to end.
@@ -254,12 +258,19 @@ class Grammar:
         return _remembered(("gbnf", text, start, limits), lambda: grammar_from_gbnf(text, start, limits=limits))
 
     @staticmethod
-    def from_ebnf(text: str, *, root: str = "root", limits: Limits = Limits()) -> Grammar:  # noqa: B008
+    def from_ebnf(
+        text: str,
+        *,
+        start: str = "root",
+        root: str | None = None,
+        limits: Limits = Limits(),  # noqa: B008
+    ) -> Grammar:
         """A grammar in xgrammar's EBNF: GBNF with macros (`TagDispatch`, `Token`, `Regex`, ...) and free new lines.
 
         Args:
             text: the grammar. `derivable.frontends.ebnf` says how it is read.
-            root: the start rule.
+            start: the start rule.
+            root: another name of `start`, as xgrammar has it.
             limits: bounds on its size and nesting.
 
         Raises:
@@ -278,9 +289,10 @@ class Grammar:
         """
         from .frontends.ebnf import grammar_from_ebnf
 
-        texts(text=text, root=root)
+        first = start if root is None else root
+        texts(text=text, start=first)
         instance("limits", limits, Limits, "Limits(...)")
-        return _remembered(("ebnf", text, root, limits), lambda: grammar_from_ebnf(text, root, limits=limits))
+        return _remembered(("ebnf", text, first, limits), lambda: grammar_from_ebnf(text, first, limits=limits))
 
     @staticmethod
     def from_lark(
