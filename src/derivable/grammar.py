@@ -262,7 +262,7 @@ class Grammar:
         text: str,
         *,
         start: str = "root",
-        root: str | None = None,
+        root: str = "",
         limits: Limits = Limits(),  # noqa: B008
     ) -> Grammar:
         """A grammar in xgrammar's EBNF: GBNF with macros (`TagDispatch`, `Token`, `Regex`, ...) and free new lines.
@@ -270,7 +270,7 @@ class Grammar:
         Args:
             text: the grammar. `derivable.frontends.ebnf` says how it is read.
             start: the start rule.
-            root: another name of `start`, as xgrammar has it.
+            root: the same by xgrammar's name, if it is not empty.
             limits: bounds on its size and nesting.
 
         Raises:
@@ -289,8 +289,8 @@ class Grammar:
         """
         from .frontends.ebnf import grammar_from_ebnf
 
-        first = start if root is None else root
-        texts(text=text, start=first)
+        texts(text=text, start=start, root=root)
+        first = root or start
         instance("limits", limits, Limits, "Limits(...)")
         return _remembered(("ebnf", text, first, limits), lambda: grammar_from_ebnf(text, first, limits=limits))
 

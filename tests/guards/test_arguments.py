@@ -303,6 +303,7 @@ TEXTS: dict[str, Call] = {
     "from_gbnf": lambda x: dv.Grammar.from_gbnf(x),
     "from_gbnf-start": lambda x: dv.Grammar.from_gbnf('root ::= "a"', start=x),
     "from_ebnf": lambda x: dv.Grammar.from_ebnf(x),
+    "from_ebnf-start": lambda x: dv.Grammar.from_ebnf('root ::= "a"', start=x),
     "from_ebnf-root": lambda x: dv.Grammar.from_ebnf('root ::= "a"', root=x),
     "from_lark": lambda x: dv.Grammar.from_lark(x),
     "from_lark-start": lambda x: dv.Grammar.from_lark('start: "a"', start=x),
