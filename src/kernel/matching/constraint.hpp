@@ -106,7 +106,18 @@ class Constraint {
     // SAFETY: guards everything but vocabulary_; taken around each operation (Operation).
     FairLock lock;
     Operation* operation = nullptr;  // the one under way
-    uint32_t suspended = 0;          // others, that have let it pass; nothing that they may refer to is freed
+    // An operation lets others have the constraint, and goes on. Nothing that it may refer to is freed meanwhile, and what it noted is its own.
+    struct Suspended {
+        uint8_t looked_at_layout;
+    };
+    Suspended suspend() {
+        suspended_++;
+        return {looked_at_layout_};
+    }
+    void resume(Suspended noted) {
+        suspended_--;
+        looked_at_layout_ = noted.looked_at_layout;
+    }
     std::atomic<int64_t> run_bytes{0};  // allocated by operations and not freed
     uint64_t allowed_bytes() const { return limits_.cache_bytes + kWorkspace; }
     uint64_t max_step_work() const { return limits_.max_step_work; }
@@ -128,10 +139,7 @@ class Constraint {
         return spanner_->lexer;
     }
     void pass() {
-        if (!operation->is_wanted()) return;
-        const uint8_t before = looked_at_layout_;  // others have theirs
-        operation->pass();
-        looked_at_layout_ = before;
+        if (operation->is_wanted()) operation->pass();
     }
     std::vector<std::pair<Symbol, uint32_t>> named_lexeme(LexState lex);
     const std::vector<uint32_t>& row(Thread t);
@@ -225,6 +233,7 @@ class Constraint {
     // What answers looked at of a layout, while a mask is computed.
     static constexpr uint8_t kDepth = 1, kLevels = 2;
     uint8_t looked_at_layout_ = 0;
+    uint32_t suspended_ = 0;  // operations
     struct NewlineAnswer {
         bool alive;
         uint8_t looked_at_layout;

@@ -1,6 +1,5 @@
 // What a matcher's place is told apart by in every process alike: for counts that are saved.
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "matching/constraint.hpp"
@@ -42,21 +41,17 @@ uint64_t Constraint::context(const Threads& of, int64_t hops) {
         for (auto [terminal, state] : named_lexeme(t.lex)) lexeme.push_back(uint64_t(terminal) << 32 | state);
         std::sort(lexeme.begin(), lexeme.end());
         uint64_t hash = mixed(kSeed, lexeme);
-        std::vector<NodeId> level = stacks.nodes(t.stack).copy();
-        for (int64_t depth = 0; depth <= hops && !level.empty(); depth++) {
+        stacks.each_level(t.stack, hops, [&](const std::vector<NodeId>& level) {
             states.clear();
-            std::set<NodeId> below;
             for (NodeId n : level) {
                 uint64_t state = kSeed;
                 for (auto [production, dot] : lr_.kernel(stacks.state(n))) state = mixed(state, uint64_t(production) << 32 | dot);
                 states.push_back(state);
-                for (NodeId p : stacks.parents(n)) below.insert(p);
             }
             std::sort(states.begin(), states.end());
             states.erase(std::unique(states.begin(), states.end()), states.end());
             hash = mixed(hash, states);
-            level.assign(below.begin(), below.end());
-        }
+        });
         threads.push_back(hash);
     }
     std::sort(threads.begin(), threads.end());

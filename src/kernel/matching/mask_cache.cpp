@@ -144,7 +144,7 @@ const std::vector<uint32_t>& Constraint::row(Thread t) {
     scratch_.swap(computed);
     if (hops > kMaxKeyHops || !stacks.signature(t.stack, uint32_t(hops), signature_)) return scratch_;
 
-    if (!suspended && (stats_.row_bytes + settled_.bytes() > limits_.cache_bytes || num_prefixes_ > kMaxPrefixNodes)) drop_rows();
+    if (!suspended_ && (stats_.row_bytes + settled_.bytes() > limits_.cache_bytes || num_prefixes_ > kMaxPrefixNodes)) drop_rows();
     if (rows_.size() == rows_.capacity()) rows_.reserve(2 * rows_.size() + 16);  // SAFETY: before the row has a number
     auto [row, fresh] = row_ids_.try_emplace(scratch_, uint32_t(rows_.size()));
     if (fresh) {

@@ -189,32 +189,21 @@ std::string Matcher::forced_bytes(size_t max_length) {
     });
 }
 
-namespace {
-// For each thread its lexer state, and the LR states of its stacks level by level.
-std::vector<std::vector<uint32_t>> stacks_from_above(const Stacks& stacks, const Threads& of, int64_t hops) {
-    std::vector<std::vector<uint32_t>> threads;
-    for (const Thread& t : of) {
-        std::vector<uint32_t> words{t.lex};
-        std::vector<NodeId> level = stacks.nodes(t.stack).copy();
-        for (int64_t depth = 0; depth <= hops && !level.empty(); depth++) {
-            std::set<uint32_t> states;
-            std::set<NodeId> below;
-            for (NodeId n : level) {
-                states.insert(stacks.state(n));
-                for (NodeId p : stacks.parents(n)) below.insert(p);
-            }
-            words.push_back(~0u);
-            words.insert(words.end(), states.begin(), states.end());
-            level.assign(below.begin(), below.end());
-        }
-        threads.push_back(std::move(words));
-    }
-    return threads;
-}
-}  // namespace
-
 std::string Matcher::situation(int64_t hops) {
-    std::vector<std::vector<uint32_t>> threads = operate([&](Operation&) { return stacks_from_above(constraint_->stacks, now()->threads, hops); });
+    std::vector<std::vector<uint32_t>> threads;
+    operate([&](Operation&) {
+        const Stacks& stacks = constraint_->stacks;
+        for (const Thread& t : now()->threads) {
+            std::vector<uint32_t>& words = threads.emplace_back(1, t.lex);
+            stacks.each_level(t.stack, hops, [&](const std::vector<NodeId>& level) {
+                std::set<uint32_t> states;
+                for (NodeId n : level) states.insert(stacks.state(n));
+                words.push_back(~0u);
+                words.insert(words.end(), states.begin(), states.end());
+            });
+        }
+        return true;
+    });
     std::sort(threads.begin(), threads.end());
     std::string out;
     for (const auto& words : threads) {

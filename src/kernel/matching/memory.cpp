@@ -14,7 +14,7 @@ constexpr size_t kMaxRemembered = 1u << 20;  // answers about distinct items
 void Constraint::collect_if_needed() {
     places.clear_left(moments);
     if (can_be_distinct_.size() > kMaxRemembered) can_be_distinct_.clear();
-    if (suspended) return;  // they refer to stack nodes
+    if (suspended_) return;  // they refer to stack nodes
     const auto used = uint64_t(std::max<int64_t>(0, run_bytes.load(std::memory_order_relaxed)));
     if (used > limits_.cache_bytes + kWorkspace / 2 && used > 2 * left_after_giving_back_) give_back();
     if (stacks.wants_collection()) collect();
@@ -44,7 +44,7 @@ void Constraint::collect() {
 // All that is not a place of a matcher: masks, splits, what is known about stacks, and the LR states that no stack has any more. The states that are
 // left are numbered anew, in their order; then everything is found again where it is asked for.
 void Constraint::give_back() {
-    if (suspended) return;
+    if (suspended_) return;
     drop_rows();
     partials_.clear();
     collect();

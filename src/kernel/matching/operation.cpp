@@ -59,10 +59,10 @@ void Operation::pass() {
     if (!lock_.wanted()) return;
     settle_bytes();
     constraint_.operation = outer_;
-    constraint_.suspended++;
+    const Constraint::Suspended noted = constraint_.suspend();
     lock_.unlock();
     lock_.lock();
-    constraint_.suspended--;
+    constraint_.resume(noted);
     outer_ = std::exchange(constraint_.operation, this);
 }
 

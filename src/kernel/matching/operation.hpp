@@ -31,7 +31,7 @@ class Operation final : private LockHolder {
     void rest();
     // Others wait for what it holds.
     bool is_wanted() const { return lock_.wanted() || (shared_ && !missing_ && spanner_lock_.wanted()); }
-    // Lets them have it for a while; they collect nothing meanwhile (Constraint::suspended).
+    // Lets them have it for a while; they collect nothing meanwhile (Constraint::suspend).
     void pass();
     // As much work again may be done, because so much was asked for.
     void allow(uint64_t more) { task_.allow(more); }

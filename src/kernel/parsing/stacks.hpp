@@ -7,6 +7,7 @@
 // `hops` counts how far below a frontier an answer had to look; the mask cache keys on just that much of the stack.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <unordered_map>
@@ -53,6 +54,20 @@ class Stacks {
     bool signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out);
 
     StackGraph::Nodes nodes(Frontier f) const { return graph_.nodes(f); }
+    // Calls visit(nodes) for the upper levels of a frontier's stacks, from the top down: hops + 1 of them, if there are so many.
+    template <class Visit>
+    void each_level(Frontier f, int64_t hops, Visit visit) const {
+        std::vector<NodeId> level = nodes(f).copy(), below;
+        for (int64_t depth = 0; depth <= hops && !level.empty(); depth++) {
+            visit(level);
+            below.clear();
+            for (NodeId n : level)
+                for (NodeId p : parents(n)) below.push_back(p);
+            std::sort(below.begin(), below.end());
+            below.erase(std::unique(below.begin(), below.end()), below.end());
+            level.swap(below);
+        }
+    }
     uint32_t state(NodeId n) const { return graph_[n].state; }
     StackGraph::Nodes parents(NodeId n) const { return graph_.parents(n); }
     // After reducing to a nonterminal on top of `below`.
