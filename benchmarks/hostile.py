@@ -19,14 +19,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import derivable as dv
 
-__all__ = ["CLASSES", "Class", "by_name", "vocabulary"]
+__all__ = ["CLASSES", "Class", "by_name", "vocabulary", "walk"]
 
 
 @dataclass(frozen=True)
@@ -166,6 +166,18 @@ CLASSES: tuple[Class, ...] = (
 )  # fmt: skip
 
 
+def walk(row: Class, size: int, matcher: dv.Matcher) -> Iterator[bytes]:
+    """The bytes that a walk takes, one by one: those of the class's text, or of what is allowed, in turn."""
+    text = row.text(size) if row.text else None
+    for step in range(row.steps):
+        following = matcher.next_bytes() if text is None else b""
+        at = step if text is not None else step * 7 % max(1, len(following))
+        byte = (following if text is None else text)[at : at + 1]
+        if not byte:
+            return
+        yield byte
+
+
 def by_name(name: str) -> Class:
     """The class of this name."""
     return next(row for row in CLASSES if row.name == name)
@@ -210,17 +222,8 @@ def _measure(row: Class, size: int, vocab: dv.Vocabulary) -> dict[str, Any]:
         matcher = constraint.matcher()
         matcher.allowed_tokens()
         result["first"] = lap()
-        text = row.text(size) if row.text else None
         slowest = 0.0
-        lap()
-        for step in range(row.steps):
-            if text is None:
-                following = matcher.next_bytes()
-                byte = following[step * 7 % len(following) :][:1] if following else b""
-            else:
-                byte = text[step : step + 1]
-            if not byte:
-                break
+        for step, byte in enumerate(walk(row, size, matcher)):
             lap()
             matcher.advance_bytes(byte)
             matcher.allowed_tokens()

@@ -16,15 +16,19 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
 from .arguments import integer
 
-__all__ = ["Cache", "Store", "cache"]
+__all__ = ["Cache", "Store", "cache", "remembered", "text_of"]
+
+_T = TypeVar("_T")
 
 _DEFAULT = 2 << 30
 _RECENT = 8
+_MOST_SPELLED = 1 << 24
+"""Bytes."""
 
 
 class Store:
@@ -170,3 +174,30 @@ class _Holder:
 
 
 cache = Cache()
+
+
+def remembered(key: tuple[Any, ...], make: Callable[[], _T]) -> _T:
+    """The grammar that was made of the same text with the same options before, or what is made of it now.
+
+    Args:
+        key: the front end, the text (or bytes; anything else is not remembered), and all options.
+    """
+    if not isinstance(key[1], str | bytes):
+        return make()
+    try:
+        known: _T | None = cache.grammars.get(key)
+    except TypeError:  # an option of the wrong kind: the front end says which
+        return make()
+    if known is None:
+        known = cache.grammars[key] = make()
+    return known
+
+
+def text_of(value: Any) -> str | bytes | None:
+    """Bytes that are equal only for equal JSON values (order, and numbers of different types, count).
+
+    `None` if they are too many, as of a small value whose parts are shared.
+    """
+    from . import _kernel
+
+    return value if isinstance(value, str) else _kernel.spelled(value, _MOST_SPELLED)

@@ -5,83 +5,21 @@ A `Grammar` is data. `derivable.lowering` turns it into numbered productions for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from .arguments import instance, integer, items, texts
-from .caches import cache
-from .errors import ArgumentError, GrammarError
-from .expr import Expr, node, references
+from .caches import remembered, text_of
+from .expr import Expr
 from .limits import Limits
+from .rules import Indentation, Lexing, Rules, SpecialTokens, Terminal
 
 __all__ = ["Grammar", "Indentation", "Lexing", "SpecialTokens", "Terminal"]
 
-Lexing = Literal["scannerless", "longest", "basic"]
-"""How text is cut into lexemes; `docs/lexing.md` defines the three and their differences.
-
-`scannerless`: any segmentation (plain context-free semantics). `longest`: the longest match among the terminals
-that the parser can accept here, and the ignored ones. `basic`: the longest match among all terminals."""
-
-SpecialTokens = Literal["token", "text", "either"]
-"""What a literal means that spells special tokens: see `Grammar.with_special_tokens`."""
-
-
-@node
-class Terminal:
-    """A lexical symbol.
-
-    Attributes:
-        expr: its language; regular.
-        priority: the higher wins between lexemes of equal length (not under `scannerless`).
-        literal: a plain string, which wins over a pattern of the same length and priority.
-    """
-
-    expr: Expr
-    priority: int = 0
-    literal: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Indentation:
-    """Blocks by indentation, as in Python: how lexemes of one terminal become INDENT and DEDENT.
-
-    `docs/lexing.md` defines it.
-
-    Attributes:
-        newline: the terminal whose lexemes hold a line feed and the blanks behind it. It competes everywhere.
-        indent, dedent: terminals without text, which the parser gets after a newline lexeme that begins a block, and
-            for each block that one ends.
-        brackets: pairs of terminals (opening, closing) between which newline lexemes are dropped.
-        tab: columns.
-        tab_stops: a tab goes to the next multiple of `tab`, and where counting it as one column would decide
-            otherwise the text is refused (Python). Else a tab counts `tab` columns (Lark's `Indenter`).
-        final_newline: the text may end where a newline lexeme could stand, without it (Python).
-
-    Example:
-        >>> Indentation("_NL", "_INDENT", "_DEDENT", brackets=(("LPAR", "RPAR"),)).tab
-        8
-    """
-
-    newline: str
-    indent: str
-    dedent: str
-    brackets: tuple[tuple[str, str], ...] = ()
-    tab: int = 8
-    tab_stops: bool = True
-    final_newline: bool = False
-
-    def __post_init__(self) -> None:
-        texts(newline=self.newline, indent=self.indent, dedent=self.dedent)
-        integer("tab", self.tab)
-        for pair in items("brackets", self.brackets, "pairs of names"):
-            if not isinstance(pair, tuple | list) or len(pair) != 2:
-                raise ArgumentError("brackets", "pairs of names", pair)
-            texts(opening=pair[0], closing=pair[1])
-
 
 @dataclass(frozen=True, repr=False)
-class Grammar:
+class Grammar(Rules):
     """Rules, terminals and how text is cut into lexemes. Immutable; made by the `from_*` constructors.
 
     Attributes:
@@ -97,62 +35,6 @@ class Grammar:
         distinct: terminals that open an array of JSON whose items must differ as values. Each is ``[`` and white space,
             and what follows up to the ``]`` is JSON text. Only under `scannerless`.
     """
-
-    rules: Mapping[str, Expr]
-    terminals: Mapping[str, Terminal]
-    start: str
-    ignore: tuple[str, ...] = ()
-    lexing: Lexing = "scannerless"
-    source: str | None = field(default=None, repr=False)
-    relaxed: tuple[str, ...] = ()
-    indentation: Indentation | None = None
-    distinct: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        instance("start", self.start, str, "the name of a rule")
-        instance("rules", self.rules, Mapping, "a mapping of names to expressions")
-        instance("terminals", self.terminals, Mapping, "a mapping of names to terminals")
-        for name, terminal in self.terminals.items():
-            instance(f"the terminal {name!r:.80}", terminal, Terminal, "a Terminal")
-            for _ in references(f"the terminal {name!r:.80}", terminal.expr):
-                pass  # names in it are refused where it is compiled
-        for option in ("ignore", "distinct", "relaxed"):
-            for name in items(option, getattr(self, option), "names, as a tuple"):
-                instance(option, name, str, "names, as a tuple of str")
-        instance("indentation", self.indentation, Indentation | None, "Indentation(...), or None")
-        if self.lexing not in get_args(Lexing):
-            raise GrammarError(
-                f"unknown lexing policy {self.lexing!r}", hint=f"Use one of {', '.join(get_args(Lexing))}."
-            )
-        known = self.rules.keys() | self.terminals.keys()
-        if self.start not in known:
-            raise GrammarError(
-                f"the start rule {self.start!r} is not defined",
-                source=self.source,
-                hint=f"Define it, or choose another start. Defined rules: {_some(list(self.rules))}.",
-            )
-        for name, expr in self.rules.items():
-            for ref in references(f"the rule {name!r:.80}", expr):
-                if ref.name not in known:
-                    raise GrammarError(
-                        f"{ref.name!r}, used in rule {name!r}, is not defined",
-                        source=self.source,
-                        span=ref.span,
-                        hint="Define it as a rule or a terminal, or correct the spelling.",
-                    )
-        if self.distinct and (self.lexing != "scannerless" or not self.terminals.keys() >= set(self.distinct)):
-            raise GrammarError(
-                f"{', '.join(self.distinct)}, which open arrays of distinct items, must be terminals, and the lexing "
-                f"'scannerless', not {self.lexing!r}",
-                hint="Name terminals of the grammar, under 'scannerless' lexing.",
-            )
-        for name in self.ignore:
-            if name not in self.terminals:
-                raise GrammarError(
-                    f"the ignored terminal {name!r} is not defined",
-                    source=self.source,
-                    hint="Only terminals can be ignored.",
-                )
 
     @staticmethod
     def of_known_names(
@@ -194,10 +76,6 @@ class Grammar:
     # The constructors import their front end when called: front ends depend on this module, and nobody pays at
     # import time for one that is not used.
 
-    def __repr__(self) -> str:
-        sizes = f"{len(self.rules)} rules, {len(self.terminals)} terminals"
-        return f"<Grammar {self.start!r}: {sizes}, {self.lexing}{', relaxed' if self.relaxed else ''}>"
-
     @staticmethod
     def from_regex(pattern: str, *, flags: int = 0, limits: Limits = Limits()) -> Grammar:  # noqa: B008
         """Text that matches a regular expression in Python's syntax from beginning to end.
@@ -216,7 +94,7 @@ class Grammar:
 
         instance("limits", limits, Limits, "Limits(...)")
         flags = integer("flags", flags)
-        return _remembered(("regex", pattern, flags, limits), lambda: grammar_from_regex(pattern, flags, limits=limits))
+        return remembered(("regex", pattern, flags, limits), lambda: grammar_from_regex(pattern, flags, limits=limits))
 
     @staticmethod
     def from_choices(choices: Sequence[str], *, limits: Limits = Limits()) -> Grammar:  # noqa: B008
@@ -255,16 +133,10 @@ class Grammar:
 
         texts(text=text, start=start)
         instance("limits", limits, Limits, "Limits(...)")
-        return _remembered(("gbnf", text, start, limits), lambda: grammar_from_gbnf(text, start, limits=limits))
+        return remembered(("gbnf", text, start, limits), lambda: grammar_from_gbnf(text, start, limits=limits))
 
     @staticmethod
-    def from_ebnf(
-        text: str,
-        *,
-        start: str = "root",
-        root: str = "",
-        limits: Limits = Limits(),  # noqa: B008
-    ) -> Grammar:
+    def from_ebnf(text: str, *, start: str = "root", root: str = "", limits: Limits = Limits()) -> Grammar:  # noqa: B008
         """A grammar in xgrammar's EBNF: GBNF with macros (`TagDispatch`, `Token`, `Regex`, ...) and free new lines.
 
         Args:
@@ -292,7 +164,7 @@ class Grammar:
         texts(text=text, start=start, root=root)
         first = root or start
         instance("limits", limits, Limits, "Limits(...)")
-        return _remembered(("ebnf", text, first, limits), lambda: grammar_from_ebnf(text, first, limits=limits))
+        return remembered(("ebnf", text, first, limits), lambda: grammar_from_ebnf(text, first, limits=limits))
 
     @staticmethod
     def from_lark(
@@ -389,8 +261,8 @@ class Grammar:
 
         instance("limits", limits, Limits, "Limits(...)")
         texts(special_tokens=special_tokens)
-        key = ("structural tag", _spelled(tag), special_tokens, limits)
-        return _remembered(key, lambda: grammar_from_structural_tag(tag, special_tokens, limits=limits))
+        key = ("structural tag", text_of(tag), special_tokens, limits)
+        return remembered(key, lambda: grammar_from_structural_tag(tag, special_tokens, limits=limits))
 
     structural_tag = from_structural_tag
 
@@ -624,40 +496,5 @@ class Grammar:
             return grammar_from_json_schema(schema, registry=registry, limits=limits, **options)
 
         return (
-            make() if registry is not None else _remembered(("json", _spelled(schema), limits, *options.values()), make)
+            make() if registry is not None else remembered(("json", text_of(schema), limits, *options.values()), make)
         )
-
-
-def _remembered(key: tuple[Any, ...], make: Callable[[], Grammar]) -> Grammar:
-    """What was made of the same text with the same options before, or what is made of it now.
-
-    Args:
-        key: the front end, the text (or bytes; anything else is not remembered), and all options.
-    """
-    if not isinstance(key[1], str | bytes):
-        return make()
-    try:
-        known: Grammar | None = cache.grammars.get(key)
-    except TypeError:  # an option of the wrong kind: the front end says which
-        return make()
-    if known is None:
-        known = cache.grammars[key] = make()
-    return known
-
-
-_MOST_SPELLED = 1 << 24
-"""Bytes."""
-
-
-def _spelled(value: Any) -> str | bytes | None:
-    """Bytes that are equal only for equal JSON values (order, and numbers of different types, count).
-
-    `None` if they are too many, as of a small value whose parts are shared.
-    """
-    from ._kernel import spelled
-
-    return value if isinstance(value, str) else spelled(value, _MOST_SPELLED)
-
-
-def _some(names: list[str], limit: int = 8) -> str:
-    return ", ".join(names[:limit]) + (", …" if len(names) > limit else "") or "none"

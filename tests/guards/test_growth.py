@@ -62,18 +62,10 @@ def work(row: Any, size: int) -> dict[str, int]:
     lowered = constraint._lowered
     cells = sum(d.num_states * d.num_classes for d, _, _ in lowered.terminals if hasattr(d, "num_classes"))
     matcher = constraint.matcher()
-    text = row.text(size) if row.text else None
     matcher.allowed_tokens()
     begin = _counted(constraint)
     counts, steps = begin, [begin]
-    for step in range(row.steps):
-        if text is None:
-            following = matcher.next_bytes()
-            byte = following[step * 7 % len(following) :][:1] if following else b""
-        else:
-            byte = text[step : step + 1]
-        if not byte:
-            break
+    for byte in hostile.walk(row, size, matcher):
         matcher.advance_bytes(byte)
         matcher.allowed_tokens()
         counts, before = _counted(constraint), counts

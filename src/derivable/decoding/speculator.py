@@ -25,6 +25,7 @@ import numpy as np
 
 from derivable.arguments import file_path, instance, integer
 from derivable.compile import Constraint
+from derivable.decoding.files import write
 from derivable.errors import ArgumentError, ArtifactError
 from derivable.matcher import Matcher
 
@@ -156,14 +157,10 @@ class Speculator:
         Raises:
             ArtifactError: the file cannot be written.
         """
-        file = file_path("path", path)
         with self._lock:
             counts = {f"{place:x}": dict(tokens) for place, tokens in sorted(self._counts.items())}
         head = {"format": _FORMAT, "threshold": self.threshold, "hops": self.hops, "max_places": self.max_places}
-        try:
-            file.write_text(json.dumps(head | {"frozen": self.frozen, "counts": counts}), encoding="utf-8")
-        except OSError as error:
-            raise ArtifactError(f"{file}: cannot be written ({error}). Give a path in a folder that exists.") from error
+        write(path, json.dumps(head | {"frozen": self.frozen, "counts": counts}))
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Speculator:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, overload
 
 from derivable.arguments import file_path
+from derivable.decoding.files import write
 from derivable.errors import ArtifactError
 
 __all__ = ["Alternative", "Step", "Trace"]
@@ -159,11 +160,7 @@ class Trace(Sequence[Step]):
         Raises:
             ArtifactError: the file cannot be written.
         """
-        file = file_path("path", path)
-        try:
-            file.write_text(self.html() if file.suffix == ".html" else self.to_jsonl(), encoding="utf-8")
-        except OSError as error:
-            raise ArtifactError(f"{file}: cannot be written ({error}). Give a path in a folder that exists.") from error
+        write(path, self.html() if file_path("path", path).suffix == ".html" else self.to_jsonl())
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Trace:

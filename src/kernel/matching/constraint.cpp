@@ -12,13 +12,13 @@ constexpr LexState kUnknownStart = ~0u - 2;
 
 Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Spanner> spanner, std::vector<TerminalSpec> terminals,
                        std::vector<TokenReference> references, LayoutSpec layout, const std::vector<Symbol>& distinct, Productions productions, ConstraintLimits limits)
-    : stacks(lr_),  // keeps a reference; lr_ is ready before it is used
+    : lr_(std::move(productions)),
+      stacks(lr_),
       vocabulary_(std::move(vocabulary)),
       spanner_(std::move(spanner)),
       references_(std::move(references)),
       layouts_(std::move(layout)),
       limits_(limits),
-      lr_(std::move(productions)),
       liveness_(spanner_->lexer, stacks, to_lexer_, ignored_, limits.max_liveness_steps),
       scannerless_(spanner_->lexer.policy() == Policy::kScannerless) {
     Operation all(*this, Task::kUnbounded);

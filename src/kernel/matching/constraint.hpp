@@ -122,6 +122,11 @@ class Constraint {
     uint64_t allowed_bytes() const { return limits_.cache_bytes + kWorkspace; }
     uint64_t max_step_work() const { return limits_.max_step_work; }
     Spanner& spanner() { return *spanner_; }
+
+  private:
+    LrAutomaton lr_;
+
+  public:
     Stacks stacks;
     Places places;
     Moments moments;
@@ -246,7 +251,6 @@ class Constraint {
     uint32_t num_collections_ = 0;
     std::vector<uint8_t> bytes_in_newlines_;
     ConstraintLimits limits_;
-    LrAutomaton lr_;
     Liveness liveness_;
     Threads initial_;
     const bool scannerless_;

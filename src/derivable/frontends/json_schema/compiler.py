@@ -405,7 +405,7 @@ class Compiler:
         if not kept:
             found = self.anything()
         else:
-            name = _name_of(kept[0][0])
+            name = kept[0][0].name
             parts = [part for facts in expand(self, tuple(kept)) for part in self.emit(facts, name)]
             if len(parts) > 1:
                 parts = [*dict.fromkeys(parts)]
@@ -462,7 +462,7 @@ class Compiler:
         parts.pop(NOTHING, None)
         if len(parts) < 2:
             return next(iter(parts), NOTHING)
-        return self.either(_name_of(sub), tuple(parts))
+        return self.either(sub.name, tuple(parts))
 
     def emit(self, facts: Facts, name: str) -> list[Ref]:
         """The symbols of the values that satisfy `facts`, one for each type."""
@@ -500,7 +500,3 @@ class Compiler:
             self.terminals = without_texts(self.terminals, self.options.excludes)
         relaxed, distinct = tuple(sorted(self.relaxed)), tuple(self.distinct)
         return Grammar.of_known_names(self.rules, self.terminals, "root", source, relaxed, distinct)
-
-
-def _name_of(sub: Sub) -> str:
-    return str(sub.tokens[-1]) or "value" if sub.tokens else "value"

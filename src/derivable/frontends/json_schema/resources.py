@@ -78,6 +78,11 @@ class Sub:
         self.types: int | None = None
         self.marks: Marks | None = None
 
+    @property
+    def name(self) -> str:
+        """What a rule for it is called: as the member or keyword that holds it."""
+        return str(self.tokens[-1]) or "value" if self.tokens else "value"
+
     def pointer(self, *more: str | int) -> str:
         """JSON pointer from the root of its document (through the reference that led here, if any)."""
         tokens = list(reversed(more))
