@@ -64,6 +64,7 @@ class Constraint:
             plan.lookahead,
             lowered.indentation,
             lowered.distinct,
+            lowered.tallies,
         )
 
     def matcher(self) -> Matcher:

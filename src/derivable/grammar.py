@@ -34,6 +34,8 @@ class Grammar(Rules):
         indentation: where blocks are told by indentation. Not under `scannerless`.
         distinct: terminals that open an array of JSON whose items must differ as values. Each is ``[`` and white space,
             and what follows up to the ``]`` is JSON text. Only under `scannerless`.
+        tallied: terminals that mean something to JSON objects whose keys come in any order. Only under `scannerless`.
+        in_order: where a text is forced, keys that may come in any order come in that of their objects.
     """
 
     @staticmethod
@@ -44,11 +46,14 @@ class Grammar(Rules):
         source: str | None = None,
         relaxed: tuple[str, ...] = (),
         distinct: tuple[str, ...] = (),
+        tallied: Mapping[str, Tally] | None = None,
+        in_order: bool = False,
     ) -> Grammar:
         """A scannerless grammar whose names its maker vouches for: it is not searched for unknown ones."""
         made = object.__new__(Grammar)
         fields = {"rules": rules, "terminals": terminals, "start": start, "ignore": (), "lexing": "scannerless"}
         made.__dict__.update(fields, source=source, relaxed=relaxed, distinct=distinct)
+        made.__dict__.update(tallied=tallied or {}, in_order=in_order)
         return made
 
     def with_lexing(self, lexing: Lexing) -> Grammar:

@@ -16,6 +16,7 @@ int Constraint::compute(Thread t, std::vector<uint32_t>& words) {
     words.assign(vocabulary_->words(), 0);
     work(words.size() / 64);
     looked_at_layout_ = 0;
+    tally_depth_ = tallies_.active() ? tallies_.depth(t.layout) : 0;
     operation->take();
     int looked = 0;
     bool by_bytes = find_partial(t) != nullptr;
@@ -137,6 +138,13 @@ const std::vector<uint32_t>& Constraint::row(Thread t) {
                 stats_.mask_hits++;
                 return *rows_[size_t(prefixes_[node].row)];
             }
+            if (prefixes_[node].looked_at_tally) {
+                const uint32_t by_tally = prefixes_[node].child(tally_key(t.layout, prefixes_[node].looked_at_tally));
+                if (by_tally != PrefixNode::kNoNode && prefixes_[by_tally].row >= 0) {
+                    stats_.mask_hits++;
+                    return *rows_[size_t(prefixes_[by_tally].row)];
+                }
+            }
         }
     }
     std::vector<uint32_t> computed;  // not scratch_: others may compute meanwhile
@@ -157,14 +165,16 @@ const std::vector<uint32_t>& Constraint::row(Thread t) {
     root->second.looked_at_layout |= looked_at_layout_;
     signature_.insert(signature_.begin(), layout_key(t, root->second.looked_at_layout));
     uint32_t node = root->second.node;
-    for (uint64_t word : signature_) {
+    auto descend = [&](uint64_t word) {
         uint32_t next = prefixes_[node].child(word);
         if (next == PrefixNode::kNoNode) {
             next = num_prefixes_++;
             prefixes_[node].add_child(word, next);
         }
         node = next;
-    }
+    };
+    for (uint64_t word : signature_) descend(word);
+    if (const uint8_t looked = looked_at_layout_ & (kTopTally | kTallies)) descend(tally_key(t.layout, prefixes_[node].looked_at_tally |= looked));
     prefixes_[node].row = int32_t(row->second);
     return row->first;
 }

@@ -176,11 +176,11 @@ std::string Matcher::forced_bytes(size_t max_length) {
         while (out.size() < max_length && !threads.empty() && !constraint_->accepting(threads) && !constraint_->names_token(threads)) {
             int only = -1, count = 0;
             for (int b = 0; b < 256 && count < 2; b++) {  // PERF: usually there is a second one soon
-                constraint_->step(threads, uint8_t(b), next);
+                constraint_->step_forced(threads, uint8_t(b), next);
                 if (!next.empty()) only = b, count++;
             }
             if (count != 1) break;
-            constraint_->step(threads, uint8_t(only), next);
+            constraint_->step_forced(threads, uint8_t(only), next);
             threads.swap(next);
             out.push_back(char(only));
             operation.allow(constraint_->max_step_work() / 256);
