@@ -13,7 +13,7 @@ from .arguments import instance, integer, items, texts
 from .caches import remembered, text_of
 from .expr import Expr
 from .limits import Limits
-from .rules import Indentation, Lexing, Rules, SpecialTokens, Terminal
+from .rules import Indentation, Lexing, Rules, SpecialTokens, Tally, Terminal
 
 __all__ = ["Grammar", "Indentation", "Lexing", "SpecialTokens", "Terminal"]
 
@@ -445,7 +445,7 @@ class Grammar(Rules):
         draft: Literal["draft4", "draft6", "draft7", "2019-09", "2020-12"] | None = None,
         whitespace: Literal["any", "none", "single", "practical"] | int | None = None,
         separators: tuple[str, str] | None = None,
-        key_order: Literal["listed", "any"] = "listed",
+        key_order: Literal["listed", "preferred", "any"] = "listed",
         formats: Literal["assert", "annotation", "strict"] = "assert",
         registry: Any = None,
         limits: Limits = Limits(),  # noqa: B008

@@ -22,7 +22,7 @@ def lower_tallies(grammar: Grammar, terminals: Mapping[Any, int]) -> Tallies | N
     if not grammar.tallied:
         return None
     marks: dict[str, int] = {}
-    memberships: dict[Membership, int] = {}
+    memberships: dict[int, int] = {}  # by identity: the grammar keeps them
     lowered: list[tuple[Any, ...]] = []
 
     def mark(name: str) -> int:
@@ -31,9 +31,9 @@ def lower_tallies(grammar: Grammar, terminals: Mapping[Any, int]) -> Tallies | N
     def place(members: Membership | None) -> int | None:
         if members is None:
             return None
-        found = memberships.get(members)
+        found = memberships.get(id(members))
         if found is None:
-            found = memberships[members] = len(memberships)
+            found = memberships[id(members)] = len(memberships)
             keys, required = [mark(name) for name in members.keys], [mark(name) for name in members.required]
             clauses = [[(mark(name), there) for name, there in clause] for clause in members.clauses]
             lowered.append((keys, required, members.low, members.high, members.others, clauses))

@@ -15,6 +15,8 @@ from ...errors import GrammarError, LimitError, UnsupportedFeatureError
 from ...expr import NOTHING, Alt, Concat, Expr, Ref
 from ...grammar import Grammar, Terminal
 from ...limits import Limits
+from ...rules import Tally
+from .any_order import Counted, give_roles
 from .apart import apart, list_different_values
 from .arguments import STYLES, arguments
 from .arrays import emit_array
@@ -80,6 +82,8 @@ class Compiler:
         self.open: list[Sub] = []  # unions whose branches are being translated
         self.meanings: dict[int, tuple[int, object]] = {}
         self.relaxed: list[str] = []
+        self.counted: dict[str, Counted] = {}  # objects in any order, by their rules
+        self.tallied: dict[str, Tally] = {}
         self.distinct: list[str] = []  # terminals that open arrays of distinct items
         self.suspect = False  # a rule may have no text
         self.count = 0
@@ -489,6 +493,8 @@ class Compiler:
         self.rules["root"] = start if isinstance(start, Concat | Alt) else Concat((start,))
         if self.suspect or self.resources.targets:
             drop_unproductive(self.rules)
+        if self.counted:
+            give_roles(self)
         if self.rules["root"] == NOTHING:
             raise GrammarError(
                 "no JSON value satisfies this schema",
@@ -499,4 +505,5 @@ class Compiler:
         if self.options.excludes:
             self.terminals = without_texts(self.terminals, self.options.excludes)
         relaxed, distinct = tuple(sorted(self.relaxed)), tuple(self.distinct)
-        return Grammar.of_known_names(self.rules, self.terminals, "root", source, relaxed, distinct)
+        in_order = self.options.key_order == "preferred" and bool(self.tallied)
+        return Grammar.of_known_names(self.rules, self.terminals, "root", source, relaxed, distinct, self.tallied, in_order)
