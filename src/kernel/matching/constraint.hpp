@@ -79,7 +79,8 @@ class Constraint {
     // One byte further; an empty result means the byte is not allowed.
     void step(const Threads& from, uint8_t byte, Threads& to);
     // As step(), but where keys may come in any order and one is listed (TallySpec::ordered), they come in that.
-    void step_forced(const Threads& from, uint8_t byte, Threads& to);
+    void step_in_order(const Threads& from, uint8_t byte, Threads& to);
+    Threads in_order(const Threads& threads);
     // All bytes of a text; false, and no threads, if some byte is not allowed. `to` is empty before.
     bool advance(const Threads& from, std::string_view bytes, Threads& to);
     // As advance(), for the bytes of one token, which may be limited by `lookahead`.

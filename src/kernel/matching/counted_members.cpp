@@ -41,7 +41,24 @@ LexState Constraint::start_by_tally(uint32_t accept_set, Layouts::Id tally) {
     return state;
 }
 
-void Constraint::step_forced(const Threads& from, uint8_t byte, Threads& to) {
+// What is left of threads if keys come in their order: of lexemes in progress, too. All, if the text has left it.
+Threads Constraint::in_order(const Threads& threads) {
+    if (!tallies_.ordered()) return threads;
+    Threads out;
+    for (Thread t : threads) {
+        const uint32_t accepts = stacks.accepts(t.stack);
+        if (asks_tally(accepts) && !spanner_->lexer.is_fresh(t.lex))
+            t.lex = lexer().members_if(t.lex, [&](LexState single) {
+                for (Symbol s : symbols_of(spanner_->lexer.terminal_of(single)))
+                    if (stacks.contains(accepts, s) && tallies_.allows(s, t.layout, true)) return true;
+                return false;
+            });
+        if (t.lex != kNoState) out.push_back(std::move(t));
+    }
+    return out.empty() ? threads : out;
+}
+
+void Constraint::step_in_order(const Threads& from, uint8_t byte, Threads& to) {
     struct Forcing {
         bool& flag;
         explicit Forcing(bool& f) : flag(f) { flag = true; }
