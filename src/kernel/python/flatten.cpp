@@ -180,23 +180,25 @@ bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names,
             names.append(name);
             return nb::object(nb::int_(-int64_t(names.size())));
         };
-        const nb::object opening = mark(0), comma = mark(3), colon = mark(4), member = fresh(), members = fresh();
-        bool empty = true, some = false;
+        const nb::object opening = mark(0), colon = mark(4);
+        nb::object member;
+        bool empty = true;
         auto add = [&](nb::handle key, nb::handle value) {
             if (PyList_GET_SIZE(productions.ptr()) > most) return;  // too many already
             body = {named(key), colon, named(value)};
+            if (!member.is_valid()) member = fresh();
             write(member);
-            some = true;
         };
         each_member(n, node, [&](nb::handle key, nb::handle value, bool required) { add(key, value), empty &= !required; }, add);
         if (empty) {
             body = {opening, mark(2)};
             write(head);
         }
-        if (!some) return;
+        if (!member.is_valid()) return;
+        const nb::object members = fresh();
         body = {member};
         write(members);
-        body = {members, comma, member};
+        body = {members, mark(3), member};
         write(members);
         body = {opening, members, mark(1)};
         write(head);

@@ -64,6 +64,8 @@ def give_roles(compiler: Compiler) -> None:
             if members is None:
                 compiler.rules[rule] = NOTHING
                 again = True
+            elif members.high == 0:
+                written[rule] = Members(expr.marks, (), ())
             else:
                 written[rule] = _with_roles(compiler, expr, members, counted[3], roles)
         if again:
