@@ -32,6 +32,7 @@ RANKS = {
     "automata": 6,
     "indentation": 6,
     "process": 6,
+    "tallies": 6,
     "counted": 6,
     "leaves": 7,
     "lowering": 8,

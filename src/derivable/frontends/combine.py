@@ -75,7 +75,9 @@ class Joined:
         """The grammar that derives `expr`."""
         start = self.rule(name, expr).name
         relaxed, distinct = tuple(self.relaxed), tuple(self.distinct)
-        return Grammar.of_known_names(self.rules, self.terminals, start, source, relaxed, distinct, self.tallied, self.in_order)
+        return Grammar.of_known_names(
+            self.rules, self.terminals, start, source, relaxed, distinct, self.tallied, self.in_order
+        )
 
     def _fresh(self, name: str) -> str:
         if name not in self.rules and name not in self.terminals:

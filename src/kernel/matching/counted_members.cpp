@@ -11,7 +11,7 @@ Constraint::After Constraint::after_counted(Symbol symbol, Frontier f, Layouts::
     const Stacks::Shifted s = stacks.shift(f, symbol);
     if (s.frontier == kNoFrontier) return {s.frontier, tally, s.hops, 0};
     if (tallies_.asks(symbol)) look_at_tally(tally);
-    if (!tallies_.allows(symbol, tally, forcing_)) return {kNoFrontier, tally, s.hops, 0};
+    if (!tallies_.allows(symbol, tally, false)) return {kNoFrontier, tally, s.hops, 0};
     return {s.frontier, tallies_.after(symbol, tally), s.hops, s.above};
 }
 

@@ -506,4 +506,6 @@ class Compiler:
             self.terminals = without_texts(self.terminals, self.options.excludes)
         relaxed, distinct = tuple(sorted(self.relaxed)), tuple(self.distinct)
         in_order = self.options.key_order == "preferred" and bool(self.tallied)
-        return Grammar.of_known_names(self.rules, self.terminals, "root", source, relaxed, distinct, self.tallied, in_order)
+        return Grammar.of_known_names(
+            self.rules, self.terminals, "root", source, relaxed, distinct, self.tallied, in_order
+        )
