@@ -463,8 +463,8 @@ class Grammar(Rules):
                 number); `"none"`; `"single"`: a space after `,` and `:` only, as `json.dumps` writes; `"practical"`: a
                 space, or a new line and its indentation, anywhere but around the whole. By default as `profile` has it.
             separators: exactly these instead, e.g. `(",", ": ")`.
-            key_order: `"listed"`: keys in the order in which the schema lists them, other keys anywhere; `"any"`: free,
-                for objects of few keys.
+            key_order: `"listed"`: keys in the order in which the schema lists them, other keys anywhere; `"any"`: free;
+                `"preferred"`: free, too, but where the text is forced (`Matcher.forced_tokens`) as listed.
             formats: `"assert"` the formats that are known; `"annotation"`: none; `"strict"`: refuse unknown ones.
             registry: a `referencing.Registry` for `$ref`s to other documents. Nothing is downloaded.
             limits: bounds; schemas are untrusted.
