@@ -1,4 +1,4 @@
-"""Threads: masks and advances a second on 1 and 2 of them, cold and warm, of many constraints and of one; and the longest wait.
+"""Threads: masks and advances a second on 1 and 2, cold and warm, of many constraints and of one; the longest wait.
 
 `python benchmarks/serving/threads.py`
 
@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ def texts_of_one(vocabulary: dv.Vocabulary, grammar: str, count: int) -> list[tu
         ]
     constraint = dv.compile(dv.Grammar.builtin(grammar), vocabulary)
     with next(SHARED.glob(f"programs/*{grammar}*.jsonl")).open() as lines:
-        return [(constraint, vocabulary.encode(json.loads(line)["text"])) for line, _ in zip(lines, range(count), strict=False)]
+        return [(constraint, vocabulary.encode(json.loads(line)["text"])) for line in islice(lines, count)]
 
 
 def throughput(vocabulary: dv.Vocabulary, what: str, threads: int) -> dict[str, float]:
@@ -88,7 +89,9 @@ def throughput(vocabulary: dv.Vocabulary, what: str, threads: int) -> dict[str, 
     bitmasks = [dv.allocate_bitmask(1, vocabulary.size) for _ in range(threads)]
     result = {}
     for name in ("cold", "warm"):
-        steps, seconds = side_by_side(threads, lambda me: sum(replay(c, ids, bitmasks[me]) for c, ids in texts[me::threads]))
+        steps, seconds = side_by_side(
+            threads, lambda me: sum(replay(constraint, ids, bitmasks[me]) for constraint, ids in texts[me::threads])
+        )
         result[name] = steps / seconds
         result["steps"] = steps
     return result
@@ -117,7 +120,7 @@ def two_slow_masks(vocabulary: dv.Vocabulary, threads: int) -> dict[str, float]:
 
 
 def waits(vocabulary: dv.Vocabulary, compiling: bool) -> dict[str, float]:
-    """A known fill and an advance, again and again, while another thread compiles 300 schemas and fills their masks (or none does)."""
+    """A known fill and an advance, again and again, alone or beside a thread that compiles 300 schemas."""
     known = dv.compile(
         dv.Grammar.from_json_schema({"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}), vocabulary
     )
@@ -172,12 +175,13 @@ def main() -> None:
         command = [sys.executable, __file__, "--tokenizer", options.tokenizer, "--row", *of]
         return dict(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
 
-    print(f"{'steps a second':28} {'steps':>8} {'cold, 1':>9} {'cold, 2':>9} {'ratio':>6} {'warm, 1':>9} {'warm, 2':>9} {'ratio':>6}")
+    heads = "".join(f" {head:>9}" for head in ("steps", "cold, 1", "cold, 2", "ratio", "warm, 1", "warm, 2", "ratio"))
+    print(f"{'steps a second':28}{heads}")
     for what, title in (("schemas", "400 schemas"), ("json", "one constraint: JSON"), ("go", "one constraint: Go")):
         one, two = row(what, "1"), row(what, "2")
         print(
-            f"{title:28} {one['steps']:8.0f} {one['cold']:9.0f} {two['cold']:9.0f} {two['cold'] / one['cold']:6.2f}"
-            f" {one['warm']:9.0f} {two['warm']:9.0f} {two['warm'] / one['warm']:6.2f}",
+            f"{title:28} {one['steps']:9.0f} {one['cold']:9.0f} {two['cold']:9.0f} {two['cold'] / one['cold']:9.2f}"
+            f" {one['warm']:9.0f} {two['warm']:9.0f} {two['warm'] / one['warm']:9.2f}",
             flush=True,
         )
     one, two = row("slow", "1"), row("slow", "2")

@@ -19,9 +19,8 @@ from .grammar import Grammar
 from .index.ahead import fill
 from .index.artifact import Plan, packed, read, unpacked, write
 from .limits import Limits
-from .lowering import Lowered, lower
+from .lowering import Lowered, lower, with_tokens
 from .matcher import Matcher
-from .spelled import with_tokens
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
