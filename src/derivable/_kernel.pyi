@@ -100,7 +100,7 @@ class Constraint:
         num_nonterminals: int,
         start: int,
         productions: Sequence[int],
-        max_threads: int,
+        max_parses: int,
         cache_bytes: int,
         max_liveness_steps: int,
         max_step_work: int,

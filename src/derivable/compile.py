@@ -56,7 +56,7 @@ class Constraint:
             len(lowered.nonterminal_names),
             lowered.start,
             lowered.productions,
-            plan.limits.max_threads,
+            plan.limits.max_parses,
             plan.limits.cache_bytes,
             plan.limits.max_liveness_steps,
             plan.limits.max_step_work,

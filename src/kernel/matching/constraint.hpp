@@ -53,7 +53,7 @@ struct TokenReference {
 constexpr uint64_t kNoLookahead = ~0ULL;
 
 struct ConstraintLimits {
-    uint64_t max_threads, cache_bytes, max_liveness_steps;
+    uint64_t max_parses, cache_bytes, max_liveness_steps;
     uint64_t lookahead = kNoLookahead;  // lexemes that may end inside a token (DOMINO's k)
     uint64_t max_step_work = Task::kUnbounded;
 };

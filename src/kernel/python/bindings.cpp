@@ -184,7 +184,7 @@ NB_MODULE(_kernel, m) {
     nb::class_<Constraint>(m, "Constraint", "A grammar compiled for a vocabulary. Thread-safe.")
         .def(nb::new_([](PyVocabulary& v, const std::string& policy, const std::vector<std::tuple<std::variant<std::shared_ptr<Dfa>, std::shared_ptr<JsonStrings>>, uint32_t, bool>>& terminals,
                          const std::vector<std::tuple<uint32_t, std::vector<uint32_t>, bool>>& references,
-                         uint32_t num_nonterminals, int64_t start, const std::vector<int64_t>& productions, uint64_t max_threads,
+                         uint32_t num_nonterminals, int64_t start, const std::vector<int64_t>& productions, uint64_t max_parses,
                          uint64_t cache_bytes, uint64_t max_liveness_steps, uint64_t max_step_work, std::optional<uint64_t> lookahead,
                          const std::optional<std::tuple<uint32_t, uint32_t, uint32_t, std::vector<uint32_t>, std::vector<uint32_t>, uint32_t, bool, bool>>& indentation,
                          const std::vector<uint32_t>& distinct) {
@@ -240,9 +240,9 @@ NB_MODULE(_kernel, m) {
             if (p != Policy::kScannerless) private_work.emplace();
             return std::make_shared<Constraint>(vocabulary, spanner, std::move(specs), std::move(tokens), std::move(layout), distinct,
                                                 Productions(count, num_nonterminals, first, std::move(ps)),
-                                                ConstraintLimits{max_threads, cache_bytes, max_liveness_steps, lookahead.value_or(kNoLookahead), max_step_work});
+                                                ConstraintLimits{max_parses, cache_bytes, max_liveness_steps, lookahead.value_or(kNoLookahead), max_step_work});
         }), nb::arg("vocabulary"), nb::arg("policy"), nb::arg("terminals"), nb::arg("references"), nb::arg("num_nonterminals"), nb::arg("start"), nb::arg("productions"),
-             nb::arg("max_threads"), nb::arg("cache_bytes"), nb::arg("max_liveness_steps"), nb::arg("max_step_work"), nb::arg("lookahead") = nb::none(), nb::arg("indentation") = nb::none(),
+             nb::arg("max_parses"), nb::arg("cache_bytes"), nb::arg("max_liveness_steps"), nb::arg("max_step_work"), nb::arg("lookahead") = nb::none(), nb::arg("indentation") = nb::none(),
              nb::arg("distinct") = std::vector<uint32_t>())
         .def("can_begin", &Constraint::can_begin, nb::call_guard<Unlocked>(), "Some token of the vocabulary may come first, or the empty text is complete.")
         .def("give_back", [](Constraint& c) {
