@@ -2,8 +2,9 @@
 
 An entry is a file whose name is the digest of all that it depends on, so there is nothing to invalidate: what changed
 has another name. Entries are written beside their place and renamed, so readers see all of one or none; what is
-damaged, cut off or of another format is a miss, and is written anew. When entries take more than the budget, those that were used
-longest ago leave. No process waits for another: at worst two compile the same grammar, and write the same entry.
+damaged, cut off or of another format is a miss, and is written anew. When entries take more than the budget, those that
+were used longest ago leave. No process waits for another: at worst two compile the same grammar, and write the same
+entry.
 """
 
 from __future__ import annotations
