@@ -14,6 +14,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
@@ -129,8 +130,8 @@ def _when(facts: dict[str, Any]) -> float:
         value = facts.get(word)
         if isinstance(value, int | float):
             return float(value)
-        if hasattr(value, "timestamp"):
-            return float(value.timestamp())
+        if isinstance(value, datetime):
+            return value.timestamp()
     return 0.0
 
 
