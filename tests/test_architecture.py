@@ -78,6 +78,7 @@ room; only `python` knows the interpreter."""
 PUBLIC = [
     "ArgumentError",
     "ArtifactError",
+    "ArtifactStore",
     "BitmaskShapeError",
     "Cache",
     "Compiler",

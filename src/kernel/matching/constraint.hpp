@@ -65,6 +65,7 @@ struct Stats {
 };
 
 class Matcher;
+class Explorer;
 
 class Constraint {
   public:
@@ -136,6 +137,7 @@ class Constraint {
   private:
     friend class Matcher;
     friend class SpanWalk;
+    friend class Explorer;
     static constexpr uint64_t kWorkspace = 64u << 20;  // bytes beside the cache, for what is under way
     // The lexer, to be used now.
     Lexer& lexer() {
@@ -147,6 +149,13 @@ class Constraint {
     }
     std::vector<std::pair<Symbol, uint32_t>> named_lexeme(LexState lex);
     const std::vector<uint32_t>& row(Thread t);
+    // Level 4: the mask of a thread if it is known, by so many hops and what was looked at of its layout; and making it known (null: it cannot be).
+    struct RowKey {
+        uint32_t hops = 0;
+        uint8_t looked_at_layout = 0;
+    };
+    const std::vector<uint32_t>* find_row(const Thread& t, RowKey* key = nullptr);
+    const std::vector<uint32_t>* keep_row(const Thread& t, RowKey key, const std::vector<uint32_t>& words);
     int compute(Thread t, std::vector<uint32_t>& words);  // returns the hops that the answer depends on
     // Calls visit(token) for every token of text that the threads allow, until it says no; from node `next` of the trie on, which is moved on.
     template <typename Visit>

@@ -23,6 +23,7 @@
 #include "python/batch_bindings.hpp"
 #include "python/bitmask.hpp"
 #include "python/budget.hpp"
+#include "python/explore_bindings.hpp"
 #include "python/flatten.hpp"
 #include "python/interpreter.hpp"
 #include "python/read_expressions.hpp"
@@ -164,13 +165,20 @@ NB_MODULE(_kernel, m) {
             v->eos = eos;
             {
                 Unlocked unlocked;
-                std::vector<std::pair<std::string_view, uint32_t>> entries;
-                for (uint32_t i = 0; i < v->size(); i++) entries.emplace_back(v->bytes[i], i);
-                v->trie = Trie::build(std::move(entries));
-                v->find_commas();
+                v->index();
             }
             new (self) PyVocabulary{std::move(v), nullptr};
         }, nb::arg("tokens"), nb::arg("eos_ids"))
+        .def_static("from_tables", [](nb::bytes lengths, nb::bytes blob, nb::bytes order, const std::vector<uint32_t>& eos) {
+            Unlocked unlocked;
+            return new PyVocabulary{std::make_shared<Vocabulary>(Vocabulary::from_tables(view(lengths), view(blob), view(order), eos)), nullptr};
+        }, nb::arg("lengths"), nb::arg("blob"), nb::arg("order"), nb::arg("eos_ids"), "From tables as they are saved.")
+        .def("order", [](const PyVocabulary& v) {
+            std::string out;
+            for (uint32_t token : v.vocabulary->trie.tokens)
+                for (int shift : {0, 8, 16, 24}) out.push_back(char(token >> shift));
+            return nb::bytes(out.data(), out.size());
+        }, "The tokens of text in the order of their bytes, as they are saved.")
         .def_prop_ro("size", [](const PyVocabulary& v) { return v.vocabulary->size(); })
         .def_prop_ro("shared_bytes", [](const PyVocabulary& v) -> uint64_t {
             return v.shared ? v.shared->published_bytes() : 0;
@@ -387,4 +395,5 @@ NB_MODULE(_kernel, m) {
 
     bind_budget(m);
     bind_batches(m);
+    bind_explorers(m);
 }
