@@ -77,6 +77,7 @@ room; only `python` knows the interpreter."""
 PUBLIC = [
     "ArgumentError",
     "ArtifactError",
+    "ArtifactStore",
     "BitmaskShapeError",
     "Cache",
     "Compiler",

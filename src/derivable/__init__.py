@@ -33,6 +33,7 @@ from .errors import (
     VocabularyError,
 )
 from .grammar import Grammar, Indentation, Lexing, Terminal
+from .index.store import ArtifactStore
 from .limits import Limits
 from .matcher import Explanation, Matcher, advance, allocate_bitmask, fill_bitmasks
 from .vocabulary import Vocabulary
@@ -42,6 +43,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ArgumentError",
     "ArtifactError",
+    "ArtifactStore",
     "BitmaskShapeError",
     "Cache",
     "Compiler",

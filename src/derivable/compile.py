@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +18,9 @@ from .errors import ArgumentError, ArtifactError, GrammarError, LimitError, Voca
 from .expr import NOTHING, Special
 from .grammar import Grammar
 from .index.ahead import fill
-from .index.artifact import Plan, packed, read, unpacked, write
+from .index.artifact import VERSION, Plan, packed, read, unpacked, write
+from .index.content import code_digest, grammar_digest
+from .index.store import ArtifactStore, store_at
 from .limits import Limits
 from .lowering import Lowered, lower
 from .matcher import Matcher
@@ -48,6 +51,7 @@ class Constraint:
         self.lookahead = plan.lookahead
         self.relaxed = plan.relaxed
         self._plan = plan
+        self._stored: set[tuple[str, str]] = set()  # paths of stores that have it, and the keys there
         self._lowered = lowered = plan.lowered
         self._kernel = _kernel.Constraint(
             vocabulary._kernel_vocabulary,
@@ -186,6 +190,7 @@ def compile(
     limits: Limits = Limits(),  # noqa: B008
     timeout: float | None = None,
     progress: Callable[[int, int], object] | None = None,
+    store: str | os.PathLike[str] | ArtifactStore | None = None,
 ) -> Constraint:
     """Compiles a grammar for a vocabulary.
 
@@ -205,8 +210,11 @@ def compile(
         limits: bounds on memory and time; grammars are untrusted input.
         timeout: seconds that this call may take at most (`None`: any time). Filling the index ahead of time counts.
         progress: called while the index is filled ahead of time, with (situations done, situations known so far).
+        store: a folder or a URL (with `fsspec`) that keeps artifacts for other processes: what is there is loaded, and
+            what is not is compiled and written. An `ArtifactStore` has a budget of its own; docs/warm.md says more.
 
     Raises:
+        ArtifactError: the store is a URL that cannot be opened. (A damaged entry is compiled anew.)
         GrammarError: the language is empty, or a terminal is unusable.
         LimitError: a bound was reached, or the time is up (`limit` is ``"timeout"``).
         VocabularyError: no token can begin a text of the language, or the grammar names a token that the vocabulary
@@ -240,22 +248,63 @@ def compile(
         raise ArgumentError("timeout", "seconds, or None for any time", timeout)
     if timeout is not None and not 0 < timeout < float("inf"):
         raise GrammarError(f"timeout={timeout} is not a time to compile in", hint="Give seconds, or None for any time.")
+    entry = None if store is None else _Entry(store_at(store), grammar, vocabulary, lookahead, limits, ahead_of_time)
     key = (id(grammar), id(vocabulary), lookahead, limits)  # a constraint keeps both alive
     constraint: Constraint | None = cache.constraints.get(key)
     try:
         with _kernel.Budget(timeout, limits.max_bytes):
             if constraint is None:
-                constraint = _compile(grammar, vocabulary, lookahead, limits)
-                _refuse_unspellable(constraint)
+                constraint = entry.find() if entry else None
+                if constraint is None:
+                    constraint = _compile(grammar, vocabulary, lookahead, limits)
+                    _refuse_unspellable(constraint)
                 cache.constraints[key] = constraint
             if ahead_of_time:
                 references = constraint._lowered.references
                 tokens = [resolve_token(named.token, vocabulary) for _, named in references if not named.negated]
                 most = _AHEAD_OF_TIME if ahead_of_time is True else ahead_of_time
                 fill(constraint.matcher(), tokens, most, progress)
+            if entry:
+                entry.keep(constraint)
     except MemoryError:
         raise LimitError("memory of the machine", 1, 0, "compiling a grammar") from None
     return constraint
+
+
+class _Entry:
+    """The place of one constraint in a store: a digest of all that it is made of, and of what makes it."""
+
+    def __init__(
+        self,
+        store: ArtifactStore,
+        grammar: Grammar,
+        vocabulary: Vocabulary,
+        lookahead: int | None,
+        limits: Limits,
+        ahead_of_time: bool | int,
+    ) -> None:
+        special = sorted(vocabulary.special_ids.items())
+        parts = [vocabulary.fingerprint, special, lookahead, limits, int(ahead_of_time), grammar_digest(grammar)]
+        text = f"{code_digest()} {VERSION} {parts!r}"
+        self.key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        self._store, self._grammar, self._vocabulary, self._limits = store, grammar, vocabulary, limits
+
+    def find(self) -> Constraint | None:
+        constraint: Constraint | None = self._store.find(self.key, self._read)
+        if constraint is not None:
+            constraint.grammar = self._grammar
+            constraint._stored.add((self._store.path, self.key))
+        return constraint
+
+    def _read(self, data: bytes) -> Constraint:
+        return Constraint.from_bytes(data, self._vocabulary, limits=self._limits)
+
+    def keep(self, constraint: Constraint) -> None:
+        """Writes it, unless it was found there, or written before."""
+        place = (self._store.path, self.key)
+        if place not in constraint._stored:
+            self._store.keep(self.key, constraint.to_bytes())
+            constraint._stored.add(place)
 
 
 @without_collector

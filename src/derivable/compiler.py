@@ -19,6 +19,7 @@ from .arguments import instance, integer
 from .compile import Constraint, compile
 from .errors import VocabularyError
 from .grammar import Grammar
+from .index.store import ArtifactStore, store_at
 from .limits import Limits
 from .vocabulary import Vocabulary
 
@@ -54,6 +55,7 @@ class Compiler:
         workers: threads that `submit` compiles in.
         limits: bounds on what each may cost.
         timeout: seconds that compiling one may take (`None`: any time).
+        store: a store that is shared with other processes, as of `derivable.compile`.
 
     Example:
         >>> import derivable as dv
@@ -74,13 +76,15 @@ class Compiler:
         workers: int = 2,
         limits: Limits = Limits(),  # noqa: B008
         timeout: float | None = None,
+        store: str | os.PathLike[str] | ArtifactStore | None = None,
     ) -> None:
         if not isinstance(vocabulary, Vocabulary):
             raise VocabularyError(f"{type(vocabulary).__name__} is no vocabulary. Load one with Vocabulary.from_*.")
         instance("limits", limits, Limits, "Limits(...)")
         self.vocabulary = vocabulary
         self.budget = integer("budget", budget)
-        self._options: dict[str, Any] = {"limits": limits, "timeout": timeout}
+        shared = None if store is None else store_at(store)
+        self._options: dict[str, Any] = {"limits": limits, "timeout": timeout, "store": shared}
         self._workers = integer("workers", workers, 1, 1024)
         self._threads: ThreadPoolExecutor | None = None
         self._process = os.getpid()

@@ -27,10 +27,10 @@ from ..grammar import Lexing
 from ..limits import Limits
 from ..lowering import Lowered
 
-__all__ = ["Plan", "packed", "read", "unpacked", "write"]
+__all__ = ["VERSION", "Plan", "packed", "read", "unpacked", "write"]
 
 _MAGIC = b"derivable constraint\n"
-_VERSION = 4
+VERSION = 4
 _PREFIX = struct.Struct("<I32s")
 _LENGTH = struct.Struct("<Q")
 
@@ -95,7 +95,7 @@ def packed(plan: Plan, fingerprint: str) -> bytes:
     }
     text = json.dumps(header, separators=(",", ":")).encode()
     rest = b"".join([_LENGTH.pack(len(text)), text, *automata])
-    return _MAGIC + _PREFIX.pack(_VERSION, hashlib.sha256(rest).digest()) + rest
+    return _MAGIC + _PREFIX.pack(VERSION, hashlib.sha256(rest).digest()) + rest
 
 
 def read(path: Path, fingerprint: str, limits: Limits) -> Plan:
@@ -122,9 +122,9 @@ def unpacked(data: bytes, path: str, fingerprint: str, limits: Limits) -> Plan:
     if not data.startswith(_MAGIC) or len(data) < start + _LENGTH.size:
         raise ArtifactError(f"{path}: this is not a saved constraint. Give a file that Constraint.save() wrote.")
     version, digest = _PREFIX.unpack_from(data, len(_MAGIC))
-    if version != _VERSION:
+    if version != VERSION:
         raise ArtifactError(
-            f"{path}: format version {version}, but this version of Derivable reads {_VERSION}. "
+            f"{path}: format version {version}, but this version of Derivable reads {VERSION}. "
             "Compile the grammar again and save it."
         )
     if hashlib.sha256(memoryview(data)[start:]).digest() != digest:

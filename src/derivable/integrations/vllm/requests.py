@@ -77,8 +77,8 @@ def grammar_of(kind: str, spec: Any, *, compact: bool = False) -> Grammar:
 class Constraints:
     """The constraints of one model, each compiled once: when a request comes in, or in the engine's own process.
 
-    `DERIVABLE_VLLM_CACHE_MB` (1024) bounds what is kept for each set of tokens that end a text, and
-    `DERIVABLE_VLLM_TIMEOUT` (10) the seconds that one grammar may take.
+    `DERIVABLE_VLLM_CACHE_MB` (1024) bounds what is kept for each set of tokens that end a text, `DERIVABLE_VLLM_TIMEOUT`
+    (10) the seconds that one grammar may take; `DERIVABLE_VLLM_STORE` is a store to share with other processes.
 
     Args:
         tokenizer: vLLM's, which is one of transformers.
@@ -91,6 +91,7 @@ class Constraints:
         self._lock = Lock()
         self._budget = int(os.environ.get("DERIVABLE_VLLM_CACHE_MB", "1024")) << 20
         self._timeout = float(os.environ.get("DERIVABLE_VLLM_TIMEOUT", "10"))
+        self._store = os.environ.get("DERIVABLE_VLLM_STORE") or None
 
     @property
     def size(self) -> int:
@@ -123,8 +124,9 @@ class Constraints:
         with self._lock:
             known = self._compilers.get(key)
             if known is None:
-                known = Compiler(self._ended_by(key), budget=self._budget, timeout=self._timeout)
-                self._compilers[key] = known
+                known = self._compilers[key] = Compiler(
+                    self._ended_by(key), budget=self._budget, timeout=self._timeout, store=self._store
+                )
                 if len(self._compilers) > _ENDS:
                     self._compilers.popitem(last=False)
             self._compilers.move_to_end(key)
