@@ -77,8 +77,8 @@ def grammar_of(kind: str, spec: Any, *, compact: bool = False) -> Grammar:
 class Constraints:
     """The constraints of one model, each compiled once: when a request comes in, or in the engine's own process.
 
-    `DERIVABLE_VLLM_CACHE_MB` (1024) bounds what is kept for each set of tokens that end a text, `DERIVABLE_VLLM_TIMEOUT`
-    (10) the seconds that one grammar may take; `DERIVABLE_VLLM_STORE` is a store to share with other processes.
+    `DERIVABLE_VLLM_CACHE_MB` (1024) bounds what is kept for each set of tokens that end a text. One grammar may take
+    `DERIVABLE_VLLM_TIMEOUT` seconds (10). `DERIVABLE_VLLM_STORE` is a store to share with other processes.
 
     Args:
         tokenizer: vLLM's, which is one of transformers.
