@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from vllm.v1.structured_output.utils import grammar_is_likely_lark
-
 from ...compile import Constraint
 from ...compiler import Compiler
-from ...errors import ArgumentError, DerivableError
+from ...errors import DerivableError
 from ...grammar import Grammar
 from ...vocabulary import Vocabulary
+from .. import specs
 
 try:
     from vllm.exceptions import VLLMValidationError
@@ -34,43 +32,20 @@ _ENDS = 8
 """Sets of tokens that end a text, for each of which there is a vocabulary: requests choose them (`stop_token_ids`)."""
 
 
-def _lark_or_ebnf(text: str) -> Grammar:
-    """As vLLM tells them apart: a text without `::=` is Lark's."""
-    return Grammar.from_lark(text) if grammar_is_likely_lark(text) else Grammar.from_ebnf(text)
-
-
-_KINDS: dict[str, Callable[..., Grammar]] = {
-    "json": lambda spec, **how: Grammar.from_json_schema(spec, **how),
-    "json_object": lambda spec, **how: Grammar.from_json_schema({"type": "object"}, **how),
-    "regex": lambda spec, **how: Grammar.from_regex(spec),
-    "choice": lambda spec, **how: Grammar.from_choices(json.loads(spec) if isinstance(spec, str) else spec),
-    "grammar": lambda spec, **how: _lark_or_ebnf(spec),
-    "structural_tag": lambda spec, **how: Grammar.from_structural_tag(spec),
-    "lark": lambda spec, **how: Grammar.from_lark(spec),
-    "gbnf": lambda spec, **how: Grammar.from_gbnf(spec),
-    "ebnf": lambda spec, **how: Grammar.from_ebnf(spec),
-    "builtin": lambda spec, **how: Grammar.builtin(spec),
-}
-"""By the names of the fields of `StructuredOutputsParams`, and those that only `MaskProcessor` knows."""
-
-
 def grammar_of(kind: str, spec: Any, *, compact: bool = False) -> Grammar:
     """The grammar that a request asks for.
 
     Args:
-        kind: a field of vLLM's `StructuredOutputsParams`, or `lark`, `gbnf`, `ebnf`, `builtin`.
+        kind: a field of vLLM's `StructuredOutputsParams`, or another of `KINDS`.
         spec: its value; JSON Schemas, choices and tags also as text.
         compact: JSON without white space (vLLM's `disable_any_whitespace`).
 
     Raises:
         RequestRefusedError: there is no such kind, or the grammar cannot be used.
     """
-    make = _KINDS.get(kind)
-    if make is None:
-        raise RequestRefusedError(f"there is no kind {kind!r} of constraints. Use one of {', '.join(_KINDS)}.")
     try:
-        return make(spec, **({"whitespace": "none", "separators": (",", ":")} if compact else {}))
-    except (DerivableError, ValueError, TypeError, RecursionError) as error:
+        return specs.grammar_of(kind, spec, **({"whitespace": "none", "separators": (",", ":")} if compact else {}))
+    except DerivableError as error:
         raise RequestRefusedError(f"{kind}: {error}") from error
 
 
@@ -159,13 +134,7 @@ def spec_of(given: Any) -> tuple[str, Any]:
     Raises:
         RequestRefusedError: it is neither.
     """
-    if isinstance(given, str):
-        try:
-            given = json.loads(given)
-        except ValueError as error:
-            raise RequestRefusedError(f"extra_args['derivable'] is no JSON: {error}") from error
-    if not isinstance(given, dict) or len(given) != 1:
-        wanted = "one kind of constraint and its value, such as {'regex': '[0-9]+'}"
-        raise RequestRefusedError(str(ArgumentError("extra_args['derivable']", wanted, given)))
-    [(kind, value)] = given.items()
-    return str(kind), value
+    try:
+        return specs.spec_of(given)
+    except DerivableError as error:
+        raise RequestRefusedError(f"extra_args['derivable']: {error}") from error
