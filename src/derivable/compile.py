@@ -22,9 +22,8 @@ from .index.artifact import VERSION, Plan, packed, read, unpacked, write
 from .index.content import code_digest, grammar_digest
 from .index.store import ArtifactStore, store_at
 from .limits import Limits
-from .lowering import Lowered, lower
+from .lowering import Lowered, lower, with_tokens
 from .matcher import Matcher
-from .spelled import with_tokens
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -107,17 +107,16 @@ class Constraint {
     FairLock lock;
     Operation* operation = nullptr;  // the one under way
     // An operation lets others have the constraint, and goes on. Nothing that it may refer to is freed meanwhile, and what it noted is its own.
-    struct Suspended {
-        uint8_t looked_at_layout;
-    };
-    Suspended suspend() {
+    uint8_t suspend() {
         suspended_++;
-        return {looked_at_layout_};
+        return looked_at_layout_;
     }
-    void resume(Suspended noted) {
+    void resume(uint8_t looked_at_layout) {
         suspended_--;
-        looked_at_layout_ = noted.looked_at_layout;
+        looked_at_layout_ = looked_at_layout;
     }
+    // There is much to be freed, between operations.
+    bool is_full() const { return stacks.wants_collection() || uses_too_much(); }
     std::atomic<int64_t> run_bytes{0};  // allocated by operations and not freed
     uint64_t allowed_bytes() const { return limits_.cache_bytes + kWorkspace; }
     uint64_t max_step_work() const { return limits_.max_step_work; }
@@ -218,6 +217,10 @@ class Constraint {
     static constexpr int kMaxKeyHops = 32;
     void drop_rows();
     void collect();
+    bool uses_too_much() const {
+        const auto used = uint64_t(std::max<int64_t>(0, run_bytes.load(std::memory_order_relaxed)));
+        return used > limits_.cache_bytes + kWorkspace / 2 && used > 2 * left_after_giving_back_;
+    }
     uint64_t left_after_giving_back_ = 0;
     static constexpr size_t kManyTerminals = 32;
     void warm();
