@@ -165,8 +165,10 @@ def compile_many(
         count = integer("workers", workers, 1) if workers is not None else int(ray.cluster_resources().get("CPU", 1))
         shared = (ray.put(given), path, limits, timeout)
         notes.parent.mkdir(parents=True, exist_ok=True)
+        torn = notes.exists() and not notes.read_bytes().endswith((b"\n", b""))
         with notes.open("a", encoding="utf-8") as out:
-            out.write("\n")  # a writer that died may have left half a line
+            if torn:  # a writer has died in the middle of a line
+                out.write("\n")
             for entries in _results(pending, count, shared):
                 for entry in entries:
                     out.write(json.dumps(entry) + "\n")
