@@ -35,13 +35,14 @@ RANKS = {
     "vocabulary": 11,
     "index": 12,
     "matcher": 13,
+    "monitoring": 13,
     "apply": 14,
     "compile": 14,
     "compiler": 15,
     "tiny": 15,
     "decoding": 16,
     "": 17,  # `derivable` itself, which gathers what is public
-    "integrations": 18,
+    "integrations": 19,
     "compat": 18,
     "demo": 18,
     "cli_options": 18,
@@ -115,6 +116,7 @@ PUBLIC = [
     "fill_tree",
     "generate",
     "sequence_bitmask",
+    "warn_of_slow_masks",
 ]
 """What users may rely on. A name added or removed here is a change of the public interface."""
 

@@ -25,6 +25,7 @@ from .index.store import ArtifactStore, store_at
 from .limits import Limits
 from .lowering import Lowered, lower, with_tokens
 from .matcher import Matcher
+from .monitoring import alive
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class Constraint:
             lowered.indentation,
             lowered.distinct,
         )
+
+        alive[self._kernel.serial] = self
 
     def matcher(self) -> Matcher:
         """A matcher at the start of the text. Cost: about a microsecond."""
@@ -188,7 +191,8 @@ class Constraint:
     def stats(self) -> dict[str, int | bool]:
         """Facts about the index so far: masks asked for and found, rows, LR states, stack nodes, bytes.
 
-        `run_bytes` is what its matchers have made it allocate, `spanner_bytes` the index that it may share with others.
+        `run_bytes` is what its matchers have made it allocate, `spanner_bytes` the index that it may share with others;
+        `miss_ns` and `longest_miss_ns` are nanoseconds of wall-clock time in computing masks, together and at most.
         """
         return self._kernel.stats()
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -60,6 +61,7 @@ struct ConstraintLimits {
 
 struct Stats {
     uint64_t masks = 0, mask_hits = 0, walk_nodes = 0;
+    uint64_t miss_ns = 0, longest_miss_ns = 0;  // of wall-clock time, in computing masks
     uint64_t rows = 0, lr_states = 0, stack_nodes = 0, spanner_bytes = 0, row_bytes = 0, run_bytes = 0, work = 0;
     bool separable = false;
 };
@@ -102,6 +104,7 @@ class Constraint {
     // What the places of threads are told apart by, in every process alike (constraint_context.cpp): lexer states, and the uppermost `hops` + 1 LR states.
     uint64_t context(const Threads& of, int64_t hops);
     Stats locked_stats();
+    const uint64_t serial = next_serial_++;  // in this process
     const std::vector<Symbol>& unproductive() { return lr_.productions().unproductive(); }
 
     // SAFETY: guards everything but vocabulary_; taken around each operation (Operation).
@@ -124,6 +127,7 @@ class Constraint {
     Spanner& spanner() { return *spanner_; }
 
   private:
+    static inline std::atomic<uint64_t> next_serial_{1};
     LrAutomaton lr_;
 
   public:
@@ -156,6 +160,8 @@ class Constraint {
     };
     const std::vector<uint32_t>* find_row(const Thread& t, RowKey* key = nullptr);
     const std::vector<uint32_t>* keep_row(const Thread& t, RowKey key, const std::vector<uint32_t>& words);
+    // A mask was computed since then: for whoever monitors it.
+    void note_miss(Thread t, std::chrono::steady_clock::time_point begin, uint64_t nodes, int hops);
     int compute(Thread t, std::vector<uint32_t>& words);  // returns the hops that the answer depends on
     // Calls visit(token) for every token of text that the threads allow, until it says no; from node `next` of the trie on, which is moved on.
     template <typename Visit>

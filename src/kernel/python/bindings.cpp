@@ -28,6 +28,7 @@
 #include "python/interpreter.hpp"
 #include "python/read_expressions.hpp"
 #include "python/schema_bindings.hpp"
+#include "python/slow_masks.hpp"
 #include "python/translate.hpp"
 #include "support/errors.hpp"
 #include "support/task.hpp"
@@ -252,6 +253,7 @@ NB_MODULE(_kernel, m) {
         }), nb::arg("vocabulary"), nb::arg("policy"), nb::arg("terminals"), nb::arg("references"), nb::arg("num_nonterminals"), nb::arg("start"), nb::arg("productions"),
              nb::arg("max_parses"), nb::arg("cache_bytes"), nb::arg("max_liveness_steps"), nb::arg("max_step_work"), nb::arg("lookahead") = nb::none(), nb::arg("indentation") = nb::none(),
              nb::arg("distinct") = std::vector<uint32_t>())
+        .def_ro("serial", &Constraint::serial, "Its number in this process.")
         .def("can_begin", &Constraint::can_begin, nb::call_guard<Unlocked>(), "Some token of the vocabulary may come first, or the empty text is complete.")
         .def("give_back", [](Constraint& c) {
             Unlocked unlocked;
@@ -269,6 +271,8 @@ NB_MODULE(_kernel, m) {
             d["masks"] = s.masks;
             d["mask_hits"] = s.mask_hits;
             d["walk_nodes"] = s.walk_nodes;
+            d["miss_ns"] = s.miss_ns;
+            d["longest_miss_ns"] = s.longest_miss_ns;
             d["rows"] = s.rows;
             d["row_bytes"] = s.row_bytes;
             d["run_bytes"] = s.run_bytes;
@@ -394,6 +398,7 @@ NB_MODULE(_kernel, m) {
         .def_prop_ro("length", &Matcher::length, "Steps taken since the start.");
 
     bind_budget(m);
+    bind_slow_masks(m);
     bind_batches(m);
     bind_explorers(m);
 }
