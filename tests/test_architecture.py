@@ -50,8 +50,6 @@ RANKS = {
     "integrations": 18,
     "compat": 18,
     "demo": 18,
-    "cli_options": 18,
-    "cli_decoding": 19,
     "cli": 20,
     "__main__": 21,
 }
