@@ -44,6 +44,7 @@ RANKS = {
     "apply": 14,
     "compile": 14,
     "compiler": 15,
+    "analysis": 16,
     "tiny": 15,
     "decoding": 16,
     "": 17,  # `derivable` itself, which gathers what is public

@@ -23,6 +23,7 @@
 #include "index/stack_trie.hpp"
 #include "liveness/liveness.hpp"
 #include "matching/history.hpp"
+#include "matching/index_view.hpp"
 #include "matching/operation.hpp"
 #include "support/arena.hpp"
 #include "support/byte_set.hpp"
@@ -101,6 +102,9 @@ class Constraint {
     // What the places of threads are told apart by, in every process alike (constraint_context.cpp): lexer states, and the uppermost `hops` + 1 LR states.
     uint64_t context(const Threads& of, int64_t hops);
     Stats locked_stats();
+    // For people (matching/index_view.cpp): what is known, and the spanner trees of threads, `most` nodes of them.
+    IndexView view();
+    std::vector<SpanView> unfold(const Threads& threads, uint64_t most);
     const std::vector<Symbol>& unproductive() { return lr_.productions().unproductive(); }
 
     // SAFETY: guards everything but vocabulary_; taken around each operation (Operation).
