@@ -24,6 +24,7 @@
 #include "index/stack_trie.hpp"
 #include "liveness/liveness.hpp"
 #include "matching/history.hpp"
+#include "matching/index_view.hpp"
 #include "matching/operation.hpp"
 #include "support/arena.hpp"
 #include "support/byte_set.hpp"
@@ -105,6 +106,9 @@ class Constraint {
     uint64_t context(const Threads& of, int64_t hops);
     Stats locked_stats();
     const uint64_t serial = next_serial_++;  // in this process
+    // For people (matching/index_view.cpp): what is known, and the spanner trees of threads, `most` nodes of them.
+    IndexView view();
+    std::vector<SpanView> unfold(const Threads& threads, uint64_t most);
     const std::vector<Symbol>& unproductive() { return lr_.productions().unproductive(); }
 
     // SAFETY: guards everything but vocabulary_; taken around each operation (Operation).

@@ -25,6 +25,7 @@
 #include "python/budget.hpp"
 #include "python/explore_bindings.hpp"
 #include "python/flatten.hpp"
+#include "python/index_bindings.hpp"
 #include "python/interpreter.hpp"
 #include "python/read_expressions.hpp"
 #include "python/schema_bindings.hpp"
@@ -261,6 +262,7 @@ NB_MODULE(_kernel, m) {
             c.give_back();
         }, "Frees all that can be made again: masks, what is known about stacks, LR states that no matcher's stack has.")
         .def("unproductive", [](Constraint& c) { return c.unproductive(); }, "Nonterminals, by symbol, that derive no text.")
+        .def("index_view", &index_view, "What the index holds: a dict (src/kernel/matching/index_view.hpp).")
         .def("stats", [](Constraint& c) {
             Stats s;
             {
@@ -380,6 +382,7 @@ NB_MODULE(_kernel, m) {
             return self.context(hops);
         }, nb::arg("hops").none(), "A number of 64 bits, equal where `situation` is, in every process in which the grammar was compiled (and by chance). Inside\n"
            "string literals that are known by rule, not by a table, it does not tell where.")
+        .def("unfolded", &unfolded, nb::arg("most"), "The spanner trees of the threads, in preorder: (parent, terminal symbol, ignored, tokens, refused, hops). None: too ambiguous.")
         .def("threads", [](Matcher& self) {
             std::vector<Constraint::Explanation> threads;
             {
