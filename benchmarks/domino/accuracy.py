@@ -214,7 +214,7 @@ def main(
     command = "python benchmarks/domino/accuracy.py " + shlex.join(sys.argv[1:])
     trained = loaded.training
     text = heading("Accuracy by method", command.strip()) + (
-        f"The model: {trained['parameters'] / 1e6:.2f} million parameters, trained for {trained['minutes']:.0f} minutes "
+        f"The model: {trained['parameters'] / 1e6:.2f}M parameters, trained for {trained['minutes']:.0f} minutes "
         f"on {trained['tokens'] / 1e6:.1f} million tokens (loss {trained['loss']:.3f} nats a token of an answer).\n"
     )
     shown: dict[str, dict[str, Cell]] = {}

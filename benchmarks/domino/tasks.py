@@ -2,8 +2,8 @@
 
 The forms are those of DOMINO's Section 4.1 (GSM8K and CoNLL-2003 as JSON), the contents within reach of a model of a
 few million parameters. A problem is a prompt and the value that is right. In training (`train_model.py`) a part of the
-answers is in other layouts, and a part is no JSON at all: mostly behind some openings of a prompt, seldom behind the others. So
-the model has something to lose without a constraint, and preferences that a constraint can hurt.
+answers is in other layouts, and a part is no JSON at all: mostly behind some openings of a prompt, seldom behind the
+others. So the model has something to lose without a constraint, and preferences that a constraint can hurt.
 
 Of every ten problems one is kept for measuring: training never sees it.
 """
