@@ -1,19 +1,18 @@
-"""The grammar every front end produces and the pipeline compiles: rules over terminals, plus a lexing policy.
+"""The front ends behind one name: `Grammar.from_regex`, `Grammar.from_json_schema` and so on.
 
-A `Grammar` is data. `derivable.lowering` turns it into numbered productions for the kernel.
+A grammar is data (`derivable.rules`). `derivable.lowering` turns it into numbered productions for the kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from .arguments import instance, integer, items, texts
 from .caches import remembered, text_of
-from .expr import Expr
 from .limits import Limits
-from .rules import Indentation, Lexing, Rules, SpecialTokens, Tally, Terminal
+from .rules import Indentation, Lexing, Rules, SpecialTokens, Terminal
 
 __all__ = ["Grammar", "Indentation", "Lexing", "SpecialTokens", "Terminal"]
 
@@ -39,22 +38,11 @@ class Grammar(Rules):
     """
 
     @staticmethod
-    def of_known_names(
-        rules: Mapping[str, Expr],
-        terminals: Mapping[str, Terminal],
-        start: str,
-        source: str | None = None,
-        relaxed: tuple[str, ...] = (),
-        distinct: tuple[str, ...] = (),
-        tallied: Mapping[str, Tally] | None = None,
-        in_order: bool = False,
-    ) -> Grammar:
-        """A scannerless grammar whose names its maker vouches for: it is not searched for unknown ones."""
-        made = object.__new__(Grammar)
-        fields = {"rules": rules, "terminals": terminals, "start": start, "ignore": (), "lexing": "scannerless"}
-        made.__dict__.update(fields, source=source, relaxed=relaxed, distinct=distinct)
-        made.__dict__.update(tallied=tallied or {}, in_order=in_order)
-        return made
+    def of(made: Rules) -> Grammar:
+        """What a front end made, with the methods of a grammar."""
+        grammar = object.__new__(Grammar)
+        grammar.__dict__.update(made.__dict__)
+        return grammar
 
     def with_lexing(self, lexing: Lexing) -> Grammar:
         """The same rules read under another lexing policy."""
@@ -76,10 +64,9 @@ class Grammar(Rules):
         """
         from .frontends.combine import with_literals_spelled
 
-        return with_literals_spelled(self, spelled)
+        return Grammar.of(with_literals_spelled(self, spelled))
 
-    # The constructors import their front end when called: front ends depend on this module, and nobody pays at
-    # import time for one that is not used.
+    # The constructors import their front end when called: nobody pays at import time for one that is not used.
 
     @staticmethod
     def from_regex(pattern: str, *, flags: int = 0, limits: Limits = Limits()) -> Grammar:  # noqa: B008
@@ -99,7 +86,9 @@ class Grammar(Rules):
 
         instance("limits", limits, Limits, "Limits(...)")
         flags = integer("flags", flags)
-        return remembered(("regex", pattern, flags, limits), lambda: grammar_from_regex(pattern, flags, limits=limits))
+        return remembered(
+            ("regex", pattern, flags, limits), lambda: Grammar.of(grammar_from_regex(pattern, flags, limits=limits))
+        )
 
     @staticmethod
     def from_choices(choices: Sequence[str], *, limits: Limits = Limits()) -> Grammar:  # noqa: B008
@@ -112,7 +101,7 @@ class Grammar(Rules):
         from .frontends.choices import grammar_from_choices
 
         instance("limits", limits, Limits, "Limits(...)")
-        return grammar_from_choices(choices, limits=limits)
+        return Grammar.of(grammar_from_choices(choices, limits=limits))
 
     @staticmethod
     def from_gbnf(text: str, *, start: str = "root", limits: Limits = Limits()) -> Grammar:  # noqa: B008
@@ -138,7 +127,9 @@ class Grammar(Rules):
 
         texts(text=text, start=start)
         instance("limits", limits, Limits, "Limits(...)")
-        return remembered(("gbnf", text, start, limits), lambda: grammar_from_gbnf(text, start, limits=limits))
+        return remembered(
+            ("gbnf", text, start, limits), lambda: Grammar.of(grammar_from_gbnf(text, start, limits=limits))
+        )
 
     @staticmethod
     def from_ebnf(text: str, *, start: str = "root", root: str = "", limits: Limits = Limits()) -> Grammar:  # noqa: B008
@@ -169,7 +160,9 @@ class Grammar(Rules):
         texts(text=text, start=start, root=root)
         first = root or start
         instance("limits", limits, Limits, "Limits(...)")
-        return remembered(("ebnf", text, first, limits), lambda: grammar_from_ebnf(text, first, limits=limits))
+        return remembered(
+            ("ebnf", text, first, limits), lambda: Grammar.of(grammar_from_ebnf(text, first, limits=limits))
+        )
 
     @staticmethod
     def from_lark(
@@ -217,15 +210,10 @@ class Grammar(Rules):
         instance("indentation", indentation, Indentation | None, "Indentation(...), or None")
         for path in items("import_paths", import_paths, "a list of folders"):
             instance("import_paths", path, str, "a list of folders, each a str")
-        return grammar_from_lark(
-            text,
-            start,
-            lexing,
-            declared=declared,
-            indentation=indentation,
-            import_paths=import_paths,
-            limits=limits,
+        made = grammar_from_lark(
+            text, start, lexing, declared=declared, indentation=indentation, import_paths=import_paths, limits=limits
         )
+        return Grammar.of(made)
 
     @staticmethod
     def from_structural_tag(
@@ -267,7 +255,7 @@ class Grammar(Rules):
         instance("limits", limits, Limits, "Limits(...)")
         texts(special_tokens=special_tokens)
         key = ("structural tag", text_of(tag), special_tokens, limits)
-        return remembered(key, lambda: grammar_from_structural_tag(tag, special_tokens, limits=limits))
+        return _remembered(key, lambda: grammar_from_structural_tag(tag, special_tokens, limits=limits))
 
     structural_tag = from_structural_tag
 
@@ -319,9 +307,10 @@ class Grammar(Rules):
         texts(model=model, special_tokens=special_tokens, profile=profile)
         instance("parallel", parallel, bool, "True or False")
         options = {"profile": profile}
-        return grammar_from_tools(
+        made = grammar_from_tools(
             tools, model, tool_choice, parallel, reasoning, special_tokens, limits=limits, options=options
         )
+        return Grammar.of(made)
 
     # Combinators. All of them give scannerless grammars; operands may be grammars of any front end, or literal text.
 
@@ -344,7 +333,7 @@ class Grammar(Rules):
         """
         from .frontends.combine import concatenate
 
-        return concatenate(operands)
+        return Grammar.of(concatenate(operands))
 
     @staticmethod
     def alternate(*operands: Grammar | str) -> Grammar:
@@ -359,7 +348,7 @@ class Grammar(Rules):
         """
         from .frontends.combine import alternate
 
-        return alternate(operands)
+        return Grammar.of(alternate(operands))
 
     def repeat(self, min: int = 0, max: int | None = None) -> Grammar:
         """This grammar at least `min` and at most `max` times, one after the other (`None`: without bound).
@@ -375,7 +364,7 @@ class Grammar(Rules):
         """
         from .frontends.combine import repeated
 
-        return repeated(self, min, max)
+        return Grammar.of(repeated(self, min, max))
 
     def optional(self) -> Grammar:
         """This grammar or the empty text.
@@ -408,7 +397,7 @@ class Grammar(Rules):
 
         if not isinstance(until, str):
             until = items("until", until, "a str, or a list of them")
-        return grammar_of_free_text(until)
+        return Grammar.of(grammar_of_free_text(until))
 
     def __add__(self, other: Grammar | str) -> Grammar:
         return Grammar.concatenate(self, other) if isinstance(other, Grammar | str) else NotImplemented
@@ -436,7 +425,7 @@ class Grammar(Rules):
         from .frontends.builtin import builtin_grammar
 
         texts(name=name)
-        return builtin_grammar(name)
+        return _remembered(("builtin", name), lambda: builtin_grammar(name))
 
     @staticmethod
     def from_json_schema(
@@ -466,7 +455,7 @@ class Grammar(Rules):
             key_order: `"listed"`: keys in the order in which the schema lists them, other keys anywhere; `"any"`: free;
                 `"preferred"`: free, too, but where the text is forced (`Matcher.forced_tokens`) as listed.
             formats: `"assert"` the formats that are known; `"annotation"`: none; `"strict"`: refuse unknown ones.
-            registry: a `referencing.Registry` for `$ref`s to other documents. Nothing is downloaded.
+            registry: a `referencing.Registry` for references (`$ref`) to other documents. Nothing is downloaded.
             limits: bounds; schemas are untrusted.
             relax: features that may be left unenforced where they are not supported; `Grammar.relaxed` lists those
                 that were.
@@ -497,9 +486,13 @@ class Grammar(Rules):
             profile = "spec" if isinstance(schema, bool | dict | str) else "practical"
         options |= {"formats": formats, "relax": tuple(relax), "profile": profile}
 
-        def make() -> Grammar:
+        def make() -> Rules:
             return grammar_from_json_schema(schema, registry=registry, limits=limits, **options)
 
-        return (
-            make() if registry is not None else remembered(("json", text_of(schema), limits, *options.values()), make)
-        )
+        if registry is not None:
+            return Grammar.of(make())
+        return _remembered(("json", text_of(schema), limits, *options.values()), make)
+
+
+def _remembered(key: tuple[Any, ...], make: Callable[[], Rules]) -> Grammar:
+    return remembered(key, lambda: Grammar.of(make()))

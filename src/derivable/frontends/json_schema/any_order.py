@@ -49,8 +49,9 @@ def write_in_any_order(body: Body, low: int, high: int | None, clauses: Clauses)
     return True
 
 
-def give_roles(compiler: Compiler) -> None:
+def give_roles(compiler: Compiler) -> dict[str, Tally]:
     """Gives the terminals of objects in any order their roles, when it is known which of their members there can be."""
+    tallied: dict[str, Tally] = {}
     roles: dict[tuple[str, Tally], str] = {}
     written: dict[str, Members] = {}
     again = True
@@ -76,7 +77,8 @@ def give_roles(compiler: Compiler) -> None:
     for (base, tally), name in roles.items():
         if name in used:
             compiler.terminals[name] = compiler.terminals[base]
-            compiler.tallied[name] = tally
+            tallied[name] = tally
+    return tallied
 
 
 def _with_roles(

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import GrammarError, LimitError, UnsupportedFeatureError
 from ...expr import NOTHING, Alt, Concat, Expr, Ref
-from ...grammar import Grammar, Terminal
 from ...limits import Limits
-from ...rules import Tally
+from ...rules import Rules, Terminal
 from .any_order import Counted, give_roles
 from .apart import apart, list_different_values
 from .arguments import STYLES, arguments
@@ -83,7 +82,6 @@ class Compiler:
         self.meanings: dict[int, tuple[int, object]] = {}
         self.relaxed: list[str] = []
         self.counted: dict[str, Counted] = {}  # objects in any order, by their rules
-        self.tallied: dict[str, Tally] = {}
         self.distinct: list[str] = []  # terminals that open arrays of distinct items
         self.suspect = False  # a rule may have no text
         self.count = 0
@@ -481,7 +479,7 @@ class Compiler:
 
     # -- the grammar --------------------------------------------------------------------------------------------
 
-    def grammar(self, source: str | None) -> Grammar:
+    def grammar(self, source: str | None) -> Rules:
         """The grammar of the whole schema."""
         goal, style = ((self.resources.root, True),), self.options.arguments
         start = arguments(self, goal, STYLES[style]) if style else self.symbol(goal)
@@ -493,8 +491,7 @@ class Compiler:
         self.rules["root"] = start if isinstance(start, Concat | Alt) else Concat((start,))
         if self.suspect or self.resources.targets:
             drop_unproductive(self.rules)
-        if self.counted:
-            give_roles(self)
+        tallied = give_roles(self)
         if self.rules["root"] == NOTHING:
             raise GrammarError(
                 "no JSON value satisfies this schema",
@@ -505,7 +502,6 @@ class Compiler:
         if self.options.excludes:
             self.terminals = without_texts(self.terminals, self.options.excludes)
         relaxed, distinct = tuple(sorted(self.relaxed)), tuple(self.distinct)
-        in_order = self.options.key_order == "preferred" and bool(self.tallied)
-        return Grammar.of_known_names(
-            self.rules, self.terminals, "root", source, relaxed, distinct, self.tallied, in_order
-        )
+        in_order = self.options.key_order == "preferred"
+        names = self.rules, self.terminals, "root", source, relaxed, distinct, tallied, in_order
+        return Rules.of_known_names(*names)
