@@ -9,6 +9,7 @@ import json
 import pickle
 import random
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -404,6 +405,48 @@ def test_what_is_counted_is_forgotten() -> None:
         else:
             with pytest.raises(dv.TokenRejectedError):
                 fork.advance_bytes(text)
+
+
+def test_masks_made_ahead_of_time_are_kept_by_what_was_counted(tmp_path: Path) -> None:
+    """Also in a file: where one was made for one set of keys, it is not taken for another."""
+    schema = {"type": "array", "items": closed("a", "b", "key1", "key4", required=["key4", "key1"])}
+    grammar = dv.Grammar.from_json_schema(schema, key_order="preferred", whitespace="none")
+    made = dv.compile(grammar, VOCAB, ahead_of_time=2_000)
+    made.save(tmp_path / "saved")
+    lazy = dv.compile(grammar, VOCAB)
+    rng = random.Random(1)
+    for constraint in (made, dv.Constraint.load(tmp_path / "saved", VOCAB)):
+        for _ in range(40):
+            x, y = constraint.matcher(), lazy.matcher()
+            for _ in range(80):
+                allowed = x.allowed_tokens().tolist()
+                assert allowed == y.allowed_tokens().tolist()
+                if not allowed:
+                    break
+                token = rng.choice([t for t in allowed if PIECES[t][:1] in b'"],:{}'] or allowed)
+                x.advance(token)
+                y.advance(token)
+
+
+def test_several_threads_share_what_was_counted() -> None:
+    """Masks and forced text, which looks at fewer keys, of matchers in several threads at once."""
+    constraint = dv.compile(dv.Grammar.from_json_schema(large(60), key_order="preferred", whitespace="none"), BYTES)
+
+    def walk(seed: int) -> list[list[int]]:
+        rng = random.Random(seed)
+        matcher, seen = constraint.matcher(), []
+        for _ in range(150):
+            seen.append(matcher.allowed_tokens().tolist())
+            matcher.forced_tokens()
+            if seen[-1] in ([], [256]):
+                break
+            matcher.advance(rng.choice([t for t in seen[-1] if t in b'"}],:{'] or seen[-1]))
+        return seen
+
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(walk, range(12)))
+    constraint = dv.compile(dv.Grammar.from_json_schema(large(60), key_order="any", whitespace="none"), BYTES)
+    assert together == [walk(seed) for seed in range(12)]
 
 
 def test_grammars_in_any_order_combine() -> None:

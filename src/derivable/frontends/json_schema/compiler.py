@@ -47,7 +47,6 @@ _ONLY_REF = ("$ref",)
 _UNIONS = (("anyOf",), ("oneOf",), ("allOf",))
 _MOST_OPEN = 32
 """Unions within unions that are taken apart by recursion."""
-_UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 
 
 class Compiler:
@@ -294,15 +293,6 @@ class Compiler:
             return False
         names = sub.schema["type"]
         return "integer" not in (names if type(names) is list else [names])
-
-    def without_unevaluated(self, sub: Sub) -> Sub:
-        """The same schema without `unevaluated*`, which still notes what it evaluates."""
-        found = self.stripped.get(id(sub))
-        if found is None:
-            schema = {k: v for k, v in sub.schema.items() if k not in _UNEVALUATED}
-            found = self.stripped[id(sub)] = Sub(schema, sub.scope, sub.parent, sub.tokens)
-            self.collecting.add(id(found))
-        return found
 
     # -- members ------------------------------------------------------------------------------------------------
 
