@@ -52,7 +52,7 @@ def write_in_any_order(body: Body, low: int, high: int | None, clauses: Clauses)
 def give_roles(compiler: Compiler) -> dict[str, Tally]:
     """Gives the terminals of objects in any order their roles, when it is known which of their members there can be."""
     tallied: dict[str, Tally] = {}
-    roles: dict[tuple[str, Tally], str] = {}
+    roles = _Roles(compiler)
     written: dict[str, Members] = {}
     again = True
     while again:
@@ -68,33 +68,49 @@ def give_roles(compiler: Compiler) -> dict[str, Tally]:
             elif members.high == 0:
                 written[rule] = Members(expr.marks, (), ())
             else:
-                written[rule] = _with_roles(compiler, expr, members, counted[3], roles)
+                written[rule] = _with_roles(expr, members, counted[3], roles)
         if again:
             drop_unproductive(compiler.rules)
             written.clear()
     compiler.rules.update(written)
     used = {name for expr in written.values() for name in expr.names}
-    for (base, tally), name in roles.items():
+    for name, (base, tally) in roles.given.items():
         if name in used:
             compiler.terminals[name] = compiler.terminals[base]
             tallied[name] = tally
     return tallied
 
 
-def _with_roles(
-    compiler: Compiler, expr: Members, members: Membership, names: dict[str, str], roles: dict[tuple[str, Tally], str]
-) -> Members:
-    """The same object of terminals with roles."""
+class _Roles:
+    """Terminals with roles: those of the same text and role are one."""
 
-    def terminal(base: str, tally: Tally) -> str:
-        found = roles.get((base, tally))
+    def __init__(self, compiler: Compiler) -> None:
+        self.compiler = compiler
+        self.given: dict[str, tuple[str, Tally]] = {}  # by their names
+        self._names: dict[tuple[str, str, str, int], str] = {}
+        self._memberships: dict[Membership, Membership] = {}
+
+    def membership(self, members: Membership) -> Membership:
+        """The one for all that are equal."""
+        return self._memberships.setdefault(members, members)
+
+    def terminal(self, base: str, tally: Tally) -> str:
+        """The name of a terminal with this role."""
+        # PERF: by identity, for every key of a thousand may name a membership of a thousand.
+        key = (base, tally.role, tally.name, id(tally.members))
+        found = self._names.get(key)
         if found is None:
-            compiler.count += 1
-            found = roles[base, tally] = f"{base}·{compiler.count}"
+            found = self._names[key] = self.compiler.fresh(base)
+            self.given[found] = base, tally
         return found
 
+
+def _with_roles(expr: Members, members: Membership, names: dict[str, str], roles: _Roles) -> Members:
+    """The same object of terminals with roles."""
+    terminal = roles.terminal
     opening, closing, empty_closing, comma, colon = expr.marks
-    end = Membership((), members.required, members.low, members.high, False, members.clauses)
+    members = roles.membership(members)
+    end = roles.membership(Membership((), members.required, members.low, members.high, False, members.clauses))
     bounded = members.high is not None
     marks = (
         terminal(opening, Tally("open")),
@@ -105,7 +121,7 @@ def _with_roles(
     )
     # Whatever is taken can be completed: then all that matters is that a key has not been there.
     sure = not bounded and all(any(there for _, there in clause) for clause in members.clauses)
-    own = None if sure and compiler.options.key_order != "preferred" else members
+    own = None if sure and roles.compiler.options.key_order != "preferred" else members
     listed: list[str | bool] = []
     for i in range(0, len(expr.listed), 3):
         key, value, required = expr.listed[i : i + 3]
