@@ -58,6 +58,9 @@ OTHER_ORDER = [
 
 They are accepted with `key_order="any"`."""
 
+NOT_ANY_ORDER = {"Github_ultra---o21840"}
+"""Of these, those with an object that is refused in any order: some member of 14 must fail, which rules count."""
+
 
 @pytest.mark.slow
 def test_every_instance_is_judged_as_its_label_says() -> None:
@@ -76,8 +79,12 @@ def test_every_instance_is_judged_as_its_label_says() -> None:
             got = accepts(constraint, json.dumps(test["data"], ensure_ascii=False))
             if got is not test["valid"]:
                 assert test["valid"], f"{name}: accepted an invalid instance"
+                other_order.add(name.removesuffix(".json"))
+                if name.removesuffix(".json") in NOT_ANY_ORDER:
+                    with pytest.raises(dv.LimitError, match="max_cases"):
+                        dv.Grammar.from_json_schema(case["schema"], key_order="any")
+                    continue
                 anyhow = dv.compile(dv.Grammar.from_json_schema(case["schema"], key_order="any"), BYTES)
                 assert accepts(anyhow, json.dumps(test["data"], ensure_ascii=False)), name
-                other_order.add(name.removesuffix(".json"))
     assert refused == set(REFUSED)
     assert other_order == set(OTHER_ORDER)
