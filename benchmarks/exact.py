@@ -3,7 +3,7 @@
     python benchmarks/exact.py
 
 Before each token of a program the mask is filled and must allow it; after the last the mask must allow the end. The
-programs are those that the real implementation of the language accepts (`tests/references.py`, which needs gofmt, java
+programs are those that the real implementation of the language accepts (`tests/support/references.py`, which needs gofmt, java
 and node).
 
 Needs the shared data (`DERIVABLE_SHARED`, or ../shared beside the repository).
