@@ -3,7 +3,8 @@
 `testdata/library/<name>/accepted.txt` and `rejected.txt` hold snippets between lines of `%%%%`; the line break before
 such a line is not part of the snippet. Every snippet is also put to the real implementation of the language where one
 is installed (`tests/support/references.py`), so the data cannot be wrong about the language. Where the grammar
-deliberately differs, the snippet stands in `deviations-accepted.txt` or `deviations-rejected.txt`; `docs/library.md` says why.
+deliberately differs, the snippet stands in `deviations-accepted.txt` or `deviations-rejected.txt`; `docs/library.md`
+says why.
 """
 
 from __future__ import annotations
