@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from accepting import BYTES, accepts
 from shared_data import require_shared
-from test_json_schema_keywords import BYTES, accepts
 
 import derivable as dv
 
