@@ -37,6 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from .chart import ACCEPTED, REFUSED, Chart, chart
 from .terminals import Analysed, TerminalGrammar, terminal_grammar
@@ -221,18 +222,27 @@ def same_verdict(
     return one == other or all(a == b for a, b in _outcomes(grammar, history, (one, other)))
 
 
+_MOST_OUTCOMES = 500
+
+
 def agreement(
     grammar: TerminalGrammar, history: tuple[int, ...], sequences: Sequence[tuple[int, ...]]
 ) -> Mapping[tuple[int, ...], tuple[int, ...]]:
-    """Each sequence to the one that stands for all that are jointly legal with it: the first of them."""
-    chosen: list[tuple[int, ...]] = []
-    out: dict[tuple[int, ...], tuple[int, ...]] = {}
+    """Each sequence to the one that stands for all that are jointly legal with it: the first of them.
+
+    The automata of sequences that begin with the same terminal are run side by side, and those with the same outcomes
+    everywhere are one. Where that takes too many steps every sequence stays by itself.
+    """
+    by_first: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
     for sequence in sequences:
-        for representative in chosen:
-            if same_verdict(grammar, history, sequence, representative):
-                out[sequence] = representative
-                break
-        else:
-            chosen.append(sequence)
-            out[sequence] = sequence
-    return out
+        by_first.setdefault(sequence[:1], []).append(sequence)
+    chosen: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for alike in by_first.values():
+        outcomes = list(islice(_outcomes(grammar, history, alike), _MOST_OUTCOMES)) if len(alike) > 1 else []
+        if not outcomes or len(outcomes) == _MOST_OUTCOMES:
+            chosen |= {sequence: sequence for sequence in alike}
+            continue
+        representatives: dict[tuple[bool, ...], tuple[int, ...]] = {}
+        for sequence, column in zip(alike, zip(*outcomes), strict=True):
+            chosen[sequence] = representatives.setdefault(column, sequence)
+    return chosen

@@ -18,7 +18,7 @@ from ..grammar import Grammar
 from ..limits import Limits
 from ..lowering import Lowered, lower
 from ..vocabulary import Vocabulary
-from .legality import Verdict, interchangeable_terminals, judge, same_verdict
+from .legality import Verdict, agreement, interchangeable_terminals, judge
 from .scanner import DEAD, Scanner, Tokens
 from .terminals import TerminalGrammar
 
@@ -342,14 +342,8 @@ class _Streamlining:
         asked = frozenset(s for s in current.values() if s)
         known = self._classes.get((before, asked))
         if known is None:
-            known = {(): ()}
-            chosen: list[Sequence] = []
-            for sequence in sorted(asked, key=lambda s: (len(s), s)):
-                known[sequence] = next(
-                    (other for other in chosen if same_verdict(self.grammar, before, sequence, other)), sequence
-                )
-                if known[sequence] == sequence:
-                    chosen.append(sequence)
+            ordered = sorted(asked, key=lambda s: (len(s), s))
+            known = {(): ()} | dict(agreement(self.grammar, before, ordered))
             self._classes[before, asked] = known
         return self._each(current, known.__getitem__)
 

@@ -188,10 +188,12 @@ def view(
 def spans_of(nodes: Sequence[tuple[int, int, bool, int, int, int]], names: Sequence[str]) -> list[Span]:
     """The nodes of `Matcher.unfolded` as sequences."""
     paths: list[tuple[str, ...]] = []
+    looked: list[int] = []  # on the way
     spans = []
     for parent, symbol, ignored, tokens, refused, hops in nodes:
         name = names[symbol - 1] if symbol else ""
         path = () if parent < 0 else (*paths[parent], f"({name})" if ignored else name)
         paths.append(path)
-        spans.append(Span(path, tokens, refused, max(hops, 0)))
+        looked.append(max(hops, 0 if parent < 0 else looked[parent]))
+        spans.append(Span(path, tokens, refused, looked[-1]))
     return spans

@@ -57,9 +57,7 @@ class State:
     def truncate(self, length: int) -> None:
         """Forget everything after the first ``length`` positions, as after a rejected draft."""
         if not 0 <= length <= self.length:
-            raise DerivableError(
-                f"cannot truncate {self.length} positions to {length}; pass 0 to {self.length}."
-            )
+            raise DerivableError(f"cannot truncate {self.length} positions to {length}; pass 0 to {self.length}.")
         self.length = length
 
     def copy(self) -> State:
@@ -139,13 +137,9 @@ class TinyModel:
         count, start = len(ids), state.length
         end = start + count
         if not count or ids.min() < 0 or ids.max() >= self.vocab_size:
-            raise DerivableError(
-                f"token ids must be a non-empty sequence of numbers below {self.vocab_size}."
-            )
+            raise DerivableError(f"token ids must be a non-empty sequence of numbers below {self.vocab_size}.")
         if end > self.context:
-            raise DerivableError(
-                f"{end} positions are wanted, the context is {self.context}; shorten the text."
-            )
+            raise DerivableError(f"{end} positions are wanted, the context is {self.context}; shorten the text.")
         state.reserve(count)
         cos, sin = self._cos[start:end, None], self._sin[start:end, None]  # [T, 1, D/2]
         hidden_from = None  # [T, end]: True where a key lies in a query's future
@@ -154,9 +148,7 @@ class TinyModel:
         scale = np.float32(self._head_dim**-0.5)
         x: Array = self._embedding[ids]  # [T, H]
         for index, layer in enumerate(self._layers):
-            qkv = (self._normalized(x, layer.attention_norm) @ layer.qkv).reshape(
-                count, 3, self._heads, self._head_dim
-            )
+            qkv = (self._normalized(x, layer.attention_norm) @ layer.qkv).reshape(count, 3, self._heads, self._head_dim)
             keys, values = state.keys[index], state.values[index]  # [A, capacity, D]
             keys[:, start:end] = _rotated(qkv[:, 1], cos, sin).transpose(1, 0, 2)
             values[:, start:end] = qkv[:, 2].transpose(1, 0, 2)
