@@ -58,7 +58,8 @@ class Situation:
         if self.paths is None:
             return "tokens can be cut in so many ways that the vocabulary is walked byte by byte"
         if self.built > 100_000:
-            return f"a lexer state that was not met before: the vocabulary is split by it (index grew {self.built / 1e6:.1f} MB)"
+            grown = f"(index grew {self.built / 1e6:.1f} MB)"
+            return f"a lexer state that was not met before: the vocabulary is split by it {grown}"
         if self.nodes > 200:
             return f"{self.nodes:,} sequences of terminals to ask the parser about"
         if self.hops > 4:
@@ -122,8 +123,8 @@ def report(
     compile_ms: float | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Report:
-    """Visits situations that texts lead to, nearest to the start first but new lexer states before others, and says what
-    their masks cost.
+    """Visits situations that texts lead to, nearest to the start first but new lexer states before others, and says
+    what their masks cost.
 
     Args:
         constraint: compiled for the vocabulary; freshly, so that first masks are first ones. Its index is filled.

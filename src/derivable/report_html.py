@@ -14,9 +14,10 @@ _GREEN, _AMBER, _GREY, _BLUE = "#2a9d6f", "#e0a030", "#c9ced6", "#4c78a8"
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color: #1c2430; }
 h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2em }
-table { border-collapse: collapse; font-size: 13px } td, th { padding: 2px 10px 2px 0; text-align: left; vertical-align: top }
-td.n, th.n { text-align: right } code { background: #f1f3f6; padding: 0 3px } .note { color: #5c6672 }
-svg text { font: 11px system-ui, sans-serif; fill: #1c2430 }
+table { border-collapse: collapse; font-size: 13px }
+td, th { padding: 2px 10px 2px 0; text-align: left;
+vertical-align: top } td.n, th.n { text-align: right } code { background: #f1f3f6; padding: 0 3px } .note { color:
+#5c6672 } svg text { font: 11px system-ui, sans-serif; fill: #1c2430 }
 """
 
 
@@ -44,7 +45,7 @@ def page(report: Report) -> str:
         f"<h1>{escape(report.title)}</h1>",
         _table((), [(escape(a), escape(b)) for a, b in figures]),
         "<h2>Why is this mask slow?</h2>",
-        "<p class=note>The slowest first masks. Each was asked for once before it was known; again it costs a look-up.</p>",
+        "<p class=note>The slowest first masks; asked for again, each is a look-up.</p>",
         _table(
             ("behind the text", "in progress", "first, µs", "again, µs", "allowed", "paths", "why"),
             [
@@ -126,7 +127,8 @@ def bars(rows: Sequence[tuple[str, float]], unit: str) -> str:
 
 
 def stacked(rows: Sequence[tuple[str, tuple[int, int, int]]]) -> str:
-    """For each name the shares always, up to the stack, never: as SVG, on a logarithmic scale, for most tokens are never."""
+    """For each name the shares always, up to the stack, never: as SVG, on a logarithmic scale, for most tokens are
+    never."""
     most = max([sum(values) for _, values in rows] or [1])
     scale = 480 / log10(1 + most)
     parts = []

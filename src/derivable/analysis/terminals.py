@@ -24,7 +24,8 @@ Production = tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Occurrence:
-    """A place of a symbol in a body: ``head -> before . symbol . after``. The stack symbols of Tran-Thien's automaton."""
+    """A place of a symbol in a body: ``head -> before . symbol . after``. The stack symbols of Tran-Thien's
+    automaton."""
 
     head: int
     before: tuple[int, ...]
@@ -89,7 +90,8 @@ class TerminalGrammar:
 
     @staticmethod
     def from_lowered(lowered: Lowered) -> TerminalGrammar:
-        """What the kernel parses with, if it takes indentation for nothing: INDENT and DEDENT, which columns bring and no
+        """What the kernel parses with, if it takes indentation for nothing: INDENT and DEDENT, which columns bring
+        and no
         text, are erased (the homomorphic image of the language)."""
         num = len(lowered.terminals)
         layout = lowered.indentation

@@ -1,4 +1,5 @@
-"""The command line: `derivable generate | check | mask | vocab | compile | report | measure | trace | demo`, a file a verb.
+"""The command line: `derivable generate | check | mask | vocab | compile | report | measure | trace | demo`, a file a
+verb.
 
 Generated text goes to standard output as it comes; figures about it go to standard error, so that
 `derivable generate ... > file` writes the text alone. Errors of Derivable are shown without a traceback, exit code 2.
