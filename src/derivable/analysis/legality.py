@@ -177,23 +177,36 @@ def _outcomes(
             done = tuple(of[head] for of in upwards)
             if head == grammar.start and left == ACCEPTED:  # nothing comes behind it
                 yield tuple(p == ACCEPTED for p in done)
-            for goal in grammar.goals.get(head, ()):
-                after = tuple(
-                    p if p in (ACCEPTED, REFUSED) else of.read(goal.after, p)
-                    for p, of in zip(done, charts, strict=True)
+            settled = all(p in (ACCEPTED, REFUSED) for p in done)
+            for goal_head, rest, befores in _goals(grammar, left_chart, head, left):
+                after = (
+                    done
+                    if settled
+                    else tuple(
+                        p if p in (ACCEPTED, REFUSED) else of.read(rest, p) for p, of in zip(done, charts, strict=True)
+                    )
                 )
-                for before in _lefts(left_chart, goal.before, left):
-                    state = (goal.head, after, before)
+                for before in befores:
+                    state = (goal_head, after, before)
                     if state not in seen:
                         seen.add(state)
                         todo.append(state)
 
 
-def _lefts(left_chart: Chart | None, before: tuple[int, ...], left: int) -> Iterator[int]:
-    """How much of the history may stand to the left if `before` does; each way is a walk of its own."""
+def _goals(
+    grammar: TerminalGrammar, left_chart: Chart | None, symbol: int, left: int
+) -> Iterator[tuple[int, tuple[int, ...], Iterable[int]]]:
+    """What may be next on the stack: (head, rest of the body, how much of the history may then stand to the left)."""
     if left == ACCEPTED or left_chart is None:
-        yield ACCEPTED
+        for head, rest in grammar.behind_goals.get(symbol, ()):
+            yield head, rest, (ACCEPTED,)
         return
+    for goal in grammar.goals.get(symbol, ()):
+        yield goal.head, goal.after, _lefts(left_chart, goal.before, left)
+
+
+def _lefts(left_chart: Chart, before: tuple[int, ...], left: int) -> Iterator[int]:
+    """How much of the history may stand to the left if `before` does; each way is a walk of its own."""
     found = left_chart.read(before[::-1], left)
     if found == ACCEPTED:
         yield ACCEPTED

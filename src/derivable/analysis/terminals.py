@@ -178,6 +178,11 @@ class TerminalGrammar:
         }
 
     @cached_property
+    def behind_goals(self) -> Mapping[int, tuple[tuple[int, tuple[int, ...]], ...]]:
+        """`goals` without what stands before, each once: (head, rest of the body)."""
+        return {s: tuple(dict.fromkeys((o.head, o.after) for o in places)) for s, places in self.goals.items()}
+
+    @cached_property
     def corners(self) -> Mapping[int, tuple[tuple[int, tuple[int, ...]], ...]]:
         """The (head, rest of the body) of the occurrences of each symbol before which nothing need stand: its *left
         corners* (Rosenkrantz & Lewis 1970), upwards."""
