@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
@@ -17,12 +19,14 @@ from .errors import ArgumentError, ArtifactError, GrammarError, LimitError, Voca
 from .expr import NOTHING, Special
 from .grammar import Grammar
 from .index.ahead import fill
-from .index.artifact import Plan, packed, read, unpacked, write
+from .index.artifact import VERSION, Plan, packed, read, unpacked, write
+from .index.content import code_digest, grammar_digest
+from .index.store import ArtifactStore, store_at
 from .index.view import Index, view
 from .limits import Limits
-from .lowering import Lowered, lower
+from .lowering import Lowered, lower, with_tokens
 from .matcher import Matcher
-from .spelled import with_tokens
+from .monitoring import alive
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -49,6 +53,7 @@ class Constraint:
         self.lookahead = plan.lookahead
         self.relaxed = plan.relaxed
         self._plan = plan
+        self._stored: set[tuple[str, str]] = set()  # paths of stores that have it, and the keys there
         self._lowered = lowered = plan.lowered
         self._kernel = _kernel.Constraint(
             vocabulary._kernel_vocabulary,
@@ -58,7 +63,7 @@ class Constraint:
             len(lowered.nonterminal_names),
             lowered.start,
             lowered.productions,
-            plan.limits.max_threads,
+            plan.limits.max_parses,
             plan.limits.cache_bytes,
             plan.limits.max_liveness_steps,
             plan.limits.max_step_work,
@@ -66,6 +71,8 @@ class Constraint:
             lowered.indentation,
             lowered.distinct,
         )
+
+        alive[self._kernel.serial] = self
 
     def matcher(self) -> Matcher:
         """A matcher at the start of the text. Cost: about a microsecond."""
@@ -79,12 +86,13 @@ class Constraint:
         return Speculator()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Saves what compiling worked out: the grammar's automata and productions. Masks are not saved.
+        """Saves what compiling worked out: the grammar's automata and productions, and what `ahead_of_time` filled.
 
         Raises:
             ArtifactError: the file cannot be written.
 
-        Cost: the size of the automata, usually well below a megabyte.
+        Cost: the size of the automata, usually well below a megabyte, and of the masks that were computed ahead of time,
+        each as what differs from another one.
         """
         write(self._plan, self.vocabulary.fingerprint, file_path("path", path))
 
@@ -97,8 +105,10 @@ class Constraint:
     ) -> Constraint:
         """A constraint that `save` wrote, for the same vocabulary. It behaves as the one that was saved.
 
-        Parsing the grammar and building its automata are skipped; the index is filled as generations visit it. A file
-        is untrusted: everything in it is checked, and the bounds are the loader's, not those it was compiled with.
+        Parsing the grammar and building its automata are skipped; masks that were computed ahead of time are there, and
+        the rest of the index is filled as generations visit it. A file is untrusted: everything in it is checked, and
+        the bounds are the loader's, not those it was compiled with. What cannot be checked is whether a mask is right:
+        one that was forged, checksum and all, can offer a token that `advance` then refuses.
 
         Args:
             path: the file.
@@ -122,7 +132,7 @@ class Constraint:
         instance("limits", limits, Limits, "Limits(...)")
         file = file_path("path", path)
         try:
-            return Constraint(read(file, vocabulary.fingerprint, limits), vocabulary)
+            return Constraint(read(file, vocabulary.fingerprint, limits), vocabulary)._with_index()
         except (GrammarError, VocabularyError) as error:  # nothing that compile() would have let through
             raise ArtifactError(f"{file}: what it holds cannot be used ({error}). Save it again.") from error
 
@@ -151,9 +161,30 @@ class Constraint:
         instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
         instance("limits", limits, Limits, "Limits(...)")
         try:
-            return Constraint(unpacked(data, "bytes", vocabulary.fingerprint, limits), vocabulary)
+            return Constraint(unpacked(data, "bytes", vocabulary.fingerprint, limits), vocabulary)._with_index()
         except (GrammarError, VocabularyError) as error:
             raise ArtifactError(f"what the bytes hold cannot be used ({error}). Save it again.") from error
+
+    def _with_index(self) -> Constraint:
+        if self._plan.index:
+            _kernel.replay(self._kernel, self._plan.index, _LONGEST_REPLAY)
+        return self
+
+    def fill_ahead(
+        self, situations: int, progress: Callable[[int, int], object] | None = None, deadline: float | None = None
+    ) -> None:
+        """Fills the index, as `compile(ahead_of_time=)` does.
+
+        Args:
+            situations: at most so many.
+            progress: called with (situations done, situations known so far).
+            deadline: when to stop, on `time.perf_counter`'s clock.
+        """
+        named = (named for _, named in self._lowered.references if not named.negated)
+        tokens = [resolve_token(each.token, self.vocabulary) for each in named]
+        most = self._plan.limits.cache_bytes // 2
+        index = fill(self._kernel, tokens, situations, progress=progress, deadline=deadline, most_bytes=most)
+        self._plan = replace(self._plan, index=index)
 
     def __reduce__(self) -> tuple[Callable[..., Constraint], tuple[object, ...]]:
         return _unpickled, (self.to_bytes(), self.vocabulary, self._plan.limits)
@@ -197,7 +228,8 @@ class Constraint:
     def stats(self) -> dict[str, int | bool]:
         """Facts about the index so far: masks asked for and found, rows, LR states, stack nodes, bytes.
 
-        `run_bytes` is what its matchers have made it allocate, `spanner_bytes` the index that it may share with others.
+        `run_bytes` is what its matchers have made it allocate, `spanner_bytes` the index that it may share with others;
+        `miss_ns` and `longest_miss_ns` are nanoseconds of wall-clock time in computing masks, together and at most.
         """
         return self._kernel.stats()
 
@@ -208,6 +240,8 @@ class Constraint:
 def _unpickled(data: bytes, vocabulary: Vocabulary, limits: Limits) -> Constraint:
     return Constraint.from_bytes(data, vocabulary, limits=limits)
 
+
+_LONGEST_REPLAY = 10.0  # seconds that loading an index may take; the rest of it is left
 
 _AHEAD_OF_TIME = 10_000
 """Situations that `ahead_of_time=True` visits at most."""
@@ -223,6 +257,7 @@ def compile(
     limits: Limits = Limits(),  # noqa: B008
     timeout: float | None = None,
     progress: Callable[[int, int], object] | None = None,
+    store: str | os.PathLike[str] | ArtifactStore | None = None,
 ) -> Constraint:
     """Compiles a grammar for a vocabulary.
 
@@ -235,15 +270,20 @@ def compile(
         vocabulary: the model's.
         ahead_of_time: fill the index now, so that generations meet few situations for the first time: the most
             different first, told apart by the lexer's state and the uppermost parser states. A number bounds them
-            (`True`: 10,000). Costs up to a few milliseconds each at 128,000 tokens.
+            (`True`: 10,000). Costs up to a few milliseconds each at 128,000 tokens. It ends when half of
+            `limits.cache_bytes` is used, or at `timeout`: the rest is filled as generations visit it.
         lookahead: how many lexemes may end *inside* a token, ignored ones included (DOMINO's k; one that ends where
             the token begins does not count). `None`, the default, is exact. With a number the texts stay in the
             language, but tokens that span more lexemes are refused, so models write what they would not have written.
         limits: bounds on memory and time; grammars are untrusted input.
-        timeout: seconds that this call may take at most (`None`: any time). Filling the index ahead of time counts.
+        timeout: seconds that this call may take at most (`None`: any time). Filling the index ahead of time stops there,
+            and is no error; a grammar that is not compiled by then is.
         progress: called while the index is filled ahead of time, with (situations done, situations known so far).
+        store: a folder or a URL (with `fsspec`) that keeps artifacts for other processes: what is there is loaded, and
+            what is not is compiled and written. An `ArtifactStore` has a budget of its own; docs/warm.md says more.
 
     Raises:
+        ArtifactError: the store is a URL that cannot be opened. (A damaged entry is compiled anew.)
         GrammarError: the language is empty, or a terminal is unusable.
         LimitError: a bound was reached, or the time is up (`limit` is ``"timeout"``).
         VocabularyError: no token can begin a text of the language, or the grammar names a token that the vocabulary
@@ -277,22 +317,65 @@ def compile(
         raise ArgumentError("timeout", "seconds, or None for any time", timeout)
     if timeout is not None and not 0 < timeout < float("inf"):
         raise GrammarError(f"timeout={timeout} is not a time to compile in", hint="Give seconds, or None for any time.")
+    entry = None if store is None else _Entry(store_at(store), grammar, vocabulary, lookahead, limits, ahead_of_time)
+    begun = time.perf_counter()
     key = (id(grammar), id(vocabulary), lookahead, limits)  # a constraint keeps both alive
     constraint: Constraint | None = cache.constraints.get(key)
     try:
         with _kernel.Budget(timeout, limits.max_bytes):
             if constraint is None:
-                constraint = _compile(grammar, vocabulary, lookahead, limits)
-                _refuse_unspellable(constraint)
+                constraint = entry.find() if entry else None
+                if constraint is None:
+                    constraint = _compile(grammar, vocabulary, lookahead, limits)
+                    _refuse_unspellable(constraint)
                 cache.constraints[key] = constraint
-            if ahead_of_time:
-                references = constraint._lowered.references
-                tokens = [resolve_token(named.token, vocabulary) for _, named in references if not named.negated]
-                most = _AHEAD_OF_TIME if ahead_of_time is True else ahead_of_time
-                fill(constraint.matcher(), tokens, most, progress)
+        if ahead_of_time and (progress or not (entry and entry.has(constraint))):
+            deadline = None if timeout is None else begun + timeout
+            constraint.fill_ahead(_AHEAD_OF_TIME if ahead_of_time is True else ahead_of_time, progress, deadline)
+        if entry:
+            entry.keep(constraint)
     except MemoryError:
         raise LimitError("memory of the machine", 1, 0, "compiling a grammar") from None
     return constraint
+
+
+class _Entry:
+    """The place of one constraint in a store: a digest of all that it is made of, and of what makes it."""
+
+    def __init__(
+        self,
+        store: ArtifactStore,
+        grammar: Grammar,
+        vocabulary: Vocabulary,
+        lookahead: int | None,
+        limits: Limits,
+        ahead_of_time: bool | int,
+    ) -> None:
+        special = sorted(vocabulary.special_ids.items())
+        parts = [vocabulary.fingerprint, special, lookahead, limits, int(ahead_of_time), grammar_digest(grammar)]
+        text = f"{code_digest()} {VERSION} {parts!r}"
+        self.key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        self._store, self._grammar, self._vocabulary, self._limits = store, grammar, vocabulary, limits
+
+    def find(self) -> Constraint | None:
+        constraint: Constraint | None = self._store.find(self.key, self._read)
+        if constraint is not None:
+            constraint.grammar = self._grammar
+            constraint._stored.add((self._store.path, self.key))
+        return constraint
+
+    def _read(self, data: bytes) -> Constraint:
+        return Constraint.from_bytes(data, self._vocabulary, limits=self._limits)
+
+    def has(self, constraint: Constraint) -> bool:
+        """It was found there, or written before."""
+        return (self._store.path, self.key) in constraint._stored
+
+    def keep(self, constraint: Constraint) -> None:
+        """Writes it, unless it is there."""
+        if not self.has(constraint):
+            self._store.keep(self.key, constraint.to_bytes())
+            constraint._stored.add((self._store.path, self.key))
 
 
 @without_collector

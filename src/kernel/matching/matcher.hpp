@@ -47,6 +47,7 @@ class Matcher {
     Constraint& constraint() const { return *constraint_; }
 
   private:
+    friend class Explorer;
     class Use;
     // One operation: `act` is told what it is.
     template <class Act>
