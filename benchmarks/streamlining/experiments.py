@@ -48,9 +48,9 @@ def files() -> Iterator[str]:
 class Texts:
     """Runs the store along texts: threads of (state of the scanner, parser)."""
 
-    def __init__(self, store: MaskStore) -> None:
+    def __init__(self, store: MaskStore, steps: int) -> None:
         self.store = store
-        self.chosen = store.streamline(4).representatives
+        self.chosen = store.streamline(steps).representatives
         asked = {s for each in self.chosen for s in each.values() if s}
         self.parser = SequenceParser(store.terminals, {*store.sequences(), *asked})
         self.profile_of = {}
@@ -121,13 +121,14 @@ def main() -> None:
     parser.add_argument("tokenizer", type=Path)
     parser.add_argument("--tokens", type=int, default=1_000_000)
     parser.add_argument("--masks", type=int, default=100_000, help="compare about so many, evenly spread")
+    parser.add_argument("--steps", type=int, default=4, help="of streamlining")
     parser.add_argument("--seconds", type=float, default=1e9, help="of processor time to stop after")
     parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
     vocabulary = dv.Vocabulary.from_tokenizer_json(options.tokenizer)
     tokenizer = Tokenizer.from_file(str(options.tokenizer))
     began = process_time()
-    texts = Texts(MaskStore(grammar_of("python.lark"), vocabulary, optional_newlines=True))
+    texts = Texts(MaskStore(grammar_of("python.lark"), vocabulary, optional_newlines=True), options.steps)
     print(f"store: {process_time() - began:.0f} s", flush=True)
     every = max(1, options.tokens // options.masks)
     done = allowed = compared = same = used = refused = 0
