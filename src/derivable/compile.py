@@ -192,10 +192,11 @@ class Constraint:
 
     @property
     def index(self) -> Index:
-        """What was built so far: lexer and parser states, spanner trees, masks, how many tokens the stack decides, bytes.
+        """What was built so far: lexer and parser states, spanner trees, masks, how many tokens the stack decides,
+        bytes.
 
-        A picture of the moment; the index grows as generations visit it (`derivable report` fills it first, and says what
-        is slow). Not to be called while others wait for masks: it looks at every mask that is known.
+        A picture of the moment; the index grows as generations visit it (`derivable report` fills it first, and says
+        what is slow). Not to be called while others wait for masks: it looks at every mask that is known.
 
         Example:
             >>> import derivable as dv

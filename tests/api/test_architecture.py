@@ -41,6 +41,8 @@ RANKS = {
     "compile": 14,
     "compiler": 15,
     "analysis": 16,
+    "report": 15,
+    "report_html": 16,
     "tiny": 15,
     "decoding": 16,
     "": 17,  # `derivable` itself, which gathers what is public
