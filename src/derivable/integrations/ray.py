@@ -165,7 +165,7 @@ def compile_many(
         count = integer("workers", workers, 1) if workers is not None else int(ray.cluster_resources().get("CPU", 1))
         shared = (ray.put(given), path, limits, timeout)
         notes.parent.mkdir(parents=True, exist_ok=True)
-        torn = notes.exists() and not notes.read_bytes().endswith((b"\n", b""))
+        torn = notes.exists() and not (notes.read_bytes() or b"\n").endswith(b"\n")
         with notes.open("a", encoding="utf-8") as out:
             if torn:  # a writer has died in the middle of a line
                 out.write("\n")
