@@ -39,14 +39,13 @@ RANKS = {
     "apply": 14,
     "compile": 14,
     "compiler": 15,
+    "analysis": 16,
     "tiny": 15,
     "decoding": 16,
     "": 17,  # `derivable` itself, which gathers what is public
     "integrations": 19,
     "compat": 18,
     "demo": 18,
-    "cli_options": 18,
-    "cli_decoding": 19,
     "cli": 20,
     "__main__": 21,
 }

@@ -110,7 +110,7 @@ def test_what_differs_has_another_place(tmp_path: Path) -> None:
     for vocabulary in (BYTES, other, named):
         dv.cache.clear()
         dv.compile(grammar, vocabulary, store=tmp_path)
-    for options in ({"lookahead": 1}, {"limits": dv.Limits(max_threads=7)}, {"ahead_of_time": 5}):
+    for options in ({"lookahead": 1}, {"limits": dv.Limits(max_parses=7)}, {"ahead_of_time": 5}):
         compiled(tmp_path, grammar, **options)
     compiled(tmp_path, grammar.with_lexing("scannerless"))
     assert len(entries(tmp_path)) == 6
@@ -253,3 +253,14 @@ def test_digests_are_of_the_contents() -> None:
     texts += ['root ::= "a" x "a"\nx ::= "b"', 'root ::= "a" x\nx ::= [b]+', 'root ::= "ax"']
     digests = {grammar_digest(dv.Grammar.from_gbnf(text)) for text in texts}
     assert len(digests) == 4 and grammar_digest(a) not in digests
+
+
+def test_a_write_does_not_look_at_all_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 10,000 entries that would take longer than compiling."""
+    store = dv.ArtifactStore(tmp_path)
+    looks = []
+    place = store._place
+    monkeypatch.setattr(place, "entries", lambda found=place.entries: looks.append(1) or found())
+    for number in range(30):
+        compiled(store, dv.Grammar.from_regex(f"a{{{number}}}b"))
+    assert store.stats()["writes"] == 30 and len(looks) == 1

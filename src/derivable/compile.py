@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
@@ -21,6 +22,7 @@ from .index.ahead import fill
 from .index.artifact import VERSION, Plan, packed, read, unpacked, write
 from .index.content import code_digest, grammar_digest
 from .index.store import ArtifactStore, store_at
+from .index.view import Index, view
 from .limits import Limits
 from .lowering import Lowered, lower, with_tokens
 from .matcher import Matcher
@@ -61,7 +63,7 @@ class Constraint:
             len(lowered.nonterminal_names),
             lowered.start,
             lowered.productions,
-            plan.limits.max_threads,
+            plan.limits.max_parses,
             plan.limits.cache_bytes,
             plan.limits.max_liveness_steps,
             plan.limits.max_step_work,
@@ -84,12 +86,13 @@ class Constraint:
         return Speculator()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Saves what compiling worked out: the grammar's automata and productions. Masks are not saved.
+        """Saves what compiling worked out: the grammar's automata and productions, and what `ahead_of_time` filled.
 
         Raises:
             ArtifactError: the file cannot be written.
 
-        Cost: the size of the automata, usually well below a megabyte.
+        Cost: the size of the automata, usually well below a megabyte, and of the masks that were computed ahead of time,
+        each as what differs from another one.
         """
         write(self._plan, self.vocabulary.fingerprint, file_path("path", path))
 
@@ -102,8 +105,10 @@ class Constraint:
     ) -> Constraint:
         """A constraint that `save` wrote, for the same vocabulary. It behaves as the one that was saved.
 
-        Parsing the grammar and building its automata are skipped; the index is filled as generations visit it. A file
-        is untrusted: everything in it is checked, and the bounds are the loader's, not those it was compiled with.
+        Parsing the grammar and building its automata are skipped; masks that were computed ahead of time are there, and
+        the rest of the index is filled as generations visit it. A file is untrusted: everything in it is checked, and
+        the bounds are the loader's, not those it was compiled with. What cannot be checked is whether a mask is right:
+        one that was forged, checksum and all, can offer a token that `advance` then refuses.
 
         Args:
             path: the file.
@@ -127,7 +132,7 @@ class Constraint:
         instance("limits", limits, Limits, "Limits(...)")
         file = file_path("path", path)
         try:
-            return Constraint(read(file, vocabulary.fingerprint, limits), vocabulary)
+            return Constraint(read(file, vocabulary.fingerprint, limits), vocabulary)._with_index()
         except (GrammarError, VocabularyError) as error:  # nothing that compile() would have let through
             raise ArtifactError(f"{file}: what it holds cannot be used ({error}). Save it again.") from error
 
@@ -156,12 +161,68 @@ class Constraint:
         instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
         instance("limits", limits, Limits, "Limits(...)")
         try:
-            return Constraint(unpacked(data, "bytes", vocabulary.fingerprint, limits), vocabulary)
+            return Constraint(unpacked(data, "bytes", vocabulary.fingerprint, limits), vocabulary)._with_index()
         except (GrammarError, VocabularyError) as error:
             raise ArtifactError(f"what the bytes hold cannot be used ({error}). Save it again.") from error
 
+    def _with_index(self) -> Constraint:
+        if self._plan.index:
+            _kernel.replay(self._kernel, self._plan.index, _LONGEST_REPLAY)
+        return self
+
+    def fill_ahead(
+        self, situations: int, progress: Callable[[int, int], object] | None = None, deadline: float | None = None
+    ) -> None:
+        """Fills the index, as `compile(ahead_of_time=)` does.
+
+        Args:
+            situations: at most so many.
+            progress: called with (situations done, situations known so far).
+            deadline: when to stop, on `time.perf_counter`'s clock.
+        """
+        named = (named for _, named in self._lowered.references if not named.negated)
+        tokens = [resolve_token(each.token, self.vocabulary) for each in named]
+        most = self._plan.limits.cache_bytes // 2
+        index = fill(self._kernel, tokens, situations, progress=progress, deadline=deadline, most_bytes=most)
+        self._plan = replace(self._plan, index=index)
+
     def __reduce__(self) -> tuple[Callable[..., Constraint], tuple[object, ...]]:
         return _unpickled, (self.to_bytes(), self.vocabulary, self._plan.limits)
+
+    @property
+    def index(self) -> Index:
+        """What was built so far: lexer and parser states, spanner trees, masks, how many tokens the stack decides, bytes.
+
+        A picture of the moment; the index grows as generations visit it (`derivable report` fills it first, and says what
+        is slow). Not to be called while others wait for masks: it looks at every mask that is known.
+
+        Example:
+            >>> import derivable as dv
+            >>> vocab = dv.Vocabulary.from_bytes([b"(", b")", b"))", b"x", None], eos=[4])
+            >>> constraint = dv.compile(dv.Grammar.from_gbnf('root ::= "(" root ")" | "x"'), vocab)
+            >>> m = constraint.matcher()
+            >>> for token in (0, 0, 3): m.advance(token)
+            >>> m.allowed_tokens().tolist(), m.reset(), m.advance(0), m.advance(3), m.allowed_tokens().tolist()
+            ([1, 2], None, None, None, [1])
+            >>> [(state.masks, state.always, state.stack_dependent) for state in constraint.index.states]
+            [(2, 1, 1)]
+
+        Cost: a millisecond for each hundred masks of 128,000 tokens.
+        """
+        lowered = self._lowered
+        flat, at, productions = lowered.productions, 0, 0
+        while at + 1 < len(flat):
+            at += 2 + flat[at + 1]
+            productions += 1
+        return view(
+            self._kernel.index_view(),
+            self._kernel.stats(),
+            lowered.terminal_names,
+            lexing=self._plan.lexing,
+            nonterminals=len(lowered.nonterminal_names),
+            productions=productions,
+            vocabulary=self.vocabulary.size,
+        )
 
     def stats(self) -> dict[str, int | bool]:
         """Facts about the index so far: masks asked for and found, rows, LR states, stack nodes, bytes.
@@ -178,6 +239,8 @@ class Constraint:
 def _unpickled(data: bytes, vocabulary: Vocabulary, limits: Limits) -> Constraint:
     return Constraint.from_bytes(data, vocabulary, limits=limits)
 
+
+_LONGEST_REPLAY = 10.0  # seconds that loading an index may take; the rest of it is left
 
 _AHEAD_OF_TIME = 10_000
 """Situations that `ahead_of_time=True` visits at most."""
@@ -206,12 +269,14 @@ def compile(
         vocabulary: the model's.
         ahead_of_time: fill the index now, so that generations meet few situations for the first time: the most
             different first, told apart by the lexer's state and the uppermost parser states. A number bounds them
-            (`True`: 10,000). Costs up to a few milliseconds each at 128,000 tokens.
+            (`True`: 10,000). Costs up to a few milliseconds each at 128,000 tokens. It ends when half of
+            `limits.cache_bytes` is used, or at `timeout`: the rest is filled as generations visit it.
         lookahead: how many lexemes may end *inside* a token, ignored ones included (DOMINO's k; one that ends where
             the token begins does not count). `None`, the default, is exact. With a number the texts stay in the
             language, but tokens that span more lexemes are refused, so models write what they would not have written.
         limits: bounds on memory and time; grammars are untrusted input.
-        timeout: seconds that this call may take at most (`None`: any time). Filling the index ahead of time counts.
+        timeout: seconds that this call may take at most (`None`: any time). Filling the index ahead of time stops there,
+            and is no error; a grammar that is not compiled by then is.
         progress: called while the index is filled ahead of time, with (situations done, situations known so far).
         store: a folder or a URL (with `fsspec`) that keeps artifacts for other processes: what is there is loaded, and
             what is not is compiled and written. An `ArtifactStore` has a budget of its own; docs/warm.md says more.
@@ -252,6 +317,7 @@ def compile(
     if timeout is not None and not 0 < timeout < float("inf"):
         raise GrammarError(f"timeout={timeout} is not a time to compile in", hint="Give seconds, or None for any time.")
     entry = None if store is None else _Entry(store_at(store), grammar, vocabulary, lookahead, limits, ahead_of_time)
+    begun = time.perf_counter()
     key = (id(grammar), id(vocabulary), lookahead, limits)  # a constraint keeps both alive
     constraint: Constraint | None = cache.constraints.get(key)
     try:
@@ -262,13 +328,11 @@ def compile(
                     constraint = _compile(grammar, vocabulary, lookahead, limits)
                     _refuse_unspellable(constraint)
                 cache.constraints[key] = constraint
-            if ahead_of_time:
-                references = constraint._lowered.references
-                tokens = [resolve_token(named.token, vocabulary) for _, named in references if not named.negated]
-                most = _AHEAD_OF_TIME if ahead_of_time is True else ahead_of_time
-                fill(constraint.matcher(), tokens, most, progress)
-            if entry:
-                entry.keep(constraint)
+        if ahead_of_time and (progress or not (entry and entry.has(constraint))):
+            deadline = None if timeout is None else begun + timeout
+            constraint.fill_ahead(_AHEAD_OF_TIME if ahead_of_time is True else ahead_of_time, progress, deadline)
+        if entry:
+            entry.keep(constraint)
     except MemoryError:
         raise LimitError("memory of the machine", 1, 0, "compiling a grammar") from None
     return constraint
@@ -302,12 +366,15 @@ class _Entry:
     def _read(self, data: bytes) -> Constraint:
         return Constraint.from_bytes(data, self._vocabulary, limits=self._limits)
 
+    def has(self, constraint: Constraint) -> bool:
+        """It was found there, or written before."""
+        return (self._store.path, self.key) in constraint._stored
+
     def keep(self, constraint: Constraint) -> None:
-        """Writes it, unless it was found there, or written before."""
-        place = (self._store.path, self.key)
-        if place not in constraint._stored:
+        """Writes it, unless it is there."""
+        if not self.has(constraint):
             self._store.keep(self.key, constraint.to_bytes())
-            constraint._stored.add(place)
+            constraint._stored.add((self._store.path, self.key))
 
 
 @without_collector

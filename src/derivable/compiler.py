@@ -7,7 +7,6 @@ ago.
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -43,6 +42,8 @@ async def compile_async(grammar: Grammar, vocabulary: Vocabulary, **options: Any
         >>> asyncio.run(dv.compile_async(dv.Grammar.from_regex("(ab)+"), vocab)).matcher().allowed_tokens().tolist()
         [0]
     """
+    import asyncio  # PERF: a sixth of importing this library, for those who have no loop
+
     return await asyncio.to_thread(compile, grammar, vocabulary, **options)
 
 

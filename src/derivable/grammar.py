@@ -453,7 +453,7 @@ class Grammar(Rules):
             key_order: `"listed"`: keys in the order in which the schema lists them, other keys anywhere; `"any"`: free,
                 for objects of few keys.
             formats: `"assert"` the formats that are known; `"annotation"`: none; `"strict"`: refuse unknown ones.
-            registry: a `referencing.Registry` for `$ref`s to other documents. Nothing is downloaded.
+            registry: a `referencing.Registry` for references (`$ref`) to other documents. Nothing is downloaded.
             limits: bounds; schemas are untrusted.
             relax: features that may be left unenforced where they are not supported; `Grammar.relaxed` lists those
                 that were.

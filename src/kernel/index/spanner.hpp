@@ -105,6 +105,8 @@ class Spanner {
 
     // `state`: under scannerless a canonical one. Throws TooAmbiguous.
     const Split& split(uint32_t residual, LexState state);
+    const Split* known(uint32_t residual, LexState state) const { return find(residual, state); }  // null: not split yet
+    uint32_t num_splits() const { return num_splits_; }
     // For a lexeme that leads back to where it began (`a--`, `;;`), before which stands `state`: all that is left of a residual after it any number of times, split
     // as one, but for that lexeme itself. Null if that is not worth it.
     const Split* repeated(uint32_t residual, LexState state, uint32_t terminal, uint32_t duties);

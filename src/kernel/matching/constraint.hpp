@@ -24,6 +24,7 @@
 #include "index/stack_trie.hpp"
 #include "liveness/liveness.hpp"
 #include "matching/history.hpp"
+#include "matching/index_view.hpp"
 #include "matching/operation.hpp"
 #include "support/arena.hpp"
 #include "support/byte_set.hpp"
@@ -54,7 +55,7 @@ struct TokenReference {
 constexpr uint64_t kNoLookahead = ~0ULL;
 
 struct ConstraintLimits {
-    uint64_t max_threads, cache_bytes, max_liveness_steps;
+    uint64_t max_parses, cache_bytes, max_liveness_steps;
     uint64_t lookahead = kNoLookahead;  // lexemes that may end inside a token (DOMINO's k)
     uint64_t max_step_work = Task::kUnbounded;
 };
@@ -67,6 +68,7 @@ struct Stats {
 };
 
 class Matcher;
+class Explorer;
 
 class Constraint {
   public:
@@ -104,6 +106,9 @@ class Constraint {
     uint64_t context(const Threads& of, int64_t hops);
     Stats locked_stats();
     const uint64_t serial = next_serial_++;  // in this process
+    // For people (matching/index_view.cpp): what is known, and the spanner trees of threads, `most` nodes of them.
+    IndexView view();
+    std::vector<SpanView> unfold(const Threads& threads, uint64_t most);
     const std::vector<Symbol>& unproductive() { return lr_.productions().unproductive(); }
 
     // SAFETY: guards everything but vocabulary_; taken around each operation (Operation).
@@ -140,6 +145,7 @@ class Constraint {
   private:
     friend class Matcher;
     friend class SpanWalk;
+    friend class Explorer;
     static constexpr uint64_t kWorkspace = 64u << 20;  // bytes beside the cache, for what is under way
     // The lexer, to be used now.
     Lexer& lexer() {
@@ -151,6 +157,13 @@ class Constraint {
     }
     std::vector<std::pair<Symbol, uint32_t>> named_lexeme(LexState lex);
     const std::vector<uint32_t>& row(Thread t);
+    // Level 4: the mask of a thread if it is known, by so many hops and what was looked at of its layout; and making it known (null: it cannot be).
+    struct RowKey {
+        uint32_t hops = 0;
+        uint8_t looked_at_layout = 0;
+    };
+    const std::vector<uint32_t>* find_row(const Thread& t, RowKey* key = nullptr);
+    const std::vector<uint32_t>* keep_row(const Thread& t, RowKey key, const std::vector<uint32_t>& words);
     // A mask was computed since then: for whoever monitors it.
     void note_miss(Thread t, std::chrono::steady_clock::time_point begin, uint64_t nodes, int hops);
     int compute(Thread t, std::vector<uint32_t>& words);  // returns the hops that the answer depends on
