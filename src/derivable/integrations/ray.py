@@ -102,7 +102,7 @@ class _Worker:
             )
             if self._store.stats()["hits"] > hits:
                 entry["state"] = "loaded"
-        except DerivableError as error:
+        except Exception as error:  # whatever is wrong with one, the others go on
             entry |= {"state": "failed", "error": f"{type(error).__name__}: {error}"}
         return {**entry, "seconds": round(time.perf_counter() - begin, 6)}
 
