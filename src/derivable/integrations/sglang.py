@@ -68,6 +68,11 @@ class GrammarObject(host.BaseGrammarObject):
         """Writes the mask into a row; of end of sequence only where the text has ended."""
         fill_bitmasks([self.matcher], vocab_mask, rows=[idx])
 
+    @staticmethod
+    def fill_vocab_mask_batched(entries: list[Any], vocab_mask: Any) -> None:
+        """Writes the rows of a batch in one call; each entry has a `grammar` and its `row`."""
+        fill_bitmasks([entry.grammar.matcher for entry in entries], vocab_mask, rows=[entry.row for entry in entries])
+
     def reset_vocab_mask(self, vocab_mask: Any) -> None:
         """Everything is allowed again."""
         vocab_mask.fill_(-1)
