@@ -26,6 +26,7 @@ from typing import Any
 from derivable.arguments import LARGEST, instance, integer, items, texts
 from derivable.caches import cache
 from derivable.errors import VocabularyError
+from derivable.vocabularies.canonical import CanonicalPairs
 from derivable.vocabularies.huggingface import read_tokenizer_json, read_transformers
 from derivable.vocabularies.libraries import read_gguf, read_sentencepiece, read_tiktoken
 from derivable.vocabularies.source import MAX_SIZE, Source, resolve_eos
@@ -381,6 +382,15 @@ class Vocabulary:
         """The tokens in the order of their bytes. Made at the first use (0.1 s for 128,000)."""
         return Spellings(self._tokens)
 
+    @cached_property
+    def canonical_pairs(self) -> CanonicalPairs:
+        """Which tokens the tokenizer itself would put next to each other (see `compile`'s `canonical`).
+
+        Raises:
+            UnsupportedFeatureError: something beside merges decides, or the source has no merges that can be read.
+        """
+        return CanonicalPairs.of(self._encoder, self._tokens, self._kind)
+
     def _cannot_spell(self, data: bytes) -> str:
         """The message that says up to where `data` can be spelled."""
         ids, lengths = self._spelling
@@ -482,7 +492,7 @@ class Vocabulary:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickled without what is derived; the kernel's copy is made again where it is needed."""
-        derived = ("_kernel_vocabulary", "_index", "_spelling", "spellings")
+        derived = ("_kernel_vocabulary", "_index", "_spelling", "spellings", "canonical_pairs")
         return {name: value for name, value in self.__dict__.items() if name not in derived}
 
 
