@@ -147,7 +147,7 @@ def test_drafts_generation_and_pickles(tmp_path: Path) -> None:
     again = pickle.loads(pickle.dumps(strict))
     file = tmp_path / "saved"
     strict.save(file)
-    for constraint in (again, dv.Constraint.load(file, vocabulary, canonical=True)):
+    for constraint in (again, dv.Constraint.load(file, vocabulary).canonically()):
         assert constraint.canonical
         rng = random.Random(1)
         for _ in range(30):

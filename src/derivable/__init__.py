@@ -7,16 +7,14 @@
 [0, 1, 2]
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from . import process as _process  # noqa: F401 -- what is to be done when the process forks or ends
 from .apply import apply_bitmask
 from .caches import Cache, cache
 from .compile import Constraint, compile
 from .compiler import Compiler, compile_async
-from .decoding.generate import Generation, generate
-from .decoding.masks import fill_tree, sequence_bitmask
-from .decoding.speculator import Speculator
-from .decoding.template import Template
-from .decoding.trace import Trace
 from .errors import (
     ArgumentError,
     ArtifactError,
@@ -33,15 +31,25 @@ from .errors import (
     VocabularyError,
 )
 from .grammar import Grammar, Indentation, Lexing, Terminal
+from .index.store import ArtifactStore
 from .limits import Limits
 from .matcher import Explanation, Matcher, advance, allocate_bitmask, fill_bitmasks
+from .monitoring import warn_of_slow_masks
 from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from .decoding.generate import Generation, generate
+    from .decoding.masks import fill_tree, sequence_bitmask
+    from .decoding.speculator import Speculator
+    from .decoding.template import Template
+    from .decoding.trace import Trace
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError",
     "ArtifactError",
+    "ArtifactStore",
     "BitmaskShapeError",
     "Cache",
     "Compiler",
@@ -78,4 +86,27 @@ __all__ = [
     "fill_tree",
     "generate",
     "sequence_bitmask",
+    "warn_of_slow_masks",
 ]
+
+_LATER = {
+    "Generation": "generate",
+    "Speculator": "speculator",
+    "Template": "template",
+    "Trace": "trace",
+    "fill_tree": "masks",
+    "generate": "generate",
+    "sequence_bitmask": "masks",
+}
+"""Public names of modules in `decoding`, which are imported when first asked for: servers have a loop of their own."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.decoding.{_LATER[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

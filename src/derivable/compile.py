@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
@@ -13,23 +15,18 @@ from . import _kernel
 from .arguments import LARGEST, file_path, instance, integer
 from .caches import cache
 from .collector import without_collector
-from .errors import (
-    ArgumentError,
-    ArtifactError,
-    GrammarError,
-    LimitError,
-    UnsupportedFeatureError,
-    VocabularyError,
-    number,
-)
+from .errors import ArgumentError, ArtifactError, GrammarError, LimitError, VocabularyError, number
 from .expr import NOTHING, Special
 from .grammar import Grammar
 from .index.ahead import fill
-from .index.artifact import Plan, packed, read, unpacked, write
+from .index.artifact import VERSION, Plan, packed, read, unpacked, write
+from .index.content import code_digest, grammar_digest
+from .index.store import ArtifactStore, store_at
+from .index.view import Index, view
 from .limits import Limits
-from .lowering import Lowered, lower
+from .lowering import Lowered, lower, with_tokens
 from .matcher import CanonicalMatcher, Matcher
-from .spelled import with_tokens
+from .monitoring import alive
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -46,22 +43,19 @@ class Constraint:
         vocabulary: for which tokens.
         lookahead: how many lexemes may end inside a token (`None`: any number).
         relaxed: what the caller allowed to be enforced loosely, by name (empty: everything is exact).
-        canonical: whether only the tokenizer's own tokenization is allowed.
+        canonical: whether only the tokenizer's own tokenization is allowed (see `compile`).
     """
 
-    def __init__(
-        self, plan: Plan, vocabulary: Vocabulary, grammar: Grammar | None = None, canonical: bool = False
-    ) -> None:
+    def __init__(self, plan: Plan, vocabulary: Vocabulary, grammar: Grammar | None = None) -> None:
         instance("plan", plan, Plan, "made by compile() or Constraint.load()")
         instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
         self.grammar = grammar
         self.vocabulary = vocabulary
         self.lookahead = plan.lookahead
         self.relaxed = plan.relaxed
-        self.canonical = canonical
-        if canonical:
-            _ = vocabulary.canonical_pairs  # refuses tokenizers for which it cannot be told
+        self.canonical = False
         self._plan = plan
+        self._stored: set[tuple[str, str]] = set()  # paths of stores that have it, and the keys there
         self._lowered = lowered = plan.lowered
         self._kernel = _kernel.Constraint(
             vocabulary._kernel_vocabulary,
@@ -71,7 +65,7 @@ class Constraint:
             len(lowered.nonterminal_names),
             lowered.start,
             lowered.productions,
-            plan.limits.max_threads,
+            plan.limits.max_parses,
             plan.limits.cache_bytes,
             plan.limits.max_liveness_steps,
             plan.limits.max_step_work,
@@ -80,9 +74,22 @@ class Constraint:
             lowered.distinct,
         )
 
+        alive[self._kernel.serial] = self
+
     def matcher(self) -> Matcher:
         """A matcher at the start of the text. Cost: about a microsecond."""
         return CanonicalMatcher(self) if self.canonical else Matcher(self)
+
+    def canonically(self) -> Constraint:
+        """The same constraint, with the same index, for the tokenizer's own tokenization only (see `compile`).
+
+        Raises:
+            UnsupportedFeatureError: a tokenizer of which it cannot be told.
+        """
+        _ = self.vocabulary.canonical_pairs
+        made = object.__new__(Constraint)
+        made.__dict__ |= self.__dict__ | {"canonical": True}
+        return made
 
     @cached_property
     def speculator(self) -> Speculator:
@@ -92,13 +99,14 @@ class Constraint:
         return Speculator()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Saves what compiling worked out: the grammar's automata and productions. Masks are not saved, and neither is
-        `canonical`: say it again to `load`.
+        """Saves what compiling worked out: the grammar's automata and productions, and what `ahead_of_time` filled.
+        `canonical` is not saved: `load(...).canonically()`.
 
         Raises:
             ArtifactError: the file cannot be written.
 
-        Cost: the size of the automata, usually well below a megabyte.
+        Cost: the size of the automata, usually well below a megabyte, and of the masks that were computed ahead of time,
+        each as what differs from another one.
         """
         write(self._plan, self.vocabulary.fingerprint, file_path("path", path))
 
@@ -108,18 +116,18 @@ class Constraint:
         vocabulary: Vocabulary,
         *,
         limits: Limits = Limits(),  # noqa: B008
-        canonical: bool = False,
     ) -> Constraint:
         """A constraint that `save` wrote, for the same vocabulary. It behaves as the one that was saved.
 
-        Parsing the grammar and building its automata are skipped; the index is filled as generations visit it. A file
-        is untrusted: everything in it is checked, and the bounds are the loader's, not those it was compiled with.
+        Parsing the grammar and building its automata are skipped; masks that were computed ahead of time are there, and
+        the rest of the index is filled as generations visit it. A file is untrusted: everything in it is checked, and
+        the bounds are the loader's, not those it was compiled with. What cannot be checked is whether a mask is right:
+        one that was forged, checksum and all, can offer a token that `advance` then refuses.
 
         Args:
             path: the file.
             vocabulary: the model's.
             limits: bounds on what it may hold, and on memory and time later.
-            canonical: as in `compile`.
 
         Raises:
             ArtifactError: no such file, not a saved constraint, another format version, damaged, or saved for another
@@ -138,9 +146,7 @@ class Constraint:
         instance("limits", limits, Limits, "Limits(...)")
         file = file_path("path", path)
         try:
-            return Constraint(read(file, vocabulary.fingerprint, limits), vocabulary, canonical=bool(canonical))
-        except UnsupportedFeatureError:
-            raise
+            return Constraint(read(file, vocabulary.fingerprint, limits), vocabulary)._with_index()
         except (GrammarError, VocabularyError) as error:  # nothing that compile() would have let through
             raise ArtifactError(f"{file}: what it holds cannot be used ({error}). Save it again.") from error
 
@@ -159,13 +165,7 @@ class Constraint:
         return packed(self._plan, self.vocabulary.fingerprint)
 
     @staticmethod
-    def from_bytes(
-        data: bytes,
-        vocabulary: Vocabulary,
-        *,
-        limits: Limits = Limits(),  # noqa: B008
-        canonical: bool = False,
-    ) -> Constraint:
+    def from_bytes(data: bytes, vocabulary: Vocabulary, *, limits: Limits = Limits()) -> Constraint:  # noqa: B008
         """What `to_bytes` gave, or a file holds; `load` says the rest.
 
         Raises:
@@ -175,20 +175,74 @@ class Constraint:
         instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
         instance("limits", limits, Limits, "Limits(...)")
         try:
-            plan = unpacked(data, "bytes", vocabulary.fingerprint, limits)
-            return Constraint(plan, vocabulary, canonical=bool(canonical))
-        except UnsupportedFeatureError:
-            raise
+            return Constraint(unpacked(data, "bytes", vocabulary.fingerprint, limits), vocabulary)._with_index()
         except (GrammarError, VocabularyError) as error:
             raise ArtifactError(f"what the bytes hold cannot be used ({error}). Save it again.") from error
+
+    def _with_index(self) -> Constraint:
+        if self._plan.index:
+            _kernel.replay(self._kernel, self._plan.index, _LONGEST_REPLAY)
+        return self
+
+    def fill_ahead(
+        self, situations: int, progress: Callable[[int, int], object] | None = None, deadline: float | None = None
+    ) -> None:
+        """Fills the index, as `compile(ahead_of_time=)` does.
+
+        Args:
+            situations: at most so many.
+            progress: called with (situations done, situations known so far).
+            deadline: when to stop, on `time.perf_counter`'s clock.
+        """
+        named = (named for _, named in self._lowered.references if not named.negated)
+        tokens = [resolve_token(each.token, self.vocabulary) for each in named]
+        most = self._plan.limits.cache_bytes // 2
+        index = fill(self._kernel, tokens, situations, progress=progress, deadline=deadline, most_bytes=most)
+        self._plan = replace(self._plan, index=index)
 
     def __reduce__(self) -> tuple[Callable[..., Constraint], tuple[object, ...]]:
         return _unpickled, (self.to_bytes(), self.vocabulary, self._plan.limits, self.canonical)
 
+    @property
+    def index(self) -> Index:
+        """What was built so far: lexer and parser states, spanner trees, masks, how many tokens the stack decides, bytes.
+
+        A picture of the moment; the index grows as generations visit it (`derivable report` fills it first, and says what
+        is slow). Not to be called while others wait for masks: it looks at every mask that is known.
+
+        Example:
+            >>> import derivable as dv
+            >>> vocab = dv.Vocabulary.from_bytes([b"(", b")", b"))", b"x", None], eos=[4])
+            >>> constraint = dv.compile(dv.Grammar.from_gbnf('root ::= "(" root ")" | "x"'), vocab)
+            >>> m = constraint.matcher()
+            >>> for token in (0, 0, 3): m.advance(token)
+            >>> m.allowed_tokens().tolist(), m.reset(), m.advance(0), m.advance(3), m.allowed_tokens().tolist()
+            ([1, 2], None, None, None, [1])
+            >>> [(state.masks, state.always, state.stack_dependent) for state in constraint.index.states]
+            [(2, 1, 1)]
+
+        Cost: a millisecond for each hundred masks of 128,000 tokens.
+        """
+        lowered = self._lowered
+        flat, at, productions = lowered.productions, 0, 0
+        while at + 1 < len(flat):
+            at += 2 + flat[at + 1]
+            productions += 1
+        return view(
+            self._kernel.index_view(),
+            self._kernel.stats(),
+            lowered.terminal_names,
+            lexing=self._plan.lexing,
+            nonterminals=len(lowered.nonterminal_names),
+            productions=productions,
+            vocabulary=self.vocabulary.size,
+        )
+
     def stats(self) -> dict[str, int | bool]:
         """Facts about the index so far: masks asked for and found, rows, LR states, stack nodes, bytes.
 
-        `run_bytes` is what its matchers have made it allocate, `spanner_bytes` the index that it may share with others.
+        `run_bytes` is what its matchers have made it allocate, `spanner_bytes` the index that it may share with others;
+        `miss_ns` and `longest_miss_ns` are nanoseconds of wall-clock time in computing masks, together and at most.
         """
         return self._kernel.stats()
 
@@ -197,8 +251,11 @@ class Constraint:
 
 
 def _unpickled(data: bytes, vocabulary: Vocabulary, limits: Limits, canonical: bool) -> Constraint:
-    return Constraint.from_bytes(data, vocabulary, limits=limits, canonical=canonical)
+    made = Constraint.from_bytes(data, vocabulary, limits=limits)
+    return made.canonically() if canonical else made
 
+
+_LONGEST_REPLAY = 10.0  # seconds that loading an index may take; the rest of it is left
 
 _AHEAD_OF_TIME = 10_000
 """Situations that `ahead_of_time=True` visits at most."""
@@ -215,6 +272,7 @@ def compile(
     limits: Limits = Limits(),  # noqa: B008
     timeout: float | None = None,
     progress: Callable[[int, int], object] | None = None,
+    store: str | os.PathLike[str] | ArtifactStore | None = None,
 ) -> Constraint:
     """Compiles a grammar for a vocabulary.
 
@@ -227,21 +285,25 @@ def compile(
         vocabulary: the model's.
         ahead_of_time: fill the index now, so that generations meet few situations for the first time: the most
             different first, told apart by the lexer's state and the uppermost parser states. A number bounds them
-            (`True`: 10,000). Costs up to a few milliseconds each at 128,000 tokens.
+            (`True`: 10,000). Costs up to a few milliseconds each at 128,000 tokens. It ends when half of
+            `limits.cache_bytes` is used, or at `timeout`: the rest is filled as generations visit it.
         lookahead: how many lexemes may end *inside* a token, ignored ones included (DOMINO's k; one that ends where
             the token begins does not count). `None`, the default, is exact. With a number the texts stay in the
             language, but tokens that span more lexemes are refused, so models write what they would not have written.
         canonical: allow only those tokens that the tokenizer itself would put next to each other, so that what is
             generated is the canonical tokenization of its text, exactly. For BPE tokenizers without a pattern that
-            splits texts (SentencePiece's: Llama 2, Mistral, Gemma); others are refused. A grammar may end in the middle
-            of what is one token to the tokenizer; where no canonical token can continue, all that the grammar allows
-            are, so no text is cut off for its tokenization. Costs some milliseconds at every token met for the first
-            time, then about 10 us a mask for each 32,000 tokens.
+            splits texts (SentencePiece's: Llama 2, Mistral); others are refused. A grammar may end in the middle of
+            what is one token to the tokenizer; where no canonical token can continue, all that the grammar allows are,
+            so no text is cut off for its tokenization. Costs some milliseconds at every token met for the first time.
         limits: bounds on memory and time; grammars are untrusted input.
-        timeout: seconds that this call may take at most (`None`: any time). Filling the index ahead of time counts.
+        timeout: seconds that this call may take at most (`None`: any time). Filling the index ahead of time stops there,
+            and is no error; a grammar that is not compiled by then is.
         progress: called while the index is filled ahead of time, with (situations done, situations known so far).
+        store: a folder or a URL (with `fsspec`) that keeps artifacts for other processes: what is there is loaded, and
+            what is not is compiled and written. An `ArtifactStore` has a budget of its own; docs/warm.md says more.
 
     Raises:
+        ArtifactError: the store is a URL that cannot be opened. (A damaged entry is compiled anew.)
         GrammarError: the language is empty, or a terminal is unusable.
         LimitError: a bound was reached, or the time is up (`limit` is ``"timeout"``).
         UnsupportedFeatureError: `canonical` with a tokenizer of which it cannot be told.
@@ -276,22 +338,65 @@ def compile(
         raise ArgumentError("timeout", "seconds, or None for any time", timeout)
     if timeout is not None and not 0 < timeout < float("inf"):
         raise GrammarError(f"timeout={timeout} is not a time to compile in", hint="Give seconds, or None for any time.")
-    key = (id(grammar), id(vocabulary), lookahead, bool(canonical), limits)  # a constraint keeps both alive
+    entry = None if store is None else _Entry(store_at(store), grammar, vocabulary, lookahead, limits, ahead_of_time)
+    begun = time.perf_counter()
+    key = (id(grammar), id(vocabulary), lookahead, limits)  # a constraint keeps both alive
     constraint: Constraint | None = cache.constraints.get(key)
     try:
         with _kernel.Budget(timeout, limits.max_bytes):
             if constraint is None:
-                constraint = _compile(grammar, vocabulary, lookahead, limits, bool(canonical))
-                _refuse_unspellable(constraint)
+                constraint = entry.find() if entry else None
+                if constraint is None:
+                    constraint = _compile(grammar, vocabulary, lookahead, limits)
+                    _refuse_unspellable(constraint)
                 cache.constraints[key] = constraint
-            if ahead_of_time:
-                references = constraint._lowered.references
-                tokens = [resolve_token(named.token, vocabulary) for _, named in references if not named.negated]
-                most = _AHEAD_OF_TIME if ahead_of_time is True else ahead_of_time
-                fill(constraint.matcher(), tokens, most, progress)
+        if ahead_of_time and (progress or not (entry and entry.has(constraint))):
+            deadline = None if timeout is None else begun + timeout
+            constraint.fill_ahead(_AHEAD_OF_TIME if ahead_of_time is True else ahead_of_time, progress, deadline)
+        if entry:
+            entry.keep(constraint)
     except MemoryError:
         raise LimitError("memory of the machine", 1, 0, "compiling a grammar") from None
-    return constraint
+    return constraint.canonically() if canonical else constraint
+
+
+class _Entry:
+    """The place of one constraint in a store: a digest of all that it is made of, and of what makes it."""
+
+    def __init__(
+        self,
+        store: ArtifactStore,
+        grammar: Grammar,
+        vocabulary: Vocabulary,
+        lookahead: int | None,
+        limits: Limits,
+        ahead_of_time: bool | int,
+    ) -> None:
+        special = sorted(vocabulary.special_ids.items())
+        parts = [vocabulary.fingerprint, special, lookahead, limits, int(ahead_of_time), grammar_digest(grammar)]
+        text = f"{code_digest()} {VERSION} {parts!r}"
+        self.key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        self._store, self._grammar, self._vocabulary, self._limits = store, grammar, vocabulary, limits
+
+    def find(self) -> Constraint | None:
+        constraint: Constraint | None = self._store.find(self.key, self._read)
+        if constraint is not None:
+            constraint.grammar = self._grammar
+            constraint._stored.add((self._store.path, self.key))
+        return constraint
+
+    def _read(self, data: bytes) -> Constraint:
+        return Constraint.from_bytes(data, self._vocabulary, limits=self._limits)
+
+    def has(self, constraint: Constraint) -> bool:
+        """It was found there, or written before."""
+        return (self._store.path, self.key) in constraint._stored
+
+    def keep(self, constraint: Constraint) -> None:
+        """Writes it, unless it is there."""
+        if not self.has(constraint):
+            self._store.keep(self.key, constraint.to_bytes())
+            constraint._stored.add((self._store.path, self.key))
 
 
 @without_collector
@@ -308,9 +413,7 @@ def constraint_of(grammar: Grammar, vocabulary: Vocabulary, lookahead: int | Non
         raise LimitError("memory of the machine", 1, 0, "compiling a grammar") from None
 
 
-def _compile(
-    grammar: Grammar, vocabulary: Vocabulary, lookahead: int | None, limits: Limits, canonical: bool = False
-) -> Constraint:
+def _compile(grammar: Grammar, vocabulary: Vocabulary, lookahead: int | None, limits: Limits) -> Constraint:
     lowered = lower(with_tokens(grammar, vocabulary.special_ids), limits)
     references = []
     for symbol, named in lowered.references:
@@ -319,7 +422,7 @@ def _compile(
     if references:
         lowered = replace(lowered, references=references)
     plan = Plan(lowered, grammar.lexing, grammar.start, grammar.relaxed, limits, lookahead)
-    constraint = Constraint(plan, vocabulary, grammar, canonical)
+    constraint = Constraint(plan, vocabulary, grammar)
     _refuse_unproductive(grammar, lowered, constraint._kernel.unproductive())
     return constraint
 

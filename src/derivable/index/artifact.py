@@ -1,8 +1,9 @@
 """Saved constraints: what compiling works out of a grammar, in one file.
 
 A file is a line that says what it is, a version, a SHA-256 of the rest, and the rest: a JSON header and the automata
-of the terminals as the kernel writes them. Loading one parses no grammar and builds no automata. The masks themselves
-are not in it: the index is filled again as generations visit it. Nothing in a file is executed; everything is checked,
+of the terminals as the kernel writes them, and what was filled ahead of time: situations, each by the byte that leads
+there from another one, and their masks. Loading one parses no grammar, builds no automata and computes no mask that is
+there. Nothing in a file is executed; everything is checked,
 for a checksum keeps out accidents and nobody else: shapes and ranges here (`_SHAPE`), what one part says about another
 in `_plan`, automata and numbers of symbols in the kernel. Bounds are not in a file: they are the loader's.
 """
@@ -27,10 +28,10 @@ from ..grammar import Lexing
 from ..limits import Limits
 from ..lowering import Lowered
 
-__all__ = ["Plan", "packed", "read", "unpacked", "write"]
+__all__ = ["VERSION", "Plan", "packed", "read", "unpacked", "write"]
 
 _MAGIC = b"derivable constraint\n"
-_VERSION = 4
+VERSION = 5
 _PREFIX = struct.Struct("<I32s")
 _LENGTH = struct.Struct("<Q")
 
@@ -43,6 +44,7 @@ class Plan:
         lowered: the grammar; token references by id.
         lexing, start, relaxed: as in `Grammar`.
         limits, lookahead: as given to `compile`.
+        index: situations visited ahead of time, with their masks, as the kernel writes them.
     """
 
     lowered: Lowered
@@ -51,6 +53,7 @@ class Plan:
     relaxed: tuple[str, ...]
     limits: Limits
     lookahead: int | None
+    index: bytes = b""
 
 
 def write(plan: Plan, fingerprint: str, path: Path) -> None:
@@ -92,10 +95,11 @@ def packed(plan: Plan, fingerprint: str) -> bytes:
         "start_symbol": plan.lowered.start,
         "indentation": plan.lowered.indentation,
         "distinct": plan.lowered.distinct,
+        "index": len(plan.index),
     }
     text = json.dumps(header, separators=(",", ":")).encode()
-    rest = b"".join([_LENGTH.pack(len(text)), text, *automata])
-    return _MAGIC + _PREFIX.pack(_VERSION, hashlib.sha256(rest).digest()) + rest
+    rest = b"".join([_LENGTH.pack(len(text)), text, *automata, plan.index])
+    return _MAGIC + _PREFIX.pack(VERSION, hashlib.sha256(rest).digest()) + rest
 
 
 def read(path: Path, fingerprint: str, limits: Limits) -> Plan:
@@ -122,9 +126,9 @@ def unpacked(data: bytes, path: str, fingerprint: str, limits: Limits) -> Plan:
     if not data.startswith(_MAGIC) or len(data) < start + _LENGTH.size:
         raise ArtifactError(f"{path}: this is not a saved constraint. Give a file that Constraint.save() wrote.")
     version, digest = _PREFIX.unpack_from(data, len(_MAGIC))
-    if version != _VERSION:
+    if version != VERSION:
         raise ArtifactError(
-            f"{path}: format version {version}, but this version of Derivable reads {_VERSION}. "
+            f"{path}: format version {version}, but this version of Derivable reads {VERSION}. "
             "Compile the grammar again and save it."
         )
     if hashlib.sha256(memoryview(data)[start:]).digest() != digest:
@@ -171,6 +175,7 @@ _SHAPE: dict[str, Any] = {
     "start_symbol": _SYMBOL,
     "indentation": _or_none((_COUNT, _COUNT, _COUNT, [_COUNT], [_COUNT], range(1, 1001), bool, bool)),
     "distinct": [_COUNT],
+    "index": _LONG,
 }
 """What a header holds: a type, a range of integers, a list of one shape, words, or places of given shapes (a tuple)."""
 
@@ -245,8 +250,8 @@ def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
         assert automaton is not None
         terminals.append((automaton, rank, ignored))
         at += length
-    if at != len(blobs):
-        raise ValueError("terminals: the automata are longer or shorter than it says")
+    if at + header["index"] != len(blobs):
+        raise ValueError("terminals, index: the automata or the index are longer or shorter than it says")
     lowered = Lowered(
         terminals=terminals,
         strings=strings,
@@ -266,6 +271,7 @@ def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
         relaxed=tuple(header["relaxed"]),
         limits=limits,
         lookahead=header["lookahead"],
+        index=bytes(blobs[at:]),
     )
 
 

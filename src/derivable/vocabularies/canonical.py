@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derivable.errors import UnsupportedFeatureError
+from derivable.vocabularies.huggingface import TokenizersEncoder
 from derivable.vocabularies.tokenizer_json import parse_json
 
 __all__ = ["CanonicalPairs"]
@@ -89,14 +90,13 @@ class CanonicalPairs:
         Raises:
             UnsupportedFeatureError: as above, or the encoder is none of a tokenizer.json.
         """
-        text = getattr(encoder, "text", None)
-        if not isinstance(text, str):
+        if not isinstance(encoder, TokenizersEncoder):
             raise UnsupportedFeatureError(
                 "canonical",
                 f"a vocabulary of kind {kind!r} has no merges to read",
                 hint="Load it with from_tokenizer_json or from_transformers, or compile without canonical=True.",
             )
-        return CanonicalPairs(parse_json(text, kind), tokens, f"this {kind} tokenizer")
+        return CanonicalPairs(parse_json(encoder.text(), kind), tokens, f"this {kind} tokenizer")
 
     def _derive(self, ids: Mapping[str, int], fallback: bool) -> None:
         """How each producible token comes about, seen from its ends."""

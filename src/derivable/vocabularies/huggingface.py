@@ -87,7 +87,6 @@ class TokenizersEncoder:
     def __init__(self, source: Path | str) -> None:
         self._source = source
 
-    @property
     def text(self) -> str:
         """The tokenizer.json."""
         return _read_text(self._source) if isinstance(self._source, Path) else self._source
@@ -102,7 +101,7 @@ class TokenizersEncoder:
                 "encode_bytes_greedy() works without it."
             ) from error
         try:
-            tokenizer = Tokenizer.from_str(self.text)
+            tokenizer = Tokenizer.from_str(self.text())
         except VocabularyError:
             raise
         except Exception as error:  # the library raises plain Exception

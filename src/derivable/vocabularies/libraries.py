@@ -62,6 +62,11 @@ class SentencePieceEncoder:
     def __init__(self, processor: Any) -> None:
         self._processor = processor
 
+    def model(self) -> bytes:
+        """The model file."""
+        model: bytes = self._processor.serialized_model_proto()
+        return model
+
     def __call__(self, text: str) -> list[int]:
         return list(self._processor.encode(text, out_type=int, add_bos=False, add_eos=False))
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
-__all__ = ["Spellings"]
+__all__ = ["Spellings", "cannot_spell", "ending", "is_utf8"]
 
 
 class Spellings:
@@ -58,3 +58,44 @@ class Spellings:
         if not head:
             return len(self._texts)
         return bisect_left(self._texts, head[:-1] + bytes([head[-1] + 1]))
+
+
+def cannot_spell(data: bytes, ids: Mapping[bytes, int], lengths: Mapping[int, Sequence[int]]) -> str:
+    """The message that says up to where `data` can be spelled.
+
+    Args:
+        ids: the tokens there are.
+        lengths: first byte -> lengths of the tokens that begin with it.
+    """
+    reached = {0}
+    for offset in range(len(data)):
+        if offset in reached:
+            reached |= {
+                offset + length for length in lengths.get(data[offset], ()) if data[offset : offset + length] in ids
+            }
+    offset = max(reached)
+    return (
+        f"no sequence of tokens spells the bytes: at best they reach offset {offset}, "
+        f"{data[offset : offset + 16]!r}. Use a vocabulary that has these bytes, or another text."
+    )
+
+
+def ending(ids: list[int], data: bytes, tokens: Sequence[bytes | None]) -> list[int] | None:
+    """The last of `ids`, if there are such, that spell exactly `data`."""
+    start, left = len(ids), len(data)
+    while left > 0 and start > 0:
+        start -= 1
+        token = tokens[ids[start]] if ids[start] < len(tokens) else None
+        if token is None or not data.endswith(token, 0, left):
+            return None
+        left -= len(token)
+    return ids[start:] if left == 0 else None
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whole characters."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -92,7 +92,8 @@ void Trie::reserve(size_t nodes, size_t of_tokens) {
 }
 
 Trie Trie::build(std::vector<std::pair<std::string_view, uint32_t>> entries) {
-    std::sort(entries.begin(), entries.end());
+    // PERF: those of a saved vocabulary are. 128,000 entries take 25 ms to sort.
+    if (!std::is_sorted(entries.begin(), entries.end())) std::sort(entries.begin(), entries.end());
     Trie t;
     std::vector<uint32_t> open;  // nodes on the path of the previous entry
     std::string_view previous;

@@ -1,5 +1,9 @@
 #include "index/vocabulary.hpp"
 
+#include <utility>
+
+#include "support/errors.hpp"
+
 namespace derivable {
 
 void Vocabulary::find_commas() {
@@ -10,6 +14,56 @@ void Vocabulary::find_commas() {
         auto before = [&](char c) { return comma ? int(b.rfind(c, comma - 1)) : -1; };  // npos: -1
         commas.push_back({t, int(comma), before('"'), before('[')});
     }
+}
+
+void Vocabulary::index(const std::vector<uint32_t>& order) {
+    std::vector<std::pair<std::string_view, uint32_t>> entries;
+    entries.reserve(size());
+    if (order.empty())
+        for (uint32_t i = 0; i < size(); i++) entries.emplace_back(bytes[i], i);
+    else
+        for (uint32_t i : order) entries.emplace_back(bytes[i], i);
+    trie = Trie::build(std::move(entries));
+    find_commas();
+}
+
+Vocabulary Vocabulary::from_tables(std::string_view lengths, std::string_view blob, std::string_view order, std::vector<uint32_t> eos) {
+    auto number = [](std::string_view table, size_t i) {
+        auto at = [&](size_t k) { return uint32_t(uint8_t(table[4 * i + k])); };
+        return at(0) | at(1) << 8 | at(2) << 16 | at(3) << 24;
+    };
+    constexpr uint32_t kNone = ~0u, kLongest = 0xFFFF;
+    Vocabulary v;
+    const size_t count = lengths.size() / 4;
+    if (lengths.size() % 4 || order.size() % 4 || count == 0 || count > (1u << 24)) throw BadArtifact("its tables are not those of a vocabulary");
+    v.bytes.reserve(count);
+    size_t used = 0, of_text = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t length = number(lengths, i);
+        if (length == kNone) {
+            v.bytes.emplace_back();
+            continue;
+        }
+        if (length == 0 || length > kLongest || length > blob.size() - used) throw BadArtifact("the token " + std::to_string(i) + " has a length that cannot be");
+        v.bytes.emplace_back(blob.substr(used, length));
+        used += length;
+        of_text++;
+    }
+    if (used != blob.size()) throw BadArtifact("its tokens have fewer bytes than there are");
+    for (uint32_t e : eos)
+        if (e >= count || !v.bytes[e].empty()) throw BadArtifact("the end of sequence " + std::to_string(e) + " is a token of text, or none");
+    v.eos = std::move(eos);
+    // What is in another order is only sorted again; but each token has to be there once.
+    std::vector<uint32_t> ids;
+    std::vector<char> seen(count, 0);
+    for (size_t i = 0; i < order.size() / 4; i++) {
+        const uint32_t id = number(order, i);
+        if (id >= count || v.bytes[id].empty() || std::exchange(seen[id], 1)) throw BadArtifact("its order of tokens names one that is not there, or twice");
+        ids.push_back(id);
+    }
+    if (!ids.empty() && ids.size() != of_text) throw BadArtifact("its order of tokens leaves some out");
+    v.index(ids);
+    return v;
 }
 
 }  // namespace derivable

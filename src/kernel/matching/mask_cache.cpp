@@ -1,8 +1,10 @@
 // Masks: looked up at level 4, or computed (byte by byte where walking the spanner tree is too ambiguous).
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <utility>
 
+#include "matching/slow_masks.hpp"
 #include "matching/span_walk.hpp"
 #include "support/task.hpp"
 
@@ -125,36 +127,45 @@ void Constraint::drop_rows() {
     settled_ = {};
 }
 
-const std::vector<uint32_t>& Constraint::row(Thread t) {
-    stats_.masks++;
-    auto found = prefix_roots_.find(t.lex);
-    if (found != prefix_roots_.end() && stacks.signature(t.stack, found->second.hops, signature_)) {
-        uint32_t node = found->second.node;
-        signature_.insert(signature_.begin(), layout_key(t, found->second.looked_at_layout));
-        for (uint64_t word : signature_) {
-            if ((node = prefixes_[node].child(word)) == PrefixNode::kNoNode) break;
-            if (prefixes_[node].row >= 0) {
-                stats_.mask_hits++;
-                return *rows_[size_t(prefixes_[node].row)];
-            }
-        }
-    }
-    std::vector<uint32_t> computed;  // not scratch_: others may compute meanwhile
-    int hops = compute(t, computed);
-    scratch_.swap(computed);
-    if (hops > kMaxKeyHops || !stacks.signature(t.stack, uint32_t(hops), signature_)) return scratch_;
+void Constraint::note_miss(Thread t, std::chrono::steady_clock::time_point begin, uint64_t nodes, int hops) {
+    const int64_t ns = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
+    stats_.miss_ns += uint64_t(ns);
+    stats_.longest_miss_ns = std::max(stats_.longest_miss_ns, uint64_t(ns));
+    if (ns < SlowMasks::threshold.load(std::memory_order_relaxed)) return;
+    auto* listener = SlowMasks::listener.load();
+    if (!listener) return;
+    std::vector<uint32_t> lexeme;
+    for (auto [symbol, state] : named_lexeme(t.lex)) lexeme.push_back(symbol);
+    listener({serial, ns, stats_.walk_nodes - nodes, hops > kMaxKeyHops, std::move(lexeme)});
+}
 
+const std::vector<uint32_t>* Constraint::find_row(const Thread& t, RowKey* key) {
+    auto found = prefix_roots_.find(t.lex);
+    if (found == prefix_roots_.end() || !stacks.signature(t.stack, found->second.hops, signature_)) return nullptr;
+    uint32_t node = found->second.node;
+    signature_.insert(signature_.begin(), layout_key(t, found->second.looked_at_layout));
+    for (size_t i = 0; i < signature_.size(); i++) {
+        if ((node = prefixes_[node].child(signature_[i])) == PrefixNode::kNoNode) break;
+        if (prefixes_[node].row < 0) continue;
+        if (key) *key = {uint32_t(std::max<size_t>(i, 1) - 1), found->second.looked_at_layout};
+        return rows_[size_t(prefixes_[node].row)];
+    }
+    return nullptr;
+}
+
+const std::vector<uint32_t>* Constraint::keep_row(const Thread& t, RowKey key, const std::vector<uint32_t>& words) {
+    if (key.hops > kMaxKeyHops || !stacks.signature(t.stack, key.hops, signature_)) return nullptr;
     if (!suspended_ && (stats_.row_bytes + settled_.bytes() > limits_.cache_bytes || num_prefixes_ > kMaxPrefixNodes)) drop_rows();
     if (rows_.size() == rows_.capacity()) rows_.reserve(2 * rows_.size() + 16);  // SAFETY: before the row has a number
-    auto [row, fresh] = row_ids_.try_emplace(scratch_, uint32_t(rows_.size()));
+    auto [row, fresh] = row_ids_.try_emplace(words, uint32_t(rows_.size()));
     if (fresh) {
         rows_.push_back(&row->first);
-        stats_.row_bytes += scratch_.size() * 4 + 64;
+        stats_.row_bytes += words.size() * 4 + 64;
     }
-    auto [root, new_root] = prefix_roots_.try_emplace(t.lex, PrefixRoot{num_prefixes_, uint32_t(hops)});
+    auto [root, new_root] = prefix_roots_.try_emplace(t.lex, PrefixRoot{num_prefixes_, key.hops});
     num_prefixes_ += new_root;
-    root->second.hops = std::max(root->second.hops, uint32_t(hops));
-    root->second.looked_at_layout |= looked_at_layout_;
+    root->second.hops = std::max(root->second.hops, key.hops);
+    root->second.looked_at_layout |= key.looked_at_layout;
     signature_.insert(signature_.begin(), layout_key(t, root->second.looked_at_layout));
     uint32_t node = root->second.node;
     for (uint64_t word : signature_) {
@@ -166,7 +177,23 @@ const std::vector<uint32_t>& Constraint::row(Thread t) {
         node = next;
     }
     prefixes_[node].row = int32_t(row->second);
-    return row->first;
+    return &row->first;
+}
+
+const std::vector<uint32_t>& Constraint::row(Thread t) {
+    stats_.masks++;
+    if (const std::vector<uint32_t>* known = find_row(t)) {
+        stats_.mask_hits++;
+        return *known;
+    }
+    std::vector<uint32_t> computed;  // not scratch_: others may compute meanwhile
+    const auto begin = std::chrono::steady_clock::now();  // PERF: 25 ns, of a mask that takes thousands
+    const uint64_t nodes = stats_.walk_nodes;
+    int hops = compute(t, computed);
+    note_miss(t, begin, nodes, hops);
+    scratch_.swap(computed);
+    const std::vector<uint32_t>* kept = keep_row(t, {uint32_t(hops), looked_at_layout_}, scratch_);
+    return kept ? *kept : scratch_;
 }
 
 void Constraint::fill(const Threads& threads, uint32_t* mask) {

@@ -23,10 +23,13 @@
 #include "python/batch_bindings.hpp"
 #include "python/bitmask.hpp"
 #include "python/budget.hpp"
+#include "python/explore_bindings.hpp"
 #include "python/flatten.hpp"
+#include "python/index_bindings.hpp"
 #include "python/interpreter.hpp"
 #include "python/read_expressions.hpp"
 #include "python/schema_bindings.hpp"
+#include "python/slow_masks.hpp"
 #include "python/translate.hpp"
 #include "support/errors.hpp"
 #include "support/task.hpp"
@@ -164,13 +167,20 @@ NB_MODULE(_kernel, m) {
             v->eos = eos;
             {
                 Unlocked unlocked;
-                std::vector<std::pair<std::string_view, uint32_t>> entries;
-                for (uint32_t i = 0; i < v->size(); i++) entries.emplace_back(v->bytes[i], i);
-                v->trie = Trie::build(std::move(entries));
-                v->find_commas();
+                v->index();
             }
             new (self) PyVocabulary{std::move(v), nullptr};
         }, nb::arg("tokens"), nb::arg("eos_ids"))
+        .def_static("from_tables", [](nb::bytes lengths, nb::bytes blob, nb::bytes order, const std::vector<uint32_t>& eos) {
+            Unlocked unlocked;
+            return new PyVocabulary{std::make_shared<Vocabulary>(Vocabulary::from_tables(view(lengths), view(blob), view(order), eos)), nullptr};
+        }, nb::arg("lengths"), nb::arg("blob"), nb::arg("order"), nb::arg("eos_ids"), "From tables as they are saved.")
+        .def("order", [](const PyVocabulary& v) {
+            std::string out;
+            for (uint32_t token : v.vocabulary->trie.tokens)
+                for (int shift : {0, 8, 16, 24}) out.push_back(char(token >> shift));
+            return nb::bytes(out.data(), out.size());
+        }, "The tokens of text in the order of their bytes, as they are saved.")
         .def_prop_ro("size", [](const PyVocabulary& v) { return v.vocabulary->size(); })
         .def_prop_ro("shared_bytes", [](const PyVocabulary& v) -> uint64_t {
             return v.shared ? v.shared->published_bytes() : 0;
@@ -184,7 +194,7 @@ NB_MODULE(_kernel, m) {
     nb::class_<Constraint>(m, "Constraint", "A grammar compiled for a vocabulary. Thread-safe.")
         .def(nb::new_([](PyVocabulary& v, const std::string& policy, const std::vector<std::tuple<std::variant<std::shared_ptr<Dfa>, std::shared_ptr<JsonStrings>>, uint32_t, bool>>& terminals,
                          const std::vector<std::tuple<uint32_t, std::vector<uint32_t>, bool>>& references,
-                         uint32_t num_nonterminals, int64_t start, const std::vector<int64_t>& productions, uint64_t max_threads,
+                         uint32_t num_nonterminals, int64_t start, const std::vector<int64_t>& productions, uint64_t max_parses,
                          uint64_t cache_bytes, uint64_t max_liveness_steps, uint64_t max_step_work, std::optional<uint64_t> lookahead,
                          const std::optional<std::tuple<uint32_t, uint32_t, uint32_t, std::vector<uint32_t>, std::vector<uint32_t>, uint32_t, bool, bool>>& indentation,
                          const std::vector<uint32_t>& distinct) {
@@ -240,10 +250,11 @@ NB_MODULE(_kernel, m) {
             if (p != Policy::kScannerless) private_work.emplace();
             return std::make_shared<Constraint>(vocabulary, spanner, std::move(specs), std::move(tokens), std::move(layout), distinct,
                                                 Productions(count, num_nonterminals, first, std::move(ps)),
-                                                ConstraintLimits{max_threads, cache_bytes, max_liveness_steps, lookahead.value_or(kNoLookahead), max_step_work});
+                                                ConstraintLimits{max_parses, cache_bytes, max_liveness_steps, lookahead.value_or(kNoLookahead), max_step_work});
         }), nb::arg("vocabulary"), nb::arg("policy"), nb::arg("terminals"), nb::arg("references"), nb::arg("num_nonterminals"), nb::arg("start"), nb::arg("productions"),
-             nb::arg("max_threads"), nb::arg("cache_bytes"), nb::arg("max_liveness_steps"), nb::arg("max_step_work"), nb::arg("lookahead") = nb::none(), nb::arg("indentation") = nb::none(),
+             nb::arg("max_parses"), nb::arg("cache_bytes"), nb::arg("max_liveness_steps"), nb::arg("max_step_work"), nb::arg("lookahead") = nb::none(), nb::arg("indentation") = nb::none(),
              nb::arg("distinct") = std::vector<uint32_t>())
+        .def_ro("serial", &Constraint::serial, "Its number in this process.")
         .def("can_begin", &Constraint::can_begin, nb::call_guard<Unlocked>(), "Some token of the vocabulary may come first, or the empty text is complete.")
         .def("give_back", [](Constraint& c) {
             Unlocked unlocked;
@@ -251,6 +262,7 @@ NB_MODULE(_kernel, m) {
             c.give_back();
         }, "Frees all that can be made again: masks, what is known about stacks, LR states that no matcher's stack has.")
         .def("unproductive", [](Constraint& c) { return c.unproductive(); }, "Nonterminals, by symbol, that derive no text.")
+        .def("index_view", &index_view, "What the index holds: a dict (src/kernel/matching/index_view.hpp).")
         .def("stats", [](Constraint& c) {
             Stats s;
             {
@@ -261,6 +273,8 @@ NB_MODULE(_kernel, m) {
             d["masks"] = s.masks;
             d["mask_hits"] = s.mask_hits;
             d["walk_nodes"] = s.walk_nodes;
+            d["miss_ns"] = s.miss_ns;
+            d["longest_miss_ns"] = s.longest_miss_ns;
             d["rows"] = s.rows;
             d["row_bytes"] = s.row_bytes;
             d["run_bytes"] = s.run_bytes;
@@ -368,6 +382,7 @@ NB_MODULE(_kernel, m) {
             return self.context(hops);
         }, nb::arg("hops").none(), "A number of 64 bits, equal where `situation` is, in every process in which the grammar was compiled (and by chance). Inside\n"
            "string literals that are known by rule, not by a table, it does not tell where.")
+        .def("unfolded", &unfolded, nb::arg("most"), "The spanner trees of the threads, in preorder: (parent, terminal symbol, ignored, tokens, refused, hops). None: too ambiguous.")
         .def("threads", [](Matcher& self) {
             std::vector<Constraint::Explanation> threads;
             {
@@ -386,5 +401,7 @@ NB_MODULE(_kernel, m) {
         .def_prop_ro("length", &Matcher::length, "Steps taken since the start.");
 
     bind_budget(m);
+    bind_slow_masks(m);
     bind_batches(m);
+    bind_explorers(m);
 }

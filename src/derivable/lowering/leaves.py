@@ -1,0 +1,211 @@
+"""Which parts of rules become terminals: small regular rules are folded into one, and the parser never sees inside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import groupby
+
+from .. import _kernel
+from ..expr import (
+    EMPTY,
+    NOTHING,
+    Alt,
+    And,
+    Bytes,
+    ByteSet,
+    Chars,
+    Concat,
+    Expr,
+    JsonStrings,
+    Look,
+    Members,
+    Ref,
+    Repeat,
+    Sequences,
+    Special,
+    Spelled,
+    children,
+    is_regular,
+    refs,
+)
+from ..rules import Rules
+from .counted import counted_walk
+
+__all__ = ["cut_into_leaves", "names_only"]
+
+_MAX_FOLDED_NODES = 400
+"""Expression nodes, counted repeats multiplied out, up to which a regular rule becomes a terminal."""
+
+
+def names_only(grammar: Rules) -> bool:
+    """Whether the rules hold nothing but names of rules and terminals."""
+    return _kernel.names_only(grammar.rules.values())
+
+
+def cut_into_leaves(grammar: Rules) -> Mapping[str, Expr]:
+    """Replaces every reference to a small regular rule by that rule, and makes every regular part one leaf.
+
+    Bottom up: a rule is regular if all it refers to is regular and it does not refer to itself. Nothing is folded over
+    a place where an ignored terminal could stand, nor out of a terminal with look-around, which sees its own text only.
+    Rules that hold nothing but names were cut into terminals by whoever wrote them, and stay as they are.
+    """
+    if names_only(grammar):
+        return grammar.rules
+    whole = {name: expr for name, expr in grammar.rules.items() if isinstance(expr, Sequences | Members)}
+    pieces = {name: _pieces(expr, bool(grammar.ignore)) for name, expr in grammar.rules.items() if name not in whole}
+    if grammar.ignore:
+        return whole | pieces
+    bodies: dict[str, Expr] = {}  # the expanded regular rules and terminals
+    costs: dict[str, int] = {}
+    for name, terminal in grammar.terminals.items():
+        if not _looks(terminal.expr) and not isinstance(terminal.expr, Special | Spelled):
+            bodies[name], costs[name] = terminal.expr, 1  # a terminal stays what it is, whatever its size
+    unfit = set(whole)
+    for root in grammar.rules:
+        stack = [(root, False)]
+        open_rules: set[str] = set()
+        while stack:
+            name, finished = stack.pop()
+            if finished:
+                open_rules.discard(name)
+                expr = pieces[name]
+                inner = [n for n in counted_walk(expr) if isinstance(n, Ref)]
+                if name in unfit or any(r.name not in bodies for r in inner) or _looks(expr) or _has_special(expr):
+                    unfit.add(name)
+                    continue
+                cost = _cost(expr, costs)
+                if cost > _MAX_FOLDED_NODES:
+                    unfit.add(name)
+                else:
+                    bodies[name], costs[name] = _substitute(expr, bodies), cost
+            elif name in grammar.rules and name not in bodies and name not in unfit:
+                if name in open_rules:
+                    unfit.update(open_rules)  # recursion: none on the way round is regular
+                    continue
+                open_rules.add(name)
+                stack.append((name, True))
+                stack.extend((r.name, False) for r in counted_walk(grammar.rules[name]) if isinstance(r, Ref))
+    return whole | {
+        name: _leaf(bodies[name]) if name in bodies else _mark(expr, bodies, costs) for name, expr in pieces.items()
+    }
+
+
+def _pieces(expr: Expr, all_count: bool) -> Expr:
+    """Makes leaves of the largest runs that name nothing (docs/lexing.md), where a piece can be told from its parts.
+
+    Args:
+        all_count: ignored terminals could stand between the parts. Otherwise only look-around sees where a piece ends.
+    """
+    if expr == NOTHING or not (all_count or _looks(expr)):
+        return expr
+    if is_regular(expr):
+        return _leaf(expr)
+    match expr:
+        case Concat(items):
+            out: list[Expr] = []
+            for regular, group in groupby(items, lambda item: item != NOTHING and is_regular(item)):
+                run = tuple(group)
+                together = regular and (all_count or any(map(_looks, run)))
+                out += (
+                    [_leaf(run[0] if len(run) == 1 else Concat(run))]
+                    if together
+                    else [_pieces(i, all_count) for i in run]
+                )
+            return Concat(tuple(out))
+        case Alt(items):
+            return Alt(tuple(_pieces(i, all_count) for i in items))
+        case Repeat(item, low, high, lazy):
+            return Repeat(_pieces(item, all_count), low, high, lazy)
+        case _:
+            return expr
+
+
+def _leaf(expr: Expr) -> Expr:
+    """A regular expression as one leaf: an `And` of one item, which the lowering takes as a terminal."""
+    return expr if isinstance(expr, Bytes | Chars | ByteSet | JsonStrings) or expr == EMPTY else And((expr,))
+
+
+def _looks(expr: Expr) -> bool:
+    return any(isinstance(n, Look) for n in counted_walk(expr))
+
+
+def _has_special(expr: Expr) -> bool:
+    return any(isinstance(n, Special | Spelled) for n in counted_walk(expr))
+
+
+def _cost(expr: Expr, costs: Mapping[str, int]) -> int:
+    match expr:
+        case Ref(name):
+            return costs[name]
+        case Bytes(value):
+            return 1 + len(value)
+        case Repeat(item, low, high, _):
+            return 1 + _cost(item, costs) * max(1, low if high is None else high)
+        case _:
+            return 1 + sum(_cost(c, costs) for c in children(expr))
+
+
+def _substitute(expr: Expr, bodies: Mapping[str, Expr]) -> Expr:
+    match expr:
+        case Ref(name):
+            return bodies[name]
+        case Concat(items):
+            return Concat(tuple(_substitute(i, bodies) for i in items))
+        case Alt(items):
+            return Alt(tuple(_substitute(i, bodies) for i in items))
+        case Repeat(item, low, high, lazy):
+            return Repeat(_substitute(item, bodies), low, high, lazy)
+        case _:
+            return expr
+
+
+def _mark(expr: Expr, bodies: Mapping[str, Expr], costs: Mapping[str, int]) -> Expr:
+    """Makes every maximal regular part of an irregular expression one leaf."""
+    if is_regular(expr):
+        return _leaf(expr)
+    foldable = not _has_special(expr) and not _looks(expr) and all(r.name in bodies for r in refs(expr))
+    if foldable and _cost(expr, costs) <= _MAX_FOLDED_NODES:
+        return _leaf(_substitute(expr, bodies))
+    match expr:
+        case Concat(items):
+            # Neighbouring regular items become one leaf together.
+            out: list[Expr] = []
+            run: list[Expr] = []
+            cost = 0
+            for item in (*items, None):
+                if (
+                    item is not None
+                    and not _has_special(item)
+                    and not _looks(item)
+                    and all(r.name in bodies for r in refs(item))
+                ):
+                    cost += _cost(item, costs)
+                    if cost <= _MAX_FOLDED_NODES:
+                        run.append(item)
+                        continue
+                if run:
+                    out.append(_leaf(_substitute(run[0] if len(run) == 1 else Concat(tuple(run)), bodies)))
+                run, cost = [], 0
+                if item is not None:
+                    out.append(_mark(item, bodies, costs))
+            return Concat(tuple(out))
+        case Alt(items):
+            return Alt(tuple(_mark(i, bodies, costs) for i in _factored(items)))
+        case Repeat(item, low, high, lazy):
+            return Repeat(_mark(item, bodies, costs), low, high, lazy)
+        case _:
+            return expr
+
+
+def _factored(items: tuple[Expr, ...]) -> list[Expr]:
+    """Alternatives `a x | b x` that differ in how they begin as one, `(a | b) x`: the beginnings become one leaf."""
+    by_rest: dict[tuple[Expr, ...], list[Expr]] = {}
+    others: list[Expr] = []
+    for item in items:
+        if isinstance(item, Concat) and len(item.items) > 1 and is_regular(item.items[0]) and not _looks(item.items[0]):
+            by_rest.setdefault(item.items[1:], []).append(item.items[0])
+        else:
+            others.append(item)
+    return others + [
+        Concat((firsts[0] if len(firsts) == 1 else Alt(tuple(firsts)), *rest)) for rest, firsts in by_rest.items()
+    ]

@@ -1,0 +1,348 @@
+"""From a `Grammar` to what the kernel takes: numbered symbols, one automaton per terminal, flat productions.
+
+Under `scannerless`, where any segmentation counts, rules that are regular and small are folded into single terminals
+first: a JSON string written character by character becomes one automaton, and the parser never sees its inside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from .. import _kernel
+from ..automata import compile_expr, json_strings, listed_strings, without_empty
+from ..errors import GrammarError, LimitError
+from ..expr import (
+    NOTHING,
+    And,
+    Bytes,
+    ByteSet,
+    Chars,
+    Expr,
+    Graph,
+    JsonStrings,
+    JsonText,
+    Look,
+    Not,
+    Ref,
+    Repeat,
+    Special,
+)
+from ..limits import Limits
+from ..rules import Rules, Terminal
+from ..show import show
+from .indentation import LoweredIndentation, indentation_terminals, lower_indentation
+from .leaves import cut_into_leaves
+from .words import cut_out_words, words
+
+__all__ = ["Lowered", "lower"]
+
+_MAX_CHAIN = 12
+"""Optional items up to which each gets a nonterminal: one parse at a time. Beyond, there are as many as bits."""
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """Terminals are the numbers from 1 up, nonterminals those from -1 down.
+
+    Attributes:
+        terminals: (automaton without the empty string, rank, ignored) of each terminal; the lower rank wins ties.
+        strings: what the terminals (by index) are that are lists of strings, or all but those.
+        words: the texts of the terminals (by index) that are long literals or lists of words.
+        references: (symbol, token) of the terminals that are one token and no text; their automata are empty.
+        terminal_names, nonterminal_names: for messages; generated ones are in angle brackets.
+        productions: head, length of the body, body; one production after the other.
+        start: a symbol.
+        indentation: symbols and settings, as the kernel takes them.
+        distinct: symbols of the terminals that open arrays of distinct items.
+    """
+
+    terminals: list[tuple[_kernel.Dfa | _kernel.JsonStrings, int, bool]]
+    references: list[tuple[int, Special]]
+    strings: dict[int, JsonStrings]
+    terminal_names: list[str]
+    nonterminal_names: list[str]
+    productions: list[int]
+    start: int
+    indentation: LoweredIndentation | None = None
+    distinct: tuple[int, ...] = ()
+    words: dict[int, tuple[bytes, ...]] = field(default_factory=dict)
+
+
+def lower(grammar: Rules, limits: Limits) -> Lowered:
+    """Numbers, automata and productions of a grammar.
+
+    Raises:
+        GrammarError: a terminal that can match nothing, an ignored terminal used in a rule, an empty language.
+        LimitError: an automaton or the grammar itself grows past its bound.
+    """
+    try:
+        return _Lowering(grammar, limits).run()
+    except RecursionError:
+        raise LimitError("max_depth", limits.max_depth + 1, limits.max_depth, "nesting of an expression") from None
+
+
+class _Lowering:
+    def __init__(self, grammar: Rules, limits: Limits) -> None:
+        self.grammar = grammar
+        self.limits = limits
+        self.scannerless = grammar.lexing == "scannerless"
+        # A terminal that means something is not folded into others.
+        fold = self.scannerless and not grammar.distinct
+        self.rules = dict(cut_into_leaves(grammar) if fold else grammar.rules)
+        self.symbols: dict[str, int] = {}
+        self.nonterminal_names: list[str] = []
+        self.terminal_ids: dict[str | Expr, int] = {}  # by name (named) or expression (inline): place in `dfas`
+        self.dfas: list[_kernel.Dfa | _kernel.JsonStrings] = []
+        self.terminal_names: list[str] = []
+        self.references: list[tuple[int, Special]] = []
+        self.optional: dict[int, int] = {}  # terminals that also match the empty string: T? -> T | (empty)
+        self.strings: dict[int, JsonStrings] = {}
+        self.words: dict[int, tuple[bytes, ...]] = {}
+        self.pending: list[tuple[int, Expr]] = []
+        self.productions: list[int] = []
+        self.helpers: dict[Expr, int] = {}
+
+    def run(self) -> Lowered:
+        start = self._symbol(Ref(self.grammar.start))
+        for name in self.grammar.terminals if self.grammar.lexing == "basic" else self.grammar.ignore:
+            self._terminal(name, self.grammar.terminals[name])
+        for name in indentation_terminals(self.grammar):
+            self._terminal(name, self.grammar.terminals[name])
+        most = self.limits.max_symbols
+        if not _kernel.flatten(
+            self.pending,
+            self.rules,
+            self.symbols,
+            self.nonterminal_names,
+            self.productions,
+            self._symbol,
+            self._named,
+            most,
+        ):
+            raise LimitError("max_symbols", len(self.productions), most, "the size of the grammar")
+        indentation, start = self._indentation(start) if self.grammar.indentation else (None, start)
+        ignored = {self.terminal_ids[name] for name in self.grammar.ignore}
+        return Lowered(
+            terminals=[(dfa, rank, i in ignored) for i, (dfa, rank) in enumerate(zip(self.dfas, self._ranks()))],
+            references=self.references,
+            strings=self.strings,
+            words=self.words,
+            terminal_names=self.terminal_names,
+            nonterminal_names=self.nonterminal_names,
+            productions=self.productions,
+            start=start,
+            indentation=indentation,
+            distinct=tuple(1 + self.terminal_ids[name] for name in self.grammar.distinct if name in self.terminal_ids),
+        )
+
+    def _indentation(self, start: int) -> tuple[LoweredIndentation | None, int]:
+        symbols = {name: 1 + i for name, i in self.terminal_ids.items() if isinstance(name, str)}
+        return lower_indentation(
+            self.grammar, symbols, self.dfas, self.productions, self.nonterminal_names, start, self.limits
+        )
+
+    # -- symbols ------------------------------------------------------------------------------------------------
+
+    def _symbol(self, expr: Expr) -> int:
+        """The symbol of an expression that stands alone in a body."""
+        if isinstance(expr, Ref):
+            name = expr.name
+            symbol = self.symbols.get(name)
+            if symbol is not None:
+                return symbol
+            if name in self.rules:
+                symbol = self.symbols[name] = self._new_nonterminal(name)
+                self.pending.append((symbol, self.rules[name]))
+                return symbol
+            if name in self.grammar.ignore and not self.scannerless:
+                raise GrammarError(
+                    f"the terminal {name!r} is ignored, so the lexer drops it, but a rule waits for it",
+                    source=self.grammar.source,
+                    span=expr.span,
+                    hint="Remove it from the rule or from the ignored terminals.",
+                )
+            return self._terminal(name, self.grammar.terminals[name])
+        if isinstance(expr, Special):
+            return self._terminal(expr, Terminal(expr))
+        if isinstance(expr, Bytes | Chars | ByteSet | JsonStrings | JsonText | Look | And | Not | Graph):
+            if not self.scannerless:
+                raise GrammarError(
+                    f"a rule under {self.grammar.lexing!r} lexing holds bare text",
+                    source=self.grammar.source,
+                    hint="Name it as a terminal.",
+                )
+            if type(expr) is And and expr not in self.terminal_ids and (parts := cut_out_words(expr)) is not expr:
+                return self._helper(parts)
+            return self._terminal(expr, Terminal(expr))
+        return self._helper(expr)
+
+    def _named(self, name: str) -> int:
+        """The symbol of a terminal that a `Sequences` or `Members` names."""
+        return self._terminal(name, self.grammar.terminals[name])
+
+    def _new_nonterminal(self, name: str) -> int:
+        self.nonterminal_names.append(name)
+        return -len(self.nonterminal_names)
+
+    def _helper(self, expr: Expr) -> int:
+        """A nonterminal for an inner expression; equal ones share it."""
+        symbol = self.helpers.get(expr)
+        if symbol is None:
+            symbol = self.helpers[expr] = self._new_nonterminal(f"<{type(expr).__name__.lower()}>")
+            if isinstance(expr, Repeat):
+                self._repeat(symbol, expr)
+            else:
+                self.pending.append((symbol, expr))
+        return symbol
+
+    def _terminal(self, key: str | Expr, terminal: Terminal) -> int:
+        index = self.terminal_ids.get(key)
+        if index is not None:
+            return self.optional.get(index) or 1 + index
+        expr = terminal.expr
+        name = key if isinstance(key, str) else show(expr)
+        if type(expr) is JsonStrings and expr.values and not expr.negated and self.scannerless:
+            self.strings[len(self.dfas)] = expr  # most terminals of a schema are names of members
+            return self._new_terminal(key, name, listed_strings(expr))
+        if isinstance(expr, Special):
+            if key in self.grammar.ignore:
+                raise GrammarError(
+                    f"the ignored terminal {name!r} is a token by its id, not text",
+                    source=self.grammar.source,
+                    hint="Ignore text only, and name the token in the rules where it may stand.",
+                )
+            self.references.append((1 + len(self.dfas), expr))
+            return self._new_terminal(key, name, compile_expr(NOTHING))
+        layout = self.grammar.indentation
+        if layout is not None and key in (layout.indent, layout.dedent):  # columns bring it, not text
+            return self._new_terminal(key, name, compile_expr(expr))
+        if self.scannerless:
+            texts = words(expr)
+            if texts is not None:
+                return self._words(key, name, texts)
+            strings = json_strings(expr, self.limits)
+            if strings is not None:
+                if strings.is_empty:
+                    self._refuse_empty(name)
+                if isinstance(expr, JsonStrings):
+                    self.strings[len(self.dfas)] = expr
+                return self._new_terminal(key, name, strings)
+        dfa = compile_expr(expr, leftmost_first=not self.scannerless, limits=self.limits)
+        index = len(self.dfas)
+        if dfa.accepts_empty:
+            dfa = without_empty(dfa)
+            if self.scannerless:
+                optional = self.optional[index] = self._new_nonterminal(f"<{name}?>")
+                self._emit(optional, [])
+                if not dfa.is_empty:
+                    self._emit(optional, [1 + index])
+        if dfa.is_empty and index not in self.optional:
+            self._refuse_empty(name)
+        self._new_terminal(key, name, dfa)
+        return self.optional.get(index) or 1 + index
+
+    def _words(self, key: str | Expr, name: str, texts: tuple[bytes, ...]) -> int:
+        """A terminal that is a long literal or list: the kernel makes its states when a text reaches them."""
+        index = len(self.dfas)
+        self.words[index] = written = tuple([text for text in texts if text])
+        self._new_terminal(key, name, _kernel.JsonStrings.verbatim(written))
+        if len(written) < len(texts):
+            optional = self.optional[index] = self._new_nonterminal(f"<{name}?>")
+            self._emit(optional, [])
+            self._emit(optional, [1 + index])
+        return self.optional.get(index) or 1 + index
+
+    def _new_terminal(self, key: str | Expr, name: str, automaton: _kernel.Dfa | _kernel.JsonStrings) -> int:
+        self.terminal_ids[key] = len(self.dfas)
+        self.dfas.append(automaton)
+        self.terminal_names.append(name)
+        return len(self.dfas)
+
+    def _refuse_empty(self, name: str) -> NoReturn:
+        raise GrammarError(
+            f"the terminal {name} can never match"
+            + ("" if self.scannerless else " any text (an empty match counts as none)"),
+            source=self.grammar.source,
+            hint="Correct its pattern, or remove it.",
+        )
+
+    # -- productions --------------------------------------------------------------------------------------------
+
+    def _emit(self, head: int, body: list[int]) -> None:
+        self.productions += (head, len(body))
+        self.productions += body
+
+    def _repeat(self, head: int, expr: Repeat) -> None:
+        """Left-recursive, so the parser's stack does not grow with the number of items."""
+        item = self._symbol(expr.item)
+        low, high = expr.min, expr.max
+        if high is None:
+            # R -> R item | item^low
+            self._emit(head, self._times(item, low))
+            self._emit(head, [head, item])
+        elif low == high:
+            self._emit(head, self._times(item, low))
+        else:
+            self._emit(head, [*self._times(item, low), self._up_to(item, high - low)])
+
+    def _up_to(self, item: int, count: int) -> int:
+        """At most `count` items, in one way only."""
+        if count <= _MAX_CHAIN:
+            # U_k -> (empty) | U_{k-1} item
+            previous = 0
+            for k in range(1, count + 1):
+                symbol = self._new_nonterminal(f"<up to {k}>")
+                self._emit(symbol, [])
+                self._emit(symbol, [item] if k == 1 else [previous, item])
+                previous = symbol
+            return previous
+        # F_k (fewer than 2^k items) -> F_{k-1} | item^(2^(k-1)) F_{k-1}, and the same along the bits of `count`.
+        blocks, fewer = [item], [self._new_nonterminal("<fewer than 1>")]
+        self._emit(fewer[0], [])
+        for k in range(1, count.bit_length()):
+            fewer.append(self._new_nonterminal(f"<fewer than {1 << k}>"))
+            self._emit(fewer[k], [fewer[k - 1]])
+            self._emit(fewer[k], [blocks[k - 1], fewer[k - 1]])
+            blocks.append(self._new_nonterminal(f"<{1 << k} times>"))
+            self._emit(blocks[k], [blocks[k - 1], blocks[k - 1]])
+        rest = fewer[0]  # once all bits are used up
+        for k in range(count.bit_length()):
+            if count >> k & 1:
+                symbol = self._new_nonterminal(f"<up to {count & ((2 << k) - 1)}>")
+                self._emit(symbol, [fewer[k]])
+                self._emit(symbol, [blocks[k], rest])
+                rest = symbol
+        return rest
+
+    def _times(self, item: int, count: int) -> list[int]:
+        """A body of `count` items; a long one by doubling: every position of a body is an LR item."""
+        if count <= 16:
+            return [item] * count
+        body, block = [], item
+        for k in range(count.bit_length()):
+            if k:
+                double = self._new_nonterminal(f"<{1 << k} times>")
+                self._emit(double, [block, block])
+                block = double
+            if count >> k & 1:
+                body.append(block)
+        return body
+
+    # -- the result ---------------------------------------------------------------------------------------------
+
+    def _ranks(self) -> list[int]:
+        """Longest-match ties: higher priority, then literals, then order of definition."""
+        if self.scannerless:
+            return [0] * len(self.dfas)
+        position = {name: i for i, name in enumerate(self.grammar.terminals)}
+        order: list[tuple[int, bool, int, int]] = []
+        for key, index in self.terminal_ids.items():
+            terminal = self.grammar.terminals[key] if isinstance(key, str) else Terminal(key)
+            order.append(
+                (-terminal.priority, not terminal.literal, position.get(key, 0) if isinstance(key, str) else 0, index)
+            )
+        ranks = [0] * len(order)
+        for rank, (_, _, _, index) in enumerate(sorted(order)):
+            ranks[index] = rank
+        return ranks

@@ -1,0 +1,245 @@
+#include "matching/explore.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "support/errors.hpp"
+#include "support/task.hpp"
+
+namespace derivable {
+
+namespace {
+
+// What a step of a matcher gives, asked for as often as it takes; false if it is refused for good.
+template <class Step>
+bool complete(Step step) {
+    constexpr int kMost = 200;  // 10 s
+    for (int i = 0; i < kMost; i++) {
+        try {
+            step();
+            return true;
+        } catch (const LimitExceeded& e) {
+            if (e.limit != "max_step_work") return false;
+        }
+    }
+    return false;
+}
+
+void put(std::string& out, uint32_t n) {
+    for (int shift : {0, 8, 16, 24}) out.push_back(char(n >> shift));
+}
+
+// Numbers of a file that may say anything.
+class Numbers {
+  public:
+    explicit Numbers(std::string_view data) : data_(data) {}
+    uint32_t next() {
+        if (data_.size() - at_ < 4) throw BadArtifact("its index is cut off");
+        uint32_t n = 0;
+        for (int i = 3; i >= 0; i--) n = n << 8 | uint8_t(data_[at_ + size_t(i)]);
+        at_ += 4;
+        return n;
+    }
+    // So many of things that take at least `size` numbers each.
+    uint32_t count(uint32_t size) {
+        const uint32_t n = next();
+        if (uint64_t(n) * size * 4 > data_.size() - at_) throw BadArtifact("its index is cut off");
+        return n;
+    }
+    bool at_end() const { return at_ == data_.size(); }
+
+  private:
+    std::string_view data_;
+    size_t at_ = 0;
+};
+
+constexpr uint32_t kRaw = ~0u;  // a row that is like no other
+
+// A row as what differs from one of those just before it (0: from nothing), or as it is.
+void put_row(std::string& out, const std::vector<const std::vector<uint32_t>*>& rows, size_t i) {
+    constexpr size_t kNear = 8;
+    const std::vector<uint32_t>& row = *rows[i];
+    auto difference = [&](const std::vector<uint32_t>* base, auto act) {
+        for (uint32_t w = 0; w < row.size(); w++)
+            if (row[w] != (base ? (*base)[w] : 0)) act(w);
+    };
+    size_t best = kRaw, least = row.size() / 2;
+    for (size_t k = 0; k <= std::min(i, kNear); k++) {  // 0: from nothing
+        size_t count = 0;
+        difference(k ? rows[i - k] : nullptr, [&](uint32_t) { count++; });
+        if (count < least) least = count, best = k ? i - k + 1 : 0;
+    }
+    put(out, uint32_t(best));
+    if (best == kRaw) {
+        for (uint32_t word : row) put(out, word);
+        return;
+    }
+    put(out, uint32_t(least));
+    difference(best ? rows[best - 1] : nullptr, [&](uint32_t w) { put(out, w), put(out, row[w]); });
+}
+
+std::vector<std::vector<uint32_t>> read_rows(Numbers& in, const Vocabulary& vocabulary) {
+    const uint32_t words = vocabulary.words(), tail = vocabulary.size() % 32;
+    std::vector<std::vector<uint32_t>> rows(in.count(2));
+    for (size_t i = 0; i < rows.size(); i++) {
+        const uint32_t base = in.next();
+        if (base == kRaw) {
+            for (uint32_t w = 0; w < words; w++) rows[i].push_back(in.next());
+        } else {
+            if (base > i) throw BadArtifact("a mask of its index is like one that comes later");
+            work(10 + words / 40);
+            if (base)
+                rows[i] = rows[base - 1];
+            else
+                rows[i].assign(words, 0);
+            for (uint32_t k = in.count(2); k > 0; k--) {
+                const uint32_t w = in.next();
+                if (w >= words) throw BadArtifact("a mask of its index is wider than the vocabulary");
+                rows[i][w] = in.next();
+            }
+        }
+        if (tail && words && rows[i].back() >> tail) throw BadArtifact("a mask of its index is wider than the vocabulary");
+    }
+    return rows;
+}
+
+}  // namespace
+
+uint64_t Explorer::found() const {
+    uint64_t all = visited_;
+    for (const auto& queue : waiting_) all += queue.size();
+    return all;
+}
+
+void Explorer::leave_waiting() {
+    for (auto& queue : waiting_) queue.clear();
+}
+
+void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step) {
+    if (known_.count(matcher->situation(kHops))) return;
+    std::optional<size_t> first;
+    for (int hops = -1; hops <= kHops; hops++) {
+        // The same words stand for less where fewer states are looked at.
+        const bool fresh = known_.insert(matcher->situation(hops)).second;
+        if (fresh && !first) first = size_t(hops + 1);
+    }
+    waiting_[first.value_or(kHops + 1)].push_back({std::move(matcher), from, step});
+}
+
+std::vector<Explorer::Mask> Explorer::masks_of(Matcher& m) {
+    std::vector<Mask> masks;
+    Operation operation(*constraint_, Task::kUnbounded);
+    for (const Thread& t : m.now()->threads) {
+        Mask& mask = masks.emplace_back(Mask{false, {}, 0});
+        const std::vector<uint32_t>* row = constraint_->find_row(t, &mask.key);
+        if (!row) continue;
+        auto [known, fresh] = row_ids_.try_emplace(*row, uint32_t(rows_.size()));
+        if (fresh) rows_.push_back(&known->first);
+        mask.known = true;
+        mask.row = known->second;
+    }
+    return masks;
+}
+
+void Explorer::visit_one(Waiting w, const Bounds& bounds) {
+    words_.resize(constraint_->vocabulary().words());
+    Matcher& m = *w.matcher;
+    const bool filled = complete([&] { m.fill(words_.data()); });
+    visited_++;
+    uint32_t here = kNowhere;
+    if (records_ && w.from != kNowhere) {
+        here = uint32_t(record_.size());
+        record_.push_back({w.from, w.step, filled ? masks_of(m) : std::vector<Mask>()});
+    }
+    if (!filled || found() >= bounds.known) return;
+    std::array<uint64_t, 4> bytes{};
+    if (!complete([&] { bytes = m.next_bytes(); })) return;
+    auto go = [&](uint32_t step, auto advance) {
+        auto after = std::make_unique<Matcher>(m);
+        bool accepted = false;
+        if (complete([&] { accepted = advance(*after); }) && accepted) meet(std::move(after), here, step);
+    };
+    for (uint32_t b = 0; b < 256; b++) {
+        const char byte = char(b);
+        if (bytes[b / 64] >> (b % 64) & 1) go(b, [&](Matcher& x) { return x.advance_bytes({&byte, 1}); });
+    }
+    for (uint32_t token : tokens_) go(kToken + token, [&](Matcher& x) { return x.advance(token) == Matcher::Verdict::kAccepted; });
+}
+
+Explorer::End Explorer::visit(const Bounds& bounds) {
+    Task task(Task::kUnbounded, {}, bounds.seconds);
+    task.enter();
+    for (uint64_t i = 0; i < bounds.most; i++) {
+        auto queue = std::find_if(waiting_.begin(), waiting_.end(), [](const auto& q) { return !q.empty(); });
+        if (queue == waiting_.end()) return End::kNone;
+        if (uint64_t(std::max<int64_t>(0, constraint_->run_bytes.load())) > bounds.bytes) return End::kMemory;
+        Waiting next = std::move(queue->front());
+        queue->pop_front();
+        try {
+            task.look();
+            visit_one(std::move(next), bounds);
+        } catch (const TimeIsUp&) {
+            return End::kTime;
+        } catch (const MemoryExceeded&) {
+            return End::kMemory;
+        }
+    }
+    return End::kMost;
+}
+
+std::string Explorer::saved() const {
+    std::string out;
+    put(out, uint32_t(rows_.size()));
+    for (size_t i = 0; i < rows_.size(); i++) put_row(out, rows_, i);
+    put(out, uint32_t(record_.size()));
+    for (const Visited& v : record_) {
+        put(out, v.from);
+        put(out, v.step);
+        put(out, uint32_t(v.masks.size()));
+        for (const Mask& m : v.masks) {
+            put(out, m.known ? m.row : kRaw);
+            put(out, m.key.hops << 8 | m.key.looked_at_layout);
+        }
+    }
+    return out;
+}
+
+uint32_t Explorer::replay(const std::shared_ptr<Constraint>& constraint, std::string_view data, double seconds) {
+    Constraint& c = *constraint;
+    Task task(Task::kUnbounded, {}, seconds);
+    task.enter();
+    uint32_t kept = 0;
+    try {
+        Numbers in(data);
+        const std::vector<std::vector<uint32_t>> rows = read_rows(in, c.vocabulary());
+        std::vector<std::unique_ptr<Matcher>> places(in.count(3));
+        for (size_t i = 0; i < places.size(); i++) {
+            const uint32_t from = in.next(), step = in.next(), count = in.count(2);
+            if (from != kStart && from >= i) throw BadArtifact("its index leads to a place from one that comes later");
+            task.look();
+            places[i] = from == kStart ? std::make_unique<Matcher>(constraint) : std::make_unique<Matcher>(*places[from]);
+            Matcher& m = *places[i];
+            const char byte = char(step);
+            const bool accepted = from == kStart || (step < kToken ? m.advance_bytes({&byte, 1}) : m.advance(step - kToken) == Matcher::Verdict::kAccepted);
+            Operation operation(c, Task::kUnbounded);
+            const Threads& threads = m.now()->threads;
+            if (!accepted || (count && threads.size() != count)) throw BadArtifact("its index leads where no text can");
+            for (uint32_t k = 0; k < count; k++) {
+                const uint32_t row = in.next(), key = in.next();
+                if (row == kRaw) continue;
+                if (row >= rows.size() || key >> 8 > uint32_t(Constraint::kMaxKeyHops) || (key & 0xFF) > (Constraint::kDepth | Constraint::kLevels))
+                    throw BadArtifact("its index names a mask that is not there");
+                if (c.stats_.row_bytes > c.limits_.cache_bytes / 2) return kept;
+                kept += c.keep_row(threads[k], {key >> 8, uint8_t(key)}, rows[row]) != nullptr;
+            }
+        }
+        if (!in.at_end()) throw BadArtifact("its index is longer than it says");
+    } catch (const LimitExceeded&) {  // what is not there is made when it is asked for
+    } catch (const TimeIsUp&) {
+    } catch (const MemoryExceeded&) {
+    }
+    return kept;
+}
+
+}  // namespace derivable

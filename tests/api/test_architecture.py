@@ -1,0 +1,328 @@
+"""The shape of the package: which module may import which, and what is public."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from paths import ROOT
+
+import derivable as dv
+from derivable import errors
+
+PACKAGE = Path(dv.__file__).parent
+
+RANKS = {
+    "errors": 0,
+    "_kernel": 1,
+    "arguments": 1,
+    "caches": 2,
+    "collector": 2,
+    "limits": 2,
+    "process": 3,
+    "expr": 3,
+    "rules": 4,
+    "show": 4,
+    "automata": 6,
+    "lowering": 8,
+    "frontends": 9,
+    "grammar": 10,
+    "tools": 10,
+    "vocabularies": 10,
+    "vocabulary": 11,
+    "index": 12,
+    "matcher": 13,
+    "monitoring": 13,
+    "apply": 14,
+    "compile": 14,
+    "compiler": 15,
+    "analysis": 16,
+    "tiny": 15,
+    "decoding": 16,
+    "": 17,  # `derivable` itself, which gathers what is public
+    "integrations": 19,
+    "compat": 18,
+    "demo": 18,
+    "cli": 20,
+    "__main__": 21,
+}
+"""The rank of every module, or of the folder it lies in. A module may import modules of lower rank and neighbours in
+its own folder: also within functions, and for type checking."""
+
+PAIRS = {
+    ("matcher", "compile"): "a matcher knows the constraint that made it",
+    ("index", "matcher"): "the index is filled ahead of time by matchers",
+    ("compile", "decoding"): "a constraint keeps what speculation has learned of its places",
+}
+"""What else may be named upwards, in functions and for type checking only."""
+
+KERNEL = ROOT / "src" / "kernel"
+
+ROOMS = {
+    "support": 0,
+    "automata": 1,
+    "parsing": 1,
+    "json": 2,
+    "lexing": 3,
+    "liveness": 4,
+    "index": 4,
+    "matching": 5,
+    "python": 6,
+}
+"""The floor that each room of the kernel stands on. A file may include files of lower floors and neighbours in its own
+room; only `python` knows the interpreter."""
+
+PUBLIC = [
+    "ArgumentError",
+    "ArtifactError",
+    "ArtifactStore",
+    "BitmaskShapeError",
+    "Cache",
+    "Compiler",
+    "Constraint",
+    "DerivableError",
+    "Explanation",
+    "Generation",
+    "Grammar",
+    "GrammarError",
+    "GrammarSyntaxError",
+    "Indentation",
+    "Lexing",
+    "LimitError",
+    "Limits",
+    "Matcher",
+    "MatcherError",
+    "ModelError",
+    "RollbackError",
+    "Speculator",
+    "Template",
+    "Terminal",
+    "TokenRejectedError",
+    "Trace",
+    "UnsupportedFeatureError",
+    "Vocabulary",
+    "VocabularyError",
+    "advance",
+    "allocate_bitmask",
+    "apply_bitmask",
+    "cache",
+    "compile",
+    "compile_async",
+    "fill_bitmasks",
+    "fill_tree",
+    "generate",
+    "sequence_bitmask",
+    "warn_of_slow_masks",
+]
+"""What users may rely on. A name added or removed here is a change of the public interface."""
+
+NO_PYTHON = {"examples", "library", "__pycache__"}
+"""Folders of data, without modules to rank."""
+
+MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+
+
+def unit(dotted: str) -> str:
+    """The ranked name of a module given as `derivable.x.y`."""
+    return [*dotted.split("."), ""][1]
+
+
+def dotted(module: str) -> str:
+    """`frontends/gbnf.py` as `derivable.frontends.gbnf`."""
+    return ".".join(["derivable", *module.removesuffix(".py").split("/")]).removesuffix(".__init__")
+
+
+def at_import(body: list[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The imports that run when the module is imported: not those in functions or under `if TYPE_CHECKING`."""
+    for node in body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            yield from at_import(node.orelse)
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            for name in ("body", "orelse", "finalbody"):
+                yield from at_import(getattr(node, name, []))
+            for handler in getattr(node, "handlers", []):
+                yield from at_import(handler.body)
+
+
+def anywhere(body: list[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
+    """All imports, also those in functions and for type checking."""
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                yield node
+
+
+def imported(
+    module: str, source: str, which: Callable[[list[ast.stmt]], Iterator[ast.Import | ast.ImportFrom]] = at_import
+) -> set[str]:
+    """The modules of the package that `module` imports, by default when it is imported itself, as `derivable.x.y`."""
+    found: set[str] = set()
+    for node in which(ast.parse(source).body):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+            continue
+        base = node.module or ""
+        if node.level:
+            package = dotted(module).split(".")
+            package = package if module.endswith("__init__.py") else package[:-1]
+            above = package[: len(package) - node.level + 1]
+            base = ".".join([*above, *([node.module] if node.module else [])])
+        for alias in node.names:
+            inner = f"{base}.{alias.name}"
+            found.add(inner if unit(inner) in RANKS and base == "derivable" and unit(inner) else base)
+    return {name for name in found if name.split(".")[0] == "derivable"}
+
+
+def test_the_reader_of_imports() -> None:
+    source = (
+        "import os, derivable.tiny\nfrom . import _kernel, Matcher\nfrom .frontends.gbnf import x\n"
+        "if TYPE_CHECKING:\n    from .cli import y\nelse:\n    from .expr import z\n"
+        "try:\n    from derivable.limits import Limits\nexcept ImportError:\n    from .errors import q\n"
+        "class A:\n    from .matcher import m\n    def f(self):\n        from .compile import c\n"
+    )
+    assert imported("grammar.py", source) == {
+        "derivable",
+        "derivable._kernel",
+        "derivable.errors",
+        "derivable.expr",
+        "derivable.frontends.gbnf",
+        "derivable.limits",
+        "derivable.matcher",
+        "derivable.tiny",
+    }
+    assert imported("a.py", "def f():\n    from .b import c\nimport derivable.d", anywhere) == {
+        "derivable.b",
+        "derivable.d",
+    }
+    assert imported("a/b.py", "from ..errors import e\nfrom .c import d") == {"derivable.errors", "derivable.a.c"}
+    assert imported("a/__init__.py", "from .c import d") == {"derivable.a.c"}
+
+
+def test_every_module_has_a_rank() -> None:
+    units = {unit(dotted(module)) for module in MODULES} | {"_kernel"}
+    assert units == set(RANKS)
+    folders = {path.name for path in PACKAGE.iterdir() if path.is_dir()}
+    assert {name for name in folders - NO_PYTHON if name not in RANKS} == set()
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_import_goes_upwards(module: str) -> None:
+    own = unit(dotted(module))
+    source = (PACKAGE / module).read_text(encoding="utf-8")
+    at_once = imported(module, source)
+    for name in imported(module, source, anywhere):
+        other = unit(name)
+        assert other in RANKS, f"{module} imports {name}, which has no rank"
+        if other != own and ((own, other) not in PAIRS or name in at_once):
+            assert RANKS[other] < RANKS[own], f"{module} (rank {RANKS[own]}) imports {name} (rank {RANKS[other]})"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_files_of_the_package_are_short(module: str) -> None:
+    assert (PACKAGE / module).read_text(encoding="utf-8").count("\n") <= 500
+
+
+def included(path: Path) -> list[str]:
+    """The files of the kernel that a file of it includes, as `room/file.hpp`."""
+    return re.findall(r'^#include "([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def kernel_files() -> list[str]:
+    return sorted(path.relative_to(KERNEL).as_posix() for path in KERNEL.rglob("*.[ch]pp"))
+
+
+def test_every_room_of_the_kernel_has_a_floor() -> None:
+    assert {path.name for path in KERNEL.iterdir() if path.is_dir()} == set(ROOMS)
+    assert all("/" in file for file in kernel_files())
+
+
+@pytest.mark.parametrize("file", kernel_files())
+def test_no_include_goes_upwards(file: str) -> None:
+    room = file.split("/")[0]
+    for other in included(KERNEL / file):
+        assert (KERNEL / other).is_file(), f"{file} includes {other}, which is not there"
+        floor = ROOMS[other.split("/")[0]]
+        assert other.startswith(f"{room}/") or floor < ROOMS[room], f"{file} includes {other}, which is not below it"
+
+
+@pytest.mark.parametrize("file", [file for file in kernel_files() if not file.startswith("python/")])
+def test_algorithms_see_no_python(file: str) -> None:
+    assert not re.search(r"#include <(nanobind|Python)", (KERNEL / file).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("file", kernel_files())
+def test_files_of_the_kernel_are_short(file: str) -> None:
+    assert (KERNEL / file).read_text(encoding="utf-8").count("\n") <= 500
+
+
+def test_grammar_imports_its_front_ends_only_when_called() -> None:
+    tree = ast.parse((PACKAGE / "grammar.py").read_text(encoding="utf-8"))
+    everywhere = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    at_once = {node.module or "" for node in at_import(tree.body) if isinstance(node, ast.ImportFrom)}
+    front_ends = {name for name in everywhere if name.startswith("frontends")}
+    names = ("regex", "gbnf", "ebnf", "lark", "choices", "builtin", "combine", "free_text", "structural_tag")
+    assert {f"frontends.{name}" for name in names} <= front_ends
+    assert not front_ends & at_once
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_module_has_a_docstring(module: str) -> None:
+    assert ast.get_docstring(ast.parse((PACKAGE / module).read_text(encoding="utf-8"))), module
+
+
+# What is public
+
+
+def test_the_public_names() -> None:
+    assert dv.__all__ == PUBLIC
+    assert [name for name in PUBLIC if not hasattr(dv, name)] == []
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if name != "Lexing"])  # a `Literal` can hold none
+def test_every_public_name_has_a_docstring(name: str) -> None:
+    value = getattr(dv, name)
+    assert value.__doc__ and not value.__doc__.startswith(f"{name}("), name  # not the one a dataclass makes up
+    if inspect.isclass(value):
+        for attribute, member in vars(value).items():
+            if not attribute.startswith("_") and (inspect.isroutine(member) or isinstance(member, property)):
+                assert inspect.getdoc(getattr(value, attribute)), f"{name}.{attribute}"
+
+
+def test_the_lexing_policies_are_documented() -> None:
+    tree = ast.parse((PACKAGE / "rules.py").read_text(encoding="utf-8")).body
+    at = next(i for i, node in enumerate(tree) if ast.unparse(node).startswith("Lexing = "))
+    text = tree[at + 1]
+    assert isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+    assert all(f"`{policy}`" in text.value.value for policy in ("scannerless", "longest", "basic"))
+
+
+def drawn_tree() -> dict[str, str | None]:
+    """Error class to parent, as the docstring of `errors` draws it."""
+    parents: dict[str, str | None] = {}
+    path: list[str] = []
+    drawing = (errors.__doc__ or "").split("```")[1]
+    for line in drawing.strip().splitlines():
+        name = line.lstrip("│├└─ ").split()[0]
+        depth = (len(line) - len(line.lstrip("│├└─ "))) // 4
+        path[depth:] = [name]
+        parents[name] = path[depth - 1] if depth else None
+    return parents
+
+
+def test_the_drawing_of_the_error_tree_is_the_tree() -> None:
+    classes = {
+        name: value
+        for name, value in vars(errors).items()
+        if inspect.isclass(value) and issubclass(value, BaseException) and not name.startswith("_")
+    }
+    bases = {name: None if name == "DerivableError" else value.__bases__[0].__name__ for name, value in classes.items()}
+    assert drawn_tree() == bases
+    assert sorted(errors.__all__) == sorted(classes)
+    assert set(classes) <= set(PUBLIC)
+    assert errors.DerivableError.__bases__ == (Exception,)

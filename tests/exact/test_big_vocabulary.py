@@ -1,0 +1,134 @@
+"""Masks over vocabularies too big for the oracles: every bit against the matcher's own byte-by-byte verdict.
+
+`allows` steps through a token's bytes and never uses the index, so whatever the index does to be fast on large tries
+(splitting by difference from a similar state, taking whole subtrees, merging residuals by branch) shows here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+from shared_data import require_shared
+
+import derivable as dv
+from derivable.grammar import Lexing
+
+KEYWORDS = r"""
+start: statement+
+statement: "if" NAME ":" | "import" NAME ";" | "in" NUMBER | NAME "=" value ";" | "return" value? ";"
+value: NAME | NUMBER | STRING | "(" value ")"
+NAME: /(?!(?:if|import|in|return)(?![a-z0-9_]))[a-z_][a-z0-9_]*/
+NUMBER: /[0-9]+(\.[0-9]+)?(e[0-9]+)?/
+STRING: /"([^"\\\n]|\\.)*"/
+COMMENT: /#[^\n]*/
+WS: /[ \n]+/
+%ignore WS
+%ignore COMMENT
+"""
+OBJECT = r"""
+root ::= "{" member ("," member)* "}"
+member ::= "\"name\":" string | "\"note\":" string | "\"number\":" [0-9]+ | string ":" string
+string ::= "\"" ([^"\\] | "\\" ["\\nu])* "\""
+"""
+# Every position of every token may end a lexeme: there are too many segmentations to list.
+AMBIGUOUS = r"""
+start: "<" start ">" | start WORDS | start NAME | WORDS | NAME
+WORDS: /[^"<>]+/
+NAME: /[a-z ]+/
+"""
+# Texts of any characters, of nearly any, and of letters.
+CHARACTERS = r"""
+start: (STRING ";" | NAME "=" REST | MARK NAME)*
+NAME: /[^\W\d]\w*/
+STRING: /"[^"\n]*"/
+REST: /%[^\n\u2028\ufeff]*\n/
+MARK: /![^\n]*(?!.)/
+COMMENT: /#[^\n\u0085]*/
+%ignore COMMENT
+%ignore /[ \n]+/
+"""
+CASES = {
+    "keywords longest": (dv.Grammar.from_lark(KEYWORDS), 'if abc: x=12.5; # c\nimport in2; return ("a\\"b");'),
+    "keywords basic": (dv.Grammar.from_lark(KEYWORDS, lexing="basic"), "if abc: x=12.5; # c\nimport in2;"),
+    "keywords scannerless": (dv.Grammar.from_lark(KEYWORDS, lexing="scannerless"), 'if abc: x=12.5;return ("a\\"b");'),
+    "object": (dv.Grammar.from_gbnf(OBJECT), '{"name":"a b","number":12,"nam":"x\\"y","notes":"é"}'),
+    "ambiguous": (dv.Grammar.from_lark(AMBIGUOUS, lexing="scannerless"), "<ab c>"),
+    # Two states, each the most similar to the other.
+    "alternating": (dv.Grammar.from_regex(r"[^=]*[a-z0-9_]=x"), "d e z a="),
+    "regex": (dv.Grammar.from_regex(r'"([^"\\\n]|\\["\\n])*" [a-z]{2,9}(-[a-z0-9]+)*'), '"ab \\"c" abc-d1-x'),
+}
+
+
+def synthetic_vocabulary(seed: int = 5, size: int = 6000) -> dv.Vocabulary:
+    """Tokens that look like a real vocabulary's: words, words with a space, punctuation runs, bridge tokens."""
+    rng = random.Random(seed)
+    letters, marks = "aeinrtsmbfu_x0123456789", ' "\\:;,{}()=#\n.-é'
+    tokens = {bytes([b]) for b in range(256)}
+    words = ["if", "import", "in", "return", "name", "note", "number"]
+    while len(tokens) < size:
+        word = rng.choice(words)[: rng.randint(0, 6)] if rng.random() < 0.3 else ""
+        word += "".join(rng.choice(letters) for _ in range(rng.randint(0, 5)))
+        word = "".join(rng.choice(marks) for _ in range(rng.choice([0, 0, 1, 1, 2]))) + word
+        word += "".join(rng.choice(marks) for _ in range(rng.choice([0, 0, 0, 1, 2, 3])))
+        if word:
+            tokens.add(word.encode())
+    return dv.Vocabulary.from_bytes([*sorted(tokens), b"<eos>"], eos=[len(tokens)])
+
+
+def mask_of(matcher: dv.Matcher, vocabulary: dv.Vocabulary) -> np.ndarray:
+    bitmask = dv.allocate_bitmask(1, vocabulary.size)
+    for _ in range(10):  # masks that are made byte by byte may take several calls, each going on from the work done
+        try:
+            matcher.fill_bitmask(bitmask, 0)
+            break
+        except dv.LimitError as error:
+            assert error.limit == "max_step_work"
+    else:
+        raise AssertionError("ten calls led to no mask")
+    return np.unpackbits(bitmask.view(np.uint8), axis=1, bitorder="little")[0, : vocabulary.size]
+
+
+def check(grammar: dv.Grammar, text: str, vocabulary: dv.Vocabulary, step: int = 1) -> None:
+    matcher = dv.compile(grammar, vocabulary).matcher()
+    data = text.encode()
+    for at in itertools.chain(range(0, len(data), step), [len(data)]):
+        probe = matcher.fork()
+        probe.advance_bytes(data[:at])
+        mask = mask_of(probe, vocabulary)
+        verdicts = np.fromiter((probe.allows(t) for t in range(vocabulary.size)), dtype=np.uint8)
+        wrong = np.flatnonzero(mask != verdicts)
+        shown = [(int(t), vocabulary.token_bytes(int(t)), bool(mask[t])) for t in wrong[:5]]
+        assert not wrong.size, f"after {data[:at]!r}: {wrong.size} bits differ, for example {shown}"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_synthetic(name: str) -> None:
+    check(*CASES[name], synthetic_vocabulary())
+
+
+def characters_vocabulary(seed: int = 7, size: int = 4000) -> dv.Vocabulary:
+    """Tokens of characters of one to four bytes, many of which begin or end within one, or are no text at all."""
+    rng = random.Random(seed)
+    common = 'a9_ ";#%é漢字한д'
+    rare = "=!\n\u0080\u0085\u07ff\u0e01\u2028\u3000\u4dff\ud7ff\ue000\ufeff\uffff\U0001f600\U0010ffff"
+    tokens = {bytes([b]) for b in range(256)} | {b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\xe0\x80\x80"}
+    while len(tokens) < size:
+        data = "".join(rng.choice(common if rng.random() < 0.8 else rare) for _ in range(rng.randint(1, 4))).encode()
+        begin, end = (rng.choice([0, 0, 1, 2]) for _ in range(2))
+        tokens.add(data[begin : len(data) - end] or b"a")
+    return dv.Vocabulary.from_bytes([*sorted(tokens), b"<eos>"], eos=[len(tokens)])
+
+
+@pytest.mark.parametrize("lexing", ["longest", "basic", "scannerless"])
+def test_characters_of_several_bytes(lexing: Lexing) -> None:
+    text = '"a漢é\u2028"; д한=%字a\n #é\n !漢 \nx'
+    check(dv.Grammar.from_lark(CHARACTERS, lexing=lexing), text, characters_vocabulary())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_llama_3(name: str) -> None:
+    folder = require_shared("data", "tokenizers", "llama-3")
+    check(*CASES[name], dv.Vocabulary.from_tokenizer_json(folder / "tokenizer.json"), step=9)
