@@ -4,9 +4,9 @@
     python benchmarks/domino/accuracy.py --model /tmp/domino-model
 
 The model is one trained for the two tasks (`tasks.py`); the problems were kept from its training. Every method answers
-the same ones, taking turns, so other work on the machine falls on all alike; throughput is tokens per second of
-processor time. Perplexity is that of the tokens as written, and of the same text in the tokens that the model would
-have chosen (Algorithm 3). Intervals are Wilson's, 95%.
+the same ones. Throughput is tokens per second of processor time on the first of them, answered one by one, all methods
+in turns, so other work on the machine falls on all alike. Perplexity is that of the tokens as written, and of the same
+text in the tokens that the model would have chosen (Algorithm 3). Intervals are Wilson's, 95%.
 
 The methods: *fixed template* is what template engines do (fixed text tokenized by itself, the model fills the holes),
 *flexible template* the same template as a grammar whose white space is free; *k* is DOMINO's look-ahead. Speculation
@@ -21,6 +21,7 @@ import json
 import re
 import shlex
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import islice
@@ -34,26 +35,15 @@ from model import TrainedModel
 from rich.console import Console
 from rich.progress import track
 from tasks import Problem, judged, problems
-from workloads import RECORD, SHARED, heading
+from workloads import RECORD, heading, task_grammar
 
 import derivable as dv
 from derivable.decoding.retokenize import perplexity, retokenize
+from derivable.decoding.template import Filled
 
-MOST = 180
-ENTITIES = r"""
-root ::= "{" ws "\"entities\"" ":" ws "[" ws entity (ws "," ws entity)* "]" ws "}" ws
-entity ::= "{" ws "\"name\"" ":" ws string "," ws "\"type\"" ":" ws string "}" ws
-string ::= "\"" ([^"\\] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F] [0-9a-fA-F] [0-9a-fA-F] [0-9a-fA-F]))* "\"" ws
-ws ::= ([ \t\n] ws)?
-"""
+MOST = 140
+ROWS = 50  # that share forward passes
 WORDS = r'[^"\\\x00-\x1f]*'
-
-
-def grammar(task: str) -> dv.Grammar:
-    """The paper's grammar of the task's answers, or one in its style."""
-    if task == "entities":
-        return dv.Grammar.from_gbnf(ENTITIES)
-    return dv.Grammar.from_gbnf((SHARED / "data/grammars/domino/gsm8k.gbnf").read_text(encoding="utf-8"))
 
 
 def template(task: str, indent: int | None = None) -> dv.Template:
@@ -74,32 +64,30 @@ def template(task: str, indent: int | None = None) -> dv.Template:
 class Cell:
     """What a method did, over all problems."""
 
-    seconds: float = 0.0
     tokens: int = 0
-    calls: int = 0
     interventions: int = 0
     well_formed: int = 0
     right: int = 0
     texts: list[str] = field(default_factory=list)
     logs: list[float] = field(default_factory=list)
     natural: list[float] = field(default_factory=list)
+    timed_seconds: float = 0.0
+    timed_tokens: int = 0
+    timed_calls: int = 0
 
-    def add(self, problem: Problem, text: str, tokens: int, calls: int, seconds: float) -> None:
-        """One more answer."""
-        fits, right = judged(problem, text)
+    def add(self, model: TrainedModel, problem: Problem, made: dv.Generation | Filled, natural: bool) -> None:
+        """One more answer, and how likely the model finds it, as written and retokenized."""
+        fits, right = judged(problem, made.text)
         self.well_formed += fits
         self.right += right
-        self.tokens += tokens
-        self.calls += calls
-        self.seconds += seconds
-        self.texts.append(text)
-
-    def likelihood(self, model: TrainedModel, problem: Problem, token_ids: list[int], text: str, natural: bool) -> None:
-        """How likely the model finds the answer, as written and retokenized."""
-        if token_ids:
-            self.logs += perplexity(model, problem.prompt, token_ids).log_probabilities
-        if natural and text:
-            self.natural += retokenize(model, problem.prompt, text).log_probabilities
+        self.tokens += len(made.token_ids)
+        self.texts.append(made.text)
+        if isinstance(made, dv.Generation):
+            self.interventions += made.stats.interventions
+        if made.token_ids:
+            self.logs += perplexity(model, problem.prompt, made.token_ids).log_probabilities
+        if natural and made.text:
+            self.natural += retokenize(model, problem.prompt, made.text).log_probabilities
 
 
 def wilson(hits: int, of: int) -> str:
@@ -113,12 +101,12 @@ def wilson(hits: int, of: int) -> str:
 def methods(model: TrainedModel, task: str, lengths: list[int]) -> dict[str, tuple[Any, dict[str, Any]]]:
     """What constrains, and the options of `generate`."""
     plain: dict[str, Any] = {"speculate": 0, "forced": False, "opportunistic": False}
-    by_k = {k: dv.compile(grammar(task), model.vocabulary, lookahead=k) for k in (0, 1, None)}
+    by_k = {k: dv.compile(task_grammar(task), model.vocabulary, lookahead=k) for k in (0, 1, None)}
     flexible = dv.compile(template(task, 2).grammar("flexible"), model.vocabulary)
     return {
         "unconstrained": (None, {}),
         "fixed template": (template(task), {"speculate": 0}),
-        "fixed, indented": (template(task, 2), {"speculate": 0}),
+        "fixed template, indented": (template(task, 2), {"speculate": 0}),
         "flexible template": (flexible, {"speculate": 0}),
         "k = 0": (by_k[0], plain),
         "k = 1": (by_k[1], plain),
@@ -128,40 +116,52 @@ def methods(model: TrainedModel, task: str, lengths: list[int]) -> dict[str, tup
     }
 
 
+def answers(
+    model: TrainedModel, method: tuple[Any, dict[str, Any]], listed: list[Problem], common: dict[str, Any]
+) -> Iterator[dv.Generation | Filled]:
+    """A method's answers; rows share forward passes where the method can."""
+    constraint, options = method
+    if isinstance(constraint, dv.Template):
+        for number, problem in enumerate(listed):
+            yield constraint.fill(model, problem.prompt, **(common | options | {"max_tokens": 100, "seed": number}))
+    else:
+        for start in range(0, len(listed), ROWS):
+            prompts = [problem.prompt for problem in listed[start : start + ROWS]]
+            yield from dv.generate(model, prompts, constraint, **(common | options | {"seed": start}))
+
+
 def run(
-    model: TrainedModel, task: str, samples: int, temperature: float, lengths: list[int], natural: int
+    model: TrainedModel,
+    task: str,
+    samples: int,
+    temperature: float,
+    lengths: list[int],
+    natural: int,
+    timed: int,
 ) -> dict[str, Cell]:
-    """All methods on the same problems, in turns."""
+    """All methods on the same problems; the first `timed` of them once more, in turns and one by one."""
     found = methods(model, task, lengths)
     cells = {name: Cell() for name in found}
     speculator = dv.Speculator()
-    learning: dict[str, Any] = {"temperature": temperature, "max_tokens": MOST, "heal": False, "speculator": speculator}
+    common: dict[str, Any] = {"temperature": temperature, "max_tokens": MOST, "heal": False}
     for number, problem in enumerate(islice(problems(task, 1, measured=True), 10)):
-        dv.generate(model, problem.prompt, found["k = ∞"][0], seed=90_000 + number, **learning)
-    speculator.freeze()
+        dv.generate(model, problem.prompt, found["k = ∞"][0], seed=90_000 + number, speculator=speculator, **common)
+    common["speculator"] = speculator.freeze()
     listed = list(islice(problems(task, 0, measured=True), samples))
-    for number, problem in enumerate(track(listed, f"{task}, T = {temperature}", console=Console(stderr=True))):
+    for name, method in track(found.items(), f"{task}, T = {temperature}", console=Console(stderr=True)):
+        if "," in name and "fixed" not in name:
+            continue  # the texts of k = ∞
+        for number, (problem, made) in enumerate(zip(listed, answers(model, method, listed, common), strict=True)):
+            cells[name].add(model, problem, made, number < natural)
+    for number, problem in enumerate(track(listed[:timed], "throughput", console=Console(stderr=True))):
         for name, (constraint, options) in found.items():
-            if "s =" in name and number >= samples // 4:
-                continue  # the same texts again: a quarter is enough for the throughput
-            common = {"temperature": temperature, "seed": number, "heal": False} | options
             started = process_time()
-            if isinstance(constraint, dv.Template):
-                filled = constraint.fill(model, problem.prompt, max_tokens=100, **common)
-                text, token_ids, calls, steps = filled.text, filled.token_ids, filled.model_calls, len(filled.token_ids)
-            else:
-                made = dv.generate(
-                    model, problem.prompt, constraint, max_tokens=MOST, speculator=speculator, **common
-                )
-                text, token_ids, calls, steps = made.text, made.token_ids, made.stats.model_calls, made.stats.steps
-                cells[name].interventions += made.stats.interventions
-            cells[name].add(problem, text, steps, calls, process_time() - started)
-            if "s =" not in name and "opportunistic" not in name:
-                cells[name].likelihood(model, problem, token_ids, text, number < natural)
-    base = cells["k = ∞"].texts
-    for name, cell in cells.items():
-        if "k = ∞," in name and cell.texts != base[: len(cell.texts)] and "opportunistic" in name:
-            raise SystemExit(f"{name}: the texts are not those of k = ∞")
+            made = next(answers(model, (constraint, options), [problem], common | {"seed": number}))
+            cells[name].timed_seconds += process_time() - started
+            cells[name].timed_tokens += len(made.token_ids) + 1
+            cells[name].timed_calls += made.model_calls if isinstance(made, Filled) else made.stats.model_calls
+            if name.startswith("k = ∞,") and not temperature and made.text != cells["k = ∞"].texts[number]:
+                raise SystemExit(f"{name}: {made.text!r} is not the text of k = ∞")
     return cells
 
 
@@ -172,15 +172,17 @@ def table(cells: dict[str, Cell]) -> str:
         "| passes a token | throughput |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    free = cells["unconstrained"].tokens / cells["unconstrained"].seconds
+    free = cells["unconstrained"].timed_tokens / cells["unconstrained"].timed_seconds
     for name, cell in cells.items():
-        answers = len(cell.texts)
-        likely = [f"{exp(-sum(logs) / len(logs)):.3f}" if logs else "" for logs in (cell.logs, cell.natural)]
-        lines.append(
-            f"| {name} | {answers} | {wilson(cell.right, answers)} | {wilson(cell.well_formed, answers)} | {likely[0]} "
-            f"| {likely[1]} | {cell.interventions / max(1, cell.tokens):.2%} | {cell.tokens / answers:.1f} "
-            f"| {cell.calls / cell.tokens:.2f} | {cell.tokens / cell.seconds / free:.2f} |"
-        )
+        count, speed = len(cell.texts), cell.timed_tokens / cell.timed_seconds / free
+        if count:
+            likely = [f"{exp(-sum(logs) / len(logs)):.3f}" for logs in (cell.logs, cell.natural)]
+            shares = f"{wilson(cell.right, count)} | {wilson(cell.well_formed, count)}"
+            interventions = f"{cell.interventions / max(1, cell.tokens):.2%}" if "fixed" not in name else ""
+            middle = f"{count} | {shares} | {likely[0]} | {likely[1]} | {interventions} | {cell.tokens / count:.1f}"
+        else:
+            middle = "as k = ∞ | | | | | |"
+        lines.append(f"| {name} | {middle} | {cell.timed_calls / cell.timed_tokens:.2f} | {speed:.2f} |")
     return "\n".join(lines) + "\n"
 
 
@@ -188,7 +190,7 @@ def plot(found: dict[str, dict[str, Cell]], file: Path) -> None:
     """Accuracy by method, a bar for each task."""
     figure = import_module("matplotlib.figure").Figure(figsize=(8, 3.6), layout="constrained")
     axes = figure.subplots()
-    names = [name for name in next(iter(found.values())) if "," not in name]
+    names = [name for name, cell in next(iter(found.values())).items() if cell.texts]
     width = 0.8 / len(found)
     for at, (title, cells) in enumerate(found.items()):
         shares = [cells[name].right / len(cells[name].texts) for name in names]
@@ -207,6 +209,7 @@ def main(
     temperatures: Annotated[str, typer.Option(help="Separated by commas.")] = "0,1",
     lengths: Annotated[str, typer.Option(help="Lengths of drafts.")] = "2,4,6,8,10,12",
     natural: Annotated[int, typer.Option(help="Answers of each method that are retokenized.")] = 50,
+    timed: Annotated[int, typer.Option(help="Problems on which throughput is measured.")] = 50,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = RECORD,
 ) -> None:
     """Runs the tables."""
@@ -223,7 +226,7 @@ def main(
         for task in ("arithmetic", "entities"):
             drafts = [int(s) for s in lengths.split(",")] if not temperature else []
             title = f"{task}, temperature {temperature:g}"
-            shown[title] = run(loaded, task, samples, temperature, drafts, natural)
+            shown[title] = run(loaded, task, samples, temperature, drafts, natural, timed)
             text += f"\n## {title.capitalize()}\n\n{table(shown[title])}"
             (out / "accuracy.md").write_text(text, encoding="utf-8")
     print(text)

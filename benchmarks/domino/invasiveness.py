@@ -1,11 +1,11 @@
-"""DOMINO's Table 4, as far as it goes without a task: how much the look-ahead k interferes.
+"""How much the look-ahead k interferes on the workloads that have no task (`accuracy.py` is DOMINO's Table 4).
 
     python benchmarks/domino/invasiveness.py
 
 For each workload and k = 0, 1 and infinity: interventions, probability mass removed, KL divergence, perplexity of the
-texts as written and retokenized. Accuracy is not measured: the embedded model solves no task.
+texts as written and retokenized.
 
-Writes `results/invasiveness.md`.
+Writes `invasiveness.md` into `benchmarks/record/domino`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from workloads import heading, load, workloads
+from workloads import RECORD, heading, load, workloads
 
 import derivable as dv
 from derivable.decoding.measure import measure
@@ -26,7 +26,7 @@ def main(
     model: Annotated[Path | None, typer.Option(help="Folder of a transformers model.")] = None,
     repeat: Annotated[int, typer.Option(help="Texts for each prompt.")] = 20,
     names: Annotated[str, typer.Option(help="Workloads, separated by commas.")] = "json,schema,c,xml,template",
-    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path(__file__).parent / "results",
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = RECORD,
 ) -> None:
     """Runs the table."""
     loaded = load(model)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -34,6 +35,10 @@ class TrainedModel:
     def start(self) -> TinyState:
         """A state without tokens."""
         return TinyState(self._model, self._model.start())
+
+    def append_batch(self, states: Sequence[TinyState], token_ids: Sequence[Sequence[int]]) -> Any:
+        """Appends to each state its own tokens, in one pass."""
+        return self._model.forward_batch([state._state for state in states], token_ids)
 
     def encode(self, text: str) -> list[int]:
         """The tokens of a prompt, the begin token first."""

@@ -2,16 +2,18 @@
 
     python benchmarks/domino/throughput.py                       # the embedded model
     python benchmarks/domino/throughput.py --model folder        # a transformers model
-    python benchmarks/domino/throughput.py --beside              # the embedded model's texts, at a larger one's price
+    python benchmarks/domino/throughput.py --trained folder      # the model of train_model.py, on its tasks
+    python benchmarks/domino/throughput.py --beside              # the same texts, at a larger model's price
 
 As in the paper: texts of up to 128 tokens at temperature 1; ten of them warm up, and the counts for speculation are
 frozen then. The variants take turns, text by text, and what is compared is processor time, so other work on the machine
 falls on all of them alike. Unconstrained texts run to 128 tokens or their own end.
 
-The ratio depends on what a forward pass costs, and several tokens in one pass: with `--beside` each pass of the
-embedded model has beside it one of a transformers model with random weights, 87 million parameters, on as many tokens.
+The ratio depends on what a forward pass costs, and several tokens in one pass: with `--beside` each pass of the small
+model has beside it one of a transformers model with random weights, 102 million parameters, on as many tokens. Texts,
+drafts and what is accepted of them are the small model's: outputs replayed at the price of a larger model.
 
-Writes `results/throughput.md` (and `.svg`, with matplotlib).
+Writes `throughput*.md` (and `.svg`, with matplotlib) into `benchmarks/record/domino`.
 """
 
 from __future__ import annotations
@@ -25,12 +27,12 @@ from time import process_time
 from typing import Annotated, Any
 
 import typer
+from model import TrainedModel
 from rich.console import Console
 from rich.progress import track
-from workloads import Beside, Workload, heading, load, workloads
+from workloads import RECORD, Beside, Workload, heading, load, task_workloads, workloads
 
 import derivable as dv
-from derivable.decoding.models import tiny
 
 MOST = 128
 PLAIN: dict[str, Any] = {"speculate": 0, "forced": False, "opportunistic": False}
@@ -70,7 +72,7 @@ def run(model: Any, workload: Workload, texts: int, warm_up: int, lengths: list[
     """All variants of one workload, in turns."""
     constraint = dv.compile(workload.grammar(), model.vocabulary)
     speculator = dv.Speculator()
-    learner = tiny() if isinstance(model, Beside) else model  # the texts are the same, and cheaper
+    learner = model.own if isinstance(model, Beside) else model  # the texts are the same, and cheaper
     for number in range(warm_up):
         prompt = workload.prompts[number % len(workload.prompts)]
         dv.generate(learner, prompt, constraint, max_tokens=MOST, seed=10_000 + number, speculator=speculator)
@@ -129,22 +131,25 @@ def plot(found: dict[str, dict[str, Sums]], lengths: list[int], file: Path) -> N
 
 def main(
     model: Annotated[Path | None, typer.Option(help="Folder of a transformers model.")] = None,
+    trained: Annotated[Path | None, typer.Option(help="What train_model.py wrote.")] = None,
     beside: Annotated[bool, typer.Option("--beside", help="At the price of a larger model.")] = False,
     texts: Annotated[int, typer.Option(help="Texts of each variant.")] = 100,
     warm_up: Annotated[int, typer.Option(help="Texts before.")] = 10,
     names: Annotated[str, typer.Option(help="Workloads, separated by commas.")] = "json,schema,c,xml,template",
     lengths: Annotated[str, typer.Option(help="Lengths of drafts.")] = "2,4,6,8,10,12",
-    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path(__file__).parent / "results",
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = RECORD,
 ) -> None:
     """Runs the table."""
-    loaded = Beside() if beside else load(model)
     drafts = [int(s) for s in lengths.split(",")]
-    chosen = workloads(names.split(","), for_tiny=model is None)
+    own = TrainedModel(trained) if trained is not None else load(model)
+    chosen = task_workloads() if trained is not None else workloads(names.split(","), for_tiny=model is None)
+    loaded = Beside(own) if beside else own
     found = {w.name: run(loaded, w, texts, warm_up, drafts) for w in chosen}
     command = "python benchmarks/domino/throughput.py " + shlex.join(sys.argv[1:])
-    title = "Throughput against unconstrained decoding" + ", at the price of 87 million parameters" * beside
+    title = "Throughput against unconstrained decoding" + ", at the price of 102 million parameters" * beside
     text = heading(title, command.strip()) + table(found)
-    name = "throughput_beside" if beside else "throughput"
+    name = "throughput" + "_tasks" * (trained is not None) + "_beside" * beside
+    out.mkdir(parents=True, exist_ok=True)
     (out / f"{name}.md").write_text(text, encoding="utf-8")
     print(text)
     try:

@@ -12,11 +12,16 @@ import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from model import TrainedModel
+from tasks import problems
+
 import derivable as dv
-from derivable.decoding.models import TinyLanguageModel, TinyState, TransformersLanguageModel, TransformersState, tiny
+from derivable.decoding.models import TinyLanguageModel, TransformersLanguageModel, TransformersState, tiny
 
 SHARED = Path(os.environ.get("DERIVABLE_SHARED", Path(__file__).resolve().parents[3] / "shared"))
 RECORD = Path(__file__).resolve().parents[1] / "record" / "domino"
@@ -70,19 +75,22 @@ def workloads(names: list[str], for_tiny: bool) -> list[Workload]:
 
 
 class Beside:
-    """The embedded model at the price of a larger one: beside every pass of its own, one of a transformers model with
-    random weights over the same tokens. What is written is the embedded model's, what it costs the other's.
+    """A small model at the price of a larger one: beside every pass of its own, one of a transformers model with random
+    weights over the same tokens. What is written is the small model's, what it costs the other's.
 
     Args:
-        hidden, layers: of the larger model: 768 and 12 make 87 million parameters.
+        own: the small model.
+        hidden, layers: of the larger model: 768 and 14 make 102 million parameters with a vocabulary of 1,024 or 3,072.
     """
 
-    def __init__(self, hidden: int = 768, layers: int = 12) -> None:
+    def __init__(
+        self, own: TinyLanguageModel | TransformersLanguageModel | TrainedModel, hidden: int = 768, layers: int = 14
+    ) -> None:
         import torch
         from transformers import LlamaConfig, LlamaForCausalLM
 
-        self._torch, self._tiny = torch, tiny()
-        self.vocabulary, self.context, self.encode = self._tiny.vocabulary, self._tiny.context, self._tiny.encode
+        self._torch, self.own = torch, own
+        self.vocabulary, self.context, self.encode = own.vocabulary, own.context, own.encode
         torch.set_num_threads(1)
         torch.manual_seed(0)
         config = LlamaConfig(
@@ -96,19 +104,19 @@ class Beside:
 
     def start(self) -> BesideState:
         """A state in both."""
-        return BesideState(self._tiny.start(), TransformersState(self.large, self._torch))
+        return BesideState(self.own.start(), TransformersState(self.large, self._torch))
 
 
 class BesideState:
     """A sequence in two models."""
 
-    def __init__(self, own: TinyState, large: TransformersState) -> None:
+    def __init__(self, own: Any, large: TransformersState) -> None:
         self._own, self._large = own, large
 
     @property
     def length(self) -> int:
         """Number of tokens."""
-        return self._own.length
+        return int(self._own.length)
 
     def append(self, token_ids: Sequence[int]) -> Any:
         """The logits of the one, after a pass of both."""
@@ -119,6 +127,29 @@ class BesideState:
         """In both."""
         self._large.truncate(length)
         self._own.truncate(length)
+
+
+ENTITIES = r"""
+root ::= "{" ws "\"entities\"" ":" ws "[" ws entity (ws "," ws entity)* "]" ws "}" ws
+entity ::= "{" ws "\"name\"" ":" ws string "," ws "\"type\"" ":" ws string "}" ws
+string ::= "\"" ([^"\\] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F] [0-9a-fA-F] [0-9a-fA-F] [0-9a-fA-F]))* "\"" ws
+ws ::= ([ \t\n] ws)?
+"""
+
+
+def task_grammar(task: str) -> dv.Grammar:
+    """The paper's grammar of the answers to arithmetic, or one in its style."""
+    if task == "entities":
+        return dv.Grammar.from_gbnf(ENTITIES)
+    return dv.Grammar.from_gbnf((SHARED / "data/grammars/domino/gsm8k.gbnf").read_text(encoding="utf-8"))
+
+
+def task_workloads() -> list[Workload]:
+    """The tasks that a model was trained for, as workloads: schemas that the model knows."""
+    prompts = {
+        task: tuple(p.prompt for p in islice(problems(task, 2, True), 20)) for task in ("arithmetic", "entities")
+    }
+    return [Workload(task, partial(task_grammar, task), prompts[task]) for task in prompts]
 
 
 def load(path: Path | None) -> TinyLanguageModel | TransformersLanguageModel:

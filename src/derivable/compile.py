@@ -25,7 +25,7 @@ from .index.store import ArtifactStore, store_at
 from .index.view import Index, view
 from .limits import Limits
 from .lowering import Lowered, lower, with_tokens
-from .matcher import Matcher
+from .matcher import CanonicalMatcher, Matcher
 from .monitoring import alive
 from .vocabulary import Vocabulary
 
@@ -43,6 +43,7 @@ class Constraint:
         vocabulary: for which tokens.
         lookahead: how many lexemes may end inside a token (`None`: any number).
         relaxed: what the caller allowed to be enforced loosely, by name (empty: everything is exact).
+        canonical: whether only the tokenizer's own tokenization is allowed (see `compile`).
     """
 
     def __init__(self, plan: Plan, vocabulary: Vocabulary, grammar: Grammar | None = None) -> None:
@@ -52,6 +53,7 @@ class Constraint:
         self.vocabulary = vocabulary
         self.lookahead = plan.lookahead
         self.relaxed = plan.relaxed
+        self.canonical = False
         self._plan = plan
         self._stored: set[tuple[str, str]] = set()  # paths of stores that have it, and the keys there
         self._lowered = lowered = plan.lowered
@@ -77,7 +79,18 @@ class Constraint:
 
     def matcher(self) -> Matcher:
         """A matcher at the start of the text. Cost: about a microsecond."""
-        return Matcher(self)
+        return CanonicalMatcher(self) if self.canonical else Matcher(self)
+
+    def canonically(self) -> Constraint:
+        """The same constraint, with the same index, for the tokenizer's own tokenization only (see `compile`).
+
+        Raises:
+            UnsupportedFeatureError: a tokenizer of which it cannot be told.
+        """
+        _ = self.vocabulary.canonical_pairs
+        made = object.__new__(Constraint)
+        made.__dict__ |= self.__dict__ | {"canonical": True}
+        return made
 
     @cached_property
     def speculator(self) -> Speculator:
@@ -88,6 +101,7 @@ class Constraint:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves what compiling worked out: the grammar's automata and productions, and what `ahead_of_time` filled.
+        `canonical` is not saved: `load(...).canonically()`.
 
         Raises:
             ArtifactError: the file cannot be written.
@@ -188,7 +202,7 @@ class Constraint:
         self._plan = replace(self._plan, index=index)
 
     def __reduce__(self) -> tuple[Callable[..., Constraint], tuple[object, ...]]:
-        return _unpickled, (self.to_bytes(), self.vocabulary, self._plan.limits)
+        return _unpickled, (self.to_bytes(), self.vocabulary, self._plan.limits, self.canonical)
 
     @property
     def index(self) -> Index:
@@ -238,8 +252,9 @@ class Constraint:
         return f"<Constraint {self._plan.start!r} ({self._plan.lexing}) over {self.vocabulary!r}>"
 
 
-def _unpickled(data: bytes, vocabulary: Vocabulary, limits: Limits) -> Constraint:
-    return Constraint.from_bytes(data, vocabulary, limits=limits)
+def _unpickled(data: bytes, vocabulary: Vocabulary, limits: Limits, canonical: bool) -> Constraint:
+    made = Constraint.from_bytes(data, vocabulary, limits=limits)
+    return made.canonically() if canonical else made
 
 
 _LONGEST_REPLAY = 10.0  # seconds that loading an index may take; the rest of it is left
@@ -255,6 +270,7 @@ def compile(
     *,
     ahead_of_time: bool | int = False,
     lookahead: int | None = None,
+    canonical: bool = False,
     limits: Limits = Limits(),  # noqa: B008
     timeout: float | None = None,
     progress: Callable[[int, int], object] | None = None,
@@ -276,6 +292,11 @@ def compile(
         lookahead: how many lexemes may end *inside* a token, ignored ones included (DOMINO's k; one that ends where
             the token begins does not count). `None`, the default, is exact. With a number the texts stay in the
             language, but tokens that span more lexemes are refused, so models write what they would not have written.
+        canonical: allow only those tokens that the tokenizer itself would put next to each other, so that what is
+            generated is the canonical tokenization of its text, exactly. For BPE tokenizers without a pattern that
+            splits texts (SentencePiece's: Llama 2, Mistral); others are refused. A grammar may end in the middle of
+            what is one token to the tokenizer; where no canonical token can continue, all that the grammar allows are,
+            so no text is cut off for its tokenization. Costs some milliseconds at every token met for the first time.
         limits: bounds on memory and time; grammars are untrusted input.
         timeout: seconds that this call may take at most (`None`: any time). Filling the index ahead of time stops there,
             and is no error; a grammar that is not compiled by then is.
@@ -287,6 +308,7 @@ def compile(
         ArtifactError: the store is a URL that cannot be opened. (A damaged entry is compiled anew.)
         GrammarError: the language is empty, or a terminal is unusable.
         LimitError: a bound was reached, or the time is up (`limit` is ``"timeout"``).
+        UnsupportedFeatureError: `canonical` with a tokenizer of which it cannot be told.
         VocabularyError: no token can begin a text of the language, or the grammar names a token that the vocabulary
             does not have. (One that lacks some later byte is found out when a mask comes out empty.)
 
@@ -337,7 +359,7 @@ def compile(
             entry.keep(constraint)
     except MemoryError:
         raise LimitError("memory of the machine", 1, 0, "compiling a grammar") from None
-    return constraint
+    return constraint.canonically() if canonical else constraint
 
 
 class _Entry:

@@ -17,7 +17,7 @@ from .errors import ArgumentError, BitmaskShapeError, LimitError, TokenRejectedE
 if TYPE_CHECKING:
     from .compile import Constraint
 
-__all__ = ["Explanation", "Matcher", "advance", "allocate_bitmask", "fill_bitmasks"]
+__all__ = ["CanonicalMatcher", "Explanation", "Matcher", "advance", "allocate_bitmask", "fill_bitmasks"]
 
 _MOST_FORCED = 4096
 """Tokens after which `forced_tokens` stops looking: a grammar may force for ever."""
@@ -180,7 +180,9 @@ class Matcher(_kernel.Matcher):
             fits += 1
         following = probe.next_bytes()
         special = next((name for name, i in vocabulary.special_ids.items() if i == token_id), None)
-        if allowed:
+        if not allowed and super().allows(token_id):
+            reason = f"token {token_id} {data!r} is not how the tokenizer would go on here (canonical=True)"
+        elif allowed:
             reason = f"token {token_id} {special if data is None and special else repr(data)} is allowed"
         elif data is None:
             what = "end of sequence" if token_id in vocabulary.eos_ids else "a special token"
@@ -215,6 +217,144 @@ class Matcher(_kernel.Matcher):
         except LimitError:
             state = "in progress, or accepting,"
         return f"<Matcher {state} after {self.length} steps>"
+
+
+class CanonicalMatcher(Matcher):
+    """A matcher that allows, of what the grammar allows, the tokens that the tokenizer itself would put here.
+
+    What is refused is exactly what makes the tokens so far another tokenization of their text than the tokenizer's own;
+    after bytes and special tokens any token may begin. Where every token that the grammar allows would be refused, all
+    of them are allowed: a text is never cut off for its tokenization. Made by the `matcher()` of a constraint that was
+    compiled with `canonical=True`.
+    """
+
+    def __init__(self, origin: Constraint | Matcher) -> None:
+        super().__init__(origin)
+        self._pairs = self.constraint.vocabulary.canonical_pairs
+        #: (the last step's token or `None` for bytes, the length behind it, the step before): the past is shared.
+        self._past: Any = origin._past if isinstance(origin, CanonicalMatcher) else None
+
+    def fork(self) -> CanonicalMatcher:
+        """A second matcher at the same place, sharing the past. Cost: constant."""
+        return CanonicalMatcher(self)
+
+    def _kept(self) -> NDArray[np.bool_]:
+        """The tokens that would be canonical here, bool [V]."""
+        tokens: list[int] = []
+        step = self._past
+        while step is not None and step[0] is not None and len(tokens) < 4:
+            tokens.insert(0, step[0])
+            step = step[2]
+        return self._pairs.behind(tokens)
+
+    def _refuses(self, token_id: int) -> bool:
+        """Whether a token that the grammar allows is refused."""
+        kept = self._kept()
+        if not 0 <= token_id < len(kept) or kept[token_id]:
+            return False
+        return bool(kept[super().allowed_tokens()].any())
+
+    def _took(self, token_id: int | None) -> None:
+        self._past = (token_id, self.length, self._past)
+
+    def _narrow(self, bitmask: Any, row: int) -> None:
+        """Takes the tokens out of a mask that would not be canonical, if any are left."""
+        words = np.asarray(bitmask)[row]
+        bits = np.zeros(len(words) * 32, np.uint8)
+        bits[: self._pairs.size] = self._kept()
+        narrowed = words & np.packbits(bits, bitorder="little").view(np.int32)
+        if narrowed.any():
+            words[:] = narrowed
+
+    def advance(self, token_id: int) -> None:
+        """Takes a token.
+
+        Raises:
+            TokenRejectedError: the grammar does not allow it, or the tokenizer would not put it here.
+        """
+        token = integer("token_id", token_id, -LARGEST)
+        if self.allows(token) or not super().allows(token):
+            super().advance(token)
+            self._took(token)
+            return
+        data = self.constraint.vocabulary.token_bytes(token)
+        raise TokenRejectedError(token, data, "the tokenizer would tokenize this text otherwise (canonical=True)")
+
+    def advance_bytes(self, data: bytes) -> None:
+        """Takes bytes, of whatever tokens; what follows them may begin with any."""
+        super().advance_bytes(data)
+        self._took(None)
+
+    def allows(self, token_id: int) -> bool:
+        """Whether a token is in the mask."""
+        return super().allows(token_id) and not self._refuses(token_id)
+
+    def allowed_tokens(self) -> NDArray[np.int32]:
+        """The tokens in the mask, ascending."""
+        tokens = super().allowed_tokens()
+        kept = tokens[self._kept()[tokens]]
+        return kept if len(kept) else tokens
+
+    def fill_bitmask(self, bitmask: Any, row: int = 0) -> None:
+        """Writes the mask, as `Matcher.fill_bitmask` does."""
+        super().fill_bitmask(bitmask, row)
+        self._narrow(bitmask, row)
+
+    def count_valid(self, token_ids: Sequence[int]) -> int:
+        """How many of a draft are acceptable, one after the other."""
+        probe = self.fork()
+        for count, token_id in enumerate(token_ids):
+            if probe.is_finished or not probe.allows(token_id):
+                return count
+            probe.advance(token_id)
+        return len(token_ids)
+
+    def forced_tokens(self) -> list[int]:
+        """Tokens that must come next, as far as they go on canonically from the last one."""
+        tokens = super().forced_tokens()
+        return tokens[: self.count_valid(tokens)]
+
+    def fill_draft(
+        self, token_ids: Iterable[int], bitmask: Any, *, parents: Sequence[int] | None = None, row: int = 0
+    ) -> NDArray[np.bool_]:
+        """As `Matcher.fill_draft`."""
+        tokens = [integer("token_id", token) for token in items("token_ids", token_ids, "a list of token ids")]
+        valid = super().fill_draft(tokens, bitmask, parents=parents, row=row)
+        above = range(-1, len(tokens) - 1) if parents is None else parents
+        nodes: list[CanonicalMatcher | None] = []
+        self._narrow(bitmask, row)
+        for at, (token, parent) in enumerate(zip(tokens, above, strict=True)):
+            before = self if parent < 0 else nodes[parent]
+            node = before.fork() if before is not None and valid[at] and before.allows(token) else None
+            if node is not None:
+                node.advance(token)
+                if not node.is_finished:
+                    node._narrow(bitmask, row + 1 + at)
+            else:
+                valid[at] = False
+                only_end = np.zeros(self._pairs.size, bool)
+                only_end[list(self.constraint.vocabulary.eos_ids)] = True
+                _write(bitmask, row + 1 + at, only_end)
+            nodes.append(node)
+        return valid
+
+    def rollback(self, count: int) -> None:
+        """Takes back the last steps."""
+        super().rollback(count)
+        while self._past is not None and self._past[1] > self.length:
+            self._past = self._past[2]
+
+    def reset(self) -> None:
+        """Back to the start of the text."""
+        super().reset()
+        self._past = None
+
+
+def _write(bitmask: Any, row: int, allowed: NDArray[np.bool_]) -> None:
+    words = np.asarray(bitmask)[row]
+    bits = np.zeros(len(words) * 32, np.uint8)
+    bits[: len(allowed)] = allowed
+    words[:] = np.packbits(bits, bitorder="little").view(np.int32)
 
 
 def _join(names: dict[str, None], limit: int = 12) -> str:
@@ -280,6 +420,9 @@ def fill_bitmasks(
     listed = list(items("matchers", matchers, "a list of matchers"))
     at = None if rows is None else [integer("rows", row) for row in items("rows", rows, "a list of rows")]
     _kernel.fill_bitmasks(listed, bitmask, _threads(threads, listed), at)
+    for matcher, place in zip(listed, range(len(listed)) if at is None else at, strict=True):
+        if isinstance(matcher, CanonicalMatcher) and not matcher.is_finished:
+            matcher._narrow(bitmask, place)
 
 
 def advance(matchers: Sequence[Matcher | None], token_ids: Iterable[int], *, threads: int | None = None) -> None:
@@ -304,7 +447,20 @@ def advance(matchers: Sequence[Matcher | None], token_ids: Iterable[int], *, thr
         [1]
     """
     listed = list(items("matchers", matchers, "a list of matchers"))
-    _kernel.advance(listed, token_ids, _threads(threads, listed))
+    narrowing = [row for row, matcher in enumerate(listed) if isinstance(matcher, CanonicalMatcher)]
+    if not narrowing:
+        _kernel.advance(listed, token_ids, _threads(threads, listed))
+        return
+    tokens = [int(token) for token in token_ids]
+    lengths = {row: listed[row].length for row in narrowing}
+    for row in narrowing:
+        matcher = listed[row]
+        if not matcher.is_finished and row < len(tokens) and matcher._refuses(tokens[row]):
+            matcher.fork().advance(tokens[row])  # says why
+    _kernel.advance(listed, tokens, _threads(threads, listed))
+    for row in narrowing:
+        if listed[row].length > lengths[row]:
+            listed[row]._took(tokens[row])
 
 
 def _threads(threads: int | None, rows: list[Matcher | None]) -> int:

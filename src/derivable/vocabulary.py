@@ -24,6 +24,7 @@ from typing import Any
 from derivable.arguments import LARGEST, file_path, instance, integer, items, texts
 from derivable.caches import cache
 from derivable.errors import VocabularyError
+from derivable.vocabularies.canonical import CanonicalPairs
 from derivable.vocabularies.huggingface import read_tokenizer_json, read_transformers
 from derivable.vocabularies.libraries import read_gguf, read_sentencepiece, read_tiktoken
 from derivable.vocabularies.saved import Saved, Tables, read, write
@@ -414,6 +415,11 @@ class Vocabulary:
         return Spellings(self.tokens)
 
     @cached_property
+    def canonical_pairs(self) -> CanonicalPairs:
+        """Which tokens the tokenizer itself would put next to each other (`UnsupportedFeatureError`: cannot be told)."""
+        return CanonicalPairs.of(self._encoder, self.tokens, self._kind)
+
+    @cached_property
     def _spelling(self) -> tuple[dict[bytes, int], dict[int, list[int]]]:
         """Token -> lowest id; and first byte -> lengths of the tokens that begin with it, longest first."""
         ids: dict[bytes, int] = {}
@@ -494,5 +500,6 @@ class Vocabulary:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickled without what is derived; the kernel's copy is made again where it is needed."""
-        derived = {"_kernel_vocabulary", "_index", "_spelling", "spellings", *["tokens"] * ("_tables" in self.__dict__)}
+        derived = {"_kernel_vocabulary", "_index", "_spelling", "spellings", "canonical_pairs"}
+        derived |= {"tokens"} if "_tables" in self.__dict__ else set()
         return {name: value for name, value in self.__dict__.items() if name not in derived}

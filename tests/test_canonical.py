@@ -1,0 +1,197 @@
+"""Canonical tokenization: only the tokens that the tokenizer itself would produce."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from shared_data import require_shared
+
+import derivable as dv
+from derivable.vocabularies.canonical import CanonicalPairs
+
+tokenizers = pytest.importorskip("tokenizers")
+
+
+def trained(path: Path, seed: int) -> Path:
+    """A small BPE without a pattern, with a byte for every character that it lacks."""
+    rng = random.Random(seed)
+    merges: list[tuple[str, str]] = []
+    pieces = list("abc▁")
+    while len(merges) < 14:
+        pair = (rng.choice(pieces), rng.choice(pieces))
+        if "".join(pair) not in pieces and len("".join(pair)) < 6:
+            merges.append(pair)
+            pieces.append("".join(pair))
+    texts = ["<end>", *(f"<0x{byte:02X}>" for byte in range(256)), *pieces]
+    model = {
+        "type": "BPE",
+        "vocab": {text: at for at, text in enumerate(texts)},
+        "merges": [list(pair) for pair in merges],
+        "byte_fallback": True,
+        "fuse_unk": True,
+        "unk_token": "<end>",
+        "ignore_merges": False,
+    }
+    added = [{"id": 0, "content": "<end>", "special": True, "single_word": False}]
+    added[0] |= {"lstrip": False, "rstrip": False, "normalized": False}
+    space = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never", "split": False}
+    decoders = [
+        {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}
+    ]  # fmt: skip
+    document = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None}
+    document |= {"pre_tokenizer": space, "post_processor": None, "model": model}
+    document["decoder"] = {"type": "Sequence", "decoders": decoders}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def tokenize(path: Path) -> Any:
+    made = tokenizers.Tokenizer.from_file(str(path))
+    made.encode_special_tokens = True
+    return lambda text: made.encode(text, add_special_tokens=False).ids
+
+
+def is_canonical(pairs: CanonicalPairs, ids: list[int]) -> bool:
+    return all(bool(pairs.behind(ids[:at])[token] and pairs.producible[token]) for at, token in enumerate(ids))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_neighbours_decide_whatever_the_order_of_merges(tmp_path: Path, seed: int) -> None:
+    """A sequence is canonical if and only if the tokenizer makes it of its text."""
+    path = trained(tmp_path / "tokenizer.json", seed)
+    vocabulary, encode = dv.Vocabulary.from_tokenizer_json(path, eos=[0]), tokenize(path)
+    pairs = vocabulary.canonical_pairs
+    rng = random.Random(seed)
+    pieces = range(257, vocabulary.size)
+    canonical = 0
+    for _ in range(400):
+        if rng.random() < 0.5:
+            ids = [rng.choice(pieces) for _ in range(rng.randint(1, 5))]
+        else:
+            ids = encode("".join(rng.choices("abc é", k=rng.randint(1, 9))))
+        data = vocabulary.decode(ids)
+        expected = encode(data.decode()) == ids
+        assert is_canonical(pairs, ids) == expected, (ids, data)
+        canonical += expected
+    assert 100 < canonical < 400
+
+
+def test_masks_are_those_of_the_definition(tmp_path: Path) -> None:
+    """Of what the grammar allows, what is canonical; all of it where nothing is."""
+    path = trained(tmp_path / "tokenizer.json", 3)
+    vocabulary, encode = dv.Vocabulary.from_tokenizer_json(path, eos=[0]), tokenize(path)
+    grammar = dv.Grammar.from_regex("[abc ]{0,12}")
+    loose, strict = dv.compile(grammar, vocabulary), dv.compile(grammar, vocabulary, canonical=True)
+    assert strict.canonical and not loose.canonical and strict is not loose
+    rng = random.Random(0)
+    narrowed = 0
+    for _ in range(60):
+        matcher, other, ids = strict.matcher(), loose.matcher(), list[int]()
+        bitmask = dv.allocate_bitmask(2, vocabulary.size)
+        while not matcher.is_finished:
+            allowed = other.allowed_tokens().tolist()
+            expected = [t for t in allowed if t == 0 or encode(vocabulary.decode([*ids, t]).decode()) == [*ids, t]]
+            expected = expected or allowed
+            assert matcher.allowed_tokens().tolist() == expected
+            dv.fill_bitmasks([matcher, other], bitmask)
+            bits = np.unpackbits(bitmask.view(np.uint8), axis=1, bitorder="little")
+            assert np.flatnonzero(bits[0]).tolist() == expected and np.flatnonzero(bits[1]).tolist() == allowed
+            matcher.fill_bitmask(bitmask, row=1)
+            assert (bitmask[0] == bitmask[1]).all()
+            narrowed += len(expected) < len(allowed)
+            for token in set(allowed) - set(expected):
+                assert not matcher.allows(token) and matcher.count_valid([token]) == 0
+                with pytest.raises(dv.TokenRejectedError, match="canonical"):
+                    matcher.advance(token)
+                with pytest.raises(dv.TokenRejectedError, match="canonical"):
+                    dv.advance([matcher], [token])
+                assert "canonical" in matcher.explain(token).reason
+            token = rng.choice(expected)
+            fork = matcher.fork()
+            dv.advance([matcher, other], [token, token])
+            fork.advance(token)
+            if token:
+                ids.append(token)
+            assert fork.allowed_tokens().tolist() == matcher.allowed_tokens().tolist()
+            if rng.random() < 0.3 and len(ids) > 1 and not matcher.is_finished:
+                matcher.rollback(2)
+                other.rollback(2)
+                del ids[-2:]
+        assert encode(vocabulary.decode(ids).decode()) == ids
+    assert narrowed > 100
+
+
+def test_a_text_is_never_cut_off_for_its_tokenization(tmp_path: Path) -> None:
+    path = trained(tmp_path / "tokenizer.json", 3)
+    vocabulary, encode = dv.Vocabulary.from_tokenizer_json(path, eos=[0]), tokenize(path)
+    pairs = vocabulary.canonical_pairs
+    text = next(vocabulary.decode([i]).decode() for i in range(261, vocabulary.size) if pairs.producible[i])
+    constraint = dv.compile(dv.Grammar.from_choices([text]), vocabulary, canonical=True)
+    matcher, first = constraint.matcher(), encode(text[0])
+    assert matcher.allows(first[0])  # the grammar does not look ahead for it
+    matcher.advance(first[0])
+    assert len(matcher.allowed_tokens())
+    assert constraint.matcher().forced_tokens() == encode(text)
+
+
+def test_drafts_generation_and_pickles(tmp_path: Path) -> None:
+    path = trained(tmp_path / "tokenizer.json", 5)
+    vocabulary, encode = dv.Vocabulary.from_tokenizer_json(path, eos=[0]), tokenize(path)
+    strict = dv.compile(dv.Grammar.from_regex("[abc ]{3,9}"), vocabulary, canonical=True)
+    again = pickle.loads(pickle.dumps(strict))
+    file = tmp_path / "saved"
+    strict.save(file)
+    for constraint in (again, dv.Constraint.load(file, vocabulary).canonically()):
+        assert constraint.canonical
+        rng = random.Random(1)
+        for _ in range(30):
+            draft = [rng.randrange(257, vocabulary.size) for _ in range(4)]
+            matcher, bitmask = constraint.matcher(), dv.allocate_bitmask(5, vocabulary.size)
+            valid = matcher.fill_draft(draft, bitmask)
+            assert valid.tolist().count(True) == matcher.count_valid(draft)
+            for at in range(matcher.count_valid(draft)):
+                row = dv.allocate_bitmask(1, vocabulary.size)
+                dv.fill_bitmasks([matcher], row)
+                assert (row[0] == bitmask[at]).all()
+                matcher.advance(draft[at])
+    masks = dv.sequence_bitmask(strict, encode("abcab"))
+    assert masks.shape[0] == len(encode("abcab"))
+
+
+def test_tokenizers_of_which_it_cannot_be_told_are_refused(tmp_path: Path) -> None:
+    grammar = dv.Grammar.from_regex("a*")
+    with pytest.raises(dv.UnsupportedFeatureError, match="no merges to read") as caught:
+        dv.compile(grammar, dv.Vocabulary.from_bytes([b"a", None], eos=[1]), canonical=True)
+    assert caught.value.feature == "canonical"
+    path = trained(tmp_path / "tokenizer.json", 1)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    for key, value, match in (
+        ("pre_tokenizer", {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}, "splits texts"),
+        ("normalizer", {"type": "NFKC"}, "normalizer"),
+    ):
+        path.write_text(json.dumps(document | {key: value}), encoding="utf-8")
+        with pytest.raises(dv.UnsupportedFeatureError, match=match):
+            dv.compile(grammar, dv.Vocabulary.from_tokenizer_json(path, eos=[0]), canonical=True)
+
+
+def test_llama_2() -> None:
+    folder = require_shared("data", "tokenizers", "llama-2")
+    vocabulary, encode = dv.Vocabulary.from_tokenizer_json(folder), tokenize(folder / "tokenizer.json")
+    pairs = vocabulary.canonical_pairs
+    rng = random.Random(0)
+    plain = [i for i, data in enumerate(vocabulary.tokens) if data]
+    text = "def f(x):\n    return {'a': [1, 22, 333], \"naïve 中文 😀\": None}  # the end, héllo"
+    assert is_canonical(pairs, encode(text))
+    for _ in range(150):
+        ids = [rng.choice(plain) for _ in range(2)]
+        data = vocabulary.decode(ids)
+        try:
+            assert is_canonical(pairs, ids) == (encode(data.decode()) == ids), ids
+        except UnicodeDecodeError:
+            continue
