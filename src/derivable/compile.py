@@ -24,7 +24,7 @@ from .index.content import code_digest, grammar_digest
 from .index.store import ArtifactStore, store_at
 from .limits import Limits
 from .lowering import Lowered, lower
-from .matcher import Matcher
+from .matcher import Matcher, PrefetchingMatcher
 from .spelled import with_tokens
 from .vocabulary import Vocabulary
 
@@ -42,6 +42,8 @@ class Constraint:
         vocabulary: for which tokens.
         lookahead: how many lexemes may end inside a token (`None`: any number).
         relaxed: what the caller allowed to be enforced loosely, by name (empty: everything is exact).
+        prefetches: its matchers have masks computed ahead, as `compile(prefetch=True)` says. May be set at any time;
+            matchers that were made while it was false do not look at it.
     """
 
     def __init__(self, plan: Plan, vocabulary: Vocabulary, grammar: Grammar | None = None) -> None:
@@ -51,6 +53,7 @@ class Constraint:
         self.vocabulary = vocabulary
         self.lookahead = plan.lookahead
         self.relaxed = plan.relaxed
+        self.prefetches = False
         self._plan = plan
         self._stored: set[tuple[str, str]] = set()  # paths of stores that have it, and the keys there
         self._lowered = lowered = plan.lowered
@@ -73,7 +76,7 @@ class Constraint:
 
     def matcher(self) -> Matcher:
         """A matcher at the start of the text. Cost: about a microsecond."""
-        return Matcher(self)
+        return PrefetchingMatcher(self) if self.prefetches else Matcher(self)
 
     @cached_property
     def speculator(self) -> Speculator:
@@ -88,8 +91,8 @@ class Constraint:
         Raises:
             ArtifactError: the file cannot be written.
 
-        Cost: the size of the automata, usually well below a megabyte, and of the masks that were computed ahead of time,
-        each as what differs from another one.
+        Cost: the size of the automata, usually well below a megabyte, and of the masks that were computed ahead of
+        time, each as what differs from another one.
         """
         write(self._plan, self.vocabulary.fingerprint, file_path("path", path))
 
@@ -102,8 +105,8 @@ class Constraint:
     ) -> Constraint:
         """A constraint that `save` wrote, for the same vocabulary. It behaves as the one that was saved.
 
-        Parsing the grammar and building its automata are skipped; masks that were computed ahead of time are there, and
-        the rest of the index is filled as generations visit it. A file is untrusted: everything in it is checked, and
+        Parsing the grammar and building its automata are skipped; masks that were computed ahead of time are there,
+        and the rest of the index is filled as generations visit it. A file is untrusted: everything in it is checked, and
         the bounds are the loader's, not those it was compiled with. What cannot be checked is whether a mask is right:
         one that was forged, checksum and all, can offer a token that `advance` then refuses.
 
@@ -218,6 +221,7 @@ def compile(
     timeout: float | None = None,
     progress: Callable[[int, int], object] | None = None,
     store: str | os.PathLike[str] | ArtifactStore | None = None,
+    prefetch: bool = False,
 ) -> Constraint:
     """Compiles a grammar for a vocabulary.
 
@@ -236,11 +240,13 @@ def compile(
             the token begins does not count). `None`, the default, is exact. With a number the texts stay in the
             language, but tokens that span more lexemes are refused, so models write what they would not have written.
         limits: bounds on memory and time; grammars are untrusted input.
-        timeout: seconds that this call may take at most (`None`: any time). Filling the index ahead of time stops there,
-            and is no error; a grammar that is not compiled by then is.
+        timeout: seconds that this call may take at most (`None`: any time). Filling the index ahead of time stops
+            there, and is no error; a grammar that is not compiled by then is.
         progress: called while the index is filled ahead of time, with (situations done, situations known so far).
         store: a folder or a URL (with `fsspec`) that keeps artifacts for other processes: what is there is loaded, and
             what is not is compiled and written. An `ArtifactStore` has a budget of its own; docs/warm.md says more.
+        prefetch: after each mask, a thread beside computes those that may be asked for next, while the model runs. It
+            gives way to whoever asks for a mask. `Constraint.prefetches` switches it off again.
 
     Raises:
         ArtifactError: the store is a URL that cannot be opened. (A damaged entry is compiled anew.)
@@ -271,6 +277,7 @@ def compile(
             raise GrammarError(f"lookahead={number(lookahead, '')} is not a number of lexemes", hint=hint)
     if not isinstance(ahead_of_time, bool):
         ahead_of_time = integer("ahead_of_time", ahead_of_time)
+    instance("prefetch", prefetch, bool, "True or False")
     if progress is not None and not callable(progress):
         raise ArgumentError("progress", "a function, or None", progress)
     if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
@@ -294,6 +301,7 @@ def compile(
             constraint.fill_ahead(_AHEAD_OF_TIME if ahead_of_time is True else ahead_of_time, progress, deadline)
         if entry:
             entry.keep(constraint)
+        constraint.prefetches |= prefetch
     except MemoryError:
         raise LimitError("memory of the machine", 1, 0, "compiling a grammar") from None
     return constraint
