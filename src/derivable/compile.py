@@ -106,9 +106,9 @@ class Constraint:
         """A constraint that `save` wrote, for the same vocabulary. It behaves as the one that was saved.
 
         Parsing the grammar and building its automata are skipped; masks that were computed ahead of time are there,
-        and the rest of the index is filled as generations visit it. A file is untrusted: everything in it is checked, and
-        the bounds are the loader's, not those it was compiled with. What cannot be checked is whether a mask is right:
-        one that was forged, checksum and all, can offer a token that `advance` then refuses.
+        and the rest of the index is filled as generations visit it. A file is untrusted: everything in it is checked,
+        and the bounds are the loader's, not those it was compiled with. What cannot be checked is whether a mask is
+        right: one that was forged, checksum and all, can offer a token that `advance` then refuses.
 
         Args:
             path: the file.

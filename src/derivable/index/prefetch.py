@@ -22,10 +22,10 @@ __all__ = ["Prefetcher", "prefetcher"]
 _WAITING = 256
 """Places that wait for a visit; when there are more, those that were asked for longest ago are left."""
 
-_SLICE = 0.002
-"""Seconds of work between two looks at what else there is to do."""
+_SLICE = 0.02
+"""Seconds of work between two looks at what else there is to do, if one situation takes so long. Forks wait for it."""
 
-_AT_ONCE = 16
+_AT_ONCE = 4
 _FOR_ONE = 128
 """Situations that are visited at once, and at most for one place: a model thinks for so many, not for thousands."""
 

@@ -193,7 +193,7 @@ std::vector<Explorer::Mask> Explorer::masks_of(Matcher& m) {
     return masks;
 }
 
-void Explorer::visit_one(Waiting w, const Bounds& bounds) {
+void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
     words_.resize(constraint_->vocabulary().words());
     Matcher& m = *w.matcher;
     const bool filled = complete([&] { m.fill(words_.data()); });
@@ -229,8 +229,9 @@ Explorer::End Explorer::visit(const Bounds& bounds) {
         queue->pop_front();
         try {
             task.look();
-            visit_one(std::move(next), bounds);
-        } catch (const TimeIsUp&) {
+            visit_one(next, bounds);
+        } catch (const TimeIsUp&) {  // what was found out is kept, and asking again goes on from there
+            queue->push_front(std::move(next));
             return End::kTime;
         } catch (const MemoryExceeded&) {
             return End::kMemory;

@@ -79,7 +79,7 @@ class Explorer {
     void meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, bool rare = false);
     uint64_t key_of(const Threads& threads, int hops) const;
     std::vector<uint8_t> fresh_bytes(const Matcher& m);
-    void visit_one(Waiting w, const Bounds& bounds);
+    void visit_one(Waiting& w, const Bounds& bounds);
     std::vector<Mask> masks_of(Matcher& m);
 
     std::shared_ptr<Constraint> constraint_;
