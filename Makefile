@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 KERNEL := $(wildcard src/kernel/*/*.cpp src/kernel/*/*.hpp) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test test-all lint sanitize clean
+.PHONY: demo test test-all lint docs sanitize clean
 
 demo: $(STAMP)
 	$(BIN)/derivable demo
@@ -19,6 +19,13 @@ test-all: $(STAMP)
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
+
+$(VENV)/.docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "sphinx>=8" myst-parser furo sphinx-copybutton sphinxcontrib-mermaid
+	touch $(VENV)/.docs
 
 sanitize:
 	bash tools/sanitize.sh

@@ -73,6 +73,7 @@ _LEXEMES = {
 }
 """Comments and strings."""
 
+
 @dataclass(frozen=True)
 class Program:
     """A program as tokens, and which of them begin inside a comment or a string."""

@@ -112,7 +112,7 @@ def test_synthetic(name: str) -> None:
 def characters_vocabulary(seed: int = 7, size: int = 4000) -> dv.Vocabulary:
     """Tokens of characters of one to four bytes, many of which begin or end within one, or are no text at all."""
     rng = random.Random(seed)
-    common = "a9_ \";#%é漢字한д"
+    common = 'a9_ ";#%é漢字한д'
     rare = "=!\n\u0080\u0085\u07ff\u0e01\u2028\u3000\u4dff\ud7ff\ue000\ufeff\uffff\U0001f600\U0010ffff"
     tokens = {bytes([b]) for b in range(256)} | {b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\xe0\x80\x80"}
     while len(tokens) < size:

@@ -38,7 +38,7 @@ def test_what_is_in_use_is_a_look_up() -> None:
     constraint = dv.compile(grammar, BYTES)
     assert dv.compile(dv.Grammar.from_json_schema(SCHEMA), BYTES) is constraint
     assert dv.compile(grammar, BYTES, lookahead=1) is not constraint
-    assert dv.compile(grammar, BYTES, limits=dv.Limits(max_threads=7)) is not constraint
+    assert dv.compile(grammar, BYTES, limits=dv.Limits(max_parses=7)) is not constraint
     other = dv.Vocabulary.from_bytes([bytes([b]) for b in range(256)], eos=[])
     assert dv.compile(grammar, other) is not constraint
 

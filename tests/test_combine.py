@@ -224,7 +224,7 @@ def scan(word: str, rules: list[tuple[str, str]], excluded: list[str], loop: boo
 def test_dispatch(rules: list[tuple[str, str]], excluded: list[str], loop: bool) -> None:
     joined = Joined()
     bodies = [(trigger, joined.terminal(literal(body)) if body else Concat(())) for trigger, body in rules]
-    grammar = joined.grammar("root", dispatch(joined, bodies, excluded, loop=loop))
+    grammar = Grammar.of(joined.grammar("root", dispatch(joined, bodies, excluded, loop=loop)))
     pieces = ["a", "b", "c"] if not any("é" in t for t, _ in rules) else ["a", "b", "c", "é"]
     agrees(grammar, pieces, lambda word: scan(word, rules, excluded, loop), 5 if len(pieces) < 4 else 4, 3)
 
@@ -241,7 +241,7 @@ def test_triggers_that_never_come(triggers: list[str], excluded: list[str], hidd
 def test_many_triggers_share_the_text_before_them() -> None:
     joined = Joined()
     rules = [(f"<function=tool_{i}>", joined.terminal(Bytes(b"x"))) for i in range(300)]
-    grammar = joined.grammar("root", dispatch(joined, rules))
+    grammar = Grammar.of(joined.grammar("root", dispatch(joined, rules)))
     assert sum(name.startswith("text without") for name in grammar.terminals) == 1
     assert accepts(grammar, "hello <function=tool_7>x <function=tool_299>x!")
 

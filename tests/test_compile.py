@@ -11,7 +11,6 @@ import pytest
 
 import derivable as dv
 from derivable.expr import Bytes, Concat, JsonStrings, Special
-from derivable.frontends.lark import grammar_from_lark
 from derivable.grammar import Terminal
 
 TOKENS = [
@@ -123,7 +122,7 @@ GRAMMARS = {
     "look-around": lambda: dv.Grammar.from_lark(r"start: (A | B)+" + "\nA: /1(?!0)|12/\nB: /(?<=2)0+|(?<!1)[+]/"),
     "scannerless": lambda: dv.Grammar.from_gbnf('root ::= "1" root "0" | "(" <|x|> ")"?'),
     "strings by rule": lambda: dv.Grammar({"s": Concat((Bytes(b"("), JsonStrings(("1", "+1")), Bytes(b")")))}, {}, "s"),
-    "ignored": lambda: grammar_from_lark(
+    "ignored": lambda: dv.Grammar.from_lark(
         'start: (A X)+\nA: "1"\n%declare X\n%ignore " "', declared={"X": Terminal(Special("<|x|>"))}
     ),
 }

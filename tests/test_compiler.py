@@ -145,7 +145,7 @@ def test_compile_async() -> None:
 def test_constraints_are_pickled() -> None:
     schema = {"type": "object", "properties": {"a": {"enum": ["x", "yz"]}}, "required": ["a"]}
     for grammar in (dv.Grammar.from_json_schema(schema), regex("(ab)+c"), dv.Grammar.builtin("json")):
-        constraint = dv.compile(grammar, VOCABULARY, limits=dv.Limits(max_threads=77))
+        constraint = dv.compile(grammar, VOCABULARY, limits=dv.Limits(max_parses=77))
         again = pickle.loads(pickle.dumps(constraint))
         assert again.vocabulary == VOCABULARY and again._plan.limits == constraint._plan.limits
         one, two = constraint.matcher(), again.matcher()

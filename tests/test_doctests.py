@@ -19,6 +19,17 @@ MODULES = sorted(
 )
 
 
+DOCUMENTS = sorted(
+    path for path in (PACKAGE.parents[1] / "docs").glob("**/*.md") if ">>> " in path.read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_examples_of_documents(document: Path) -> None:
+    found = doctest.testfile(str(document), module_relative=False)
+    assert found.attempted and not found.failed
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_examples(module: str) -> None:
     if module in OPTIONAL:

@@ -43,7 +43,7 @@ def test_patterns_and_what_is_none() -> None:
 def test_whatever_the_mask_allows_is_a_pattern() -> None:
     constraint = made({"format": "regex", "type": "string"}, whitespace="none")
     draw = random.Random(1)
-    alphabet = rb'()[]{}*+?|^$.\\\"-,:=!<>azAZ019ubxdpLn/'
+    alphabet = rb"()[]{}*+?|^$.\\\"-,:=!<>azAZ019ubxdpLn/"
     for _ in range(300):
         matcher, text = constraint.matcher(), b""
         for _ in range(draw.randint(2, 60)):

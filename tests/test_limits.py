@@ -269,14 +269,14 @@ def test_threads_are_bounded_and_a_refusal_leaves_no_trace() -> None:
     # After "a", the lexeme is A, or a longer one: two threads.
     text = "start: (A|B)+\nA: /a/\nB: /aa+b/"
     grammar = dv.Grammar.from_lark(text)
-    dv.compile(grammar, BYTES, limits=dv.Limits(max_threads=2)).matcher().advance_bytes(b"aaaab")
-    matcher = dv.compile(grammar, BYTES, limits=dv.Limits(max_threads=1)).matcher()
+    dv.compile(grammar, BYTES, limits=dv.Limits(max_parses=2)).matcher().advance_bytes(b"aaaab")
+    matcher = dv.compile(grammar, BYTES, limits=dv.Limits(max_parses=1)).matcher()
     matcher.advance(97)
     allowed = matcher.allowed_tokens().tolist()
-    with pytest.raises(dv.LimitError, match="max_threads reached") as caught:
+    with pytest.raises(dv.LimitError, match="max_parses reached") as caught:
         for _ in range(10):
             matcher.advance(97)
-    assert caught.value.limit == "max_threads" and caught.value.allowed == 1
+    assert caught.value.limit == "max_parses" and caught.value.allowed == 1
     assert matcher.length == 1 and matcher.allowed_tokens().tolist() == allowed
 
 

@@ -128,6 +128,26 @@ def test_templates_are_filled() -> None:
         assert loose.is_complete and json.loads(loose.text).keys() == {"name", "armor"}
 
 
+def test_a_hole_is_over_when_the_model_goes_on_behind_it() -> None:
+    """Also with a token that spells the end of the hole and what is behind it, which then is tokenized apart."""
+    template = dv.Template("a{x}c{y}b", x="b*", y="[12]+")
+    crossing = 0
+    for seed in range(40):
+        filled = template.fill(scattered(seed), [0], seed=seed, max_tokens=20)
+        assert VOCABULARY.decode(filled.token_ids).decode() == filled.text
+        if filled.is_complete:
+            assert filled.text == f"a{filled.holes['x']}c{filled.holes['y']}b" and accepts_exactly(template, filled)
+            # `bc` is a token, and `c` belongs to the template: it is never part of what is in the hole
+            crossing += "b" in filled.holes["x"] and 2 in filled.token_ids
+    assert crossing > 3
+
+
+def accepts_exactly(template: dv.Template, filled: Any) -> bool:
+    matcher = dv.compile(template.grammar(), BYTES).matcher()
+    matcher.advance_bytes(filled.text.encode())
+    return bool(matcher.is_accepting)
+
+
 # Invasiveness
 
 

@@ -128,10 +128,8 @@ def test_tokens_that_do_not_exist() -> None:
 
 @pytest.mark.parametrize("lexing", ["longest", "basic", "scannerless"])
 def test_as_a_named_terminal(lexing: dv.Lexing) -> None:
-    from derivable.frontends.lark import grammar_from_lark
-
     declared = {"X": Terminal(Special("<|x|>"))}
-    grammar = grammar_from_lark('start: (A X)+\nA: /ab?/\n%declare X\n%ignore "c"', lexing=lexing, declared=declared)
+    grammar = dv.Grammar.from_lark('start: (A X)+\nA: /ab?/\n%declare X\n%ignore "c"', lexing=lexing, declared=declared)
     matcher = dv.compile(grammar, VOCABULARY).matcher()
     assert allowed(matcher) == [A, AB, ABC, C]
     matcher.advance(ABC)
@@ -139,7 +137,7 @@ def test_as_a_named_terminal(lexing: dv.Lexing) -> None:
     matcher.advance(X)
     assert allowed(matcher) == [A, AB, ABC, C, END]
     with pytest.raises(dv.GrammarError, match="ignored"):
-        ignoring = grammar_from_lark("start: A\nA: /ab?/\n%declare X\n%ignore X", lexing=lexing, declared=declared)
+        ignoring = dv.Grammar.from_lark("start: A\nA: /ab?/\n%declare X\n%ignore X", lexing=lexing, declared=declared)
         dv.compile(ignoring, VOCABULARY)
 
 

@@ -110,7 +110,7 @@ def test_what_differs_has_another_place(tmp_path: Path) -> None:
     for vocabulary in (BYTES, other, named):
         dv.cache.clear()
         dv.compile(grammar, vocabulary, store=tmp_path)
-    for options in ({"lookahead": 1}, {"limits": dv.Limits(max_threads=7)}, {"ahead_of_time": 5}):
+    for options in ({"lookahead": 1}, {"limits": dv.Limits(max_parses=7)}, {"ahead_of_time": 5}):
         compiled(tmp_path, grammar, **options)
     compiled(tmp_path, grammar.with_lexing("scannerless"))
     assert len(entries(tmp_path)) == 6

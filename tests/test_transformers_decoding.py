@@ -187,3 +187,79 @@ def test_candidates_for_assisted_decoding() -> None:
     ids, _ = generator.get_candidates(PROMPT)
     assert ids.shape[1] >= PROMPT.shape[1]
     assert EOS not in ids[0].tolist()
+
+
+# Batches of `generate`, in common forward passes
+
+
+class Counted:
+    """A model and how often it ran, on how many rows."""
+
+    def __init__(self, model: Any) -> None:
+        self.rows: list[int] = []
+        forward = model.forward
+
+        def counting(*args: Any, **options: Any) -> Any:
+            self.rows.append(len(options["input_ids"]))
+            return forward(*args, **options)
+
+        counting.__signature__ = __import__("inspect").signature(forward)  # type: ignore[attr-defined]
+        model.forward = counting
+
+
+def language_model(seed: int) -> Any:
+    """A `TransformersLanguageModel` without a tokenizer of its own."""
+    from derivable.decoding.models import TransformersLanguageModel
+
+    made = TransformersLanguageModel.__new__(TransformersLanguageModel)
+    made._torch, made._model, made._tokenizer = torch, make_model(seed).eval(), None
+    made._takes_positions, made.vocabulary, made.context = True, VOCABULARY, None
+    return made
+
+
+@pytest.mark.parametrize("speculate", [0, 5])
+def test_rows_of_a_batch_share_their_passes(speculate: int) -> None:
+    names = ["ipv4", "words", "json", "json"]
+    constraints = [compiled(name) for name in names]
+    prompts = [[BOS, 97], [BOS, 97, 98, 99, 32], [BOS, 49, 50], [BOS, 123]]
+    for seed in range(3):
+        model = language_model(seed)
+        options: dict[str, Any] = {"temperature": 0, "max_tokens": 40, "speculate": speculate, "heal": False}
+        alone = [dv.generate(model, p, c, **options) for p, c in zip(prompts, constraints, strict=True)]
+        counted = Counted(model._model)
+        made = dv.generate(model, prompts, constraints, **options)
+        assert [one.token_ids for one in made] == [one.token_ids for one in alone]
+        assert [one.finish_reason for one in made] == [one.finish_reason for one in alone]
+        longest = max(one.stats.model_calls for one in made)
+        assert counted.rows[:4] == [1, 1, 1, 1] and max(counted.rows) == 4
+        assert len(counted.rows) == longest - 1 + 4  # one pass for all behind the prompts'
+
+
+def test_states_join_leave_and_forget() -> None:
+    """Whatever the order, logits are those of the tokens before."""
+    model = language_model(5)
+    generator = torch.Generator().manual_seed(0)
+
+    def some(count: int) -> list[int]:
+        return torch.randint(1, 90, (count,), generator=generator).tolist()
+
+    states, tokens = [model.start() for _ in range(4)], [list[int]() for _ in range(4)]
+    for state, own in zip(states, tokens, strict=True):
+        own += some(3)
+        state.append(own)
+    for turn in range(30):
+        chosen = [0, 1, 2, 3] if turn % 3 else [turn % 4, (turn + 1) % 4]
+        new = [some(1 + (turn + row) % 4) for row in chosen]
+        found = model.append_batch([states[row] for row in chosen], new)
+        for row, ids, rows in zip(chosen, new, found, strict=True):
+            tokens[row] += ids
+            fresh = model.start().append(tokens[row])[-len(ids) :]
+            torch.testing.assert_close(torch.tensor(rows), torch.tensor(fresh), atol=2e-4, rtol=1e-4)
+            assert states[row].length == len(tokens[row])
+            if turn % 2:
+                keep = max(1, len(tokens[row]) - (turn + row) % 5)
+                states[row].truncate(keep)
+                del tokens[row][keep:]
+        if turn % 7 == 0:
+            tokens[1] += (ids := some(2))
+            states[1].append(ids)

@@ -19,6 +19,7 @@ import derivable as dv
 from derivable.decoding.models import TinyLanguageModel, TinyState, TransformersLanguageModel, TransformersState, tiny
 
 SHARED = Path(os.environ.get("DERIVABLE_SHARED", Path(__file__).resolve().parents[3] / "shared"))
+RECORD = Path(__file__).resolve().parents[1] / "record" / "domino"
 SCHEMA = {
     "type": "object",
     "properties": {

@@ -34,6 +34,7 @@ from .grammar import Grammar, Indentation, Lexing, Terminal
 from .index.store import ArtifactStore
 from .limits import Limits
 from .matcher import Explanation, Matcher, advance, allocate_bitmask, fill_bitmasks
+from .monitoring import warn_of_slow_masks
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ __all__ = [
     "fill_tree",
     "generate",
     "sequence_bitmask",
+    "warn_of_slow_masks",
 ]
 
 _LATER = {

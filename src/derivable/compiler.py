@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
+from time import perf_counter_ns
 from typing import Any
 
 from .arguments import instance, integer
@@ -92,7 +93,8 @@ class Compiler:
         self._lock = Lock()
         self._kept: OrderedDict[Hashable, tuple[Grammar, Future[Constraint]]] = OrderedDict()
         self._sizes: dict[Hashable, int] = {}  # of the automata: what a constraint has before its first mask
-        self._counts = {"hits": 0, "misses": 0, "refused": 0, "forgotten": 0}
+        self._counts = {"hits": 0, "misses": 0, "refused": 0, "forgotten": 0, "longest_compile_ns": 0}
+        self._masks = dict.fromkeys(_MASKS, 0)  # of the constraints that were forgotten
 
     def compile(self, grammar: Grammar) -> Constraint:
         """The constraint of a grammar. If another thread is compiling it, this one waits for it.
@@ -141,6 +143,7 @@ class Compiler:
             if not future.set_running_or_notify_cancel():
                 self._drop(key, future)
                 return
+            begin = perf_counter_ns()
             constraint = compile(grammar, self.vocabulary, **self._options)
             size = len(constraint.to_bytes())
         except BaseException as error:
@@ -150,6 +153,9 @@ class Compiler:
             future.set_exception(error)
             return
         self._sizes[key] = size
+        with self._lock:
+            longest = max(self._counts["longest_compile_ns"], perf_counter_ns() - begin)
+            self._counts["longest_compile_ns"] = longest
         future.set_result(constraint)
         self._shrink()
 
@@ -170,6 +176,7 @@ class Compiler:
                     break
                 total -= sizes[key]
                 dropped.append(self._kept.pop(key))
+                _add(self._masks, dropped[-1][1])
                 del self._sizes[key]
                 self._counts["forgotten"] += 1
 
@@ -183,12 +190,35 @@ class Compiler:
         """Forgets all. Constraints in use are not affected."""
         with self._lock:
             dropped, self._kept = self._kept, OrderedDict()
+            for _, future in dropped.values():
+                _add(self._masks, future)
             self._sizes.clear()
         dropped.clear()
 
     def stats(self) -> dict[str, int]:
-        """For monitoring: `hits`, `misses`, `refused`, `forgotten` so far; `kept`, `compiling`, `bytes` now."""
+        """For monitoring: counts so far, and what is there now.
+
+        Of grammars: `hits`, `misses`, `refused`, `forgotten`, `longest_compile_ns`. Of their masks: `masks`,
+        `mask_hits`, `miss_ns` and `longest_miss_ns`, as `Constraint.stats` has them (of what was forgotten, up to
+        then). Now: `kept`, `compiling`, `bytes`.
+        """
         with self._lock:
             compiling = sum(not future.done() for _, future in self._kept.values())
             size = sum(self._size(key) for key in self._kept)
-            return {**self._counts, "kept": len(self._kept) - compiling, "compiling": compiling, "bytes": size}
+            masks = dict(self._masks)
+            for _, future in self._kept.values():
+                _add(masks, future)
+            now = {"kept": len(self._kept) - compiling, "compiling": compiling, "bytes": size}
+            return {**self._counts, **masks, **now}
+
+
+_MASKS = ("masks", "mask_hits", "miss_ns", "longest_miss_ns")
+
+
+def _add(total: dict[str, int], future: Future[Constraint]) -> None:
+    if not future.done() or future.cancelled() or future.exception() is not None:
+        return
+    stats = future.result().stats()
+    for name in _MASKS:
+        longest = name == "longest_miss_ns"
+        total[name] = max(total[name], int(stats[name])) if longest else total[name] + int(stats[name])

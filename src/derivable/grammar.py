@@ -1,17 +1,16 @@
-"""The grammar every front end produces and the pipeline compiles: rules over terminals, plus a lexing policy.
+"""The front ends behind one name: `Grammar.from_regex`, `Grammar.from_json_schema` and so on.
 
-A `Grammar` is data. `derivable.lowering` turns it into numbered productions for the kernel.
+A grammar is data (`derivable.rules`). `derivable.lowering` turns it into numbered productions for the kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from .arguments import instance, integer, items, texts
 from .caches import remembered, text_of
-from .expr import Expr
 from .limits import Limits
 from .rules import Indentation, Lexing, Rules, SpecialTokens, Terminal
 
@@ -37,19 +36,11 @@ class Grammar(Rules):
     """
 
     @staticmethod
-    def of_known_names(
-        rules: Mapping[str, Expr],
-        terminals: Mapping[str, Terminal],
-        start: str,
-        source: str | None = None,
-        relaxed: tuple[str, ...] = (),
-        distinct: tuple[str, ...] = (),
-    ) -> Grammar:
-        """A scannerless grammar whose names its maker vouches for: it is not searched for unknown ones."""
-        made = object.__new__(Grammar)
-        fields = {"rules": rules, "terminals": terminals, "start": start, "ignore": (), "lexing": "scannerless"}
-        made.__dict__.update(fields, source=source, relaxed=relaxed, distinct=distinct)
-        return made
+    def of(made: Rules) -> Grammar:
+        """What a front end made, with the methods of a grammar."""
+        grammar = object.__new__(Grammar)
+        grammar.__dict__.update(made.__dict__)
+        return grammar
 
     def with_lexing(self, lexing: Lexing) -> Grammar:
         """The same rules read under another lexing policy."""
@@ -71,10 +62,9 @@ class Grammar(Rules):
         """
         from .frontends.combine import with_literals_spelled
 
-        return with_literals_spelled(self, spelled)
+        return Grammar.of(with_literals_spelled(self, spelled))
 
-    # The constructors import their front end when called: front ends depend on this module, and nobody pays at
-    # import time for one that is not used.
+    # The constructors import their front end when called: nobody pays at import time for one that is not used.
 
     @staticmethod
     def from_regex(pattern: str, *, flags: int = 0, limits: Limits = Limits()) -> Grammar:  # noqa: B008
@@ -94,7 +84,9 @@ class Grammar(Rules):
 
         instance("limits", limits, Limits, "Limits(...)")
         flags = integer("flags", flags)
-        return remembered(("regex", pattern, flags, limits), lambda: grammar_from_regex(pattern, flags, limits=limits))
+        return remembered(
+            ("regex", pattern, flags, limits), lambda: Grammar.of(grammar_from_regex(pattern, flags, limits=limits))
+        )
 
     @staticmethod
     def from_choices(choices: Sequence[str], *, limits: Limits = Limits()) -> Grammar:  # noqa: B008
@@ -107,7 +99,7 @@ class Grammar(Rules):
         from .frontends.choices import grammar_from_choices
 
         instance("limits", limits, Limits, "Limits(...)")
-        return grammar_from_choices(choices, limits=limits)
+        return Grammar.of(grammar_from_choices(choices, limits=limits))
 
     @staticmethod
     def from_gbnf(text: str, *, start: str = "root", limits: Limits = Limits()) -> Grammar:  # noqa: B008
@@ -133,7 +125,9 @@ class Grammar(Rules):
 
         texts(text=text, start=start)
         instance("limits", limits, Limits, "Limits(...)")
-        return remembered(("gbnf", text, start, limits), lambda: grammar_from_gbnf(text, start, limits=limits))
+        return remembered(
+            ("gbnf", text, start, limits), lambda: Grammar.of(grammar_from_gbnf(text, start, limits=limits))
+        )
 
     @staticmethod
     def from_ebnf(text: str, *, start: str = "root", root: str = "", limits: Limits = Limits()) -> Grammar:  # noqa: B008
@@ -164,7 +158,9 @@ class Grammar(Rules):
         texts(text=text, start=start, root=root)
         first = root or start
         instance("limits", limits, Limits, "Limits(...)")
-        return remembered(("ebnf", text, first, limits), lambda: grammar_from_ebnf(text, first, limits=limits))
+        return remembered(
+            ("ebnf", text, first, limits), lambda: Grammar.of(grammar_from_ebnf(text, first, limits=limits))
+        )
 
     @staticmethod
     def from_lark(
@@ -212,15 +208,10 @@ class Grammar(Rules):
         instance("indentation", indentation, Indentation | None, "Indentation(...), or None")
         for path in items("import_paths", import_paths, "a list of folders"):
             instance("import_paths", path, str, "a list of folders, each a str")
-        return grammar_from_lark(
-            text,
-            start,
-            lexing,
-            declared=declared,
-            indentation=indentation,
-            import_paths=import_paths,
-            limits=limits,
+        made = grammar_from_lark(
+            text, start, lexing, declared=declared, indentation=indentation, import_paths=import_paths, limits=limits
         )
+        return Grammar.of(made)
 
     @staticmethod
     def from_structural_tag(
@@ -262,7 +253,7 @@ class Grammar(Rules):
         instance("limits", limits, Limits, "Limits(...)")
         texts(special_tokens=special_tokens)
         key = ("structural tag", text_of(tag), special_tokens, limits)
-        return remembered(key, lambda: grammar_from_structural_tag(tag, special_tokens, limits=limits))
+        return _remembered(key, lambda: grammar_from_structural_tag(tag, special_tokens, limits=limits))
 
     structural_tag = from_structural_tag
 
@@ -314,9 +305,10 @@ class Grammar(Rules):
         texts(model=model, special_tokens=special_tokens, profile=profile)
         instance("parallel", parallel, bool, "True or False")
         options = {"profile": profile}
-        return grammar_from_tools(
+        made = grammar_from_tools(
             tools, model, tool_choice, parallel, reasoning, special_tokens, limits=limits, options=options
         )
+        return Grammar.of(made)
 
     # Combinators. All of them give scannerless grammars; operands may be grammars of any front end, or literal text.
 
@@ -339,7 +331,7 @@ class Grammar(Rules):
         """
         from .frontends.combine import concatenate
 
-        return concatenate(operands)
+        return Grammar.of(concatenate(operands))
 
     @staticmethod
     def alternate(*operands: Grammar | str) -> Grammar:
@@ -354,7 +346,7 @@ class Grammar(Rules):
         """
         from .frontends.combine import alternate
 
-        return alternate(operands)
+        return Grammar.of(alternate(operands))
 
     def repeat(self, min: int = 0, max: int | None = None) -> Grammar:
         """This grammar at least `min` and at most `max` times, one after the other (`None`: without bound).
@@ -370,7 +362,7 @@ class Grammar(Rules):
         """
         from .frontends.combine import repeated
 
-        return repeated(self, min, max)
+        return Grammar.of(repeated(self, min, max))
 
     def optional(self) -> Grammar:
         """This grammar or the empty text.
@@ -403,7 +395,7 @@ class Grammar(Rules):
 
         if not isinstance(until, str):
             until = items("until", until, "a str, or a list of them")
-        return grammar_of_free_text(until)
+        return Grammar.of(grammar_of_free_text(until))
 
     def __add__(self, other: Grammar | str) -> Grammar:
         return Grammar.concatenate(self, other) if isinstance(other, Grammar | str) else NotImplemented
@@ -431,7 +423,7 @@ class Grammar(Rules):
         from .frontends.builtin import builtin_grammar
 
         texts(name=name)
-        return builtin_grammar(name)
+        return _remembered(("builtin", name), lambda: builtin_grammar(name))
 
     @staticmethod
     def from_json_schema(
@@ -461,7 +453,7 @@ class Grammar(Rules):
             key_order: `"listed"`: keys in the order in which the schema lists them, other keys anywhere; `"any"`: free,
                 for objects of few keys.
             formats: `"assert"` the formats that are known; `"annotation"`: none; `"strict"`: refuse unknown ones.
-            registry: a `referencing.Registry` for `$ref`s to other documents. Nothing is downloaded.
+            registry: a `referencing.Registry` for references (`$ref`) to other documents. Nothing is downloaded.
             limits: bounds; schemas are untrusted.
             relax: features that may be left unenforced where they are not supported; `Grammar.relaxed` lists those
                 that were.
@@ -492,9 +484,13 @@ class Grammar(Rules):
             profile = "spec" if isinstance(schema, bool | dict | str) else "practical"
         options |= {"formats": formats, "relax": tuple(relax), "profile": profile}
 
-        def make() -> Grammar:
+        def make() -> Rules:
             return grammar_from_json_schema(schema, registry=registry, limits=limits, **options)
 
-        return (
-            make() if registry is not None else remembered(("json", text_of(schema), limits, *options.values()), make)
-        )
+        if registry is not None:
+            return Grammar.of(make())
+        return _remembered(("json", text_of(schema), limits, *options.values()), make)
+
+
+def _remembered(key: tuple[Any, ...], make: Callable[[], Rules]) -> Grammar:
+    return remembered(key, lambda: Grammar.of(make()))

@@ -21,7 +21,7 @@ class Limits:
         max_symbols: terminals + nonterminals + right-hand-side symbols of the lowered grammar.
         max_cases: combinations that the boolean keywords of a schema may lead to, states of one object or array. What
             is looked at to find the combinations is bounded by 50 times as much.
-        max_threads: simultaneous parses of one matcher.
+        max_parses: simultaneous parses of one text.
         max_bytes: memory that the kernel may take while one grammar is compiled.
         max_step_work: what one mask, or one token advanced, may cost, in counted units of about 10 ns of work (by
             default about 50 ms), the same on every machine. Past it the call is refused, and the matcher is as it was;
@@ -43,7 +43,7 @@ class Limits:
     max_dfa_states: int = 100_000
     max_symbols: int = 2_000_000
     max_cases: int = 20_000
-    max_threads: int = 4_096
+    max_parses: int = 4_096
     max_bytes: int = 1 << 30
     max_step_work: int = 5_000_000
     cache_bytes: int = 256 * 1024 * 1024

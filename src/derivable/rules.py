@@ -135,6 +135,21 @@ class Rules:
                     hint="Only terminals can be ignored.",
                 )
 
+    @staticmethod
+    def of_known_names(
+        rules: Mapping[str, Expr],
+        terminals: Mapping[str, Terminal],
+        start: str,
+        source: str | None = None,
+        relaxed: tuple[str, ...] = (),
+        distinct: tuple[str, ...] = (),
+    ) -> Rules:
+        """A scannerless grammar whose names its maker vouches for: it is not searched for unknown ones."""
+        made = object.__new__(Rules)
+        fields = {"rules": rules, "terminals": terminals, "start": start, "ignore": (), "lexing": "scannerless"}
+        made.__dict__.update(fields, source=source, relaxed=relaxed, distinct=distinct)
+        return made
+
     def __repr__(self) -> str:
         sizes = f"{len(self.rules)} rules, {len(self.terminals)} terminals"
         return f"<Grammar {self.start!r}: {sizes}, {self.lexing}{', relaxed' if self.relaxed else ''}>"

@@ -20,7 +20,7 @@ LIMITS = dv.Limits(
     max_dfa_states=10_000,
     max_symbols=100_000,
     max_cases=2_000,
-    max_threads=512,
+    max_parses=512,
     cache_bytes=16 << 20,
     max_liveness_steps=500_000,
 )

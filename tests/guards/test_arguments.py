@@ -497,7 +497,9 @@ DECODING: dict[str, tuple[Call, list[Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "at"), [(name, at) for name, (_, values) in DECODING.items() for at in range(len(values))])
+@pytest.mark.parametrize(
+    ("name", "at"), [(name, at) for name, (_, values) in DECODING.items() for at in range(len(values))]
+)
 def test_no_decoding(name: str, at: int) -> None:
     call, values = DECODING[name]
     refused(lambda: call(values[at]))

@@ -83,7 +83,7 @@ CHANGES: dict[str, tuple[str, object]] = {
     "distinct-kind": ("distinct", ["["]),
     "relaxed": ("relaxed", [5]),
     "vocabulary": ("vocabulary", 5),
-    "unknown": ("limits", {"max_threads": 2**63}),
+    "unknown": ("limits", {"max_parses": 2**63}),
 }
 
 
@@ -106,8 +106,8 @@ def test_the_bounds_are_those_of_the_loader(tmp_path: Path) -> None:
     """What is saved carries none: a file could otherwise raise them."""
     grammar = dv.Grammar.from_lark("start: (A | B)+\nA: /a/\nB: /aa+b/")
     dv.compile(grammar, vocabulary()).save(tmp_path / "saved")
-    matcher = dv.Constraint.load(tmp_path / "saved", vocabulary(), limits=dv.Limits(max_threads=1)).matcher()
-    with pytest.raises(dv.LimitError, match="max_threads"):
+    matcher = dv.Constraint.load(tmp_path / "saved", vocabulary(), limits=dv.Limits(max_parses=1)).matcher()
+    with pytest.raises(dv.LimitError, match="max_parses"):
         matcher.advance_bytes(b"aaaaaaaa")
     with pytest.raises(dv.LimitError, match="max_symbols"):
         dv.Constraint.load(tmp_path / "saved", vocabulary(), limits=dv.Limits(max_symbols=3))

@@ -278,3 +278,49 @@ def test_a_batch_where_no_thread_can_start() -> None:
             print((rows == wanted).all())
     """)
     assert done.stdout == "True\n", done.stdout + done.stderr
+
+
+def large_vocabulary() -> dv.Vocabulary:
+    """So large that a walk through it lets others go first in its middle."""
+    pieces = [
+        a + b + c
+        for a in "abcdefgh"
+        for b in ("", "ab", "ba-", "1", '"', '":')
+        for c in ("", "a", "bc", "12", '",', "-x")
+    ]
+    longer = [a + b for a in pieces[::3] for b in pieces[::17]]
+    texts = [bytes([b]) for b in range(256)] + sorted({x.encode() for x in pieces + longer if len(x) > 1})
+    return dv.Vocabulary.from_bytes([*texts, None], eos=[len(texts)])
+
+
+@pytest.mark.parametrize("constraints", [1, 12])
+def test_walks_side_by_side(constraints: int) -> None:
+    """First masks of several threads at once, whether of one constraint or of many, are those of one thread alone."""
+
+    def made(vocabulary: dv.Vocabulary) -> list[dv.Constraint]:
+        dv.cache.clear()
+        patterns = [rf"^[a-h]{{{i + 1},40}}-?[0-9]*x?[a-{'cdefgh'[i % 6]}]*$" for i in range(constraints)]
+        return [
+            dv.compile(
+                dv.Grammar.from_json_schema(
+                    {"items": {"anyOf": [{"pattern": p}, {"maxLength": 7 + i}, {"maximum": 41}]}}
+                ),
+                vocabulary,
+            )
+            for i, p in enumerate(patterns)
+        ]
+
+    texts = [b'["ab-12', b'["cabbc", "ab1', b'[12, "hhhh-1xa", 3', b'["', b'["bcbcbcbcbcbcbc-x']
+
+    def walk(of: list[dv.Constraint], me: int) -> list[list[list[int]]]:
+        found = []
+        for at in range(len(of) * len(texts)):
+            which = (at + me * 3) % (len(of) * len(texts))
+            found.append((which, masks(of[which % len(of)], texts[which // len(of)])))
+        return [masks_ for _, masks_ in sorted(found)]
+
+    expected = walk(made(large_vocabulary()), 0)
+    shared = made(large_vocabulary())
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(partial(walk, shared), range(4)):
+            assert found == expected

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from derivable.decoding.padded import PaddedCache, can_be_joined
 from derivable.errors import ArgumentError, DerivableError
 from derivable.tiny import State, TinyModel, TinyTokenizer, tokenizer_path
 from derivable.vocabulary import Vocabulary
@@ -74,6 +75,12 @@ class TinyLanguageModel:
         """A state without tokens."""
         return TinyState(self._model, self._model.start())
 
+    def append_batch(
+        self, states: Sequence[TinyState], token_ids: Sequence[Sequence[int]]
+    ) -> list[NDArray[np.float32]]:
+        """Appends to each state its own tokens, in one pass; returns what `append` of each would."""
+        return self._model.forward_batch([state._state for state in states], token_ids)
+
     def encode(self, text: str) -> list[int]:
         """The tokens of a prompt, the begin token first."""
         return [self._model.bos_id, *self._tokenizer.encode(text)]
@@ -98,6 +105,7 @@ class TransformersState:
         self._keeps_some = "logits_to_keep" in signature(model.forward).parameters
         self._cache: Any = None
         self._length = 0
+        self._joined: tuple[PaddedCache, int] | None = None  # with others, and in which row; then there is no _cache
 
     @property
     def length(self) -> int:
@@ -119,6 +127,7 @@ class TransformersState:
     def _forward(self, token_ids: Sequence[int], options: dict[str, int]) -> NDArray[np.float32]:
         if not len(token_ids):
             raise DerivableError("there are no tokens to append; give at least one.")
+        self._leave()
         with self._torch.inference_mode():
             output = self._model(
                 input_ids=self._torch.tensor([list(token_ids)], device=self._model.device),
@@ -141,13 +150,43 @@ class TransformersState:
         """
         if not 0 <= length <= self._length:
             raise DerivableError(f"cannot truncate {self._length} tokens to {length}; pass 0 to {self._length}.")
-        if length == 0:
+        if self._joined is not None:
+            self._joined[0].truncate(self._joined[1], length)
+        elif length == 0:
             self._cache = None
         elif length < self._length:
             if not hasattr(self._cache, "crop"):
                 raise DerivableError("this model's cache cannot be cut. Start a new state and append the tokens again.")
             self._cache.crop(length - self._length)  # negative: so many to remove, in every version of the library
         self._length = length
+
+    def _leave(self) -> None:
+        """From a common cache to one of its own."""
+        if self._joined is not None:
+            padded, row = self._joined
+            self._cache = padded.alone(row) if self._length else None
+            self._joined = None
+
+    @staticmethod
+    def append_together(
+        states: Sequence[TransformersState], token_ids: Sequence[Sequence[int]]
+    ) -> list[NDArray[np.float32]]:
+        """Appends to each of several states of one model its own tokens, in one pass if its cache allows that."""
+        padded = states[0]._joined[0] if states[0]._joined is not None else None
+        rows = [(padded, row) for row in range(len(states))]
+        same = padded is not None and len(padded.slots) == len(states) and [s._joined for s in states] == rows
+        if padded is None or not same or padded.is_loose:
+            for state in states:
+                state._leave()
+            if not all(state._length and can_be_joined(state._cache) for state in states):
+                return [state.append(tokens) for state, tokens in zip(states, token_ids, strict=True)]
+            padded = PaddedCache(states[0]._torch, states[0]._model, [state._cache for state in states])
+            for row, state in enumerate(states):
+                state._cache, state._joined = None, (padded, row)
+        logits = padded.append(token_ids)
+        for state, tokens in zip(states, token_ids, strict=True):
+            state._length += len(tokens)
+        return logits
 
 
 class TransformersLanguageModel:
@@ -177,6 +216,7 @@ class TransformersLanguageModel:
         self._model: Any = model
         self._tokenizer: Any = tokenizer
         self._model.eval()
+        self._takes_positions = "position_ids" in signature(self._model.forward).parameters
         # The tokenizer may name more ids than the model has logits for, or fewer (padding).
         width = max(int(self._model.config.vocab_size), len(self._tokenizer))
         self.vocabulary = Vocabulary.from_transformers(self._tokenizer, size=width)
@@ -208,6 +248,23 @@ class TransformersLanguageModel:
     def start(self) -> TransformersState:
         """A state without tokens."""
         return TransformersState(self._model, self._torch)
+
+    def append_batch(
+        self, states: Sequence[TransformersState], token_ids: Sequence[Sequence[int]]
+    ) -> list[NDArray[np.float32]]:
+        """Appends to each state its own tokens; returns what `append` of each would, up to rounding.
+
+        In one forward pass, padded, where the model takes `position_ids` and keeps keys and values of all positions;
+        one pass each where it has sliding windows or recurrent layers.
+
+        Raises:
+            DerivableError: no tokens for a state.
+        """
+        if not all(len(tokens) for tokens in token_ids):
+            raise DerivableError("there are no tokens to append; give at least one for each state.")
+        if not self._takes_positions or len(states) == 1:
+            return [state.append(tokens) for state, tokens in zip(states, token_ids, strict=True)]
+        return TransformersState.append_together(states, token_ids)
 
     def encode(self, text: str) -> list[int]:
         """The tokens of a prompt as the model's tokenizer begins a text (with a begin token, if it adds one)."""

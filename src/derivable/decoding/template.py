@@ -15,7 +15,7 @@ expression, a list of choices, or a `Grammar`. The template is a grammar, in one
 
 `fill` is the third way, the one that template engines take and that DOMINO measures against: the text between the holes
 is tokenized by itself and put before the model, which writes only what is in the holes. It is cheap, and it forces on
-the model tokens that it would not have chosen.
+the model tokens that it would not have chosen. A hole is over when the model goes on with the text behind it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
+from derivable.arguments import integer
 from derivable.compile import compile as compile_grammar
 from derivable.decoding.generate import Generation, generate
 from derivable.decoding.language_model import LanguageModel
 from derivable.decoding.retokenize import prompt_tokens
 from derivable.errors import ArgumentError, GrammarError
 from derivable.grammar import Grammar
+from derivable.vocabulary import Vocabulary
 
 __all__ = ["Filled", "Hole", "Template"]
 
@@ -135,27 +137,41 @@ class Template:
         Cost: forward passes for the tokens in the holes; the text between them is read along with the next.
         """
         vocabulary = model.vocabulary
-        before, start = prompt_tokens(model, prompt), 0
-        start = len(before)
+        before = prompt_tokens(model, prompt)
+        start, text, calls, complete = len(before), "", 0, True
         found: dict[str, str] = {}
-        text, calls, complete = "", 0, True
+        most = integer("max_tokens", options.pop("max_tokens", 256))
         for at, part in enumerate(self.parts):
             if at % 2 == 0:
                 before += vocabulary.encode_forced(part.encode("utf-8")) if part else []
                 text += part
                 continue
-            made: Generation = generate(
-                model, before, compile_grammar(self.holes[part], vocabulary), **({"heal": False} | options)
-            )
-            before += made.token_ids
-            found[part] = made.text
-            text += made.text
+            behind = self.parts[at + 1]
+            constraint = compile_grammar(Grammar.concatenate(self.holes[part], *filter(None, [behind])), vocabulary)
+            room = most + len(behind.encode("utf-8"))
+            made: Generation = generate(model, before, constraint, **({"heal": False} | options | {"max_tokens": room}))
+            data = made.text_bytes.removesuffix(behind.encode("utf-8")) if made.is_complete else made.text_bytes
+            before += _inside(model.vocabulary, made.token_ids, data)
+            found[part] = data.decode("utf-8", "replace")
+            text += found[part]
             calls += made.stats.model_calls
             complete = complete and made.is_complete
         return Filled(text, found, before[start:], calls, complete)
 
     def __repr__(self) -> str:
         return f"<Template {self.text[:60]!r} with {', '.join(self.holes) or 'no holes'}>"
+
+
+def _inside(vocabulary: Vocabulary, token_ids: Sequence[int], data: bytes) -> list[int]:
+    """The tokens of a hole: those chosen, as far as they lie in it, and the tokenizer's own for the rest."""
+    tokens, at = list[int](), 0
+    for token in token_ids:
+        end = at + len(vocabulary.token_bytes(token) or b"")
+        if end > len(data):
+            break
+        tokens.append(token)
+        at = end
+    return tokens + (vocabulary.encode_forced(data[at:]) if at < len(data) else [])
 
 
 def _grammar(name: str, hole: Any) -> Grammar:

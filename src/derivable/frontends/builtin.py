@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from ..errors import GrammarError
-from ..grammar import Grammar, Indentation, Lexing
+from ..rules import Indentation, Lexing, Rules
 from .lark import grammar_from_lark
 
 __all__ = ["BUILTIN", "builtin_grammar"]
@@ -37,7 +37,7 @@ _INDENTATION = {
 
 
 @cache  # a grammar is immutable and there are few of them
-def builtin_grammar(name: str) -> Grammar:
+def builtin_grammar(name: str) -> Rules:
     """The built-in grammar called `name`; read when it is first asked for, and kept.
 
     Raises:

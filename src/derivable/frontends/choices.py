@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ..errors import GrammarError, LimitError
 from ..expr import text
-from ..grammar import Grammar
 from ..limits import Limits
+from ..rules import Rules
 from .build import alternation
 
 __all__ = ["grammar_from_choices"]
@@ -15,7 +15,7 @@ __all__ = ["grammar_from_choices"]
 _DEFAULTS = Limits()
 
 
-def grammar_from_choices(choices: Sequence[str], *, limits: Limits = _DEFAULTS) -> Grammar:
+def grammar_from_choices(choices: Sequence[str], *, limits: Limits = _DEFAULTS) -> Rules:
     """Exactly one of the given strings.
 
     Args:
@@ -53,4 +53,4 @@ def grammar_from_choices(choices: Sequence[str], *, limits: Limits = _DEFAULTS) 
     size = sum(map(len, options))
     if size > limits.max_source:
         raise LimitError("max_source", size, limits.max_source, "choices")
-    return Grammar(rules={"root": alternation(map(text, dict.fromkeys(options)))}, terminals={}, start="root")
+    return Rules(rules={"root": alternation(map(text, dict.fromkeys(options)))}, terminals={}, start="root")

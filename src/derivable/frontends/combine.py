@@ -13,8 +13,8 @@ from typing import get_args
 
 from ..errors import GrammarError, UnsupportedFeatureError
 from ..expr import EMPTY, Alt, Bytes, Concat, Expr, Members, Ref, Repeat, Sequences, Spelled, text
-from ..grammar import Grammar, SpecialTokens, Terminal
-from ..leaves import cut_into_leaves, names_only
+from ..lowering.leaves import cut_into_leaves, names_only
+from ..rules import Rules, SpecialTokens, Terminal
 from ..show import show
 from .build import Step, alternation, concatenation, repeat, run
 
@@ -32,10 +32,10 @@ class Joined:
         self.terminals: dict[str, Terminal] = {}
         self.relaxed: dict[str, None] = {}
         self.distinct: dict[str, None] = {}
-        self._starts: dict[int, tuple[Grammar, Ref]] = {}
+        self._starts: dict[int, tuple[Rules, Ref]] = {}
         self._numbers: dict[str, int] = {}
 
-    def add(self, operand: Grammar | str) -> Expr:
+    def add(self, operand: Rules | str) -> Expr:
         """The expression that stands for an operand: a grammar, or literal text.
 
         Raises:
@@ -44,7 +44,7 @@ class Joined:
         """
         if isinstance(operand, str):
             return self.terminal(literal(operand)) if operand else EMPTY
-        if not isinstance(operand, Grammar):
+        if not isinstance(operand, Rules):
             raise GrammarError(
                 f"{operand!r:.80} cannot be part of a grammar", hint="Use a Grammar, or a str for literal text."
             )
@@ -68,11 +68,11 @@ class Joined:
         self.rules[name] = expr
         return Ref(name)
 
-    def grammar(self, name: str, expr: Expr, source: str | None = None) -> Grammar:
+    def grammar(self, name: str, expr: Expr, source: str | None = None) -> Rules:
         """The grammar that derives `expr`."""
         start = self.rule(name, expr).name
         relaxed, distinct = tuple(self.relaxed), tuple(self.distinct)
-        return Grammar.of_known_names(self.rules, self.terminals, start, source, relaxed, distinct)
+        return Rules.of_known_names(self.rules, self.terminals, start, source, relaxed, distinct)
 
     def _fresh(self, name: str) -> str:
         if name not in self.rules and name not in self.terminals:
@@ -83,7 +83,7 @@ class Joined:
         self._numbers[name] = number + 1
         return f"{name}#{number}"
 
-    def _add(self, grammar: Grammar) -> Ref:
+    def _add(self, grammar: Rules) -> Ref:
         self.relaxed.update(dict.fromkeys(grammar.relaxed))
         names: dict[str, str] = {}
         for name, terminal in grammar.terminals.items():
@@ -136,7 +136,7 @@ def _mapped(expr: Expr, leaf: Callable[[Expr], Expr]) -> Step:
             return leaf(expr)
 
 
-def _plain(grammar: Grammar) -> Grammar:
+def _plain(grammar: Rules) -> Rules:
     """The same language as a scannerless grammar that ignores nothing and whose rules hold names only."""
     if grammar.lexing != "scannerless":
         raise GrammarError(
@@ -163,7 +163,7 @@ def _plain(grammar: Grammar) -> Grammar:
     return replace(grammar, rules=joined.rules, terminals=joined.terminals)
 
 
-def _without_ignored(grammar: Grammar) -> Grammar:
+def _without_ignored(grammar: Rules) -> Rules:
     """Ignored terminals written out: at the beginning, and after every terminal (docs/lexing.md, "scannerless")."""
     joined = Joined()
     joined.rules.update(grammar.rules)
@@ -179,7 +179,7 @@ def _without_ignored(grammar: Grammar) -> Grammar:
     return joined.grammar("start", Concat((ignored, spaced(Ref(grammar.start)))), grammar.source)
 
 
-def with_literals_spelled(grammar: Grammar, mode: SpecialTokens) -> Grammar:
+def with_literals_spelled(grammar: Rules, mode: SpecialTokens) -> Rules:
     """See `Grammar.with_special_tokens`."""
     if mode not in get_args(SpecialTokens):
         hint = f"Use one of {', '.join(get_args(SpecialTokens))}."
@@ -227,13 +227,13 @@ def literal(value: str) -> Expr:
         ) from None
 
 
-def concatenate(operands: Sequence[Grammar | str]) -> Grammar:
+def concatenate(operands: Sequence[Rules | str]) -> Rules:
     """See `Grammar.concatenate`."""
     joined = Joined()
     return joined.grammar("sequence", concatenation([joined.add(operand) for operand in operands]))
 
 
-def alternate(operands: Sequence[Grammar | str]) -> Grammar:
+def alternate(operands: Sequence[Rules | str]) -> Rules:
     """See `Grammar.alternate`."""
     if not operands:
         raise GrammarError("there are no alternatives", hint="Give at least one grammar or text.")
@@ -241,7 +241,7 @@ def alternate(operands: Sequence[Grammar | str]) -> Grammar:
     return joined.grammar("choice", alternation([joined.add(operand) for operand in operands]))
 
 
-def repeated(operand: Grammar | str, low: int, high: int | None) -> Grammar:
+def repeated(operand: Rules | str, low: int, high: int | None) -> Rules:
     """See `Grammar.repeat`."""
     joined = Joined()
     return joined.grammar("repeat", repeat(joined.add(operand), *bounds_of_repeat(low, high)))

@@ -27,8 +27,8 @@ from typing import Any, NoReturn
 
 from ..errors import GrammarError, UnsupportedFeatureError
 from ..expr import EMPTY, And, Chars, Expr, Graph, Ref, Special, refs, star
-from ..grammar import Grammar
 from ..limits import Limits
+from ..rules import Rules
 from .build import alternation
 from .combine import Joined
 from .ecma import ecma_regex
@@ -66,7 +66,7 @@ _SHAPES = {
 }
 
 
-def grammar_from_ebnf(text: str, root: str = "root", *, limits: Limits = _DEFAULTS) -> Grammar:
+def grammar_from_ebnf(text: str, root: str = "root", *, limits: Limits = _DEFAULTS) -> Rules:
     """A grammar in xgrammar's EBNF.
 
     Args:
@@ -82,7 +82,7 @@ def grammar_from_ebnf(text: str, root: str = "root", *, limits: Limits = _DEFAUL
     """
     parser = _Parser(text, limits, _DIALECT)
     rules = parser.rules()
-    grammar = Grammar(rules=rules, terminals=parser.joined.terminals, start=root, source=text)
+    grammar = Rules(rules=rules, terminals=parser.joined.terminals, start=root, source=text)
     for assertion in parser.assertions:
         for ref in refs(assertion):
             if ref.name not in rules:

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 from ..errors import GrammarError, LimitError
 from ..expr import ANY_CHAR, ANY_TOKEN, Alt, And, Concat, Expr, Not, Repeat, Special, optional, star
-from ..grammar import Grammar
 from ..limits import Limits
+from ..rules import Rules
 from .build import alternation
 from .combine import Joined, literal
 
@@ -150,7 +150,7 @@ def _shown(texts: Sequence[str]) -> str:
     return ", ".join(map(repr, texts[:3])) + (", …" if len(texts) > 3 else "")
 
 
-def grammar_of_free_text(until: str | Sequence[str]) -> Grammar:
+def grammar_of_free_text(until: str | Sequence[str]) -> Rules:
     """See `Grammar.free_text`."""
     without = [until] if isinstance(until, str) else list(until)
     for what in without:

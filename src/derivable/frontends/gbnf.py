@@ -20,8 +20,8 @@ from typing import NoReturn
 
 from ..errors import GrammarError, GrammarSyntaxError, LimitError
 from ..expr import ANY_CHAR, NOTHING, Chars, Expr, Ref, Special, text
-from ..grammar import Grammar
 from ..limits import Limits
+from ..rules import Rules
 from .build import alternation, characters, concatenation, repeat
 
 __all__ = ["CONTROL_ESCAPES", "SPACE_AND_NEWLINES", "Dialect", "Group", "Parser", "grammar_from_gbnf"]
@@ -74,7 +74,7 @@ _GBNF = Dialect(
 )
 
 
-def grammar_from_gbnf(text: str, start: str = "root", *, limits: Limits = _DEFAULTS) -> Grammar:
+def grammar_from_gbnf(text: str, start: str = "root", *, limits: Limits = _DEFAULTS) -> Rules:
     """A grammar in llama.cpp's GBNF.
 
     Args:
@@ -88,7 +88,7 @@ def grammar_from_gbnf(text: str, start: str = "root", *, limits: Limits = _DEFAU
         LimitError: it is longer, or its groups are deeper, than `limits` allows.
     """
     rules = Parser(text, limits, _GBNF).rules()
-    return Grammar(rules=rules, terminals={}, start=start, source=text)
+    return Rules(rules=rules, terminals={}, start=start, source=text)
 
 
 @dataclass(slots=True)

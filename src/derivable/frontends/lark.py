@@ -23,8 +23,8 @@ from lark.lexer import PatternStr
 from ..collector import without_collector
 from ..errors import DerivableError, GrammarError, LimitError
 from ..expr import NOTHING, Expr, Ref, refs
-from ..grammar import Grammar, Indentation, Lexing, Terminal
 from ..limits import Limits
+from ..rules import Indentation, Lexing, Rules, Terminal
 from .build import Step, alternation, concatenation, recursion_room, repeat, run
 from .lark_source import Loaded, Source, load
 from .regex import parse_regex
@@ -45,7 +45,7 @@ def grammar_from_lark(
     indentation: Indentation | None = None,
     import_paths: Sequence[str] = (),
     limits: Limits = _DEFAULTS,
-) -> Grammar:
+) -> Rules:
     """A grammar in Lark's language.
 
     Args:
@@ -117,7 +117,7 @@ def grammar_from_lark(
             source=text,
             hint="`declared` is for terminals that the grammar names in `%declare`.",
         )
-    return Grammar(
+    return Rules(
         rules=rules,
         terminals=terminals,
         start=start,

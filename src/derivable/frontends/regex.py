@@ -19,8 +19,8 @@ from typing import Any
 
 from ..errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
 from ..expr import ANY_CHAR, NOTHING, Alt, Bytes, Chars, Concat, Expr, Look
-from ..grammar import Grammar
 from ..limits import Limits
+from ..rules import Rules
 from .build import Step, alternation, characters, concatenation, look, recursion_room, repeat, run
 
 __all__ = ["grammar_from_regex", "parse_regex"]
@@ -53,7 +53,7 @@ _UNSUPPORTED = {  # node: (feature, regular expression that finds its place)
 }
 
 
-def grammar_from_regex(pattern: str, flags: int = 0, *, limits: Limits = _DEFAULTS) -> Grammar:
+def grammar_from_regex(pattern: str, flags: int = 0, *, limits: Limits = _DEFAULTS) -> Rules:
     """Text that matches `pattern` from beginning to end, as `re.fullmatch` does.
 
     Args:
@@ -67,7 +67,7 @@ def grammar_from_regex(pattern: str, flags: int = 0, *, limits: Limits = _DEFAUL
         LimitError: it is longer or deeper than `limits` allows.
     """
     expr = parse_regex(pattern, flags, limits=limits, half_pairs=False)
-    return Grammar(rules={"root": expr}, terminals={}, start="root", source=pattern)
+    return Rules(rules={"root": expr}, terminals={}, start="root", source=pattern)
 
 
 def parse_regex(

@@ -35,10 +35,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, get_args
 
+from ..caches import remembered, text_of
 from ..errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
 from ..expr import ANY_TOKEN, EMPTY, Concat, Expr, Special, Spelled, optional, star
-from ..grammar import Grammar, SpecialTokens
 from ..limits import Limits
+from ..rules import Rules, SpecialTokens
 from .build import alternation, concatenation, recursion_room, repeat
 from .combine import Joined, bounds_of_repeat, literal
 from .ebnf import grammar_from_ebnf
@@ -52,8 +53,6 @@ __all__ = ["grammar_from_structural_tag"]
 
 _DEFAULTS = Limits()
 _DEEPEST = 2_000
-_OWN = frozenset({"arguments", "excludes"})
-"""Options of schemas that `Grammar.from_json_schema` does not have."""
 _FRAMES = 6
 """Python frames that one level of nesting takes at most."""
 
@@ -75,7 +74,7 @@ def grammar_from_structural_tag(
     *,
     limits: Limits = _DEFAULTS,
     schemas: Mapping[str, Any] = MappingProxyType({}),
-) -> Grammar:
+) -> Rules:
     """A grammar from a structural tag.
 
     Args:
@@ -153,7 +152,7 @@ class _Reader:
             "token_dispatch": self.token_dispatch,
         }
 
-    def grammar(self, value: Any, source: str | None) -> Grammar:
+    def grammar(self, value: Any, source: str | None) -> Rules:
         node = Fields(value, "", "a structural tag")
         if "structures" in value:
             expr = self.first_form(node)
@@ -251,8 +250,10 @@ class _Reader:
     def schema(self, schema: Any, at: str, **options: Any) -> Expr:
         def made() -> Expr:
             asked = {**self.schemas, **options}
-            make = Grammar.from_json_schema if _OWN.isdisjoint(asked) else grammar_from_json_schema
-            return self.joined.add(make(schema, limits=self.limits, **asked))
+            key = ("json in a tag", text_of(schema), self.limits, *sorted(asked.items()))
+            return self.joined.add(
+                remembered(key, lambda: grammar_from_json_schema(schema, limits=self.limits, **asked))
+            )
 
         return self.inside(made, at)
 

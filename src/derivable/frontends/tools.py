@@ -24,8 +24,8 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from ..errors import GrammarError
-from ..grammar import Grammar, SpecialTokens
 from ..limits import Limits
+from ..rules import Rules, SpecialTokens
 from .json_schema.sources import read_schema
 from .structural_tag import grammar_from_structural_tag
 
@@ -145,7 +145,7 @@ def grammar_from_tools(
     *,
     limits: Limits,
     options: Mapping[str, Any],
-) -> Grammar:
+) -> Rules:
     """See `Grammar.from_tools`; `options` are those of the schemas."""
     family = family_of(model)
     choice, chosen = _chosen(read_tools(tools, limits), tool_choice)

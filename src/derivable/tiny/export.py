@@ -64,14 +64,10 @@ def export(folder: str | os.PathLike[str], *, dtype: str = "float32") -> Path:
         "clean_up_tokenization_spaces": False,
     }
     _write_json(target / "config.json", full)
-    _write_json(
-        target / "generation_config.json", {"bos_token_id": bos, "eos_token_id": eos, "pad_token_id": eos}
-    )
+    _write_json(target / "generation_config.json", {"bos_token_id": bos, "eos_token_id": eos, "pad_token_id": eos})
     _write_json(target / "tokenizer_config.json", tokenizer)
     shutil.copyfile(tokenizer_path(), target / "tokenizer.json")
-    _write_safetensors(
-        target / "model.safetensors", {name: array.astype(dtype) for name, array in arrays.items()}
-    )
+    _write_safetensors(target / "model.safetensors", {name: array.astype(dtype) for name, array in arrays.items()})
     return target
 
 

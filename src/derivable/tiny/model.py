@@ -135,51 +135,85 @@ class TinyModel:
         Raises:
             DerivableError: no tokens, an id outside the vocabulary, or more than `context` positions.
         """
-        ids = np.asarray(token_ids, dtype=np.int64)
-        count, start = len(ids), state.length
-        end = start + count
-        if not count or ids.min() < 0 or ids.max() >= self.vocab_size:
-            raise DerivableError(
-                f"token ids must be a non-empty sequence of numbers below {self.vocab_size}."
-            )
-        if end > self.context:
-            raise DerivableError(
-                f"{end} positions are wanted, the context is {self.context}; shorten the text."
-            )
-        state.reserve(count)
-        cos, sin = self._cos[start:end, None], self._sin[start:end, None]  # [T, 1, D/2]
-        hidden_from = None  # [T, end]: True where a key lies in a query's future
-        if count > 1:
-            hidden_from = np.arange(end)[None] > np.arange(start, end)[:, None]
+        return self.forward_batch([state], [token_ids])[0]
+
+    def forward_batch(self, states: Sequence[State], token_ids: Sequence[Sequence[int]]) -> list[Array]:
+        """Append tokens to several states in one pass: to each its own, and as many as there are.
+
+        Args:
+            states: all different; changed in place.
+            token_ids: for each state, at least one.
+
+        Returns:
+            For each state what `forward` returns.
+
+        Raises:
+            DerivableError: as `forward`; nothing has changed.
+
+        Cost: the matrices are read once for all states; attention is worked out state by state.
+        """
+        rows = [np.asarray(ids, dtype=np.int64) for ids in token_ids]
+        for state, ids in zip(states, rows, strict=True):
+            self._check(state, ids)
+        ids = np.concatenate(rows)
+        spans = [(state, state.length, state.length + len(row)) for state, row in zip(states, rows, strict=True)]
+        bounds = np.cumsum([0, *map(len, rows)]).tolist()  # where each state's tokens lie among all, [S + 1]
+        positions = np.concatenate([np.arange(start, end) for _, start, end in spans])
+        for state, row in zip(states, rows, strict=True):
+            state.reserve(len(row))
+        cos, sin = self._cos[positions, None], self._sin[positions, None]  # [T, 1, D/2]
         scale = np.float32(self._head_dim**-0.5)
         x: Array = self._embedding[ids]  # [T, H]
         for index, layer in enumerate(self._layers):
             qkv = (self._normalized(x, layer.attention_norm) @ layer.qkv).reshape(
-                count, 3, self._heads, self._head_dim
+                len(ids), 3, self._heads, self._head_dim
             )
-            keys, values = state.keys[index], state.values[index]  # [A, capacity, D]
-            keys[:, start:end] = _rotated(qkv[:, 1], cos, sin).transpose(1, 0, 2)
-            values[:, start:end] = qkv[:, 2].transpose(1, 0, 2)
-            queries = (_rotated(qkv[:, 0], cos, sin) * scale).transpose(1, 0, 2)  # [A, T, D]
-            scores = queries @ keys[:, :end].transpose(0, 2, 1)  # [A, T, end]
-            if hidden_from is not None:
-                scores[:, hidden_from] = -np.inf
-            scores -= scores.max(axis=-1, keepdims=True)
-            np.exp(scores, out=scores)
-            scores /= scores.sum(axis=-1, keepdims=True)
-            mixed = scores @ values[:, :end]  # [A, T, D]
-            x = x + mixed.transpose(1, 0, 2).reshape(count, -1) @ layer.out
+            queries = _rotated(qkv[:, 0], cos, sin) * scale
+            keys = _rotated(qkv[:, 1], cos, sin)
+            mixed = np.empty_like(queries)  # [T, A, D]
+            for at, (state, start, end) in enumerate(spans):
+                own = slice(bounds[at], bounds[at + 1])
+                state.keys[index][:, start:end] = keys[own].transpose(1, 0, 2)
+                state.values[index][:, start:end] = qkv[own, 2].transpose(1, 0, 2)
+                mixed[own] = _attended(
+                    queries[own].transpose(1, 0, 2), state.keys[index][:, :end], state.values[index][:, :end]
+                )
+            x = x + mixed.reshape(len(ids), -1) @ layer.out
             gate, up = np.split(self._normalized(x, layer.mlp_norm) @ layer.gate_up, 2, axis=1)
             x = x + (gate / (1.0 + np.exp(-np.maximum(gate, -80.0))) * up) @ layer.down
-        state.length = end
+        for state, _, end in spans:
+            state.length = end
         logits: Array = self._normalized(x, self._norm) @ self._unembedding
-        return logits
+        return [logits[bounds[at] : bounds[at + 1]] for at in range(len(spans))]
+
+    def _check(self, state: State, ids: NDArray[np.int64]) -> None:
+        if not len(ids) or ids.min() < 0 or ids.max() >= self.vocab_size:
+            raise DerivableError(
+                f"token ids must be a non-empty sequence of numbers below {self.vocab_size}."
+            )
+        if state.length + len(ids) > self.context:
+            raise DerivableError(
+                f"{state.length + len(ids)} positions are wanted, the context is {self.context}; shorten the text."
+            )
 
     def _normalized(self, x: Array, weight: Array) -> Array:
         """RMS norm of every row of ``x`` ``[T, H]``."""
         mean = np.einsum("th,th->t", x, x) / np.float32(x.shape[1])
         result: Array = x * (1.0 / np.sqrt(mean + self._epsilon))[:, None] * weight
         return result
+
+
+def _attended(queries: Array, keys: Array, values: Array) -> Array:
+    """Causal attention of the last ``T`` of ``end`` positions: ``[A, T, D]`` and ``[A, end, D]`` to ``[T, A, D]``."""
+    count, end = queries.shape[1], keys.shape[1]
+    scores = queries @ keys.transpose(0, 2, 1)  # [A, T, end]
+    if count > 1:
+        scores[:, np.arange(end)[None] > np.arange(end - count, end)[:, None]] = -np.inf
+    scores -= scores.max(axis=-1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=-1, keepdims=True)
+    mixed: Array = (scores @ values).transpose(1, 0, 2)
+    return mixed
 
 
 def _rotated(x: Array, cos: Array, sin: Array) -> Array:

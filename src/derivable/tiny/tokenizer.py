@@ -112,9 +112,7 @@ def _byte_characters() -> dict[int, str]:
 # a tab for white space other than blank, newline and carriage return: what `_Kinds` makes of a text.
 _PIECES = re.compile(r"[!\t ]?a+|0| ?!+[\r\n]*|[\t \r\n]*[\r\n]+|[\t \r\n]+(?![^\t \r\n])|[\t \r\n]+")
 
-_OTHER_BLANKS = "\t\x0b\x0c\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
-    map(chr, range(0x2000, 0x200B))
-)
+_OTHER_BLANKS = "\t\x0b\x0c\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
 
 class _Kinds(dict[int, str]):

@@ -9,7 +9,6 @@ Spanner::Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy) : 
     uint64_t longest = 0;
     for (uint16_t d : vocabulary_->trie.depth) longest = std::max<uint64_t>(longest, uint64_t(d) + 1);
     lexer.set_longest_token(longest + 1);
-    tables_ = std::make_unique<SplitTables>(*this);
     begin();
 }
 
@@ -35,15 +34,16 @@ void Spanner::forget() {
     sizes_.clear();
     num_lately_ = 0;
     bytes_ = 0;
-    tables_->clear();
+    for (const auto& tables : tables_) tables->clear();
     begin();
 }
 
 Spanner::~Spanner() = default;
 
-const std::vector<Spanner::Root>& Spanner::roots(uint32_t branch) {
-    Branch& b = branches_[branch];
-    if (!b.roots.empty()) return b.roots;
+const std::vector<Spanner::Root>& Spanner::roots(uint32_t branch, Beside& beside) {
+    Branch* found;
+    if (beside.look([&] { return !(found = &branches_[branch])->roots.empty(); })) return found->roots;
+    Branch& b = *found;
     constexpr uint64_t kMaxMerged = 2'000'000, kWorthSparing = 2'000;
     uint64_t size = 0;
     Root largest{nullptr, 0};
@@ -67,13 +67,39 @@ const std::vector<Spanner::Root>& Spanner::roots(uint32_t branch) {
     }
     if (largest.size() != size) {
         merged = std::make_unique<Trie>(Trie::merge(others));
-        merged->first_id = num_nodes_;
         roots.push_back({merged.get(), 0});
-        num_nodes_ += merged->size();
-        bytes_ += merged->size() * 20 + merged->tokens.size() * 4;
     }
-    b.merged = std::move(merged);
-    return b.roots = std::move(roots);
+    beside.look([&] {
+        if (!b.roots.empty()) return;  // by others meanwhile
+        if (merged) {
+            merged->first_id = num_nodes_;
+            num_nodes_ += merged->size();
+            bytes_ += merged->size() * 20 + merged->tokens.size() * 4;
+        }
+        b.merged = std::move(merged);
+        b.roots = std::move(roots);
+    });
+    return b.roots;
+}
+
+// The tables are those that were used last: they know the most. Walks side by side have tables of their own.
+std::unique_ptr<Split> Spanner::walk(uint32_t residual, LexState state) {
+    struct Workplace {
+        Spanner& spanner;
+        std::unique_ptr<SplitTables> tables;
+        Beside beside;
+        explicit Workplace(Spanner& s) : spanner(s), beside(s.holder) {
+            if (s.tables_.empty()) s.tables_.push_back(std::make_unique<SplitTables>(s));
+            tables = std::move(s.tables_.back());
+            s.tables_.pop_back();
+            tables->begin(beside);
+        }
+        ~Workplace() {
+            beside.end();
+            spanner.tables_.push_back(std::move(tables));
+        }
+    } at(*this);
+    return SplitWalk(*this, *at.tables, at.beside, residual, state).run(true);
 }
 
 uint32_t Spanner::add_residual(const std::vector<TrieNodes>& parts, bool once) {
@@ -195,7 +221,7 @@ const Split& Spanner::split(uint32_t residual, LexState state) {
     if (!is_plain(residual, state) && lexer.is_counted(state, need, room))
         result = split_counted(need, room);
     else
-        result = SplitWalk(*this, residual, state).run(true);
+        result = walk(residual, state);
     if (residual == kWholeVocabulary && lexer.policy() == Policy::kScannerless && lexer.alike_for(state, state)) lately_[num_lately_++ % lately_.size()] = state;
     return *keep(residual, state, std::move(result));
 }
@@ -223,7 +249,7 @@ const Split* Spanner::repeated(uint32_t residual, LexState state, uint32_t termi
             of_trie.erase(std::unique(of_trie.begin(), of_trie.end()), of_trie.end());
             parts.push_back({trie, std::move(of_trie)});
         }
-        result = SplitWalk(*this, add_residual(parts, false), state).run(true);
+        result = walk(add_residual(parts, false), state);
         result->id = num_splits_++;
         for (size_t i = result->exits.size(); i-- > 0;)
             if (again(result->exits[i])) {

@@ -102,13 +102,11 @@ class Spanner {
     FairLock lock;  // SAFETY: guards everything here, where it is shared (Operation). What the functions return by reference stays where it is.
 
     LockHolder* holder = nullptr;  // if it is shared
-    // Within a walk: lets others have it for a while.
-    void pass() {
-        if (holder) holder->let_others();
-    }
 
     // `state`: under scannerless a canonical one. Throws TooAmbiguous.
     const Split& split(uint32_t residual, LexState state);
+    const Split* known(uint32_t residual, LexState state) const { return find(residual, state); }  // null: not split yet
+    uint32_t num_splits() const { return num_splits_; }
     // For a lexeme that leads back to where it began (`a--`, `;;`), before which stands `state`: all that is left of a residual after it any number of times, split
     // as one, but for that lexeme itself. Null if that is not worth it.
     const Split* repeated(uint32_t residual, LexState state, uint32_t terminal, uint32_t duties);
@@ -128,8 +126,9 @@ class Spanner {
     // Splits are forgotten once they take more than this, between walks; lexer states stay.
     void set_budget(size_t bytes) { budget_ = bytes; }
     std::atomic<int> walks{0};  // that refer to splits
+    bool is_full() const { return bytes_ > budget_; }
     void forget_if_needed() {
-        if (bytes_ > budget_ && walks == 0) forget();
+        if (is_full() && walks == 0) forget();
     }
     void forget();
     void publish_bytes() { published_bytes_.store(bytes(), std::memory_order_relaxed); }
@@ -159,7 +158,7 @@ class Spanner {
         bool once;           // no token is there twice (cut in two ways)
     };
     void begin();
-    const std::vector<Root>& roots(uint32_t branch);
+    const std::vector<Root>& roots(uint32_t branch, Beside& beside);
     uint32_t add_branch(uint8_t byte, std::vector<TrieNodes> parts);
     uint32_t add_residual(const std::vector<TrieNodes>& parts, bool once);
     uint32_t add_residual(std::vector<uint32_t> branches, bool of_vocabulary, bool once);
@@ -178,6 +177,7 @@ class Spanner {
         return next == kNoState ? next : lexer.canonical(next);
     }
     bool is_plain(uint32_t residual, LexState state) const;  // not for split_counted()
+    std::unique_ptr<Split> walk(uint32_t residual, LexState state);
     // A string whose length is bounded, between two of its characters.
     std::unique_ptr<Split> split_counted(uint64_t need, uint64_t room);
     // Under scannerless: a state to compare `state` with, or kNoState if walking everything is cheaper.
@@ -186,7 +186,7 @@ class Spanner {
     LexState alike(uint32_t residual, LexState state) const;
 
     std::shared_ptr<const Vocabulary> vocabulary_;
-    std::unique_ptr<SplitTables> tables_;
+    std::vector<std::unique_ptr<SplitTables>> tables_;  // that no walk has; what was used last is at the end
     std::deque<Branch> branches_;  // SAFETY: grows while references into it are held
     std::vector<uint32_t> sizes_;  // of the first branches, those of the vocabulary: nodes
     uint32_t num_nodes_;  // of all tries
@@ -208,7 +208,7 @@ class Spanner {
     std::unordered_map<LexState, bool> may_be_newline_;
     Interner producible_sets_;
     std::unordered_map<LexState, uint32_t> producible_;
-    size_t bytes_ = 0;
+    std::atomic<size_t> bytes_{0};
     std::atomic<size_t> budget_{~size_t(0)};
     std::atomic<size_t> published_bytes_{0};
 };

@@ -35,8 +35,8 @@ class SplitComparison {
 
   public:
     // `distant`: the other state is Spanner::alike().
-    SplitComparison(Spanner& spanner, const Split& base, bool distant)
-        : spanner_(spanner), tables_(*spanner.tables_), lexer_(spanner.lexer), words_(spanner.vocabulary_->words()), base_(base), distant_(distant) {}
+    SplitComparison(Spanner& spanner, SplitTables& tables, Beside& beside, const Split& base, bool distant)
+        : spanner_(spanner), tables_(tables), beside_(beside), lexer_(spanner.lexer), words_(spanner.vocabulary_->words()), base_(base), distant_(distant) {}
 
     // Steps in both from `root`; where they meet nothing differs below.
     void compare(const Trie& t, uint32_t root, Local first, Local other) {
@@ -44,7 +44,7 @@ class SplitComparison {
         Local s = first, o = other;
         for (uint32_t i = root, end = t.end[root];;) {
             work(4);
-            if (!(++steps_ & 0xFF)) spanner_.pass();
+            beside_.breathe();
             if (s == o || (distant_ && are_alike(s, o, t.height[i]))) {
                 i = t.end[i];
             } else if (t.end[i] - i > SplitTables::kBigSubtree && tables_.steady(t, i, s) != SplitTables::kUnknown && tables_.steady(t, i, o) != SplitTables::kUnknown) {
@@ -108,7 +108,7 @@ class SplitComparison {
     bool are_alike(Local s, Local o, uint16_t height) {
         if (s == kDead || o == kDead) return false;
         uint64_t& bytes = alike_for_[pack(s, o)];  // and one
-        if (!bytes) bytes = lexer_.alike_for(tables_[s].lex, tables_[o].lex) + 1;
+        if (!bytes) bytes = beside_.look([&] { return lexer_.alike_for(tables_[s].lex, tables_[o].lex); }) + 1;
         return height + 1u < bytes;
     }
 
@@ -152,11 +152,11 @@ class SplitComparison {
 
     Spanner& spanner_;
     SplitTables& tables_;
+    Beside& beside_;
     Lexer& lexer_;
     const uint32_t words_;
     const Split& base_;
     const bool distant_;
-    uint32_t steps_ = 0;
     FlatMap<uint64_t> alike_for_;
     std::vector<Local> path_, other_path_;
     // Tokens that end inside, and nodes before which the lexeme may end: of this state only, and of the other only.

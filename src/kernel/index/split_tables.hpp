@@ -1,4 +1,4 @@
-// What the walks of splits have in common, kept from one to the next: lexer states by small numbers, and what becomes of whole subtrees.
+// What walks of splits keep from one to the next: lexer states by small numbers, and what becomes of whole subtrees. Those of one walk at a time.
 #pragma once
 
 #include <array>
@@ -68,12 +68,12 @@ class SplitTables {
         std::vector<std::pair<uint32_t, ListId>> exits;   // by way: nodes
     };
 
-    // Around a walk. Walks nest; what is kept is forgotten between them if it has grown.
-    void enter() {
+    // Before a walk: what is kept is forgotten if it has grown.
+    void begin(Beside& beside) {
         constexpr size_t kMaxStates = 4'096, kMaxWays = 32'768, kMaxBytes = 16u << 20;
-        if (users_++ == 0 && (states_.size() > kMaxStates || ways_.size() > kMaxWays || bytes_ > kMaxBytes)) clear();
+        if (states_.size() > kMaxStates || ways_.size() > kMaxWays || bytes_ > kMaxBytes) clear();
+        beside_ = &beside;
     }
-    void leave() { users_--; }
     void clear();  // between walks
 
     State& operator[](Local s) { return states_[s]; }
@@ -82,8 +82,7 @@ class SplitTables {
     Local local(LexState s);
     Local next(Local from, uint8_t byte) {
         if (const Local known = std::as_const(rows_)[from][byte]; known != kUnknown) return known;
-        const Local to = local(spanner_.step(states_[from].lex, byte));
-        return rows_[from][byte] = to;
+        return rows_[from][byte] = beside_->look([&] { return local(spanner_.step(states_[from].lex, byte)); });
     }
     uint32_t group_of(LexState s, Layouts::Effect effect = Layouts::kNothing);
     uint16_t way_of(uint32_t terminal, uint32_t duties, Layouts::Effect effect = Layouts::kNothing);
@@ -121,7 +120,7 @@ class SplitTables {
 
     Spanner& spanner_;
     Lexer& lexer_;
-    size_t users_ = 0;
+    Beside* beside_ = nullptr;  // of the walk under way
     std::vector<State> states_;  // the first is none
     FlatMap<Local> numbers_;
     FlatMap<Local> ends_of_characters_;  // by state and place

@@ -17,13 +17,11 @@ namespace derivable {
 // One walk of split(). What becomes of a token is kept by outcome; beside a similar state, only differences are.
 class SplitWalk {
   public:
-    SplitWalk(Spanner& spanner, uint32_t residual, LexState state)
-        : spanner_(spanner), tables_(*spanner.tables_), lexer_(spanner.lexer), residual_(residual), state_(state) {
+    SplitWalk(Spanner& spanner, SplitTables& tables, Beside& beside, uint32_t residual, LexState state)
+        : spanner_(spanner), tables_(tables), beside_(beside), lexer_(spanner.lexer), residual_(residual), state_(state) {
         work(100);
         spanner_.discarded.some(200);
-        tables_.enter();
     }
-    ~SplitWalk() { tables_.leave(); }
     SplitWalk(const SplitWalk&) = delete;
     SplitWalk& operator=(const SplitWalk&) = delete;
 
@@ -51,35 +49,37 @@ class SplitWalk {
                 if (residual.bytes[byte]) branches.push_back(residual.branches[residual.bytes.rank(byte)]);
             });
         exits_before(branches, *result);
+        std::vector<std::pair<uint32_t, uint8_t>> bytes;  // of the branches: what is read here is not read aside
+        for (uint32_t branch : branches) bytes.emplace_back(branch, spanner_.branches_[branch].byte);
         if (other == kNoState) {
-            for (uint32_t branch : branches)
-                if (LexState s = spanner_.step(state_, spanner_.branches_[branch].byte); s != kNoState)
-                    for (auto [trie, root] : spanner_.roots(branch)) {
+            for (auto [branch, byte] : bytes)
+                if (LexState s = step(state_, byte); s != kNoState)
+                    for (auto [trie, root] : spanner_.roots(branch, beside_)) {
                         if (on_list)
                             walk_list(*trie, root, s);
                         else
-                            walk(*trie, root, tables_.local(s));
+                            walk(*trie, root, local(s));
                     }
             finish(*result);
         } else {
             // The other one is walked whole: two states may each be the most similar to the other.
             const Split* base = spanner_.find(residual_, other);
-            if (!base) base = spanner_.is_plain(residual_, other) ? spanner_.keep(residual_, other, SplitWalk(spanner_, residual_, other).run(false)) : &spanner_.split(residual_, other);
-            SplitComparison comparison(spanner_, *base, distant);
-            for (uint32_t branch : branches) {
-                const uint8_t byte = spanner_.branches_[branch].byte;
-                const LexState s = spanner_.step(state_, byte), o = spanner_.step(other, byte);
+            if (!base) base = spanner_.is_plain(residual_, other) ? spanner_.keep(residual_, other, SplitWalk(spanner_, tables_, beside_, residual_, other).run(false)) : &spanner_.split(residual_, other);
+            SplitComparison comparison(spanner_, tables_, beside_, *base, distant);
+            for (auto [branch, byte] : bytes) {
+                const LexState s = step(state_, byte), o = step(other, byte);
                 if (s == o) continue;
-                for (auto [trie, root] : spanner_.roots(branch)) {
-                    if (distant && trie->height[root] < lexer_.alike_for(s, o)) continue;
+                for (auto [trie, root] : spanner_.roots(branch, beside_)) {
+                    if (distant && trie->height[root] < beside_.look([&] { return lexer_.alike_for(s, o); })) continue;
                     if (on_list)
                         follow_list(*trie, root, s, o, [&, t = trie](uint32_t node, LexState x, LexState y, bool listed) {
-                            if (!listed) comparison.compare(*t, node, tables_.local(x), tables_.local(y));
+                            if (!listed) comparison.compare(*t, node, local(x), local(y));
                         });
                     else
-                        comparison.compare(*trie, root, tables_.local(s), tables_.local(o));
+                        comparison.compare(*trie, root, local(s), local(o));
                 }
             }
+            beside_.end();
             comparison.finish(*result);
         }
         spanner_.bytes_ += sizeof(Split) + 64 + result->inside.size() * sizeof(Split::Inside);
@@ -157,9 +157,11 @@ class SplitWalk {
             }
     }
 
-    // SAFETY: no reference into the tables that move is held here.
-    void breathe() {
-        if (!(++steps_ & 0xFF)) spanner_.pass();
+    LexState step(LexState s, uint8_t byte) {
+        return beside_.look([&] { return spanner_.step(s, byte); });
+    }
+    Local local(LexState s) {
+        return beside_.look([&] { return tables_.local(s); });
     }
 
     // What becomes of the tokens below (and at) `root`, entered in state `first`. The upper levels of big tries are made of pieces.
@@ -171,7 +173,7 @@ class SplitWalk {
         Local s = first, same = kDead;
         for (uint32_t i = root, end = t.end[root];;) {
             work(2);
-            breathe();
+            beside_.breathe();
             const uint32_t size = t.end[i] - i;
             if (s == kDead) {
                 i = t.end[i];
@@ -243,15 +245,15 @@ class SplitWalk {
             const Step x = todo.back();
             todo.pop_back();
             work(6);
-            breathe();
+            beside_.breathe();
             if (x.state == x.other) continue;
             ByteSet listed;
-            const bool on_list = x.state != kNoState && lexer_.on_list(x.state, listed);
+            const bool on_list = x.state != kNoState && beside_.look([&] { return lexer_.on_list(x.state, listed); });
             visit(x.node, x.state, x.other, on_list);
             if (!on_list) continue;
             const auto first = long(todo.size());
             t.each_child(x.node, listed, [&](uint32_t child, uint8_t byte) {
-                todo.push_back({child, spanner_.step(x.state, byte), x.other == kNoState ? kNoState : spanner_.step(x.other, byte)});
+                todo.push_back({child, step(x.state, byte), x.other == kNoState ? kNoState : step(x.other, byte)});
             });
             std::reverse(todo.begin() + first, todo.end());
         }
@@ -263,7 +265,7 @@ class SplitWalk {
             if (on_list)
                 take(draft, tables_.group_of(x), t.token_begin[node], t.token_begin[node + 1]);
             else
-                walk(t, node, tables_.local(x));
+                walk(t, node, local(x));
         });
         for (auto& [group, ranges] : draft.inside) of_kind(inside_, group).own.push_back({&t, std::move(ranges)});
     }
@@ -314,6 +316,7 @@ class SplitWalk {
             const SplitTables::Group& g = tables_.group(id);
             result.inside.push_back({g.sureness, g.key, tables_.tokens(lists), g.effect, nullptr, {}});
         }
+        beside_.end();
         result.exits_once = spanner_.residuals_[residual_].once && std::all_of(exits_.begin(), exits_.end(), [&](const auto& x) { return tables_.is_antichain(x.second); });
         for (const auto& [id, lists] : exits_) {
             const SplitTables::Way& w = tables_.way(id);
@@ -323,11 +326,11 @@ class SplitWalk {
 
     Spanner& spanner_;
     SplitTables& tables_;
+    Beside& beside_;
     Lexer& lexer_;
     uint32_t residual_;
     LexState state_;
     const bool scannerless_ = lexer_.policy() == Policy::kScannerless;
-    uint32_t steps_ = 0;
     ByKind<SplitTables::Lists> inside_, exits_;
     ExitNodes exit_nodes_;
 };

@@ -110,7 +110,7 @@ void Constraint::add_thread(Threads& to, Thread t) {
             return;
         }
     }
-    if (to.size() >= limits_.max_threads) throw LimitExceeded("max_threads", to.size() + 1, limits_.max_threads, "parses of one text");
+    if (to.size() >= limits_.max_parses) throw LimitExceeded("max_parses", to.size() + 1, limits_.max_parses, "parses of one text");
     to.push_back(std::move(t));
 }
 

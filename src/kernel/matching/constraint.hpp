@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -23,6 +24,7 @@
 #include "index/stack_trie.hpp"
 #include "liveness/liveness.hpp"
 #include "matching/history.hpp"
+#include "matching/index_view.hpp"
 #include "matching/operation.hpp"
 #include "support/arena.hpp"
 #include "support/byte_set.hpp"
@@ -53,13 +55,14 @@ struct TokenReference {
 constexpr uint64_t kNoLookahead = ~0ULL;
 
 struct ConstraintLimits {
-    uint64_t max_threads, cache_bytes, max_liveness_steps;
+    uint64_t max_parses, cache_bytes, max_liveness_steps;
     uint64_t lookahead = kNoLookahead;  // lexemes that may end inside a token (DOMINO's k)
     uint64_t max_step_work = Task::kUnbounded;
 };
 
 struct Stats {
     uint64_t masks = 0, mask_hits = 0, walk_nodes = 0;
+    uint64_t miss_ns = 0, longest_miss_ns = 0;  // of wall-clock time, in computing masks
     uint64_t rows = 0, lr_states = 0, stack_nodes = 0, spanner_bytes = 0, row_bytes = 0, run_bytes = 0, work = 0;
     bool separable = false;
 };
@@ -102,29 +105,33 @@ class Constraint {
     // What the places of threads are told apart by, in every process alike (constraint_context.cpp): lexer states, and the uppermost `hops` + 1 LR states.
     uint64_t context(const Threads& of, int64_t hops);
     Stats locked_stats();
+    const uint64_t serial = next_serial_++;  // in this process
+    // For people (matching/index_view.cpp): what is known, and the spanner trees of threads, `most` nodes of them.
+    IndexView view();
+    std::vector<SpanView> unfold(const Threads& threads, uint64_t most);
     const std::vector<Symbol>& unproductive() { return lr_.productions().unproductive(); }
 
     // SAFETY: guards everything but vocabulary_; taken around each operation (Operation).
     FairLock lock;
     Operation* operation = nullptr;  // the one under way
     // An operation lets others have the constraint, and goes on. Nothing that it may refer to is freed meanwhile, and what it noted is its own.
-    struct Suspended {
-        uint8_t looked_at_layout;
-    };
-    Suspended suspend() {
+    uint8_t suspend() {
         suspended_++;
-        return {looked_at_layout_};
+        return looked_at_layout_;
     }
-    void resume(Suspended noted) {
+    void resume(uint8_t looked_at_layout) {
         suspended_--;
-        looked_at_layout_ = noted.looked_at_layout;
+        looked_at_layout_ = looked_at_layout;
     }
+    // There is much to be freed, between operations.
+    bool is_full() const { return stacks.wants_collection() || uses_too_much(); }
     std::atomic<int64_t> run_bytes{0};  // allocated by operations and not freed
     uint64_t allowed_bytes() const { return limits_.cache_bytes + kWorkspace; }
     uint64_t max_step_work() const { return limits_.max_step_work; }
     Spanner& spanner() { return *spanner_; }
 
   private:
+    static inline std::atomic<uint64_t> next_serial_{1};
     LrAutomaton lr_;
 
   public:
@@ -157,6 +164,8 @@ class Constraint {
     };
     const std::vector<uint32_t>* find_row(const Thread& t, RowKey* key = nullptr);
     const std::vector<uint32_t>* keep_row(const Thread& t, RowKey key, const std::vector<uint32_t>& words);
+    // A mask was computed since then: for whoever monitors it.
+    void note_miss(Thread t, std::chrono::steady_clock::time_point begin, uint64_t nodes, int hops);
     int compute(Thread t, std::vector<uint32_t>& words);  // returns the hops that the answer depends on
     // Calls visit(token) for every token of text that the threads allow, until it says no; from node `next` of the trie on, which is moved on.
     template <typename Visit>
@@ -227,6 +236,10 @@ class Constraint {
     static constexpr int kMaxKeyHops = 32;
     void drop_rows();
     void collect();
+    bool uses_too_much() const {
+        const auto used = uint64_t(std::max<int64_t>(0, run_bytes.load(std::memory_order_relaxed)));
+        return used > limits_.cache_bytes + kWorkspace / 2 && used > 2 * left_after_giving_back_;
+    }
     uint64_t left_after_giving_back_ = 0;
     static constexpr size_t kManyTerminals = 32;
     void warm();

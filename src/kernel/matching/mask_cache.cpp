@@ -1,8 +1,10 @@
 // Masks: looked up at level 4, or computed (byte by byte where walking the spanner tree is too ambiguous).
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <utility>
 
+#include "matching/slow_masks.hpp"
 #include "matching/span_walk.hpp"
 #include "support/task.hpp"
 
@@ -125,6 +127,18 @@ void Constraint::drop_rows() {
     settled_ = {};
 }
 
+void Constraint::note_miss(Thread t, std::chrono::steady_clock::time_point begin, uint64_t nodes, int hops) {
+    const int64_t ns = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
+    stats_.miss_ns += uint64_t(ns);
+    stats_.longest_miss_ns = std::max(stats_.longest_miss_ns, uint64_t(ns));
+    if (ns < SlowMasks::threshold.load(std::memory_order_relaxed)) return;
+    auto* listener = SlowMasks::listener.load();
+    if (!listener) return;
+    std::vector<uint32_t> lexeme;
+    for (auto [symbol, state] : named_lexeme(t.lex)) lexeme.push_back(symbol);
+    listener({serial, ns, stats_.walk_nodes - nodes, hops > kMaxKeyHops, std::move(lexeme)});
+}
+
 const std::vector<uint32_t>* Constraint::find_row(const Thread& t, RowKey* key) {
     auto found = prefix_roots_.find(t.lex);
     if (found == prefix_roots_.end() || !stacks.signature(t.stack, found->second.hops, signature_)) return nullptr;
@@ -173,7 +187,10 @@ const std::vector<uint32_t>& Constraint::row(Thread t) {
         return *known;
     }
     std::vector<uint32_t> computed;  // not scratch_: others may compute meanwhile
+    const auto begin = std::chrono::steady_clock::now();  // PERF: 25 ns, of a mask that takes thousands
+    const uint64_t nodes = stats_.walk_nodes;
     int hops = compute(t, computed);
+    note_miss(t, begin, nodes, hops);
     scratch_.swap(computed);
     const std::vector<uint32_t>* kept = keep_row(t, {uint32_t(hops), looked_at_layout_}, scratch_);
     return kept ? *kept : scratch_;

@@ -218,6 +218,10 @@ uint64_t Matcher::context(int64_t hops) {
     return operate([&](Operation&) { return constraint_->context(now()->threads, hops); });
 }
 
+std::vector<SpanView> Matcher::unfold(uint64_t most) {
+    return operate([&](Operation&) { return constraint_->unfold(now()->threads, most); });
+}
+
 std::vector<Constraint::Explanation> Matcher::explain() {
     return operate([&](Operation&) { return constraint_->explain(now()->threads); });
 }

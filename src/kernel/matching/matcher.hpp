@@ -40,6 +40,7 @@ class Matcher {
     std::string forced_bytes(size_t max_length);
     std::array<uint64_t, 4> next_bytes();
     std::vector<Constraint::Explanation> explain();
+    std::vector<SpanView> unfold(uint64_t most);  // TooAmbiguous
     // Equal where lexer states are, and the sets of the uppermost `hops` + 1 states of the stacks.
     std::string situation(int64_t hops);
     uint64_t context(int64_t hops);  // likewise, the same in every process

@@ -15,8 +15,7 @@ void Constraint::collect_if_needed() {
     places.clear_left(moments);
     if (can_be_distinct_.size() > kMaxRemembered) can_be_distinct_.clear();
     if (suspended_) return;  // they refer to stack nodes
-    const auto used = uint64_t(std::max<int64_t>(0, run_bytes.load(std::memory_order_relaxed)));
-    if (used > limits_.cache_bytes + kWorkspace / 2 && used > 2 * left_after_giving_back_) give_back();
+    if (uses_too_much()) give_back();
     if (stacks.wants_collection()) collect();
 }
 

@@ -43,7 +43,7 @@ void Operation::leave_spanner() {
 
 // PERF: also where nobody waits yet, for what follows may be long: an LR state of 1,500 optional keys was a wait of 280 ms.
 void Operation::rest() {
-    if (shared_ && !missing_) leave_spanner();
+    if (shared_ && !missing_ && !spanner_.is_full()) leave_spanner();
 }
 
 void Operation::settle_bytes() {
@@ -57,13 +57,34 @@ void Operation::pass() {
     // SAFETY: the spanner first: who holds the constraint may wait for it.
     if (shared_ && !missing_) leave_spanner();
     if (!lock_.wanted()) return;
+    let_go();
+    take_again();
+}
+
+void Operation::let_go() {
     settle_bytes();
     constraint_.operation = outer_;
-    const Constraint::Suspended noted = constraint_.suspend();
+    looked_at_layout_ = constraint_.suspend();
     lock_.unlock();
+}
+
+void Operation::take_again() {
     lock_.lock();
-    constraint_.resume(noted);
+    constraint_.resume(looked_at_layout_);
     outer_ = std::exchange(constraint_.operation, this);
+}
+
+bool Operation::step_aside() {
+    // SAFETY: nothing is freed while somebody refers to it. Who is aside does, so where much is to be freed nobody steps aside.
+    if (!is_wanted() || spanner_.is_full() || constraint_.is_full()) return false;
+    leave_spanner();
+    let_go();
+    return true;
+}
+
+void Operation::come_back() {
+    take_again();
+    take_spanner();
 }
 
 }  // namespace derivable

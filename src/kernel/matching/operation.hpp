@@ -43,19 +43,21 @@ class Operation final : private LockHolder {
   private:
     void take_spanner();
     void leave_spanner();
-    // Of the spanner, in the middle of a walk.
-    void let_others() override {
-        if (!is_wanted()) return;
-        pass();
-        take();
-    }
+    // In the middle of a walk, with the spanner.
+    bool step_aside() override;
+    void come_back() override;
+    void begin_look() override { spanner_lock_.lock(); }
+    void end_look() override { spanner_lock_.unlock(); }
+    void let_go();
+    void take_again();
     void settle_bytes();  // what was allocated so far is the constraint's
     Constraint& constraint_;
     Spanner& spanner_;
     FairLock &lock_, &spanner_lock_;
     Operation* outer_ = nullptr;
     const bool shared_;
-    bool missing_;  // the lock of a shared spanner is not held
+    bool missing_;                 // the lock of a shared spanner is not held
+    uint8_t looked_at_layout_ = 0;  // see Constraint::suspend
     int64_t bytes_settled_ = 0;
     Task task_;
 };

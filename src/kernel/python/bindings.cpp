@@ -25,9 +25,11 @@
 #include "python/budget.hpp"
 #include "python/explore_bindings.hpp"
 #include "python/flatten.hpp"
+#include "python/index_bindings.hpp"
 #include "python/interpreter.hpp"
 #include "python/read_expressions.hpp"
 #include "python/schema_bindings.hpp"
+#include "python/slow_masks.hpp"
 #include "python/translate.hpp"
 #include "support/errors.hpp"
 #include "support/task.hpp"
@@ -192,7 +194,7 @@ NB_MODULE(_kernel, m) {
     nb::class_<Constraint>(m, "Constraint", "A grammar compiled for a vocabulary. Thread-safe.")
         .def(nb::new_([](PyVocabulary& v, const std::string& policy, const std::vector<std::tuple<std::variant<std::shared_ptr<Dfa>, std::shared_ptr<JsonStrings>>, uint32_t, bool>>& terminals,
                          const std::vector<std::tuple<uint32_t, std::vector<uint32_t>, bool>>& references,
-                         uint32_t num_nonterminals, int64_t start, const std::vector<int64_t>& productions, uint64_t max_threads,
+                         uint32_t num_nonterminals, int64_t start, const std::vector<int64_t>& productions, uint64_t max_parses,
                          uint64_t cache_bytes, uint64_t max_liveness_steps, uint64_t max_step_work, std::optional<uint64_t> lookahead,
                          const std::optional<std::tuple<uint32_t, uint32_t, uint32_t, std::vector<uint32_t>, std::vector<uint32_t>, uint32_t, bool, bool>>& indentation,
                          const std::vector<uint32_t>& distinct) {
@@ -248,10 +250,11 @@ NB_MODULE(_kernel, m) {
             if (p != Policy::kScannerless) private_work.emplace();
             return std::make_shared<Constraint>(vocabulary, spanner, std::move(specs), std::move(tokens), std::move(layout), distinct,
                                                 Productions(count, num_nonterminals, first, std::move(ps)),
-                                                ConstraintLimits{max_threads, cache_bytes, max_liveness_steps, lookahead.value_or(kNoLookahead), max_step_work});
+                                                ConstraintLimits{max_parses, cache_bytes, max_liveness_steps, lookahead.value_or(kNoLookahead), max_step_work});
         }), nb::arg("vocabulary"), nb::arg("policy"), nb::arg("terminals"), nb::arg("references"), nb::arg("num_nonterminals"), nb::arg("start"), nb::arg("productions"),
-             nb::arg("max_threads"), nb::arg("cache_bytes"), nb::arg("max_liveness_steps"), nb::arg("max_step_work"), nb::arg("lookahead") = nb::none(), nb::arg("indentation") = nb::none(),
+             nb::arg("max_parses"), nb::arg("cache_bytes"), nb::arg("max_liveness_steps"), nb::arg("max_step_work"), nb::arg("lookahead") = nb::none(), nb::arg("indentation") = nb::none(),
              nb::arg("distinct") = std::vector<uint32_t>())
+        .def_ro("serial", &Constraint::serial, "Its number in this process.")
         .def("can_begin", &Constraint::can_begin, nb::call_guard<Unlocked>(), "Some token of the vocabulary may come first, or the empty text is complete.")
         .def("give_back", [](Constraint& c) {
             Unlocked unlocked;
@@ -259,6 +262,7 @@ NB_MODULE(_kernel, m) {
             c.give_back();
         }, "Frees all that can be made again: masks, what is known about stacks, LR states that no matcher's stack has.")
         .def("unproductive", [](Constraint& c) { return c.unproductive(); }, "Nonterminals, by symbol, that derive no text.")
+        .def("index_view", &index_view, "What the index holds: a dict (src/kernel/matching/index_view.hpp).")
         .def("stats", [](Constraint& c) {
             Stats s;
             {
@@ -269,6 +273,8 @@ NB_MODULE(_kernel, m) {
             d["masks"] = s.masks;
             d["mask_hits"] = s.mask_hits;
             d["walk_nodes"] = s.walk_nodes;
+            d["miss_ns"] = s.miss_ns;
+            d["longest_miss_ns"] = s.longest_miss_ns;
             d["rows"] = s.rows;
             d["row_bytes"] = s.row_bytes;
             d["run_bytes"] = s.run_bytes;
@@ -376,6 +382,7 @@ NB_MODULE(_kernel, m) {
             return self.context(hops);
         }, nb::arg("hops").none(), "A number of 64 bits, equal where `situation` is, in every process in which the grammar was compiled (and by chance). Inside\n"
            "string literals that are known by rule, not by a table, it does not tell where.")
+        .def("unfolded", &unfolded, nb::arg("most"), "The spanner trees of the threads, in preorder: (parent, terminal symbol, ignored, tokens, refused, hops). None: too ambiguous.")
         .def("threads", [](Matcher& self) {
             std::vector<Constraint::Explanation> threads;
             {
@@ -394,6 +401,7 @@ NB_MODULE(_kernel, m) {
         .def_prop_ro("length", &Matcher::length, "Steps taken since the start.");
 
     bind_budget(m);
+    bind_slow_masks(m);
     bind_batches(m);
     bind_explorers(m);
 }

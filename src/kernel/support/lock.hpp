@@ -45,14 +45,53 @@ class FairLock {
     std::condition_variable called_;
 };
 
-// Who holds a lock for long.
+// Who holds locks for a computation that is long, and of which most parts need none.
 class LockHolder {
   public:
-    // Those first who wait for it, if any do.
-    virtual void let_others() = 0;
+    // Lets go of them if others wait. False if it keeps them.
+    virtual bool step_aside() = 0;
+    // Takes them again.
+    virtual void come_back() = 0;
+    // Aside, and for a moment: what the computation reads and adds to that is not its own.
+    virtual void begin_look() = 0;
+    virtual void end_look() = 0;
 
   protected:
     ~LockHolder() = default;
+};
+
+// A part of a computation, beside others if there are any. PERF: where nobody waits nothing is let go of, and a look costs nothing.
+class Beside {
+  public:
+    // `holder`: none where nothing is shared.
+    explicit Beside(LockHolder* holder) : holder_(holder) {}
+    ~Beside() { end(); }
+    Beside(const Beside&) = delete;
+    Beside& operator=(const Beside&) = delete;
+
+    // SAFETY: no reference into what is shared is held here, but to what stays as and where it is.
+    void breathe() {
+        if (!(++steps_ & 0xFF) && holder_ && !aside_) aside_ = holder_->step_aside();
+    }
+    void end() {
+        if (aside_) holder_->come_back();
+        aside_ = false;
+    }
+    template <class Act>
+    auto look(Act act) {
+        if (!aside_ || looking_) return act();
+        struct Look {
+            Beside& beside;
+            explicit Look(Beside& b) : beside(b) { beside.holder_->begin_look(), beside.looking_ = true; }
+            ~Look() { beside.looking_ = false, beside.holder_->end_look(); }
+        } look(*this);
+        return act();
+    }
+
+  private:
+    LockHolder* holder_;
+    bool aside_ = false, looking_ = false;
+    uint32_t steps_ = 0;
 };
 
 }  // namespace derivable

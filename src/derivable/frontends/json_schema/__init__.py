@@ -22,8 +22,8 @@ from typing import Any
 
 from ...collector import without_collector
 from ...errors import LimitError
-from ...grammar import Grammar
 from ...limits import Limits
+from ...rules import Rules
 from .compiler import Compiler
 from .options import Draft, Formats, KeyOrder, Options, Profile, Whitespace
 from .sources import read_schema
@@ -46,7 +46,7 @@ def grammar_from_json_schema(
     profile: Profile | None = None,
     arguments: str | None = None,
     excludes: tuple[str, ...] = (),
-) -> Grammar:
+) -> Rules:
     """See `Grammar.from_json_schema`.
 
     Args:

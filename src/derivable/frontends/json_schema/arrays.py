@@ -180,9 +180,7 @@ def _subsets(finite: list[list[Json]], high: int | None) -> int:
     return size
 
 
-def _are_enough(
-    compiler: Compiler, facts: Facts, low: int, high: int | None, values: list[list[Json]] | None
-) -> bool:
+def _are_enough(compiler: Compiler, facts: Facts, low: int, high: int | None, values: list[list[Json]] | None) -> bool:
     """Whether every choice of different items can be completed to an array: where one more is needed, one is left.
 
     An item that a `contains` still lacks is no earlier one if a single match is wanted from the first place on.

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import GrammarError, LimitError, UnsupportedFeatureError
 from ...expr import NOTHING, Alt, Concat, Expr, Ref
-from ...grammar import Grammar, Terminal
 from ...limits import Limits
+from ...rules import Rules, Terminal
 from .apart import apart, list_different_values
 from .arguments import STYLES, arguments
 from .arrays import emit_array
@@ -477,7 +477,7 @@ class Compiler:
 
     # -- the grammar --------------------------------------------------------------------------------------------
 
-    def grammar(self, source: str | None) -> Grammar:
+    def grammar(self, source: str | None) -> Rules:
         """The grammar of the whole schema."""
         goal, style = ((self.resources.root, True),), self.options.arguments
         start = arguments(self, goal, STYLES[style]) if style else self.symbol(goal)
@@ -499,4 +499,4 @@ class Compiler:
         if self.options.excludes:
             self.terminals = without_texts(self.terminals, self.options.excludes)
         relaxed, distinct = tuple(sorted(self.relaxed)), tuple(self.distinct)
-        return Grammar.of_known_names(self.rules, self.terminals, "root", source, relaxed, distinct)
+        return Rules.of_known_names(self.rules, self.terminals, "root", source, relaxed, distinct)

@@ -26,7 +26,7 @@ from ...expr import (
     star,
     walk,
 )
-from ...grammar import Terminal
+from ...rules import Terminal
 
 __all__ = ["json_string", "literal_string", "literal_terminal", "rewritten", "spelled", "without_texts"]
 

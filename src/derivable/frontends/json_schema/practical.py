@@ -16,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ...expr import ANY_CHAR, Alt, And, Bytes, Concat, Expr, JsonStrings, JsonText, Not, star, walk
-from ...grammar import Terminal
+from ...rules import Terminal
 from ..regex import parse_regex
 from .formats import date
 

@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .decoding.models import TinyLanguageModel, TransformersLanguageModel, tiny
-from .errors import GrammarError
-from .grammar import Grammar
-from .tiny import tokenizer_path
-from .vocabulary import Vocabulary
+from ..decoding.models import TinyLanguageModel, TransformersLanguageModel, tiny
+from ..errors import GrammarError
+from ..grammar import Grammar
+from ..tiny import tokenizer_path
+from ..vocabulary import Vocabulary
 
 __all__ = [
     "TOKENIZERS",

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import count
 
-from .errors import LimitError
+from ..errors import LimitError
 
 __all__ = ["split_ends"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import _kernel
-from .expr import Expr, walk
+from .. import _kernel
+from ..expr import Expr, walk
 
 __all__ = ["counted_walk"]
 

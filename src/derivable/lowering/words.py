@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 
-from .expr import Alt, And, Bytes, Chars, Concat, Expr, Look, Repeat, children, walk
+from ..expr import Alt, And, Bytes, Chars, Concat, Expr, Look, Repeat, children, walk
 
 __all__ = ["LONG", "cut_out_words", "words"]
 

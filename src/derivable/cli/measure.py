@@ -1,4 +1,4 @@
-"""Commands about decoding: `derivable measure` and `derivable trace`."""
+"""`derivable measure`: how much a grammar interferes with what a model would write."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
-from .cli_options import (
+from ..decoding.measure import Invasiveness, measure
+from .app import app
+from .options import (
     BuiltinOption,
     ChoicesOption,
     GrammarOption,
@@ -21,12 +23,11 @@ from .cli_options import (
     required,
     terminal,
 )
-from .decoding.measure import Invasiveness, measure
-from .decoding.trace import Trace
 
-__all__ = ["measure_command", "trace_command"]
+__all__ = ["measure_command"]
 
 
+@app.command("measure")
 def measure_command(
     prompts: Annotated[list[str], typer.Argument(help="What the model continues, one or several.")],
     regex: RegexOption = None,
@@ -78,19 +79,3 @@ def _rows(found: Invasiveness) -> list[tuple[str, str]]:
         wanted = next((a.text for a in step.alternatives if a.token_id == step.wanted), f"token {step.wanted}")
         rows.append(("for example", f"position {step.position}: wanted {wanted!r}, got {step.text!r}"))
     return rows
-
-
-def trace_command(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSON lines of generate --trace.")],
-    step: Annotated[bool, typer.Option("--step", help="One token at a time, on Return.")] = False,
-    html: Annotated[Path | None, typer.Option("--html", dir_okay=False, help="Write a page instead.")] = None,
-) -> None:
-    """Show what happened at every step of a generation.
-
-    Example: derivable generate "Date: " -r "[0-9]{4}" --trace date.jsonl; derivable trace date.jsonl --step
-    """
-    trace = Trace.load(file)
-    if html is not None:
-        trace.save(html.with_suffix(".html"))
-    else:
-        trace.show(terminal(), step=step)

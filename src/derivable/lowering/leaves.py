@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import groupby
 
-from . import _kernel
-from .counted import counted_walk
-from .expr import (
+from .. import _kernel
+from ..expr import (
     EMPTY,
     NOTHING,
     Alt,
@@ -29,7 +28,8 @@ from .expr import (
     is_regular,
     refs,
 )
-from .grammar import Grammar
+from ..rules import Rules
+from .counted import counted_walk
 
 __all__ = ["cut_into_leaves", "names_only"]
 
@@ -37,12 +37,12 @@ _MAX_FOLDED_NODES = 400
 """Expression nodes, counted repeats multiplied out, up to which a regular rule becomes a terminal."""
 
 
-def names_only(grammar: Grammar) -> bool:
+def names_only(grammar: Rules) -> bool:
     """Whether the rules hold nothing but names of rules and terminals."""
     return _kernel.names_only(grammar.rules.values())
 
 
-def cut_into_leaves(grammar: Grammar) -> Mapping[str, Expr]:
+def cut_into_leaves(grammar: Rules) -> Mapping[str, Expr]:
     """Replaces every reference to a small regular rule by that rule, and makes every regular part one leaf.
 
     Bottom up: a rule is regular if all it refers to is regular and it does not refer to itself. Nothing is folded over

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from . import _kernel
-from .automata import compile_expr, json_strings, listed_strings, without_empty
-from .errors import GrammarError, LimitError
-from .expr import (
+from .. import _kernel
+from ..automata import compile_expr, json_strings, listed_strings, without_empty
+from ..errors import GrammarError, LimitError
+from ..expr import (
     NOTHING,
     And,
     Bytes,
@@ -28,11 +28,11 @@ from .expr import (
     Repeat,
     Special,
 )
-from .grammar import Grammar, Terminal
+from ..limits import Limits
+from ..rules import Rules, Terminal
+from ..show import show
 from .indentation import LoweredIndentation, indentation_terminals, lower_indentation
 from .leaves import cut_into_leaves
-from .limits import Limits
-from .show import show
 from .words import cut_out_words, words
 
 __all__ = ["Lowered", "lower"]
@@ -69,7 +69,7 @@ class Lowered:
     words: dict[int, tuple[bytes, ...]] = field(default_factory=dict)
 
 
-def lower(grammar: Grammar, limits: Limits) -> Lowered:
+def lower(grammar: Rules, limits: Limits) -> Lowered:
     """Numbers, automata and productions of a grammar.
 
     Raises:
@@ -83,7 +83,7 @@ def lower(grammar: Grammar, limits: Limits) -> Lowered:
 
 
 class _Lowering:
-    def __init__(self, grammar: Grammar, limits: Limits) -> None:
+    def __init__(self, grammar: Rules, limits: Limits) -> None:
         self.grammar = grammar
         self.limits = limits
         self.scannerless = grammar.lexing == "scannerless"

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from ._kernel import Dfa, JsonStrings
+from .._kernel import Dfa, JsonStrings
+from ..errors import GrammarError
+from ..limits import Limits
+from ..rules import Rules
 from .endings import split_ends
-from .errors import GrammarError
-from .grammar import Grammar
-from .limits import Limits
 
 _T = TypeVar("_T")
 
@@ -26,7 +26,7 @@ LoweredIndentation = tuple[int, int, int, list[int], list[int], int, bool, bool]
 """newline, indent, dedent, opening, closing, tab, tab_stops, final_newline."""
 
 
-def indentation_terminals(grammar: Grammar) -> Iterator[str]:
+def indentation_terminals(grammar: Rules) -> Iterator[str]:
     """The terminals that `grammar.indentation` names, each once.
 
     Raises:
@@ -62,7 +62,7 @@ def indentation_terminals(grammar: Grammar) -> Iterator[str]:
 
 
 def lower_indentation(
-    grammar: Grammar,
+    grammar: Rules,
     symbols: Mapping[str, int],
     dfas: Sequence[Dfa | JsonStrings],
     flat: list[int],
@@ -151,7 +151,7 @@ def _unpacked(flat: Sequence[int], terminals: int) -> Iterator[list[int]]:
         at = end
 
 
-def _refused(grammar: Grammar, problem: str) -> GrammarError:
+def _refused(grammar: Rules, problem: str) -> GrammarError:
     return GrammarError(
         problem,
         source=grammar.source,

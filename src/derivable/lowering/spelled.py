@@ -10,15 +10,15 @@ import re
 from collections.abc import Collection
 from dataclasses import replace
 
-from .errors import GrammarError
-from .expr import Alt, Concat, Expr, Ref, Special, Spelled, text
-from .grammar import Grammar, Terminal
-from .show import show
+from ..errors import GrammarError
+from ..expr import Alt, Concat, Expr, Ref, Special, Spelled, text
+from ..rules import Rules, Terminal
+from ..show import show
 
 __all__ = ["with_tokens"]
 
 
-def with_tokens(grammar: Grammar, names: Collection[str]) -> Grammar:
+def with_tokens(grammar: Rules, names: Collection[str]) -> Rules:
     """The grammar for a vocabulary whose special tokens have these names. Cost: the terminals.
 
     Raises:
@@ -61,7 +61,7 @@ def _named(piece: Expr, rules: dict[str, Expr], terminals: dict[str, Terminal]) 
     return Ref(name)
 
 
-def _pieces(grammar: Grammar, spelled: Spelled, token: re.Pattern[str] | None) -> list[Expr] | None:
+def _pieces(grammar: Rules, spelled: Spelled, token: re.Pattern[str] | None) -> list[Expr] | None:
     """What stands in a literal one after the other; `None`: nothing does."""
     whole = spelled.text
     pieces: list[Expr] = []

@@ -1,0 +1,44 @@
+"""The model that `train_model.py` made, run by the embedded model's numpy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from tokenizers import Tokenizer
+
+import derivable as dv
+from derivable.decoding.models import TinyState
+from derivable.tiny import TinyModel
+
+
+class TrainedModel:
+    """A language model for `dv.generate`.
+
+    Args:
+        folder: what `train_model.py` wrote.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        with np.load(folder / "weights.npz") as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        config = json.loads(arrays.pop("config").tobytes())
+        self._model = TinyModel(config, arrays)
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.context: int | None = self._model.context
+        self.vocabulary = dv.Vocabulary.from_tokenizer_json(folder / "tokenizer.json", eos=[self._model.eos_id])
+        self.training = json.loads((folder / "training.json").read_text(encoding="utf-8"))
+
+    def start(self) -> TinyState:
+        """A state without tokens."""
+        return TinyState(self._model, self._model.start())
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of a prompt, the begin token first."""
+        return [self._model.bos_id, *self._tokenizer.encode(text, add_special_tokens=False).ids]
+
+    def decode(self, token_ids: Iterable[int]) -> str:
+        """The text of tokens."""
+        return self.vocabulary.decode(token_ids).decode("utf-8", "replace")

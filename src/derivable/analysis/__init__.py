@@ -1,0 +1,53 @@
+"""What a grammar and a vocabulary say about each other before any text is written: the constructions of the papers, as data.
+
+- Willard & Louf 2023: `find_sub_sequences`, `map_states_to_vocabulary`, `scan`, `stack_preimages`
+- Beurer-Kellner et al. 2024 (DOMINO): `subterminal_tree`
+- Tran-Thien 2025 (streamlining): `is_never_legal`, `is_always_legal`, `are_jointly_legal`, `interchangeable_terminals`, `MaskStore`
+- Park et al. 2025 (GreatGramma): `LexingTransducer`, `DetokenizingTransducer`, `SpannerTable`, `StackFree`, `MaximalMunch`
+
+Masks come from elsewhere (`derivable.compile`); this is for looking, counting and comparing.
+"""
+
+from .bar_hillel import intersection_is_empty, is_never_legal
+from .legality import Verdict, are_jointly_legal, interchangeable_terminals, is_always_legal, judge
+from .mask_store import STEPS, MaskStore, Streamlined
+from .maximal_munch import MaximalMunch, MaximalMunchMatcher
+from .scanner import Scanner
+from .sequences import SequenceParser
+from .spanner_table import DetokenizingTransducer, LexingTransducer, SpannerTable
+from .stack_free import LrAutomaton, StackFree
+from .state_index import StateIndex, find_sub_sequences, map_states_to_vocabulary, scan, stack_preimages
+from .subterminals import Subterminal, SubterminalTree, subterminal_tree
+from .terminals import TerminalGrammar, terminal_grammar
+
+__all__ = [
+    "STEPS",
+    "DetokenizingTransducer",
+    "LexingTransducer",
+    "LrAutomaton",
+    "MaskStore",
+    "MaximalMunch",
+    "MaximalMunchMatcher",
+    "Scanner",
+    "SequenceParser",
+    "SpannerTable",
+    "StackFree",
+    "StateIndex",
+    "Streamlined",
+    "Subterminal",
+    "SubterminalTree",
+    "TerminalGrammar",
+    "Verdict",
+    "are_jointly_legal",
+    "find_sub_sequences",
+    "interchangeable_terminals",
+    "intersection_is_empty",
+    "is_always_legal",
+    "is_never_legal",
+    "judge",
+    "map_states_to_vocabulary",
+    "scan",
+    "stack_preimages",
+    "subterminal_tree",
+    "terminal_grammar",
+]

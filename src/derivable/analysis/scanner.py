@@ -1,0 +1,223 @@
+"""The lexer of the papers: terminals' automata side by side, one character of look-ahead, no going back.
+
+A lexeme ends where it cannot go on: before byte c, if the text so far is a terminal and the text with c is the beginning
+of none (Park et al. 2025, Appendix C.1). Whoever reads on and fails has failed; Derivable's own policy `longest` falls
+back to the last match instead, as `re` and flex do, which is why this lexer is for comparison and counting only.
+
+A lexeme that several terminals match is each of them, and the parser decides (Park et al., Section 5, "nondeterministic
+lexing"). Where a token ends within a lexeme,
+
+- ``together`` keeps all terminals that it may be as one state (GreatGramma's lexing automaton, the product of all),
+- ``apart`` goes on with each terminal by itself (DOMINO's scanner, and the automaton that Tran-Thien draws): its states
+  belong to one terminal. Cut between two ``=`` there may then be two of them, and the parser decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _kernel
+from ..compile import Constraint
+from ..errors import LimitError, UnsupportedFeatureError
+from ..grammar import Grammar
+from ..limits import Limits
+from ..lowering import Lowered, lower
+from ..vocabulary import Vocabulary
+
+__all__ = ["DEAD", "Scanner", "Tokens"]
+
+DEAD = -1
+_LARGEST = 200_000
+"""States of the product up to which it is made."""
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The automaton of one terminal."""
+
+    next: NDArray[np.int32]  # [states, 256]
+    accepts: NDArray[np.bool_]
+
+
+class Scanner:
+    """The lexing automaton of some terminals, its states made when they are met.
+
+    Attributes:
+        terminals: names.
+        ignored: which of them the lexer drops.
+        mode: ``"together"`` or ``"apart"``.
+        members: by state: the (terminal, state of its automaton) in progress. State 0 is the beginning of a lexeme.
+    """
+
+    def __init__(
+        self,
+        automata: Sequence[_kernel.Dfa],
+        terminals: Sequence[str],
+        ignored: Iterable[str] = (),
+        mode: Literal["together", "apart"] = "together",
+    ) -> None:
+        self.terminals = tuple(terminals)
+        self.ignored = frozenset(ignored)
+        self.mode = mode
+        self._tables = [_table(dfa) for dfa in automata]
+        start = tuple((t, 0) for t, dfa in enumerate(automata) if not dfa.is_empty)
+        self.members: list[tuple[tuple[int, int], ...]] = [start]
+        self._numbers = {start: 0}
+        self._rows: list[list[int] | None] = [None]
+        self._winners: list[tuple[int, ...]] = [()]  # the empty text is no lexeme
+
+    @staticmethod
+    def of(grammar: Grammar | Constraint, mode: Literal["together", "apart"] = "together") -> Scanner:
+        """The scanner of a grammar's terminals.
+
+        Raises:
+            UnsupportedFeatureError: a terminal is no table of states (`Grammar.from_json_schema` makes such).
+        """
+        lowered = grammar._lowered if isinstance(grammar, Constraint) else lower(grammar, Limits())
+        return Scanner.of_lowered(lowered, mode)
+
+    @staticmethod
+    def of_lowered(lowered: Lowered, mode: Literal["together", "apart"]) -> Scanner:
+        automata = []
+        for name, (automaton, _, _) in zip(lowered.terminal_names, lowered.terminals, strict=True):
+            if not isinstance(automaton, _kernel.Dfa):
+                raise UnsupportedFeatureError(
+                    "a scanner of string literals by rule",
+                    f"the terminal {name} has no table of states",
+                    hint="Analyse a grammar in Lark's notation; `Constraint.index` shows any grammar.",
+                )
+            automata.append(automaton)
+        ignored = [
+            name for name, (_, _, dropped) in zip(lowered.terminal_names, lowered.terminals, strict=True) if dropped
+        ]
+        return Scanner(automata, lowered.terminal_names, ignored, mode)
+
+    @staticmethod
+    def from_patterns(patterns: dict[str, str], mode: Literal["together", "apart"] = "together") -> Scanner:
+        """Terminals by regular expressions: ``{"B": "ab+", "C": "ac+"}``."""
+        from ..automata import compile_expr, without_empty
+        from ..frontends.regex import parse_regex
+
+        automata = [without_empty(compile_expr(parse_regex(pattern))) for pattern in patterns.values()]
+        return Scanner(automata, list(patterns), (), mode)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def number(self, members: tuple[tuple[int, int], ...]) -> int:
+        """The state with these terminals in progress."""
+        known = self._numbers.get(members)
+        if known is None:
+            if len(self.members) >= _LARGEST:
+                raise LimitError(
+                    "states of the lexing automaton", _LARGEST + 1, _LARGEST, "the product of the terminals"
+                )
+            known = self._numbers[members] = len(self.members)
+            self.members.append(members)
+            self._rows.append(None)
+            self._winners.append(tuple(t for t, s in members if self._tables[t].accepts[s]))
+        return known
+
+    def winners(self, state: int) -> tuple[int, ...]:
+        """Terminals that the lexeme in progress is, if it ends here."""
+        return self._winners[state]
+
+    def step(self, state: int, byte: int) -> int:
+        """One byte further within the lexeme: a state or `DEAD`."""
+        row = self._rows[state]
+        if row is None:
+            row = self._rows[state] = [-2] * 256
+        found = row[byte]
+        if found == -2:
+            after = tuple(
+                (t, s) for t, s in ((t, int(self._tables[t].next[s, byte])) for t, s in self.members[state]) if s >= 0
+            )
+            found = row[byte] = self.number(after) if after else DEAD
+        return found
+
+    def row(self, state: int) -> NDArray[np.int32]:
+        """`step` for all bytes, int32 [256]."""
+        return np.array([self.step(state, byte) for byte in range(256)], dtype=np.int32)
+
+    def leaving(self, state: int, byte: int) -> tuple[int, ...]:
+        """Terminals that end before `byte`, and let the next lexeme begin with it."""
+        return self._winners[state] if self.step(state, byte) == DEAD else ()
+
+    def all_states(self) -> list[int]:
+        """All states that texts lead to, the first one included. Under ``apart``: each terminal by itself."""
+        if self.mode == "apart":
+            found = [0]
+            for t, table in enumerate(self._tables):
+                reached = {0}
+                todo = [0]
+                while todo:
+                    for s in set(table.next[todo.pop()].tolist()) - {DEAD}:
+                        if s not in reached:
+                            reached.add(s)
+                            todo.append(s)
+                    entered = set(table.next[sorted(reached)].ravel().tolist()) - {DEAD}
+                found += [self.number(((t, s),)) for s in sorted(entered)]
+            return list(dict.fromkeys(found))
+        for state in iter(range(_LARGEST)):
+            if state >= len(self.members):
+                break
+            self.row(state)
+        return list(range(len(self.members)))
+
+    def producible(self) -> list[frozenset[int]]:
+        """*Producible terminals* of every state of ``together`` (Definition 3.2): which may be the next to end."""
+        states = self.all_states()
+        sets: list[set[int]] = [set(self.winners(s)) for s in states]
+        before: dict[int, set[int]] = {}
+        for s in states:
+            for n in set(self.row(s).tolist()) - {DEAD}:
+                before.setdefault(n, set()).add(s)
+        todo = list(states)
+        while todo:
+            s = todo.pop()
+            for b in before.get(s, ()):
+                if not sets[s] <= sets[b]:
+                    sets[b] |= sets[s]
+                    todo.append(b)
+        return [frozenset(found) for found in sets]
+
+
+def _table(dfa: _kernel.Dfa) -> _Table:
+    size = max(dfa.num_states, 1)
+    if dfa.is_empty:
+        return _Table(np.full((1, 256), DEAD, dtype=np.int32), np.zeros(1, dtype=np.bool_))
+    rows = [[dfa.step(state, byte) for byte in range(256)] for state in range(size)]
+    accepts = np.array([dfa.is_accepting(state) for state in range(size)], dtype=np.bool_)
+    return _Table(np.array(rows, dtype=np.int32), accepts)
+
+
+class Tokens:
+    """The tokens of a vocabulary that are text, as rows of bytes, and what is left of them from each place on.
+
+    Attributes:
+        ids: token of each row.
+        lengths: bytes of each row.
+        data: uint8 [rows, longest].
+        rests: int32 [rows, longest + 1]: the number of what is left from a place on; -1 past the end. Equal rests share one.
+        texts: what is left, by number.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        eos = set(vocabulary.eos_ids)
+        kept = [(token_id, data) for token_id, data in enumerate(vocabulary.tokens) if data and token_id not in eos]
+        self.size = vocabulary.size
+        self.ids = np.array([token_id for token_id, _ in kept], dtype=np.int32)
+        self.lengths = np.array([len(data) for _, data in kept], dtype=np.int32)
+        longest = int(self.lengths.max(initial=0))
+        joined = b"".join(data.ljust(longest, b"\0") for _, data in kept)
+        self.data = np.frombuffer(joined, dtype=np.uint8).reshape(len(kept), longest)
+        self.rests = np.full((len(kept), longest + 1), -1, dtype=np.int32)
+        numbers: dict[bytes, int] = {}
+        for row, (_, data) in enumerate(kept):
+            self.rests[row, : len(data)] = [numbers.setdefault(data[at:], len(numbers)) for at in range(len(data))]
+        self.texts = list(numbers)

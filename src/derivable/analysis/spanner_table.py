@@ -1,0 +1,213 @@
+"""GreatGramma's tables, as data: what tokens do to a lexer, and what sequences of terminals they realize.
+
+K. Park, T. Zhou, L. D'Antoni, "Flexible and Efficient Grammar-Constrained Decoding" (2025). The constructions are the paper's,
+one after the other: lexing transducer (Algorithm 2), detokenizing transducer (Algorithm 3), their composition, producible
+terminals (Definition 3.2), realizable sequences (Definition 3.3), the token spanner table (Figure 1d) and its inverse
+(Algorithm 4). Derivable's kernel holds the inverse table as a tree that unfolds where a parser goes; here it is whole, for
+looking at, for counting, and for comparison.
+
+Where the paper's lexer is a function, this one lets a text that several terminals match be each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..vocabulary import Vocabulary
+from .scanner import DEAD, Scanner
+
+__all__ = ["DetokenizingTransducer", "LexingTransducer", "SpannerTable"]
+
+Terminals = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class LexingTransducer:
+    """Algorithm 2: reads bytes, writes terminals.
+
+    Attributes:
+        scanner: its automaton.
+        transitions: (state, byte, terminals written, next state). Where the automaton has no move with a byte, the lexeme
+            ends: its terminal is written, and the byte begins the next one. Ignored terminals are not written.
+    """
+
+    scanner: Scanner
+    transitions: tuple[tuple[int, int, Terminals, int], ...]
+
+    @staticmethod
+    def of(scanner: Scanner) -> LexingTransducer:
+        """The transducer of a scanner of terminals *together*. Cost: states times 256."""
+        dropped = {t for t, name in enumerate(scanner.terminals) if name in scanner.ignored}
+        found = []
+        for state in scanner.all_states():
+            for byte in range(256):
+                after = scanner.step(state, byte)
+                if after != DEAD:
+                    found.append((state, byte, (), after))
+                    continue
+                begun = scanner.step(0, byte)
+                if begun != DEAD:
+                    written = dict.fromkeys(() if t in dropped else (t,) for t in scanner.winners(state))
+                    found += [(state, byte, terminals, begun) for terminals in written]
+        return LexingTransducer(scanner, tuple(found))
+
+    @cached_property
+    def moves(self) -> Mapping[tuple[int, int], tuple[tuple[Terminals, int], ...]]:
+        """The transitions by state and byte."""
+        found: dict[tuple[int, int], list[tuple[Terminals, int]]] = {}
+        for state, byte, written, after in self.transitions:
+            found.setdefault((state, byte), []).append((written, after))
+        return {key: tuple(each) for key, each in found.items()}
+
+    def run(self, state: int, data: bytes) -> frozenset[tuple[Terminals, int]]:
+        """All (terminals written, state) that a text leads to."""
+        at: set[tuple[Terminals, int]] = {((), state)}
+        for byte in data:
+            at = {
+                (before + written, after)
+                for before, state in at
+                for written, after in self.moves.get((state, byte), ())
+            }
+        return frozenset(at)
+
+
+@dataclass(frozen=True)
+class DetokenizingTransducer:
+    """Algorithm 3: reads tokens, writes their bytes, common prefixes only once: a trie with every token's id on its way in.
+
+    Attributes:
+        edges: for each state the (byte, next state) that lead on; state 0 is where tokens begin and end.
+        ends: for each state the tokens whose last byte leads to it.
+        num_bytes: of all tokens: the states that there would be without sharing.
+    """
+
+    edges: tuple[tuple[tuple[int, int], ...], ...]
+    ends: tuple[tuple[int, ...], ...]
+    num_bytes: int
+
+    @staticmethod
+    def of(tokens: Mapping[int, bytes]) -> DetokenizingTransducer:
+        """The transducer of tokens that are text, by id."""
+        edges: list[dict[int, int]] = [{}]
+        ends: list[list[int]] = [[]]
+        for token_id, data in tokens.items():
+            at = 0
+            for byte in data:
+                if byte not in edges[at]:
+                    edges[at][byte] = len(edges)
+                    edges.append({})
+                    ends.append([])
+                at = edges[at][byte]
+            ends[at].append(token_id)
+        return DetokenizingTransducer(
+            tuple(tuple(each.items()) for each in edges),
+            tuple(tuple(each) for each in ends),
+            sum(map(len, tokens.values())),
+        )
+
+
+class SpannerTable:
+    """The token spanner table, and its inverse: the composition of both transducers, sorted by what it writes.
+
+    Attributes:
+        scanner, lexing, detokenizing: what it is made of.
+        producible: by state: the terminals that may be written next (Definition 3.2).
+        inverse: Algorithm 4: (state, sequence) to the tokens that realize it there. A sequence holds the terminals that
+            the token writes, and one that may come next; `None` in place of that one: an ignored terminal may, and then any.
+
+    Example:
+        >>> import derivable as dv
+        >>> from derivable.analysis import Scanner, SpannerTable
+        >>> scanner = Scanner.from_patterns({"B": "ab+", "C": "ac+"})
+        >>> table = SpannerTable(scanner, dv.Vocabulary.from_bytes([b"a", b"b", b"c", b"ab", b"ac", b"aba"], eos=[]))
+        >>> print(table)
+            a       b  c  ab  ac  aba
+        q0  B, C          B   C   BB, BC
+        q1          B  C
+        q2  BB, BC  B     BB  BC  BBB, BBC
+        q3  CB, CC     C  CB  CC  CBB, CBC
+
+    Cost: states times the nodes of the token trie that the scanner reads, in Python: for tables one can look at, and small
+    vocabularies; `MaskStore` counts large ones.
+    """
+
+    def __init__(self, scanner: Scanner, vocabulary: Vocabulary) -> None:
+        self.scanner = scanner
+        self.vocabulary = vocabulary
+        self.lexing = LexingTransducer.of(scanner)
+        eos = set(vocabulary.eos_ids)
+        self.tokens = {i: data for i, data in enumerate(vocabulary.tokens) if data and i not in eos}
+        self.detokenizing = DetokenizingTransducer.of(self.tokens)
+        self._dropped = {t for t, name in enumerate(scanner.terminals) if name in scanner.ignored}
+        self.producible = scanner.producible()
+        self.inverse: dict[tuple[int, tuple[int | None, ...]], list[int]] = {}
+        for state, token_id, written, after in self.transitions():
+            for terminal in sorted(self.producible[after]):
+                last = None if terminal in self._dropped else terminal
+                tokens = self.inverse.setdefault((state, (*written, last)), [])
+                if not tokens or tokens[-1] != token_id:
+                    tokens.append(token_id)
+        for tokens in self.inverse.values():
+            tokens[:] = sorted(set(tokens))
+
+    def transitions(self) -> Iterator[tuple[int, int, Terminals, int]]:
+        """Those of the composition, by state: (state, token, terminals written, next state)."""
+        moves = self.lexing.moves
+        for state in range(len(self.producible)):
+            todo: list[tuple[int, frozenset[tuple[Terminals, int]]]] = [(0, frozenset({((), state)}))]
+            while todo:
+                node, at = todo.pop()
+                for token_id in self.detokenizing.ends[node]:
+                    for written, after in sorted(at):
+                        yield state, token_id, written, after
+                for byte, below in self.detokenizing.edges[node]:
+                    on = frozenset(
+                        (before + written, after) for before, s in at for written, after in moves.get((s, byte), ())
+                    )
+                    if on:
+                        todo.append((below, on))
+
+    @cached_property
+    def realizable(self) -> tuple[tuple[int | None, ...], ...]:
+        """All sequences that some token realizes in some state (Definition 3.3), shortest first."""
+        return tuple(sorted({s for _, s in self.inverse}, key=lambda s: (len(s), [-1 if t is None else t for t in s])))
+
+    def tokens_for(self, state: int, sequence: Sequence[str]) -> tuple[int, ...]:
+        """``T_inv(state, sequence)``: the tokens that realize a sequence of terminals in a state."""
+        numbers = tuple(self.scanner.terminals.index(name) for name in sequence)
+        return tuple(self.inverse.get((state, numbers), ()))
+
+    def entry(self, state: int, token_id: int) -> tuple[tuple[str, ...], ...]:
+        """The table itself (Figure 1d): the sequences that a token realizes in a state."""
+        found = [s for (at, s), tokens in self.inverse.items() if at == state and token_id in tokens]
+        return tuple(sorted(self.names(s) for s in found))
+
+    def names(self, sequence: Sequence[int | None]) -> tuple[str, ...]:
+        """Names of terminals; ``*`` for any one."""
+        return tuple("*" if t is None else self.scanner.terminals[t] for t in sequence)
+
+    @cached_property
+    def sizes(self) -> Mapping[str, int]:
+        """How large everything is."""
+        return {
+            "tokens": len(self.tokens),
+            "lexer states": len(self.producible),
+            "lexing transitions": len(self.lexing.transitions),
+            "detokenizing states": len(self.detokenizing.edges),
+            "bytes of tokens": self.detokenizing.num_bytes,
+            "realizable sequences": len(self.realizable),
+            "inverse entries": len(self.inverse),
+            "tokens in entries": sum(map(len, self.inverse.values())),
+        }
+
+    def __str__(self) -> str:
+        letters = all(len(name) == 1 for name in self.scanner.terminals)
+        head = ["", *(data.decode("utf-8", "backslashreplace") for data in self.tokens.values())]
+        rows = [head]
+        for state in range(len(self.producible)):
+            cells = [", ".join(("" if letters else " ").join(s) for s in self.entry(state, t)) for t in self.tokens]
+            rows.append([f"q{state}", *cells])
+        widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+        return "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows)

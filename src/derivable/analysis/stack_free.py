@@ -1,0 +1,224 @@
+"""What a parser's uppermost state alone says about a sequence: always accepted, always rejected, or up to the stack.
+
+Park et al. 2025, Section 3.3. The parser is the LR(0) automaton of the grammar, nondeterministic where it has conflicts, so
+every context-free grammar has one.
+
+- Proposition 3.5 (stack invariance): what is accepted with nothing on the stack but the uppermost state is accepted.
+- Proposition 3.6: what is rejected even if every reduction leads wherever some stack could have it lead (a finite
+  automaton, reductions are ε-edges) is rejected.
+- The rest D depends on the stack (Algorithm 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from ..errors import LimitError
+from .terminals import Analysed, TerminalGrammar, terminal_grammar
+
+__all__ = ["LrAutomaton", "StackFree"]
+
+Item = tuple[int, int]
+"""A production, and how much of its body is behind."""
+
+_MOST_STATES = 50_000
+_MOST_STACKS = 20_000
+
+
+class LrAutomaton:
+    """The LR(0) automaton of a reduced grammar, and its parser with stacks that are known only at the top.
+
+    Attributes:
+        grammar: whose it is.
+        kernels: for each state its kernel items; state 0 is the first.
+        shifts: for each state: symbol to state.
+    """
+
+    def __init__(self, grammar: Analysed) -> None:
+        self.grammar = of = terminal_grammar(grammar)
+        self.by_head: dict[int, list[int]] = {}
+        for number, (head, _) in enumerate(of.productions):
+            self.by_head.setdefault(head, []).append(number)
+        self.kernels: list[frozenset[Item]] = []
+        self.shifts: list[dict[int, int]] = []
+        self.reductions: list[tuple[int, ...]] = []
+        if of.start is None:
+            return
+        # The first production, number -1, is: (sentence) -> start.
+        numbers = {frozenset({(-1, 0)}): 0}
+        self.kernels.append(frozenset({(-1, 0)}))
+        for state in iter(range(_MOST_STATES)):
+            if state >= len(self.kernels):
+                break
+            moves: dict[int, set[Item]] = {}
+            reduced = []
+            for production, dot in self.closure(self.kernels[state]):
+                body = self.body(production)
+                if dot < len(body):
+                    moves.setdefault(body[dot], set()).add((production, dot + 1))
+                elif production >= 0:
+                    reduced.append(production)
+            self.reductions.append(tuple(sorted(reduced)))
+            self.shifts.append({})
+            for symbol, items in moves.items():
+                kernel = frozenset(items)
+                if kernel not in numbers:
+                    if len(numbers) == _MOST_STATES:
+                        raise LimitError("LR states", _MOST_STATES + 1, _MOST_STATES, "the LR(0) automaton")
+                    numbers[kernel] = len(self.kernels)
+                    self.kernels.append(kernel)
+                self.shifts[state][symbol] = numbers[kernel]
+
+    def __len__(self) -> int:
+        return len(self.kernels)
+
+    def body(self, production: int) -> tuple[int, ...]:
+        if production < 0:
+            return () if self.grammar.start is None else (self.grammar.start,)
+        return self.grammar.productions[production][1]
+
+    def closure(self, kernel: Iterable[Item]) -> list[Item]:
+        """The items of a state: those of its kernel, and what may begin before their next symbols."""
+        found = dict.fromkeys(kernel)
+        todo = list(found)
+        while todo:
+            production, dot = todo.pop()
+            body = self.body(production)
+            if dot < len(body):
+                for number in self.by_head.get(body[dot], ()):
+                    if (number, 0) not in found:
+                        found[number, 0] = None
+                        todo.append((number, 0))
+        return list(found)
+
+    @cached_property
+    def before(self) -> tuple[tuple[int, ...], ...]:
+        """For each state those that may lie right below it on a stack."""
+        found: list[set[int]] = [set() for _ in self.kernels]
+        for state, moves in enumerate(self.shifts):
+            for after in moves.values():
+                found[after].add(state)
+        return tuple(tuple(sorted(each)) for each in found)
+
+    @cached_property
+    def follow(self) -> tuple[frozenset[int], ...]:
+        """For each production the terminals that may come behind its head (SLR)."""
+        of = self.grammar
+        behind = {head: frozenset(of._reached(("behind", head))) for head in self.by_head}
+        return tuple(behind[head] for head, _ in of.productions)
+
+    def accepts_on_top(self, state: int, sequence: tuple[int, ...]) -> bool:
+        """Proposition 3.5: accepted without a look below the uppermost state."""
+        stacks: set[tuple[int, ...]] = {(state,)}
+        for terminal in sequence:
+            stacks = {
+                (*stack, self.shifts[stack[-1]][terminal])
+                for stack in self._reduced(stacks, terminal)
+                if terminal in self.shifts[stack[-1]]
+            }
+            if not stacks:
+                return False
+        return True
+
+    def _reduced(self, stacks: set[tuple[int, ...]], terminal: int) -> set[tuple[int, ...]]:
+        """All stacks after any reductions that stay within what is known."""
+        found, todo = set(stacks), list(stacks)
+        while todo and len(found) < _MOST_STACKS:  # hidden left recursion pushes for ever
+            stack = todo.pop()
+            for production in self.reductions[stack[-1]]:
+                head, body = self.grammar.productions[production]
+                if terminal not in self.follow[production] or len(body) >= len(stack):
+                    continue
+                below = stack[: len(stack) - len(body)]
+                after = (*below, self.shifts[below[-1]][head])
+                if after not in found:
+                    found.add(after)
+                    todo.append(after)
+        return found
+
+    def rejects_everywhere(self, state: int, sequence: tuple[int, ...]) -> bool:
+        """Proposition 3.6: not accepted by the automaton without a stack, so on no stack."""
+        states = {state}
+        for terminal in sequence:
+            found, todo = set(states), list(states)
+            while todo:
+                at = todo.pop()
+                for production in self.reductions[at]:
+                    if terminal in self.follow[production]:
+                        for after in self._gotos(at, production) - found:
+                            found.add(after)
+                            todo.append(after)
+            states = {self.shifts[s][terminal] for s in found if terminal in self.shifts[s]}
+            if not states:
+                return True
+        return False
+
+    def _gotos(self, state: int, production: int) -> set[int]:
+        """Where a reduction may lead from a state, whatever the stack."""
+        key = state, production
+        known = self._goto_sets.get(key)
+        if known is None:
+            head, body = self.grammar.productions[production]
+            at = {state}
+            for _ in body:
+                at = {below for s in at for below in self.before[s]}
+            known = self._goto_sets[key] = {self.shifts[s][head] for s in at if head in self.shifts[s]}
+        return known
+
+    @cached_property
+    def _goto_sets(self) -> dict[tuple[int, int], set[int]]:
+        return {}
+
+
+@dataclass(frozen=True)
+class StackFree:
+    """Algorithm 5: sequences sorted by what each parser state says about them.
+
+    Attributes:
+        accepted, rejected, dependent: by parser state.
+
+    Example:
+        >>> from derivable.analysis import StackFree, TerminalGrammar
+        >>> lists = TerminalGrammar.from_rules({"S": ["( L )"], "L": ["x", "L , x", "S"]})
+        >>> found = StackFree.of(lists, [["x"], [")"], [")", ")"], ["x", "x"]])
+        >>> [found.of_state(state)[")", ")"] for state in range(len(found.accepted))].count("dependent")
+        5
+    """
+
+    automaton: LrAutomaton
+    accepted: tuple[frozenset[tuple[int, ...]], ...]
+    rejected: tuple[frozenset[tuple[int, ...]], ...]
+    dependent: tuple[frozenset[tuple[int, ...]], ...]
+
+    @staticmethod
+    def of(grammar: Analysed, sequences: Iterable[Iterable[str]]) -> StackFree:
+        """Sorts sequences of names of terminals for every parser state. Cost: states times sequences."""
+        automaton = LrAutomaton(grammar)
+        numbers = [automaton.grammar.symbols(sequence) for sequence in sequences]
+        accepted, rejected, dependent = [], [], []
+        for state in range(len(automaton)):
+            yes = {s for s in numbers if automaton.accepts_on_top(state, s)}
+            no = {s for s in numbers if s not in yes and automaton.rejects_everywhere(state, s)}
+            accepted.append(frozenset(yes))
+            rejected.append(frozenset(no))
+            dependent.append(frozenset(s for s in numbers if s not in yes and s not in no))
+        return StackFree(automaton, tuple(accepted), tuple(rejected), tuple(dependent))
+
+    def of_state(self, state: int) -> dict[tuple[str, ...], Literal["accepted", "rejected", "dependent"]]:
+        """What one state says, by names."""
+        of: TerminalGrammar = self.automaton.grammar
+        out: dict[tuple[str, ...], Literal["accepted", "rejected", "dependent"]] = {}
+        out |= {of.names(s): "accepted" for s in self.accepted[state]}
+        out |= {of.names(s): "rejected" for s in self.rejected[state]}
+        out |= {of.names(s): "dependent" for s in self.dependent[state]}
+        return out
+
+    @property
+    def shares(self) -> tuple[float, float, float]:
+        """Of all (state, sequence): accepted, dependent, rejected."""
+        counts = [sum(map(len, each)) for each in (self.accepted, self.dependent, self.rejected)]
+        total = max(1, sum(counts))
+        return counts[0] / total, counts[1] / total, counts[2] / total

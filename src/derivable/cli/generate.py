@@ -1,0 +1,96 @@
+"""`derivable generate`: continue a prompt with a text of a grammar."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.live import Live
+from rich.text import Text
+
+from ..compile import compile as compile_grammar
+from ..decoding.generate import Generation, generate
+from ..matcher import Matcher
+from .app import app
+from .options import (
+    BuiltinOption,
+    ChoicesOption,
+    GrammarOption,
+    ModelOption,
+    RegexOption,
+    StartOption,
+    encoded,
+    grammar_of,
+    model_of,
+    terminal,
+)
+from .show import figures, side_by_side, write
+
+__all__ = ["generate_command"]
+
+
+@app.command("generate")
+def generate_command(
+    prompt: Annotated[str, typer.Argument(help="What the model continues.")],
+    regex: RegexOption = None,
+    grammar: GrammarOption = None,
+    choices: ChoicesOption = None,
+    builtin: BuiltinOption = None,
+    start: StartOption = None,
+    model: ModelOption = None,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", "-n", min=1, help="Stop after so many tokens.")] = 256,
+    temperature: Annotated[float, typer.Option("--temperature", "-T", min=0.0, help="0: most likely token.")] = 0.7,
+    seed: Annotated[int, typer.Option("--seed", "-s", min=0, help="Of the random numbers.")] = 0,
+    compare: Annotated[bool, typer.Option("--compare", help="Show the unconstrained text beside it.")] = False,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", dir_okay=False, help="Save what happened at every step: .jsonl or .html.")
+    ] = None,
+) -> None:
+    """Continue a prompt with a text of the grammar (without one: unconstrained).
+
+    Exits with 0 if the text is complete, with 1 if --max-tokens cut it off.
+
+    Example: derivable generate "Date: " --regex "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    """
+    chosen = grammar_of(regex, grammar, choices, builtin, start)
+    if compare and chosen is None:
+        raise typer.BadParameter("there is nothing to compare with; give --regex, --grammar, --choices or --builtin.")
+    language_model = model_of(model)
+    matcher = None if chosen is None else compile_grammar(chosen, language_model.vocabulary).matcher()
+    prompt_ids = language_model.encode(encoded(prompt).decode("utf-8", "replace"))
+
+    def run(matcher: Matcher | None, write: Callable[[str], object]) -> Generation:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        result = generate(
+            language_model,
+            prompt_ids,
+            matcher,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            seed=seed,
+            on_token=lambda _, data: write(decoder.decode(data)),
+            trace=trace is not None,
+        )
+        write(decoder.decode(b"", final=True))
+        return result
+
+    if compare:
+        constrained, other = Text(), Text()
+        console = terminal()
+        with Live(side_by_side(constrained, other), console=console, refresh_per_second=12):
+            result = run(matcher, constrained.append)
+            run(None, other.append)
+        if not console.is_terminal:
+            console.print()
+    else:
+        result = run(matcher, write)
+        write("\n")
+    if trace is not None:
+        result.trace.save(trace)
+    complete = result.is_complete
+    terminal(stderr=True).print(figures(result, complete, matcher), soft_wrap=True)
+    if not complete:
+        raise typer.Exit(1)
