@@ -91,7 +91,7 @@ def walk(constraint: dv.Constraint, texts: list[list[int]]) -> Iterator[tuple[dv
 
 def texts_of(language: str, vocabulary: dv.Vocabulary, count: int) -> list[list[int]]:
     """Programs as tokens, as far as they are in the language."""
-    constraint = dv.compile(dv.Grammar.builtin(language), vocabulary, limits=dv.Limits(max_threads=4095))
+    constraint = dv.compile(dv.Grammar.builtin(language), vocabulary, limits=dv.Limits(cache_bytes=255 << 20))
     texts = [program.tokens for program in programs(shared(), language, vocabulary, count)]
     return [tokens[: constraint.matcher().count_valid(tokens)] for tokens in texts]
 
