@@ -13,11 +13,20 @@ from numpy.typing import NDArray
 from . import _kernel
 from .arguments import LARGEST, integer, items
 from .errors import ArgumentError, BitmaskShapeError, LimitError, TokenRejectedError
+from .index.prefetch import prefetcher
 
 if TYPE_CHECKING:
     from .compile import Constraint
 
-__all__ = ["CanonicalMatcher", "Explanation", "Matcher", "advance", "allocate_bitmask", "fill_bitmasks"]
+__all__ = [
+    "CanonicalMatcher",
+    "Explanation",
+    "Matcher",
+    "PrefetchingMatcher",
+    "advance",
+    "allocate_bitmask",
+    "fill_bitmasks",
+]
 
 _MOST_FORCED = 4096
 """Tokens after which `forced_tokens` stops looking: a grammar may force for ever."""
@@ -73,7 +82,25 @@ class Matcher(_kernel.Matcher):
 
     def fork(self) -> Matcher:
         """A second matcher at the same place, sharing the past. Cost: constant."""
-        return Matcher(self)
+        return type(self)(self)
+
+    def prefetch(self) -> None:
+        """Has the masks computed that may be asked for after the next token, in a thread beside, while the model runs.
+
+        `compile(prefetch=True)` does so after every mask. Nothing waits for it, and no mask depends on it.
+
+        Example:
+            >>> import derivable as dv
+            >>> vocab = dv.Vocabulary.from_bytes([b"a", b"b", None], eos=[2])
+            >>> matcher = dv.compile(dv.Grammar.from_regex("(ab)+"), vocab).matcher()
+            >>> matcher.prefetch()
+            >>> matcher.advance(0)
+            >>> matcher.allowed_tokens().tolist()
+            [1]
+
+        Cost: about 3 us.
+        """
+        prefetcher.ask(self.constraint, self)
 
     def forced_tokens(self) -> list[int]:
         """Tokens that must come next, tokenized as the tokenizer itself would.
@@ -355,6 +382,19 @@ def _write(bitmask: Any, row: int, allowed: NDArray[np.bool_]) -> None:
     bits = np.zeros(len(words) * 32, np.uint8)
     bits[: len(allowed)] = allowed
     words[:] = np.packbits(bits, bitorder="little").view(np.int32)
+class PrefetchingMatcher(Matcher):
+    """A matcher of a constraint with `prefetch=True`: each mask that is asked for is followed by `prefetch`."""
+
+    def fill_bitmask(self, bitmask: Any, row: int = 0) -> None:
+        super().fill_bitmask(bitmask, row)
+        if self.constraint.prefetches:
+            self.prefetch()
+
+    def allowed_tokens(self) -> NDArray[np.int32]:
+        allowed = super().allowed_tokens()
+        if self.constraint.prefetches:
+            self.prefetch()
+        return allowed
 
 
 def _join(names: dict[str, None], limit: int = 12) -> str:
@@ -423,6 +463,10 @@ def fill_bitmasks(
     for matcher, place in zip(listed, range(len(listed)) if at is None else at, strict=True):
         if isinstance(matcher, CanonicalMatcher) and not matcher.is_finished:
             matcher._narrow(bitmask, place)
+    if PrefetchingMatcher in map(type, listed):
+        for matcher in listed:
+            if isinstance(matcher, PrefetchingMatcher) and matcher.constraint.prefetches:
+                matcher.prefetch()
 
 
 def advance(matchers: Sequence[Matcher | None], token_ids: Iterable[int], *, threads: int | None = None) -> None:
