@@ -25,7 +25,8 @@ from .index.store import ArtifactStore, store_at
 from .index.view import Index, view
 from .limits import Limits
 from .lowering import Lowered, lower, with_tokens
-from .matcher import CanonicalMatcher, Matcher, PrefetchingMatcher
+from .matcher import Matcher
+from .matchers import CanonicalMatcher, PrefetchingMatcher
 from .monitoring import alive
 from .vocabulary import Vocabulary
 

@@ -18,10 +18,11 @@ except ImportError as error:
     raise ImportError("derivable.integrations.sglang needs sglang: pip install sglang") from error
 
 from ..apply import apply_bitmask
+from ..batch import allocate_bitmask, fill_bitmasks
 from ..compile import Constraint, compile
 from ..errors import DerivableError
 from ..grammar import Grammar
-from ..matcher import Matcher, allocate_bitmask, fill_bitmasks
+from ..matcher import Matcher
 from ..vocabulary import Vocabulary
 
 __all__ = ["Backend", "GrammarObject", "register"]
