@@ -91,7 +91,7 @@ class Constraint:
         Raises:
             ArtifactError: the file cannot be written.
 
-        Cost: the size of the automata, usually well below a megabyte, and of the masks that were computed ahead of time,
+        Cost: the size of the automata, usually well below a megabyte, and of the masks computed ahead of time,
         each as what differs from another one.
         """
         write(self._plan, self.vocabulary.fingerprint, file_path("path", path))
@@ -276,7 +276,7 @@ def compile(
             the token begins does not count). `None`, the default, is exact. With a number the texts stay in the
             language, but tokens that span more lexemes are refused, so models write what they would not have written.
         limits: bounds on memory and time; grammars are untrusted input.
-        timeout: seconds that this call may take at most (`None`: any time). Filling the index ahead of time stops there,
+        timeout: seconds that this call may take at most (`None`: any time). Filling the index ahead stops there,
             and is no error; a grammar that is not compiled by then is.
         progress: called while the index is filled ahead of time, with (situations done, situations known so far).
         store: a folder or a URL (with `fsspec`) that keeps artifacts for other processes: what is there is loaded, and
