@@ -112,8 +112,8 @@ class Constraint:
         Raises:
             ArtifactError: the file cannot be written.
 
-        Cost: the size of the automata, usually well below a megabyte, and of the masks that were computed ahead of
-        time, each as what differs from another one.
+        Cost: the size of the automata, usually well below a megabyte, and of the masks computed ahead of time,
+        each as what differs from another one.
         """
         write(self._plan, self.vocabulary.fingerprint, file_path("path", path))
 
@@ -305,8 +305,8 @@ def compile(
             what is one token to the tokenizer; where no canonical token can continue, all that the grammar allows are,
             so no text is cut off for its tokenization. Costs some milliseconds at every token met for the first time.
         limits: bounds on memory and time; grammars are untrusted input.
-        timeout: seconds that this call may take at most (`None`: any time). Filling the index ahead of time stops
-            there, and is no error; a grammar that is not compiled by then is.
+        timeout: seconds that this call may take at most (`None`: any time). Filling the index ahead stops there,
+            and is no error; a grammar that is not compiled by then is.
         progress: called while the index is filled ahead of time, with (situations done, situations known so far).
         store: a folder or a URL (with `fsspec`) that keeps artifacts for other processes: what is there is loaded, and
             what is not is compiled and written. An `ArtifactStore` has a budget of its own; docs/warm.md says more.
