@@ -20,5 +20,5 @@ if [ ! -e "$VENV/.installed" ]; then
     pip --no-build-isolation --config-settings=build-dir=build/hosts .
     touch "$VENV/.installed"
 fi
-"$VENV/bin/python" -m pytest -q tests/test_vllm.py
-"$VENV/bin/python" -m pytest -q tests/test_ray.py tests/test_hosts.py
+"$VENV/bin/python" -m pytest -q tests/hosts/test_vllm.py
+"$VENV/bin/python" -m pytest -q tests/hosts/test_ray.py tests/hosts/test_hosts.py
