@@ -3,8 +3,8 @@
     python benchmarks/exact.py
 
 Before each token of a program the mask is filled and must allow it; after the last the mask must allow the end. The
-programs are those that the real implementation of the language accepts (`tests/references.py`, which needs gofmt, java
-and node).
+programs are those that the real implementation of the language accepts (`tests/support/references.py`, which needs
+gofmt, java and node).
 
 Needs the shared data (`DERIVABLE_SHARED`, or ../shared beside the repository).
 """
@@ -26,7 +26,7 @@ import derivable as dv
 
 def valid(language: str, texts: list[str]) -> list[str]:
     """Those that the real implementation accepts."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
     from references import REFERENCES  # type: ignore[import-not-found, unused-ignore]
 
     verdicts: list[bool] = REFERENCES[language]()([text.encode() for text in texts])

@@ -26,7 +26,7 @@ export LD_PRELOAD="$preload $(g++ -print-file-name=libstdc++.so)"
 # process with threads are part of the tests.
 export TSAN_OPTIONS="halt_on_error=1:abort_on_error=1:die_after_fork=0:ignore_noninstrumented_modules=1"
 export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-export PYTHONPATH="$PWD/$build/package:$PWD/tests"
+export PYTHONPATH="$PWD/$build/package:$PWD/tests:$PWD/tests/support"
 # An editable install finds its own kernel first, wherever PYTHONPATH points: leave its finder out.
 run() {
     "$python" -c '
@@ -41,6 +41,6 @@ if [ $# -gt 0 ]; then
 elif [ $kind = thread ]; then
     run tests/guards/test_threads.py
 else
-    run tests/test_kernel.py tests/test_matcher.py tests/test_limits.py
-    run tests/test_exact.py -k "family and (0 or 7)"
+    run tests/kernel/test_kernel.py tests/api/test_matcher.py tests/guards/test_limits.py
+    run tests/exact/test_exact.py -k "family and (0 or 7)"
 fi

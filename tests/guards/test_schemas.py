@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from test_json_schema_keywords import BYTES, accepts
+from accepting import BYTES, accepts
 
 import derivable as dv
 

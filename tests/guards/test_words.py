@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import derivable as dv
-from derivable import words
+from derivable.lowering import words
 
 PIECES = [*(bytes([byte]) for byte in range(256)), b"aa", b"ab", b"aaaa", b"abab", b"ba", b"</s>"]
 VOCABULARY = dv.Vocabulary.from_bytes(PIECES, eos=[261])

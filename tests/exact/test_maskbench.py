@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from accepting import BYTES, accepts
 from shared_data import require_shared
-from test_json_schema_keywords import BYTES, accepts
 
 import derivable as dv
 

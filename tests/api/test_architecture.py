@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 import derivable as dv
 from derivable import errors
@@ -59,7 +60,7 @@ PAIRS = {
 }
 """What else may be named upwards, in functions and for type checking only."""
 
-KERNEL = Path(__file__).parents[1] / "src" / "kernel"
+KERNEL = ROOT / "src" / "kernel"
 
 ROOMS = {
     "support": 0,

@@ -11,6 +11,7 @@ import pytest
 from expr_matcher import derives, full_match, match_ends
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from paths import ROOT
 
 import derivable
 from derivable.errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
@@ -20,7 +21,7 @@ from derivable.frontends.lark_source import Source, load
 from derivable.grammar import Indentation, Terminal
 from derivable.limits import Limits
 
-GRAMMARS = Path(__file__).parents[2] / "shared/data/grammars"
+GRAMMARS = ROOT.parent / "shared/data/grammars"
 LIBRARY = Path(derivable.__file__).parent / "library"
 
 LANGUAGES = [

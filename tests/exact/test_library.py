@@ -2,8 +2,9 @@
 
 `testdata/library/<name>/accepted.txt` and `rejected.txt` hold snippets between lines of `%%%%`; the line break before
 such a line is not part of the snippet. Every snippet is also put to the real implementation of the language where one
-is installed (`tests/references.py`), so the data cannot be wrong about the language. Where the grammar deliberately
-differs, the snippet stands in `deviations-accepted.txt` or `deviations-rejected.txt`; `docs/library.md` says why.
+is installed (`tests/support/references.py`), so the data cannot be wrong about the language. Where the grammar
+deliberately differs, the snippet stands in `deviations-accepted.txt` or `deviations-rejected.txt`; `docs/library.md`
+says why.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from __future__ import annotations
 import random
 import unicodedata
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
+from paths import TESTDATA
 from references import REFERENCES
 from sentences import Sentences
 from shared_data import program_texts
@@ -24,7 +25,7 @@ import derivable as dv
 from derivable.frontends.builtin import BUILTIN
 from derivable.tiny.tokenizer import tokenizer_path
 
-DATA = Path(__file__).parent.parent / "testdata" / "library"
+DATA = TESTDATA / "library"
 PROGRAMS = {"java": "java", "go": "go", "python": "python", "javascript": "javascript"}
 
 
@@ -122,7 +123,7 @@ def test_random_sentences_are_syntax(name: str) -> None:
 def test_random_walks_are_syntax(name: str) -> None:
     """What the masks allow, the language's implementation accepts; and where the text may end, it says so, too.
 
-    `python tests/walks.py` does the same for as many characters as one likes, with real vocabularies.
+    `python tests/support/walks.py` does the same for as many characters as one likes, with real vocabularies.
     """
     reference = REFERENCES[name]()
     vocabulary = dv.Vocabulary.from_tokenizer_json(tokenizer_path())

@@ -8,9 +8,9 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from paths import python_path
 from words import BYTES
 
 import derivable as dv
@@ -124,8 +124,7 @@ def test_memory_for_thousands_of_schemas() -> None:
         "print(first, last)\n"
         "assert last < 250 and last - first < 60, (first, last)\n"
     )
-    path = f"{Path(dv.__file__).parents[1]}:{Path(__file__).parent}"
-    subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": path}, timeout=300, check=True)
+    subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": python_path()}, timeout=300, check=True)
 
 
 def test_the_least_recently_used_goes_first() -> None:

@@ -1,6 +1,6 @@
 """Random walks through masks: texts that a grammar allows, token by token, put to the language's own parser.
 
-    python tests/walks.py python --characters 1000000
+    python tests/support/walks.py python --characters 1000000
 
 prints how many texts and characters came about, and what the language's implementation says otherwise than the
 grammar: complete texts that it refuses, and pieces, cut after a random token, about whose completeness the two differ.

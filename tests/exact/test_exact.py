@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from oracle.prefixes import PrefixOracle, texts
 from oracle.recognizers import Recognizer
 from oracle.regular import full_match, pattern_of
+from paths import TESTDATA
 
 import derivable as dv
 from derivable.errors import GrammarError, TokenRejectedError, VocabularyError
@@ -50,7 +50,7 @@ UNDECIDED_OF_PART, UNDECIDED_OF_CASE = 0.002, 0.05
 """Shares of the bits (and two more) that may stay undecided: the engine allows a token, and neither the oracle nor a
 search through what may follow finds the end of a text."""
 
-REGRESSIONS = Path(__file__).parent.parent / "testdata" / "regressions.json"
+REGRESSIONS = TESTDATA / "regressions.json"
 
 
 class Mismatch(AssertionError):

@@ -14,10 +14,10 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
+from paths import python_path
 
 import derivable as dv
 
@@ -278,8 +278,8 @@ def main() -> None:
 def outcomes() -> dict[str, tuple[str, float]]:
     """Outcome and processor time of each case, up to the first that takes the process down."""
     done = subprocess.run(
-        [sys.executable, "-c", "import test_advisories; test_advisories.main()"],
-        env={**os.environ, "PYTHONPATH": f"{Path(dv.__file__).parents[1]}:{Path(__file__).parent}"},
+        [sys.executable, "-c", "from guards import test_advisories; test_advisories.main()"],
+        env={**os.environ, "PYTHONPATH": python_path()},
         capture_output=True,
         text=True,
         preexec_fn=lambda: (

@@ -12,9 +12,9 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import pytest
+from accepting import BYTES, accepts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_json_schema_keywords import BYTES, accepts
 
 import derivable as dv
 

@@ -11,13 +11,14 @@ import os
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 __all__ = ["SHARED", "program_texts", "require_shared"]
 
 
 def _find() -> Path | None:
     named = os.environ.get("DERIVABLE_SHARED")
-    folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared"
+    folder = Path(named) if named else ROOT.parent / "shared"
     return folder if (folder / "data").is_dir() else None
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from paths import ROOT
 from words import BYTES
 
 import derivable as dv
@@ -94,7 +95,7 @@ def test_another_process_finds_it(tmp_path: Path) -> None:
         "dv.compile(dv.Grammar.builtin('json'), BYTES, store=store)\n"
         "print(store.stats()['hits'], store.stats()['writes'])\n"
     )
-    here = str(Path(__file__).parent)
+    here = str(ROOT / "tests" / "support")
     seen = []
     for seed in ("1", "2"):
         command = [sys.executable, "-c", program, str(tmp_path), here, json.dumps(SCHEMA)]

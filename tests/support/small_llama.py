@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from paths import ROOT
+
 SPECIAL = ["<s>", "</s>", "<think>", "</think>", "<tool_call>", "</tool_call>"]
 
 

@@ -7,24 +7,15 @@ there under "peers".
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+from accepting import BYTES, accepts
+from paths import TESTDATA
 
 import derivable as dv
 
-CASES = json.loads((Path(__file__).parents[1] / "testdata/json_schema/keywords.json").read_text(encoding="utf-8"))
-BYTES = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), None], eos=[256])
-
-
-def accepts(constraint: dv.Constraint, text: str) -> bool:
-    matcher = constraint.matcher()
-    try:
-        matcher.advance_bytes(text.encode("utf-8", "surrogatepass"))
-    except dv.TokenRejectedError:
-        return False
-    return matcher.is_accepting
+CASES = json.loads((TESTDATA / "json_schema/keywords.json").read_text(encoding="utf-8"))
 
 
 def cases() -> list[Any]:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from paths import python_path
 
 import derivable as dv
 from derivable.expr import Bytes, Concat, Ref
@@ -457,8 +458,7 @@ def test_walks_refused_half_way_leave_nothing_wrong_behind() -> None:
         "            assert mine is None or mine == expected, (limit, text)\n"
         "assert refused\n"
     )
-    paths = f"{Path(dv.__file__).parents[1]}:{Path(__file__).parent}"
-    subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": paths}, timeout=120, check=True)
+    subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": python_path()}, timeout=120, check=True)
 
 
 @pytest.mark.parametrize("terminals", ["X.1: /a/\nY: /(?<!a)b/\nZ: /(?<=a)b/", 'X.1: /ab/\nY: "ab"\nZ: "ba"'])

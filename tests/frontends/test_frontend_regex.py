@@ -7,12 +7,12 @@ import json
 import re
 import time
 import warnings
-from pathlib import Path
 
 import pytest
 from expr_matcher import full_match, match_end
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paths import TESTDATA
 
 from derivable.errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
 from derivable.expr import EMPTY, Alt, Bytes, Chars, Concat, Repeat, walk
@@ -20,7 +20,7 @@ from derivable.frontends import regex
 from derivable.frontends.regex import grammar_from_regex, parse_regex
 from derivable.limits import Limits
 
-CASES = json.loads((Path(__file__).parents[1] / "testdata/frontends/regex.json").read_text(encoding="utf-8"))
+CASES = json.loads((TESTDATA / "frontends/regex.json").read_text(encoding="utf-8"))
 
 
 def agree(pattern: str, texts: list[str], flags: int = 0) -> None:

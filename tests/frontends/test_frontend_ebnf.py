@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
+from paths import TESTDATA
 from words import BYTES
 
 import derivable as dv
 
-CASES = json.loads((Path(__file__).parents[1] / "testdata/frontends/ebnf.json").read_text(encoding="utf-8"))
+CASES = json.loads((TESTDATA / "frontends/ebnf.json").read_text(encoding="utf-8"))
 A, B, AB, X, END, Y = range(6)
 TOKENS = dv.Vocabulary.from_bytes([b"a", b"b", b"ab", None, None, None], eos=[END], special={"<x>": X, "<y>": Y})
 

@@ -1,7 +1,7 @@
 """Random schemas against two validators, `jsonschema` and `jsonschema-rs`: the same values are valid, and no walk gets
 stuck. And schemas with something else in a few places, which are refused by name if they cannot be enforced.
 
-    python tests/test_json_schema_random.py 100000
+    python tests/json_schema/test_json_schema_random.py 100000
 
 tries so many and prints what differs.
 """
@@ -17,8 +17,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import pytest
+from accepting import BYTES, accepts
 from random_schemas import mutated, random_schema, spelled, values_near
-from test_json_schema_keywords import BYTES, accepts
 
 import derivable as dv
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 from expr_matcher import derives
+from paths import ROOT, TESTDATA
 
 from derivable.errors import GrammarError, GrammarSyntaxError, LimitError
 from derivable.expr import Bytes, Concat, Repeat, Special
 from derivable.frontends.gbnf import grammar_from_gbnf
 from derivable.limits import Limits
 
-CASES = json.loads((Path(__file__).parents[1] / "testdata/frontends/gbnf.json").read_text(encoding="utf-8"))
-DOMINO = Path(__file__).parents[2] / "shared/data/grammars/domino"
+CASES = json.loads((TESTDATA / "frontends/gbnf.json").read_text(encoding="utf-8"))
+DOMINO = ROOT.parent / "shared/data/grammars/domino"
 
 
 @pytest.mark.parametrize("case", CASES["languages"], ids=lambda case: case["grammar"][:40])

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 import derivable as dv
 from derivable import cli, demo
@@ -20,7 +21,7 @@ testing = pytest.importorskip("typer.testing")
 EXAMPLES = demo.EXAMPLES
 JSON = str(EXAMPLES / "json.lark")
 DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-LLAMA_3 = Path(__file__).parents[2] / "shared" / "data" / "tokenizers" / "llama-3"
+LLAMA_3 = ROOT.parent / "shared" / "data" / "tokenizers" / "llama-3"
 
 needs_weights = pytest.mark.skipif(
     not (tokenizer_path().exists() and tokenizer_path().with_name("weights.npz").exists()),

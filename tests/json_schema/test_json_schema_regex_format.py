@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from test_json_schema_keywords import BYTES, accepts
+from accepting import BYTES, accepts
 
 import derivable as dv
 from derivable.frontends.json_schema.regex_format import is_regex

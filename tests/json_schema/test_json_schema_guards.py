@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import pytest
-from test_json_schema_keywords import BYTES, accepts
+from accepting import BYTES, accepts
 
 import derivable as dv
 
