@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ... import matcher as engine
 from ...apply import apply_bitmask
+from ...batch import fill_bitmasks
 from ...errors import DerivableError, RollbackError, TokenRejectedError
 from .compiler import CompiledGrammar
 from .exception import runtime_errors
@@ -380,7 +380,7 @@ class BatchGrammarMatcher:
             if matcher._matcher.is_finished:
                 raise RuntimeError(f"matcher {row} of the batch has terminated after accepting the stop token.")
         with runtime_errors():
-            engine.fill_bitmasks(
+            fill_bitmasks(
                 [matcher._matcher for matcher in matchers], _host_rows(bitmask), rows=indices, threads=self._threads
             )
 
