@@ -416,7 +416,7 @@ class Vocabulary:
 
     @cached_property
     def canonical_pairs(self) -> CanonicalPairs:
-        """Which tokens the tokenizer itself would put next to each other (`UnsupportedFeatureError`: cannot be told)."""
+        """Which tokens the tokenizer would put next to each other (`UnsupportedFeatureError`: cannot be told)."""
         return CanonicalPairs.of(self._encoder, self.tokens, self._kind)
 
     @cached_property
