@@ -24,7 +24,7 @@ from typing import Any
 from derivable.arguments import LARGEST, file_path, instance, integer, items, texts
 from derivable.caches import cache
 from derivable.errors import VocabularyError
-from derivable.vocabularies.canonical import CanonicalPairs
+from derivable.vocabularies.canonical import canonical_pairs
 from derivable.vocabularies.huggingface import read_tokenizer_json, read_transformers
 from derivable.vocabularies.libraries import read_gguf, read_sentencepiece, read_tiktoken
 from derivable.vocabularies.saved import Saved, Tables, read, write
@@ -414,10 +414,7 @@ class Vocabulary:
         """The tokens in the order of their bytes. Made at the first use (0.1 s for 128,000)."""
         return Spellings(self.tokens)
 
-    @cached_property
-    def canonical_pairs(self) -> CanonicalPairs:
-        """Which tokens the tokenizer itself puts next to each other (`UnsupportedFeatureError`: cannot be told)."""
-        return CanonicalPairs.of(self._encoder, self.tokens, self._kind)
+    canonical_pairs = cached_property(canonical_pairs)
 
     @cached_property
     def _spelling(self) -> tuple[dict[bytes, int], dict[int, list[int]]]:
@@ -485,9 +482,7 @@ class Vocabulary:
         return f"Vocabulary(size={self.size}, eos={self._eos_ids}, kind={self._kind!r})"
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Vocabulary):
-            return NotImplemented
-        return self is other or self.fingerprint == other.fingerprint
+        return self is other or self.fingerprint == other.fingerprint if isinstance(other, Vocabulary) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)

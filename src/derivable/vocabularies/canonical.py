@@ -31,7 +31,7 @@ from derivable.errors import UnsupportedFeatureError
 from derivable.vocabularies.huggingface import TokenizersEncoder
 from derivable.vocabularies.tokenizer_json import parse_json
 
-__all__ = ["CanonicalPairs"]
+__all__ = ["CanonicalPairs", "canonical_pairs"]
 
 _Spine: TypeAlias = tuple[int, list[tuple[int, int]]]
 """The character at an end of a token, and for each piece there after it the highest rank of the merges up to it."""
@@ -82,21 +82,6 @@ class CanonicalPairs:
         for (x, y), (rank, _) in self._ranks.items():
             self._with.setdefault(x, []).append((y, rank))
         self._after: dict[int, NDArray[np.bool_]] = {}
-
-    @staticmethod
-    def of(encoder: object, tokens: Sequence[bytes | None], kind: str) -> CanonicalPairs:
-        """Those of the tokenizer behind an encoder.
-
-        Raises:
-            UnsupportedFeatureError: as above, or the encoder is none of a tokenizer.json.
-        """
-        if not isinstance(encoder, TokenizersEncoder):
-            raise UnsupportedFeatureError(
-                "canonical",
-                f"a vocabulary of kind {kind!r} has no merges to read",
-                hint="Load it with from_tokenizer_json or from_transformers, or compile without canonical=True.",
-            )
-        return CanonicalPairs(parse_json(encoder.text(), kind), tokens, f"this {kind} tokenizer")
 
     def _derive(self, ids: Mapping[str, int], fallback: bool) -> None:
         """How each producible token comes about, seen from its ends."""
@@ -248,3 +233,19 @@ def _splits_nothing(splitter: Any) -> bool:
     return (splitter.get("type") == "ByteLevel" and splitter.get("use_regex", True) is False) or (
         splitter.get("type") == "Metaspace" and splitter.get("split", True) is False
     )
+
+
+def canonical_pairs(vocabulary: Any) -> CanonicalPairs:
+    """Which tokens a vocabulary's own tokenizer would put next to each other.
+
+    Raises:
+        UnsupportedFeatureError: something beside merges decides, or there is no tokenizer.json to read.
+    """
+    encoder, kind = vocabulary._encoder, vocabulary.kind
+    if not isinstance(encoder, TokenizersEncoder):
+        raise UnsupportedFeatureError(
+            "canonical",
+            f"a vocabulary of kind {kind!r} has no merges to read",
+            hint="Load it with from_tokenizer_json or from_transformers, or compile without canonical=True.",
+        )
+    return CanonicalPairs(parse_json(encoder.text(), kind), vocabulary.tokens, f"this {kind} tokenizer")
