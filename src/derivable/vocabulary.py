@@ -482,7 +482,9 @@ class Vocabulary:
         return f"Vocabulary(size={self.size}, eos={self._eos_ids}, kind={self._kind!r})"
 
     def __eq__(self, other: object) -> bool:
-        return self is other or self.fingerprint == other.fingerprint if isinstance(other, Vocabulary) else NotImplemented
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return self is other or self.fingerprint == other.fingerprint
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
