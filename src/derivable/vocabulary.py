@@ -488,7 +488,9 @@ class Vocabulary:
         return f"Vocabulary(size={self.size}, eos={self._eos_ids}, kind={self._kind!r})"
 
     def __eq__(self, other: object) -> bool:
-        return self is other or self.fingerprint == other.fingerprint if isinstance(other, Vocabulary) else NotImplemented
+        if isinstance(other, Vocabulary):
+            return self is other or self.fingerprint == other.fingerprint
+        return NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
@@ -497,4 +499,4 @@ class Vocabulary:
         """Pickled without what is derived; the kernel's copy is made again where it is needed."""
         derived = {"_kernel_vocabulary", "_index", "_spelling", "spellings", "canonical_pairs"}
         derived |= {"tokens"} if "_tables" in self.__dict__ else set()
-        return {name: value for name, value in self.__dict__.items() if name not in derived}
+        return {name: value for name, value in vars(self).items() if name not in derived}
