@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 KERNEL := $(wildcard src/kernel/*/*.cpp src/kernel/*/*.hpp) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test test-all lint docs sanitize clean
+.PHONY: demo test test-all test-hosts lint docs sanitize clean
 
 demo: $(STAMP)
 	$(BIN)/derivable demo
@@ -15,6 +15,10 @@ test: $(STAMP)
 
 test-all: $(STAMP)
 	$(BIN)/python -m pytest
+
+# Hosts that bring an engine of their own (vLLM, Ray), in an environment of its own.
+test-hosts:
+	PYTHON=$(PYTHON) bash tools/test_hosts.sh
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -38,4 +42,4 @@ $(STAMP): $(KERNEL)
 	touch $(STAMP)
 
 clean:
-	rm -rf build $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf build $(VENV) .hosts-venv .pytest_cache .mypy_cache .ruff_cache

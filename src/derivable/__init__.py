@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from . import process as _process  # noqa: F401 -- what is to be done when the process forks or ends
 from .apply import apply_bitmask
+from .batch import advance, allocate_bitmask, fill_bitmasks
 from .caches import Cache, cache
 from .compile import Constraint, compile
 from .compiler import Compiler, compile_async
@@ -33,7 +34,7 @@ from .errors import (
 from .grammar import Grammar, Indentation, Lexing, Terminal
 from .index.store import ArtifactStore
 from .limits import Limits
-from .matcher import Explanation, Matcher, advance, allocate_bitmask, fill_bitmasks
+from .matcher import Explanation, Matcher
 from .monitoring import warn_of_slow_masks
 from .vocabulary import Vocabulary
 

@@ -124,6 +124,7 @@ class Constraint:
         lookahead: int | None = None,
         indentation: tuple[int, int, int, Sequence[int], Sequence[int], int, bool, bool] | None = None,
         distinct: Sequence[int] = (),
+        tallies: Any = None,
     ) -> None: ...
     def stats(self) -> dict[str, int | bool]: ...
     @property

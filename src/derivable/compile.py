@@ -25,7 +25,8 @@ from .index.store import ArtifactStore, store_at
 from .index.view import Index, view
 from .limits import Limits
 from .lowering import Lowered, lower, with_tokens
-from .matcher import CanonicalMatcher, Matcher
+from .matcher import Matcher
+from .matchers import CanonicalMatcher, PrefetchingMatcher
 from .monitoring import alive
 from .vocabulary import Vocabulary
 
@@ -44,6 +45,8 @@ class Constraint:
         lookahead: how many lexemes may end inside a token (`None`: any number).
         relaxed: what the caller allowed to be enforced loosely, by name (empty: everything is exact).
         canonical: whether only the tokenizer's own tokenization is allowed (see `compile`).
+        prefetches: its matchers have masks computed ahead, as `compile(prefetch=True)` says. May be set at any time;
+            matchers that were made while it was false do not look at it.
     """
 
     def __init__(self, plan: Plan, vocabulary: Vocabulary, grammar: Grammar | None = None) -> None:
@@ -54,6 +57,7 @@ class Constraint:
         self.lookahead = plan.lookahead
         self.relaxed = plan.relaxed
         self.canonical = False
+        self.prefetches = False
         self._plan = plan
         self._stored: set[tuple[str, str]] = set()  # paths of stores that have it, and the keys there
         self._lowered = lowered = plan.lowered
@@ -72,13 +76,16 @@ class Constraint:
             plan.lookahead,
             lowered.indentation,
             lowered.distinct,
+            lowered.tallies,
         )
 
         alive[self._kernel.serial] = self
 
     def matcher(self) -> Matcher:
         """A matcher at the start of the text. Cost: about a microsecond."""
-        return CanonicalMatcher(self) if self.canonical else Matcher(self)
+        if self.canonical:
+            return CanonicalMatcher(self)
+        return PrefetchingMatcher(self) if self.prefetches else Matcher(self)
 
     def canonically(self) -> Constraint:
         """The same constraint, with the same index, for the tokenizer's own tokenization only (see `compile`).
@@ -105,7 +112,7 @@ class Constraint:
         Raises:
             ArtifactError: the file cannot be written.
 
-        Cost: the size of the automata, usually well below a megabyte, and of the masks that were computed ahead of time,
+        Cost: the size of the automata, usually well below a megabyte, and of the masks computed ahead of time,
         each as what differs from another one.
         """
         write(self._plan, self.vocabulary.fingerprint, file_path("path", path))
@@ -119,10 +126,10 @@ class Constraint:
     ) -> Constraint:
         """A constraint that `save` wrote, for the same vocabulary. It behaves as the one that was saved.
 
-        Parsing the grammar and building its automata are skipped; masks that were computed ahead of time are there, and
-        the rest of the index is filled as generations visit it. A file is untrusted: everything in it is checked, and
-        the bounds are the loader's, not those it was compiled with. What cannot be checked is whether a mask is right:
-        one that was forged, checksum and all, can offer a token that `advance` then refuses.
+        Parsing the grammar and building its automata are skipped; masks that were computed ahead of time are there,
+        and the rest of the index is filled as generations visit it. A file is untrusted: everything in it is checked,
+        and the bounds are the loader's, not those it was compiled with. What cannot be checked is whether a mask is
+        right: one that was forged, checksum and all, can offer a token that `advance` then refuses.
 
         Args:
             path: the file.
@@ -205,10 +212,11 @@ class Constraint:
 
     @property
     def index(self) -> Index:
-        """What was built so far: lexer and parser states, spanner trees, masks, how many tokens the stack decides, bytes.
+        """What was built so far: lexer and parser states, spanner trees, masks, how many tokens the stack decides,
+        bytes.
 
-        A picture of the moment; the index grows as generations visit it (`derivable report` fills it first, and says what
-        is slow). Not to be called while others wait for masks: it looks at every mask that is known.
+        A picture of the moment; the index grows as generations visit it (`derivable report` fills it first, and says
+        what is slow). Not to be called while others wait for masks: it looks at every mask that is known.
 
         Example:
             >>> import derivable as dv
@@ -273,6 +281,7 @@ def compile(
     timeout: float | None = None,
     progress: Callable[[int, int], object] | None = None,
     store: str | os.PathLike[str] | ArtifactStore | None = None,
+    prefetch: bool = False,
 ) -> Constraint:
     """Compiles a grammar for a vocabulary.
 
@@ -296,11 +305,13 @@ def compile(
             what is one token to the tokenizer; where no canonical token can continue, all that the grammar allows are,
             so no text is cut off for its tokenization. Costs some milliseconds at every token met for the first time.
         limits: bounds on memory and time; grammars are untrusted input.
-        timeout: seconds that this call may take at most (`None`: any time). Filling the index ahead of time stops there,
+        timeout: seconds that this call may take at most (`None`: any time). Filling the index ahead stops there,
             and is no error; a grammar that is not compiled by then is.
         progress: called while the index is filled ahead of time, with (situations done, situations known so far).
         store: a folder or a URL (with `fsspec`) that keeps artifacts for other processes: what is there is loaded, and
             what is not is compiled and written. An `ArtifactStore` has a budget of its own; docs/warm.md says more.
+        prefetch: after each mask, a thread beside computes those that may be asked for next, while the model runs. It
+            gives way to whoever asks for a mask. `Constraint.prefetches` switches it off again.
 
     Raises:
         ArtifactError: the store is a URL that cannot be opened. (A damaged entry is compiled anew.)
@@ -332,6 +343,7 @@ def compile(
             raise GrammarError(f"lookahead={number(lookahead, '')} is not a number of lexemes", hint=hint)
     if not isinstance(ahead_of_time, bool):
         ahead_of_time = integer("ahead_of_time", ahead_of_time)
+    instance("prefetch", prefetch, bool, "True or False")
     if progress is not None and not callable(progress):
         raise ArgumentError("progress", "a function, or None", progress)
     if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
@@ -355,6 +367,7 @@ def compile(
             constraint.fill_ahead(_AHEAD_OF_TIME if ahead_of_time is True else ahead_of_time, progress, deadline)
         if entry:
             entry.keep(constraint)
+        constraint.prefetches |= prefetch
     except MemoryError:
         raise LimitError("memory of the machine", 1, 0, "compiling a grammar") from None
     return constraint.canonically() if canonical else constraint

@@ -235,13 +235,15 @@ class Members:
 
     `marks`: the names of the opening, of the closing and of the closing of an empty object, of comma and of colon.
     `listed`: of each member the names of its key and its value, and whether it is required. `others`: the names of key
-    and value, for each class of other keys.
+    and value, for each class of other keys. Not `ordered`: in any order; then the marks and keys have their roles in
+    `Grammar.tallied`.
     """
 
     # PERF: the kernel writes the rules (`kernel/python/flatten.cpp`); in Python they took a tenth of large schemas.
     marks: tuple[str, ...]
     listed: tuple[str | bool, ...]
     others: tuple[str, ...]
+    ordered: bool = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -251,7 +253,7 @@ class Members:
     def renamed(self, new: Callable[[str], str]) -> Members:
         """The same with other names."""
         listed = tuple([new(part) if isinstance(part, str) else part for part in self.listed])
-        return Members(tuple(map(new, self.marks)), listed, tuple(map(new, self.others)))
+        return Members(tuple(map(new, self.marks)), listed, tuple(map(new, self.others)), self.ordered)
 
 
 @node

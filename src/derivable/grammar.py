@@ -33,6 +33,8 @@ class Grammar(Rules):
         indentation: where blocks are told by indentation. Not under `scannerless`.
         distinct: terminals that open an array of JSON whose items must differ as values. Each is ``[`` and white space,
             and what follows up to the ``]`` is JSON text. Only under `scannerless`.
+        tallied: terminals that mean something to JSON objects whose keys come in any order. Only under `scannerless`.
+        in_order: where a text is forced, keys that may come in any order come in that of their objects.
     """
 
     @staticmethod
@@ -432,7 +434,7 @@ class Grammar(Rules):
         draft: Literal["draft4", "draft6", "draft7", "2019-09", "2020-12"] | None = None,
         whitespace: Literal["any", "none", "single", "practical"] | int | None = None,
         separators: tuple[str, str] | None = None,
-        key_order: Literal["listed", "any"] = "listed",
+        key_order: Literal["listed", "preferred", "any"] = "listed",
         formats: Literal["assert", "annotation", "strict"] = "assert",
         registry: Any = None,
         limits: Limits = Limits(),  # noqa: B008
@@ -450,8 +452,8 @@ class Grammar(Rules):
                 number); `"none"`; `"single"`: a space after `,` and `:` only, as `json.dumps` writes; `"practical"`: a
                 space, or a new line and its indentation, anywhere but around the whole. By default as `profile` has it.
             separators: exactly these instead, e.g. `(",", ": ")`.
-            key_order: `"listed"`: keys in the order in which the schema lists them, other keys anywhere; `"any"`: free,
-                for objects of few keys.
+            key_order: `"listed"`: keys in the order in which the schema lists them, other keys anywhere; `"any"`: free;
+                `"preferred"`: free, too, but where the text is forced (`Matcher.forced_tokens`) as listed.
             formats: `"assert"` the formats that are known; `"annotation"`: none; `"strict"`: refuse unknown ones.
             registry: a `referencing.Registry` for references (`$ref`) to other documents. Nothing is downloaded.
             limits: bounds; schemas are untrusted.

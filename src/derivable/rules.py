@@ -10,7 +10,7 @@ from .arguments import instance, integer, items, texts
 from .errors import ArgumentError, GrammarError
 from .expr import Expr, node, references
 
-__all__ = ["Indentation", "Lexing", "Rules", "SpecialTokens", "Terminal"]
+__all__ = ["Indentation", "Lexing", "Membership", "Rules", "SpecialTokens", "Tally", "Terminal"]
 
 Lexing = Literal["scannerless", "longest", "basic"]
 """How text is cut into lexemes; `docs/lexing.md` defines the three and their differences.
@@ -20,6 +20,8 @@ that the parser can accept here, and the ignored ones. `basic`: the longest matc
 
 SpecialTokens = Literal["token", "text", "either"]
 """What a literal means that spells special tokens: see `Grammar.with_special_tokens`."""
+
+_ROLES = ("open", "key", "other", "comma", "close")
 
 
 @node
@@ -75,6 +77,41 @@ class Indentation:
             texts(opening=pair[0], closing=pair[1])
 
 
+@node
+class Membership:
+    """What the members of a JSON object must be, together, where its keys come in any order.
+
+    Attributes:
+        keys: the names it may have, in the order in which they would be written.
+        required: those of them that it must have, in the same order.
+        low, high: bounds on the number of members (`high` `None`: without bound).
+        others: whether there may be members with other names, any number of them.
+        clauses: of each, some name is there (`True`) or is not.
+    """
+
+    keys: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    low: int = 0
+    high: int | None = None
+    others: bool = False
+    clauses: tuple[tuple[tuple[str, bool], ...], ...] = ()
+
+
+@node
+class Tally:
+    """What a terminal means to a JSON object whose keys come in any order.
+
+    Attributes:
+        role: it opens or closes such an object, is a key of it (`name`) or another key, or the comma between members.
+        name: the key; it must not have been there.
+        members: what decides whether it may stand where it does. A key may do without.
+    """
+
+    role: Literal["open", "key", "other", "comma", "close"]
+    name: str = ""
+    members: Membership | None = None
+
+
 @dataclass(frozen=True, repr=False)
 class Rules:
     """What a `Grammar` holds, and says of itself; checked when it is made."""
@@ -88,6 +125,8 @@ class Rules:
     relaxed: tuple[str, ...] = ()
     indentation: Indentation | None = None
     distinct: tuple[str, ...] = ()
+    tallied: Mapping[str, Tally] = field(default_factory=dict)
+    in_order: bool = False
 
     def __post_init__(self) -> None:
         instance("start", self.start, str, "the name of a rule")
@@ -127,6 +166,7 @@ class Rules:
                 f"'scannerless', not {self.lexing!r}",
                 hint="Name terminals of the grammar, under 'scannerless' lexing.",
             )
+        _check_tallied(self)
         for name in self.ignore:
             if name not in self.terminals:
                 raise GrammarError(
@@ -143,16 +183,36 @@ class Rules:
         source: str | None = None,
         relaxed: tuple[str, ...] = (),
         distinct: tuple[str, ...] = (),
+        tallied: Mapping[str, Tally] | None = None,
+        in_order: bool = False,
     ) -> Rules:
         """A scannerless grammar whose names its maker vouches for: it is not searched for unknown ones."""
         made = object.__new__(Rules)
         fields = {"rules": rules, "terminals": terminals, "start": start, "ignore": (), "lexing": "scannerless"}
         made.__dict__.update(fields, source=source, relaxed=relaxed, distinct=distinct)
+        made.__dict__.update(tallied=tallied or {}, in_order=in_order)
         return made
 
     def __repr__(self) -> str:
         sizes = f"{len(self.rules)} rules, {len(self.terminals)} terminals"
         return f"<Grammar {self.start!r}: {sizes}, {self.lexing}{', relaxed' if self.relaxed else ''}>"
+
+
+def _check_tallied(grammar: Rules) -> None:
+    instance("tallied", grammar.tallied, Mapping, "a mapping of terminals to Tally(...)")
+    for name, tally in grammar.tallied.items():
+        instance(f"the tally of {name!r:.80}", tally, Tally, "Tally(...)")
+        if tally.role not in _ROLES or (tally.members is None and tally.role not in ("open", "key")):
+            raise GrammarError(
+                f"{tally!r:.80}, of the terminal {name!r}, is no role",
+                hint=f"Use one of {', '.join(_ROLES)}; all but the first two need their members.",
+            )
+    if grammar.tallied and (grammar.lexing != "scannerless" or not grammar.terminals.keys() >= grammar.tallied.keys()):
+        raise GrammarError(
+            f"{_some(list(grammar.tallied))}, which count the members of objects, must be terminals, and the lexing "
+            f"'scannerless', not {grammar.lexing!r}",
+            hint="Name terminals of the grammar, under 'scannerless' lexing.",
+        )
 
 
 def _some(names: list[str], limit: int = 8) -> str:

@@ -29,7 +29,7 @@ from derivable.vocabularies.huggingface import read_tokenizer_json, read_transfo
 from derivable.vocabularies.libraries import read_gguf, read_sentencepiece, read_tiktoken
 from derivable.vocabularies.saved import Saved, Tables, read, write
 from derivable.vocabularies.source import MAX_SIZE, Source, resolve_eos
-from derivable.vocabularies.spellings import Spellings, cannot_spell, ending, is_utf8
+from derivable.vocabularies.spellings import Spellings, cannot_spell, ending, ids_and_lengths, is_utf8
 
 __all__ = ["Vocabulary"]
 
@@ -419,13 +419,7 @@ class Vocabulary:
     @cached_property
     def _spelling(self) -> tuple[dict[bytes, int], dict[int, list[int]]]:
         """Token -> lowest id; and first byte -> lengths of the tokens that begin with it, longest first."""
-        ids: dict[bytes, int] = {}
-        lengths: dict[int, set[int]] = {}
-        for token_id, token in enumerate(self.tokens):
-            if token is not None:
-                ids.setdefault(token, token_id)
-                lengths.setdefault(token[0], set()).add(len(token))
-        return ids, {first: sorted(found, reverse=True) for first, found in lengths.items()}
+        return ids_and_lengths(self.tokens)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -220,7 +220,7 @@ def test_the_successor_graph_says_no_less_than_the_pairs(grammar: TerminalGramma
 
 
 def test_where_a_prefix_has_one_stack_all_is_decided() -> None:
-    """Every prefix of a sentence has one stack here: what is not shown to be always legal is refused after some text."""
+    """Every prefix of a sentence has one stack here: what is not shown to be always legal is refused somewhere."""
     grammar = TerminalGrammar.from_rules({"S": ["a S b", "c"]})
     for history in ("a", "b", "c"):
         for continuation in product("abc", repeat=2):

@@ -37,24 +37,29 @@ RANKS = {
     "index": 12,
     "matcher": 13,
     "monitoring": 13,
-    "apply": 14,
-    "compile": 14,
-    "compiler": 15,
-    "analysis": 16,
-    "tiny": 15,
-    "decoding": 16,
-    "": 17,  # `derivable` itself, which gathers what is public
-    "integrations": 19,
-    "compat": 18,
-    "demo": 18,
-    "cli": 20,
-    "__main__": 21,
+    "matchers": 14,
+    "batch": 15,
+    "apply": 15,
+    "compile": 15,
+    "compiler": 16,
+    "report": 16,
+    "report_html": 17,
+    "tiny": 16,
+    "analysis": 17,
+    "decoding": 17,
+    "": 18,  # `derivable` itself, which gathers what is public
+    "compat": 19,
+    "demo": 19,
+    "integrations": 20,
+    "cli": 21,
+    "__main__": 22,
 }
 """The rank of every module, or of the folder it lies in. A module may import modules of lower rank and neighbours in
 its own folder: also within functions, and for type checking."""
 
 PAIRS = {
     ("matcher", "compile"): "a matcher knows the constraint that made it",
+    ("matchers", "compile"): "the same",
     ("index", "matcher"): "the index is filled ahead of time by matchers",
     ("compile", "decoding"): "a constraint keeps what speculation has learned of its places",
 }

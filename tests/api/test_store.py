@@ -254,3 +254,14 @@ def test_digests_are_of_the_contents() -> None:
     texts += ['root ::= "a" x "a"\nx ::= "b"', 'root ::= "a" x\nx ::= [b]+', 'root ::= "ax"']
     digests = {grammar_digest(dv.Grammar.from_gbnf(text)) for text in texts}
     assert len(digests) == 4 and grammar_digest(a) not in digests
+
+
+def test_a_write_does_not_look_at_all_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 10,000 entries that would take longer than compiling."""
+    store = dv.ArtifactStore(tmp_path)
+    looks = []
+    place = store._place
+    monkeypatch.setattr(place, "entries", lambda found=place.entries: looks.append(1) or found())
+    for number in range(30):
+        compiled(store, dv.Grammar.from_regex(f"a{{{number}}}b"))
+    assert store.stats()["writes"] == 30 and len(looks) == 1

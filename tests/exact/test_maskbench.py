@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from accepting import BYTES, accepts
@@ -57,15 +56,10 @@ OTHER_ORDER = [
 ]
 """Schemas with valid instances whose members are not in the order of the schema.
 
-They are accepted with `key_order="any"`, unless there are too many keys for it."""
+They are accepted with `key_order="any"`."""
 
-
-def in_any_order(schema: Any) -> dv.Constraint | None:
-    """The constraint without an order of members; `None` if it has too many keys for that."""
-    try:
-        return dv.compile(dv.Grammar.from_json_schema(schema, key_order="any"), BYTES)
-    except (dv.LimitError, dv.UnsupportedFeatureError):
-        return None
+NOT_ANY_ORDER = {"Github_ultra---o21840"}
+"""Of these, those with an object that is refused in any order: some member of 14 must fail, which rules count."""
 
 
 @pytest.mark.slow
@@ -85,8 +79,12 @@ def test_every_instance_is_judged_as_its_label_says() -> None:
             got = accepts(constraint, json.dumps(test["data"], ensure_ascii=False))
             if got is not test["valid"]:
                 assert test["valid"], f"{name}: accepted an invalid instance"
-                anyhow = in_any_order(case["schema"])
-                assert anyhow is None or accepts(anyhow, json.dumps(test["data"], ensure_ascii=False)), name
                 other_order.add(name.removesuffix(".json"))
+                if name.removesuffix(".json") in NOT_ANY_ORDER:
+                    with pytest.raises(dv.LimitError, match="max_cases"):
+                        dv.Grammar.from_json_schema(case["schema"], key_order="any")
+                    continue
+                anyhow = dv.compile(dv.Grammar.from_json_schema(case["schema"], key_order="any"), BYTES)
+                assert accepts(anyhow, json.dumps(test["data"], ensure_ascii=False)), name
     assert refused == set(REFUSED)
     assert other_order == set(OTHER_ORDER)

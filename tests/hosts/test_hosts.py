@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import json
+import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -198,6 +200,10 @@ def test_sglang(sglang: Any) -> None:
     assert mask[1].tolist() == [0] * 8 + [1]
     one.rollback(1)
     assert not one.is_terminated()
+    rows = [SimpleNamespace(grammar=two, row=0), SimpleNamespace(grammar=one, row=2)]
+    one.reset_vocab_mask(mask)
+    one.fill_vocab_mask_batched(rows, mask)
+    assert (mask[1] == -1).all() and mask[2].tolist() == [0] * 8 + [1] and mask[0].tolist() != [-1] * 9
     one.reset_vocab_mask(mask)
     assert (mask == -1).all()
 
@@ -225,3 +231,21 @@ def test_sglang_refuses_with_the_reason(sglang: Any, kind: str, text: str) -> No
 def test_sglang_refuses_reasoning_parsers(sglang: Any) -> None:
     with pytest.raises(ValueError, match="reasoning"):
         sglang(SimpleNamespace(reasoning_parser="x"), object(), 257, {256})
+
+
+# The end of a process
+
+
+def test_objects_that_a_host_keeps_to_the_end_are_no_noise() -> None:
+    """torch and vLLM keep what they refer to beyond the interpreter's end."""
+    code = (
+        "import ctypes, derivable as dv\n"
+        "v = dv.Vocabulary.from_bytes([b'a', None], eos=[1])\n"
+        "m = dv.compile(dv.Grammar.from_regex('a+'), v).matcher()\n"
+        "ctypes.pythonapi.Py_IncRef(ctypes.py_object(m))\n"
+    )
+    paths = ":".join([str(Path(dv.__file__).parents[1]), *(path for path in sys.path if path)])
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env={"PYTHONPATH": paths}
+    )
+    assert (done.returncode, done.stderr) == (0, "")

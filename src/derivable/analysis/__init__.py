@@ -1,9 +1,12 @@
-"""What a grammar and a vocabulary say about each other before any text is written: the constructions of the papers, as data.
+"""What a grammar and a vocabulary say about each other before any text is written: the constructions of the papers,
+as data.
 
 - Willard & Louf 2023: `find_sub_sequences`, `map_states_to_vocabulary`, `scan`, `stack_preimages`
 - Beurer-Kellner et al. 2024 (DOMINO): `subterminal_tree`
-- Tran-Thien 2025 (streamlining): `is_never_legal`, `is_always_legal`, `are_jointly_legal`, `interchangeable_terminals`, `MaskStore`
-- Park et al. 2025 (GreatGramma): `LexingTransducer`, `DetokenizingTransducer`, `SpannerTable`, `StackFree`, `MaximalMunch`
+- Tran-Thien 2025 (streamlining): `is_never_legal`, `is_always_legal`, `are_jointly_legal`,
+  `interchangeable_terminals`, `MaskStore`
+- Park et al. 2025 (GreatGramma): `LexingTransducer`, `DetokenizingTransducer`, `SpannerTable`, `StackFree`,
+  `MaximalMunch`
 
 Masks come from elsewhere (`derivable.compile`); this is for looking, counting and comparing.
 """

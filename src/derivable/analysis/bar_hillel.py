@@ -12,10 +12,10 @@ __all__ = ["intersection_is_empty", "is_never_legal"]
 def is_never_legal(grammar: Analysed, sequence: Iterable[str]) -> bool:
     """Whether no sentence contains `sequence`: the language L has nothing in common with ``Σ* X S Σ*``. Exact.
 
-    The intersection of a context-free language with a regular one is context-free (Bar-Hillel, Perles & Shamir 1961): its
-    nonterminals are triples ``(p, A, q)``, "A derives something that leads the automaton from p to q". It is empty if
-    ``(first, start, last)`` is not productive. The automaton of ``Σ* a1 ... am Σ*`` has the states 0 to m: it stays in 0 and
-    in m with any terminal, and goes from i - 1 to i with ``a_i``.
+    The intersection of a context-free language with a regular one is context-free (Bar-Hillel, Perles & Shamir 1961):
+    its nonterminals are triples ``(p, A, q)``, "A derives something that leads the automaton from p to q". It is
+    empty if ``(first, start, last)`` is not productive. The automaton of ``Σ* a1 ... am Σ*`` has the states 0 to m:
+    it stays in 0 and in m with any terminal, and goes from i - 1 to i with ``a_i``.
 
     Args:
         grammar: a grammar, a constraint, or a `TerminalGrammar`.

@@ -37,6 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from .chart import ACCEPTED, REFUSED, Chart, chart
 from .terminals import Analysed, TerminalGrammar, terminal_grammar
@@ -176,23 +177,36 @@ def _outcomes(
             done = tuple(of[head] for of in upwards)
             if head == grammar.start and left == ACCEPTED:  # nothing comes behind it
                 yield tuple(p == ACCEPTED for p in done)
-            for goal in grammar.goals.get(head, ()):
-                after = tuple(
-                    p if p in (ACCEPTED, REFUSED) else of.read(goal.after, p)
-                    for p, of in zip(done, charts, strict=True)
+            settled = all(p in (ACCEPTED, REFUSED) for p in done)
+            for goal_head, rest, befores in _goals(grammar, left_chart, head, left):
+                after = (
+                    done
+                    if settled
+                    else tuple(
+                        p if p in (ACCEPTED, REFUSED) else of.read(rest, p) for p, of in zip(done, charts, strict=True)
+                    )
                 )
-                for before in _lefts(left_chart, goal.before, left):
-                    state = (goal.head, after, before)
+                for before in befores:
+                    state = (goal_head, after, before)
                     if state not in seen:
                         seen.add(state)
                         todo.append(state)
 
 
-def _lefts(left_chart: Chart | None, before: tuple[int, ...], left: int) -> Iterator[int]:
-    """How much of the history may stand to the left if `before` does; each way is a walk of its own."""
+def _goals(
+    grammar: TerminalGrammar, left_chart: Chart | None, symbol: int, left: int
+) -> Iterator[tuple[int, tuple[int, ...], Iterable[int]]]:
+    """What may be next on the stack: (head, rest of the body, how much of the history may then stand to the left)."""
     if left == ACCEPTED or left_chart is None:
-        yield ACCEPTED
+        for head, rest in grammar.behind_goals.get(symbol, ()):
+            yield head, rest, (ACCEPTED,)
         return
+    for goal in grammar.goals.get(symbol, ()):
+        yield goal.head, goal.after, _lefts(left_chart, goal.before, left)
+
+
+def _lefts(left_chart: Chart, before: tuple[int, ...], left: int) -> Iterator[int]:
+    """How much of the history may stand to the left if `before` does; each way is a walk of its own."""
     found = left_chart.read(before[::-1], left)
     if found == ACCEPTED:
         yield ACCEPTED
@@ -221,18 +235,27 @@ def same_verdict(
     return one == other or all(a == b for a, b in _outcomes(grammar, history, (one, other)))
 
 
+_MOST_OUTCOMES = 500
+
+
 def agreement(
     grammar: TerminalGrammar, history: tuple[int, ...], sequences: Sequence[tuple[int, ...]]
 ) -> Mapping[tuple[int, ...], tuple[int, ...]]:
-    """Each sequence to the one that stands for all that are jointly legal with it: the first of them."""
-    chosen: list[tuple[int, ...]] = []
-    out: dict[tuple[int, ...], tuple[int, ...]] = {}
+    """Each sequence to the one that stands for all that are jointly legal with it: the first of them.
+
+    The automata of sequences that begin with the same terminal are run side by side, and those with the same outcomes
+    everywhere are one. Where that takes too many steps every sequence stays by itself.
+    """
+    by_first: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
     for sequence in sequences:
-        for representative in chosen:
-            if same_verdict(grammar, history, sequence, representative):
-                out[sequence] = representative
-                break
-        else:
-            chosen.append(sequence)
-            out[sequence] = sequence
-    return out
+        by_first.setdefault(sequence[:1], []).append(sequence)
+    chosen: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for alike in by_first.values():
+        outcomes = list(islice(_outcomes(grammar, history, alike), _MOST_OUTCOMES)) if len(alike) > 1 else []
+        if not outcomes or len(outcomes) == _MOST_OUTCOMES:
+            chosen |= {sequence: sequence for sequence in alike}
+            continue
+        representatives: dict[tuple[bool, ...], tuple[int, ...]] = {}
+        for sequence, column in zip(alike, zip(*outcomes), strict=True):
+            chosen[sequence] = representatives.setdefault(column, sequence)
+    return chosen

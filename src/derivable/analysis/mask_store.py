@@ -1,14 +1,16 @@
 """The mask store of SynCode and DOMINO as Tran-Thien counts it, and its streamlining, step by step.
 
-For every state of the scanner (terminals *apart*), the *mask store* holds the sequences of terminals that some token can
-add there, each with the tokens that add it. A mask asks the parser about each sequence and unites the tokens of those
-that are legal. Streamlining leaves out questions whose answer is known, and asks one question for all that have one answer.
+For every state of the scanner (terminals *apart*), the *mask store* holds the sequences of terminals that some token
+can add there, each with the tokens that add it. A mask asks the parser about each sequence and unites the tokens of
+those that are legal. Streamlining leaves out questions whose answer is known, and asks one question for all that have
+one answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,7 @@ from ..grammar import Grammar
 from ..limits import Limits
 from ..lowering import Lowered, lower
 from ..vocabulary import Vocabulary
-from .legality import Verdict, interchangeable_terminals, judge, same_verdict
+from .legality import Verdict, agreement, interchangeable_terminals, judge
 from .scanner import DEAD, Scanner, Tokens
 from .terminals import TerminalGrammar
 
@@ -80,7 +82,8 @@ class MaskStore:
     Args:
         grammar: with terminals of its own (Lark's notation, or a built-in one).
         vocabulary: the model's.
-        optional_newlines: where blocks are told by indentation, newlines count nothing between brackets, which a scanner
+        optional_newlines: where blocks are told by indentation, newlines count nothing between brackets, which a
+            scanner
             cannot see: each may then also be nothing. `False`, the default, counts as the post does.
 
     Attributes:
@@ -154,16 +157,20 @@ class MaskStore:
         return iter(dict.fromkeys(self._advance(state, data)))
 
     def _advance(self, state: int, data: bytes) -> Iterator[tuple[int, Sequence]]:
-        scanner = self.scanner
+        scanner, fresh = self.scanner, state == 0  # a lexeme in progress was added when it began
         for at, byte in enumerate(data):
-            if scanner.leaving(state, byte):
-                for after, added in self._advance(0, data[at:]):
-                    yield after, added
+            ended = scanner.leaving(state, byte)
+            if ended:
+                for after, rest in self._advance(0, data[at:]):
+                    for terminal in ended:
+                        for added in self._with(terminal, frozenset({rest})) if fresh else {rest}:
+                            yield after, added
             state = scanner.step(state, byte)
             if state == DEAD:
                 return
         for terminal, inner in scanner.members[state]:
-            yield scanner.number(((terminal, inner),)), ()
+            for added in self._with(terminal, frozenset({()})) if fresh else {()}:
+                yield scanner.number(((terminal, inner),)), added
 
     # -- making it ----------------------------------------------------------------------------------------------
 
@@ -301,7 +308,7 @@ class _Streamlining:
                 return None
             if row.terminal is not None and sequence[0] not in self._successors.get(row.terminal, ()):
                 return None
-            allowed = all(b in self._successors.get(a, ()) for a, b in zip(sequence, sequence[1:]))
+            allowed = all(b in self._successors.get(a, ()) for a, b in pairwise(sequence))
             return sequence if allowed else None
 
         return self._each(current, change)
@@ -312,7 +319,7 @@ class _Streamlining:
         def change(sequence: Sequence) -> Sequence | None:
             before = () if row.terminal is None else (row.terminal,)
             whole = before + sequence
-            if any(not self.verdict((a,), (b,)).accepted for a, b in zip(whole, whole[1:])):
+            if any(not self.verdict((a,), (b,)).accepted for a, b in pairwise(whole)):
                 return None
             while len(whole) > max(len(before), 1) and not self.verdict(whole[-2:-1], whole[-1:]).refused:
                 whole = whole[:-1]
@@ -342,14 +349,8 @@ class _Streamlining:
         asked = frozenset(s for s in current.values() if s)
         known = self._classes.get((before, asked))
         if known is None:
-            known = {(): ()}
-            chosen: list[Sequence] = []
-            for sequence in sorted(asked, key=lambda s: (len(s), s)):
-                known[sequence] = next(
-                    (other for other in chosen if same_verdict(self.grammar, before, sequence, other)), sequence
-                )
-                if known[sequence] == sequence:
-                    chosen.append(sequence)
+            ordered = sorted(asked, key=lambda s: (len(s), s))
+            known = {(): ()} | dict(agreement(self.grammar, before, ordered))
             self._classes[before, asked] = known
         return self._each(current, known.__getitem__)
 

@@ -1,7 +1,8 @@
 """GreatGramma's decoder: masks by its tables (Algorithm 6), under its own lexer (Appendix C.1).
 
 Not the policy `longest`, for the reasons that `scanner` gives, and exact only under the paper's assumption (Lemma C.7)
-that any terminal can follow any other. It is here so that its language, its masks and its sizes can be held against ours.
+that any terminal can follow any other. It is here so that its language, its masks and its sizes can be held against
+ours.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ class MaximalMunchMatcher:
         self.threads: list[tuple[int, Matcher]] = [(0, of.parser.parser())]
 
     def allowed_tokens(self) -> NDArray[np.int32]:
-        """Algorithm 6: the tokens of all sequences that the parser accepts; and the end of the text, as its case (1) has it."""
+        """Algorithm 6: the tokens of all sequences that the parser accepts; and the end of the text, as its case (1)
+        has it."""
         mask = np.zeros(self.of.vocabulary.size, dtype=np.bool_)
         for state, parser in self.threads:
             legal = self.of.parser.legal(parser)

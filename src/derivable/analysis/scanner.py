@@ -1,8 +1,9 @@
 """The lexer of the papers: terminals' automata side by side, one character of look-ahead, no going back.
 
-A lexeme ends where it cannot go on: before byte c, if the text so far is a terminal and the text with c is the beginning
-of none (Park et al. 2025, Appendix C.1). Whoever reads on and fails has failed; Derivable's own policy `longest` falls
-back to the last match instead, as `re` and flex do, which is why this lexer is for comparison and counting only.
+A lexeme ends where it cannot go on: before byte c, if the text so far is a terminal and the text with c is the
+beginning of none (Park et al. 2025, Appendix C.1). Whoever reads on and fails has failed; Derivable's own policy
+`longest` falls back to the last match instead, as `re` and flex do, which is why this lexer is for comparison and
+counting only.
 
 A lexeme that several terminals match is each of them, and the parser decides (Park et al., Section 5, "nondeterministic
 lexing"). Where a token ends within a lexeme,
@@ -203,7 +204,8 @@ class Tokens:
         ids: token of each row.
         lengths: bytes of each row.
         data: uint8 [rows, longest].
-        rests: int32 [rows, longest + 1]: the number of what is left from a place on; -1 past the end. Equal rests share one.
+        rests: int32 [rows, longest + 1]: the number of what is left from a place on; -1 past the end. Equal rests
+            share one.
         texts: what is left, by number.
     """
 

@@ -36,7 +36,8 @@ class SequenceParser:
         self.numbers = {sequence: i for i, sequence in enumerate(self.sequences)}
         spelled: list[bytes | None] = [_spelled(sequence) for sequence in self.sequences]
         vocabulary = Vocabulary.from_bytes([*spelled, None], eos=[len(spelled)])
-        self.constraint: Constraint = constraint_of(_as_text(grammar), vocabulary, None, Limits())
+        limits = Limits(cache_bytes=_CACHE_BYTES)
+        self.constraint: Constraint = constraint_of(_as_text(grammar), vocabulary, None, limits)
 
     def parser(self) -> Matcher:
         """A parser before the first terminal."""
@@ -56,6 +57,10 @@ class SequenceParser:
         """
         if terminals:
             parser.advance_bytes(_spelled(terminals))
+
+
+_CACHE_BYTES = 4 << 30
+"""A grammar that is analysed is its analyst's; the stacks of a long text are kept while it is replayed."""
 
 
 def _spelled(sequence: Sequence[int]) -> bytes:

@@ -1,10 +1,11 @@
 """GreatGramma's tables, as data: what tokens do to a lexer, and what sequences of terminals they realize.
 
-K. Park, T. Zhou, L. D'Antoni, "Flexible and Efficient Grammar-Constrained Decoding" (2025). The constructions are the paper's,
-one after the other: lexing transducer (Algorithm 2), detokenizing transducer (Algorithm 3), their composition, producible
-terminals (Definition 3.2), realizable sequences (Definition 3.3), the token spanner table (Figure 1d) and its inverse
-(Algorithm 4). Derivable's kernel holds the inverse table as a tree that unfolds where a parser goes; here it is whole, for
-looking at, for counting, and for comparison.
+K. Park, T. Zhou, L. D'Antoni, "Flexible and Efficient Grammar-Constrained Decoding" (2025). The constructions are the
+paper's,
+one after the other: lexing transducer (Algorithm 2), detokenizing transducer (Algorithm 3), their composition,
+producible terminals (Definition 3.2), realizable sequences (Definition 3.3), the token spanner table (Figure 1d) and
+its inverse (Algorithm 4). Derivable's kernel holds the inverse table as a tree that unfolds where a parser goes; here
+it is whole, for looking at, for counting, and for comparison.
 
 Where the paper's lexer is a function, this one lets a text that several terminals match be each of them.
 """
@@ -29,7 +30,8 @@ class LexingTransducer:
 
     Attributes:
         scanner: its automaton.
-        transitions: (state, byte, terminals written, next state). Where the automaton has no move with a byte, the lexeme
+        transitions: (state, byte, terminals written, next state). Where the automaton has no move with a byte, the
+            lexeme
             ends: its terminal is written, and the byte begins the next one. Ignored terminals are not written.
     """
 
@@ -40,7 +42,7 @@ class LexingTransducer:
     def of(scanner: Scanner) -> LexingTransducer:
         """The transducer of a scanner of terminals *together*. Cost: states times 256."""
         dropped = {t for t, name in enumerate(scanner.terminals) if name in scanner.ignored}
-        found = []
+        found: list[tuple[int, int, Terminals, int]] = []
         for state in scanner.all_states():
             for byte in range(256):
                 after = scanner.step(state, byte)
@@ -49,8 +51,8 @@ class LexingTransducer:
                     continue
                 begun = scanner.step(0, byte)
                 if begun != DEAD:
-                    written = dict.fromkeys(() if t in dropped else (t,) for t in scanner.winners(state))
-                    found += [(state, byte, terminals, begun) for terminals in written]
+                    ends: list[Terminals] = [() if t in dropped else (t,) for t in scanner.winners(state)]
+                    found += [(state, byte, written, begun) for written in dict.fromkeys(ends)]
         return LexingTransducer(scanner, tuple(found))
 
     @cached_property
@@ -75,7 +77,8 @@ class LexingTransducer:
 
 @dataclass(frozen=True)
 class DetokenizingTransducer:
-    """Algorithm 3: reads tokens, writes their bytes, common prefixes only once: a trie with every token's id on its way in.
+    """Algorithm 3: reads tokens, writes their bytes, common prefixes only once: a trie with every token's id on its
+    way in.
 
     Attributes:
         edges: for each state the (byte, next state) that lead on; state 0 is where tokens begin and end.
@@ -115,7 +118,8 @@ class SpannerTable:
         scanner, lexing, detokenizing: what it is made of.
         producible: by state: the terminals that may be written next (Definition 3.2).
         inverse: Algorithm 4: (state, sequence) to the tokens that realize it there. A sequence holds the terminals that
-            the token writes, and one that may come next; `None` in place of that one: an ignored terminal may, and then any.
+            the token writes, and one that may come next; `None` in place of that one: an ignored terminal may, and
+            then any.
 
     Example:
         >>> import derivable as dv
@@ -129,8 +133,8 @@ class SpannerTable:
         q2  BB, BC  B     BB  BC  BBB, BBC
         q3  CB, CC     C  CB  CC  CBB, CBC
 
-    Cost: states times the nodes of the token trie that the scanner reads, in Python: for tables one can look at, and small
-    vocabularies; `MaskStore` counts large ones.
+    Cost: states times the nodes of the token trie that the scanner reads, in Python: for tables one can look at, and
+    small vocabularies; `MaskStore` counts large ones.
     """
 
     def __init__(self, scanner: Scanner, vocabulary: Vocabulary) -> None:

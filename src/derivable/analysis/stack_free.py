@@ -1,7 +1,7 @@
 """What a parser's uppermost state alone says about a sequence: always accepted, always rejected, or up to the stack.
 
-Park et al. 2025, Section 3.3. The parser is the LR(0) automaton of the grammar, nondeterministic where it has conflicts, so
-every context-free grammar has one.
+Park et al. 2025, Section 3.3. The parser is the LR(0) automaton of the grammar, nondeterministic where it has
+conflicts, so every context-free grammar has one.
 
 - Proposition 3.5 (stack invariance): what is accepted with nothing on the stack but the uppermost state is accepted.
 - Proposition 3.6: what is rejected even if every reduction leads wherever some stack could have it lead (a finite

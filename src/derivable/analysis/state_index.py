@@ -25,7 +25,8 @@ def _automaton(pattern: str | _kernel.Dfa) -> _kernel.Dfa:
 def find_sub_sequences(pattern: str | _kernel.Dfa, text: bytes | str) -> tuple[tuple[int, ...], ...]:
     """Algorithm 3: the states that a text leads through, from every state in which it can be read to the end.
 
-    As printed the algorithm never steps over the first character, and adds an empty path where it fails; what its text says
+    As printed the algorithm never steps over the first character, and adds an empty path where it fails; what its
+    text says
     and its example shows is this: each path begins with the state that it starts in.
 
     Args:

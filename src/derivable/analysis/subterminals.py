@@ -1,7 +1,7 @@
 """DOMINO's subterminal trees: what tokens read of terminals, piece by piece.
 
-L. Beurer-Kellner, M. Fischer, M. Vechev, "Guiding LLMs The Right Way: Fast, Non-Invasive Constrained Generation" (2024),
-Section 3.3 and Algorithm 2. A *subterminal* is the part of a terminal that a token reads:
+L. Beurer-Kellner, M. Fischer, M. Vechev, "Guiding LLMs The Right Way: Fast, Non-Invasive Constrained Generation"
+(2024), Section 3.3 and Algorithm 2. A *subterminal* is the part of a terminal that a token reads:
 
 - ``full``: from its beginning to where it may end; ``start``: from its beginning to where it may not;
 - ``end``: from its inside to where it may end; ``continuation``: from its inside to where it may not.
@@ -56,18 +56,19 @@ class SubterminalTree:
             yield from child.walk(depth + 1)
 
     def within(self, lookahead: int | None) -> list[int]:
-        """The tokens that DOMINO reaches with lookahead k: at most k terminals begin behind the first (`None`: any number).
+        """The tokens that DOMINO reaches with lookahead k: at most k terminals begin behind the first (`None`: any
+        number).
 
         What continues the terminal in progress, or begins the next one, is k = 0.
         """
         found = set(self.tokens)
-        todo = [(child, s, 0) for s, child in self.children.items()]
+        todo = [(child, 0) for child in self.children.values()]
         while todo:
-            node, subterminal, begun = todo.pop()
+            node, begun = todo.pop()
             if lookahead is not None and begun > lookahead:
                 continue
             found.update(node.tokens)
-            todo += [(child, s, begun + 1) for s, child in node.children.items()]
+            todo += [(child, begun + 1) for child in node.children.values()]
         return sorted(found)
 
     def __str__(self) -> str:

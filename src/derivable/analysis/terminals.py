@@ -24,7 +24,8 @@ Production = tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Occurrence:
-    """A place of a symbol in a body: ``head -> before . symbol . after``. The stack symbols of Tran-Thien's automaton."""
+    """A place of a symbol in a body: ``head -> before . symbol . after``. The stack symbols of Tran-Thien's
+    automaton."""
 
     head: int
     before: tuple[int, ...]
@@ -89,7 +90,8 @@ class TerminalGrammar:
 
     @staticmethod
     def from_lowered(lowered: Lowered) -> TerminalGrammar:
-        """What the kernel parses with, if it takes indentation for nothing: INDENT and DEDENT, which columns bring and no
+        """What the kernel parses with, if it takes indentation for nothing: INDENT and DEDENT, which columns bring
+        and no
         text, are erased (the homomorphic image of the language)."""
         num = len(lowered.terminals)
         layout = lowered.indentation
@@ -174,6 +176,11 @@ class TerminalGrammar:
             symbol: tuple(o for o in places if not set(o.before) <= empty)
             for symbol, places in self.occurrences.items()
         }
+
+    @cached_property
+    def behind_goals(self) -> Mapping[int, tuple[tuple[int, tuple[int, ...]], ...]]:
+        """`goals` without what stands before, each once: (head, rest of the body)."""
+        return {s: tuple(dict.fromkeys((o.head, o.after) for o in places)) for s, places in self.goals.items()}
 
     @cached_property
     def corners(self) -> Mapping[int, tuple[tuple[int, tuple[int, ...]], ...]]:

@@ -24,12 +24,13 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from derivable.batch import allocate_bitmask
 from derivable.decoding.healing import Healing
 from derivable.decoding.sampling import Logits, Sampling
 from derivable.decoding.speculator import Speculator
 from derivable.decoding.trace import Alternative, Step
 from derivable.errors import DerivableError, LimitError, MatcherError, ModelError, TokenRejectedError, VocabularyError
-from derivable.matcher import Matcher, allocate_bitmask
+from derivable.matcher import Matcher
 from derivable.vocabulary import Vocabulary
 
 __all__ = ["Decoder", "Drafter", "FinishReason", "Policy", "guesses", "patiently"]

@@ -27,6 +27,7 @@ from derivable.matcher import Matcher
 
 __all__ = ["Generation", "Stats", "Stream", "generate"]
 
+
 class Stream(Iterator[str]):
     """The text of a generation, piece by piece as it is chosen. What may be the beginning of a stop string, or half a
     character, is held back until it is not.

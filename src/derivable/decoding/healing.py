@@ -22,8 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from derivable.batch import allocate_bitmask
 from derivable.errors import TokenRejectedError
-from derivable.matcher import Matcher, allocate_bitmask
+from derivable.matcher import Matcher
 from derivable.vocabulary import Vocabulary
 
 __all__ = ["Healing", "take_back"]

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derivable.arguments import instance, integer, items
+from derivable.batch import allocate_bitmask
 from derivable.compile import Constraint
 from derivable.decoding.decoder import patiently
 from derivable.errors import ArgumentError, BitmaskShapeError, TokenRejectedError
-from derivable.matcher import Matcher, allocate_bitmask
+from derivable.matcher import Matcher
 
 __all__ = ["fill_tree", "sequence_bitmask"]
 

@@ -14,7 +14,7 @@ from typing import get_args
 from ..errors import GrammarError, UnsupportedFeatureError
 from ..expr import EMPTY, Alt, Bytes, Concat, Expr, Members, Ref, Repeat, Sequences, Spelled, text
 from ..lowering.leaves import cut_into_leaves, names_only
-from ..rules import Rules, SpecialTokens, Terminal
+from ..rules import Rules, SpecialTokens, Tally, Terminal
 from ..show import show
 from .build import Step, alternation, concatenation, repeat, run
 
@@ -32,6 +32,8 @@ class Joined:
         self.terminals: dict[str, Terminal] = {}
         self.relaxed: dict[str, None] = {}
         self.distinct: dict[str, None] = {}
+        self.tallied: dict[str, Tally] = {}
+        self.in_order = False
         self._starts: dict[int, tuple[Rules, Ref]] = {}
         self._numbers: dict[str, int] = {}
 
@@ -72,7 +74,9 @@ class Joined:
         """The grammar that derives `expr`."""
         start = self.rule(name, expr).name
         relaxed, distinct = tuple(self.relaxed), tuple(self.distinct)
-        return Rules.of_known_names(self.rules, self.terminals, start, source, relaxed, distinct)
+        return Rules.of_known_names(
+            self.rules, self.terminals, start, source, relaxed, distinct, self.tallied, self.in_order
+        )
 
     def _fresh(self, name: str) -> str:
         if name not in self.rules and name not in self.terminals:
@@ -87,12 +91,14 @@ class Joined:
         self.relaxed.update(dict.fromkeys(grammar.relaxed))
         names: dict[str, str] = {}
         for name, terminal in grammar.terminals.items():
-            if self.terminals.get(name) != terminal:
+            if self.terminals.get(name) != terminal or self.tallied.get(name) != grammar.tallied.get(name):
                 fresh = self._fresh(name)
                 self.terminals[fresh] = terminal
                 if fresh != name:
                     names[name] = fresh
         self.distinct.update(dict.fromkeys(names.get(name, name) for name in grammar.distinct))
+        self.tallied.update({names.get(name, name): tally for name, tally in grammar.tallied.items()})
+        self.in_order |= grammar.in_order
         # All at once: a fresh name must not be one that another rule of the operand bears.
         taken = {*self.rules, *self.terminals}
         for name in grammar.rules:

@@ -31,7 +31,7 @@ from ..lowering import Lowered
 __all__ = ["VERSION", "Plan", "packed", "read", "unpacked", "write"]
 
 _MAGIC = b"derivable constraint\n"
-VERSION = 5
+VERSION = 6
 _PREFIX = struct.Struct("<I32s")
 _LENGTH = struct.Struct("<Q")
 
@@ -95,6 +95,7 @@ def packed(plan: Plan, fingerprint: str) -> bytes:
         "start_symbol": plan.lowered.start,
         "indentation": plan.lowered.indentation,
         "distinct": plan.lowered.distinct,
+        "tallies": plan.lowered.tallies,
         "index": len(plan.index),
     }
     text = json.dumps(header, separators=(",", ":")).encode()
@@ -175,6 +176,13 @@ _SHAPE: dict[str, Any] = {
     "start_symbol": _SYMBOL,
     "indentation": _or_none((_COUNT, _COUNT, _COUNT, [_COUNT], [_COUNT], range(1, 1001), bool, bool)),
     "distinct": [_COUNT],
+    "tallies": _or_none(
+        (
+            [([_COUNT], [_COUNT], _LONG, _or_none(_LONG), bool, [[(_COUNT, bool)]])],
+            [(_COUNT, _COUNT, _or_none(_COUNT), _COUNT)],
+            bool,
+        )
+    ),
     "index": _LONG,
 }
 """What a header holds: a type, a range of integers, a list of one shape, words, or places of given shapes (a tuple)."""
@@ -226,7 +234,7 @@ def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
         raise ValueError("texts, strings, words: a terminal is named twice, or does not exist")
     if b"" in chain.from_iterable(words.values()):
         raise ValueError("words: the empty text is no lexeme")
-    if (by_rule or header["distinct"]) and not scannerless:
+    if (by_rule or header["distinct"] or header["tallies"]) and not scannerless:
         raise ValueError(f"lexing: under {header['lexing']!r} no terminal is a list of strings")
     if len(header["terminal_names"]) != count:
         raise ValueError("terminal_names: not one for each terminal")
@@ -263,6 +271,7 @@ def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
         start=header["start_symbol"],
         indentation=tuple(header["indentation"]) if header["indentation"] else None,
         distinct=tuple(header["distinct"]),
+        tallies=header["tallies"],
     )
     return Plan(
         lowered=lowered,

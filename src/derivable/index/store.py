@@ -175,6 +175,7 @@ class ArtifactStore:
         self.path = text
         self.budget = integer("budget", budget)
         self._place: _Place = _FileSystem(text) if "://" in text else _Folder(Path(text))
+        self._room = -1  # bytes that may be written before anybody looks how much there is
         self._counts = {"hits": 0, "misses": 0, "damaged": 0, "writes": 0, "removed": 0, "failures": 0}
 
     def find(self, key: str, read: Callable[[bytes], Any]) -> Any:
@@ -212,9 +213,16 @@ class ArtifactStore:
             self._complain("write to", error)
             return
         self._count("writes")
-        self._quietly(self._shrink)
+        self._room -= len(data)
+        if self._room < 0:
+            self._quietly(self._shrink)
 
     def _shrink(self) -> None:
+        """Makes room, and says how much there is.
+
+        PERF: 4 us for each entry, so not at every write: of 10,000 entries a write would take 40 ms. Others write, too,
+        so only a part of what is left is anybody's.
+        """
         now = time.time()
         kept = []
         for name, size, used in self._place.entries():
@@ -223,6 +231,7 @@ class ArtifactStore:
             elif name.endswith(_UNFINISHED) and now - used > _ABANDONED:
                 self._quietly(lambda name=name: self._place.remove(name))  # type: ignore[misc]
         total = sum(size for _, size, _ in kept)
+        self._room = (self.budget - total) // 16
         if total <= self.budget:
             return
         for _, size, name in sorted(kept):
@@ -231,6 +240,7 @@ class ArtifactStore:
             self._place.remove(name)
             self._count("removed")
             total -= size
+        self._room = (self.budget - total) // 16
 
     def stats(self) -> dict[str, int]:
         """Of this object: `hits`, `misses`, `damaged` (misses that were entries), `writes`, `removed`, `failures`."""

@@ -34,7 +34,8 @@ class LexerState:
         masks: different masks among these.
         depth: parser states that the longest of those beginnings holds: how far down answers had to look.
         always, stack_dependent, never: tokens that are in all of the masks, in some, in none.
-        inside: tokens that may end while the lexeme goes on; `None`: not worked out here (the masks were found elsewhere).
+        inside: tokens that may end while the lexeme goes on; `None`: not worked out here (the masks were found
+            elsewhere).
         exits: ways in which the lexeme may end inside a token, each with what is left of those tokens; `None` likewise.
     """
 
@@ -67,8 +68,9 @@ class Index:
         states: the lexer states in which masks are known, those that depend most on the stack first.
         lr_states: parser states that were visited.
         stack_nodes: nodes of live stacks.
-        spanner_nodes: nodes of all spanner trees (levels 1 and 2): a lexer state and what is left of some tokens, sorted by
-            what becomes of them. Under `scannerless` all grammars of the vocabulary share them, and all are counted.
+        spanner_nodes: nodes of all spanner trees (levels 1 and 2): a lexer state and what is left of some tokens,
+            sorted by what becomes of them. Under `scannerless` all grammars of the vocabulary share them, and all are
+            counted.
         mask_keys: nodes of the trie of stacks that masks are found by (level 4).
         masks: different masks.
         asked, found: masks asked for so far, and those of them that were known.
@@ -109,7 +111,8 @@ class Index:
             f"{self.productions:,} productions, {self.vocabulary:,} tokens",
             f"lexer states visited: {len(self.states):,}; parser states: {self.lr_states:,}; "
             f"spanner nodes: {self.spanner_nodes:,}; masks: {self.masks:,} under {self.mask_keys:,} keys",
-            f"tokens: {shares.always:.2%} always, {shares.stack_dependent:.2%} up to the stack, {shares.never:.2%} never",
+            f"tokens: {shares.always:.2%} always, {shares.stack_dependent:.2%} up to the stack, "
+            f"{shares.never:.2%} never",
             "bytes: " + ", ".join(f"{level} {size:,}" for level, size in self.bytes.items()),
         ]
         return "\n".join(lines)
@@ -188,10 +191,12 @@ def view(
 def spans_of(nodes: Sequence[tuple[int, int, bool, int, int, int]], names: Sequence[str]) -> list[Span]:
     """The nodes of `Matcher.unfolded` as sequences."""
     paths: list[tuple[str, ...]] = []
+    looked: list[int] = []  # on the way
     spans = []
     for parent, symbol, ignored, tokens, refused, hops in nodes:
         name = names[symbol - 1] if symbol else ""
         path = () if parent < 0 else (*paths[parent], f"({name})" if ignored else name)
         paths.append(path)
-        spans.append(Span(path, tokens, refused, max(hops, 0)))
+        looked.append(max(hops, 0 if parent < 0 else looked[parent]))
+        spans.append(Span(path, tokens, refused, looked[-1]))
     return spans

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import instance
+from ..batch import allocate_bitmask, fill_bitmasks
 from ..compile import Constraint
 from ..errors import ArgumentError, MatcherError, TokenRejectedError
-from ..matcher import Matcher, allocate_bitmask, fill_bitmasks
+from ..matcher import Matcher
 
 __all__ = ["Follower"]
 

@@ -102,7 +102,7 @@ class _Worker:
             )
             if self._store.stats()["hits"] > hits:
                 entry["state"] = "loaded"
-        except DerivableError as error:
+        except Exception as error:  # whatever is wrong with one, the others go on
             entry |= {"state": "failed", "error": f"{type(error).__name__}: {error}"}
         return {**entry, "seconds": round(time.perf_counter() - begin, 6)}
 
@@ -165,7 +165,7 @@ def compile_many(
         count = integer("workers", workers, 1) if workers is not None else int(ray.cluster_resources().get("CPU", 1))
         shared = (ray.put(given), path, limits, timeout)
         notes.parent.mkdir(parents=True, exist_ok=True)
-        torn = notes.exists() and not notes.read_bytes().endswith((b"\n", b""))
+        torn = notes.exists() and not (notes.read_bytes() or b"\n").endswith(b"\n")
         with notes.open("a", encoding="utf-8") as out:
             if torn:  # a writer has died in the middle of a line
                 out.write("\n")

@@ -18,10 +18,11 @@ except ImportError as error:
     raise ImportError("derivable.integrations.sglang needs sglang: pip install sglang") from error
 
 from ..apply import apply_bitmask
+from ..batch import allocate_bitmask, fill_bitmasks
 from ..compile import Constraint, compile
 from ..errors import DerivableError
 from ..grammar import Grammar
-from ..matcher import Matcher, allocate_bitmask, fill_bitmasks
+from ..matcher import Matcher
 from ..vocabulary import Vocabulary
 
 __all__ = ["Backend", "GrammarObject", "register"]
@@ -67,6 +68,11 @@ class GrammarObject(host.BaseGrammarObject):
     def fill_vocab_mask(self, vocab_mask: Any, idx: int) -> None:
         """Writes the mask into a row; of end of sequence only where the text has ended."""
         fill_bitmasks([self.matcher], vocab_mask, rows=[idx])
+
+    @staticmethod
+    def fill_vocab_mask_batched(entries: list[Any], vocab_mask: Any) -> None:
+        """Writes the rows of a batch in one call; each entry has a `grammar` and its `row`."""
+        fill_bitmasks([entry.grammar.matcher for entry in entries], vocab_mask, rows=[entry.row for entry in entries])
 
     def reset_vocab_mask(self, vocab_mask: Any) -> None:
         """Everything is allowed again."""

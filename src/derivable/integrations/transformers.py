@@ -62,9 +62,10 @@ except ImportError as error:
 
 from ..apply import apply_bitmask
 from ..arguments import items
+from ..batch import allocate_bitmask, fill_bitmasks
 from ..compile import Constraint
 from ..errors import ArgumentError, BitmaskShapeError, MatcherError, TokenRejectedError
-from ..matcher import Matcher, allocate_bitmask, fill_bitmasks
+from ..matcher import Matcher
 from ..vocabulary import Vocabulary
 
 __all__ = ["DerivableLogitsProcessor"]

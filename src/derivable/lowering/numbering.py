@@ -33,6 +33,7 @@ from ..rules import Rules, Terminal
 from ..show import show
 from .indentation import LoweredIndentation, indentation_terminals, lower_indentation
 from .leaves import cut_into_leaves
+from .tallies import Tallies, lower_tallies
 from .words import cut_out_words, words
 
 __all__ = ["Lowered", "lower"]
@@ -55,6 +56,7 @@ class Lowered:
         start: a symbol.
         indentation: symbols and settings, as the kernel takes them.
         distinct: symbols of the terminals that open arrays of distinct items.
+        tallies: what objects ask of their members together, and the roles of symbols in them.
     """
 
     terminals: list[tuple[_kernel.Dfa | _kernel.JsonStrings, int, bool]]
@@ -66,6 +68,7 @@ class Lowered:
     start: int
     indentation: LoweredIndentation | None = None
     distinct: tuple[int, ...] = ()
+    tallies: Tallies | None = None
     words: dict[int, tuple[bytes, ...]] = field(default_factory=dict)
 
 
@@ -88,7 +91,7 @@ class _Lowering:
         self.limits = limits
         self.scannerless = grammar.lexing == "scannerless"
         # A terminal that means something is not folded into others.
-        fold = self.scannerless and not grammar.distinct
+        fold = self.scannerless and not grammar.distinct and not grammar.tallied
         self.rules = dict(cut_into_leaves(grammar) if fold else grammar.rules)
         self.symbols: dict[str, int] = {}
         self.nonterminal_names: list[str] = []
@@ -134,6 +137,7 @@ class _Lowering:
             start=start,
             indentation=indentation,
             distinct=tuple(1 + self.terminal_ids[name] for name in self.grammar.distinct if name in self.terminal_ids),
+            tallies=lower_tallies(self.grammar, self.terminal_ids),
         )
 
     def _indentation(self, start: int) -> tuple[LoweredIndentation | None, int]:

@@ -57,9 +57,7 @@ class State:
     def truncate(self, length: int) -> None:
         """Forget everything after the first ``length`` positions, as after a rejected draft."""
         if not 0 <= length <= self.length:
-            raise DerivableError(
-                f"cannot truncate {self.length} positions to {length}; pass 0 to {self.length}."
-            )
+            raise DerivableError(f"cannot truncate {self.length} positions to {length}; pass 0 to {self.length}.")
         self.length = length
 
     def copy(self) -> State:
@@ -188,9 +186,7 @@ class TinyModel:
 
     def _check(self, state: State, ids: NDArray[np.int64]) -> None:
         if not len(ids) or ids.min() < 0 or ids.max() >= self.vocab_size:
-            raise DerivableError(
-                f"token ids must be a non-empty sequence of numbers below {self.vocab_size}."
-            )
+            raise DerivableError(f"token ids must be a non-empty sequence of numbers below {self.vocab_size}.")
         if state.length + len(ids) > self.context:
             raise DerivableError(
                 f"{state.length + len(ids)} positions are wanted, the context is {self.context}; shorten the text."

@@ -97,9 +97,7 @@ class CanonicalPairs:
             left, right = list[tuple[int, int]](), list[tuple[int, int]]()
             left_key = right_key = -1  # the highest rank since the piece at this end last changed
             while len(pieces) > 1:
-                rank, at = min(
-                    (self._ranks.get(pair, _NO_MERGE)[0], at) for at, pair in enumerate(pairwise(pieces))
-                )
+                rank, at = min((self._ranks.get(pair, _NO_MERGE)[0], at) for at, pair in enumerate(pairwise(pieces)))
                 if rank == _NEVER:
                     break
                 left_key, right_key = max(left_key, rank), max(right_key, rank)

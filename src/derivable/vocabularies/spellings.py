@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
-__all__ = ["Spellings", "cannot_spell", "ending", "is_utf8"]
+__all__ = ["Spellings", "cannot_spell", "ending", "ids_and_lengths", "is_utf8"]
 
 
 class Spellings:
@@ -99,3 +99,14 @@ def is_utf8(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def ids_and_lengths(tokens: Iterable[bytes | None]) -> tuple[dict[bytes, int], dict[int, list[int]]]:
+    """Token -> lowest id; and first byte -> lengths of the tokens that begin with it, longest first."""
+    ids: dict[bytes, int] = {}
+    lengths: dict[int, set[int]] = {}
+    for token_id, token in enumerate(tokens):
+        if token is not None:
+            ids.setdefault(token, token_id)
+            lengths.setdefault(token[0], set()).add(len(token))
+    return ids, {first: sorted(found, reverse=True) for first, found in lengths.items()}

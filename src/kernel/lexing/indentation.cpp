@@ -58,9 +58,9 @@ Layouts::Effect Layouts::step_effect(Effect e, uint8_t byte) {
 }
 
 Layouts::Id Layouts::apply(Effect e, Id id) {
-    Layout l = layouts_[id];
-    if (e == kNothing || l.depth) return id;
+    if (e == kNothing || layouts_[id].depth) return id;
     if (const Id* known = applied_.find(pack(e, id))) return *known;
+    Layout l = layouts_[id];
     for (char c : effects_[e]) count(l, uint8_t(c));
     return applied_[pack(e, id)] = intern(l);
 }

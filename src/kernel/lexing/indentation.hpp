@@ -51,6 +51,7 @@ class Layouts {
 
     // Before the first byte of a lexeme.
     Id idle(Id id) {
+        if (!active()) return id;
         const Layout& l = layouts_[id];
         return l.phase || l.column ? intern({l.level, l.depth}) : id;
     }

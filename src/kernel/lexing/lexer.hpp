@@ -112,6 +112,15 @@ class Lexer {
         const std::vector<uint32_t>& list = set_lists_[m & ~kSetBit];
         return {list.data(), list.data() + list.size()};
     }
+    // Those of the members that are to be kept, of a state without duties; kNoState if there are none.
+    template <class Keep>
+    LexState members_if(LexState m, Keep keep) {
+        std::vector<uint32_t> kept;
+        const auto [begin, end] = singles(m);
+        for (const uint32_t* single = begin; single != end; single++)
+            if (keep(*single)) kept.push_back(*single);
+        return kept.empty() ? kNoState : intern_set(std::move(kept));
+    }
     uint32_t terminal_of(LexState single) const { return terminal_of_[single_dfa_[single]]; }
 
     struct Exit {

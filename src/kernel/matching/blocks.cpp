@@ -11,6 +11,7 @@ namespace derivable {
 
 Constraint::After Constraint::after_lexeme(Symbol symbol, Frontier f, Layouts::Id layout, bool at_end) {
     if (layouts_.active() && symbol == layouts_.spec.newline) return after_newline(f, layout, at_end);
+    if (tallies_.counts(symbol)) return after_counted(symbol, f, layout);
     Stacks::Shifted s = stacks.shift(f, symbol);
     if (!layouts_.active() || s.frontier == kNoFrontier) return {s.frontier, layout, s.hops, s.above};
     const LayoutSpec& spec = layouts_.spec;

@@ -11,13 +11,14 @@ constexpr LexState kUnknownStart = ~0u - 2;
 }  // namespace
 
 Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Spanner> spanner, std::vector<TerminalSpec> terminals,
-                       std::vector<TokenReference> references, LayoutSpec layout, const std::vector<Symbol>& distinct, Productions productions, ConstraintLimits limits)
+                       std::vector<TokenReference> references, LayoutSpec layout, const std::vector<Symbol>& distinct, TallySpec tallies, Productions productions, ConstraintLimits limits)
     : lr_(std::move(productions)),
       stacks(lr_),
       vocabulary_(std::move(vocabulary)),
       spanner_(std::move(spanner)),
       references_(std::move(references)),
       layouts_(std::move(layout)),
+      tallies_(std::move(tallies)),
       limits_(limits),
       liveness_(spanner_->lexer, stacks, to_lexer_, ignored_, limits.max_liveness_steps),
       scannerless_(spanner_->lexer.policy() == Policy::kScannerless) {
@@ -136,7 +137,7 @@ void Constraint::step_into(const Threads& from, uint8_t byte, Threads& stays, Th
             uint32_t duties = lexer.step_duties(e.duties, byte);
             if (duties == Lexer::kViolated) continue;
             auto begin = [&](Frontier f, Layouts::Id layout, Symbol after = kEnd) {
-                LexState s = lexeme_start(stacks.accepts(f), e.duties);
+                LexState s = lexeme_start(stacks.accepts(f), e.duties, layout);
                 if (s == kNoState) return;
                 this->lexer();
                 s = lexer.step(lexer.members(s), byte);
@@ -233,10 +234,10 @@ bool Constraint::names_token(const Threads& threads) {
     return !references_.empty() && std::any_of(threads.begin(), threads.end(), [&](const Thread& t) { return stops(t, looked, named); });
 }
 
-LexState Constraint::between_lexemes(Frontier stack) {
+LexState Constraint::between_lexemes(Frontier stack, Layouts::Id layout) {
     const uint32_t accepts = stacks.accepts(stack);
     Lexer& lexer = this->lexer();
-    LexState start = lexeme_start(accepts, lexer.text_start());
+    LexState start = lexeme_start(accepts, lexer.text_start(), layout);
     return lexer.fresh(start == kNoState ? lexer.none() : start);
 }
 
@@ -247,7 +248,7 @@ void Constraint::step_token(const Threads& from, uint32_t token, Threads& to) {
             for (const Thread& t : from)
                 stops(t, looked, [&](Frontier f, uint32_t, Layouts::Id layout, int) {
                     Frontier after = stacks.shift(f, r.symbol).frontier;
-                    if (after != kNoFrontier) add_thread(to, {between_lexemes(after), after, layout, t.writing});
+                    if (after != kNoFrontier) add_thread(to, {between_lexemes(after, layout), after, layout, t.writing});
                     return false;
                 });
 }
@@ -321,10 +322,10 @@ ByteSet Constraint::likely_bytes(const Threads& threads) {
         add(t.lex);
         for (const Lexer::Exit& e : lexer().exits(t.lex))
             for (Symbol symbol : symbols_of(e.terminal)) {
-                if (ignored_[symbol]) add(lexeme_start(stacks.accepts(t.stack), e.duties));
+                if (ignored_[symbol]) add(lexeme_start(stacks.accepts(t.stack), e.duties, t.layout));
                 operation->rest();
                 const After after = after_lexeme(symbol, t.stack, t.layout);
-                if (after.stack != kNoFrontier) add(lexeme_start(stacks.accepts(after.stack), e.duties));
+                if (after.stack != kNoFrontier) add(lexeme_start(stacks.accepts(after.stack), e.duties, after.layout));
             }
     }
     return all;
@@ -351,18 +352,19 @@ std::vector<Constraint::Explanation> Constraint::explain(const Threads& threads)
         for (auto [terminal, state] : lexer().describe(t.lex))
             for (Symbol s : symbols_of(terminal)) e.lexeme.emplace_back(s, state);
         std::set<Symbol> next;
-        auto may_follow = [&](Frontier f) {
-            for (Symbol s : stacks.terminals(stacks.accepts(f))) next.insert(s);
+        auto may_follow = [&](Frontier f, Layouts::Id layout) {
+            for (Symbol s : stacks.terminals(stacks.accepts(f)))
+                if (tallies_.allows(s, layout, false)) next.insert(s);
         };
         if (spanner_->lexer.is_fresh(t.lex)) {
             e.lexeme.clear();
-            may_follow(t.stack);
+            may_follow(t.stack, t.layout);
         } else {
             for (const Lexer::Exit& exit : lexer().exits(t.lex))
                 for (Symbol s : symbols_of(exit.terminal)) {
-                    if (ignored_[s]) may_follow(t.stack);
-                    Frontier after = stacks.shift(t.stack, s).frontier;
-                    if (after != kNoFrontier) may_follow(after);
+                    if (ignored_[s]) may_follow(t.stack, t.layout);
+                    const After after = tallies_.counts(s) ? after_counted(s, t.stack, t.layout) : After{stacks.shift(t.stack, s).frontier, t.layout, 0, 0};
+                    if (after.stack != kNoFrontier) may_follow(after.stack, after.layout);
                 }
         }
         e.accepts.assign(next.begin(), next.end());

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "index/stack_trie.hpp"
+#include "json/tallies.hpp"
 #include "liveness/liveness.hpp"
 #include "matching/history.hpp"
 #include "matching/index_view.hpp"
@@ -74,13 +75,16 @@ class Constraint {
   public:
     // Terminal i of `terminals` is grammar symbol i + 1. `spanner`: under scannerless the vocabulary's, shared.
     Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Spanner> spanner, std::vector<TerminalSpec> terminals,
-               std::vector<TokenReference> references, LayoutSpec layout, const std::vector<Symbol>& distinct, Productions productions, ConstraintLimits limits);
+               std::vector<TokenReference> references, LayoutSpec layout, const std::vector<Symbol>& distinct, TallySpec tallies, Productions productions, ConstraintLimits limits);
 
     const Vocabulary& vocabulary() const { return *vocabulary_; }
     const Threads& initial() const { return initial_; }
 
     // One byte further; an empty result means the byte is not allowed.
     void step(const Threads& from, uint8_t byte, Threads& to);
+    // As step(), but where keys may come in any order and one is listed (TallySpec::ordered), they come in that.
+    void step_in_order(const Threads& from, uint8_t byte, Threads& to);
+    Threads in_order(const Threads& threads);
     // All bytes of a text; false, and no threads, if some byte is not allowed. `to` is empty before.
     bool advance(const Threads& from, std::string_view bytes, Threads& to);
     // As advance(), for the bytes of one token, which may be limited by `lookahead`.
@@ -115,16 +119,18 @@ class Constraint {
     FairLock lock;
     Operation* operation = nullptr;  // the one under way
     // An operation lets others have the constraint, and goes on. Nothing that it may refer to is freed meanwhile, and what it noted is its own.
-    uint8_t suspend() {
+    Noted suspend() {
         suspended_++;
-        return looked_at_layout_;
+        return {looked_at_layout_, tally_depth_, std::exchange(forcing_, false)};
     }
-    void resume(uint8_t looked_at_layout) {
+    void resume(Noted noted) {
         suspended_--;
-        looked_at_layout_ = looked_at_layout;
+        looked_at_layout_ = noted.looked_at_layout;
+        tally_depth_ = noted.tally_depth;
+        forcing_ = noted.forcing;
     }
     // There is much to be freed, between operations.
-    bool is_full() const { return stacks.wants_collection() || uses_too_much(); }
+    bool is_full() const { return stacks.wants_collection() || tallies_.wants_collection() || uses_too_much(); }
     std::atomic<int64_t> run_bytes{0};  // allocated by operations and not freed
     uint64_t allowed_bytes() const { return limits_.cache_bytes + kWorkspace; }
     uint64_t max_step_work() const { return limits_.max_step_work; }
@@ -213,9 +219,21 @@ class Constraint {
     void step_into(const Threads& from, uint8_t byte, Threads& stays, Threads* leaves);
     bool step_layers(const Layers& from, uint8_t byte, bool first, Layers& to);
     bool step_path(std::vector<Layers>& path, size_t depth, uint8_t byte);
-    LexState between_lexemes(Frontier stack);
+    LexState between_lexemes(Frontier stack, Layouts::Id layout = Layouts::kInitial);
     int fill_references(Thread t, std::vector<uint32_t>& words);
+    // The state before a lexeme of what a stack accepts and the tally allows.
+    LexState lexeme_start(uint32_t accept_set, uint32_t duties, Layouts::Id layout) {
+        return tallies_.active() && asks_tally(accept_set) ? start_by_tally(accept_set, layout) : lexeme_start(accept_set, duties);
+    }
     LexState lexeme_start(uint32_t accept_set, uint32_t duties);
+    // Tallies (matching/counted_members.cpp).
+    bool asks_tally(uint32_t accept_set);
+    LexState start_by_tally(uint32_t accept_set, Layouts::Id tally);
+    After after_counted(Symbol symbol, Frontier f, Layouts::Id tally);
+    void look_at_tally(Layouts::Id tally) {
+        if (tallies_.depth(tally) <= tally_depth_) looked_at_layout_ |= tallies_.depth(tally) == tally_depth_ ? kTopTally : kTallies;
+    }
+    uint64_t tally_key(Layouts::Id tally, uint8_t looked) const;
     struct Symbols {
         const Symbol *first = nullptr, *last = nullptr;
         const Symbol* begin() const { return first; }
@@ -258,8 +276,13 @@ class Constraint {
     std::vector<TokenReference> references_;
     Layouts layouts_;
     // What answers looked at of a layout, while a mask is computed.
-    static constexpr uint8_t kDepth = 1, kLevels = 2;
+    static constexpr uint8_t kDepth = 1, kLevels = 2, kTopTally = 4, kTallies = 8;
     uint8_t looked_at_layout_ = 0;
+    uint32_t tally_depth_ = 0;  // of the thread
+    Tallies tallies_;
+    bool forcing_ = false;                              // where the order of keys is free, it is the listed one
+    std::vector<char> asks_tally_;                      // by accept set: 1 no, 2 yes
+    FlatMap<LexState> starts_by_tally_;                 // by set of keys, whether forcing, and accept set; and one
     uint32_t suspended_ = 0;  // operations
     struct NewlineAnswer {
         bool alive;
@@ -284,6 +307,7 @@ class Constraint {
         int32_t row = -1;
         uint32_t first = kNoNode;  // nearly all have one child, most often the next node in memory
         uint64_t first_word = 0;
+        uint8_t looked_at_tally = 0;  // by rows below, which are kept by it
         std::unique_ptr<std::unordered_map<uint64_t, uint32_t, MixHash>> others;
         static constexpr uint32_t kNoNode = ~0u;
         uint32_t child(uint64_t word) const {

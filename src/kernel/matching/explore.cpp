@@ -116,15 +116,66 @@ void Explorer::leave_waiting() {
     for (auto& queue : waiting_) queue.clear();
 }
 
-void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step) {
-    if (known_.count(matcher->situation(kHops))) return;
-    std::optional<size_t> first;
-    for (int hops = -1; hops <= kHops; hops++) {
-        // The same words stand for less where fewer states are looked at.
-        const bool fresh = known_.insert(matcher->situation(hops)).second;
-        if (fresh && !first) first = size_t(hops + 1);
+// Two situations with one key are taken for one, and the second is not visited: nothing depends on it.
+uint64_t Explorer::key_of(const Threads& threads, int hops) const {
+    std::vector<uint64_t> keys;
+    std::vector<uint32_t> states;
+    for (const Thread& t : threads) {
+        uint64_t key = mix(t.lex);
+        constraint_->stacks.each_level(t.stack, hops, [&](const std::vector<NodeId>& level) {
+            states.clear();
+            for (NodeId n : level) states.push_back(constraint_->stacks.state(n));
+            std::sort(states.begin(), states.end());
+            states.erase(std::unique(states.begin(), states.end()), states.end());
+            for (uint32_t state : states) key = mix(key ^ state);
+            key = mix(key + states.size());
+        });
+        keys.push_back(key);
     }
-    waiting_[first.value_or(kHops + 1)].push_back({std::move(matcher), from, step});
+    std::sort(keys.begin(), keys.end());
+    uint64_t all = uint64_t(hops + 1);
+    for (uint64_t key : keys) all = mix(all ^ key);
+    return all;
+}
+
+void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, bool rare) {
+    std::optional<size_t> first;
+    {
+        Operation operation(*constraint_, Task::kUnbounded);
+        const Threads& threads = matcher->now()->threads;
+        if (known_.count(key_of(threads, kHops))) return;
+        for (int hops = -1; hops <= kHops; hops++) {
+            const bool fresh = known_.insert(key_of(threads, hops)).second;
+            if (fresh && !first) first = size_t(hops + 1);
+        }
+    }
+    waiting_[rare ? waiting_.size() - 1 : first.value_or(kHops + 1)].push_back({std::move(matcher), from, step, rare});
+}
+
+// Bytes that lead to situations not met before, one of those that lead to the same.
+//
+// PERF: in the middle of a string nearly all bytes do, so what stands behind them is looked at before a matcher is made for it.
+std::vector<uint8_t> Explorer::fresh_bytes(const Matcher& m) {
+    std::vector<uint8_t> out;
+    std::vector<uint64_t> met;
+    Operation operation(*constraint_, constraint_->max_step_work());
+    const Threads& threads = m.now()->threads;
+    ByteSet likely;
+    if (constraint_->scannerless_)
+        likely = constraint_->likely_bytes(threads);
+    else
+        likely.words.fill(~0ULL);
+    Threads next;
+    likely.each([&](uint8_t byte) {
+        constraint_->pass();
+        constraint_->step(threads, byte, next);
+        if (next.empty()) return;
+        const uint64_t key = key_of(next, kHops);
+        if (known_.count(key) || std::find(met.begin(), met.end(), key) != met.end()) return;
+        met.push_back(key);
+        out.push_back(byte);
+    });
+    return out;
 }
 
 std::vector<Explorer::Mask> Explorer::masks_of(Matcher& m) {
@@ -142,7 +193,7 @@ std::vector<Explorer::Mask> Explorer::masks_of(Matcher& m) {
     return masks;
 }
 
-void Explorer::visit_one(Waiting w, const Bounds& bounds) {
+void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
     words_.resize(constraint_->vocabulary().words());
     Matcher& m = *w.matcher;
     const bool filled = complete([&] { m.fill(words_.data()); });
@@ -153,16 +204,16 @@ void Explorer::visit_one(Waiting w, const Bounds& bounds) {
         record_.push_back({w.from, w.step, filled ? masks_of(m) : std::vector<Mask>()});
     }
     if (!filled || found() >= bounds.known) return;
-    std::array<uint64_t, 4> bytes{};
-    if (!complete([&] { bytes = m.next_bytes(); })) return;
+    std::vector<uint8_t> bytes;
+    if (!complete([&] { bytes = fresh_bytes(m); })) return;
     auto go = [&](uint32_t step, auto advance) {
         auto after = std::make_unique<Matcher>(m);
         bool accepted = false;
-        if (complete([&] { accepted = advance(*after); }) && accepted) meet(std::move(after), here, step);
+        if (complete([&] { accepted = advance(*after); }) && accepted) meet(std::move(after), here, step, w.rare || step == '\\' || (step >= 0x80 && step < kToken));
     };
-    for (uint32_t b = 0; b < 256; b++) {
+    for (uint8_t b : bytes) {
         const char byte = char(b);
-        if (bytes[b / 64] >> (b % 64) & 1) go(b, [&](Matcher& x) { return x.advance_bytes({&byte, 1}); });
+        go(b, [&](Matcher& x) { return x.advance_bytes({&byte, 1}); });
     }
     for (uint32_t token : tokens_) go(kToken + token, [&](Matcher& x) { return x.advance(token) == Matcher::Verdict::kAccepted; });
 }
@@ -178,8 +229,9 @@ Explorer::End Explorer::visit(const Bounds& bounds) {
         queue->pop_front();
         try {
             task.look();
-            visit_one(std::move(next), bounds);
-        } catch (const TimeIsUp&) {
+            visit_one(next, bounds);
+        } catch (const TimeIsUp&) {  // what was found out is kept, and asking again goes on from there
+            queue->push_front(std::move(next));
             return End::kTime;
         } catch (const MemoryExceeded&) {
             return End::kMemory;
@@ -228,7 +280,7 @@ uint32_t Explorer::replay(const std::shared_ptr<Constraint>& constraint, std::st
             for (uint32_t k = 0; k < count; k++) {
                 const uint32_t row = in.next(), key = in.next();
                 if (row == kRaw) continue;
-                if (row >= rows.size() || key >> 8 > uint32_t(Constraint::kMaxKeyHops) || (key & 0xFF) > (Constraint::kDepth | Constraint::kLevels))
+                if (row >= rows.size() || key >> 8 > uint32_t(Constraint::kMaxKeyHops) || (key & 0xFF) > (Constraint::kDepth | Constraint::kLevels | Constraint::kTopTally | Constraint::kTallies))
                     throw BadArtifact("its index names a mask that is not there");
                 if (c.stats_.row_bytes > c.limits_.cache_bytes / 2) return kept;
                 kept += c.keep_row(threads[k], {key >> 8, uint8_t(key)}, rows[row]) != nullptr;

@@ -2,7 +2,9 @@
 //
 // A situation is a lexer state with the uppermost LR states of the stack. From each one that is visited every next byte (and every token that the grammar
 // names) leads to others. Those come first whose lexer state was not met before, for they take the longest; then those with another
-// state on top of the stack, and so on; among equals those met first.
+// state on top of the stack, and so on; among equals those met first. What is reached through an escape or by half a
+// character comes last: those are nearly all of the situations of a schema (five ways to spell each character of a name, twenty places within a character in each
+// string), and models seldom write them.
 //
 // What was visited can be written down: for each situation the one that it was reached from, the byte, and its mask. Lexer and LR states have
 // no names that another process would know, but it can take the same steps, and finds masks where this one computed them.
@@ -63,6 +65,7 @@ class Explorer {
     struct Waiting {
         std::unique_ptr<Matcher> matcher;
         uint32_t from, step;
+        bool rare;
     };
     struct Mask {  // of a thread
         bool known;
@@ -73,15 +76,17 @@ class Explorer {
         uint32_t from, step;
         std::vector<Mask> masks;
     };
-    void meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step);
-    void visit_one(Waiting w, const Bounds& bounds);
+    void meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, bool rare = false);
+    uint64_t key_of(const Threads& threads, int hops) const;
+    std::vector<uint8_t> fresh_bytes(const Matcher& m);
+    void visit_one(Waiting& w, const Bounds& bounds);
     std::vector<Mask> masks_of(Matcher& m);
 
     std::shared_ptr<Constraint> constraint_;
     const std::vector<uint32_t> tokens_;
     const bool records_;
-    std::unordered_set<std::string> known_;
-    std::array<std::deque<Waiting>, kHops + 2> waiting_;
+    std::unordered_set<uint64_t, MixHash> known_;
+    std::array<std::deque<Waiting>, kHops + 3> waiting_;  // the last: rare ones
     uint64_t visited_ = 0;
     std::vector<Visited> record_;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> row_ids_;

@@ -17,7 +17,7 @@ namespace derivable {
 struct Thread {
     LexState lex;
     Frontier stack;
-    Layouts::Id layout = Layouts::kInitial;
+    Layouts::Id layout = Layouts::kInitial;  // or, under scannerless, which knows no blocks by indentation, the tally (Tallies::Id)
     WritingRef writing;  // inside an array of distinct items
 };
 using Threads = std::vector<Thread>;

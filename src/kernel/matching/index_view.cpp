@@ -106,7 +106,7 @@ std::vector<SpanView> Constraint::unfold(const Threads& threads, uint64_t most) 
                         const size_t child = out.size() - 1;
                         if (after.stack == kNoFrontier || depth >= kDeepest) return;
                         int hops = 0;
-                        const LexState lex = lexeme_start(stacks.accepts(after.stack, &hops), e.duties);
+                        const LexState lex = lexeme_start(stacks.accepts(after.stack, &hops), e.duties, after.layout);
                         if (lex == kNoState) return;
                         const size_t before = excepted.size();
                         excepted.insert(excepted.end(), e.except.begin(), e.except.end());

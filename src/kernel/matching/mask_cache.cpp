@@ -18,6 +18,7 @@ int Constraint::compute(Thread t, std::vector<uint32_t>& words) {
     words.assign(vocabulary_->words(), 0);
     work(words.size() / 64);
     looked_at_layout_ = 0;
+    tally_depth_ = tallies_.active() ? tallies_.depth(t.layout) : 0;
     operation->take();
     int looked = 0;
     bool by_bytes = find_partial(t) != nullptr;
@@ -146,9 +147,15 @@ const std::vector<uint32_t>* Constraint::find_row(const Thread& t, RowKey* key) 
     signature_.insert(signature_.begin(), layout_key(t, found->second.looked_at_layout));
     for (size_t i = 0; i < signature_.size(); i++) {
         if ((node = prefixes_[node].child(signature_[i])) == PrefixNode::kNoNode) break;
-        if (prefixes_[node].row < 0) continue;
-        if (key) *key = {uint32_t(std::max<size_t>(i, 1) - 1), found->second.looked_at_layout};
-        return rows_[size_t(prefixes_[node].row)];
+        uint8_t looked = found->second.looked_at_layout & (kDepth | kLevels);
+        uint32_t last = node;
+        if (prefixes_[node].row < 0 && prefixes_[node].looked_at_tally) {
+            looked |= prefixes_[node].looked_at_tally;
+            last = prefixes_[node].child(tally_key(t.layout, prefixes_[node].looked_at_tally));
+        }
+        if (last == PrefixNode::kNoNode || prefixes_[last].row < 0) continue;
+        if (key) *key = {uint32_t(std::max<size_t>(i, 1) - 1), looked};
+        return rows_[size_t(prefixes_[last].row)];
     }
     return nullptr;
 }
@@ -168,14 +175,16 @@ const std::vector<uint32_t>* Constraint::keep_row(const Thread& t, RowKey key, c
     root->second.looked_at_layout |= key.looked_at_layout;
     signature_.insert(signature_.begin(), layout_key(t, root->second.looked_at_layout));
     uint32_t node = root->second.node;
-    for (uint64_t word : signature_) {
+    auto descend = [&](uint64_t word) {
         uint32_t next = prefixes_[node].child(word);
         if (next == PrefixNode::kNoNode) {
             next = num_prefixes_++;
             prefixes_[node].add_child(word, next);
         }
         node = next;
-    }
+    };
+    for (uint64_t word : signature_) descend(word);
+    if (const uint8_t looked = key.looked_at_layout & (kTopTally | kTallies); looked && tallies_.active()) descend(tally_key(t.layout, prefixes_[node].looked_at_tally |= looked));
     prefixes_[node].row = int32_t(row->second);
     return &row->first;
 }

@@ -172,15 +172,15 @@ std::array<uint64_t, 4> Matcher::next_bytes() {
 std::string Matcher::forced_bytes(size_t max_length) {
     return operate([&](Operation& operation) {
         std::string out;
-        Threads threads = now()->threads, next;
+        Threads threads = constraint_->in_order(now()->threads), next;
         while (out.size() < max_length && !threads.empty() && !constraint_->accepting(threads) && !constraint_->names_token(threads)) {
             int only = -1, count = 0;
             for (int b = 0; b < 256 && count < 2; b++) {  // PERF: usually there is a second one soon
-                constraint_->step(threads, uint8_t(b), next);
+                constraint_->step_in_order(threads, uint8_t(b), next);
                 if (!next.empty()) only = b, count++;
             }
             if (count != 1) break;
-            constraint_->step(threads, uint8_t(only), next);
+            constraint_->step_in_order(threads, uint8_t(only), next);
             threads.swap(next);
             out.push_back(char(only));
             operation.allow(constraint_->max_step_work() / 256);

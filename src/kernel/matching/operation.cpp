@@ -64,13 +64,13 @@ void Operation::pass() {
 void Operation::let_go() {
     settle_bytes();
     constraint_.operation = outer_;
-    looked_at_layout_ = constraint_.suspend();
+    noted_ = constraint_.suspend();
     lock_.unlock();
 }
 
 void Operation::take_again() {
     lock_.lock();
-    constraint_.resume(looked_at_layout_);
+    constraint_.resume(noted_);
     outer_ = std::exchange(constraint_.operation, this);
 }
 

@@ -15,6 +15,13 @@ namespace derivable {
 class Constraint;
 class Spanner;
 
+// What an operation under way has noted of the thread that it is about (Constraint::suspend).
+struct Noted {
+    uint8_t looked_at_layout = 0;
+    uint32_t tally_depth = 0;
+    bool forcing = false;
+};
+
 class Operation final : private LockHolder {
   public:
     // Begins one, with so much work allowed (units of `work`).
@@ -57,7 +64,7 @@ class Operation final : private LockHolder {
     Operation* outer_ = nullptr;
     const bool shared_;
     bool missing_;                 // the lock of a shared spanner is not held
-    uint8_t looked_at_layout_ = 0;  // see Constraint::suspend
+    Noted noted_;  // while others go first
     int64_t bytes_settled_ = 0;
     Task task_;
 };

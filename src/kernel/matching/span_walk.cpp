@@ -142,7 +142,7 @@ int SpanWalk::leave(Part& part, const Item& x, const Split& split, uint32_t inde
             int hops = 0;
             const uint32_t set = c_.stacks.accepts(after.stack, &hops);
             level = std::max(level, level_of(part, x.above + after.above + hops, 0));
-            lex = c_.lexeme_start(set, e.duties);
+            lex = c_.lexeme_start(set, e.duties, after.layout);
         }
         const size_t question = questions_.size();
         if (part.keeps) questions_.push_back({true, false, int16_t(level), 0, index, symbol, 0});

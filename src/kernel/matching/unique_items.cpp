@@ -18,14 +18,15 @@ bool Constraint::can_be_distinct(const Thread& t) {
         return !x.writing || x.writing->safe() || (x.writing->in_string() && lexer().has_more_strings(x.lex, x.writing->rivals()));
     };
     if (searching_ || sure(t)) return true;
-    auto key_of = [](const Thread& x) { return mix(x.writing->key() ^ mix(pack(x.lex, x.stack))); };
+    auto key_of = [](const Thread& x) { return mix(x.writing->key() ^ mix(pack(x.lex, x.stack)) ^ mix(x.layout)); };
     auto known = can_be_distinct_.find(key_of(t));
     if (known != can_be_distinct_.end()) return known->second;
     struct Searching {
-        bool& flag;
-        explicit Searching(bool& f) : flag(f) { flag = true; }
-        ~Searching() { flag = false; }
-    } searching(searching_);
+        bool &flag, &forcing;
+        bool was_forcing;
+        Searching(bool& f, bool& g) : flag(f), forcing(g), was_forcing(std::exchange(g, false)) { flag = true; }
+        ~Searching() { flag = false, forcing = was_forcing; }
+    } searching(searching_, forcing_);
     struct Place {
         Thread thread;
         uint64_t key;

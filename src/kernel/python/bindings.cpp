@@ -30,6 +30,7 @@
 #include "python/read_expressions.hpp"
 #include "python/schema_bindings.hpp"
 #include "python/slow_masks.hpp"
+#include "python/tally_arguments.hpp"
 #include "python/translate.hpp"
 #include "support/errors.hpp"
 #include "support/task.hpp"
@@ -197,7 +198,7 @@ NB_MODULE(_kernel, m) {
                          uint32_t num_nonterminals, int64_t start, const std::vector<int64_t>& productions, uint64_t max_parses,
                          uint64_t cache_bytes, uint64_t max_liveness_steps, uint64_t max_step_work, std::optional<uint64_t> lookahead,
                          const std::optional<std::tuple<uint32_t, uint32_t, uint32_t, std::vector<uint32_t>, std::vector<uint32_t>, uint32_t, bool, bool>>& indentation,
-                         const std::vector<uint32_t>& distinct) {
+                         const std::vector<uint32_t>& distinct, const std::optional<SavedTallies>& tallies) {
             std::vector<TerminalSpec> specs;
             for (const auto& [language, rank, ignored] : terminals) {
                 TerminalSpec spec{nullptr, nullptr, rank, ignored};
@@ -230,6 +231,7 @@ NB_MODULE(_kernel, m) {
             }
             for (uint32_t symbol : distinct)
                 if (symbol == 0 || symbol > specs.size() || policy != "scannerless") throw BadGrammar("a terminal that opens arrays of distinct items does not exist", "This is a bug in the lowering.");
+            const size_t specs_count = specs.size();
             std::vector<Production> ps;
             for (size_t i = 0; i + 1 < productions.size();) {
                 Production p{symbol(productions[i]), {}};
@@ -248,12 +250,12 @@ NB_MODULE(_kernel, m) {
             Unlocked unlocked;
             std::optional<PrivateWork> private_work;
             if (p != Policy::kScannerless) private_work.emplace();
-            return std::make_shared<Constraint>(vocabulary, spanner, std::move(specs), std::move(tokens), std::move(layout), distinct,
+            return std::make_shared<Constraint>(vocabulary, spanner, std::move(specs), std::move(tokens), std::move(layout), distinct, tallies ? tally_spec(*tallies, specs_count, policy == "scannerless") : TallySpec{},
                                                 Productions(count, num_nonterminals, first, std::move(ps)),
                                                 ConstraintLimits{max_parses, cache_bytes, max_liveness_steps, lookahead.value_or(kNoLookahead), max_step_work});
         }), nb::arg("vocabulary"), nb::arg("policy"), nb::arg("terminals"), nb::arg("references"), nb::arg("num_nonterminals"), nb::arg("start"), nb::arg("productions"),
              nb::arg("max_parses"), nb::arg("cache_bytes"), nb::arg("max_liveness_steps"), nb::arg("max_step_work"), nb::arg("lookahead") = nb::none(), nb::arg("indentation") = nb::none(),
-             nb::arg("distinct") = std::vector<uint32_t>())
+             nb::arg("distinct") = std::vector<uint32_t>(), nb::arg("tallies") = nb::none())
         .def_ro("serial", &Constraint::serial, "Its number in this process.")
         .def("can_begin", &Constraint::can_begin, nb::call_guard<Unlocked>(), "Some token of the vocabulary may come first, or the empty text is complete.")
         .def("give_back", [](Constraint& c) {

@@ -43,7 +43,10 @@ void bind_budget(nb::module_& m) {
         .def_prop_ro("work", &Budget::spent, "Units of about 10 ns, so far.")
         .def_prop_ro("bytes", &Budget::bytes, "Allocated by the kernel and not freed, so far.");
     m.def("check", &check, nb::arg("work") = 100, "Counts work of the innermost budget of the thread.\n\nRaises:\n    LimitError: it is used up.");
-    m.def("shut_down", [] { if (shut_down()) nb::set_leak_warnings(false); }, "Calls threads back from the kernel: the interpreter is about to end.");
+    m.def("shut_down", [] {
+        shut_down();
+        nb::set_leak_warnings(false);  // who lives on in threads, or in what torch keeps to the end, is no leak
+    }, "Calls threads back from the kernel: the interpreter is about to end.");
     m.def("before_fork", &before_fork, "Waits until no thread is in the kernel, and keeps others out.");
     m.def("after_fork", &after_fork, nb::arg("in_child"), "Lets threads into the kernel again.");
 }

@@ -174,11 +174,41 @@ bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names,
         for (const nb::object& s : body) productions.append(s);
         body.clear();
     };
+    // Members in any order; which may come is for the tally to say (json/tallies.hpp).
+    auto members_in_any_order = [&](nb::handle head, nb::handle node, auto mark, nb::handle name) {
+        auto fresh = [&] {
+            names.append(name);
+            return nb::object(nb::int_(-int64_t(names.size())));
+        };
+        const nb::object opening = mark(0), colon = mark(4);
+        nb::object member;
+        bool empty = true;
+        auto add = [&](nb::handle key, nb::handle value) {
+            if (PyList_GET_SIZE(productions.ptr()) > most) return;  // too many already
+            body = {named(key), colon, named(value)};
+            if (!member.is_valid()) member = fresh();
+            write(member);
+        };
+        each_member(n, node, [&](nb::handle key, nb::handle value, bool required) { add(key, value), empty &= !required; }, add);
+        if (empty) {
+            body = {opening, mark(2)};
+            write(head);
+        }
+        if (!member.is_valid()) return;
+        const nb::object members = fresh();
+        body = {member};
+        write(members);
+        body = {members, mark(3), member};
+        write(members);
+        body = {opening, members, mark(1)};
+        write(head);
+    };
     // The rules that `json_schema/objects.py` tells of: A(i + 1) is `taken`, Q(i) is `decided`.
     auto members = [&](nb::handle head, nb::handle node) {
         const nb::handle marks = n.tuple_of(node, n.marks);
         auto mark = [&](size_t i) { return named(marks[i]); };
         const nb::object comma = mark(3), colon = mark(4), name = names[size_t(-number(head)) - 1];
+        if (n.part(node, n.ordered).ptr() != Py_True) return members_in_any_order(head, node, mark, name);
         std::vector<std::pair<nb::object, nb::object>> others;
         nb::object decided;  // none while there can be no member
         bool empty = true;   // there need be none

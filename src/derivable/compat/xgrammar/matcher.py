@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ... import matcher as engine
 from ...apply import apply_bitmask
+from ...batch import fill_bitmasks
 from ...errors import DerivableError, RollbackError, TokenRejectedError
+from ...matcher import Matcher as EngineMatcher
 from .compiler import CompiledGrammar
 from .exception import runtime_errors
 
@@ -248,7 +249,7 @@ class GrammarMatcher:
             temperatures[...] = -1.0
         masks = _host_rows(token_bitmask)
         begin = time.monotonic()
-        nodes: dict[int, engine.Matcher] = {}
+        nodes: dict[int, EngineMatcher] = {}
         for node in order:
             parent = nodes.get(parents[node])
             if node != 0 and time_threshold > 0 and parent and time.monotonic() - begin > time_threshold:
@@ -265,7 +266,7 @@ class GrammarMatcher:
         return True
 
     @staticmethod
-    def _after(parent: engine.Matcher | None, token: int) -> engine.Matcher | None:
+    def _after(parent: EngineMatcher | None, token: int) -> EngineMatcher | None:
         if parent is None:
             return None
         here = parent.fork()
@@ -380,7 +381,7 @@ class BatchGrammarMatcher:
             if matcher._matcher.is_finished:
                 raise RuntimeError(f"matcher {row} of the batch has terminated after accepting the stop token.")
         with runtime_errors():
-            engine.fill_bitmasks(
+            fill_bitmasks(
                 [matcher._matcher for matcher in matchers], _host_rows(bitmask), rows=indices, threads=self._threads
             )
 

@@ -272,6 +272,8 @@ class _Elements:
 class _Members(Body):
     """An object whose members are elements."""
 
+    counts = False
+
     def __init__(self, elements: _Elements, facts: Facts, rule: str) -> None:
         super().__init__(elements.compiler, facts, rule)
         self.elements = elements

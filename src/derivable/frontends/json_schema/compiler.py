@@ -15,6 +15,7 @@ from ...errors import GrammarError, LimitError, UnsupportedFeatureError
 from ...expr import NOTHING, Alt, Concat, Expr, Ref
 from ...limits import Limits
 from ...rules import Rules, Terminal
+from .any_order import Counted, give_roles
 from .apart import apart, list_different_values
 from .arguments import STYLES, arguments
 from .arrays import emit_array
@@ -46,7 +47,6 @@ _ONLY_REF = ("$ref",)
 _UNIONS = (("anyOf",), ("oneOf",), ("allOf",))
 _MOST_OPEN = 32
 """Unions within unions that are taken apart by recursion."""
-_UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 
 
 class Compiler:
@@ -80,6 +80,7 @@ class Compiler:
         self.open: list[Sub] = []  # unions whose branches are being translated
         self.meanings: dict[int, tuple[int, object]] = {}
         self.relaxed: list[str] = []
+        self.counted: dict[str, Counted] = {}  # objects in any order, by their rules
         self.distinct: list[str] = []  # terminals that open arrays of distinct items
         self.suspect = False  # a rule may have no text
         self.count = 0
@@ -293,15 +294,6 @@ class Compiler:
         names = sub.schema["type"]
         return "integer" not in (names if type(names) is list else [names])
 
-    def without_unevaluated(self, sub: Sub) -> Sub:
-        """The same schema without `unevaluated*`, which still notes what it evaluates."""
-        found = self.stripped.get(id(sub))
-        if found is None:
-            schema = {k: v for k, v in sub.schema.items() if k not in _UNEVALUATED}
-            found = self.stripped[id(sub)] = Sub(schema, sub.scope, sub.parent, sub.tokens)
-            self.collecting.add(id(found))
-        return found
-
     # -- members ------------------------------------------------------------------------------------------------
 
     def member_goal(self, rows: tuple[MemberRow, ...], key: str) -> Goal:
@@ -489,6 +481,7 @@ class Compiler:
         self.rules["root"] = start if isinstance(start, Concat | Alt) else Concat((start,))
         if self.suspect or self.resources.targets:
             drop_unproductive(self.rules)
+        tallied = give_roles(self)
         if self.rules["root"] == NOTHING:
             raise GrammarError(
                 "no JSON value satisfies this schema",
@@ -499,4 +492,6 @@ class Compiler:
         if self.options.excludes:
             self.terminals = without_texts(self.terminals, self.options.excludes)
         relaxed, distinct = tuple(sorted(self.relaxed)), tuple(self.distinct)
-        return Rules.of_known_names(self.rules, self.terminals, "root", source, relaxed, distinct)
+        in_order = self.options.key_order == "preferred"
+        names = self.rules, self.terminals, "root", source, relaxed, distinct, tallied, in_order
+        return Rules.of_known_names(*names)

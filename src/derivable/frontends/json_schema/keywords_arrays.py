@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import check
 from .facts import ARRAY, Goal, ItemRow
 from .resources import Json, Sub
+from .unevaluated import without_unevaluated
 from .work import Option, Work
 
 __all__: list[str] = []
@@ -139,5 +140,5 @@ def fails_unevaluated_items(v: Json, sub: Sub, work: Work) -> list[Option]:
     if work.facts.types != ARRAY:
         return []
     goal = ((work.compiler.sub(sub, v, "unevaluatedItems"), False),)
-    rest = work.compiler.without_unevaluated(sub)
+    rest = without_unevaluated(work.compiler, sub)
     return [Option(((rest, True),), (("unevaluated_fails", rest, "items", goal),))]

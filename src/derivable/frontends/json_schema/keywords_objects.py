@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import check
 from .facts import OBJECT, Goal, MemberRow, Some
 from .resources import Json, Sub
+from .unevaluated import without_unevaluated
 from .work import Option, Work
 
 __all__: list[str] = []
@@ -208,5 +209,5 @@ def fails_unevaluated_properties(v: Json, sub: Sub, work: Work) -> list[Option]:
     if work.facts.types != OBJECT:
         return []
     goal = ((work.compiler.sub(sub, v, "unevaluatedProperties"), False),)
-    rest = work.compiler.without_unevaluated(sub)
+    rest = without_unevaluated(work.compiler, sub)
     return [Option(((rest, True),), (("unevaluated_fails", rest, "properties", goal),))]

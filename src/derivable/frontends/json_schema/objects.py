@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import LimitError
 from ...expr import NOTHING, Expr, Members, Ref, Sequences
+from .any_order import write_in_any_order
 from .facts import Facts, Goal, MemberRow
 from .other_keys import other_keys
 from .work import path
@@ -55,6 +56,9 @@ def emit_object(compiler: Compiler, facts: Facts, name: str) -> Ref:
 
 class Body:
     """One object being written."""
+
+    counts = True
+    """Its keys and commas are text, of which the matcher can keep count."""
 
     def __init__(self, compiler: Compiler, facts: Facts, rule: str) -> None:
         self.compiler, self.facts, self.rule = compiler, facts, rule
@@ -93,7 +97,7 @@ class Body:
             return
         if not (low or high is not None or facts.some or self.free or clauses):
             self.compiler.rules[self.rule] = self._members()
-        else:
+        elif self.compiler.options.key_order == "listed" or not write_in_any_order(self, low, high, clauses):
             self._write_tracked(low, high, clauses)
 
     # -- what can be a member -----------------------------------------------------------------------------------
@@ -142,7 +146,7 @@ class Body:
         unlisted = [k for k in facts.required if k not in order]
         if clauses:
             unlisted += sorted({k for clause in clauses for k, _ in clause if k not in order and k not in required})
-        if compiler.options.key_order == "any":
+        if compiler.options.key_order != "listed":
             unlisted, order = [*order, *unlisted], {}
         elif len(unlisted) > _MOST_FREE_KEYS:
             order = order | {key: compiler.member_goal(rows, key) for key in unlisted}
@@ -166,8 +170,6 @@ class Body:
                 self.free.append((key, goal, value.name))
             elif key in required:
                 return False
-        if compiler.options.key_order == "any" and len(self.free) > 60:
-            compiler.unsupported("key_order any", f"an object of {len(self.free)} keys in any order", None)
         names = [*order, *unlisted]
         if forbidden:
             names += [k for k in sorted(forbidden) if k not in order and k not in unlisted]

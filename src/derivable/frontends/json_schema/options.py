@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Draft", "Formats", "KeyOrder", "Options", "Profile", "Style", "Whitespace"]
 
 Draft = Literal["draft4", "draft6", "draft7", "2019-09", "2020-12"]
-KeyOrder = Literal["listed", "any"]
+KeyOrder = Literal["listed", "preferred", "any"]
 Formats = Literal["assert", "annotation", "strict"]
 Whitespace = Literal["any", "none", "single", "practical"]
 Profile = Literal["spec", "practical"]
@@ -138,7 +138,7 @@ class Options:
         if draft is not None and draft not in NUMBERS:
             raise GrammarError(f"unknown draft {draft!r}", hint=f"Use one of {', '.join(NUMBERS)}.")
         if key_order not in _KEY_ORDERS:
-            raise GrammarError(f"unknown key order {key_order!r}", hint="Use 'listed' or 'any'.")
+            raise GrammarError(f"unknown key order {key_order!r}", hint="Use 'listed', 'preferred' or 'any'.")
         if formats not in _FORMATS:
             raise GrammarError(f"unknown format policy {formats!r}", hint="Use 'assert', 'annotation' or 'strict'.")
         if registry is not None and not hasattr(registry, "get_or_retrieve"):

@@ -39,7 +39,7 @@ def _without(expr: Expr, gone: set[str]) -> Expr:
         listed, others = expr.listed, expr.others
         kept = [listed[i : i + 3] for i in range(0, len(listed), 3) if listed[i + 1] not in gone]
         pairs = [others[i : i + 2] for i in range(0, len(others), 2) if others[i + 1] not in gone]
-        return Members(expr.marks, tuple(chain.from_iterable(kept)), tuple(chain.from_iterable(pairs)))
+        return Members(expr.marks, tuple(chain.from_iterable(kept)), tuple(chain.from_iterable(pairs)), expr.ordered)
     if isinstance(expr, Repeat):
         # One that may be empty can still name what is gone.
         return Concat(()) if not gone.isdisjoint(_required(expr.item)) else expr

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .facts import ARRAY, OBJECT, Facts, Goal, ItemRow, MemberRow, Some
 from .resources import Sub
 
-__all__ = ["settle_unevaluated"]
+if TYPE_CHECKING:
+    from .compiler import Compiler
+
+__all__ = ["settle_unevaluated", "without_unevaluated"]
+
+_KEYWORDS = ("unevaluatedProperties", "unevaluatedItems")
+
+
+def without_unevaluated(compiler: Compiler, sub: Sub) -> Sub:
+    """The same schema without `unevaluated*`, which still notes what it evaluates."""
+    found = compiler.stripped.get(id(sub))
+    if found is None:
+        schema = {k: v for k, v in sub.schema.items() if k not in _KEYWORDS}
+        found = compiler.stripped[id(sub)] = Sub(schema, sub.scope, sub.parent, sub.tokens)
+        compiler.collecting.add(id(found))
+    return found
 
 
 def settle_unevaluated(facts: Facts) -> None:

@@ -10,8 +10,9 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
+from ...batch import allocate_bitmask, fill_bitmasks
 from ...errors import DerivableError
-from ...matcher import Matcher, allocate_bitmask, fill_bitmasks
+from ...matcher import Matcher
 from .requests import Constraints, constraints_of, grammar_of
 
 __all__ = ["Backend", "RequestGrammar"]

@@ -7,7 +7,8 @@ from typing import Any
 from vllm.v1.sample.logits_processor.interface import LogitsProcessor, MoveDirectionality
 
 from ...apply import apply_bitmask
-from ...matcher import Matcher, advance, allocate_bitmask, fill_bitmasks
+from ...batch import advance, allocate_bitmask, fill_bitmasks
+from ...matcher import Matcher
 from .requests import RequestRefusedError, constraints_of, grammar_of, spec_of
 
 try:

@@ -1,0 +1,158 @@
+"""What a process that starts, and a text that begins, need not wait for.
+
+    python benchmarks/warm.py cold                    import to the first JSON mask, with a tokenizer.json and saved
+    python benchmarks/warm.py ahead --grammar python  ahead of time, saved, loaded; first passes over programs
+    python benchmarks/warm.py beside --grammar python first passes with a model that thinks, with and without prefetch
+
+`ahead` and `beside` time the processor of the thread that asks for masks (others share the machine). `beside` also
+times the wall: a mask may wait for a lock that the other thread holds. No index is kept from one run to the next.
+
+Needs the shared data (`DERIVABLE_SHARED`, or ../shared beside the repository).
+"""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from first_mask import shared_folder
+from programs import programs
+from rich.console import Console
+from rich.table import Table
+
+import derivable as dv
+
+app = typer.Typer(add_completion=False)
+console = Console()
+
+COLD = """
+import sys, time
+import derivable as dv
+imported = time.process_time()
+vocabulary = dv.Vocabulary.{load}(sys.argv[1])
+loaded = time.process_time()
+schema = {{"type": "object", "properties": {{"a": {{"type": "string"}}}}, "required": ["a"]}}
+matcher = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary).matcher()
+matcher.fill_bitmask(dv.allocate_bitmask(1, vocabulary.size))
+masked = time.process_time()
+print(imported, loaded - imported, masked - loaded, masked)
+"""
+
+Tokenizer = Annotated[str, typer.Option(help="A folder of the shared tokenizers.")]
+Language = Annotated[str, typer.Option(help="A built-in grammar that there are programs of.")]
+Count = Annotated[int, typer.Option("--programs", help="How many programs.")]
+
+
+def shared() -> Path:
+    """The shared data."""
+    folder = shared_folder()
+    if folder is None:
+        raise SystemExit("shared data not found: set DERIVABLE_SHARED, or put it at ../shared")
+    return folder
+
+
+def row(name: str, values: list[float]) -> list[str]:
+    """Mean, p50, p99, p99.9 and the largest."""
+    return [name, *(f"{x:,.1f}" for x in (np.mean(values), *np.percentile(values, (50, 99, 99.9, 100))))]
+
+
+@app.command()
+def cold(tokenizer: Tokenizer = "llama-3", runs: int = 5) -> None:
+    """Processor time of processes that do one thing: the least of some runs, which have bytecode from the second on."""
+    source = shared() / "data" / "tokenizers" / tokenizer
+    table = Table("ms of processor time", "import", "vocabulary", "grammar, compile, mask", "all")
+    with tempfile.TemporaryDirectory() as folder:
+        saved = Path(folder) / "vocabulary"
+        dv.Vocabulary.from_tokenizer_json(source).save(saved)
+        for name, load, path in (("tokenizer.json", "from_tokenizer_json", source), ("saved", "load", saved)):
+            command = [sys.executable, "-c", COLD.format(load=load), str(path)]
+            found = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(runs)]
+            best = min(([float(x) for x in each.split()] for each in found), key=lambda each: each[-1])
+            table.add_row(name, *(f"{1e3 * x:.0f}" for x in best))
+    console.print(table)
+
+
+def walk(constraint: dv.Constraint, texts: list[list[int]]) -> Iterator[tuple[dv.Matcher, int]]:
+    """A matcher before each token of each text."""
+    for tokens in texts:
+        matcher = constraint.matcher()
+        for token in tokens:
+            yield matcher, token
+            matcher.advance(token)
+
+
+def texts_of(language: str, vocabulary: dv.Vocabulary, count: int) -> list[list[int]]:
+    """Programs as tokens, as far as they are in the language."""
+    constraint = dv.compile(dv.Grammar.builtin(language), vocabulary, limits=dv.Limits(cache_bytes=255 << 20))
+    texts = [program.tokens for program in programs(shared(), language, vocabulary, count)]
+    return [tokens[: constraint.matcher().count_valid(tokens)] for tokens in texts]
+
+
+@app.command()
+def ahead(
+    grammar: Language = "python", tokenizer: Tokenizer = "llama-3", count: Count = 80, situations: int = 10_000
+) -> None:
+    """Builds an artifact, loads it into a new constraint, and passes over programs with that."""
+    vocabulary = dv.Vocabulary.from_tokenizer_json(shared() / "data" / "tokenizers" / tokenizer)
+    texts = texts_of(grammar, vocabulary, count)
+    table = Table("us of thread time a mask", "mean", "p50", "p99", "p99.9", "max")
+    for name, some in (("nothing ahead of time", 0), (f"{situations:,} situations", situations)):
+        dv.cache.clear()
+        begun = time.process_time()
+        data = dv.compile(dv.Grammar.builtin(grammar), vocabulary, ahead_of_time=some).to_bytes()
+        built = time.process_time()
+        dv.cache.clear()
+        constraint = dv.Constraint.from_bytes(data, vocabulary)
+        loaded = time.process_time()
+        facts = f"built in {built - begun:.2f} s, {len(data) / 1e6:.1f} MB, loaded in {1e3 * (loaded - built):.0f} ms"
+        console.print(f"{name}: {facts}")
+        bitmask, times = dv.allocate_bitmask(1, vocabulary.size), list[float]()
+        gc.disable()
+        for matcher, _ in walk(constraint, texts):
+            before = time.thread_time_ns()
+            matcher.fill_bitmask(bitmask)
+            times.append((time.thread_time_ns() - before) / 1e3)
+        gc.enable()
+        table.add_row(*row(name, times))
+    console.print(table)
+
+
+@app.command()
+def beside(
+    grammar: Language = "python",
+    tokenizer: Tokenizer = "llama-3",
+    count: Count = 5,
+    think: Annotated[float, typer.Option(help="Milliseconds of a model's step.")] = 10.0,
+) -> None:
+    """Passes over programs with a pretended model, which sleeps."""
+    vocabulary = dv.Vocabulary.from_tokenizer_json(shared() / "data" / "tokenizers" / tokenizer)
+    texts = texts_of(grammar, vocabulary, count)
+    table = Table("us a mask", "mean", "p50", "p99", "p99.9", "max")
+    for prefetch in (False, True):
+        dv.cache.clear()
+        constraint = dv.compile(dv.Grammar.builtin(grammar), vocabulary, prefetch=prefetch)
+        bitmask, walls, threads = dv.allocate_bitmask(1, vocabulary.size), list[float](), list[float]()
+        for matcher, _ in walk(constraint, texts):
+            wall, thread = time.perf_counter_ns(), time.thread_time_ns()
+            matcher.fill_bitmask(bitmask)
+            threads.append((time.thread_time_ns() - thread) / 1e3)
+            walls.append((time.perf_counter_ns() - wall) / 1e3)
+            time.sleep(think / 1e3)
+        facts = constraint.stats()
+        name = "with prefetch" if prefetch else "without"
+        table.add_row(*row(f"{name}, processor", threads))
+        table.add_row(*row(f"{name}, wall", walls))
+        console.print(f"{name}: {len(walls):,} masks; looked up {facts['masks']:,}, known {facts['mask_hits']:,}")
+    console.print(table)
+
+
+if __name__ == "__main__":
+    app()

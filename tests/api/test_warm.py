@@ -1,0 +1,260 @@
+"""What is filled before a text asks for it: saved with the constraint, ahead of time, and beside the model."""
+
+from __future__ import annotations
+
+import gc
+import json
+import random
+import subprocess
+import sys
+import weakref
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from shared_data import program_texts, require_shared
+from words import BYTES
+
+import derivable as dv
+from derivable import _kernel
+from derivable.index.prefetch import prefetcher
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "a": {"enum": ["x", "yy"]},
+        "b": {"type": "integer"},
+        "c": {"type": "array", "items": {"$ref": "#"}},
+    },
+    "required": ["a"],
+}
+GRAMMARS = {
+    "schema": lambda: dv.Grammar.from_json_schema(SCHEMA),
+    "unique": lambda: dv.Grammar.from_json_schema(
+        {"type": "array", "items": {"enum": [1, 2, "a"]}, "uniqueItems": True}
+    ),
+    "lark": lambda: dv.Grammar.from_lark(
+        'start: (NAME | "let" | INT)+ ";"\nNAME: /[a-z]+/\nINT: /0|[1-9]+/\n%ignore " "'
+    ),
+    "python": lambda: dv.Grammar.builtin("python"),
+    "named": lambda: dv.Grammar.from_gbnf('root ::= "a" <|call|> root | "b" [^c]*'),
+}
+VOCABULARY = dv.Vocabulary.from_bytes(
+    [*(bytes([i]) for i in range(256)), b'": ', b'", "', b"let ", b"def ", b"):\n    ", b'{"a', None, None],
+    eos=[263],
+    special={"<|call|>": 262},
+)
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    dv.cache.clear()
+    yield
+    dv.cache.clear()
+
+
+def walks(constraint: dv.Constraint, seed: int, steps: int = 60) -> Iterator[tuple[list[int], list[int]]]:
+    """Tokens so far and the mask there, along texts that masks allow."""
+    draw = random.Random(seed)
+    for _ in range(3):
+        matcher, taken = constraint.matcher(), list[int]()
+        for _ in range(steps):
+            allowed = matcher.allowed_tokens().tolist()
+            yield list(taken), allowed
+            if not allowed or matcher.is_finished:
+                break
+            taken.append(draw.choice(allowed))
+            matcher.advance(taken[-1])
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_masks_of_a_loaded_index_are_those_of_a_new_one(name: str) -> None:
+    data = dv.compile(GRAMMARS[name](), VOCABULARY, ahead_of_time=300).to_bytes()
+    dv.cache.clear()
+    loaded = dv.Constraint.from_bytes(data, VOCABULARY)
+    assert loaded.stats()["masks"] == 0 or name in ("lark", "python")
+    lazy = dv.compile(GRAMMARS[name](), VOCABULARY)
+    for taken, allowed in walks(lazy, 1):
+        matcher = loaded.matcher()
+        for token in taken:
+            matcher.advance(token)
+        assert matcher.allowed_tokens().tolist() == allowed
+
+
+def test_what_is_loaded_is_not_computed_again() -> None:
+    constraint = dv.compile(GRAMMARS["lark"](), VOCABULARY, ahead_of_time=True)
+    rows = constraint.stats()["rows"]
+    loaded = dv.Constraint.from_bytes(constraint.to_bytes(), VOCABULARY)
+    before = loaded.stats()
+    assert before["rows"] == rows >= 3
+    matcher = loaded.matcher()
+    for byte in b"let ab 12 c;":
+        matcher.allowed_tokens()
+        matcher.advance_bytes(bytes([byte]))
+    after = loaded.stats()
+    assert after["masks"] - before["masks"] == after["mask_hits"] - before["mask_hits"] == 12
+
+
+def test_saving_it_again_keeps_it(tmp_path: Path) -> None:
+    data = dv.compile(GRAMMARS["schema"](), VOCABULARY, ahead_of_time=50).to_bytes()
+    constraint = dv.Constraint.from_bytes(data, VOCABULARY)
+    constraint.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == data
+    assert len(data) > len(dv.compile(dv.Grammar.from_json_schema({"type": "null"}), VOCABULARY).to_bytes())
+
+
+def test_the_store_keeps_what_was_filled(tmp_path: Path) -> None:
+    dv.compile(GRAMMARS["schema"](), VOCABULARY, ahead_of_time=200, store=tmp_path)
+    dv.cache.clear()
+    constraint = dv.compile(GRAMMARS["schema"](), VOCABULARY, ahead_of_time=200, store=tmp_path)
+    before = constraint.stats()
+    assert before["masks"] == 0 and before["rows"] > 10
+    matcher = constraint.matcher()
+    for byte in b'{"a"':
+        matcher.allowed_tokens()
+        matcher.advance_bytes(bytes([byte]))
+    assert constraint.stats()["mask_hits"] == constraint.stats()["masks"] == 4
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_an_index_that_was_changed(name: str) -> None:
+    """Refused by name, or used without harm: a mask may be wrong, a number never leads anywhere."""
+    constraint = dv.compile(GRAMMARS[name](), VOCABULARY, ahead_of_time=40)
+    index = constraint._plan.index
+    plain = dv.Constraint.from_bytes(constraint.to_bytes(), VOCABULARY)
+    assert _kernel.replay(plain._kernel, index, 5.0) > 0
+    draw = random.Random(name)
+    refused = 0
+    for _ in range(300):
+        data = bytearray(index)
+        for _ in range(draw.choice((1, 1, 2, 8))):
+            at = draw.randrange(len(data)) // 4 * 4
+            word = draw.choice((0, 1, 2, 3, 255, 256, 700, 0x7FFFFFFF, 0xFFFFFFFF, 0xFFFFFFFE, draw.randrange(300)))
+            data[at : at + 4] = word.to_bytes(4, "little")
+        if draw.random() < 0.2:
+            del data[draw.randrange(len(data)) :]
+        try:
+            _kernel.replay(plain._kernel, bytes(data), 5.0)
+        except dv.ArtifactError:
+            refused += 1
+        matcher = plain.matcher()
+        for _ in range(5):
+            allowed = matcher.allowed_tokens()
+            assert allowed.size == 0 or 0 <= allowed[0] <= allowed[-1] < VOCABULARY.size
+            try:
+                matcher.advance(int(draw.choice(allowed.tolist() or [0])))
+            except dv.TokenRejectedError:
+                break
+    assert refused > 30
+
+
+def test_real_schemas_and_programs() -> None:
+    vocabulary = dv.Vocabulary.from_tokenizer_json(require_shared("data", "tokenizers", "llama-2"))
+    lines = require_shared("data", "maskbench", "dev.jsonl").read_text(encoding="utf-8").splitlines()[::150]
+    documents = [json.loads(line) for line in lines]
+    cases = [
+        (partial(dv.Grammar.from_json_schema, each["schema"]), json.dumps(each["tests"][0]["data"], ensure_ascii=False))
+        for each in documents
+        if each["tests"]
+    ]
+    cases += [(partial(dv.Grammar.builtin, "go"), text) for text in program_texts("go", 2)]
+    compared = 0
+    for make, text in cases:
+        try:
+            lazy = dv.compile(make(), vocabulary)
+        except dv.GrammarError:
+            continue
+        data = dv.compile(make(), vocabulary, ahead_of_time=150).to_bytes()
+        dv.cache.clear()
+        one, two = lazy.matcher(), dv.Constraint.from_bytes(data, vocabulary).matcher()
+        masks = dv.allocate_bitmask(2, vocabulary.size)
+        for token in vocabulary.encode_bytes_greedy(text.encode())[:250]:
+            one.fill_bitmask(masks, 0)
+            two.fill_bitmask(masks, 1)
+            assert np.array_equal(masks[0], masks[1])
+            compared += 1
+            if not one.allows(token):
+                break
+            one.advance(token)
+            two.advance(token)
+    assert compared > 500
+
+
+# Beside the model
+
+
+def test_what_may_come_next_is_known_when_it_is_asked_for() -> None:
+    constraint = dv.compile(GRAMMARS["lark"](), VOCABULARY, prefetch=True)
+    matcher = constraint.matcher()
+    matcher.allowed_tokens()
+    assert prefetcher.wait(20)
+    before = constraint.stats()
+    for token in b"let x":
+        matcher.advance(token)
+        matcher.allowed_tokens()
+        assert prefetcher.wait(20)
+    assert constraint.stats()["rows"] >= before["rows"]
+    assert prefetcher.visited > 0
+    constraint.prefetches = False
+    known = constraint.stats()["masks"]
+    matcher.advance(ord(" "))
+    matcher.allowed_tokens()
+    assert prefetcher.wait(20)
+    assert constraint.stats()["masks"] == known + 1
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_masks_beside_it_are_the_same(name: str) -> None:
+    lazy = [*walks(dv.compile(GRAMMARS[name](), VOCABULARY), 2)]
+    dv.cache.clear()
+    constraint = dv.compile(GRAMMARS[name](), VOCABULARY, prefetch=True)
+    assert [*walks(constraint, 2)] == lazy
+    matchers = [constraint.matcher().fork() for _ in range(4)]
+    masks = dv.allocate_bitmask(4, VOCABULARY.size)
+    dv.fill_bitmasks(matchers, masks)
+    assert (masks == masks[0]).all() and prefetcher.wait(30)
+
+
+def test_a_matcher_may_ask_by_itself() -> None:
+    constraint = dv.compile(GRAMMARS["schema"](), VOCABULARY)
+    matcher = constraint.matcher()
+    matcher.prefetch()
+    assert prefetcher.wait(20)
+    matcher.advance(ord("{"))
+    before = constraint.stats()
+    matcher.allowed_tokens()
+    assert constraint.stats()["mask_hits"] == before["mask_hits"] + 1
+    with pytest.raises(dv.ArgumentError, match="prefetch"):
+        dv.compile(GRAMMARS["schema"](), VOCABULARY, prefetch=1)  # type: ignore[arg-type]
+
+
+def test_processes_that_fork_and_end_meanwhile() -> None:
+    program = (
+        "import os, sys, derivable as dv\n"
+        "v = dv.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), None], eos=[256])\n"
+        "c = dv.compile(dv.Grammar.builtin('python'), v, prefetch=True)\n"
+        "m = c.matcher()\n"
+        "for b in b'def f(x):':\n"
+        "    m.allowed_tokens(); m.advance(b)\n"
+        "    pid = os.fork()\n"
+        "    if pid == 0:\n"
+        "        m.allowed_tokens(); m.advance_bytes(m.next_bytes()[:1]); m.allowed_tokens()\n"
+        "        sys.exit(7)\n"
+        "    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7\n"
+        "m.allowed_tokens()\n"
+        "print('end')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.stderr, done.returncode) == ("end\n", "", 0)
+
+
+def test_a_constraint_is_let_go() -> None:
+    constraint = dv.compile(dv.Grammar.from_regex("(ab|c)+"), BYTES, prefetch=True)
+    constraint.matcher().allowed_tokens()
+    assert prefetcher.wait(20)
+    seen = weakref.ref(constraint)
+    del constraint
+    gc.collect()
+    assert seen() is None

