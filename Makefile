@@ -11,10 +11,10 @@ demo: $(STAMP)
 	$(BIN)/derivable demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile
 
 test-all: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # Hosts that bring an engine of their own (vLLM, Ray), in an environment of its own.
 test-hosts:

@@ -40,6 +40,8 @@ class Grammar(Rules):
     @staticmethod
     def of(made: Rules) -> Grammar:
         """What a front end made, with the methods of a grammar."""
+        if isinstance(made, Grammar):
+            return made
         grammar = object.__new__(Grammar)
         grammar.__dict__.update(made.__dict__)
         return grammar

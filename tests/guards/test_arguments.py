@@ -270,6 +270,11 @@ def test_no_number_of_situations(value: Any) -> None:
     refused(lambda: dv.compile(GRAMMAR, VOCABULARY, ahead_of_time=True, progress=5), dv.ArgumentError)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("value", ["1", True, [], -1, -0.5, float("nan"), object()], ids=kind_of)
+def test_no_seconds_of_a_slow_mask(value: Any) -> None:
+    refused(lambda: dv.warn_of_slow_masks(value), dv.ArgumentError)
+
+
 @pytest.mark.parametrize("name", list(inspect.signature(dv.Limits).parameters))
 @pytest.mark.parametrize("value", [None, "1", 1.5, float("inf"), True, -1, 2**63, 10**5000, []], ids=kind_of)
 def test_no_limit(name: str, value: Any) -> None:

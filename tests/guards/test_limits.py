@@ -439,7 +439,7 @@ def test_walks_refused_half_way_leave_nothing_wrong_behind() -> None:
     """
     code = (
         "import derivable as dv\n"
-        "from test_limits import POINTERS, letters, replay\n"
+        "from guards.test_limits import POINTERS, letters, replay\n"
         "tokens = [*(bytes([b]) for b in range(256)), *b'a b_a/_//_;b_/*_*/_ a_/*b_ /*'.split(b'_'), b'</s>']\n"
         "vocabulary = dv.Vocabulary.from_bytes(tokens, eos=[len(tokens) - 1])\n"
         "texts = [b'a=b/*c;', b'a=b//c;', b'a=/* a */b;', b'a=b/c;a=b//c\\n;', b'x=a/ *b/*\"d\";']\n"
