@@ -191,7 +191,7 @@ class Constraint:
             _kernel.replay(self._kernel, self._plan.index, _LONGEST_REPLAY)
         return self
 
-    def fill_ahead(
+    def _fill_ahead(
         self, situations: int, progress: Callable[[int, int], object] | None = None, deadline: float | None = None
     ) -> None:
         """Fills the index, as `compile(ahead_of_time=)` does.
@@ -344,6 +344,7 @@ def compile(
     if not isinstance(ahead_of_time, bool):
         ahead_of_time = integer("ahead_of_time", ahead_of_time)
     instance("prefetch", prefetch, bool, "True or False")
+    instance("canonical", canonical, bool, "True or False")
     if progress is not None and not callable(progress):
         raise ArgumentError("progress", "a function, or None", progress)
     if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
@@ -364,7 +365,7 @@ def compile(
                 cache.constraints[key] = constraint
         if ahead_of_time and (progress or not (entry and entry.has(constraint))):
             deadline = None if timeout is None else begun + timeout
-            constraint.fill_ahead(_AHEAD_OF_TIME if ahead_of_time is True else ahead_of_time, progress, deadline)
+            constraint._fill_ahead(_AHEAD_OF_TIME if ahead_of_time is True else ahead_of_time, progress, deadline)
         if entry:
             entry.keep(constraint)
         constraint.prefetches |= prefetch

@@ -40,11 +40,10 @@ class Grammar(Rules):
     @staticmethod
     def of(made: Rules) -> Grammar:
         """What a front end made, with the methods of a grammar."""
-        if isinstance(made, Grammar):
-            return made
+        instance("made", made, Rules, "the rules that a front end made")
         grammar = object.__new__(Grammar)
         grammar.__dict__.update(made.__dict__)
-        return grammar
+        return made if isinstance(made, Grammar) else grammar
 
     def with_lexing(self, lexing: Lexing) -> Grammar:
         """The same rules read under another lexing policy."""

@@ -270,6 +270,28 @@ def test_no_number_of_situations(value: Any) -> None:
     refused(lambda: dv.compile(GRAMMAR, VOCABULARY, ahead_of_time=True, progress=5), dv.ArgumentError)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("value", [5, b"a", "", "a\0b", [], object()], ids=kind_of)
+def test_no_store(value: Any) -> None:
+    refused(lambda: dv.ArtifactStore(value), dv.ArgumentError)
+    refused(lambda: dv.compile(GRAMMAR, VOCABULARY, store=value), dv.ArgumentError)
+
+
+@pytest.mark.parametrize("value", [None, "1", 1.5, True, [], -1], ids=kind_of)
+def test_no_budget_of_a_store(value: Any) -> None:
+    refused(lambda: dv.ArtifactStore("folder", budget=value), dv.ArgumentError)
+
+
+@pytest.mark.parametrize("value", [None, 5, "x", []], ids=kind_of)
+def test_no_yes_or_no(value: Any) -> None:
+    refused(lambda: dv.compile(GRAMMAR, VOCABULARY, prefetch=value), dv.ArgumentError)
+    refused(lambda: dv.compile(GRAMMAR, VOCABULARY, canonical=value), dv.ArgumentError)
+
+
+@pytest.mark.parametrize("value", NO_OBJECTS, ids=kind_of)
+def test_no_rules(value: Any) -> None:
+    refused(lambda: dv.Grammar.of(value), dv.ArgumentError)
+
+
 @pytest.mark.parametrize("value", ["1", True, [], -1, -0.5, float("nan"), object()], ids=kind_of)
 def test_no_seconds_of_a_slow_mask(value: Any) -> None:
     refused(lambda: dv.warn_of_slow_masks(value), dv.ArgumentError)
@@ -518,8 +540,8 @@ def test_everything_public_that_can_be_called_is_tried() -> None:
     }
     for name in set(dv.__all__) - takes_none:
         assert f"dv.{name}" in text, name
-    for owner, known in ((dv.Grammar, {"of_known_names", "optional"}), (dv.Vocabulary, {"describe"}), (dv.Constraint, {"matcher", "stats"}),
-                         (dv.Matcher, {"allowed_tokens", "fork", "forced_tokens", "next_bytes", "reset", "threads"})):  # fmt: skip
+    for owner, known in ((dv.Grammar, {"of_known_names", "optional"}), (dv.Vocabulary, {"describe"}), (dv.Constraint, {"matcher", "stats", "canonically"}),
+                         (dv.Matcher, {"allowed_tokens", "fork", "prefetch", "forced_tokens", "next_bytes", "reset", "threads"})):  # fmt: skip
         for name in dir(owner):
             if not name.startswith("_") and callable(getattr(owner, name)) and name not in known:
                 assert f".{name}" in text or f'"{name}"' in text, f"{owner.__name__}.{name}"
