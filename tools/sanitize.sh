@@ -41,6 +41,6 @@ if [ $# -gt 0 ]; then
 elif [ $kind = thread ]; then
     run tests/guards/test_threads.py
 else
-    run tests/kernel/test_kernel.py tests/api/test_matcher.py tests/guards/test_limits.py
+    run tests/kernel/test_kernel.py tests/api/test_matcher.py tests/guards/test_limits.py tests/api/test_warm.py tests/json_schema/test_key_order.py
     run tests/exact/test_exact.py -k "family and (0 or 7)"
 fi

@@ -6,11 +6,10 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 
-import numpy as np
 import pytest
+from big_vocabulary import check, synthetic_vocabulary
 from shared_data import require_shared
 
 import derivable as dv
@@ -60,48 +59,6 @@ CASES = {
     "alternating": (dv.Grammar.from_regex(r"[^=]*[a-z0-9_]=x"), "d e z a="),
     "regex": (dv.Grammar.from_regex(r'"([^"\\\n]|\\["\\n])*" [a-z]{2,9}(-[a-z0-9]+)*'), '"ab \\"c" abc-d1-x'),
 }
-
-
-def synthetic_vocabulary(seed: int = 5, size: int = 6000) -> dv.Vocabulary:
-    """Tokens that look like a real vocabulary's: words, words with a space, punctuation runs, bridge tokens."""
-    rng = random.Random(seed)
-    letters, marks = "aeinrtsmbfu_x0123456789", ' "\\:;,{}()=#\n.-é'
-    tokens = {bytes([b]) for b in range(256)}
-    words = ["if", "import", "in", "return", "name", "note", "number"]
-    while len(tokens) < size:
-        word = rng.choice(words)[: rng.randint(0, 6)] if rng.random() < 0.3 else ""
-        word += "".join(rng.choice(letters) for _ in range(rng.randint(0, 5)))
-        word = "".join(rng.choice(marks) for _ in range(rng.choice([0, 0, 1, 1, 2]))) + word
-        word += "".join(rng.choice(marks) for _ in range(rng.choice([0, 0, 0, 1, 2, 3])))
-        if word:
-            tokens.add(word.encode())
-    return dv.Vocabulary.from_bytes([*sorted(tokens), b"<eos>"], eos=[len(tokens)])
-
-
-def mask_of(matcher: dv.Matcher, vocabulary: dv.Vocabulary) -> np.ndarray:
-    bitmask = dv.allocate_bitmask(1, vocabulary.size)
-    for _ in range(10):  # masks that are made byte by byte may take several calls, each going on from the work done
-        try:
-            matcher.fill_bitmask(bitmask, 0)
-            break
-        except dv.LimitError as error:
-            assert error.limit == "max_step_work"
-    else:
-        raise AssertionError("ten calls led to no mask")
-    return np.unpackbits(bitmask.view(np.uint8), axis=1, bitorder="little")[0, : vocabulary.size]
-
-
-def check(grammar: dv.Grammar, text: str, vocabulary: dv.Vocabulary, step: int = 1) -> None:
-    matcher = dv.compile(grammar, vocabulary).matcher()
-    data = text.encode()
-    for at in itertools.chain(range(0, len(data), step), [len(data)]):
-        probe = matcher.fork()
-        probe.advance_bytes(data[:at])
-        mask = mask_of(probe, vocabulary)
-        verdicts = np.fromiter((probe.allows(t) for t in range(vocabulary.size)), dtype=np.uint8)
-        wrong = np.flatnonzero(mask != verdicts)
-        shown = [(int(t), vocabulary.token_bytes(int(t)), bool(mask[t])) for t in wrong[:5]]
-        assert not wrong.size, f"after {data[:at]!r}: {wrong.size} bits differ, for example {shown}"
 
 
 @pytest.mark.parametrize("name", CASES)

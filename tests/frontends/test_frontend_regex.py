@@ -13,6 +13,7 @@ from expr_matcher import full_match, match_end
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import TESTDATA
+from random_patterns import FLAGS, PATTERNS
 
 from derivable.errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
 from derivable.expr import EMPTY, Alt, Bytes, Chars, Concat, Repeat, walk
@@ -35,29 +36,6 @@ def agree(pattern: str, texts: list[str], flags: int = 0) -> None:
 
 
 # Random patterns
-
-ATOMS = st.sampled_from(
-    ["a", "b", "c", "é", "\n", ".", "[ab]", "[^a]", r"\w", r"\W", r"\d", r"\s", "_", "1", "[a-cé]", "k", "S", "[^é1]"]
-)
-ANCHORS = st.sampled_from(["^", "$", r"\A", r"\Z", r"\b", r"\B"])
-FIXED = st.lists(ATOMS | ANCHORS, min_size=1, max_size=2).map("".join)
-
-
-def compose(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    quantifier = st.sampled_from(["*", "+", "?", "*?", "+?", "??", "{2}", "{1,2}", "{,2}?", "{2,}", "{0}", "{0,3}"])
-    group = st.sampled_from(["(?:%s)", "(%s)", "(?i:%s)", "(?s:%s)", "(?m:%s)", "(?-i:%s)", "(?a:%s)"])
-    return st.one_of(
-        st.lists(inner, min_size=1, max_size=3).map("".join),
-        st.lists(inner, min_size=1, max_size=3).map(lambda parts: "(?:" + "|".join(parts) + ")"),
-        st.tuples(inner, quantifier).map(lambda pair: f"(?:{pair[0]}){pair[1]}"),
-        st.tuples(group, inner).map(lambda pair: pair[0] % pair[1]),
-        st.tuples(st.sampled_from(["(?=%s)", "(?!%s)"]), inner).map(lambda pair: pair[0] % pair[1]),
-        st.tuples(st.sampled_from(["(?<=%s)", "(?<!%s)"]), FIXED).map(lambda pair: pair[0] % pair[1]),
-    )
-
-
-PATTERNS = st.recursive(ATOMS | ANCHORS | st.just(""), compose, max_leaves=8)
-FLAGS = st.sets(st.sampled_from([re.I, re.M, re.S, re.A])).map(lambda chosen: sum(chosen))
 
 
 @settings(max_examples=1500, deadline=None)

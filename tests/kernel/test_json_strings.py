@@ -7,7 +7,7 @@ import json
 import random
 
 import pytest
-from test_big_vocabulary import check, synthetic_vocabulary
+from big_vocabulary import check, synthetic_vocabulary
 
 import derivable as dv
 from derivable._kernel import JsonStrings as JsonLiterals

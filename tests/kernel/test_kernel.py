@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from oracle.regular import first_end
-from test_frontend_regex import FLAGS, PATTERNS
+from random_patterns import FLAGS, PATTERNS
 
 import derivable
 from derivable import expr as expressions
