@@ -27,12 +27,15 @@ export LD_PRELOAD="$preload $(g++ -print-file-name=libstdc++.so)"
 export TSAN_OPTIONS="halt_on_error=1:abort_on_error=1:die_after_fork=0:ignore_noninstrumented_modules=1"
 export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export PYTHONPATH="$PWD/$build/package:$PWD/tests:$PWD/tests/support"
-# An editable install finds its own kernel first, wherever PYTHONPATH points: leave its finder out.
+# An editable install finds its own kernel first, wherever PYTHONPATH points: its finder is left out, by children of the tests, too.
+cat >"$build/package/sitecustomize.py" <<'end'
+import sys
+
+sys.meta_path[:] = [finder for finder in sys.meta_path if "ScikitBuild" not in type(finder).__name__]
+end
 run() {
     "$python" -c '
-import sys
-sys.meta_path[:] = [f for f in sys.meta_path if "ScikitBuild" not in type(f).__name__]
-import derivable._kernel as kernel, pytest
+import derivable._kernel as kernel, pytest, sys
 assert "sanitize" in kernel.__file__, kernel.__file__
 sys.exit(pytest.main(["-p", "no:cacheprovider", "-m", "not slow", *sys.argv[1:]]))' "$@"
 }
