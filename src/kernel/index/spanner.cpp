@@ -34,7 +34,9 @@ void Spanner::forget() {
     sizes_.clear();
     num_lately_ = 0;
     bytes_ = 0;
-    for (const auto& tables : tables_) tables->clear();
+    joints_.clear();
+    for (const auto* all : {&tables_, &joint_tables_})
+        for (const auto& tables : *all) tables->clear();
     begin();
 }
 
@@ -85,20 +87,20 @@ const std::vector<Spanner::Root>& Spanner::roots(uint32_t branch, Beside& beside
 // The tables are those that were used last: they know the most. Walks side by side have tables of their own.
 std::unique_ptr<Split> Spanner::walk(uint32_t residual, LexState state) {
     struct Workplace {
-        Spanner& spanner;
+        std::vector<std::unique_ptr<SplitTables>>& all;
         std::unique_ptr<SplitTables> tables;
         Beside beside;
-        explicit Workplace(Spanner& s) : spanner(s), beside(s.holder) {
-            if (s.tables_.empty()) s.tables_.push_back(std::make_unique<SplitTables>(s));
-            tables = std::move(s.tables_.back());
-            s.tables_.pop_back();
+        Workplace(Spanner& s, bool single) : all(single ? s.tables_ : s.joint_tables_), beside(s.holder) {
+            if (all.empty()) all.push_back(std::make_unique<SplitTables>(s, single));
+            tables = std::move(all.back());
+            all.pop_back();
             tables->begin(beside);
         }
         ~Workplace() {
             beside.end();
-            spanner.tables_.push_back(std::move(tables));
+            all.push_back(std::move(tables));
         }
-    } at(*this);
+    } at(*this, lexer.policy() == Policy::kScannerless && Lexer::is_single(state));
     return SplitWalk(*this, *at.tables, at.beside, residual, state).run(true);
 }
 
@@ -211,7 +213,7 @@ bool Spanner::may_be_newline(LexState s) {
 
 bool Spanner::is_plain(uint32_t residual, LexState state) const {
     uint64_t need, room;
-    return residual != kWholeVocabulary || lexer.policy() != Policy::kScannerless || !lexer.is_counted(state, need, room);
+    return residual != kWholeVocabulary || lexer.policy() != Policy::kScannerless || !Lexer::is_single(state) || !lexer.is_counted(state, need, room);
 }
 
 const Split& Spanner::split(uint32_t residual, LexState state) {
@@ -222,8 +224,27 @@ const Split& Spanner::split(uint32_t residual, LexState state) {
         result = split_counted(need, room);
     else
         result = walk(residual, state);
-    if (residual == kWholeVocabulary && lexer.policy() == Policy::kScannerless && lexer.alike_for(state, state)) lately_[num_lately_++ % lately_.size()] = state;
+    if (residual == kWholeVocabulary && lexer.policy() == Policy::kScannerless && Lexer::is_single(state) && lexer.alike_for(state, state)) lately_[num_lately_++ % lately_.size()] = state;
     return *keep(residual, state, std::move(result));
+}
+
+// PERF: of five overlapping classes of keys there are 32 terminals, each of which was a walk of 2 ms: one walk follows all of them.
+const Spanner::Joint& Spanner::joint(uint32_t residual, LexState members) {
+    constexpr size_t kMany = 8;
+    static const Joint kNone{kNoState, {}};
+    auto [begin, end] = lexer.singles(members);
+    if (size_t(end - begin) < kMany || !residuals_[residual].of_vocabulary) return kNone;
+    const uint64_t key = pack(residual, members);
+    if (auto known = joints_.find(key); known != joints_.end()) return known->second;
+    std::vector<uint32_t> dear, rest;
+    ByteSet bytes;
+    for (const uint32_t* single = begin; single != end; single++) {
+        work(5);
+        const LexState s = lexer.canonical(*single);
+        (find(residual, s) || lexer.on_list(s, bytes) || !is_plain(residual, s) ? rest : dear).push_back(*single);
+    }
+    if (dear.size() < kMany) return joints_[key] = {kNoState, {}};
+    return joints_[key] = {lexer.together(dear), std::move(rest)};
 }
 
 // PERF: tokens of up to 128 dashes were 64 lexemes one behind the other, walked anew in each new context. Thirty programs of SynCode's Java: 42,347 to 27,958 nodes

@@ -58,7 +58,7 @@ struct Split {
         uint64_t cost() const { return (tokens ? tokens->cost() : 0) + (base ? base->cost() + removed.size() / 2 : 0); }  // of that, as `work` counts
     };
     struct Exit {
-        uint32_t terminal, duties;  // under scannerless: unused, the terminal is the member's and nothing is owed
+        uint32_t terminal, duties;  // of a state of one member under scannerless: unused, the terminal is the member's and nothing is owed
         uint32_t residual;
         Layouts::Effect effect = Layouts::kNothing;  // of the bytes before it, if a newline lexeme ends
         std::vector<uint32_t> except;  // tokens of the residual that this state does not let out
@@ -107,6 +107,14 @@ class Spanner {
     const Split& split(uint32_t residual, LexState state);
     const Split* known(uint32_t residual, LexState state) const { return find(residual, state); }  // null: not split yet
     uint32_t num_splits() const { return num_splits_; }
+    // Under scannerless, members that are better split together: many, each of which would be a walk of its own.
+    struct Joint {
+        LexState together;           // kNoState: none are
+        std::vector<uint32_t> rest;  // the other members
+    };
+    const Joint& joint(uint32_t residual, LexState members);
+    // They cannot be: there are too many exits.
+    void part(uint32_t residual, LexState members) { joints_[pack(residual, members)].together = kNoState; }
     // For a lexeme that leads back to where it began (`a--`, `;;`), before which stands `state`: all that is left of a residual after it any number of times, split
     // as one, but for that lexeme itself. Null if that is not worth it.
     const Split* repeated(uint32_t residual, LexState state, uint32_t terminal, uint32_t duties);
@@ -186,7 +194,7 @@ class Spanner {
     LexState alike(uint32_t residual, LexState state) const;
 
     std::shared_ptr<const Vocabulary> vocabulary_;
-    std::vector<std::unique_ptr<SplitTables>> tables_;  // that no walk has; what was used last is at the end
+    std::vector<std::unique_ptr<SplitTables>> tables_, joint_tables_;  // that no walk has; what was used last is at the end
     std::deque<Branch> branches_;  // SAFETY: grows while references into it are held
     std::vector<uint32_t> sizes_;  // of the first branches, those of the vocabulary: nodes
     uint32_t num_nodes_;  // of all tries
@@ -194,6 +202,7 @@ class Spanner {
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> branch_ids_, residual_ids_;  // by what they are made of
     FlatMap<std::unique_ptr<Split>> splits_;
     uint32_t num_splits_ = 0;
+    std::unordered_map<uint64_t, Joint, MixHash> joints_;  // by residual and members
     std::map<std::array<uint32_t, 4>, std::unique_ptr<Split>> repeated_;  // by the arguments
     // What tokens do inside a JSON string, by the number of characters they need room for.
     struct ByCharacters {

@@ -117,11 +117,10 @@ uint32_t SplitTables::residual(const Lists& lists, bool once) {
 SplitTables::Local SplitTables::local(LexState s) {
     if (s == kNoState) return kDead;
     if (const Local* known = numbers_.find(s)) return *known;
-    const bool scannerless = lexer_.policy() == Policy::kScannerless;
     work(20);
     // SAFETY: what is asked about a state may be refused (LimitExceeded). It has no number before all is answered.
     State x{s, group_of(s), false, spanner_.may_be_newline(s), 0, 0, kBetween, kUnknown, {}, {}};
-    if (scannerless) {
+    if (single_) {
         x.leaves = lexer_.accepts_single(s);
     } else {
         x.exits = lexer_.exits(s);

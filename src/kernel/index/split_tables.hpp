@@ -23,7 +23,10 @@ namespace derivable {
 // the same lists is seen to be the same without reading them.
 class SplitTables {
   public:
-    explicit SplitTables(Spanner& spanner) : spanner_(spanner), lexer_(spanner.lexer) { clear(); }
+    // `single`: of states of one member each, whose terminal is the walk's; otherwise exits have theirs.
+    SplitTables(Spanner& spanner, bool single) : spanner_(spanner), lexer_(spanner.lexer), single_(single) { clear(); }
+    bool single() const { return single_; }
+    LexState step(LexState s, uint8_t byte) { return single_ ? spanner_.step(s, byte) : lexer_.step(s, byte); }
 
     using Local = uint32_t;
     static constexpr Local kUnknown = 0, kDead = ~0u;
@@ -47,7 +50,7 @@ class SplitTables {
         Utf8State place = kBetween;  // see standing(); its
         Local home = kUnknown;   // is kUnknown if it was not asked for yet
         std::vector<Lexer::Exit> exits;
-        // By exit and next byte: the way it is, or that it violates a duty. Empty under scannerless.
+        // By exit and next byte: the way it is, or that it violates a duty. Empty for states of one member.
         std::vector<std::array<uint16_t, 256>> ways;
     };
     // Ranges of a trie's tokens (begin and end), or nodes of it.
@@ -82,7 +85,7 @@ class SplitTables {
     Local local(LexState s);
     Local next(Local from, uint8_t byte) {
         if (const Local known = std::as_const(rows_)[from][byte]; known != kUnknown) return known;
-        return rows_[from][byte] = beside_->look([&] { return local(spanner_.step(states_[from].lex, byte)); });
+        return rows_[from][byte] = beside_->look([&] { return local(step(states_[from].lex, byte)); });
     }
     uint32_t group_of(LexState s, Layouts::Effect effect = Layouts::kNothing);
     uint16_t way_of(uint32_t terminal, uint32_t duties, Layouts::Effect effect = Layouts::kNothing);
@@ -120,6 +123,7 @@ class SplitTables {
 
     Spanner& spanner_;
     Lexer& lexer_;
+    const bool single_;
     Beside* beside_ = nullptr;  // of the walk under way
     std::vector<State> states_;  // the first is none
     FlatMap<Local> numbers_;

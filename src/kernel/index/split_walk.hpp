@@ -31,12 +31,12 @@ class SplitWalk {
         auto result = std::make_unique<Split>();
         LexState other = kNoState;
         ByteSet listed_bytes;
-        bool distant = false, on_list = scannerless_ && lexer_.on_list(state_, listed_bytes);
+        bool distant = false, on_list = single_ && lexer_.on_list(state_, listed_bytes);
         if (on_list) {
             other = lexer_.off_list(state_);
             on_list = other == kNoState || (beside_another && spanner_.residuals_[residual_].once);
             if (!on_list) other = kNoState;
-        } else if (beside_another && scannerless_) {  // else most subtrees are known from other walks, which is better
+        } else if (beside_another && single_) {  // else most subtrees are known from other walks, which is better
             other = spanner_.alike(residual_, state_);
             distant = other != kNoState;
             if (!distant) other = spanner_.similar(spanner_.residuals_[residual_], state_);
@@ -135,7 +135,7 @@ class SplitWalk {
         if (!x.leaves || i + 1 == t.end[i]) return;
         for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) {
             work(2 + 2 * x.exits.size());
-            if (scannerless_) of_kind(into.exits, tables_.way_of(0, Lexer::kFree)).push_back(n);
+            if (single_) of_kind(into.exits, tables_.way_of(0, Lexer::kFree)).push_back(n);
             for (size_t e = 0; e < x.exits.size(); e++)
                 if (uint16_t w = tables_.way_out(x, e, t.byte[n]); w != kNoWay) of_kind(into.exits, w).push_back(n);
         }
@@ -158,7 +158,7 @@ class SplitWalk {
     }
 
     LexState step(LexState s, uint8_t byte) {
-        return beside_.look([&] { return spanner_.step(s, byte); });
+        return beside_.look([&] { return tables_.step(s, byte); });
     }
     Local local(LexState s) {
         return beside_.look([&] { return tables_.local(s); });
@@ -286,7 +286,7 @@ class SplitWalk {
 
     // The lexeme may have ended before the token began.
     void exits_before(const std::vector<uint32_t>& branches, Split& result) {
-        if (scannerless_) {
+        if (single_) {
             if (lexer_.accepts_single(state_)) result.exits.push_back({0, Lexer::kFree, residual_, Layouts::kNothing, {}});
         } else {
             std::vector<std::pair<std::pair<uint32_t, uint32_t>, std::vector<uint32_t>>> found;
@@ -330,7 +330,7 @@ class SplitWalk {
     Lexer& lexer_;
     uint32_t residual_;
     LexState state_;
-    const bool scannerless_ = lexer_.policy() == Policy::kScannerless;
+    const bool single_ = tables_.single();
     ByKind<SplitTables::Lists> inside_, exits_;
     ExitNodes exit_nodes_;
 };

@@ -122,6 +122,9 @@ class Lexer {
         return kept.empty() ? kNoState : intern_set(std::move(kept));
     }
     uint32_t terminal_of(LexState single) const { return terminal_of_[single_dfa_[single]]; }
+    // The state that has these members, sorted.
+    LexState together(const std::vector<uint32_t>& singles) { return intern_set(singles); }
+    static bool is_single(LexState s) { return s < kSetBit; }
 
     struct Exit {
         uint32_t terminal;

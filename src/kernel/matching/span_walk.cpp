@@ -46,7 +46,7 @@ void SpanWalk::walk_part(Part& part, const Item& start, const Split& split, int 
         if (c_.layouts_.active()) c_.looked_at_layout_ |= Constraint::kDepth;  // by its depth the place was found
         revisit(part, start, split, 0, part.place.node->num_open);
     } else {
-        visit(part, start, split, 0);
+        visit(part, start, split);
     }
     if (part.keeps && c_.stacks.signature(start.stack, uint32_t(part.kept), states_))
         c_.settled_.keep(root, part.place, states_, part.kept, {found_, before, questions_, part.questions});
@@ -73,6 +73,19 @@ int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
     if (scannerless_) {
         const LexState members = lexer_.members(x.lex);
         auto [begin, end] = lexer_.singles(members);
+        if (const Spanner::Joint& joint = c_.spanner_->joint(x.residual, members); joint.together != kNoState) {
+            const Split* split = nullptr;
+            try {
+                split = &c_.spanner_->split(x.residual, joint.together);
+            } catch (const TooAmbiguous&) {
+                c_.spanner_->part(x.residual, members);
+            }
+            if (split) {
+                begin = joint.rest.data(), end = begin + joint.rest.size();
+                visit(part, x, *split);
+                c_.operation->take();
+            }
+        }
         for (const uint32_t* single = begin; single != end; single++) {
             work(5);
             c_.pass();
@@ -84,7 +97,7 @@ int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
     }
     const Split& split = x.split ? *x.split : c_.spanner_->split(x.residual, x.lex);
     if (split.exits.empty() || c_.limits_.lookahead != kNoLookahead)
-        return open ? revisit(part, x, split, uint32_t(open - part.place.node->open) + 1, open->end) : visit(part, x, split, 0);
+        return open ? revisit(part, x, split, uint32_t(open - part.place.node->open) + 1, open->end) : visit(part, x, split);
     Part own;
     walk_part(own, {x.residual, x.lex, x.stack, x.layout, 0, -1, x.ended, x.depth}, split, open ? part.place.depth - x.above : -1);
     part.keeps &= own.keeps;
@@ -94,15 +107,14 @@ int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
     return std::max(level_of(part, x.above + own.looked, 0), own.never ? Settled::kNever : 0);
 }
 
-int SpanWalk::visit(Part& part, const Item& x, const Split& split, uint32_t terminal) {
+int SpanWalk::visit(Part& part, const Item& x, const Split& split, uint32_t of) {
     int reach = 0;
     work(2 + split.inside.size() + split.exits.size());
     for (size_t i = 0; i < split.inside.size(); i++) reach = std::max(reach, ask(part, x, split, uint32_t(i)));
     for (size_t i = 0; i < split.exits.size(); i++) {
         const Split::Exit& e = split.exits[i];
         if (x.ended + (i >= split.exits_before) > c_.limits_.lookahead) break;
-        if (!scannerless_) terminal = e.terminal;
-        for (Symbol symbol : c_.symbols_of(terminal)) reach = std::max(reach, leave(part, x, split, uint32_t(i), symbol, nullptr));
+        for (Symbol symbol : c_.symbols_of(of == kOfExit ? e.terminal : of)) reach = std::max(reach, leave(part, x, split, uint32_t(i), symbol, nullptr));
     }
     return reach;
 }

@@ -47,7 +47,8 @@ class SpanWalk {
     void walk_part(Part& part, const Item& start, const Split& split, int known);
     // All return the furthest reach (Question::reach). Ask everything:
     int enter(Part& part, const Item& x, const Question* open);
-    int visit(Part& part, const Item& x, const Split& split, uint32_t terminal);
+    static constexpr uint32_t kOfExit = ~0u;
+    int visit(Part& part, const Item& x, const Split& split, uint32_t of = kOfExit);  // the terminal of all exits, unless they have their own
     // Ask again what is open: the questions from `begin` to `end`.
     int revisit(Part& part, const Item& x, const Split& split, uint32_t begin, uint32_t end);
     int ask(Part& part, const Item& x, const Split& split, uint32_t index);
