@@ -27,11 +27,14 @@ export LD_PRELOAD="$preload $(g++ -print-file-name=libstdc++.so)"
 export TSAN_OPTIONS="halt_on_error=1:abort_on_error=1:die_after_fork=0:ignore_noninstrumented_modules=1"
 export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export PYTHONPATH="$PWD/$build/package:$PWD/tests:$PWD/tests/support"
-# An editable install finds its own kernel first, wherever PYTHONPATH points: its finder is left out, by children of the tests, too.
+# An editable install finds its own kernel first, wherever PYTHONPATH points: its finder is left out, by children of the tests, too, but for those that
+# are given an environment without the sanitizer.
 cat >"$build/package/sitecustomize.py" <<'end'
+import os
 import sys
 
-sys.meta_path[:] = [finder for finder in sys.meta_path if "ScikitBuild" not in type(finder).__name__]
+if "san.so" in os.environ.get("LD_PRELOAD", ""):
+    sys.meta_path[:] = [finder for finder in sys.meta_path if "ScikitBuild" not in type(finder).__name__]
 end
 run() {
     "$python" -c '
