@@ -55,6 +55,18 @@ CASES = {
     "keywords scannerless": (dv.Grammar.from_lark(KEYWORDS, lexing="scannerless"), 'if abc: x=12.5;return ("a\\"b");'),
     "object": (dv.Grammar.from_gbnf(OBJECT), '{"name":"a b","number":12,"nam":"x\\"y","notes":"é"}'),
     "ambiguous": (dv.Grammar.from_lark(AMBIGUOUS, lexing="scannerless"), "<ab c>"),
+    # Many members are split together; letters of their own in patterns that may stand anywhere.
+    "keys that overlap": (
+        dv.Grammar.from_json_schema({"patternProperties": {c: {"maxLength": i + 2} for i, c in enumerate("xnae_")}}),
+        '{"x":"ab","b":"name","tn 1":"né\\n","é":12,"\\u0061b":"i"}',
+    ),
+    "unions of patterns": (
+        dv.Grammar.from_json_schema(
+            {"anyOf": [{"pattern": p} for p in ("a.{3}$", "^[^i]*r", "né|x", r"\d{2}b", "e$")]}
+        ),
+        '"i né aarx_12b\\u00e9 rte"',
+    ),
+    "a word anywhere": (dv.Grammar.from_json_schema({"pattern": "name|retür"}), '"i nretür\\t é imp"'),
     # Two states, each the most similar to the other.
     "alternating": (dv.Grammar.from_regex(r"[^=]*[a-z0-9_]=x"), "d e z a="),
     "regex": (dv.Grammar.from_regex(r'"([^"\\\n]|\\["\\n])*" [a-z]{2,9}(-[a-z0-9]+)*'), '"ab \\"c" abc-d1-x'),

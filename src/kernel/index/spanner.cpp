@@ -230,7 +230,7 @@ const Split& Spanner::split(uint32_t residual, LexState state) {
 
 // PERF: of five overlapping classes of keys there are 32 terminals, each of which was a walk of 2 ms: one walk follows all of them.
 const Spanner::Joint& Spanner::joint(uint32_t residual, LexState members) {
-    constexpr size_t kMany = 8;
+    constexpr size_t kMany = 4;
     static const Joint kNone{kNoState, {}};
     auto [begin, end] = lexer.singles(members);
     if (size_t(end - begin) < kMany || !residuals_[residual].of_vocabulary) return kNone;

@@ -49,6 +49,8 @@ class SplitTables {
         uint64_t steady = 0, unsteady = 0;  // kinds of bytes after which the state is known to be the same, or not to be
         Utf8State place = kBetween;  // see standing(); its
         Local home = kUnknown;   // is kUnknown if it was not asked for yet
+        bool calm_known = false;
+        uint64_t calm = 0;       // see calm()
         std::vector<Lexer::Exit> exits;
         // By exit and next byte: the way it is, or that it violates a duty. Empty for states of one member.
         std::vector<std::array<uint16_t, 256>> ways;
@@ -97,6 +99,9 @@ class SplitTables {
     std::pair<Utf8State, Local> standing(Local s);
     Local end_of_character(Utf8State place, Local s);
     uint64_t characters(Local s);
+    uint64_t calm(Local s);
+    uint64_t deadly(Local s);
+    Local behind(Local s, uint8_t first);
 
     const Piece* find(const Trie& t, uint32_t node, Local s) const {
         const uint32_t* known = piece_ids_.find(pack(t.first_id + node, s));
@@ -128,7 +133,7 @@ class SplitTables {
     std::vector<State> states_;  // the first is none
     FlatMap<Local> numbers_;
     FlatMap<Local> ends_of_characters_;  // by state and place
-    FlatMap<uint64_t> characters_;
+    FlatMap<uint64_t> characters_, deadly_;
     Pages<std::array<Local, 256>> rows_;  // by state and byte
     std::vector<Group> groups_;
     std::vector<Way> ways_;
