@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import random
 from typing import Any
 
@@ -89,6 +90,13 @@ def test_findings_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
         "! MemoryError",
         "fine",
     ]
+
+
+def test_a_large_parent_takes_no_memory_from_its_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests before this one may have loaded anything: what a child may have is the same."""
+    monkeypatch.setattr(fuzzer, "run", lambda *_: str(len(bytearray(fuzzer.MEMORY // 2))))
+    with mmap.mmap(-1, fuzzer.MEMORY):
+        assert replay([("regex", "", 0)])[0][0] == str(fuzzer.MEMORY // 2)
 
 
 def test_findings_are_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
