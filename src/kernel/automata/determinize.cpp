@@ -15,16 +15,19 @@ namespace {
 
 // A thread of the subset construction: an NFA state and the obligations it carries (an interned set).
 struct Thread {
-    uint32_t state, duties;
-    bool operator==(Thread other) const { return state == other.state && duties == other.duties; }
-    bool operator<(Thread other) const { return state != other.state ? state < other.state : duties < other.duties; }
+    uint32_t state, obligations;
+    bool operator==(Thread other) const { return state == other.state && obligations == other.obligations; }
+    bool operator<(Thread other) const { return state != other.state ? state < other.state : obligations < other.obligations; }
 };
 
 class Subsets {
   public:
     Subsets(const Nfa& nfa, const std::vector<LookDfa>& looks, const std::vector<Dfa>& behinds)
-        : nfa_(nfa), looks_(looks), behinds_(behinds), seen_(nfa.states.size(), 0) {
-        duty_ids_.intern({});
+        : nfa_(nfa),
+          looks_(looks),
+          behinds_(behinds),
+          seen_(nfa.states.size(), 0) {
+        obligation_ids_.intern({});
         find_classes();
     }
 
@@ -54,65 +57,63 @@ class Subsets {
             work(2);
             Thread t = stack_.back();
             stack_.pop_back();
-            if (t.duties == 0) {
+            if (t.obligations == 0) {
                 if (seen_[t.state] == stamp_) continue;
                 seen_[t.state] = stamp_;
-            } else if (!seen_pairs_.emplace(pack(t.state, t.duties), 1).second) {
+            } else if (!seen_pairs_.emplace(pack(t.state, t.obligations), 1).second) {
                 continue;
             }
             const Nfa::State& s = nfa_.states[t.state];
             switch (s.kind) {
                 case Nfa::Kind::kRanges:
-                case Nfa::Kind::kMatch:
-                    out.push_back(t);
-                    break;
+                case Nfa::Kind::kMatch: out.push_back(t); break;
                 case Nfa::Kind::kSplit:
-                    for (size_t i = s.out.size(); i-- > 0;) stack_.push_back({s.out[i], t.duties});
+                    for (size_t i = s.out.size(); i-- > 0;) stack_.push_back({s.out[i], t.obligations});
                     break;
                 case Nfa::Kind::kLook:
                     if (s.ahead) {
                         int32_t start = looks_[s.look].start;
                         if (start >= 0) {
-                            int64_t duties = with(t.duties, {s.look, uint32_t(start), s.negative});
-                            if (duties >= 0) stack_.push_back({s.out[0], uint32_t(duties)});
+                            int64_t obligations = with(t.obligations, {s.look, uint32_t(start), s.negative});
+                            if (obligations >= 0) stack_.push_back({s.out[0], uint32_t(obligations)});
                         } else if ((start == kMatched) != s.negative) {
-                            stack_.push_back({s.out[0], t.duties});
+                            stack_.push_back({s.out[0], t.obligations});
                         }
                     } else {
                         int32_t b = behinds[s.look];
                         bool holds = b >= 0 && behinds_[s.look].accepting[size_t(b)];
-                        if (holds != s.negative) stack_.push_back({s.out[0], t.duties});
+                        if (holds != s.negative) stack_.push_back({s.out[0], t.obligations});
                     }
             }
         }
     }
 
     // The set with one more obligation; -1 if it contradicts one that is there.
-    int64_t with(uint32_t duties, Obligation o) {
-        Condition set = unpack(duties);
-        for (const Obligation& d : set)
-            if (d.look == o.look && d.state == o.state) return d.negative == o.negative ? int64_t(duties) : -1;
+    int64_t with(uint32_t obligations, Lookahead o) {
+        Condition set = unpack(obligations);
+        for (const Lookahead& d : set)
+            if (d.look == o.look && d.state == o.state) return d.negative == o.negative ? int64_t(obligations) : -1;
         set.push_back(o);
         return intern(set);
     }
 
     // After one more byte: -1 if an obligation failed.
-    int64_t step(uint32_t duties, uint32_t byte_class) {
-        if (duties == 0) return 0;
-        if (steps_.size() <= duties) steps_.resize(size_t(duties) + 1);
-        if (steps_[duties].empty()) steps_[duties].assign(bytes.size(), kUnknown);
-        int64_t& known = steps_[duties][byte_class];
-        return known == kUnknown ? known = step_anew(duties, byte_class) : known;
+    int64_t step(uint32_t obligations, uint32_t byte_class) {
+        if (obligations == 0) return 0;
+        if (steps_.size() <= obligations) steps_.resize(size_t(obligations) + 1);
+        if (steps_[obligations].empty()) steps_[obligations].assign(bytes.size(), kUnknown);
+        int64_t& known = steps_[obligations][byte_class];
+        return known == kUnknown ? known = step_anew(obligations, byte_class) : known;
     }
 
-    int64_t step_anew(uint32_t duties, uint32_t byte_class) {
+    int64_t step_anew(uint32_t obligations, uint32_t byte_class) {
         work(10);
         Condition next;
-        for (const Obligation& o : unpack(duties)) {
+        for (const Lookahead& o : unpack(obligations)) {
             int32_t s = looks_[o.look].step(o.state, bytes[byte_class]);
             if (s >= 0) {
-                Obligation moved{o.look, uint32_t(s), o.negative};
-                for (const Obligation& n : next)
+                Lookahead moved{o.look, uint32_t(s), o.negative};
+                for (const Lookahead& n : next)
                     if (n.look == moved.look && n.state == moved.state && n.negative != moved.negative) return -1;
                 next.push_back(moved);
             } else if ((s == kMatched) == o.negative) {
@@ -122,14 +123,14 @@ class Subsets {
         return intern(next);
     }
 
-    bool holds_at_end(uint32_t duties) const {
-        for (const Obligation& o : unpack(duties))
+    bool holds_at_end(uint32_t obligations) const {
+        for (const Lookahead& o : unpack(obligations))
             if (bool(looks_[o.look].matches_at_end[o.state]) == o.negative) return false;
         return true;
     }
 
-    Condition unpack(uint32_t duties) const {
-        const auto& words = duty_ids_[duties];
+    Condition unpack(uint32_t obligations) const {
+        const auto& words = obligation_ids_[obligations];
         Condition set;
         for (size_t i = 0; i < words.size(); i += 3) set.push_back({words[i], words[i + 1], words[i + 2] != 0});
         return set;
@@ -139,8 +140,8 @@ class Subsets {
         std::sort(set.begin(), set.end());
         set.erase(std::unique(set.begin(), set.end()), set.end());
         std::vector<uint32_t> words;
-        for (const Obligation& o : set) words.insert(words.end(), {o.look, o.state, o.negative});
-        return duty_ids_.intern(words);
+        for (const Lookahead& o : set) words.insert(words.end(), {o.look, o.state, o.negative});
+        return obligation_ids_.intern(words);
     }
 
     // Where threads lead by each class, in order of preference, before the closure. Visits (class, targets, whether these are those of the
@@ -156,13 +157,13 @@ class Subsets {
             auto lead = [&](Thread t, uint32_t from, uint32_t end, uint32_t to) {
                 work(1);
                 for (uint32_t c = std::max(from, first); c < std::min(end, last); c++)
-                    if (int64_t duties = step(t.duties, c); duties >= 0) targets_[c].push_back({to, uint32_t(duties)});
+                    if (int64_t obligations = step(t.obligations, c); obligations >= 0) targets_[c].push_back({to, uint32_t(obligations)});
             };
             for (const Thread& t : threads)
-                if (matched && is_match(t.state))
-                    lead(t, 0, n, t.state);
+                if (matched && is_match(t.state)) lead(t, 0, n, t.state);
                 else
-                    for (const Nfa::Range& r : nfa_.states[t.state].ranges) lead(t, classes[r.lo], r.hi == 255 ? n : classes[r.hi + 1u], r.to);
+                    for (const Nfa::Range& r : nfa_.states[t.state].ranges)
+                        lead(t, classes[r.lo], r.hi == 255 ? n : classes[r.hi + 1u], r.to);
             for (uint32_t c = first; c < last; c++) visit(c, targets_[c], c > first && targets_[c] == targets_[c - 1]);
             for (uint32_t c = first; c < last; c++) targets_[c].clear();
         }
@@ -197,16 +198,16 @@ class Subsets {
     uint32_t stamp_ = 0;
     std::unordered_map<uint64_t, char, MixHash> seen_pairs_;
     std::vector<Thread> stack_;
-    Interner duty_ids_;
+    Interner obligation_ids_;
     static constexpr int64_t kUnknown = -2;
-    std::vector<std::vector<int64_t>> steps_;  // by duties, by class
+    std::vector<std::vector<int64_t>> steps_;   // by obligations, by class
     std::vector<std::vector<Thread>> targets_;  // by class
 };
 
 void make_key(const std::vector<int32_t>& behinds, const std::vector<Thread>& threads, std::vector<uint32_t>& key) {
     key.clear();
     for (int32_t b : behinds) key.push_back(uint32_t(b));
-    for (const Thread& t : threads) key.push_back(t.state), key.push_back(t.duties);
+    for (const Thread& t : threads) key.push_back(t.state), key.push_back(t.obligations);
 }
 
 void sort_unique(std::vector<Thread>& threads) {
@@ -221,7 +222,8 @@ namespace {
 // States may be few and their subsets huge (`.*(a|aa|aaa|...)`): they count as so many states of an ordinary size. A thread takes 16 bytes.
 void check_held(uint64_t threads, uint64_t max_states) {
     constexpr uint64_t kOrdinary = 200;
-    if (threads / kOrdinary > max_states) throw LimitExceeded("max_dfa_states", threads / kOrdinary, max_states, "the subsets of a pattern's automaton");
+    if (threads / kOrdinary > max_states)
+        throw LimitExceeded("max_dfa_states", threads / kOrdinary, max_states, "the subsets of a pattern's automaton");
 }
 
 // Without look-around a thread is an NFA state, and bytes between which no range begins or ends act alike.
@@ -279,7 +281,8 @@ Dfa determinize_plain(const Nfa& nfa, bool leftmost_first, uint64_t max_states) 
             work(subset.size() + 2);
             for (uint32_t s : subset)
                 for (const Nfa::Range& r : nfa.states[s].ranges)
-                    for (uint32_t c = std::max<uint32_t>(first, dfa.classes[r.lo]), end = std::min<uint32_t>(last, dfa.classes[r.hi] + 1u); c < end; c++)
+                    for (uint32_t c = std::max<uint32_t>(first, dfa.classes[r.lo]), end = std::min<uint32_t>(last, dfa.classes[r.hi] + 1u);
+                         c < end; c++)
                         targets[c].push_back(r.to);
             for (uint32_t c = first; c < last; c++)
                 dfa.table.push_back(c > first && targets[c] == targets[c - 1] ? dfa.table.back() : state_for(targets[c]));
@@ -290,8 +293,8 @@ Dfa determinize_plain(const Nfa& nfa, bool leftmost_first, uint64_t max_states) 
     return dfa;
 }
 
-Dfa determinize_from(const std::vector<int32_t>& start_behinds, const Nfa& nfa, const std::vector<LookDfa>& looks, const std::vector<Dfa>& behinds,
-                     bool leftmost_first, uint64_t max_states) {
+Dfa determinize_from(const std::vector<int32_t>& start_behinds, const Nfa& nfa, const std::vector<LookDfa>& looks,
+                     const std::vector<Dfa>& behinds, bool leftmost_first, uint64_t max_states) {
     Subsets subsets(nfa, looks, behinds);
     Dfa dfa;
     dfa.classes = subsets.classes;
@@ -308,25 +311,23 @@ Dfa determinize_from(const std::vector<int32_t>& start_behinds, const Nfa& nfa, 
         for (size_t i = 0; i < threads.size(); i++) {
             if (!subsets.is_match(threads[i].state)) continue;
             work(threads.size() * (1 + threads.size() / 16));
-            Condition pending = subsets.unpack(threads[i].duties);
+            Condition pending = subsets.unpack(threads[i].obligations);
             std::vector<Thread> rest(threads.begin() + long(i) + 1, threads.end());
             threads.resize(i + 1);
             for (const Thread& t : rest)
-                for (Obligation o : pending) {
+                for (Lookahead o : pending) {
                     o.negative = !o.negative;
-                    int64_t duties = subsets.with(t.duties, o);
-                    if (duties < 0) continue;
-                    bool known = std::find(threads.begin(), threads.end(), Thread{t.state, uint32_t(duties)}) != threads.end();
-                    if (!known) threads.push_back({t.state, uint32_t(duties)});
+                    int64_t obligations = subsets.with(t.obligations, o);
+                    if (obligations < 0) continue;
+                    bool known = std::find(threads.begin(), threads.end(), Thread{t.state, uint32_t(obligations)}) != threads.end();
+                    if (!known) threads.push_back({t.state, uint32_t(obligations)});
                 }
         }
     };
 
     auto state_for = [&](std::vector<Thread> threads, std::vector<int32_t> behind) -> int32_t {
-        if (leftmost_first)
-            cut(threads);
-        else
-            sort_unique(threads);
+        if (leftmost_first) cut(threads);
+        else sort_unique(threads);
         if (threads.empty()) return kDead;
         work(2 + 2 * threads.size());
         make_key(behind, threads, words);
@@ -339,12 +340,9 @@ Dfa determinize_from(const std::vector<int32_t>& start_behinds, const Nfa& nfa, 
         bool accepts = false, certain = false;
         for (const Thread& t : threads) {
             if (!subsets.is_match(t.state)) continue;
-            if (t.duties == 0)
-                accepts = certain = true;
-            else if (!leftmost_first)
-                accepts = certain = certain || subsets.holds_at_end(t.duties);
-            else
-                accepts = true, alternatives.push_back(subsets.unpack(t.duties));
+            if (t.obligations == 0) accepts = certain = true;
+            else if (!leftmost_first) accepts = certain = certain || subsets.holds_at_end(t.obligations);
+            else accepts = true, alternatives.push_back(subsets.unpack(t.obligations));
         }
         dfa.accepting.push_back(accepts);
         if (accepts && !certain) {
@@ -404,7 +402,8 @@ Dfa determinize_from(const std::vector<int32_t>& start_behinds, const Nfa& nfa, 
 
 }  // namespace
 
-Dfa determinize(const Nfa& nfa, const std::vector<LookDfa>& looks, const std::vector<Dfa>& behinds, bool leftmost_first, uint64_t max_states) {
+Dfa determinize(const Nfa& nfa, const std::vector<LookDfa>& looks, const std::vector<Dfa>& behinds, bool leftmost_first,
+                uint64_t max_states) {
     if (looks.empty() && behinds.empty()) return determinize_plain(nfa, leftmost_first, max_states);
     Subsets subsets(nfa, looks, behinds);
     if (!leftmost_first || behinds.empty())  // look-behind sees the terminal's own text only
@@ -421,7 +420,9 @@ Dfa determinize(const Nfa& nfa, const std::vector<LookDfa>& looks, const std::ve
         past.variant.push_back(uint32_t(i));
         total += past.variants.back().num_states() + 1;
         // Those still to be made count already: there may be millions of pasts.
-        if (total + (pasts.size() - i - 1) > max_states) throw LimitExceeded("max_dfa_states", total + (pasts.size() - i - 1), max_states, "a pattern's automata, one for each text that its look-behind tells apart");
+        if (total + (pasts.size() - i - 1) > max_states)
+            throw LimitExceeded("max_dfa_states", total + (pasts.size() - i - 1), max_states,
+                                "a pattern's automata, one for each text that its look-behind tells apart");
         for (uint8_t byte : subsets.bytes) {
             work(5 + pasts[i].size());
             std::vector<int32_t> next = pasts[i];
@@ -448,8 +449,8 @@ LookDfa determinize_look(const Nfa& nfa, const std::vector<LookDfa>& looks, uint
         bool at_end = false;
         for (const Thread& t : threads)
             if (subsets.is_match(t.state)) {
-                if (t.duties == 0) return kMatched;
-                at_end = at_end || subsets.holds_at_end(t.duties);
+                if (t.obligations == 0) return kMatched;
+                at_end = at_end || subsets.holds_at_end(t.obligations);
             }
         if (threads.empty()) return kDead;
         sort_unique(threads);

@@ -381,10 +381,12 @@ Dfa Dfa::product(const Dfa& a, const Dfa& b, Op op, uint64_t max_states) {
     auto id = [&](int32_t x, int32_t y) -> int32_t {
         bool dead = op == Op::kAnd ? x < 0 || y < 0 : op == Op::kOr ? x < 0 && y < 0 : x < 0;
         if (dead) return kDead;
-        int32_t& known = cell.empty() ? ids.try_emplace(pack(uint32_t(x), uint32_t(y)), kDead).first->second : cell[size_t(x + 1) * (size_t(b.num_states()) + 1) + size_t(y + 1)];
+        int32_t& known = cell.empty() ? ids.try_emplace(pack(uint32_t(x), uint32_t(y)), kDead).first->second
+                                      : cell[size_t(x + 1) * (size_t(b.num_states()) + 1) + size_t(y + 1)];
         if (known == kDead) {
             known = int32_t(states.size());
-            if (states.size() >= max_states) throw LimitExceeded("max_dfa_states", states.size() + 1, max_states, "set operation on automata");
+            if (states.size() >= max_states)
+                throw LimitExceeded("max_dfa_states", states.size() + 1, max_states, "set operation on automata");
             states.emplace_back(x, y);
             bool in_a = x >= 0 && a.accepting[size_t(x)], in_b = y >= 0 && b.accepting[size_t(y)];
             out.accepting.push_back(op == Op::kAnd ? in_a && in_b : op == Op::kOr ? in_a || in_b : in_a && !in_b);
@@ -415,7 +417,7 @@ std::string Dfa::fingerprint() const {
     put(condition.data(), condition.size() * sizeof(uint32_t));
     for (const Conditions& alternatives : conditions)
         for (const Condition& all : alternatives)
-            for (const Obligation& o : all) put_word(o.look), put_word(o.state), put_word(o.negative);
+            for (const Lookahead& o : all) put_word(o.look), put_word(o.state), put_word(o.negative);
     for (const LookDfa& l : looks) {
         put(l.classes.data(), 256);
         put(l.table.data(), l.table.size() * sizeof(int32_t));

@@ -20,13 +20,13 @@
 namespace derivable {
 
 // A look-ahead in progress: automaton `look` of the Dfa, now in `state`; it must match (or, negative, must never match).
-struct Obligation {
+struct Lookahead {
     uint32_t look, state;
     bool negative;
-    bool operator<(const Obligation& o) const {
+    bool operator<(const Lookahead& o) const {
         return look != o.look ? look < o.look : state != o.state ? state < o.state : negative < o.negative;
     }
-    bool operator==(const Obligation& o) const { return look == o.look && state == o.state && negative == o.negative; }
+    bool operator==(const Lookahead& o) const { return look == o.look && state == o.state && negative == o.negative; }
 };
 
 constexpr int32_t kDead = -1;
@@ -42,8 +42,8 @@ struct LookDfa {
     int32_t step(uint32_t state, uint8_t byte) const { return table[size_t(state) * num_classes + classes[byte]]; }
 };
 
-using Condition = std::vector<Obligation>;      // all of these
-using Conditions = std::vector<Condition>;      // one of these
+using Condition = std::vector<Lookahead>;   // all of these
+using Conditions = std::vector<Condition>;  // one of these
 
 struct Past;
 
@@ -51,9 +51,9 @@ class Dfa {
   public:
     std::array<uint8_t, 256> classes{};  // byte -> class
     uint32_t num_classes = 1;
-    std::vector<int32_t> table;          // [state][class] -> state or kDead
-    std::vector<uint8_t> accepting;      // [state]
-    std::vector<uint32_t> condition;     // [state] -> 0, or 1 + index into `conditions`
+    std::vector<int32_t> table;       // [state][class] -> state or kDead
+    std::vector<uint8_t> accepting;   // [state]
+    std::vector<uint32_t> condition;  // [state] -> 0, or 1 + index into `conditions`
     std::vector<Conditions> conditions;
     std::vector<LookDfa> looks;
     // With look-behind the automaton depends on the text before the lexeme. Then this one is for the start of the text, and `past`

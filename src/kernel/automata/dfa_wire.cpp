@@ -97,7 +97,7 @@ void put(Writer& w, const Dfa& d) {
         w.word(uint32_t(alternatives.size()));
         for (const Condition& all : alternatives) {
             w.word(uint32_t(all.size()));
-            for (const Obligation& o : all) w.words(std::array<uint32_t, 3>{o.look, o.state, o.negative});
+            for (const Lookahead& o : all) w.words(std::array<uint32_t, 3>{o.look, o.state, o.negative});
         }
     }
     w.word(d.past ? uint32_t(d.past->variants.size()) : 0);
@@ -125,7 +125,7 @@ Dfa get(Reader& r, bool may_look_back) {
         for (uint32_t alts = r.count(4); alts > 0; alts--) {
             Condition all;
             for (uint32_t obligations = r.count(12); obligations > 0; obligations--) {
-                Obligation o{r.word(), r.word(), false};
+                Lookahead o{r.word(), r.word(), false};
                 o.negative = r.word() != 0;
                 Reader::check(o.look < d.looks.size() && o.state < d.looks[o.look].matches_at_end.size());
                 // In order, and none of them said twice or denied.

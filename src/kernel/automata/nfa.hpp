@@ -27,7 +27,8 @@ struct Nfa {
 
 // Subset constructions over an Nfa; see automata/thompson.hpp. `looks` are the look-ahead automata, `behinds` the automata of
 // "the text so far ends with a match" of each look-behind.
-Dfa determinize(const Nfa& nfa, const std::vector<LookDfa>& looks, const std::vector<Dfa>& behinds, bool leftmost_first, uint64_t max_states);
+Dfa determinize(const Nfa& nfa, const std::vector<LookDfa>& looks, const std::vector<Dfa>& behinds, bool leftmost_first,
+                uint64_t max_states);
 LookDfa determinize_look(const Nfa& nfa, const std::vector<LookDfa>& looks, uint64_t max_states);
 
 }  // namespace derivable

@@ -37,10 +37,8 @@ std::vector<std::vector<uint32_t>> components(const Dfa& d) {
         if (path.back().second < k) {
             int32_t t = d.table[size_t(s) * k + path.back().second++];
             if (t < 0) continue;
-            if (!index[size_t(t)])
-                enter(uint32_t(t));
-            else if (is_open[size_t(t)])
-                low[s] = std::min(low[s], index[size_t(t)]);
+            if (!index[size_t(t)]) enter(uint32_t(t));
+            else if (is_open[size_t(t)]) low[s] = std::min(low[s], index[size_t(t)]);
             continue;
         }
         path.pop_back();
@@ -64,19 +62,15 @@ std::vector<uint32_t> Languages::add(const Dfa& d, uint32_t first) {
     std::vector<uint32_t> known(n, kNowhere);
     std::vector<std::pair<uint8_t, uint8_t>> class_runs;  // (last byte, class)
     for (int b = 0; b < 256; b++) {
-        if (!class_runs.empty() && class_runs.back().second == d.classes[size_t(b)])
-            class_runs.back().first = uint8_t(b);
-        else
-            class_runs.emplace_back(uint8_t(b), d.classes[size_t(b)]);
+        if (!class_runs.empty() && class_runs.back().second == d.classes[size_t(b)]) class_runs.back().first = uint8_t(b);
+        else class_runs.emplace_back(uint8_t(b), d.classes[size_t(b)]);
     }
     auto runs = [&](uint32_t s, std::vector<Run>& out) {
         out.clear();
         for (auto [last, c] : class_runs) {
             int32_t t = d.table[size_t(s) * d.num_classes + c];
-            if (!out.empty() && out.back().target == t)
-                out.back().last = last;
-            else
-                out.push_back({last, t});
+            if (!out.empty() && out.back().target == t) out.back().last = last;
+            else out.push_back({last, t});
         }
     };
     std::vector<Run> row;
@@ -92,7 +86,9 @@ std::vector<uint32_t> Languages::add(const Dfa& d, uint32_t first) {
                 runs(s, row);
                 uint64_t h = hash[s];
                 for (Run x : row) {
-                    uint64_t to = x.target < 0 ? 1 : known[size_t(x.target)] != kNowhere ? mix(known[size_t(x.target)] + 7ULL) : hash[size_t(x.target)] ^ 0x5bd1e995ULL;
+                    uint64_t to = x.target < 0                          ? 1
+                                  : known[size_t(x.target)] != kNowhere ? mix(known[size_t(x.target)] + 7ULL)
+                                                                        : hash[size_t(x.target)] ^ 0x5bd1e995ULL;
                     h = mix(h * 0x9e3779b97f4a7c15ULL + to) + x.last;
                 }
                 next_hash[s] = h;
@@ -108,7 +104,8 @@ std::vector<uint32_t> Languages::add(const Dfa& d, uint32_t first) {
                 uint32_t s = todo[i];
                 auto found = rows_.find(matched[s]);
                 runs(s, row);
-                equal = found != rows_.end() && found->second.accepting == bool(d.accepting[s]) && found->second.end - found->second.begin == 2 * row.size();
+                equal = found != rows_.end() && found->second.accepting == bool(d.accepting[s]) &&
+                        found->second.end - found->second.begin == 2 * row.size();
                 for (size_t k = 0; equal && k < row.size(); k++) {
                     uint32_t last = words_[found->second.begin + 2 * k], to = words_[found->second.begin + 2 * k + 1];
                     if (last != row[k].last || (row[k].target < 0) != (to == kNowhere)) {

@@ -104,8 +104,7 @@ PatternBuilder::Node PatternBuilder::chars(const std::vector<std::pair<uint32_t,
         for (size_t i = 0; i < group.size();) {
             size_t j = i;
             std::vector<Sequence> rest;
-            for (; j < group.size() && group[j].front() == group[i].front(); j++)
-                rest.emplace_back(group[j].begin() + 1, group[j].end());
+            for (; j < group.size() && group[j].front() == group[i].front(); j++) rest.emplace_back(group[j].begin() + 1, group[j].end());
             auto [it, fresh] = tails.try_emplace(rest, uint32_t(t.graph.edges.size()));
             uint32_t to = it->second;
             if (fresh) {
@@ -158,10 +157,8 @@ PatternBuilder::Node PatternBuilder::automaton(const Dfa& dfa) {
         for (int b = 0; b < 256; b++) {
             int32_t to = dfa.step(s, uint8_t(b));
             if (to < 0) continue;
-            if (!edges.empty() && edges.back().to == uint32_t(to) && edges.back().hi + 1 == b)
-                edges.back().hi = uint8_t(b);
-            else
-                edges.push_back({uint8_t(b), uint8_t(b), uint32_t(to)});
+            if (!edges.empty() && edges.back().to == uint32_t(to) && edges.back().hi + 1 == b) edges.back().hi = uint8_t(b);
+            else edges.push_back({uint8_t(b), uint8_t(b), uint32_t(to)});
         }
         t.graph.edges.push_back(std::move(edges));
         t.graph.exits.push_back(dfa.accepting[s]);
@@ -169,7 +166,8 @@ PatternBuilder::Node PatternBuilder::automaton(const Dfa& dfa) {
     return add(std::move(t));
 }
 
-PatternBuilder::Node PatternBuilder::graph(const std::vector<std::vector<std::tuple<uint8_t, uint8_t, uint32_t>>>& edges, const std::vector<bool>& accepting) {
+PatternBuilder::Node PatternBuilder::graph(const std::vector<std::vector<std::tuple<uint8_t, uint8_t, uint32_t>>>& edges,
+                                           const std::vector<bool>& accepting) {
     if (edges.size() != accepting.size()) throw BadGrammar("a graph must say of every state whether it accepts", "");
     Tree t{Kind::kGraph};
     for (size_t s = 0; s < edges.size(); s++) {
@@ -252,10 +250,8 @@ class Thompson {
                 // Each graph state becomes a split (its edges, or out to `next` if it is an exit); single exits are `next` itself.
                 std::vector<uint32_t> ids(t.graph.edges.size());
                 for (size_t i = 0; i < ids.size(); i++) {
-                    if (t.graph.exits[i] && t.graph.edges[i].empty())
-                        ids[i] = next;
-                    else
-                        ids[i] = push(nfa, {t.graph.exits[i] ? Nfa::Kind::kSplit : Nfa::Kind::kRanges});
+                    if (t.graph.exits[i] && t.graph.edges[i].empty()) ids[i] = next;
+                    else ids[i] = push(nfa, {t.graph.exits[i] ? Nfa::Kind::kSplit : Nfa::Kind::kRanges});
                 }
                 for (size_t i = 0; i < ids.size(); i++) {
                     if (t.graph.exits[i] && t.graph.edges[i].empty()) continue;

@@ -203,7 +203,7 @@ LexState Spanner::alike(uint32_t residual, LexState state) const {
 }
 
 bool Spanner::may_be_newline(LexState s) {
-    if (!layouts) return false;
+    if (!indentations) return false;
     auto known = may_be_newline_.find(s);
     if (known != may_be_newline_.end()) return known->second;
     const auto members = lexer.describe(s);
@@ -213,18 +213,18 @@ bool Spanner::may_be_newline(LexState s) {
 
 bool Spanner::is_plain(uint32_t residual, LexState state) const {
     uint64_t need, room;
-    return residual != kWholeVocabulary || lexer.policy() != Policy::kScannerless || !Lexer::is_single(state) || !lexer.is_counted(state, need, room);
+    return residual != kWholeVocabulary || lexer.policy() != Policy::kScannerless || !Lexer::is_single(state) ||
+           !lexer.is_counted(state, need, room);
 }
 
 const Split& Spanner::split(uint32_t residual, LexState state) {
     if (const Split* known = find(residual, state)) return *known;
     uint64_t need, room;
     std::unique_ptr<Split> result;
-    if (!is_plain(residual, state) && lexer.is_counted(state, need, room))
-        result = split_counted(need, room);
-    else
-        result = walk(residual, state);
-    if (residual == kWholeVocabulary && lexer.policy() == Policy::kScannerless && Lexer::is_single(state) && lexer.alike_for(state, state)) lately_[num_lately_++ % lately_.size()] = state;
+    if (!is_plain(residual, state) && lexer.is_counted(state, need, room)) result = split_counted(need, room);
+    else result = walk(residual, state);
+    if (residual == kWholeVocabulary && lexer.policy() == Policy::kScannerless && Lexer::is_single(state) && lexer.alike_for(state, state))
+        lately_[num_lately_++ % lately_.size()] = state;
     return *keep(residual, state, std::move(result));
 }
 
@@ -249,11 +249,13 @@ const Spanner::Joint& Spanner::joint(uint32_t residual, LexState members) {
 
 // PERF: tokens of up to 128 dashes were 64 lexemes one behind the other, walked anew in each new context. Thirty programs of SynCode's Java: 42,347 to 27,958 nodes
 // walked, 8% fewer instructions.
-const Split* Spanner::repeated(uint32_t residual, LexState state, uint32_t terminal, uint32_t duties) {
+const Split* Spanner::repeated(uint32_t residual, LexState state, uint32_t terminal, uint32_t obligations) {
     constexpr size_t kWorthwhile = 4, kMost = 256;  // residuals
-    const std::array<uint32_t, 4> key{residual, state, terminal, duties};
+    const std::array<uint32_t, 4> key{residual, state, terminal, obligations};
     if (auto known = repeated_.find(key); known != repeated_.end()) return known->second.get();
-    auto again = [&](const Split::Exit& e) { return e.terminal == terminal && e.duties == duties && e.effect == Layouts::kNothing && e.except.empty(); };
+    auto again = [&](const Split::Exit& e) {
+        return e.terminal == terminal && e.obligations == obligations && e.effect == Indentations::kNothing && e.except.empty();
+    };
     std::vector<uint32_t> left{residual};
     for (size_t i = 0; i < left.size() && left.size() <= kMost; i++)
         for (const Split::Exit& e : split(left[i], state).exits)
@@ -263,7 +265,8 @@ const Split* Spanner::repeated(uint32_t residual, LexState state, uint32_t termi
         std::map<const Trie*, std::vector<uint32_t>> nodes;
         for (uint32_t r : left)
             for (uint32_t b : residuals_[r].branches)
-                for (const TrieNodes& part : branches_[b].parts) nodes[part.trie].insert(nodes[part.trie].end(), part.nodes.begin(), part.nodes.end());
+                for (const TrieNodes& part : branches_[b].parts)
+                    nodes[part.trie].insert(nodes[part.trie].end(), part.nodes.begin(), part.nodes.end());
         std::vector<TrieNodes> parts;
         for (auto& [trie, of_trie] : nodes) {
             std::sort(of_trie.begin(), of_trie.end());
@@ -327,18 +330,21 @@ std::unique_ptr<Split> Spanner::split_counted(uint64_t need, uint64_t room) {
         for (uint32_t token : by.closing[n]) inside.add(token, vocabulary_->words());
     inside.pack();
     bytes_ += inside.bytes() + sizeof(Split) + 64;
-    if (inside.count()) result->inside.push_back({Split::Sureness::kSure, 0, std::make_shared<const TokenSet>(std::move(inside)), Layouts::kNothing, nullptr, {}});
+    if (inside.count())
+        result->inside.push_back(
+            {Split::Sureness::kSure, 0, std::make_shared<const TokenSet>(std::move(inside)), Indentations::kNothing, nullptr, {}});
     uint64_t last = std::min<uint64_t>(room, by.exit_nodes.size());
     const uint64_t key = pack(uint32_t(std::min<uint64_t>(need, by.exit_nodes.size())), uint32_t(last));
     auto it = by.residuals.find(key);
     if (it == by.residuals.end()) {
         std::vector<uint32_t> nodes;
-        for (uint64_t n = need; n <= last && n < by.exit_nodes.size(); n++) nodes.insert(nodes.end(), by.exit_nodes[n].begin(), by.exit_nodes[n].end());
+        for (uint64_t n = need; n <= last && n < by.exit_nodes.size(); n++)
+            nodes.insert(nodes.end(), by.exit_nodes[n].begin(), by.exit_nodes[n].end());
         work(nodes.size() / 2);
         const uint32_t made = nodes.empty() ? kWholeVocabulary : add_residual({{&t, std::move(nodes)}}, true);
         it = by.residuals.emplace(key, made).first;
     }
-    if (it->second != kWholeVocabulary) result->exits.push_back({0, Lexer::kFree, it->second, Layouts::kNothing, {}});
+    if (it->second != kWholeVocabulary) result->exits.push_back({0, Lexer::kFree, it->second, Indentations::kNothing, {}});
     result->exits_once = true;
     return result;
 }

@@ -42,26 +42,30 @@ namespace derivable {
 struct Split {
     // How sure it is that a token ending inside may be completed.
     enum class Sureness : uint8_t {
-        kSure,       // whenever this lexer state was reached
-        kProducible, // if the parser can use one of the terminals in `key` (a set of Spanner::producible)
-        kExact       // to be decided for lexer state `key` and the stack
+        kSure,        // whenever this lexer state was reached
+        kProducible,  // if the parser can use one of the terminals in `key` (a set of Spanner::producible)
+        kExact        // to be decided for lexer state `key` and the stack
     };
     struct Inside {
         Sureness sureness;
         uint32_t key;
         std::shared_ptr<const TokenSet> tokens;
-        Layouts::Effect effect = Layouts::kNothing;  // where a newline lexeme is in progress, and its column may make a difference
+        Indentations::Effect effect =
+            Indentations::kNothing;  // where a newline lexeme is in progress, and its column may make a difference
         // Beside those of a similar state, without some.
         const Inside* base = nullptr;
         std::vector<uint32_t> removed;
         void or_into(uint32_t* mask) const;
-        uint64_t cost() const { return (tokens ? tokens->cost() : 0) + (base ? base->cost() + removed.size() / 2 : 0); }  // of that, as `work` counts
+        uint64_t cost() const {
+            return (tokens ? tokens->cost() : 0) + (base ? base->cost() + removed.size() / 2 : 0);
+        }  // of that, as `work` counts
     };
     struct Exit {
-        uint32_t terminal, duties;  // of a state of one member under scannerless: unused, the terminal is the member's and nothing is owed
+        uint32_t terminal,
+            obligations;  // of a state of one member under scannerless: unused, the terminal is the member's and nothing is owed
         uint32_t residual;
-        Layouts::Effect effect = Layouts::kNothing;  // of the bytes before it, if a newline lexeme ends
-        std::vector<uint32_t> except;  // tokens of the residual that this state does not let out
+        Indentations::Effect effect = Indentations::kNothing;  // of the bytes before it, if a newline lexeme ends
+        std::vector<uint32_t> except;                          // tokens of the residual that this state does not let out
     };
     uint32_t id = 0;  // of those of a spanner
     std::vector<Inside> inside;
@@ -99,7 +103,8 @@ class Spanner {
     static constexpr uint32_t kWholeVocabulary = 0;
     Lexer lexer;
     Discard discarded;  // what was forgotten
-    FairLock lock;  // SAFETY: guards everything here, where it is shared (Operation). What the functions return by reference stays where it is.
+    FairLock
+        lock;  // SAFETY: guards everything here, where it is shared (Operation). What the functions return by reference stays where it is.
 
     LockHolder* holder = nullptr;  // if it is shared
 
@@ -117,14 +122,14 @@ class Spanner {
     void part(uint32_t residual, LexState members) { joints_[pack(residual, members)].together = kNoState; }
     // For a lexeme that leads back to where it began (`a--`, `;;`), before which stands `state`: all that is left of a residual after it any number of times, split
     // as one, but for that lexeme itself. Null if that is not worth it.
-    const Split* repeated(uint32_t residual, LexState state, uint32_t terminal, uint32_t duties);
+    const Split* repeated(uint32_t residual, LexState state, uint32_t terminal, uint32_t obligations);
     // Terminals that may win a lexeme in progress, sorted.
     const std::vector<uint32_t>& producible(uint32_t set) const { return producible_sets_[set]; }
     uint32_t producible_set(LexState state);
-    // Set by the constraint under longest and basic: Liveness::sure. A token that ends in any other state is decided exactly.
-    std::function<bool(LexState)> sure;
+    // Set by the constraint under longest and basic: Liveness::always_alive. A token that ends in any other state is decided exactly.
+    std::function<bool(LexState)> always_alive;
     // Set by the constraint if the grammar has indentation.
-    Layouts* layouts = nullptr;
+    Indentations* indentations = nullptr;
     uint32_t newline = ~0u;       // the newline terminal
     bool column_matters = false;  // a newline lexeme cannot always go on to another line
     bool may_be_newline(LexState s);
@@ -195,20 +200,20 @@ class Spanner {
 
     std::shared_ptr<const Vocabulary> vocabulary_;
     std::vector<std::unique_ptr<SplitTables>> tables_, joint_tables_;  // that no walk has; what was used last is at the end
-    std::deque<Branch> branches_;  // SAFETY: grows while references into it are held
-    std::vector<uint32_t> sizes_;  // of the first branches, those of the vocabulary: nodes
-    uint32_t num_nodes_;  // of all tries
+    std::deque<Branch> branches_;                                      // SAFETY: grows while references into it are held
+    std::vector<uint32_t> sizes_;                                      // of the first branches, those of the vocabulary: nodes
+    uint32_t num_nodes_;                                               // of all tries
     std::vector<Residual> residuals_;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> branch_ids_, residual_ids_;  // by what they are made of
     FlatMap<std::unique_ptr<Split>> splits_;
     uint32_t num_splits_ = 0;
-    std::unordered_map<uint64_t, Joint, MixHash> joints_;  // by residual and members
+    std::unordered_map<uint64_t, Joint, MixHash> joints_;                 // by residual and members
     std::map<std::array<uint32_t, 4>, std::unique_ptr<Split>> repeated_;  // by the arguments
     // What tokens do inside a JSON string, by the number of characters they need room for.
     struct ByCharacters {
-        std::vector<TokenSet> inside;                   // [n]: tokens that need room for n or fewer
-        std::vector<std::vector<uint32_t>> closing;     // [n]: that end with the closing quote after n
-        std::vector<std::vector<uint32_t>> exit_nodes;  // [n]: that go on after it
+        std::vector<TokenSet> inside;                               // [n]: tokens that need room for n or fewer
+        std::vector<std::vector<uint32_t>> closing;                 // [n]: that end with the closing quote after n
+        std::vector<std::vector<uint32_t>> exit_nodes;              // [n]: that go on after it
         std::unordered_map<uint64_t, uint32_t, MixHash> residuals;  // by need and room
     };
     std::unique_ptr<ByCharacters> by_characters_;

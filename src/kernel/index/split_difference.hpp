@@ -36,7 +36,13 @@ class SplitComparison {
   public:
     // `distant`: the other state is Spanner::alike().
     SplitComparison(Spanner& spanner, SplitTables& tables, Beside& beside, const Split& base, bool distant)
-        : spanner_(spanner), tables_(tables), beside_(beside), lexer_(spanner.lexer), words_(spanner.vocabulary_->words()), base_(base), distant_(distant) {}
+        : spanner_(spanner),
+          tables_(tables),
+          beside_(beside),
+          lexer_(spanner.lexer),
+          words_(spanner.vocabulary_->words()),
+          base_(base),
+          distant_(distant) {}
 
     // Steps in both from `root`; where they meet nothing differs below.
     void compare(const Trie& t, uint32_t root, Local first, Local other) {
@@ -47,7 +53,8 @@ class SplitComparison {
             beside_.breathe();
             if (s == o || (distant_ && are_alike(s, o, t.height[i]))) {
                 i = t.end[i];
-            } else if (t.end[i] - i > SplitTables::kBigSubtree && tables_.steady(t, i, s) != SplitTables::kUnknown && tables_.steady(t, i, o) != SplitTables::kUnknown) {
+            } else if (t.end[i] - i > SplitTables::kBigSubtree && tables_.steady(t, i, s) != SplitTables::kUnknown &&
+                       tables_.steady(t, i, o) != SplitTables::kUnknown) {
                 take(t, t.token_begin[i], t.token_begin[t.end[i]], s, true);
                 take(t, t.token_begin[i], t.token_begin[t.end[i]], o, false);
                 i = t.end[i];
@@ -80,11 +87,13 @@ class SplitComparison {
             } else {
                 for (const TrieNodes& p : exits_removed_)
                     for (uint32_t n : p.nodes)
-                        exit.except.insert(exit.except.end(), p.trie->tokens.begin() + p.trie->token_begin[n], p.trie->tokens.begin() + p.trie->token_begin[p.trie->end[n]]);
+                        exit.except.insert(exit.except.end(), p.trie->tokens.begin() + p.trie->token_begin[n],
+                                           p.trie->tokens.begin() + p.trie->token_begin[p.trie->end[n]]);
             }
             result.exits.push_back(std::move(exit));
         }
-        if (!exits_added_.empty()) result.exits.push_back({0, Lexer::kFree, spanner_.add_residual(exits_added_, false), Layouts::kNothing, {}});
+        if (!exits_added_.empty())
+            result.exits.push_back({0, Lexer::kFree, spanner_.add_residual(exits_added_, false), Indentations::kNothing, {}});
     }
 
   private:
@@ -113,7 +122,7 @@ class SplitComparison {
     }
 
     void finish_inside(Split& result) {
-        Split::Inside inside{Split::Sureness::kSure, 0, nullptr, Layouts::kNothing, nullptr, std::move(removed_)};
+        Split::Inside inside{Split::Sureness::kSure, 0, nullptr, Indentations::kNothing, nullptr, std::move(removed_)};
         if (!base_.inside.empty()) {
             inside.base = &base_.inside[0];
             while (inside.base->base && inside.base->removed.empty() && !inside.base->tokens) inside.base = inside.base->base;
@@ -141,8 +150,9 @@ class SplitComparison {
         for (uint32_t branch : spanner_.residuals_[exit.residual].branches)
             for (const TrieNodes& p : spanner_.branches_[branch].parts) {
                 auto gone = [&](uint32_t n) {
-                    return std::any_of(exits_removed_.begin(), exits_removed_.end(),
-                                       [&](const TrieNodes& r) { return r.trie == p.trie && std::binary_search(r.nodes.begin(), r.nodes.end(), n); });
+                    return std::any_of(exits_removed_.begin(), exits_removed_.end(), [&](const TrieNodes& r) {
+                        return r.trie == p.trie && std::binary_search(r.nodes.begin(), r.nodes.end(), n);
+                    });
                 };
                 parts.push_back({p.trie, {}});
                 std::copy_if(p.nodes.begin(), p.nodes.end(), std::back_inserter(parts.back().nodes), [&](uint32_t n) { return !gone(n); });

@@ -47,7 +47,8 @@ bool SplitTables::is_antichain(const Trie& t, const uint32_t* begin, const uint3
 
 bool SplitTables::is_antichain(const Lists& lists) const {
     return std::all_of(lists.kept.begin(), lists.kept.end(), [&](ListId id) { return lists_[id].antichain; }) &&
-           std::all_of(lists.own.begin(), lists.own.end(), [](const TrieNodes& l) { return is_antichain(*l.trie, l.nodes.data(), l.nodes.data() + l.nodes.size()); });
+           std::all_of(lists.own.begin(), lists.own.end(),
+                       [](const TrieNodes& l) { return is_antichain(*l.trie, l.nodes.data(), l.nodes.data() + l.nodes.size()); });
 }
 
 template <typename Visit>
@@ -135,10 +136,10 @@ SplitTables::Local SplitTables::local(LexState s) {
     return numbers_[s] = number;
 }
 
-uint32_t SplitTables::group_of(LexState s, Layouts::Effect effect) {
+uint32_t SplitTables::group_of(LexState s, Indentations::Effect effect) {
     Group g{Split::Sureness::kSure, 0, effect};
     if (lexer_.policy() != Policy::kScannerless) {
-        if (!spanner_.sure(s)) {
+        if (!spanner_.always_alive(s)) {
             g.sureness = Split::Sureness::kExact;
             g.key = s;
         } else if (lexer_.policy() == Policy::kBasic) {
@@ -151,12 +152,12 @@ uint32_t SplitTables::group_of(LexState s, Layouts::Effect effect) {
     return it->second;
 }
 
-uint16_t SplitTables::way_of(uint32_t terminal, uint32_t duties, Layouts::Effect effect) {
-    const std::array<uint32_t, 3> key{terminal, duties, effect};
+uint16_t SplitTables::way_of(uint32_t terminal, uint32_t obligations, Indentations::Effect effect) {
+    const std::array<uint32_t, 3> key{terminal, obligations, effect};
     auto known = way_ids_.find(key);
     if (known != way_ids_.end()) return uint16_t(known->second);
     if (ways_.size() >= kNoWay) throw TooAmbiguous();  // SAFETY: with nothing kept, which would come out as kNoWay when asked again
-    ways_.push_back({terminal, duties, effect});
+    ways_.push_back({terminal, obligations, effect});
     return uint16_t(way_ids_[key] = uint32_t(ways_.size() - 1));
 }
 
@@ -164,9 +165,9 @@ uint16_t SplitTables::way_out(State& x, size_t e, uint8_t byte) {
     uint16_t& known = x.ways[e][byte];
     if (known != kUnknownWay) return known;
     Lexer::Exit exit = x.exits[e];
-    uint32_t after = lexer_.step_duties(exit.duties, byte);
-    // If the first byte settles the duties they need not be carried along.
-    return known = after == Lexer::kViolated ? kNoWay : way_of(exit.terminal, after == Lexer::kFree ? Lexer::kFree : exit.duties);
+    uint32_t after = lexer_.step_obligations(exit.obligations, byte);
+    // If the first byte settles the obligations they need not be carried along.
+    return known = after == Lexer::kViolated ? kNoWay : way_of(exit.terminal, after == Lexer::kFree ? Lexer::kFree : exit.obligations);
 }
 
 // The state that a text leads to which ends a character, from `place` in it; kDead if that hangs on the character, or if something else than the rest of
@@ -231,7 +232,9 @@ uint64_t SplitTables::deadly(Local s) {
     if (const uint64_t* known = deadly_.find(s)) return *known;
     uint64_t found = 0;
     for (uint32_t b = 0; b < 256; b++)
-        if (const uint64_t kind = 1ULL << byte_kind(uint8_t(b)); !(found & kind) && character_step(kBetween, uint8_t(b)) != kNowhere && behind(s, uint8_t(b)) == kDead) found |= kind;
+        if (const uint64_t kind = 1ULL << byte_kind(uint8_t(b));
+            !(found & kind) && character_step(kBetween, uint8_t(b)) != kNowhere && behind(s, uint8_t(b)) == kDead)
+            found |= kind;
     return deadly_[s] = found;
 }
 

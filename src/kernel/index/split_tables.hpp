@@ -32,14 +32,14 @@ class SplitTables {
     static constexpr Local kUnknown = 0, kDead = ~0u;
     static constexpr uint16_t kNoWay = 0xFFFE;
     static constexpr uint32_t kBigSubtree = 4;  // nodes; below, asking steady() costs as much as walking
-    struct Group {  // of tokens that end inside
+    struct Group {                              // of tokens that end inside
         Split::Sureness sureness;
         uint32_t key;
-        Layouts::Effect effect;
+        Indentations::Effect effect;
     };
     struct Way {  // for a lexeme to end
-        uint32_t terminal, duties;
-        Layouts::Effect effect;
+        uint32_t terminal, obligations;
+        Indentations::Effect effect;
     };
     // What a token may do in one lexer state.
     struct State {
@@ -47,12 +47,12 @@ class SplitTables {
         uint32_t group;
         bool leaves, may_be_newline;
         uint64_t steady = 0, unsteady = 0;  // kinds of bytes after which the state is known to be the same, or not to be
-        Utf8State place = kBetween;  // see standing(); its
-        Local home = kUnknown;   // is kUnknown if it was not asked for yet
+        Utf8State place = kBetween;         // see standing(); its
+        Local home = kUnknown;              // is kUnknown if it was not asked for yet
         bool calm_known = false;
-        uint64_t calm = 0;       // see calm()
+        uint64_t calm = 0;  // see calm()
         std::vector<Lexer::Exit> exits;
-        // By exit and next byte: the way it is, or that it violates a duty. Empty for states of one member.
+        // By exit and next byte: the way it is, or that it violates a obligation. Empty for states of one member.
         std::vector<std::array<uint16_t, 256>> ways;
     };
     // Ranges of a trie's tokens (begin and end), or nodes of it.
@@ -89,9 +89,9 @@ class SplitTables {
         if (const Local known = std::as_const(rows_)[from][byte]; known != kUnknown) return known;
         return rows_[from][byte] = beside_->look([&] { return local(step(states_[from].lex, byte)); });
     }
-    uint32_t group_of(LexState s, Layouts::Effect effect = Layouts::kNothing);
-    uint16_t way_of(uint32_t terminal, uint32_t duties, Layouts::Effect effect = Layouts::kNothing);
-    // The way of leaving through exit `e` before `byte`; kNoWay if a duty is violated.
+    uint32_t group_of(LexState s, Indentations::Effect effect = Indentations::kNothing);
+    uint16_t way_of(uint32_t terminal, uint32_t obligations, Indentations::Effect effect = Indentations::kNothing);
+    // The way of leaving through exit `e` before `byte`; kNoWay if a obligation is violated.
     uint16_t way_out(State& x, size_t e, uint8_t byte);
     // Whatever is below node i ends inside, and can be completed if a lexeme can from the state returned. kUnknown: that is not so. (A lexeme may end before,
     // too. But what can be completed that way can be completed from that state.)
@@ -129,7 +129,7 @@ class SplitTables {
     Spanner& spanner_;
     Lexer& lexer_;
     const bool single_;
-    Beside* beside_ = nullptr;  // of the walk under way
+    Beside* beside_ = nullptr;   // of the walk under way
     std::vector<State> states_;  // the first is none
     FlatMap<Local> numbers_;
     FlatMap<Local> ends_of_characters_;  // by state and place

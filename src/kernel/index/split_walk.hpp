@@ -18,7 +18,12 @@ namespace derivable {
 class SplitWalk {
   public:
     SplitWalk(Spanner& spanner, SplitTables& tables, Beside& beside, uint32_t residual, LexState state)
-        : spanner_(spanner), tables_(tables), beside_(beside), lexer_(spanner.lexer), residual_(residual), state_(state) {
+        : spanner_(spanner),
+          tables_(tables),
+          beside_(beside),
+          lexer_(spanner.lexer),
+          residual_(residual),
+          state_(state) {
         work(100);
         spanner_.discarded.some(200);
     }
@@ -42,8 +47,7 @@ class SplitWalk {
             if (!distant) other = spanner_.similar(spanner_.residuals_[residual_], state_);
         }
         const Spanner::Residual& residual = spanner_.residuals_[residual_];
-        if (!on_list)
-            branches = residual.branches;
+        if (!on_list) branches = residual.branches;
         else
             listed_bytes.each([&](uint8_t byte) {
                 if (residual.bytes[byte]) branches.push_back(residual.branches[residual.bytes.rank(byte)]);
@@ -55,16 +59,17 @@ class SplitWalk {
             for (auto [branch, byte] : bytes)
                 if (LexState s = step(state_, byte); s != kNoState)
                     for (auto [trie, root] : spanner_.roots(branch, beside_)) {
-                        if (on_list)
-                            walk_list(*trie, root, s);
-                        else
-                            walk(*trie, root, local(s));
+                        if (on_list) walk_list(*trie, root, s);
+                        else walk(*trie, root, local(s));
                     }
             finish(*result);
         } else {
             // The other one is walked whole: two states may each be the most similar to the other.
             const Split* base = spanner_.find(residual_, other);
-            if (!base) base = spanner_.is_plain(residual_, other) ? spanner_.keep(residual_, other, SplitWalk(spanner_, tables_, beside_, residual_, other).run(false)) : &spanner_.split(residual_, other);
+            if (!base)
+                base = spanner_.is_plain(residual_, other)
+                           ? spanner_.keep(residual_, other, SplitWalk(spanner_, tables_, beside_, residual_, other).run(false))
+                           : &spanner_.split(residual_, other);
             SplitComparison comparison(spanner_, tables_, beside_, *base, distant);
             for (auto [branch, byte] : bytes) {
                 const LexState s = step(state_, byte), o = step(other, byte);
@@ -75,8 +80,7 @@ class SplitWalk {
                         follow_list(*trie, root, s, o, [&, t = trie](uint32_t node, LexState x, LexState y, bool listed) {
                             if (!listed) comparison.compare(*t, node, local(x), local(y));
                         });
-                    else
-                        comparison.compare(*trie, root, local(s), local(o));
+                    else comparison.compare(*trie, root, local(s), local(o));
                 }
             }
             beside_.end();
@@ -120,7 +124,8 @@ class SplitWalk {
     void append(Draft& into, const Piece& piece) {
         work(5 * (piece.inside.size() + piece.exits.size()));
         for (auto [group, id] : piece.inside)
-            for (const uint32_t* range = tables_.items(id).begin; range != tables_.items(id).end; range += 2) take(into, group, range[0], range[1]);
+            for (const uint32_t* range = tables_.items(id).begin; range != tables_.items(id).end; range += 2)
+                take(into, group, range[0], range[1]);
         for (auto [way, id] : piece.exits) {
             std::vector<uint32_t>& all = of_kind(into.exits, way);
             work(size_t(tables_.items(id).end - tables_.items(id).begin) / 8);
@@ -141,17 +146,18 @@ class SplitWalk {
         }
     }
 
-    // As arrive(), in a lexeme that may be a newline: what the bytes so far do to a layout is part of the outcome.
-    void arrive_in_newline(Draft& into, const Trie& t, uint32_t i, Local s, Layouts::Effect effect) {
-        take(into, spanner_.column_matters ? tables_.group_of(tables_[s].lex, effect) : tables_[s].group, t.token_begin[i], t.token_begin[i + 1]);
+    // As arrive(), in a lexeme that may be a newline: what the bytes so far do to a indentation is part of the outcome.
+    void arrive_in_newline(Draft& into, const Trie& t, uint32_t i, Local s, Indentations::Effect effect) {
+        take(into, spanner_.column_matters ? tables_.group_of(tables_[s].lex, effect) : tables_[s].group, t.token_begin[i],
+             t.token_begin[i + 1]);
         State& x = tables_[s];
         for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n])
             for (size_t e = 0; e < x.exits.size(); e++) {
                 uint16_t w = kNoWay;
                 if (x.exits[e].terminal != spanner_.newline) {
                     w = tables_.way_out(x, e, t.byte[n]);
-                } else if (uint32_t after = lexer_.step_duties(x.exits[e].duties, t.byte[n]); after != Lexer::kViolated) {
-                    w = tables_.way_of(spanner_.newline, after == Lexer::kFree ? Lexer::kFree : x.exits[e].duties, effect);
+                } else if (uint32_t after = lexer_.step_obligations(x.exits[e].obligations, t.byte[n]); after != Lexer::kViolated) {
+                    w = tables_.way_of(spanner_.newline, after == Lexer::kFree ? Lexer::kFree : x.exits[e].obligations, effect);
                 }
                 if (w != kNoWay) of_kind(into.exits, w).push_back(n);
             }
@@ -169,7 +175,7 @@ class SplitWalk {
         constexpr uint32_t kLevels = 4;
         const uint16_t base = t.depth[root];
         std::vector<Local> path;
-        std::vector<Layouts::Effect> effects;
+        std::vector<Indentations::Effect> effects;
         Local s = first, same = kDead;
         for (uint32_t i = root, end = t.end[root];;) {
             work(2);
@@ -177,7 +183,8 @@ class SplitWalk {
             const uint32_t size = t.end[i] - i;
             if (s == kDead) {
                 i = t.end[i];
-            } else if (size > SplitTables::kBigSubtree && !(spanner_.column_matters && tables_[s].may_be_newline) && (same = tables_.steady(t, i, s)) != SplitTables::kUnknown) {
+            } else if (size > SplitTables::kBigSubtree && !(spanner_.column_matters && tables_[s].may_be_newline) &&
+                       (same = tables_.steady(t, i, s)) != SplitTables::kUnknown) {
                 take(into, tables_[same].group, t.token_begin[i], t.token_begin[t.end[i]]);
                 i = t.end[i];
             } else if (i != root && level < kLevels && size >= kWorthKeeping && !tables_[s].may_be_newline) {
@@ -190,7 +197,7 @@ class SplitWalk {
                 if (tables_[s].may_be_newline) {
                     // Terminals only drop out of a lexeme: so may it have been on all of the path.
                     if (effects.size() <= d) effects.resize(2 * d + 16);
-                    effects[d] = spanner_.layouts->step_effect(d ? effects[d - 1] : Layouts::kNothing, t.byte[i]);
+                    effects[d] = spanner_.indentations->step_effect(d ? effects[d - 1] : Indentations::kNothing, t.byte[i]);
                     arrive_in_newline(into, t, i, s, effects[d]);
                 } else {
                     arrive(into, t, i, s);
@@ -262,10 +269,8 @@ class SplitWalk {
     void walk_list(const Trie& t, uint32_t root, LexState s) {
         Draft draft;
         follow_list(t, root, s, kNoState, [&](uint32_t node, LexState x, LexState, bool on_list) {
-            if (on_list)
-                take(draft, tables_.group_of(x), t.token_begin[node], t.token_begin[node + 1]);
-            else
-                walk(t, node, local(x));
+            if (on_list) take(draft, tables_.group_of(x), t.token_begin[node], t.token_begin[node + 1]);
+            else walk(t, node, local(x));
         });
         for (auto& [group, ranges] : draft.inside) of_kind(inside_, group).own.push_back({&t, std::move(ranges)});
     }
@@ -279,7 +284,8 @@ class SplitWalk {
             if (std::binary_search(selected.begin(), selected.end(), b)) continue;
             const TrieNodes& whole = spanner_.branches_[b].parts[0];
             uint32_t n = whole.nodes[0];
-            except.insert(except.end(), whole.trie->tokens.begin() + whole.trie->token_begin[n], whole.trie->tokens.begin() + whole.trie->token_begin[whole.trie->end[n]]);
+            except.insert(except.end(), whole.trie->tokens.begin() + whole.trie->token_begin[n],
+                          whole.trie->tokens.begin() + whole.trie->token_begin[whole.trie->end[n]]);
         }
         return except.size() <= 16'384;
     }
@@ -287,20 +293,20 @@ class SplitWalk {
     // The lexeme may have ended before the token began.
     void exits_before(const std::vector<uint32_t>& branches, Split& result) {
         if (single_) {
-            if (lexer_.accepts_single(state_)) result.exits.push_back({0, Lexer::kFree, residual_, Layouts::kNothing, {}});
+            if (lexer_.accepts_single(state_)) result.exits.push_back({0, Lexer::kFree, residual_, Indentations::kNothing, {}});
         } else {
             std::vector<std::pair<std::pair<uint32_t, uint32_t>, std::vector<uint32_t>>> found;
             for (const Lexer::Exit& e : std::vector<Lexer::Exit>(lexer_.exits(state_)))
                 for (uint32_t branch : branches) {
-                    uint32_t after = lexer_.step_duties(e.duties, spanner_.branches_[branch].byte);
+                    uint32_t after = lexer_.step_obligations(e.obligations, spanner_.branches_[branch].byte);
                     if (after == Lexer::kViolated) continue;
-                    std::pair<uint32_t, uint32_t> key{e.terminal, after == Lexer::kFree ? Lexer::kFree : e.duties};
+                    std::pair<uint32_t, uint32_t> key{e.terminal, after == Lexer::kFree ? Lexer::kFree : e.obligations};
                     auto it = std::find_if(found.begin(), found.end(), [&](auto& x) { return x.first == key; });
                     if (it == found.end()) it = found.insert(found.end(), {key, {}});
                     it->second.push_back(branch);
                 }
             for (auto& [key, selected] : found) {
-                Split::Exit exit{key.first, key.second, residual_, Layouts::kNothing, {}};
+                Split::Exit exit{key.first, key.second, residual_, Indentations::kNothing, {}};
                 if (!without(branches, selected, exit.except)) {
                     exit.except.clear();
                     exit.residual = spanner_.select(residual_, std::move(selected));
@@ -317,10 +323,11 @@ class SplitWalk {
             result.inside.push_back({g.sureness, g.key, tables_.tokens(lists), g.effect, nullptr, {}});
         }
         beside_.end();
-        result.exits_once = spanner_.residuals_[residual_].once && std::all_of(exits_.begin(), exits_.end(), [&](const auto& x) { return tables_.is_antichain(x.second); });
+        result.exits_once = spanner_.residuals_[residual_].once &&
+                            std::all_of(exits_.begin(), exits_.end(), [&](const auto& x) { return tables_.is_antichain(x.second); });
         for (const auto& [id, lists] : exits_) {
             const SplitTables::Way& w = tables_.way(id);
-            result.exits.push_back({w.terminal, w.duties, tables_.residual(lists, result.exits_once), w.effect, {}});
+            result.exits.push_back({w.terminal, w.obligations, tables_.residual(lists, result.exits_once), w.effect, {}});
         }
     }
 

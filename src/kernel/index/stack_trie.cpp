@@ -5,19 +5,19 @@
 
 namespace derivable {
 
-Settled::Place Settled::root(const Split& split, uint32_t layout_depth) {
-    Node*& node = roots_[pack(split.id, layout_depth)];
+StackTrie::Place StackTrie::root(const Split& split, uint32_t bracket_depth) {
+    Node*& node = roots_[pack(split.id, bracket_depth)];
     if (!node) node = add_nodes(1);
     return {node, -1};
 }
 
-Settled::Node* Settled::add_nodes(size_t n) {
+StackTrie::Node* StackTrie::add_nodes(size_t n) {
     Node* nodes = nodes_.add(n);
     for (size_t i = 0; i < n; i++) nodes[i].id = num_nodes_++;
     return nodes;
 }
 
-void Settled::descend(Place& place, const std::vector<uint64_t>& states, int known, std::vector<Found>& found) const {
+void StackTrie::descend(Place& place, const std::vector<uint64_t>& states, int known, std::vector<Found>& found) const {
     for (uint64_t state : states) {
         Node* next = child(*place.node, narrow(state));
         if (!next) return;
@@ -27,7 +27,7 @@ void Settled::descend(Place& place, const std::vector<uint64_t>& states, int kno
     }
 }
 
-void Settled::keep(Place root, Place from, const std::vector<uint64_t>& states, int depth, const Findings& findings) {
+void StackTrie::keep(Place root, Place from, const std::vector<uint64_t>& states, int depth, const Findings& findings) {
     depth = std::min(depth, int(states.size()) - 1);
     if (depth <= from.depth) return;
     root.node->state = std::max(root.node->state, uint32_t(depth));
@@ -46,10 +46,8 @@ void Settled::keep(Place root, Place from, const std::vector<uint64_t>& states, 
         Node& node = nodes[k];
         node.state = narrow(states[size_t(from.depth + 1 + k)]);
         Node& parent = k ? nodes[k - 1] : *from.node;
-        if (parent.child)
-            others_[pack(parent.id, node.state)] = &node, parent.has_others = true;
-        else
-            parent.child = &node;
+        if (parent.child) others_[pack(parent.id, node.state)] = &node, parent.has_others = true;
+        else parent.child = &node;
         node.inside = insides_.add(std::exchange(node.num_inside, 0));
         node.open = open;
         node.num_open = num_open;

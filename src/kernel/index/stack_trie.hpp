@@ -19,18 +19,18 @@
 
 namespace derivable {
 
-class Settled {
+class StackTrie {
   public:
     // The level of a question whose answer is not for keeping.
     static constexpr int kNever = 1 << 14;
     // One of a tree in preorder: may the lexeme go on to be what the tokens of a group need, or end in a certain way?
     struct Question {
         bool of_exit, repeated;  // the latter: what is behind it is of Spanner::repeated()
-        int16_t level;    // states below the top that the answer depends on
-        int16_t reach;    // ... or that of a question behind it
-        uint32_t index;   // of split.inside or split.exits
-        uint32_t symbol;  // the terminal shifted at an exit
-        uint32_t end;     // one past those behind it
+        int16_t level;           // states below the top that the answer depends on
+        int16_t reach;           // ... or that of a question behind it
+        uint32_t index;          // of split.inside or split.exits
+        uint32_t symbol;         // the terminal shifted at an exit
+        uint32_t end;            // one past those behind it
     };
     // Tokens allowed by a question of this level.
     struct Found {
@@ -50,7 +50,7 @@ class Settled {
         uint32_t num_inside = 0, num_open = 0;
         const Split::Inside** inside = nullptr;
         const Question* open = nullptr;  // null where nothing is known yet
-        Node* child = nullptr;  // the first one; nearly all have one
+        Node* child = nullptr;           // the first one; nearly all have one
         uint32_t id = 0;
         bool has_others = false;
     };
@@ -58,7 +58,7 @@ class Settled {
         Node* node = nullptr;
         int depth = -1;  // of the last state that led to it; -1 for a root
     };
-    Place root(const Split& split, uint32_t layout_depth);
+    Place root(const Split& split, uint32_t bracket_depth);
     // From a root to the deepest node for a stack. Adds to `found` what is settled on the way below depth `known`.
     void descend(Place& place, const std::vector<uint64_t>& states, int known, std::vector<Found>& found) const;
     // What a walk found from a place on, to be kept by the states of its stack down to `depth`.
@@ -76,7 +76,7 @@ class Settled {
     }
     Node* add_nodes(size_t n);
 
-    FlatMap<Node*> roots_;  // by split and depth of the layout
+    FlatMap<Node*> roots_;  // by split and depth of the indentation
     // Children but the first, by node and state. PERF: as lists they took 5% of first passes over Python programs.
     FlatMap<Node*> others_;
     uint32_t num_nodes_ = 0;

@@ -25,10 +25,8 @@ class TokenSet {
     }
     // Before the first of so many.
     void expect(size_t count, uint32_t words) {
-        if (count > words / 8)
-            spread(words);
-        else
-            ids_.reserve(count);
+        if (count > words / 8) spread(words);
+        else ids_.reserve(count);
     }
     // All at once, from a bitmask.
     static TokenSet of(const std::vector<uint32_t>& row);

@@ -26,13 +26,13 @@ struct TrieNodes;
 struct Trie {
     uint32_t first_id = 0;  // of the first node: given by the owner, to tell the nodes of all its tries apart
     std::vector<uint8_t> byte;
-    std::vector<uint16_t> depth;  // of the first level: 0
-    std::vector<uint32_t> end;    // one past the subtree
+    std::vector<uint16_t> depth;           // of the first level: 0
+    std::vector<uint32_t> end;             // one past the subtree
     std::vector<uint32_t> token_begin{0};  // tokens that end at node i: tokens[token_begin[i] .. token_begin[i + 1])
-    std::vector<uint32_t> tokens;  // in preorder, so those of a subtree stand together
-    std::vector<uint64_t> below;   // the kinds (byte_kind) of all bytes below node i
-    std::vector<uint16_t> height;  // bytes of the longest way below node i
-    std::vector<uint8_t> well_formed;  // bit p: for a text in Utf8State p behind node i, all ways below it are UTF-8 (or begin some)
+    std::vector<uint32_t> tokens;          // in preorder, so those of a subtree stand together
+    std::vector<uint64_t> below;           // the kinds (byte_kind) of all bytes below node i
+    std::vector<uint16_t> height;          // bytes of the longest way below node i
+    std::vector<uint8_t> well_formed;      // bit p: for a text in Utf8State p behind node i, all ways below it are UTF-8 (or begin some)
 
     // If built of many entries: the children of node i are those from child_begin[i] to child_begin[i + 1].
     std::vector<uint32_t> child_begin, child_node;

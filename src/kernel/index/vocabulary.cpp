@@ -35,7 +35,8 @@ Vocabulary Vocabulary::from_tables(std::string_view lengths, std::string_view bl
     constexpr uint32_t kNone = ~0u, kLongest = 0xFFFF;
     Vocabulary v;
     const size_t count = lengths.size() / 4;
-    if (lengths.size() % 4 || order.size() % 4 || count == 0 || count > (1u << 24)) throw BadArtifact("its tables are not those of a vocabulary");
+    if (lengths.size() % 4 || order.size() % 4 || count == 0 || count > (1u << 24))
+        throw BadArtifact("its tables are not those of a vocabulary");
     v.bytes.reserve(count);
     size_t used = 0, of_text = 0;
     for (size_t i = 0; i < count; i++) {
@@ -44,21 +45,24 @@ Vocabulary Vocabulary::from_tables(std::string_view lengths, std::string_view bl
             v.bytes.emplace_back();
             continue;
         }
-        if (length == 0 || length > kLongest || length > blob.size() - used) throw BadArtifact("the token " + std::to_string(i) + " has a length that cannot be");
+        if (length == 0 || length > kLongest || length > blob.size() - used)
+            throw BadArtifact("the token " + std::to_string(i) + " has a length that cannot be");
         v.bytes.emplace_back(blob.substr(used, length));
         used += length;
         of_text++;
     }
     if (used != blob.size()) throw BadArtifact("its tokens have fewer bytes than there are");
     for (uint32_t e : eos)
-        if (e >= count || !v.bytes[e].empty()) throw BadArtifact("the end of sequence " + std::to_string(e) + " is a token of text, or none");
+        if (e >= count || !v.bytes[e].empty())
+            throw BadArtifact("the end of sequence " + std::to_string(e) + " is a token of text, or none");
     v.eos = std::move(eos);
     // What is in another order is only sorted again; but each token has to be there once.
     std::vector<uint32_t> ids;
     std::vector<char> seen(count, 0);
     for (size_t i = 0; i < order.size() / 4; i++) {
         const uint32_t id = number(order, i);
-        if (id >= count || v.bytes[id].empty() || std::exchange(seen[id], 1)) throw BadArtifact("its order of tokens names one that is not there, or twice");
+        if (id >= count || v.bytes[id].empty() || std::exchange(seen[id], 1))
+            throw BadArtifact("its order of tokens names one that is not there, or twice");
         ids.push_back(id);
     }
     if (!ids.empty() && ids.size() != of_text) throw BadArtifact("its order of tokens leaves some out");

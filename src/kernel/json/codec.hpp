@@ -10,27 +10,27 @@ namespace derivable {
 
 // States of the decoder. `High...`: after the escape of a high surrogate, which a low one may complete.
 enum Decoder : uint8_t {
-    kBefore,     // the opening quote
-    kBoundary,   // between characters
-    kEnd,        // after the closing quote
-    kEscape,     // backslash
-    kHex,        // \u
-    kHexD,       // \ud: a surrogate, perhaps
-    kHex1,       // \uX, any other
+    kBefore,    // the opening quote
+    kBoundary,  // between characters
+    kEnd,       // after the closing quote
+    kEscape,    // backslash
+    kHex,       // \u
+    kHexD,      // \ud: a surrogate, perhaps
+    kHex1,      // \uX, any other
     kHex2,
     kHex3,
-    kHigh2,      // \ud8 to \udb
+    kHigh2,  // \ud8 to \udb
     kHigh3,
-    kHigh,       // a high surrogate; otherwise as kBoundary
+    kHigh,  // a high surrogate; otherwise as kBoundary
     kHighEscape,
     kHighHex,
     kHighHexD,
-    kLow2,       // \udc to \udf after a high surrogate
+    kLow2,  // \udc to \udf after a high surrogate
     kLow3,
-    kMore1,      // continuation bytes of UTF-8 still to come
+    kMore1,  // continuation bytes of UTF-8 still to come
     kMore2,
     kMore3,
-    kAfterE0,    // whose next byte is restricted: no overlong forms, no surrogates, nothing past U+10FFFF
+    kAfterE0,  // whose next byte is restricted: no overlong forms, no surrogates, nothing past U+10FFFF
     kAfterED,
     kAfterF0,
     kAfterF4,

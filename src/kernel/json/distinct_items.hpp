@@ -39,10 +39,8 @@ class PrefixCounts {
             return out;
         }
         auto at = out->place(text[0]);
-        if (at != out->children_.end() && (*at)->label_[0] == text[0])
-            *at = with(*at, text);
-        else
-            out->children_.insert(at, leaf(text, 1));
+        if (at != out->children_.end() && (*at)->label_[0] == text[0]) *at = with(*at, text);
+        else out->children_.insert(at, leaf(text, 1));
         return out;
     }
     // How many begin so.
@@ -93,7 +91,7 @@ class PrefixCounts {
         return nullptr;
     }
 
-    std::string label_;  // of the edge to it
+    std::string label_;            // of the edge to it
     size_t count_ = 0, ends_ = 0;  // texts below, and here
     std::vector<Ref> children_;    // by the first bytes of their labels
 };

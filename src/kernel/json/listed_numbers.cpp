@@ -70,8 +70,8 @@ struct Ends {
 struct Open {
     Edges edges;
     uint32_t ends = 0;
-    bool decimal = false;    // behind a point
-    uint32_t zeros = 0;      // there: what zeros lead to
+    bool decimal = false;  // behind a point
+    uint32_t zeros = 0;    // there: what zeros lead to
 };
 
 class Automaton {
@@ -151,7 +151,9 @@ class Automaton {
         }
     }
     uint32_t finished(Open& done) {
-        const auto names = [&](uint8_t byte) { return std::any_of(done.edges.begin(), done.edges.end(), [&](auto& e) { return e.byte == byte; }); };
+        const auto names = [&](uint8_t byte) {
+            return std::any_of(done.edges.begin(), done.edges.end(), [&](auto& e) { return e.byte == byte; });
+        };
         if (!done.decimal && done.ends && !names('.')) {
             const uint32_t point = state(false, {{'0', zeros(done.ends)}});
             done.edges.push_back({'.', point});

@@ -90,7 +90,8 @@ void JsonStrings::find_kinds() {
         return out;
     }();
     std::unordered_map<uint64_t, uint8_t, MixHash> ids;
-    for (uint32_t b = 0; b < 256; b++) kinds_[b] = ids.try_emplace(pack(values_->classes[b], to_decoder[b]), uint8_t(ids.size())).first->second;
+    for (uint32_t b = 0; b < 256; b++)
+        kinds_[b] = ids.try_emplace(pack(values_->classes[b], to_decoder[b]), uint8_t(ids.size())).first->second;
     num_kinds_ = uint32_t(ids.size());
 }
 
@@ -127,7 +128,8 @@ int32_t JsonStrings::count(uint32_t state, uint64_t characters) {
     if (characters + least_[state] > max_) return kDead;
     auto [it, fresh] = counted_ids_.try_emplace(pack(uint32_t(characters), state), uint32_t(counted_.size()));
     if (fresh) {
-        if (counted_.size() >= size_t(kCounted)) throw LimitExceeded("max_dfa_states", counted_.size(), size_t(kCounted), "a bound on the length of a pattern's strings");
+        if (counted_.size() >= size_t(kCounted))
+            throw LimitExceeded("max_dfa_states", counted_.size(), size_t(kCounted), "a bound on the length of a pattern's strings");
         counted_.emplace_back(state, characters);
     }
     return int32_t(it->second) | kCounted;
@@ -144,7 +146,8 @@ std::string JsonStrings::counted_key(uint32_t id, uint64_t longest) const {
     // A text of so many bytes begins no more characters than that, and the one whose digits are being read.
     uint64_t room = std::min(max_ - characters_begun(int32_t(s.node)), longest + most_least_ + 1);
     std::string key(1, 'v');
-    for (uint64_t n : {uint64_t(reinterpret_cast<uintptr_t>(values_.get())), uint64_t(automaton_state(int32_t(s.node))), uint64_t(s.decoder), s.count, room})
+    for (uint64_t n : {uint64_t(reinterpret_cast<uintptr_t>(values_.get())), uint64_t(automaton_state(int32_t(s.node))),
+                       uint64_t(s.decoder), s.count, room})
         key.append(reinterpret_cast<const char*>(&n), sizeof n);
     return key;
 }
@@ -174,8 +177,7 @@ int32_t JsonStrings::step_value(const State& s, uint8_t byte) {
         case kAfterE0:
         case kAfterED:
         case kAfterF0:
-        case kAfterF4:
-            return to == kEnd || to == kEscape || to == kStuck ? value(q, to, {}) : value(step_values(q, byte), to, {});
+        case kAfterF4: return to == kEnd || to == kEscape || to == kStuck ? value(q, to, {}) : value(step_values(q, byte), to, {});
         case kHigh:
         case kHighEscape:
         case kHighHex:
@@ -353,7 +355,8 @@ uint32_t JsonStrings::apart(uint32_t state, uint32_t other) {
         const uint32_t a = uint32_t(pairs[i] >> 32), b = uint32_t(pairs[i]), classes = values_->num_classes;
         const int32_t *row = &values_->table[size_t(a) * classes], *other_row = &values_->table[size_t(b) * classes];
         const bool at_once = values_->accepting[a] != values_->accepting[b];
-        if (at_once || std::mismatch(row, row + classes, other_row, [](int32_t p, int32_t q) { return (p < 0) == (q < 0); }).first != row + classes) {
+        if (at_once ||
+            std::mismatch(row, row + classes, other_row, [](int32_t p, int32_t q) { return (p < 0) == (q < 0); }).first != row + classes) {
             level[!at_once].push_back(i);
             continue;
         }
@@ -386,17 +389,14 @@ const JsonStrings::Ranges& JsonStrings::tails(int32_t state, uint32_t bytes) {
     Ranges& out = it->second;  // SAFETY: references to elements of an unordered_map stay valid
     if (!fresh) return out;
     auto add = [&](uint32_t low, uint32_t high) {
-        if (!out.empty() && out.back().second + 1 == low)
-            out.back().second = high;
-        else
-            out.emplace_back(low, high);
+        if (!out.empty() && out.back().second + 1 == low) out.back().second = high;
+        else out.emplace_back(low, high);
     };
     for (uint32_t b = 0; b < 64; b++) {
         int32_t next = step_values(state, uint8_t(0x80 | b));
         if (next < 0) continue;
         uint32_t base = b << 6 * (bytes - 1);
-        if (bytes == 1)
-            add(b, b);
+        if (bytes == 1) add(b, b);
         else
             for (auto [low, high] : tails(next, bytes - 1)) add(base + low, base + high);
     }
@@ -412,8 +412,7 @@ const JsonStrings::Ranges& JsonStrings::characters(int32_t state) {
         if (next < 0 || (b >= 0x80 && b < 0xC2)) continue;
         uint32_t bytes = b < 0x80 ? 0 : b < 0xE0 ? 1 : b < 0xF0 ? 2 : 3;
         uint32_t base = bytes ? (b & (0x3Fu >> bytes)) << 6 * bytes : b;
-        if (!bytes)
-            out.emplace_back(b, b);
+        if (!bytes) out.emplace_back(b, b);
         else
             for (auto [low, high] : tails(next, bytes)) out.emplace_back(base + low, base + high);
     }

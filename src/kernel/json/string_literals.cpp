@@ -129,7 +129,9 @@ uint8_t JsonStrings::decode(uint8_t state, uint8_t byte) {
     return table[size_t(state) * 256 + byte];
 }
 
-bool JsonStrings::completes(uint8_t from, uint8_t to) { return (to == Decoder::kBoundary || to == kHigh) && from != Decoder::kBefore && from != kLow3; }
+bool JsonStrings::completes(uint8_t from, uint8_t to) {
+    return (to == Decoder::kBoundary || to == kHigh) && from != Decoder::kBefore && from != kLow3;
+}
 
 uint32_t JsonStrings::owed(uint8_t d) {
     switch (d) {
@@ -165,7 +167,10 @@ const std::string& JsonStrings::example(uint8_t decoder) {
 }
 
 JsonStrings::JsonStrings(std::vector<std::string> values, bool negated, uint64_t min, uint64_t max)
-    : list_(std::move(values)), negated_(negated), min_(negated ? min : 0), max_(negated ? max : kNoMaximum) {
+    : list_(std::move(values)),
+      negated_(negated),
+      min_(negated ? min : 0),
+      max_(negated ? max : kNoMaximum) {
     std::sort(list_.begin(), list_.end());
     list_.erase(std::unique(list_.begin(), list_.end()), list_.end());
     key_ = (negated ? "-" : "+") + std::to_string(min_) + ":" + std::to_string(max_);
@@ -190,10 +195,8 @@ const JsonStrings::Node& JsonStrings::with_children(uint32_t node) {
     nodes_[node].children = uint32_t(nodes_.size());
     for (uint32_t i = n.first + is_value(n); i < n.last; i++) {
         const auto [c, bytes] = verbatim_ ? std::pair<uint32_t, uint32_t>(uint8_t(list_[i][n.bytes]), 1) : character_at(list_[i], n.bytes);
-        if (nodes_.size() > nodes_[node].children && nodes_.back().c == c)
-            nodes_.back().last++;
-        else
-            nodes_.push_back({i, i + 1, n.bytes + bytes, n.characters + 1, c});
+        if (nodes_.size() > nodes_[node].children && nodes_.back().c == c) nodes_.back().last++;
+        else nodes_.push_back({i, i + 1, n.bytes + bytes, n.characters + 1, c});
     }
     nodes_[node].end = uint32_t(nodes_.size());
     return nodes_[node];
@@ -241,8 +244,7 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
         case State::kStart:
             if (byte != '"' || empty_) return kDead;
             return values_ ? value(counted_.empty() ? 0 : kCounted, kBoundary, {}) : listed(0);
-        case State::kEnd:
-            return kDead;
+        case State::kEnd: return kDead;
         case State::kFree: {
             uint8_t to = decode(s.decoder, byte);
             return to == kStuck ? kDead : free(to, s.count + completes(s.decoder, to));
@@ -250,7 +252,8 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
         case State::kListed: {
             const Node& n = with_children(s.node);  // SAFETY: until other nodes are asked for their children
             const auto child_of = [&](uint8_t c) {
-                auto child = std::lower_bound(nodes_.begin() + n.children, nodes_.begin() + n.end, c, [](const Node& x, uint32_t b) { return x.c < b; });
+                auto child = std::lower_bound(nodes_.begin() + n.children, nodes_.begin() + n.end, c,
+                                              [](const Node& x, uint32_t b) { return x.c < b; });
                 return child != nodes_.begin() + n.end && child->c == c ? uint32_t(child - nodes_.begin()) : 0;
             };
             if (verbatim_) {
@@ -389,7 +392,8 @@ Dfa JsonStrings::to_dfa(uint64_t max_states) {
     if (!empty_)
         for (uint32_t s = 0; s < states_.size(); s++) {
             work(500);
-            if (s >= max_states) throw LimitExceeded("max_dfa_states", s + 1, max_states, "a list of strings, or a bound on a string's length");
+            if (s >= max_states)
+                throw LimitExceeded("max_dfa_states", s + 1, max_states, "a list of strings, or a bound on a string's length");
             for (int b = 0; b < 256; b++) d.table.push_back(step(s, uint8_t(b)));
             d.accepting.push_back(accepts(s));
             d.condition.push_back(0);

@@ -47,7 +47,7 @@ class JsonStrings {
     JsonStrings(const Dfa& values, uint64_t max_states, uint64_t max = kNoMaximum);
 
     // States are numbered from 0, the start, as they are met. Every state can reach acceptance.
-    int32_t step(uint32_t state, uint8_t byte);  // kDead if there is no way
+    int32_t step(uint32_t state, uint8_t byte);                       // kDead if there is no way
     uint32_t num_states() const { return uint32_t(states_.size()); }  // so far
     bool accepts(uint32_t state) const {
         const State& s = states_[state];
@@ -120,9 +120,9 @@ class JsonStrings {
     // the names of a schema.
     struct Node {
         uint32_t first, last, bytes, characters;
-        uint32_t c;  // the last character
+        uint32_t c;                      // the last character
         uint32_t children = 0, end = 0;  // nodes, by ascending character
-        int32_t state = kUnknown;  // between characters
+        int32_t state = kUnknown;        // between characters
     };
     bool is_value(const Node& n) const { return n.first < n.last && list_[n.first].size() == n.bytes; }
     bool goes_on(const Node& n) const { return n.first < n.last && list_[n.last - 1].size() > n.bytes; }
@@ -141,7 +141,7 @@ class JsonStrings {
     // The state of the automaton; with kCounted, the place in counted_ of one with the characters begun so far.
     int32_t value(int32_t state, uint8_t decoder, Escape escape);
     static constexpr int32_t kCounted = 1 << 30;
-    int32_t count(uint32_t state, uint64_t characters);                    // kDead if too few are left
+    int32_t count(uint32_t state, uint64_t characters);  // kDead if too few are left
     int32_t step_values(int32_t state, uint8_t byte);
     bool accepts_value(int32_t state) const { return values_->accepting[automaton_state(state)]; }
     uint32_t automaton_state(int32_t state) const { return state & kCounted ? counted_[size_t(state & ~kCounted)].first : uint32_t(state); }
@@ -154,12 +154,12 @@ class JsonStrings {
     int32_t step_value(const State& s, uint8_t byte);
     static bool is_raw(uint8_t decoder);  // between characters, or within a raw one
     void find_kinds();
-    int32_t after(int32_t state, uint32_t c);                              // a character
+    int32_t after(int32_t state, uint32_t c);  // a character
     bool is_alive(int32_t state, uint8_t decoder, const Escape& escape);
-    bool any_unit(int32_t state, uint32_t low, uint32_t high);             // a character may begin with a 16-bit unit of these
+    bool any_unit(int32_t state, uint32_t low, uint32_t high);  // a character may begin with a 16-bit unit of these
     bool any_pair(int32_t state, uint32_t high, uint32_t low, uint32_t last);
     bool any_character(int32_t state, uint32_t low, uint32_t high);
-    const Ranges& tails(int32_t state, uint32_t bytes);                    // what so many continuation bytes can add
+    const Ranges& tails(int32_t state, uint32_t bytes);  // what so many continuation bytes can add
     const Ranges& characters(int32_t state);
     bool is_anything(uint32_t state);
 

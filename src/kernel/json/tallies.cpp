@@ -85,10 +85,8 @@ Tallies::Id Tallies::find(Id below, uint32_t held) {
     Id* known = &ids_[pack(below, held)];
     if (*known) return *known;
     Id id = num_tallies_;
-    if (!unused_tallies_.empty())
-        id = unused_tallies_.back(), unused_tallies_.pop_back();
-    else
-        num_tallies_++;
+    if (!unused_tallies_.empty()) id = unused_tallies_.back(), unused_tallies_.pop_back();
+    else num_tallies_++;
     tallies_[id] = {below, held, tallies_[below].depth + 1, false};
     return *known = id;
 }
@@ -131,7 +129,8 @@ bool Tallies::judge(const TallyRole& r, uint32_t held, bool forced) {
     const Membership& m = memberships_[r.membership];
     const Set& set = written(held);
     switch (r.kind) {
-        case TallyRole::kKey: return !set.has(r.mark) && completable(m, set, 1, r.mark) && (!forced || is_its_turn(r.membership, r.mark, held));
+        case TallyRole::kKey:
+            return !set.has(r.mark) && completable(m, set, 1, r.mark) && (!forced || is_its_turn(r.membership, r.mark, held));
         case TallyRole::kOther: return m.others && completable(m, set, 1, TallyRole::kFree);
         case TallyRole::kComma: return any_key(r, held, forced);
         case TallyRole::kClose: return complete(m, set);
@@ -216,10 +215,8 @@ bool Tallies::is_its_turn(uint32_t membership, uint32_t mark, uint32_t held) {
             if (!required[i] || set.has(m.keys[i])) continue;
             (i < turn.after ? missing : first) = std::min(i < turn.after ? missing : first, i);
         }
-        if (first != ~0u)
-            turn.last = first + 1;
-        else
-            turn.missing = missing;
+        if (first != ~0u) turn.last = first + 1;
+        else turn.missing = missing;
         if (turn.after == size && missing == ~0u && !complete(m, set)) turn.after = 0;
         turns_[key] = turn;
         known = turns_.find(key);
@@ -248,10 +245,8 @@ void Tallies::finish_collection() {
     ids_ = {}, by_hash_ = {}, with_ = {}, verdicts_ = {}, turns_ = {};
     unused_tallies_.clear(), unused_sets_.clear();
     for (uint32_t i = 0; i < num_tallies_; i++) {
-        if (!tallies_[i].is_marked)
-            unused_tallies_.push_back(i);
-        else if (i)
-            ids_[pack(tallies_[i].below, tallies_[i].held)] = i;
+        if (!tallies_[i].is_marked) unused_tallies_.push_back(i);
+        else if (i) ids_[pack(tallies_[i].below, tallies_[i].held)] = i;
     }
     for (uint32_t i = 0; i < num_sets_; i++) {
         if (!sets_[i].is_marked) {
@@ -264,7 +259,7 @@ void Tallies::finish_collection() {
         by_hash_[key] = i + 1;
     }
     const uint32_t live = num_tallies_ + num_sets_ - uint32_t(unused_tallies_.size() + unused_sets_.size());
-    collect_at_ = std::max(kCollectAt, num_tallies_ + num_sets_) ;
+    collect_at_ = std::max(kCollectAt, num_tallies_ + num_sets_);
     if (2 * live > collect_at_) collect_at_ = 2 * live;
 }
 

@@ -21,8 +21,8 @@ namespace derivable {
 // What the members of an object must be, together.
 struct Membership {
     static constexpr uint64_t kNoMaximum = ~0ULL;
-    std::vector<uint32_t> keys;      // marks it may have, in the order of the schema's text
-    std::vector<uint32_t> required;  // of these
+    std::vector<uint32_t> keys;           // marks it may have, in the order of the schema's text
+    std::vector<uint32_t> required;       // of these
     uint64_t low = 0, high = kNoMaximum;  // members
     bool others = false;                  // any number of members with other keys
     // Of each clause one literal holds: the mark is there, or it is not. SAFETY: `low` is 0 where there are clauses and a maximum, and without a maximum
@@ -41,7 +41,7 @@ struct TallyRole {
 struct TallySpec {
     std::vector<Membership> memberships;
     std::vector<std::pair<uint32_t, TallyRole>> roles;  // of terminal symbols
-    bool ordered = false;  // where a text is forced, keys come in the order of the memberships
+    bool ordered = false;                               // where a text is forced, keys come in the order of the memberships
 };
 
 class Tallies {
@@ -78,7 +78,7 @@ class Tallies {
         bool is_marked = false;
     };
     struct Set {
-        uint32_t from = 0, mark = 0;  // the set that it was made of, and what came to it
+        uint32_t from = 0, mark = 0;   // the set that it was made of, and what came to it
         uint32_t size = 0, extra = 0;  // marks, and members without one
         uint64_t hash = 0;             // of the marks
         bool is_written = false, is_marked = false;
@@ -118,7 +118,7 @@ class Tallies {
     Pages<Set> sets_;
     uint32_t num_tallies_ = 0, num_sets_ = 0;
     std::vector<uint32_t> unused_tallies_, unused_sets_;
-    FlatMap<Id> ids_;           // by tally below and set
+    FlatMap<Id> ids_;            // by tally below and set
     FlatMap<uint32_t> by_hash_;  // sets and one
     FlatMap<uint32_t> with_;     // by set and mark
     FlatMap<uint8_t> verdicts_;  // by terminal symbol and set

@@ -30,10 +30,8 @@ class Encoder {
         while (!pending_.empty()) {
             Pending p = pending_.front();
             pending_.pop_front();
-            if (p.decoder == JsonStrings::kBoundary)
-                fill_boundary(p);
-            else
-                fill_raw(p);
+            if (p.decoder == JsonStrings::kBoundary) fill_boundary(p);
+            else fill_raw(p);
         }
         out_.minimize();
         return std::move(out_);
@@ -50,7 +48,9 @@ class Encoder {
     };
     static constexpr Pairs kNoPairs{kDead, kDead, kDead, kDead};
 
-    static int hex_value(int b) { return b >= '0' && b <= '9' ? b - '0' : b >= 'a' && b <= 'f' ? b - 'a' + 10 : b >= 'A' && b <= 'F' ? b - 'A' + 10 : 16; }
+    static int hex_value(int b) {
+        return b >= '0' && b <= '9' ? b - '0' : b >= 'a' && b <= 'f' ? b - 'a' + 10 : b >= 'A' && b <= 'F' ? b - 'A' + 10 : 16;
+    }
     static int short_escape(int b) {
         switch (b) {
             case '"':
@@ -79,7 +79,8 @@ class Encoder {
 
     uint32_t row() {
         work(out_.num_classes);
-        if (out_.num_states() >= max_) throw LimitExceeded("max_dfa_states", out_.num_states() + 1, max_, "a pattern's or format's automaton over JSON text");
+        if (out_.num_states() >= max_)
+            throw LimitExceeded("max_dfa_states", out_.num_states() + 1, max_, "a pattern's or format's automaton over JSON text");
         out_.table.resize(out_.table.size() + out_.num_classes, kDead);
         out_.accepting.push_back(0);
         out_.condition.push_back(0);
@@ -126,7 +127,8 @@ class Encoder {
         if (p.state >= 0 && from_.accepting[size_t(p.state)]) set(p.id, '"', end_);
         uint32_t escape = row();
         set(p.id, '\\', int32_t(escape));
-        for (char b : {'"', '\\', '/', 'b', 'f', 'n', 'r', 't'}) set(escape, uint8_t(b), boundary(step(p.state, uint32_t(short_escape(b)))));
+        for (char b : {'"', '\\', '/', 'b', 'f', 'n', 'r', 't'})
+            set(escape, uint8_t(b), boundary(step(p.state, uint32_t(short_escape(b)))));
         Digits first;
         first[0] = below_1000(p.state);
         for (uint32_t d = 1; d < 16; d++)
@@ -173,7 +175,8 @@ class Encoder {
         if (state < 0) return kDead;
         auto found = thirds_.find(pack(uint32_t(state), high));
         if (found != thirds_.end()) return found->second;
-        return thirds_[pack(uint32_t(state), high)] = digits([&](uint32_t d) { return fourth(step(state, 0x80 | high << 2 | d >> 2), d & 3); });
+        return thirds_[pack(uint32_t(state), high)] =
+                   digits([&](uint32_t d) { return fourth(step(state, 0x80 | high << 2 | d >> 2), d & 3); });
     }
     // \u0...
     int32_t below_1000(int32_t state) {

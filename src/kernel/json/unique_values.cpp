@@ -36,7 +36,8 @@ std::string index_text(Kind kind, std::string_view text) { return std::string(1,
 
 // The text of a string without half a pair at its end.
 std::string_view without_high_surrogate(std::string_view text) {
-    if (text.size() >= 3 && uint8_t(text[text.size() - 3]) == 0xED && uint8_t(text[text.size() - 2]) >= 0xA0 && uint8_t(text[text.size() - 2]) < 0xB0)
+    if (text.size() >= 3 && uint8_t(text[text.size() - 3]) == 0xED && uint8_t(text[text.size() - 2]) >= 0xA0 &&
+        uint8_t(text[text.size() - 2]) < 0xB0)
         text.remove_suffix(3);
     return text;
 }
@@ -119,7 +120,8 @@ bool may_become(std::string_view text, const std::string& value) {
 
 void append_code(std::string& text, uint32_t code) {
     const size_t n = text.size();
-    if (code >= 0xDC00 && code < 0xE000 && n >= 3 && uint8_t(text[n - 3]) == 0xED && uint8_t(text[n - 2]) >= 0xA0 && uint8_t(text[n - 2]) < 0xB0) {
+    if (code >= 0xDC00 && code < 0xE000 && n >= 3 && uint8_t(text[n - 3]) == 0xED && uint8_t(text[n - 2]) >= 0xA0 &&
+        uint8_t(text[n - 2]) < 0xB0) {
         uint32_t high = 0xD000u | (uint32_t(uint8_t(text[n - 2]) & 0x3F) << 6) | (uint8_t(text[n - 1]) & 0x3F);
         text.resize(n - 3);
         code = 0x10000 + ((high - 0xD800) << 10) + (code - 0xDC00);
@@ -129,7 +131,8 @@ void append_code(std::string& text, uint32_t code) {
     } else if (code < 0x800) {
         text.push_back(char(0xC0 | code >> 6)), text.push_back(char(0x80 | (code & 0x3F)));
     } else if (code < 0x10000) {
-        text.push_back(char(0xE0 | code >> 12)), text.push_back(char(0x80 | (code >> 6 & 0x3F))), text.push_back(char(0x80 | (code & 0x3F)));
+        text.push_back(char(0xE0 | code >> 12)), text.push_back(char(0x80 | (code >> 6 & 0x3F))),
+            text.push_back(char(0x80 | (code & 0x3F)));
     } else {
         text.push_back(char(0xF0 | code >> 18)), text.push_back(char(0x80 | (code >> 12 & 0x3F)));
         text.push_back(char(0x80 | (code >> 6 & 0x3F))), text.push_back(char(0x80 | (code & 0x3F)));
@@ -152,7 +155,8 @@ const ValueRef* member(const std::vector<std::pair<std::string, ValueRef>>& memb
 
 bool JsonValue::operator==(const JsonValue& other) const {
     if (this == &other) return true;
-    if (hash != other.hash || kind != other.kind || text != other.text || items.size() != other.items.size() || members.size() != other.members.size())
+    if (hash != other.hash || kind != other.kind || text != other.text || items.size() != other.items.size() ||
+        members.size() != other.members.size())
         return false;
     for (size_t i = 0; i < items.size(); i++)
         if (!(*items[i] == *other.items[i])) return false;
@@ -168,7 +172,7 @@ struct Writing::Frame {
     bool distinct = false;
     uint32_t depth = 0;
     Items<ValueRef> items;
-    PrefixCounts::Ref index;  // of the items, where they are distinct
+    PrefixCounts::Ref index;                                // of the items, where they are distinct
     std::vector<std::pair<std::string, ValueRef>> members;  // in the order of the text, without repetition
     std::string key;                                        // of the member in progress
     std::vector<ValueRef> likes;                            // of this kind, and equal as far as this has got
@@ -351,16 +355,15 @@ bool Writing::complete(ValueRef value) {
     auto frame = std::make_shared<Frame>(*top_);
     std::vector<ValueRef> likes;
     for (const ValueRef& like : frame->likes) {
-        const ValueRef* inside = frame->kind == Kind::kArray ? frame->items.size() < like->items.size() ? &like->items[frame->items.size()] : nullptr
-                                                             : member(like->members, frame->key);
+        const ValueRef* inside = frame->kind == Kind::kArray
+                                     ? frame->items.size() < like->items.size() ? &like->items[frame->items.size()] : nullptr
+                                     : member(like->members, frame->key);
         if (inside && same(*inside)) likes.push_back(like);
     }
     frame->likes = std::move(likes);
     if (frame->distinct) frame->index = PrefixCounts::with(frame->index, text);
-    if (frame->kind == Kind::kArray)
-        frame->items.push_back(std::move(value));
-    else
-        frame->members.emplace_back(std::move(frame->key), std::move(value)), frame->key.clear();
+    if (frame->kind == Kind::kArray) frame->items.push_back(std::move(value));
+    else frame->members.emplace_back(std::move(frame->key), std::move(value)), frame->key.clear();
     frame->note();
     top_ = std::move(frame);
     mode_ = Mode::kAfter;
@@ -392,35 +395,43 @@ void Writing::end_key() {
 
 // Works out whether this is safe, and its key.
 void Writing::judge() {
-    auto inside = [&](Kind kind, auto may_be) { return top_->count_inherited([&](const JsonValue& v) { return v.kind == kind && may_be(v.text); }); };
+    auto inside = [&](Kind kind, auto may_be) {
+        return top_->count_inherited([&](const JsonValue& v) { return v.kind == kind && may_be(v.text); });
+    };
     auto begun = [&](Kind kind, std::string_view text) { return PrefixCounts::count(top_->index, index_text(kind, text)); };
     std::string state = escape_;
     switch (mode_) {
         case Mode::kBefore:
         case Mode::kAfterKey:
-            likes_ = top_->kind == Kind::kArray && top_->items.empty() ? top_->likes.size() : top_->count_inherited([](const JsonValue&) { return true; }) + PrefixCounts::count(top_->index, "");
+            likes_ = top_->kind == Kind::kArray && top_->items.empty()
+                         ? top_->likes.size()
+                         : top_->count_inherited([](const JsonValue&) { return true; }) + PrefixCounts::count(top_->index, "");
             break;
         case Mode::kAfter: likes_ = top_->likes.size(); break;
         case Mode::kBeforeKey: likes_ = top_->likes.size() + (top_->members.empty() ? 0 : top_->likes_anew().size()); break;
         case Mode::kKey: {
             auto may_be = [&](const auto& m) { return may_become(text_, m.first); };
-            likes_ = size_t(std::count_if(top_->likes.begin(), top_->likes.end(), [&](const ValueRef& v) { return std::any_of(v->members.begin(), v->members.end(), may_be); }));
+            likes_ = size_t(std::count_if(top_->likes.begin(), top_->likes.end(),
+                                          [&](const ValueRef& v) { return std::any_of(v->members.begin(), v->members.end(), may_be); }));
             if (std::any_of(top_->members.begin(), top_->members.end(), may_be)) likes_ += top_->likes_anew().size();
             state += text_;
             break;
         }
         case Mode::kString:
-            likes_ = inside(Kind::kString, [&](const std::string& value) { return may_become(text_, value); }) + begun(Kind::kString, without_high_surrogate(text_));
+            likes_ = inside(Kind::kString, [&](const std::string& value) { return may_become(text_, value); }) +
+                     begun(Kind::kString, without_high_surrogate(text_));
             state += text_;
             break;
         case Mode::kNumber: {
             Number number(text_);
-            likes_ = inside(Kind::kNumber, [&](const std::string& value) { return number.may_become(value); }) + number.count_in(top_->index);
+            likes_ =
+                inside(Kind::kNumber, [&](const std::string& value) { return number.may_become(value); }) + number.count_in(top_->index);
             state += number.reduced();
             break;
         }
         case Mode::kLiteral:
-            likes_ = inside(Kind::kLiteral, [&](const std::string& value) { return may_become(text_, value); }) + begun(Kind::kLiteral, text_);
+            likes_ =
+                inside(Kind::kLiteral, [&](const std::string& value) { return may_become(text_, value); }) + begun(Kind::kLiteral, text_);
             state += text_;
             break;
     }
@@ -479,7 +490,8 @@ Bytes Writing::unsafe_bytes() const {
                 if (like->kind == Kind::kString) add_next(like->text);
             });
             const std::string_view whole = without_high_surrogate(text_);
-            if (whole.size() < text_.size() && PrefixCounts::count(top_->index, index_text(Kind::kString, whole)) > PrefixCounts::count(top_->index, index_text(Kind::kString, text_)))
+            if (whole.size() < text_.size() && PrefixCounts::count(top_->index, index_text(Kind::kString, whole)) >
+                                                   PrefixCounts::count(top_->index, index_text(Kind::kString, text_)))
                 out.set();
             PrefixCounts::each_next(top_->index, index_text(Kind::kString, text_), [&](uint8_t byte) { out.set(byte); });
             return out;

@@ -26,7 +26,7 @@ using ValueRef = std::shared_ptr<const JsonValue>;
 struct JsonValue {
     enum class Kind : uint8_t { kString, kNumber, kLiteral, kArray, kObject };
     Kind kind;
-    std::string text;                                       // a string's UTF-8, a number's canonical text, or a literal
+    std::string text;  // a string's UTF-8, a number's canonical text, or a literal
     std::vector<ValueRef> items;
     std::vector<std::pair<std::string, ValueRef>> members;  // by key; of a key that is repeated the last
     uint64_t hash = 0;

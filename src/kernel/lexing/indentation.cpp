@@ -2,79 +2,72 @@
 
 namespace derivable {
 
-Layouts::Id Layouts::intern(const Layout& l) {
-    auto [it, fresh] = layout_ids_.try_emplace({l.level, l.depth, l.phase, l.column, l.alternate}, uint32_t(layouts_.size()));
-    if (fresh) layouts_.push_back(l);
+Indentations::Id Indentations::intern(const Indentation& l) {
+    auto [it, fresh] = indentation_ids_.try_emplace({l.level, l.depth, l.phase, l.column, l.alternate}, uint32_t(indentations_.size()));
+    if (fresh) indentations_.push_back(l);
     return it->second;
 }
 
-uint32_t Layouts::push_level(uint32_t outer, uint32_t column, uint32_t alternate) {
+uint32_t Indentations::push_level(uint32_t outer, uint32_t column, uint32_t alternate) {
     auto [it, fresh] = level_ids_.try_emplace({outer, column, alternate}, uint32_t(levels_.size()));
     if (fresh) levels_.push_back({outer, column, alternate});
     return it->second;
 }
 
-void Layouts::count(Layout& l, uint8_t byte) const {
+void Indentations::count(Indentation& l, uint8_t byte) const {
     if (byte == '\n') {
         l.phase = 1, l.column = l.alternate = 0;
     } else if (l.phase == 1 && byte != '\r') {
-        if (byte == ' ')
-            l.column++, l.alternate++;
-        else if (byte == '\t' && spec.stops)
-            l.column = (l.column / spec.tab + 1) * spec.tab, l.alternate++;
-        else if (byte == '\t')
-            l.column += spec.tab, l.alternate += spec.tab;
-        else if (byte == '\f')
-            l.column = l.alternate = 0;
-        else
-            l.phase = 2;
+        if (byte == ' ') l.column++, l.alternate++;
+        else if (byte == '\t' && spec.stops) l.column = (l.column / spec.tab + 1) * spec.tab, l.alternate++;
+        else if (byte == '\t') l.column += spec.tab, l.alternate += spec.tab;
+        else if (byte == '\f') l.column = l.alternate = 0;
+        else l.phase = 2;
     }
 }
 
-Layouts::Id Layouts::step(Id id, uint8_t byte) {
-    Layout l = layouts_[id];
+Indentations::Id Indentations::step(Id id, uint8_t byte) {
+    Indentation l = indentations_[id];
     if (l.depth) return id;
     count(l, byte);
     return intern(l);
 }
 
-Layouts::Id Layouts::with_depth(Id id, int change) {
-    Layout l = layouts_[idle(id)];
+Indentations::Id Indentations::with_depth(Id id, int change) {
+    Indentation l = indentations_[idle(id)];
     if (change > 0 || l.depth) l.depth += uint32_t(change);
     return intern(l);
 }
 
-Layouts::Effect Layouts::step_effect(Effect e, uint8_t byte) {
+Indentations::Effect Indentations::step_effect(Effect e, uint8_t byte) {
     std::string next = effects_[e];
-    if (byte == '\n')
-        next = "\n";
-    else if (byte == '\r' || (!next.empty() && next.back() == '.'))
-        return e;
-    else
-        next.push_back(byte == ' ' || byte == '\t' || byte == '\f' ? char(byte) : '.');  // any other ends the blanks
+    if (byte == '\n') next = "\n";
+    else if (byte == '\r' || (!next.empty() && next.back() == '.')) return e;
+    else next.push_back(byte == ' ' || byte == '\t' || byte == '\f' ? char(byte) : '.');  // any other ends the blanks
     auto [it, fresh] = effect_ids_.try_emplace(next, Effect(effects_.size()));
     if (fresh) effects_.push_back(std::move(next));
     return it->second;
 }
 
-Layouts::Id Layouts::apply(Effect e, Id id) {
-    if (e == kNothing || layouts_[id].depth) return id;
+Indentations::Id Indentations::apply(Effect e, Id id) {
+    if (e == kNothing || indentations_[id].depth) return id;
     if (const Id* known = applied_.find(pack(e, id))) return *known;
-    Layout l = layouts_[id];
+    Indentation l = indentations_[id];
     for (char c : effects_[e]) count(l, uint8_t(c));
     return applied_[pack(e, id)] = intern(l);
 }
 
-Layouts::Turn Layouts::turn(Id id) {
-    if (turns_.size() <= id) turns_.resize(layouts_.size());
+Indentations::Turn Indentations::turn(Id id) {
+    if (turns_.size() <= id) turns_.resize(indentations_.size());
     if (turns_[id].kind != Turn::kUnknown) return turns_[id];
-    Layout l = layouts_[id];
+    Indentation l = indentations_[id];
     Turn t{Turn::kMisfit};
     if (l.column > levels_[l.level].column) {
         if (l.alternate > levels_[l.level].alternate) t = {Turn::kDeeper, 0, intern({push_level(l.level, l.column, l.alternate), 0})};
     } else {
         for (; l.level && levels_[l.level].column > l.column; l.level = levels_[l.level].outer) t.dedents++;
-        if (levels_[l.level].column == l.column && levels_[l.level].alternate == l.alternate) t = {Turn::kBlock, t.dedents, intern({l.level, 0})};
+        if (levels_[l.level].column == l.column && levels_[l.level].alternate == l.alternate)
+            t = {Turn::kBlock, t.dedents, intern({l.level, 0})};
     }
     return turns_[id] = t;
 }

@@ -40,7 +40,8 @@ uint32_t Lexer::add_dfa(std::shared_ptr<const Dfa> dfa, uint32_t terminal) {
     base_.push_back(uint32_t(single_dfa_.size()));
     for (uint32_t s = 0; s < dfa->num_states(); s++) single_dfa_.push_back(id), single_state_.push_back(s);
     canonical_.resize(single_dfa_.size(), kNoState);
-    if (single_dfa_.size() >= kSetBit) throw LimitExceeded("lexer states", single_dfa_.size(), kSetBit, "the automata of all terminals of a vocabulary");
+    if (single_dfa_.size() >= kSetBit)
+        throw LimitExceeded("lexer states", single_dfa_.size(), kSetBit, "the automata of all terminals of a vocabulary");
     bytes_ += dfa->table.size() * 4 + dfa->num_states() * 16 + 512;
     dfas_.push_back(std::move(dfa));
     strings_.emplace_back();
@@ -109,7 +110,8 @@ void Lexer::canonicalize(LexState s) {
         return;
     }
     std::string key(1, char(free.decoder));
-    for (uint64_t n : {std::min(free.need, longest_token_), std::min(free.room, longest_token_)}) key.append(reinterpret_cast<const char*>(&n), sizeof n);
+    for (uint64_t n : {std::min(free.need, longest_token_), std::min(free.room, longest_token_)})
+        key.append(reinterpret_cast<const char*>(&n), sizeof n);
     canonical_[s] = counted_.try_emplace(std::move(key), s).first->second;
 }
 
@@ -122,7 +124,8 @@ ByteSet Lexer::bytes(LexState m) {
     for (const uint32_t* single = begin; single != end; single++) {
         const uint32_t a = single_dfa_[*single];
         ByteSet some;
-        const bool listed = !dfas_[a] && strings_[a]->on_list(single_state_[*single], some) && strings_[a]->off_list(single_state_[*single]) < 0;
+        const bool listed =
+            !dfas_[a] && strings_[a]->on_list(single_state_[*single], some) && strings_[a]->off_list(single_state_[*single]) < 0;
         for (uint32_t w = 0; listed && w < all.words.size(); w++) all.words[w] |= some.words[w];
         for (uint32_t byte = 0; !listed && byte < 256; byte++)
             if (!dfas_[a] || dfas_[a]->step(single_state_[*single], uint8_t(byte)) >= 0) all.set(uint8_t(byte));
@@ -160,44 +163,44 @@ bool Lexer::has_more_strings(LexState members, uint64_t n) const {
     });
 }
 
-LexState Lexer::start(const std::vector<uint32_t>& terminals, uint32_t duties) {
+LexState Lexer::start(const std::vector<uint32_t>& terminals, uint32_t obligations) {
     std::vector<uint32_t> singles;
     for (uint32_t t : terminals) {
         uint32_t dfa = terminals_[t].first;
         if (terminals_[t].looks_back != ~0u) {
             uint32_t place = terminals_[t].looks_back;
-            dfa += looking_back_[place]->variant[pasts_[past(duties)][place]];
+            dfa += looking_back_[place]->variant[pasts_[past(obligations)][place]];
         }
         if (dfas_[dfa] ? !dfas_[dfa]->empty() : !strings_[dfa]->is_empty()) singles.push_back(single(dfa, 0));
     }
     std::sort(singles.begin(), singles.end());
     singles.erase(std::unique(singles.begin(), singles.end()), singles.end());
     if (singles.empty()) return kNoState;
-    return with_duties(intern_set(std::move(singles)), duties);
+    return with_obligations(intern_set(std::move(singles)), obligations);
 }
 
 // ---- what stands before ----
 
 void Lexer::look_back() {
-    std::vector<uint32_t> duties;
+    std::vector<uint32_t> obligations;
     if (!looking_back_.empty()) {
         uint32_t start = pasts_.intern(std::vector<uint32_t>(looking_back_.size(), 0));
-        duties.push_back(add_duty({Duty::kPast, start, 0, 0, false}));
-        text_start_ = conjunction(duties);
+        obligations.push_back(add_obligation({Obligation::kPast, start, 0, 0, false}));
+        text_start_ = conjunction(obligations);
     }
-    duties.insert(duties.begin(), add_duty({Duty::kFresh, 0, 0, 0, false}));
-    std::sort(duties.begin(), duties.end());
-    fresh_ = conjunction(duties);
+    obligations.insert(obligations.begin(), add_obligation({Obligation::kFresh, 0, 0, 0, false}));
+    std::sort(obligations.begin(), obligations.end());
+    fresh_ = conjunction(obligations);
 }
 
-uint32_t Lexer::past(uint32_t duties) const {
-    for (uint32_t w : duty_lists_[duties])
-        if (w != kSeparator && duty_table_[w].kind == Duty::kPast) return duty_table_[w].subject;
+uint32_t Lexer::past(uint32_t obligations) const {
+    for (uint32_t w : obligation_lists_[obligations])
+        if (w != kSeparator && obligation_table_[w].kind == Obligation::kPast) return obligation_table_[w].subject;
     return 0;
 }
 
-uint32_t Lexer::settled(uint32_t duties) {
-    return looking_back_.empty() ? kFree : only({Duty::kPast, past(duties), 0, 0, false});
+uint32_t Lexer::nothing_owed(uint32_t obligations) {
+    return looking_back_.empty() ? kFree : only({Obligation::kPast, past(obligations), 0, 0, false});
 }
 
 uint32_t Lexer::step_past(uint32_t past, uint8_t byte) {
@@ -212,18 +215,18 @@ std::vector<uint32_t> Lexer::all_pasts(size_t limit) {
     std::vector<uint32_t> out{text_start_};
     for (size_t i = 0; i < out.size() && !looking_back_.empty(); i++)
         for (uint8_t byte : representative_bytes()) {
-            uint32_t next = step_duties(out[i], byte);
+            uint32_t next = step_obligations(out[i], byte);
             if (std::find(out.begin(), out.end(), next) == out.end()) out.push_back(next);
             if (out.size() > limit) return {};
         }
     return out;
 }
 
-LexState Lexer::with_duties(LexState m, uint32_t duties) {
-    if (duties == kFree || m == kNoState) return m;
-    uint32_t& id = pair_ids_[pack(m, duties)];
+LexState Lexer::with_obligations(LexState m, uint32_t obligations) {
+    if (obligations == kFree || m == kNoState) return m;
+    uint32_t& id = pair_ids_[pack(m, obligations)];
     if (id == 0) {
-        pairs_.push_back({m, duties, Pair::kUnjudged});
+        pairs_.push_back({m, obligations, Pair::kUnjudged});
         bytes_ += 40;
         id = uint32_t(pairs_.size());
     }
@@ -248,26 +251,26 @@ LexState Lexer::step_slow(LexState s, uint8_t byte) {
     Pair p = pairs_[s & ~kPairBit];
     LexState m = step(p.members, byte);
     if (m == kNoState) return kNoState;
-    uint32_t duties = step_duties(p.duties, byte);
-    if (duties == kViolated) return kNoState;
-    return stepped(m, duties, byte);
+    uint32_t obligations = step_obligations(p.obligations, byte);
+    if (obligations == kViolated) return kNoState;
+    return stepped(m, obligations, byte);
 }
 
-LexState Lexer::stepped(LexState m, uint32_t duties, uint8_t byte) {
-    const LexState next = with_duties(m, duties);
-    return byte >= kFirstOfSeveral && next & kPairBit && is_doomed(next & ~kPairBit) ? kNoState : next;
+LexState Lexer::stepped(LexState m, uint32_t obligations, uint8_t byte) {
+    const LexState next = with_obligations(m, obligations);
+    return byte >= kFirstOfSeveral && next & kPairBit && is_dead(next & ~kPairBit) ? kNoState : next;
 }
 
 std::vector<LexState> Lexer::successors(LexState s) {
     const LexState m = members(s);
-    const uint32_t d = duties(s);
+    const uint32_t d = obligations(s);
     work(representative_bytes().size());
     std::vector<LexState> found;
     std::pair<LexState, uint32_t> last{kNoState, kViolated};
     for (uint8_t byte : representative_bytes()) {
         const LexState next_members = step(m, byte);
         if (next_members == kNoState) continue;
-        const std::pair next{next_members, step_duties(d, byte)};
+        const std::pair next{next_members, step_obligations(d, byte)};
         if (next.second == kViolated || next == last) continue;
         last = next;
         const LexState to = stepped(next.first, next.second, byte);
@@ -310,7 +313,8 @@ const std::vector<Lexer::Option>& Lexer::options(LexState m) {
     std::vector<std::pair<uint32_t, uint32_t>> accepted;  // (automaton, state)
     for (auto [t, q] : automata(m))
         if (accepting(t, q)) accepted.emplace_back(t, q);
-    std::stable_sort(accepted.begin(), accepted.end(), [&](auto a, auto b) { return terminals_[terminal_of_[a.first]].rank < terminals_[terminal_of_[b.first]].rank; });
+    std::stable_sort(accepted.begin(), accepted.end(),
+                     [&](auto a, auto b) { return terminals_[terminal_of_[a.first]].rank < terminals_[terminal_of_[b.first]].rank; });
     std::vector<Option> out;
     uint32_t better_fail = kFree;
     for (auto [t, q] : accepted) {
@@ -349,11 +353,11 @@ const std::vector<Lexer::Exit>& Lexer::exits(LexState s) {
             if (accepting(t, q)) out.push_back({terminal_of_[t], kFree});
     } else {
         LexState m = members(s);
-        uint32_t before = duties(s);
+        uint32_t before = obligations(s);
         if (before == fresh_) before = text_start_;
         for (const Option& o : options(m)) {
             uint32_t after = all_of(before, o.condition);
-            if (has_next(m)) after = all_of(after, only({Duty::kGhost, m, 0, 0, false}));
+            if (has_next(m)) after = all_of(after, only({Obligation::kLonger, m, 0, 0, false}));
             if (after != kViolated) out.push_back({o.terminal, after});
         }
     }

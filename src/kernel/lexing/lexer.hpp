@@ -2,9 +2,9 @@
 //
 // A lexer state is a pair of
 //   members   the terminals a lexeme in progress may belong to, each with the state of its automaton, and
-//   duties    what future bytes owe to lexemes that have already ended (only under longest and basic):
+//   obligations    what future bytes owe to lexemes that have already ended (only under longest and basic):
 //             a longer attempt that must die, a look-ahead that must hold or fail.
-// Duties are a formula in disjunctive normal form, so a state steps to exactly one state, whatever the obligations.
+// Obligations are a formula in disjunctive normal form, so a state steps to exactly one state, whatever the obligations.
 //
 // Ending a lexeme is lazy: a lexeme that could end stays in progress until the next byte, where `exits` says how it may
 // have ended before that byte.
@@ -34,8 +34,8 @@ constexpr LexState kNoState = ~0u;
 class Lexer {
   public:
     explicit Lexer(Policy policy) : policy_(policy) {
-        duty_lists_.intern({});            // kViolated: no alternative
-        duty_lists_.intern({kSeparator});  // kFree: one alternative, no duty
+        obligation_lists_.intern({});            // kViolated: no alternative
+        obligation_lists_.intern({kSeparator});  // kFree: one alternative, no obligation
         look_back();
     }
 
@@ -52,21 +52,21 @@ class Lexer {
     const Dfa& dfa(uint32_t terminal) const { return *terminals_[terminal].dfa; }
     bool has_table(uint32_t terminal) const { return bool(terminals_[terminal].dfa); }
 
-    // The state before the first byte of a lexeme of one of `terminals`, with `duties` from before. kNoState if there are none.
-    LexState start(const std::vector<uint32_t>& terminals, uint32_t duties);
-    LexState with_duties(LexState members, uint32_t duties);
-    LexState none() { return intern_set({}); }  // no terminal at all: only the end can follow
-    LexState fresh(LexState s) { return with_duties(members(s), fresh_); }  // before the first byte of a text
-    bool is_fresh(LexState s) const { return duties(s) == fresh_; }
-    // Duties at the start of a text: none. But where look-behind reaches past its own lexeme, all duties say what stands before: each
+    // The state before the first byte of a lexeme of one of `terminals`, with `obligations` from before. kNoState if there are none.
+    LexState start(const std::vector<uint32_t>& terminals, uint32_t obligations);
+    LexState with_obligations(LexState members, uint32_t obligations);
+    LexState none() { return intern_set({}); }                                   // no terminal at all: only the end can follow
+    LexState fresh(LexState s) { return with_obligations(members(s), fresh_); }  // before the first byte of a text
+    bool is_fresh(LexState s) const { return obligations(s) == fresh_; }
+    // Obligations at the start of a text: none. But where look-behind reaches past its own lexeme, all obligations say what stands before: each
     // alternative holds one kPast. It is never broken and owes nothing; the next lexeme is chosen by it.
     uint32_t text_start() const { return text_start_; }
-    bool owes(uint32_t duties) const {
-        const auto& words = duty_lists_[duties];
-        return duties != kFree && !(words.size() == 2 && duty_table_[words[0]].kind == Duty::kPast);
+    bool owes(uint32_t obligations) const {
+        const auto& words = obligation_lists_[obligations];
+        return obligations != kFree && !(words.size() == 2 && obligation_table_[words[0]].kind == Obligation::kPast);
     }
-    uint32_t past(uint32_t duties) const;
-    uint32_t settled(uint32_t duties);  // the same past, and nothing owed
+    uint32_t past(uint32_t obligations) const;
+    uint32_t nothing_owed(uint32_t obligations);  // the same past, and nothing owed
     // Owing nothing, after each text that look-behind tells apart; empty if there are more than `limit`.
     std::vector<uint32_t> all_pasts(size_t limit);
 
@@ -106,13 +106,13 @@ class Lexer {
     LexState off_list(LexState on_list);  // kNoState: leads nowhere
     // No distinction is made between more characters than any token has: fewer states, the same masks.
     void set_longest_token(uint64_t bytes) { longest_token_ = bytes; }
-    // The members one by one, each a state of its own. `m`: without duties; must outlive the answer.
+    // The members one by one, each a state of its own. `m`: without obligations; must outlive the answer.
     std::pair<const uint32_t*, const uint32_t*> singles(const LexState& m) const {
         if (m < kSetBit) return {&m, &m + 1};
         const std::vector<uint32_t>& list = set_lists_[m & ~kSetBit];
         return {list.data(), list.data() + list.size()};
     }
-    // Those of the members that are to be kept, of a state without duties; kNoState if there are none.
+    // Those of the members that are to be kept, of a state without obligations; kNoState if there are none.
     template <class Keep>
     LexState members_if(LexState m, Keep keep) {
         std::vector<uint32_t> kept;
@@ -128,7 +128,7 @@ class Lexer {
 
     struct Exit {
         uint32_t terminal;
-        uint32_t duties;  // before the next byte
+        uint32_t obligations;  // before the next byte
     };
     // How the lexeme in progress may have ended before the next byte.
     const std::vector<Exit>& exits(LexState s);
@@ -136,32 +136,34 @@ class Lexer {
     bool accepts_single(LexState single) const { return accepting(single_dfa_[single], single_state_[single]); }
 
     LexState members(LexState s) const { return s & kPairBit ? pairs_[s & ~kPairBit].members : s; }
-    uint32_t duties(LexState s) const { return s & kPairBit ? pairs_[s & ~kPairBit].duties : kFree; }
-    uint32_t step_duties(uint32_t duties, uint8_t byte);
-    // The duties are met if the text ends here.
-    bool duties_hold_at_end(uint32_t duties) const;
+    uint32_t obligations(LexState s) const { return s & kPairBit ? pairs_[s & ~kPairBit].obligations : kFree; }
+    uint32_t step_obligations(uint32_t obligations, uint8_t byte);
+    // The obligations are met if the text ends here.
+    bool obligations_hold_at_end(uint32_t obligations) const;
 
     // (terminal, automaton state) of every member; for explanations and analyses.
     std::vector<std::pair<uint32_t, uint32_t>> describe(LexState s) const;
     // Bytes that act differently in some terminal, one of each class (all of a class act alike).
     const std::vector<uint8_t>& representative_bytes();
     std::vector<LexState> successors(LexState s);  // one byte further, each once
-    size_t bytes() const { return bytes_ + languages_.bytes() + rows_.bytes() + exits_of_single_.bytes() + exits_of_set_.bytes() + exits_of_pair_.bytes(); }
+    size_t bytes() const {
+        return bytes_ + languages_.bytes() + rows_.bytes() + exits_of_single_.bytes() + exits_of_set_.bytes() + exits_of_pair_.bytes();
+    }
 
   private:
     static constexpr uint32_t kSetBit = 1u << 30, kPairBit = 1u << 31, kSeparator = ~0u;
 
-    struct Duty {
-        enum Kind : uint32_t { kFresh, kPast, kGhost, kLook } kind;  // kGhost: a longer attempt that must die
-        uint32_t subject;                                            // kPast: past; kGhost: members; kLook: automaton
+    struct Obligation {
+        enum Kind : uint32_t { kFresh, kPast, kLonger, kLook } kind;  // kLonger: a longer attempt that must die
+        uint32_t subject;                                             // kPast: past; kLonger: members; kLook: automaton
         uint32_t look, state;
         bool negative;
     };
     using Row = std::unique_ptr<LexState[]>;  // [256], kUnknown until asked for
     struct Pair {
         LexState members;
-        uint32_t duties;
-        enum : uint8_t { kUnjudged, kOpen, kDoomed } fate = kUnjudged;
+        uint32_t obligations;
+        enum : uint8_t { kUnjudged, kOpen, kDead } fate = kUnjudged;
     };
     struct Option {
         uint32_t terminal, condition;
@@ -174,41 +176,41 @@ class Lexer {
     }
     uint32_t add_dfa(std::shared_ptr<const Dfa> dfa, uint32_t terminal);
     std::vector<std::pair<uint32_t, uint32_t>> automata(LexState s) const;  // (automaton, state) of every member
-    void look_back();  // sets text_start_ and fresh_
+    void look_back();                                                       // sets text_start_ and fresh_
     uint32_t step_past(uint32_t past, uint8_t byte);
     LexState step_slow(LexState s, uint8_t byte);
-    static constexpr uint8_t kFirstOfSeveral = 0xC0;  // bytes of a character, from here on
-    LexState stepped(LexState members, uint32_t duties, uint8_t byte);  // kNoState if that has no future
+    static constexpr uint8_t kFirstOfSeveral = 0xC0;                         // bytes of a character, from here on
+    LexState stepped(LexState members, uint32_t obligations, uint8_t byte);  // kNoState if that has no future
     LexState step_set(uint32_t set, uint8_t byte);
-    bool is_doomed(uint32_t pair);
-    bool breaks(uint32_t single, uint32_t duty);
+    bool is_dead(uint32_t pair);
+    bool breaks(uint32_t single, uint32_t obligation);
     LexState intern_set(std::vector<uint32_t> singles);
     bool has_next(LexState members);
     const std::vector<Option>& options(LexState members);
-    uint32_t refutation(LexState members);  // duties under which no terminal accepts here
+    uint32_t refutation(LexState members);  // obligations under which no terminal accepts here
 
-    // Formulas over duties.
-    uint32_t add_duty(const Duty& d);
-    uint32_t conjunction(const std::vector<uint32_t>& duties);
-    uint32_t only(const Duty& d);  // the formula that is just this
+    // Formulas over obligations.
+    uint32_t add_obligation(const Obligation& d);
+    uint32_t conjunction(const std::vector<uint32_t>& obligations);
+    uint32_t only(const Obligation& d);  // the formula that is just this
     uint32_t all_of(uint32_t a, uint32_t b);
     uint32_t any_of(std::vector<std::vector<uint32_t>> alternatives);
     std::vector<std::vector<uint32_t>> alternatives(uint32_t formula) const;
     uint32_t conditions_formula(uint32_t dfa, const Conditions& c, bool negated);
-    uint32_t haunted(LexState members);
-    uint32_t step_duty(const Duty& d, uint8_t byte);
+    uint32_t no_longer_match(LexState members);
+    uint32_t step_obligation(const Obligation& d, uint8_t byte);
 
     Policy policy_;
     struct Terminal {
         std::shared_ptr<const Dfa> dfa;
-        uint32_t rank, first;         // of its automata: one for each variant of its past
+        uint32_t rank, first;       // of its automata: one for each variant of its past
         uint32_t looks_back = ~0u;  // place of its past in pasts_
     };
     std::vector<Terminal> terminals_;
     std::vector<std::shared_ptr<const Dfa>> dfas_;       // an automaton is a table,
     std::vector<std::shared_ptr<JsonStrings>> strings_;  // or states by rule, with
     std::vector<std::vector<uint32_t>> string_singles_;  // their singles
-    std::vector<uint32_t> terminal_of_, base_;  // by automaton
+    std::vector<uint32_t> terminal_of_, base_;           // by automaton
     std::vector<const Past*> looking_back_;
     Interner pasts_;  // states of all in looking_back_
     uint32_t text_start_ = kFree;
@@ -217,22 +219,22 @@ class Lexer {
     std::vector<uint32_t> single_dfa_, single_state_;
     std::vector<LexState> canonical_;  // by single; kNoState if not asked for yet
     Languages languages_;
-    FlatMap<ByteSet> bytes_of_;  // by set
+    FlatMap<ByteSet> bytes_of_;       // by set
     uint32_t any_string_ = kNoState;  // the automaton of all JSON strings
     std::unordered_map<std::string, LexState> counted_;
     uint64_t longest_token_ = ~0ULL;
     Interner set_lists_;
-    Pages<Row> rows_;  // by id in set_lists_
+    Pages<Row> rows_;             // by id in set_lists_
     FlatMap<uint32_t> pair_ids_;  // and one
     std::vector<Pair> pairs_;
-    std::unordered_map<uint64_t, bool, MixHash> breaks_;  // by single and duty
-    Interner duty_ids_, duty_lists_;
-    size_t duty_words_ = 0;  // in duty_lists_
-    std::vector<Duty> duty_table_;
-    Pages<uint32_t> only_;  // by duty: its formula; kViolated if not asked for yet
+    std::unordered_map<uint64_t, bool, MixHash> breaks_;  // by single and obligation
+    Interner obligation_ids_, obligation_lists_;
+    size_t obligation_words_ = 0;  // in obligation_lists_
+    std::vector<Obligation> obligation_table_;
+    Pages<uint32_t> only_;  // by obligation: its formula; kViolated if not asked for yet
     uint32_t fresh_ = 0;
     std::unordered_map<uint64_t, uint32_t, MixHash> past_steps_;
-    FlatMap<uint32_t> duty_steps_, haunted_;
+    FlatMap<uint32_t> obligation_steps_, no_longer_match_;
     std::unordered_map<uint64_t, uint32_t, MixHash> conjunctions_;
     std::unordered_map<LexState, std::vector<Option>> options_;
     struct Exits {
@@ -240,7 +242,9 @@ class Lexer {
         std::vector<Exit> list;
     };
     Pages<Exits> exits_of_single_, exits_of_set_, exits_of_pair_;
-    Exits& exits_at(LexState s) { return s & kPairBit ? exits_of_pair_[s & ~kPairBit] : s & kSetBit ? exits_of_set_[s & ~kSetBit] : exits_of_single_[s]; }
+    Exits& exits_at(LexState s) {
+        return s & kPairBit ? exits_of_pair_[s & ~kPairBit] : s & kSetBit ? exits_of_set_[s & ~kSetBit] : exits_of_single_[s];
+    }
     std::vector<uint8_t> representatives_;
     size_t bytes_ = 0;
 };

@@ -1,4 +1,4 @@
-// What future bytes owe to lexemes that have ended: formulas over duties, how they step, and what they forbid.
+// What future bytes owe to lexemes that have ended: formulas over obligations, how they step, and what they forbid.
 #include <algorithm>
 #include <utility>
 
@@ -18,15 +18,16 @@ constexpr size_t kMaxWords = 1u << 12, kMaxAllWords = 1u << 24;
 size_t both_sizes(const std::vector<uint32_t>& x, const std::vector<uint32_t>& y) { return (x.size() + y.size()) * (x.size() + y.size()); }
 
 void check_size(size_t words, size_t most) {
-    if (words > most) throw LimitExceeded("obligations of a lexer", words, most, "what look-ahead and longer attempts of lexemes still ask of the text");
+    if (words > most)
+        throw LimitExceeded("obligations of a lexer", words, most, "what look-ahead and longer attempts of lexemes still ask of the text");
 }
 }  // namespace
 
-// ---- formulas over duties: a list of alternatives, each a sorted list of duties followed by a separator ----
+// ---- formulas over obligations: a list of alternatives, each a sorted list of obligations followed by a separator ----
 
-uint32_t Lexer::add_duty(const Duty& d) {
-    uint32_t id = duty_ids_.intern({d.kind, d.subject, d.look, d.state, d.negative});
-    if (id == duty_table_.size()) duty_table_.push_back(d);
+uint32_t Lexer::add_obligation(const Obligation& d) {
+    uint32_t id = obligation_ids_.intern({d.kind, d.subject, d.look, d.state, d.negative});
+    if (id == obligation_table_.size()) obligation_table_.push_back(d);
     return id;
 }
 
@@ -41,28 +42,26 @@ uint32_t Lexer::any_of(std::vector<std::vector<uint32_t>> alts) {
         words.push_back(kSeparator);
     }
     check_size(words.size(), kMaxWords);
-    const uint32_t before = duty_lists_.size(), id = duty_lists_.intern(words);
-    if (id == before) check_size(duty_words_ += words.size(), kMaxAllWords);
+    const uint32_t before = obligation_lists_.size(), id = obligation_lists_.intern(words);
+    if (id == before) check_size(obligation_words_ += words.size(), kMaxAllWords);
     return id;
 }
 
-uint32_t Lexer::conjunction(const std::vector<uint32_t>& duties) { return any_of({duties}); }
+uint32_t Lexer::conjunction(const std::vector<uint32_t>& obligations) { return any_of({obligations}); }
 
-uint32_t Lexer::only(const Duty& d) {
-    const uint32_t duty = add_duty(d);
-    uint32_t& formula = only_[duty];
-    if (formula == kViolated) formula = conjunction({duty});
+uint32_t Lexer::only(const Obligation& d) {
+    const uint32_t obligation = add_obligation(d);
+    uint32_t& formula = only_[obligation];
+    if (formula == kViolated) formula = conjunction({obligation});
     return formula;
 }
 
 std::vector<std::vector<uint32_t>> Lexer::alternatives(uint32_t formula) const {
     std::vector<std::vector<uint32_t>> out;
     std::vector<uint32_t> current;
-    for (uint32_t w : duty_lists_[formula]) {
-        if (w == kSeparator)
-            out.push_back(std::move(current)), current.clear();
-        else
-            current.push_back(w);
+    for (uint32_t w : obligation_lists_[formula]) {
+        if (w == kSeparator) out.push_back(std::move(current)), current.clear();
+        else current.push_back(w);
     }
     return out;
 }
@@ -85,9 +84,9 @@ uint32_t Lexer::all_of(uint32_t a, uint32_t b) {
             bool contradiction = false;
             for (uint32_t i : both)
                 for (uint32_t j : both) {
-                    const Duty &p = duty_table_[i], &q = duty_table_[j];
-                    contradiction |= p.kind == Duty::kLook && q.kind == Duty::kLook && p.subject == q.subject && p.look == q.look &&
-                                     p.state == q.state && p.negative != q.negative;
+                    const Obligation &p = obligation_table_[i], &q = obligation_table_[j];
+                    contradiction |= p.kind == Obligation::kLook && q.kind == Obligation::kLook && p.subject == q.subject &&
+                                     p.look == q.look && p.state == q.state && p.negative != q.negative;
                 }
             if (contradiction) continue;
             check_size(words += both.size(), kMaxWords);
@@ -97,12 +96,14 @@ uint32_t Lexer::all_of(uint32_t a, uint32_t b) {
 }
 
 uint32_t Lexer::conditions_formula(uint32_t dfa, const Conditions& c, bool negated) {
-    auto duty = [&](const Obligation& o, bool flip) { return add_duty({Duty::kLook, dfa, o.look, o.state, o.negative != flip}); };
+    auto obligation = [&](const Lookahead& o, bool flip) {
+        return add_obligation({Obligation::kLook, dfa, o.look, o.state, o.negative != flip});
+    };
     if (!negated) {
         std::vector<std::vector<uint32_t>> alts;
         for (const Condition& all : c) {
             std::vector<uint32_t> one;
-            for (const Obligation& o : all) one.push_back(duty(o, false));
+            for (const Lookahead& o : all) one.push_back(obligation(o, false));
             std::sort(one.begin(), one.end());
             alts.push_back(std::move(one));
         }
@@ -111,51 +112,49 @@ uint32_t Lexer::conditions_formula(uint32_t dfa, const Conditions& c, bool negat
     uint32_t result = kFree;  // every alternative has an obligation that fails
     for (const Condition& all : c) {
         std::vector<std::vector<uint32_t>> alts;
-        for (const Obligation& o : all) alts.push_back({duty(o, true)});
+        for (const Lookahead& o : all) alts.push_back({obligation(o, true)});
         result = all_of(result, any_of(std::move(alts)));
     }
     return result;
 }
 
 // No attempt that has come so far may end here or later.
-uint32_t Lexer::haunted(LexState m) {
-    if (const uint32_t* known = haunted_.find(m)) return *known;
+uint32_t Lexer::no_longer_match(LexState m) {
+    if (const uint32_t* known = no_longer_match_.find(m)) return *known;
     uint32_t result = refutation(m);
-    if (has_next(m)) result = all_of(result, only({Duty::kGhost, m, 0, 0, false}));
-    return haunted_[m] = result;
+    if (has_next(m)) result = all_of(result, only({Obligation::kLonger, m, 0, 0, false}));
+    return no_longer_match_[m] = result;
 }
 
-uint32_t Lexer::step_duty(const Duty& d, uint8_t byte) {
+uint32_t Lexer::step_obligation(const Obligation& d, uint8_t byte) {
     switch (d.kind) {
-        case Duty::kFresh:
-            return kFree;
-        case Duty::kPast:
-            return only({Duty::kPast, step_past(d.subject, byte), 0, 0, false});
-        case Duty::kGhost: {
+        case Obligation::kFresh: return kFree;
+        case Obligation::kPast: return only({Obligation::kPast, step_past(d.subject, byte), 0, 0, false});
+        case Obligation::kLonger: {
             const LexState next = step(d.subject, byte);
-            return next == kNoState ? kFree : haunted(next);
+            return next == kNoState ? kFree : no_longer_match(next);
         }
-        case Duty::kLook: {
+        case Obligation::kLook: {
             int32_t next = dfas_[d.subject]->looks[d.look].step(d.state, byte);
-            if (next >= 0) return only({Duty::kLook, d.subject, d.look, uint32_t(next), d.negative});
+            if (next >= 0) return only({Obligation::kLook, d.subject, d.look, uint32_t(next), d.negative});
             return (next == kMatched) != d.negative ? kFree : kViolated;
         }
     }
     return kFree;
 }
 
-uint32_t Lexer::step_duties(uint32_t formula, uint8_t byte) {
+uint32_t Lexer::step_obligations(uint32_t formula, uint8_t byte) {
     if (formula <= kFree) return formula;
     uint64_t key = pack(formula, byte);
-    if (const uint32_t* known = duty_steps_.find(key)) return *known;
+    if (const uint32_t* known = obligation_steps_.find(key)) return *known;
     std::vector<uint32_t> stepped;  // the alternatives
     uint32_t all = kFree;
-    for (uint32_t word : duty_lists_[formula]) {  // a list stays where it is while others are added
+    for (uint32_t word : obligation_lists_[formula]) {  // a list stays where it is while others are added
         if (word == kSeparator) {
             stepped.push_back(std::exchange(all, kFree));
         } else {
-            const Duty d = duty_table_[word];  // a copy: stepping may add duties
-            all = all_of(all, step_duty(d, byte));
+            const Obligation d = obligation_table_[word];  // a copy: stepping may add obligations
+            all = all_of(all, step_obligation(d, byte));
         }
     }
     uint32_t result = stepped[0];
@@ -165,49 +164,49 @@ uint32_t Lexer::step_duties(uint32_t formula, uint8_t byte) {
             for (auto& a : alternatives(one)) out.push_back(std::move(a));
         result = any_of(std::move(out));
     }
-    duty_steps_[key] = result;
+    obligation_steps_[key] = result;
     bytes_ += 48;
     return result;
 }
 
-bool Lexer::duties_hold_at_end(uint32_t formula) const {
+bool Lexer::obligations_hold_at_end(uint32_t formula) const {
     for (const auto& conj : alternatives(formula)) {
         bool all = true;
         for (uint32_t id : conj) {
-            const Duty& d = duty_table_[id];
-            if (d.kind == Duty::kLook) all &= bool(dfas_[d.subject]->looks[d.look].matches_at_end[d.state]) != d.negative;
+            const Obligation& d = obligation_table_[id];
+            if (d.kind == Obligation::kLook) all &= bool(dfas_[d.subject]->looks[d.look].matches_at_end[d.state]) != d.negative;
         }
         if (all) return true;
     }
     return false;
 }
 
-// Every way in which the lexeme in progress may end breaks a duty before. So it is with a name behind a keyword or behind another name,
+// Every way in which the lexeme in progress may end breaks a obligation before. So it is with a name behind a keyword or behind another name,
 // which only comes out at the end of its first character.
 //
 // PERF: with Unicode names there are over a thousand such states, each of which `Liveness` would have to decide on every stack. First pass over Java
 // programs, llama-3: 67 to 46 us a mask; its p99.9 10.6 to 3.8 ms.
-bool Lexer::is_doomed(uint32_t pair) {
+bool Lexer::is_dead(uint32_t pair) {
     if (pairs_[pair].fate == Pair::kUnjudged) {
         const LexState m = pairs_[pair].members;
         auto [begin, end] = singles(m);
-        bool doomed = true;
-        for (const auto& all : alternatives(pairs_[pair].duties))
-            doomed = doomed && std::any_of(all.begin(), all.end(), [&, begin = begin, end = end](uint32_t duty) {
-                         return std::all_of(begin, end, [&](uint32_t single) { return breaks(single, duty); });
-                     });
-        pairs_[pair].fate = doomed ? Pair::kDoomed : Pair::kOpen;
+        bool dead = true;
+        for (const auto& all : alternatives(pairs_[pair].obligations))
+            dead = dead && std::any_of(all.begin(), all.end(), [&, begin = begin, end = end](uint32_t obligation) {
+                       return std::all_of(begin, end, [&](uint32_t single) { return breaks(single, obligation); });
+                   });
+        pairs_[pair].fate = dead ? Pair::kDead : Pair::kOpen;
     }
-    return pairs_[pair].fate == Pair::kDoomed;
+    return pairs_[pair].fate == Pair::kDead;
 }
 
-// A lexeme of this member cannot end before the duty is broken. False where that would take long to find out.
-bool Lexer::breaks(uint32_t single, uint32_t duty) {
+// A lexeme of this member cannot end before the obligation is broken. False where that would take long to find out.
+bool Lexer::breaks(uint32_t single, uint32_t obligation) {
     constexpr size_t kPatience = 200;
-    auto known = breaks_.find(pack(single, duty));
+    auto known = breaks_.find(pack(single, obligation));
     if (known != breaks_.end()) return known->second;
-    const Duty d = duty_table_[duty];
-    if (d.kind != Duty::kGhost && d.kind != Duty::kLook) return breaks_[pack(single, duty)] = false;
+    const Obligation d = obligation_table_[obligation];
+    if (d.kind != Obligation::kLonger && d.kind != Obligation::kLook) return breaks_[pack(single, obligation)] = false;
     const Dfa& member = *dfas_[single_dfa_[single]];
     enum Fate { kKept, kOpen, kBroken };
     auto certain = [&](uint32_t start, auto&& step) {
@@ -229,7 +228,7 @@ bool Lexer::breaks(uint32_t single, uint32_t duty) {
         return true;
     };
     bool result = false;
-    if (d.kind == Duty::kLook) {
+    if (d.kind == Obligation::kLook) {
         const LookDfa& look = dfas_[d.subject]->looks[d.look];
         result = certain(d.state, [&](uint32_t state, uint8_t byte, int32_t& next) {
             next = look.step(state, byte);
@@ -237,14 +236,14 @@ bool Lexer::breaks(uint32_t single, uint32_t duty) {
         });
     } else {
         for (auto [automaton, start] : automata(d.subject)) {
-            const Dfa& ghost = *dfas_[automaton];
+            const Dfa& longer = *dfas_[automaton];
             result = result || certain(start, [&](uint32_t state, uint8_t byte, int32_t& next) {
-                         next = ghost.step(state, byte);
-                         return next < 0 ? kKept : ghost.accepting[size_t(next)] && ghost.condition[size_t(next)] == 0 ? kBroken : kOpen;
+                         next = longer.step(state, byte);
+                         return next < 0 ? kKept : longer.accepting[size_t(next)] && longer.condition[size_t(next)] == 0 ? kBroken : kOpen;
                      });
         }
     }
-    return breaks_[pack(single, duty)] = result;
+    return breaks_[pack(single, obligation)] = result;
 }
 
 }  // namespace derivable

@@ -63,7 +63,9 @@ bool Completion::optional(uint32_t production, size_t dot) {
         return std::find(chain.begin(), chain.end(), p.body[0]) != chain.end();
     }
     const std::vector<uint32_t>& others = ps.of(p.head);
-    return std::any_of(others.begin(), others.end(), [&](uint32_t i) { return ps[i].body.size() == dot && std::equal(ps[i].body.begin(), ps[i].body.end(), p.body.begin()); });
+    return std::any_of(others.begin(), others.end(), [&](uint32_t i) {
+        return ps[i].body.size() == dot && std::equal(ps[i].body.begin(), ps[i].body.end(), p.body.begin());
+    });
 }
 
 bool Completion::fine(uint32_t state) {

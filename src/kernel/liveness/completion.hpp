@@ -39,11 +39,11 @@ class Completion {
     Stacks& stacks_;
     Bits terminals_;
     bool always_ = true;
-    std::vector<char> productive_;                    // by symbol: derives a text of these terminals
-    std::vector<std::vector<char>> suffixes_;         // by production and dot: so does what is behind the dot
-    std::vector<char> fine_after_;                    // by symbol: wherever it was parsed, what must come after it can come
-    std::vector<int8_t> fine_;                        // by LR state: any stack with it on top; -1 if not known yet
-    FlatMap<std::pair<bool, int>> known_;  // by node; with hops
+    std::vector<char> productive_;             // by symbol: derives a text of these terminals
+    std::vector<std::vector<char>> suffixes_;  // by production and dot: so does what is behind the dot
+    std::vector<char> fine_after_;             // by symbol: wherever it was parsed, what must come after it can come
+    std::vector<int8_t> fine_;                 // by LR state: any stack with it on top; -1 if not known yet
+    FlatMap<std::pair<bool, int>> known_;      // by node; with hops
 };
 
 }  // namespace derivable

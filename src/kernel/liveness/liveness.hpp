@@ -8,7 +8,7 @@
 //   3  both   a search of what can really come next, from lexeme to lexeme, up to a bound: 1 and 2 decide its leaves;
 //   4  both   `Summaries`, exact under `basic`, and under `longest` where no parse is ever undecided.
 //
-// In grammars with blanks 1 decides nearly everything, and once for all stacks: `sure`. What is left over is refused: whether a stack has a
+// In grammars with blanks 1 decides nearly everything, and once for all stacks: `always_alive`. What is left over is refused: whether a stack has a
 // future under `longest`, where which terminals compete depends on several undecided parses, is not decidable in general (the
 // future of one parse may hang on the complement of another, and inclusion of context-free languages is undecidable).
 #pragma once
@@ -38,7 +38,7 @@ class Liveness {
 
     // A lexeme in progress (state `s`) can be completed to a member of the language, whatever the stack (it was begun on). Under basic:
     // as soon as the stack accepts one of the terminals that it may become.
-    bool sure(LexState s);
+    bool always_alive(LexState s);
     // Works out what does not depend on where a text stands.
     void prepare() {
         spelling_.allow(max_steps_);
@@ -48,9 +48,9 @@ class Liveness {
     // `hops` (if given): how far below the top of the stacks the answer looked, at least kDeep if that is not known.
     bool alive(LexState s, Frontier f, uint32_t depth = 0, int* hops = nullptr);
     static constexpr int kDeep = Stacks::kDeep;
-    // The same between two lexemes, under these duties.
-    bool alive_after(uint32_t duties, Frontier f, uint32_t depth = 0, int* hops = nullptr);
-    void set_layout(const LayoutSpec& layout);
+    // The same between two lexemes, under these obligations.
+    bool alive_after(uint32_t obligations, Frontier f, uint32_t depth = 0, int* hops = nullptr);
+    void set_indentation(const IndentationSpec& indentation);
     // The last answer depends on whether brackets are open.
     bool looked_at_depth() const { return looked_at_depth_; }
     // Stack nodes are about to be freed.
@@ -65,10 +65,10 @@ class Liveness {
     enum class Verdict : uint8_t { kDead, kAlive, kUnknown };
     using Landing = Spelling::Landing;
 
-    bool sure_after(const Landing& l);
-    Verdict judge(uint32_t duties, Frontier f, int& hops);
-    Verdict search(uint32_t duties, Frontier f, uint32_t depth, uint64_t patience, int& hops);
-    bool decide(uint32_t duties, Frontier f, uint32_t depth, int& hops);
+    bool always_alive_after(const Landing& l);
+    Verdict judge(uint32_t obligations, Frontier f, int& hops);
+    Verdict search(uint32_t obligations, Frontier f, uint32_t depth, uint64_t patience, int& hops);
+    bool decide(uint32_t obligations, Frontier f, uint32_t depth, int& hops);
     Completion& completion(const Bits& terminals);
 
     Lexer& lexer_;
@@ -78,7 +78,7 @@ class Liveness {
     Summaries summaries_;
     uint64_t max_steps_;
     Symbol newline_ = kEnd;
-    std::vector<char> opens_, closes_;  // by terminal symbol: brackets; empty without a layout
+    std::vector<char> opens_, closes_;  // by terminal symbol: brackets; empty without a indentation
     bool looked_at_depth_ = false;
 
     struct Answer {
@@ -86,13 +86,13 @@ class Liveness {
         int hops;
         bool looked_at_depth;
     };
-    std::unordered_map<LexState, bool> sure_;
+    std::unordered_map<LexState, bool> always_alive_;
     std::vector<std::unique_ptr<Completion>> completions_;
     // A production closes the brackets that it opens, so the stacks say how many are open: the depth is no part of the keys.
     // PERF: one array each, because they are thrown away with the stacks: entry by entry that was a stall
     // of 4 ms after 20,000 situations of Python, and is 2 ms.
     FlatMap<Answer> alive_;    // by (lexer state, frontier)
-    FlatMap<Answer> decided_;  // by (duties, frontier)
+    FlatMap<Answer> decided_;  // by (obligations, frontier)
 };
 
 }  // namespace derivable

@@ -8,12 +8,12 @@
 namespace derivable {
 
 namespace {
-constexpr size_t kMaxCandidates = 6;        // boundaries tried as a hub
-constexpr size_t kMaxHubs = 64;
-constexpr size_t kPatience = 16;            // terminals tried at a hub that do not lead back
-constexpr uint32_t kMaxHubDepth = 3;        // hubs that were only made because another one leads to them
+constexpr size_t kMaxCandidates = 6;  // boundaries tried as a recurrent boundary
+constexpr size_t kMaxRecurrents = 64;
+constexpr size_t kPatience = 16;            // terminals tried at a recurrent boundary that do not lead back
+constexpr uint32_t kMaxRecurrentDepth = 3;  // recurrent boundaries that were only made because another one leads to them
 constexpr size_t kMaxPasts = 64;
-constexpr size_t kMaxPairs = 4'000;         // of one search for tame pairs
+constexpr size_t kMaxPairs = 4'000;  // of one search for safe pairs
 constexpr uint64_t kMaxSettleSteps = 2'000'000;
 auto only(Symbol t) {
     return [t](Symbol s) { return s == t; };
@@ -30,22 +30,22 @@ const Bits& Spelling::wanted() {
     return wanted_;
 }
 
-LexState Spelling::start(const Bits& candidates, uint32_t duties) {
+LexState Spelling::start(const Bits& candidates, uint32_t obligations) {
     std::vector<uint32_t> list;
     for (Symbol s = 1; s < ignored_.size(); s++)
         if (lexer_.policy() == Policy::kBasic || ignored_[s] || candidates.has(s) || s == newline_) list.push_back(to_lexer_[s]);
-    return lexer_.start(list, duties);
+    return lexer_.start(list, obligations);
 }
 
-LexState Spelling::everything(uint32_t duties) {
-    uint32_t past = lexer_.past(duties);
+LexState Spelling::everything(uint32_t obligations) {
+    uint32_t past = lexer_.past(obligations);
     if (everything_.size() <= past) everything_.resize(past + 1, kNoState);
     if (everything_[past] == kNoState) {
-        LexState s = start(wanted(), duties);
+        LexState s = start(wanted(), obligations);
         if (s == kNoState) return s;
         everything_[past] = lexer_.members(s);
     }
-    return lexer_.with_duties(everything_[past], duties);
+    return lexer_.with_obligations(everything_[past], obligations);
 }
 
 template <class Keep, class Visit>
@@ -85,207 +85,215 @@ const std::vector<Spelling::Landing>& Spelling::landings(LexState s) {
     if (found != landings_.end()) return found->second;
     std::vector<Landing> out;
     std::unordered_map<uint64_t, char, MixHash> known;
-    walk(s, [](Symbol) { return true; }, [&](Landing l) {
-        if (known.try_emplace(pack(l.terminal, l.duties), 1).second) out.push_back(l);
-        return false;
-    });
+    walk(
+        s, [](Symbol) { return true; },
+        [&](Landing l) {
+            if (known.try_emplace(pack(l.terminal, l.obligations), 1).second) out.push_back(l);
+            return false;
+        });
     std::sort(out.begin(), out.end());
     return landings_.emplace(s, std::move(out)).first->second;
 }
 
-std::vector<Spelling::Landing> Spelling::next(const Bits& acceptable, uint32_t duties) {
-    std::vector<Landing> out = landings(start(acceptable, duties));
+std::vector<Spelling::Landing> Spelling::next(const Bits& acceptable, uint32_t obligations) {
+    std::vector<Landing> out = landings(start(acceptable, obligations));
     for (Symbol t = 1; t < ignored_.size(); t++) {
         if (!is_token(t) || !acceptable.has(t)) continue;
-        if (is_layout(t))
-            out.push_back({t, duties});
-        else if (lexer_.duties_hold_at_end(duties))
-            out.push_back({t, lexer_.text_start()});
+        if (is_indentation(t)) out.push_back({t, obligations});
+        else if (lexer_.obligations_hold_at_end(obligations)) out.push_back({t, lexer_.text_start()});
     }
     return out;
 }
 
-// ---- hubs ----
+// ---- recurrent boundaries ----
 
-// Boundaries that ignored lexemes lead to from here, nearest first, without `duties` itself.
-std::vector<uint32_t> Spelling::through_ignored(uint32_t duties, size_t at_most) {
-    std::vector<uint32_t> through{duties};
+// Boundaries that ignored lexemes lead to from here, nearest first, without `obligations` itself.
+std::vector<uint32_t> Spelling::through_ignored(uint32_t obligations, size_t at_most) {
+    std::vector<uint32_t> through{obligations};
     for (size_t i = 0; i < through.size() && through.size() <= at_most; i++)
         walk(everything(through[i]), is_ignored, [&](Landing l) {
-            if (l.terminal == 0 && std::find(through.begin(), through.end(), l.duties) == through.end()) through.push_back(l.duties);
+            if (l.terminal == 0 && std::find(through.begin(), through.end(), l.obligations) == through.end())
+                through.push_back(l.obligations);
             return through.size() > at_most;
         });
     through.erase(through.begin());
     return through;
 }
 
-// A byte that settles all that is owed, and begins an ignored lexeme that leads to the hub where nothing is owed.
+// A byte that settles all that is owed, and begins an ignored lexeme that leads to the recurrent boundary where nothing is owed.
 //
-// PERF: most duties are longer attempts that the next blank puts an end to; then nothing has to be walked. First pass over Java programs, llama-3:
+// PERF: most obligations are longer attempts that the next blank puts an end to; then nothing has to be walked. First pass over Java programs, llama-3:
 // 102 to 93 us a mask.
-bool Spelling::reaches_at_once(uint32_t duties, Hub& hub) {
-    const uint32_t settled = lexer_.settled(duties);
-    auto ways = hub.ways_in.find(lexer_.past(duties));
-    if (ways == hub.ways_in.end()) {
+bool Spelling::reaches_at_once(uint32_t obligations, Recurrent& recurrent) {
+    const uint32_t free = lexer_.nothing_owed(obligations);
+    auto ways = recurrent.ways_in.find(lexer_.past(obligations));
+    if (ways == recurrent.ways_in.end()) {
         std::vector<uint8_t> bytes;
         for (uint8_t byte : lexer_.representative_bytes()) {
-            LexState s = lexer_.step(everything(settled), byte);
-            if (walk(s, is_ignored, [&](Landing l) { return l.terminal == 0 && l.duties == hub.duties; })) bytes.push_back(byte);
+            LexState s = lexer_.step(everything(free), byte);
+            if (walk(s, is_ignored, [&](Landing l) { return l.terminal == 0 && l.obligations == recurrent.obligations; }))
+                bytes.push_back(byte);
         }
-        ways = hub.ways_in.emplace(lexer_.past(duties), std::move(bytes)).first;
+        ways = recurrent.ways_in.emplace(lexer_.past(obligations), std::move(bytes)).first;
     }
-    return std::any_of(ways->second.begin(), ways->second.end(), [&](uint8_t byte) { return lexer_.step_duties(duties, byte) == lexer_.step_duties(settled, byte); });
+    return std::any_of(ways->second.begin(), ways->second.end(),
+                       [&](uint8_t byte) { return lexer_.step_obligations(obligations, byte) == lexer_.step_obligations(free, byte); });
 }
 
-bool Spelling::reaches(uint32_t duties, Hub& hub) {
-    const uint32_t goal = hub.duties;
-    if (duties == goal) return true;
-    auto& known = hub.reached_from;
-    auto it = known.find(duties);
+bool Spelling::reaches(uint32_t obligations, Recurrent& recurrent) {
+    const uint32_t goal = recurrent.obligations;
+    if (obligations == goal) return true;
+    auto& known = recurrent.reached_from;
+    auto it = known.find(obligations);
     if (it != known.end()) return it->second;
-    if (reaches_at_once(duties, hub)) return known[duties] = true;
-    std::vector<uint32_t> through{duties};
-    std::unordered_map<uint32_t, char> seen{{duties, 1}};
+    if (reaches_at_once(obligations, recurrent)) return known[obligations] = true;
+    std::vector<uint32_t> through{obligations};
+    std::unordered_map<uint32_t, char> seen{{obligations, 1}};
     States states;
     bool result = false;
     for (size_t i = 0; i < through.size() && !result; i++)
-        result = walk(everything(through[i]), is_ignored, [&](Landing l) {
-            if (l.terminal != 0) return false;
-            if (l.duties == goal) return true;
-            auto before = known.find(l.duties);
-            if (before != known.end() && before->second) return true;
-            if (seen.try_emplace(l.duties, 1).second) through.push_back(l.duties);
-            return false;
-        }, states, hub.in_vain);
-    if (result) return known[duties] = true;
+        result = walk(
+            everything(through[i]), is_ignored,
+            [&](Landing l) {
+                if (l.terminal != 0) return false;
+                if (l.obligations == goal) return true;
+                auto before = known.find(l.obligations);
+                if (before != known.end() && before->second) return true;
+                if (seen.try_emplace(l.obligations, 1).second) through.push_back(l.obligations);
+                return false;
+            },
+            states, recurrent.in_vain);
+    if (result) return known[obligations] = true;
     for (uint32_t d : through) known[d] = false;
-    hub.in_vain.merge(states);
+    recurrent.in_vain.merge(states);
     return false;
 }
 
 // Some text of characters settles what is owed; true in doubt. (What is cut off within a character settles most, but hardly any terminal can be spelled so.)
-bool Spelling::can_settle(uint32_t duties) {
+bool Spelling::can_settle(uint32_t obligations) {
     constexpr size_t kMostKinds = 100;
-    std::vector<std::pair<uint32_t, Utf8State>> work{{duties, kBetween}};
+    std::vector<std::pair<uint32_t, Utf8State>> work{{obligations, kBetween}};
     for (size_t i = 0; i < work.size(); i++) {
         const auto [owed, place] = work[i];
         if (!lexer_.owes(owed) || work.size() > kMostKinds) return true;
         for (uint8_t byte : lexer_.representative_bytes()) {
-            const std::pair next{lexer_.step_duties(owed, byte), character_step(place, byte)};
-            if (next.first != Lexer::kViolated && next.second != kNowhere && std::find(work.begin(), work.end(), next) == work.end()) work.push_back(next);
+            const std::pair next{lexer_.step_obligations(owed, byte), character_step(place, byte)};
+            if (next.first != Lexer::kViolated && next.second != kNowhere && std::find(work.begin(), work.end(), next) == work.end())
+                work.push_back(next);
         }
     }
     return false;
 }
 
-Bits Spelling::firm_at(Hub& hub, uint32_t depth) {
-    Bits firm(ignored_.size());
-    const uint32_t at = hub.duties;
-    const bool main = hubs_.empty();
-    if (!lexer_.duties_hold_at_end(at)) return firm;
-    const bool near_main = !main && (lexer_.owes(hubs_[kMainHub].duties) || can_settle(at));
+Bits Spelling::unconditional_at(Recurrent& recurrent, uint32_t depth) {
+    Bits unconditional(ignored_.size());
+    const uint32_t at = recurrent.obligations;
+    const bool main = recurrents_.empty();
+    if (!lexer_.obligations_hold_at_end(at)) return unconditional;
+    const bool near_main = !main && (lexer_.owes(recurrents_[kMainRecurrent].obligations) || can_settle(at));
     bool by_main = false;
-    auto returns = [&](uint32_t duties) {
-        if (reaches(duties, hub)) return true;
-        if (!near_main || !reaches(duties, hubs_[kMainHub])) return false;
+    auto returns = [&](uint32_t obligations) {
+        if (reaches(obligations, recurrent)) return true;
+        if (!near_main || !reaches(obligations, recurrents_[kMainRecurrent])) return false;
         return by_main = true;
     };
     for (Symbol t = 1; t < ignored_.size(); t++)
-        if (is_token(t) && wanted().has(t) && returns(lexer_.text_start())) firm.add(t);
+        if (is_token(t) && wanted().has(t) && returns(lexer_.text_start())) unconditional.add(t);
     // PERF: only lexemes that are still open are followed: compiling Python 188 to 165 ms, its first mask 40 to 34 (llama-3).
-    auto open = [&](Symbol t) { return wanted().has(t) && !(firm.has(t) && (!near_main || hub.into_main.has(t))); };
+    auto open = [&](Symbol t) { return wanted().has(t) && !(unconditional.has(t) && (!near_main || recurrent.into_main.has(t))); };
     Bits in_vain(ignored_.size());
-    size_t num_in_vain = 0, num_firm = 0;
+    size_t num_in_vain = 0, num_unconditional = 0;
     walk(everything(at), open, [&](Landing l) {
         if (l.terminal == 0 || !wanted().has(l.terminal)) return false;
-        if (!firm.has(l.terminal)) {
-            if (returns(l.duties))
-                firm.add(l.terminal), num_firm++;
-            else if (!in_vain.has(l.terminal))
-                in_vain.add(l.terminal), num_in_vain++;
+        if (!unconditional.has(l.terminal)) {
+            if (returns(l.obligations)) unconditional.add(l.terminal), num_unconditional++;
+            else if (!in_vain.has(l.terminal)) in_vain.add(l.terminal), num_in_vain++;
             // Nothing leads back here, it seems.
-            if (num_firm == 0 && num_in_vain > kPatience) return true;
+            if (num_unconditional == 0 && num_in_vain > kPatience) return true;
         }
-        if (near_main && !hub.into_main.has(l.terminal) && reaches(l.duties, hubs_[kMainHub])) hub.into_main.add(l.terminal);
-        return firm == wanted() && (!near_main || hub.into_main == wanted());
+        if (near_main && !recurrent.into_main.has(l.terminal) && reaches(l.obligations, recurrents_[kMainRecurrent]))
+            recurrent.into_main.add(l.terminal);
+        return unconditional == wanted() && (!near_main || recurrent.into_main == wanted());
     });
     // Terminals that lose against others are looked at in the company in which they really stand.
     if (lexer_.policy() == Policy::kLongest)
         for (Symbol t = 1; t < ignored_.size(); t++) {
-            if (firm.has(t) || !wanted().has(t)) continue;
+            if (unconditional.has(t) || !wanted().has(t)) continue;
             // Alone it is spelled most easily.
             Bits alone(ignored_.size());
             alone.add(t);
-            if (!walk(start(alone, at), only(t), [&](Landing l) { return l.terminal == t && returns(l.duties); })) continue;
+            if (!walk(start(alone, at), only(t), [&](Landing l) { return l.terminal == t && returns(l.obligations); })) continue;
             std::vector<const Bits*> companies;
             auto add = [&](const Bits& b) {
-                if (b.has(t) && std::none_of(companies.begin(), companies.end(), [&](const Bits* c) { return *c == b; })) companies.push_back(&b);
+                if (b.has(t) && std::none_of(companies.begin(), companies.end(), [&](const Bits* c) { return *c == b; }))
+                    companies.push_back(&b);
             };
             add(adjacency_.initial());
             for (Symbol s = 1; s < ignored_.size(); s++)
                 if (wanted().has(s)) add(adjacency_.follow(s));
             bool all = !companies.empty();
             for (const Bits* company : companies)
-                all = all && walk(start(*company, at), only(t), [&](Landing l) { return l.terminal == t && returns(l.duties); });
-            if (all) firm.add(t);
+                all = all && walk(start(*company, at), only(t), [&](Landing l) { return l.terminal == t && returns(l.obligations); });
+            if (all) unconditional.add(t);
         }
-    if (by_main) firm.keep(hubs_[kMainHub].firm);
-    if (main || depth >= kMaxHubDepth) return firm;
-    // Terminals that lead away for good, but to another hub that is no worse.
+    if (by_main) unconditional.keep(recurrents_[kMainRecurrent].unconditional);
+    if (main || depth >= kMaxRecurrentDepth) return unconditional;
+    // Terminals that lead away for good, but to another recurrent boundary that is no worse.
     std::vector<uint32_t> others;
     for (Symbol t = 1; t < ignored_.size(); t++) {
-        if (firm.has(t) || !wanted().has(t)) continue;
-        Bits more = firm;
+        if (unconditional.has(t) || !wanted().has(t)) continue;
+        Bits more = unconditional;
         more.add(t);
         size_t tried = 0;
         bool found = walk(everything(at), only(t), [&](Landing l) {
             if (l.terminal != t || ++tried > kMaxCandidates) return false;
-            uint32_t other = this->hub(l.duties, depth + 1);
-            if (other == kNoHub || !hubs_[other].firm.includes(more)) return false;
+            uint32_t other = this->recurrent(l.obligations, depth + 1);
+            if (other == kNoRecurrent || !recurrents_[other].unconditional.includes(more)) return false;
             others.push_back(other);
             return true;
         });
-        if (found && std::all_of(others.begin(), others.end(), [&](uint32_t o) { return hubs_[o].firm.includes(more); }))
-            firm = more;
+        if (found && std::all_of(others.begin(), others.end(), [&](uint32_t o) { return recurrents_[o].unconditional.includes(more); }))
+            unconditional = more;
     }
-    return firm;
+    return unconditional;
 }
 
-uint32_t Spelling::make_hub(uint32_t duties, uint32_t depth) {
-    if (hubs_.size() >= kMaxHubs) return kNoHub;
+uint32_t Spelling::make_recurrent(uint32_t obligations, uint32_t depth) {
+    if (recurrents_.size() >= kMaxRecurrents) return kNoRecurrent;
     auto count = [](const Bits& b) {
         size_t n = 0;
         for (uint64_t w : b.words()) n += size_t(__builtin_popcountll(w));
         return n;
     };
-    std::vector<uint32_t> candidates = through_ignored(duties, kMaxCandidates);
-    candidates.push_back(duties);
-    Hub best{lexer_.text_start(), Bits(ignored_.size()), Bits(ignored_.size()), {}, {}};
+    std::vector<uint32_t> candidates = through_ignored(obligations, kMaxCandidates);
+    candidates.push_back(obligations);
+    Recurrent best{lexer_.text_start(), Bits(ignored_.size()), Bits(ignored_.size()), {}, {}};
     size_t best_count = 0;
     for (uint32_t candidate : candidates) {
-        Hub made{candidate, Bits(ignored_.size()), Bits(ignored_.size()), {}, {}};
-        made.firm = firm_at(made, depth);
-        size_t n = count(made.firm);
+        Recurrent made{candidate, Bits(ignored_.size()), Bits(ignored_.size()), {}, {}};
+        made.unconditional = unconditional_at(made, depth);
+        size_t n = count(made.unconditional);
         if (n > best_count) best_count = n, best = std::move(made);
-        if (best_count * 4 >= count(wanted()) * (hubs_.empty() ? 3 : 2)) break;  // good enough
+        if (best_count * 4 >= count(wanted()) * (recurrents_.empty() ? 3 : 2)) break;  // good enough
     }
-    if (best_count == 0 || hubs_.size() >= kMaxHubs) return kNoHub;
-    hubs_.push_back(std::move(best));
-    return uint32_t(hubs_.size() - 1);
+    if (best_count == 0 || recurrents_.size() >= kMaxRecurrents) return kNoRecurrent;
+    recurrents_.push_back(std::move(best));
+    return uint32_t(recurrents_.size() - 1);
 }
 
-uint32_t Spelling::hub(uint32_t duties, uint32_t depth) {
-    if (std::find(ignored_.begin(), ignored_.end(), char(1)) == ignored_.end()) return kNoHub;
-    auto found = hub_of_.find(duties);
-    if (found != hub_of_.end()) return found->second;
-    if (hubs_.empty() && duties != lexer_.text_start()) hub(lexer_.text_start());  // the main hub comes first
-    for (uint32_t k = 0; k < hubs_.size(); k++)
-        if (reaches(duties, hubs_[k])) return hub_of_[duties] = k;
-    hub_of_[duties] = kNoHub;  // while it is being made
+uint32_t Spelling::recurrent(uint32_t obligations, uint32_t depth) {
+    if (std::find(ignored_.begin(), ignored_.end(), char(1)) == ignored_.end()) return kNoRecurrent;
+    auto found = recurrent_of_.find(obligations);
+    if (found != recurrent_of_.end()) return found->second;
+    if (recurrents_.empty() && obligations != lexer_.text_start())
+        recurrent(lexer_.text_start());  // the main recurrent boundary comes first
+    for (uint32_t k = 0; k < recurrents_.size(); k++)
+        if (reaches(obligations, recurrents_[k])) return recurrent_of_[obligations] = k;
+    recurrent_of_[obligations] = kNoRecurrent;  // while it is being made
     try {
-        return hub_of_[duties] = make_hub(duties, depth);
+        return recurrent_of_[obligations] = make_recurrent(obligations, depth);
     } catch (...) {
-        hub_of_.erase(duties);
+        recurrent_of_.erase(obligations);
         throw;
     }
 }
@@ -314,19 +322,20 @@ const Bits& Spelling::spellable() {
         Bits candidates(ignored_.size());
         if (company) candidates = *company;
         candidates.add(t);
-        if (std::any_of(pasts.begin(), pasts.end(), [&](uint32_t past) { return walk(start(candidates, past), only(t), [&](Landing l) { return l.terminal == t; }); }))
+        if (std::any_of(pasts.begin(), pasts.end(),
+                        [&](uint32_t past) { return walk(start(candidates, past), only(t), [&](Landing l) { return l.terminal == t; }); }))
             found.add(t);
     }
     return spellable_ = std::move(found);
 }
 
-const Bits& Spelling::possible(uint32_t duties) {
-    auto found = possible_.find(duties);
+const Bits& Spelling::possible(uint32_t obligations) {
+    auto found = possible_.find(obligations);
     if (found != possible_.end()) return found->second;
     const Bits& base = spellable();
     Bits out(ignored_.size());
-    std::vector<uint32_t> through{duties};
-    std::unordered_map<uint32_t, char> passed{{duties, 1}};
+    std::vector<uint32_t> through{obligations};
+    std::unordered_map<uint32_t, char> passed{{obligations, 1}};
     for (size_t i = 0; i < through.size(); i++) {
         if (!lexer_.owes(through[i])) {  // the debts are paid
             out = base;
@@ -335,23 +344,23 @@ const Bits& Spelling::possible(uint32_t duties) {
         for (Symbol t = 1; t < ignored_.size(); t++) {
             // Between brackets a newline lexeme is dropped, whether the rules use it or not.
             if (!ignored_[t] && t != newline_ && !base.has(t)) continue;
-            if (is_layout(t)) out.add(t);
+            if (is_indentation(t)) out.add(t);
             if (is_token(t)) {
-                if (is_layout(t) || !lexer_.duties_hold_at_end(through[i])) continue;
+                if (is_indentation(t) || !lexer_.obligations_hold_at_end(through[i])) continue;
                 out.add(t);
                 if (passed.try_emplace(lexer_.text_start(), 1).second) through.push_back(lexer_.text_start());
                 continue;
             }
             Bits alone(ignored_.size());
             alone.add(t);
-            // The old duties only: new ones would make it less, and this is to be no less than possible.
+            // The old obligations only: new ones would make it less, and this is to be no less than possible.
             std::vector<LexState> work{start(alone, through[i])};
             States seen{work[0]};
             for (size_t j = 0; j < work.size() && work[0] != kNoState; j++) {
                 for (const Lexer::Exit& e : lexer_.exits(work[j]))
                     if (e.terminal == to_lexer_[t]) {
                         if (!ignored_[t] && base.has(t)) out.add(t);
-                        if (passed.try_emplace(lexer_.duties(work[j]), 1).second) through.push_back(lexer_.duties(work[j]));
+                        if (passed.try_emplace(lexer_.obligations(work[j]), 1).second) through.push_back(lexer_.obligations(work[j]));
                     }
                 for (LexState next : successors(work[j])) {
                     count_step();
@@ -360,20 +369,20 @@ const Bits& Spelling::possible(uint32_t duties) {
             }
         }
     }
-    return possible_.emplace(duties, std::move(out)).first->second;
+    return possible_.emplace(obligations, std::move(out)).first->second;
 }
 
-// ---- tame pairs ----
+// ---- safe pairs ----
 
-bool Spelling::tame(Symbol last, uint32_t duties) {
-    Pair pair = pack(last, duties);
-    auto found = tame_.find(pair);
-    if (found == tame_.end()) settle(pair), found = tame_.find(pair);
+bool Spelling::safe(Symbol last, uint32_t obligations) {
+    Pair pair = pack(last, obligations);
+    auto found = safe_.find(pair);
+    if (found == safe_.end()) judge(pair), found = safe_.find(pair);
     return found->second;
 }
 
 // The greatest fixpoint over the pairs that can be reached.
-void Spelling::settle(Pair first) {
+void Spelling::judge(Pair first) {
     struct Facts {
         Symbol last;
         std::vector<Landing> next;
@@ -385,23 +394,21 @@ void Spelling::settle(Pair first) {
     const uint64_t until = steps_ + kMaxSettleSteps;
     for (size_t i = 0; i < work.size(); i++) {
         if (work.size() > kMaxPairs || steps_ > until) {
-            tame_[first] = false;
+            safe_[first] = false;
             return;
         }
         Facts f{Symbol(work[i] >> 32), {}};
         std::vector<uint32_t> through{uint32_t(work[i])};
         for (size_t j = 0; j < through.size(); j++) {
-            f.ends |= lexer_.duties_hold_at_end(through[j]);
+            f.ends |= lexer_.obligations_hold_at_end(through[j]);
             for (const Landing& l : next(adjacency_.follow(f.last), through[j])) {
-                if (l.terminal != 0)
-                    f.next.push_back(l);
-                else if (std::find(through.begin(), through.end(), l.duties) == through.end())
-                    through.push_back(l.duties);
+                if (l.terminal != 0) f.next.push_back(l);
+                else if (std::find(through.begin(), through.end(), l.obligations) == through.end()) through.push_back(l.obligations);
             }
         }
         for (const Landing& l : f.next) {
-            Pair p = pack(l.terminal, l.duties);
-            if (!tame_.count(p) && ids.try_emplace(p, uint32_t(work.size())).second) work.push_back(p);
+            Pair p = pack(l.terminal, l.obligations);
+            if (!safe_.count(p) && ids.try_emplace(p, uint32_t(work.size())).second) work.push_back(p);
         }
         facts.push_back(std::move(f));
     }
@@ -412,9 +419,9 @@ void Spelling::settle(Pair first) {
             Bits have(ignored_.size());
             if (f.ends) have.add(kEnd);
             for (const Landing& l : f.next) {
-                Pair p = pack(l.terminal, l.duties);
-                auto before = tame_.find(p);
-                if (before != tame_.end() ? before->second : facts[ids[p]].good) have.add(l.terminal);
+                Pair p = pack(l.terminal, l.obligations);
+                auto before = safe_.find(p);
+                if (before != safe_.end() ? before->second : facts[ids[p]].good) have.add(l.terminal);
             }
             const Bits& follow = adjacency_.follow(f.last);
             for (Symbol t = 0; t < ignored_.size(); t++)
@@ -422,7 +429,7 @@ void Spelling::settle(Pair first) {
             changed |= !f.good;
         }
     }
-    for (size_t i = 0; i < work.size(); i++) tame_[work[i]] = facts[i].good;
+    for (size_t i = 0; i < work.size(); i++) safe_[work[i]] = facts[i].good;
 }
 
 }  // namespace derivable

@@ -10,15 +10,15 @@
 
 namespace derivable {
 
-LexState Summaries::start(Context c, uint32_t duties) {
+LexState Summaries::start(Context c, uint32_t obligations) {
     Bits candidates(stacks_.lr().productions().num_terminals() + 1);
     for (Symbol s : stacks_.terminals(contexts_[c][1])) candidates.add(s);
-    return spelling_.start(candidates, duties);
+    return spelling_.start(candidates, obligations);
 }
 
-bool Summaries::alive(uint32_t duties, Frontier f, uint32_t depth) {
+bool Summaries::alive(uint32_t obligations, Frontier f, uint32_t depth) {
     work_ = 0;
-    Context c = context(duties, stacks_.accepts(f), depth != 0);
+    Context c = context(obligations, stacks_.accepts(f), depth != 0);
     for (NodeId n : stacks_.nodes(f))
         if (alive_at(c, n, depth)) return true;
     return false;
@@ -30,7 +30,8 @@ uint32_t Summaries::profile(NodeId n) {
     for (auto [production, dot] : stacks_.lr().kernel(stacks_.state(n))) {
         if (production == 0) continue;
         std::vector<uint32_t> sets;
-        for (NodeId below : stacks_.pop(n, dot)) sets.push_back(stacks_.accepts(stacks_.after(below, stacks_.lr().productions()[production].head)));
+        for (NodeId below : stacks_.pop(n, dot))
+            sets.push_back(stacks_.accepts(stacks_.after(below, stacks_.lr().productions()[production].head)));
         std::sort(sets.begin(), sets.end());
         words.insert(words.end(), sets.begin(), sets.end());
         words.push_back(~0u);
@@ -67,21 +68,22 @@ void Summaries::solve() {
                 const uint32_t accepts = contexts_[first][1];
                 const bool inside = contexts_[first][2];
                 std::vector<uint32_t> through{contexts_[first][0]};
-                if (spelling_.is_layout(x)) {
+                if (spelling_.is_indentation(x)) {
                     add(i, context(contexts_[first][0], stacks_.accepts(stacks_.after(n, x)), inside));
                     continue;
                 }
                 const uint32_t above = x == kEnd ? accepts : stacks_.accepts(stacks_.after(n, x));
                 for (size_t j = 0; j < through.size(); j++) {
-                    if (x == kEnd && lexer_.duties_hold_at_end(through[j])) add(i, first);
-                    if (spelling_.is_token(x) && lexer_.duties_hold_at_end(through[j])) add(i, context(lexer_.text_start(), above, inside));
+                    if (x == kEnd && lexer_.obligations_hold_at_end(through[j])) add(i, first);
+                    if (spelling_.is_token(x) && lexer_.obligations_hold_at_end(through[j]))
+                        add(i, context(lexer_.text_start(), above, inside));
                     LexState s = start(first, through[j]);
                     if (s == kNoState) continue;
                     for (const Spelling::Landing& l : spelling_.landings(s)) {
                         if (l.terminal == 0 || (inside && l.terminal == newline_)) {
-                            if (std::find(through.begin(), through.end(), l.duties) == through.end()) through.push_back(l.duties);
+                            if (std::find(through.begin(), through.end(), l.obligations) == through.end()) through.push_back(l.obligations);
                         } else if (l.terminal == x) {
-                            add(i, context(l.duties, above, inside));
+                            add(i, context(l.obligations, above, inside));
                         }
                     }
                 }
@@ -113,8 +115,7 @@ std::vector<Summaries::Context> Summaries::sequence(Context c, NodeId n, const s
                 for (Context a : after)
                     next.emplace_back(turn ? context(contexts_[a][0], contexts_[a][1], !outside || depth > 0) : a, above);
             };
-            if (productions.is_terminal(body[k]))
-                over(body[k]);
+            if (productions.is_terminal(body[k])) over(body[k]);
             else
                 for (Symbol s : productions.chain(body[k])) over(s);
         }
@@ -150,7 +151,8 @@ bool Summaries::alive_at(Context first, NodeId n, uint32_t open) {
             do {
                 changed_ = false;
                 ends = sequence(c, node, body, dot, around == 0);
-                if (production == 0 && dot == 0 && lr.productions().start_nullable() && ends.empty()) ends = sequence(c, node, {kEnd}, 0, true);
+                if (production == 0 && dot == 0 && lr.productions().start_nullable() && ends.empty())
+                    ends = sequence(c, node, {kEnd}, 0, true);
                 // SAFETY: where solve() was refused half-way, what it had begun is known here and still growing.
                 if (changed_ || solved_ < summaries_.size()) solve(), changed_ = true;
             } while (changed_);

@@ -19,12 +19,15 @@ namespace derivable {
 class Summaries {
   public:
     Summaries(Lexer& lexer, Stacks& stacks, Spelling& spelling, uint64_t max_steps)
-        : lexer_(lexer), stacks_(stacks), spelling_(spelling), max_work_(max_steps) {}
+        : lexer_(lexer),
+          stacks_(stacks),
+          spelling_(spelling),
+          max_work_(max_steps) {}
 
     // `depth`: of brackets that are open there.
-    bool alive(uint32_t duties, Frontier f, uint32_t depth);
+    bool alive(uint32_t obligations, Frontier f, uint32_t depth);
     // Between brackets a newline lexeme is dropped. By terminal symbol; kept.
-    void set_layout(Symbol newline, const std::vector<char>* opens, const std::vector<char>* closes) {
+    void set_indentation(Symbol newline, const std::vector<char>* opens, const std::vector<char>* closes) {
         newline_ = newline, opens_ = opens, closes_ = closes;
     }
     // Stack nodes are about to be freed.
@@ -36,14 +39,14 @@ class Summaries {
     void forget_states() { contexts_ = {}, profiles_ = {}; }
 
   private:
-    // What the next lexeme starts under: the duties, and (under longest) the accept set of the real top of the stack. That is the stack
+    // What the next lexeme starts under: the obligations, and (under longest) the accept set of the real top of the stack. That is the stack
     // before any reductions: candidates are chosen while it is still open which rules have ended. And whether brackets are open.
     using Context = uint32_t;
-    Context context(uint32_t duties, uint32_t accept_set, bool inside) {
-        return contexts_.intern({duties, lexer_.policy() == Policy::kBasic ? 0 : accept_set, inside});
+    Context context(uint32_t obligations, uint32_t accept_set, bool inside) {
+        return contexts_.intern({obligations, lexer_.policy() == Policy::kBasic ? 0 : accept_set, inside});
     }
     int change(Symbol s) const { return newline_ == kEnd ? 0 : (*opens_)[s] - (*closes_)[s]; }  // of depth, by a terminal
-    LexState start(Context c, uint32_t duties);
+    LexState start(Context c, uint32_t obligations);
     bool alive_at(Context c, NodeId n, uint32_t depth);
     uint32_t profile(NodeId n);
     const std::vector<Context>& summary(Context c, NodeId n, Symbol x);

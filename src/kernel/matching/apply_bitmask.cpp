@@ -4,7 +4,8 @@
 #include <cstring>
 
 // PERF: compiled twice, for AVX2 and for any processor of the family; which one is taken is decided when the module is loaded. Sanitizers are not ready then.
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) && \
+    !defined(__SANITIZE_ADDRESS__)
 #define FOR_SEVERAL_PROCESSORS __attribute__((target_clones("avx2", "default")))
 #else
 #define FOR_SEVERAL_PROCESSORS
@@ -68,8 +69,7 @@ INTO_EACH_OF_THEM void apply_words(Bits* x, const uint32_t* words, size_t count,
             // PERF: a store for each of one or two is cheaper than reading and writing back all 32.
             uint32_t refused = ~word;
             const uint32_t but_one = refused & (refused - 1);
-            if ((but_one & (but_one - 1)) != 0)
-                lanes.choose(x + 32 * w, word);
+            if ((but_one & (but_one - 1)) != 0) lanes.choose(x + 32 * w, word);
             else
                 for (; refused; refused &= refused - 1) x[32 * w + size_t(__builtin_ctz(refused))] = minimum;
         }
@@ -77,9 +77,15 @@ INTO_EACH_OF_THEM void apply_words(Bits* x, const uint32_t* words, size_t count,
     }
 }
 
-FOR_SEVERAL_PROCESSORS void apply_16(uint16_t* x, const uint32_t* words, size_t count, uint16_t minimum) { apply_words(x, words, count, minimum); }
-FOR_SEVERAL_PROCESSORS void apply_32(uint32_t* x, const uint32_t* words, size_t count, uint32_t minimum) { apply_words(x, words, count, minimum); }
-FOR_SEVERAL_PROCESSORS void apply_64(uint64_t* x, const uint32_t* words, size_t count, uint64_t minimum) { apply_words(x, words, count, minimum); }
+FOR_SEVERAL_PROCESSORS void apply_16(uint16_t* x, const uint32_t* words, size_t count, uint16_t minimum) {
+    apply_words(x, words, count, minimum);
+}
+FOR_SEVERAL_PROCESSORS void apply_32(uint32_t* x, const uint32_t* words, size_t count, uint32_t minimum) {
+    apply_words(x, words, count, minimum);
+}
+FOR_SEVERAL_PROCESSORS void apply_64(uint64_t* x, const uint32_t* words, size_t count, uint64_t minimum) {
+    apply_words(x, words, count, minimum);
+}
 
 bool is_allowed(const uint32_t* words, size_t count, size_t token) { return token / 32 < count && words[token / 32] >> (token % 32) & 1; }
 

@@ -48,9 +48,7 @@ void Batch::run(uint32_t threads, const std::function<void(size_t)>& act) {
             } catch (const Interrupted&) {  // the thread that called: nothing is asked of the others
                 interruption_ = std::current_exception();
                 stopped = true;
-            } catch (...) {
-                failures_[rows_[at]] = std::current_exception();
-            }
+            } catch (...) { failures_[rows_[at]] = std::current_exception(); }
         }
     };
     const Clock::time_point begin = Clock::now();
@@ -66,7 +64,8 @@ void Batch::run(uint32_t threads, const std::function<void(size_t)>& act) {
 }
 
 bool Batch::failed() const {
-    return interruption_ || std::any_of(failures_.begin(), failures_.end(), [](const std::exception_ptr& failure) { return failure != nullptr; });
+    return interruption_ ||
+           std::any_of(failures_.begin(), failures_.end(), [](const std::exception_ptr& failure) { return failure != nullptr; });
 }
 
 void Batch::rethrow_first() const {
@@ -78,10 +77,12 @@ void Batch::rethrow_first() const {
 void fill_for_choice(Matcher& matcher, uint32_t* mask) {
     const Vocabulary& vocabulary = matcher.constraint().vocabulary();
     matcher.fill(mask);
-    if (matcher.finished() && std::all_of(mask, mask + vocabulary.words(), [](uint32_t word) { return word == 0; })) allow_end_only(vocabulary, mask);
+    if (matcher.finished() && std::all_of(mask, mask + vocabulary.words(), [](uint32_t word) { return word == 0; }))
+        allow_end_only(vocabulary, mask);
 }
 
-std::vector<bool> fill_draft(const Matcher& matcher, const std::vector<int64_t>& tokens, const std::vector<int64_t>& parents, const std::vector<uint32_t*>& rows) {
+std::vector<bool> fill_draft(const Matcher& matcher, const std::vector<int64_t>& tokens, const std::vector<int64_t>& parents,
+                             const std::vector<uint32_t*>& rows) {
     const Vocabulary& vocabulary = matcher.constraint().vocabulary();
     std::vector<std::unique_ptr<Matcher>> after;
     after.push_back(std::make_unique<Matcher>(matcher));
@@ -98,10 +99,8 @@ std::vector<bool> fill_draft(const Matcher& matcher, const std::vector<int64_t>&
             const bool in_range = tokens[i] >= 0 && uint64_t(tokens[i]) < vocabulary.size();
             accepted[i] = in_range && here->advance(uint32_t(tokens[i])) == Matcher::Verdict::kAccepted;
         }
-        if (accepted[i])
-            fill_for_choice(*here, rows[i + 1]);
-        else
-            allow_end_only(vocabulary, rows[i + 1]), here.reset();
+        if (accepted[i]) fill_for_choice(*here, rows[i + 1]);
+        else allow_end_only(vocabulary, rows[i + 1]), here.reset();
         after.push_back(std::move(here));
     }
     return accepted;

@@ -38,6 +38,7 @@ void fill_for_choice(Matcher& matcher, uint32_t* mask);
 
 // The masks along drafts that start where a matcher is, which stays there: `rows[0]` before any of them, `rows[1 + i]` after token i, whose parent is the token
 // `parents[i]` before it (-1: none). Returns which of the tokens are acceptable; after one that is not, or comes after such a one, end of sequence only.
-std::vector<bool> fill_draft(const Matcher& matcher, const std::vector<int64_t>& tokens, const std::vector<int64_t>& parents, const std::vector<uint32_t*>& rows);
+std::vector<bool> fill_draft(const Matcher& matcher, const std::vector<int64_t>& tokens, const std::vector<int64_t>& parents,
+                             const std::vector<uint32_t*>& rows);
 
 }  // namespace derivable

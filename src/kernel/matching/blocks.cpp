@@ -9,29 +9,31 @@
 
 namespace derivable {
 
-Constraint::After Constraint::after_lexeme(Symbol symbol, Frontier f, Layouts::Id layout, bool at_end) {
-    if (layouts_.active() && symbol == layouts_.spec.newline) return after_newline(f, layout, at_end);
-    if (tallies_.counts(symbol)) return after_counted(symbol, f, layout);
+Constraint::After Constraint::after_lexeme(Symbol symbol, Frontier f, Environment environment, bool at_end) {
+    if (indentations_.active() && symbol == indentations_.spec.newline) return after_newline(f, environment, at_end);
+    if (tallies_.counts(symbol)) return after_counted(symbol, f, environment);
     Stacks::Shifted s = stacks.shift(f, symbol);
-    if (!layouts_.active() || s.frontier == kNoFrontier) return {s.frontier, layout, s.hops, s.above};
-    const LayoutSpec& spec = layouts_.spec;
-    layout = layouts_.idle(layout);
-    if (std::find(spec.open.begin(), spec.open.end(), symbol) != spec.open.end()) layout = layouts_.with_depth(layout, 1);
-    if (std::find(spec.close.begin(), spec.close.end(), symbol) != spec.close.end()) layout = layouts_.with_depth(layout, -1);
-    return {s.frontier, layout, s.hops, s.above};
+    if (!indentations_.active() || s.frontier == kNoFrontier) return {s.frontier, environment, s.hops, s.above};
+    const IndentationSpec& spec = indentations_.spec;
+    environment = indentations_.idle(environment);
+    if (std::find(spec.open.begin(), spec.open.end(), symbol) != spec.open.end()) environment = indentations_.with_depth(environment, 1);
+    if (std::find(spec.close.begin(), spec.close.end(), symbol) != spec.close.end())
+        environment = indentations_.with_depth(environment, -1);
+    return {s.frontier, environment, s.hops, s.above};
 }
 
-Constraint::After Constraint::after_newline(Frontier f, Layouts::Id id, bool at_end) {
-    looked_at_layout_ |= kDepth;
-    if (layouts_[id].depth) return {f, layouts_.idle(id), 0, 0};
+Constraint::After Constraint::after_newline(Frontier f, Environment id, bool at_end) {
+    looked_at_environment_ |= kDepth;
+    if (indentations_[id].depth) return {f, indentations_.idle(id), 0, 0};
     // Where no line may end, the columns of blocks are not looked at.
     int hops = 0;
-    if (!stacks.contains(stacks.accepts(f, &hops), layouts_.spec.newline)) return {kNoFrontier, id, hops, 0};
-    if (at_end) id = layouts_.intern({layouts_[id].level, 0, 1});  // the line that begins here is empty
-    const bool ends_line = layouts_[id].phase != 0;
-    const Layouts::Turn turn = ends_line ? layouts_.turn(id) : Layouts::Turn{Layouts::Turn::kBlock, 0, layouts_.idle(id)};
-    if (ends_line) looked_at_layout_ |= kLevels;
-    if (turn.kind == Layouts::Turn::kMisfit) return {kNoFrontier, id, 0, 0};
+    if (!stacks.contains(stacks.accepts(f, &hops), indentations_.spec.newline)) return {kNoFrontier, id, hops, 0};
+    if (at_end) id = indentations_.intern({indentations_[id].level, 0, 1});  // the line that begins here is empty
+    const bool ends_line = indentations_[id].phase != 0;
+    const Indentations::Turn turn =
+        ends_line ? indentations_.turn(id) : Indentations::Turn{Indentations::Turn::kBlock, 0, indentations_.idle(id)};
+    if (ends_line) looked_at_environment_ |= kLevels;
+    if (turn.kind == Indentations::Turn::kMisfit) return {kNoFrontier, id, 0, 0};
     After after{f, turn.after, 0, 0};
     auto shift = [&](Symbol symbol) {
         if (after.stack == kNoFrontier) return;
@@ -40,23 +42,24 @@ Constraint::After Constraint::after_newline(Frontier f, Layouts::Id id, bool at_
         after.above += s.above;
         after.stack = s.frontier;
     };
-    shift(layouts_.spec.newline);
-    if (turn.kind == Layouts::Turn::kDeeper) shift(layouts_.spec.indent);
-    for (uint32_t i = 0; i < turn.dedents; i++) shift(layouts_.spec.dedent);
+    shift(indentations_.spec.newline);
+    if (turn.kind == Indentations::Turn::kDeeper) shift(indentations_.spec.indent);
+    for (uint32_t i = 0; i < turn.dedents; i++) shift(indentations_.spec.dedent);
     return after;
 }
 
 // The text may end on this stack: every open block is closed.
-bool Constraint::ends(Frontier f, Layouts::Id layout, int above, int& looked) {
+bool Constraint::ends(Frontier f, Environment environment, int above, int& looked) {
     auto closes = [&](Frontier stack, int over) {
-        looked_at_layout_ |= kLevels;
+        looked_at_environment_ |= kLevels;
         auto shift = [&](Symbol symbol) {
             Stacks::Shifted s = stacks.shift(stack, symbol);
             looked = std::max(looked, over + s.hops);
             over += s.above;
             stack = s.frontier;
         };
-        for (uint32_t level = layouts_[layout].level; level && stack != kNoFrontier; level = layouts_.level(level).outer) shift(layouts_.spec.dedent);
+        for (uint32_t level = indentations_[environment].level; level && stack != kNoFrontier; level = indentations_.level(level).outer)
+            shift(indentations_.spec.dedent);
         if (stack == kNoFrontier) return false;
         int hops = 0;
         uint32_t set = stacks.accepts(stack, &hops);
@@ -67,11 +70,11 @@ bool Constraint::ends(Frontier f, Layouts::Id layout, int above, int& looked) {
     uint32_t set = stacks.accepts(f, &hops);
     looked = std::max(looked, above + hops);
     if (stacks.contains(set, kEnd)) return true;  // no block is open, or none need be closed (derivable.endings)
-    if (stacks.contains(set, layouts_.spec.dedent) && closes(f, above)) return true;
-    if (!layouts_.spec.final_newline || !stacks.contains(set, layouts_.spec.newline)) return false;
-    looked_at_layout_ |= kDepth;
-    if (layouts_[layout].depth) return false;
-    Stacks::Shifted s = stacks.shift(f, layouts_.spec.newline);
+    if (stacks.contains(set, indentations_.spec.dedent) && closes(f, above)) return true;
+    if (!indentations_.spec.final_newline || !stacks.contains(set, indentations_.spec.newline)) return false;
+    looked_at_environment_ |= kDepth;
+    if (indentations_[environment].depth) return false;
+    Stacks::Shifted s = stacks.shift(f, indentations_.spec.newline);
     looked = std::max(looked, above + s.hops);
     return s.frontier != kNoFrontier && closes(s.frontier, above + s.above);
 }
@@ -95,7 +98,9 @@ const Constraint::Rest& Constraint::rest_of_newline(LexState lex) {
     for (size_t i = 0; i < todo.size(); i++) {
         work(3 * bytes_in_newlines().size());
         for (const Lexer::Exit& e : lexer.exits(todo[i]))
-            if (std::none_of(rest.exits.begin(), rest.exits.end(), [&](const Lexer::Exit& x) { return x.terminal == e.terminal && x.duties == e.duties; })) rest.exits.push_back(e);
+            if (std::none_of(rest.exits.begin(), rest.exits.end(),
+                             [&](const Lexer::Exit& x) { return x.terminal == e.terminal && x.obligations == e.obligations; }))
+                rest.exits.push_back(e);
         for (uint8_t byte : bytes_in_newlines()) {
             LexState next = lexer.step(todo[i], byte);
             if (next == kNoState) continue;
@@ -108,66 +113,67 @@ const Constraint::Rest& Constraint::rest_of_newline(LexState lex) {
 
 // Whether a lexeme that may be a newline can be completed: breadth first over what may still be read of it. Where it cannot always go on to
 // another line, its column is followed too; else any column can still be had.
-bool Constraint::alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, int* hops) {
+bool Constraint::alive_in_newline(LexState lex, Frontier f, Environment environment, int* hops) {
     Lexer& lexer = spanner_->lexer;
     int looked = 0;
     uint32_t accepts = stacks.accepts(f, &looked);
     const int begun = looked;
-    const bool newline = layouts_[layout].depth || stacks.contains(accepts, layouts_.spec.newline);
-    const bool columns = newline && spanner_->column_matters && !layouts_[layout].depth;
-    if (!columns) layout = layouts_.idle(layout);
-    uint32_t& question = newline_questions_[pack(lex, layout)];
+    const bool newline = indentations_[environment].depth || stacks.contains(accepts, indentations_.spec.newline);
+    const bool columns = newline && spanner_->column_matters && !indentations_[environment].depth;
+    if (!columns) environment = indentations_.idle(environment);
+    uint32_t& question = newline_questions_[pack(lex, environment)];
     if (!question) question = ++num_newline_questions_;
     const uint64_t key = pack(question, f);
     const NewlineAnswer* found = newline_alive_.find(key);
     if (!found) {
         bool result = false;
-        const uint8_t before = looked_at_layout_;
-        looked_at_layout_ = columns ? kDepth | kLevels : kDepth;
-        auto goes_on = [&](Symbol symbol, uint32_t duties, Layouts::Id at) {
-            if (result || (symbol == layouts_.spec.newline && !newline)) return;
+        const uint8_t before = looked_at_environment_;
+        looked_at_environment_ = columns ? kDepth | kLevels : kDepth;
+        auto goes_on = [&](Symbol symbol, uint32_t obligations, Environment at) {
+            if (result || (symbol == indentations_.spec.newline && !newline)) return;
             After after = ignored_[symbol] ? After{f, at, 0, 0} : after_lexeme(symbol, f, at);
             int below = 0;
-            result = after.stack != kNoFrontier && liveness_.alive_after(duties, after.stack, layouts_[after.layout].depth, &below);
+            result = after.stack != kNoFrontier &&
+                     liveness_.alive_after(obligations, after.stack, indentations_[after.environment].depth, &below);
             below = std::max(after.hops, after.above + below);
             looked = result ? std::max(begun, below) : std::max(looked, below);
         };
-        auto end = [&](const Lexer::Exit& e, Layouts::Id at) {
+        auto end = [&](const Lexer::Exit& e, Environment at) {
             Symbol symbol = *symbols_of(e.terminal).first;
-            if (symbol == layouts_.spec.newline && newline && !columns && !layouts_[at].depth) {
-                const uint32_t level = layouts_[at].level;
+            if (symbol == indentations_.spec.newline && newline && !columns && !indentations_[at].depth) {
+                const uint32_t level = indentations_[at].level;
                 // What a deeper line or one of the same block leads to is the same wherever the block is.
-                auto goes_on_at = [&](Layouts::Level l, uint32_t more) {
-                    const uint8_t so_far = looked_at_layout_;
-                    goes_on(symbol, e.duties, layouts_.intern({level, 0, 1, l.column + more, l.alternate + more}));
-                    looked_at_layout_ = so_far;
+                auto goes_on_at = [&](Indentations::Level l, uint32_t more) {
+                    const uint8_t so_far = looked_at_environment_;
+                    goes_on(symbol, e.obligations, indentations_.intern({level, 0, 1, l.column + more, l.alternate + more}));
+                    looked_at_environment_ = so_far;
                 };
-                goes_on_at(layouts_.level(level), 1);
-                goes_on_at(layouts_.level(level), 0);
-                if (!result) looked_at_layout_ |= kLevels;
-                for (uint32_t l = level; l && !result;) goes_on_at(layouts_.level(l = layouts_.level(l).outer), 0);
+                goes_on_at(indentations_.level(level), 1);
+                goes_on_at(indentations_.level(level), 0);
+                if (!result) looked_at_environment_ |= kLevels;
+                for (uint32_t l = level; l && !result;) goes_on_at(indentations_.level(l = indentations_.level(l).outer), 0);
             } else {
-                goes_on(symbol, e.duties, at);
+                goes_on(symbol, e.obligations, at);
             }
-            if (!result && lexer.duties_hold_at_end(e.duties)) {  // nothing may come after it but the end
+            if (!result && lexer.obligations_hold_at_end(e.obligations)) {  // nothing may come after it but the end
                 After last = ignored_[symbol] ? After{f, at, 0, 0} : after_lexeme(symbol, f, at, true);
                 looked = std::max(looked, last.hops);
-                result = last.stack != kNoFrontier && ends(last.stack, last.layout, last.above, looked);
+                result = last.stack != kNoFrontier && ends(last.stack, last.environment, last.above, looked);
             }
         };
         auto becomes_other = [&](LexState next) {
             int below = 0;
-            result = liveness_.sure(next) || liveness_.alive(next, f, layouts_[layout].depth, &below);
+            result = liveness_.always_alive(next) || liveness_.alive(next, f, indentations_[environment].depth, &below);
             looked = std::max(looked, below);
         };
         if (!columns) {
             const Rest& rest = rest_of_newline(lex);
-            for (size_t i = 0; i < rest.exits.size() && !result; i++) end(rest.exits[i], layout);
+            for (size_t i = 0; i < rest.exits.size() && !result; i++) end(rest.exits[i], environment);
             for (size_t i = 0; i < rest.others.size() && !result; i++) becomes_other(rest.others[i]);
         }
-        std::vector<std::pair<LexState, Layouts::Id>> todo;
+        std::vector<std::pair<LexState, Environment>> todo;
         std::unordered_map<uint64_t, char, MixHash> seen;
-        if (columns) todo.emplace_back(lex, layout);
+        if (columns) todo.emplace_back(lex, environment);
         for (size_t i = 0; i < todo.size() && !result; i++) {
             work(3 * bytes_in_newlines().size());
             auto [state, at] = todo[i];
@@ -180,15 +186,16 @@ bool Constraint::alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, 
                     becomes_other(next);
                     continue;
                 }
-                Layouts::Id then = layouts_.step(at, byte);
-                if (layouts_.is_deepest(at) && layouts_[then].phase == 1 && layouts_[then].column > layouts_[at].column) then = at;
+                Environment then = indentations_.step(at, byte);
+                if (indentations_.is_deepest(at) && indentations_[then].phase == 1 && indentations_[then].column > indentations_[at].column)
+                    then = at;
                 if (seen.try_emplace(pack(next, then), 1).second) todo.emplace_back(next, then);
             }
         }
-        found = &(newline_alive_[key] = {result, looked_at_layout_, looked});
-        looked_at_layout_ = before;
+        found = &(newline_alive_[key] = {result, looked_at_environment_, looked});
+        looked_at_environment_ = before;
     }
-    looked_at_layout_ |= found->looked_at_layout;
+    looked_at_environment_ |= found->looked_at_environment;
     if (hops) *hops = std::max({*hops, found->hops, looked});
     return found->alive;
 }
@@ -229,9 +236,9 @@ bool Constraint::newline_goes_on() {
     return std::all_of(all.begin(), all.end(), [&](LexState s) { return goes_on.count(s) != 0; });
 }
 
-// The part of a layout that masks are kept by.
-uint64_t Constraint::layout_key(const Thread& t, uint8_t looked) const {
-    return looked & kLevels ? 2ULL << 32 | t.layout : looked & kDepth ? 1ULL << 32 | layouts_[t.layout].depth : 0;
+// The part of a environment that masks are kept by.
+uint64_t Constraint::environment_key(const Thread& t, uint8_t looked) const {
+    return looked & kLevels ? 2ULL << 32 | t.environment : looked & kDepth ? 1ULL << 32 | indentations_[t.environment].depth : 0;
 }
 
 }  // namespace derivable

@@ -11,13 +11,14 @@ constexpr LexState kUnknownStart = ~0u - 2;
 }  // namespace
 
 Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Spanner> spanner, std::vector<TerminalSpec> terminals,
-                       std::vector<TokenReference> references, LayoutSpec layout, const std::vector<Symbol>& distinct, TallySpec tallies, Productions productions, ConstraintLimits limits)
+                       std::vector<TokenReference> references, IndentationSpec indentation, const std::vector<Symbol>& distinct,
+                       TallySpec tallies, Productions productions, ConstraintLimits limits)
     : lr_(std::move(productions)),
       stacks(lr_),
       vocabulary_(std::move(vocabulary)),
       spanner_(std::move(spanner)),
       references_(std::move(references)),
-      layouts_(std::move(layout)),
+      indentations_(std::move(indentation)),
       tallies_(std::move(tallies)),
       limits_(limits),
       liveness_(spanner_->lexer, stacks, to_lexer_, ignored_, limits.max_liveness_steps),
@@ -41,15 +42,15 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
     }
     if (!distinct.empty()) distinct_.resize(to_lexer_.size());
     for (Symbol symbol : distinct) distinct_.at(symbol) = 1;
-    if (layouts_.active()) {
-        const LayoutSpec& l = layouts_.spec;
+    if (indentations_.active()) {
+        const IndentationSpec& l = indentations_.spec;
         ignored_lexer_.push_back(to_lexer_[l.newline]);  // competes everywhere, like those
-        liveness_.set_layout(l);
-        spanner_->layouts = &layouts_;
+        liveness_.set_indentation(l);
+        spanner_->indentations = &indentations_;
         spanner_->newline = to_lexer_[l.newline];
         spanner_->column_matters = !newline_goes_on();
     }
-    if (lexer.policy() != Policy::kScannerless) spanner_->sure = [this](LexState s) { return liveness_.sure(s); };
+    if (lexer.policy() != Policy::kScannerless) spanner_->always_alive = [this](LexState s) { return liveness_.always_alive(s); };
     initial_ = {{between_lexemes(stacks.bottom()), stacks.bottom()}};
     if (!alive(initial_[0]) && !thread_accepts(initial_[0], nullptr))
         throw BadGrammar("under longest match no text at all is in the language: some lexeme always swallows the next one",
@@ -70,8 +71,8 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
     all.forget_bytes();  // counted by who compiles
 }
 
-LexState Constraint::lexeme_start(uint32_t accept_set, uint32_t duties) {
-    uint32_t past = scannerless_ ? 0 : spanner_->lexer.past(duties);
+LexState Constraint::lexeme_start(uint32_t accept_set, uint32_t obligations) {
+    uint32_t past = scannerless_ ? 0 : spanner_->lexer.past(obligations);
     if (starts_.size() <= past) starts_.resize(past + 1);
     std::vector<LexState>& starts = starts_[past];
     if (starts.size() <= accept_set) starts.resize(accept_set + 1, kUnknownStart);
@@ -86,11 +87,11 @@ LexState Constraint::lexeme_start(uint32_t accept_set, uint32_t duties) {
             for (Symbol s : stacks.terminals(accept_set))
                 if (s != kEnd) candidates.push_back(to_lexer_[s]);
         }
-        LexState s = lexer.start(candidates, duties);
+        LexState s = lexer.start(candidates, obligations);
         starts[accept_set] = s == kNoState ? s : lexer.members(s);
     }
     LexState s = starts[accept_set];
-    return scannerless_ || s == kNoState ? s : spanner_->lexer.with_duties(s, duties);
+    return scannerless_ || s == kNoState ? s : spanner_->lexer.with_obligations(s, obligations);
 }
 
 // Adds a thread unless it has no future or is there already.
@@ -99,11 +100,11 @@ void Constraint::add_thread(Threads& to, Thread t) {
     if (t.lex == kNoState) return;
     work(1 + to.size() / 4);
     // Under basic it depends on the stack what a lexeme may become.
-    const bool sure = scannerless_ || ((lexer.policy() == Policy::kLongest || lexer.is_fresh(t.lex)) && liveness_.sure(t.lex));
+    const bool sure = scannerless_ || ((lexer.policy() == Policy::kLongest || lexer.is_fresh(t.lex)) && liveness_.always_alive(t.lex));
     if (!sure && !alive(t)) return;
     if (t.writing && !can_be_distinct(t)) return;
     for (Thread& other : to) {
-        if (other.lex != t.lex || other.layout != t.layout) continue;
+        if (other.lex != t.lex || other.environment != t.environment) continue;
         if (other.writing != t.writing && !(other.writing && t.writing && *other.writing == *t.writing)) continue;
         if (other.stack == t.stack) return;
         if (scannerless_) {  // candidates do not depend on the parse, so the parses may share a thread
@@ -122,34 +123,36 @@ void Constraint::step(const Threads& from, uint8_t byte, Threads& to) {
 
 void Constraint::step_into(const Threads& from, uint8_t byte, Threads& stays, Threads* leaves) {
     // A byte further in a lexeme that may still be a newline, or in any other.
-    auto add = [&](Threads& to, LexState lex, Frontier stack, Layouts::Id layout, WritingRef writing) {
+    auto add = [&](Threads& to, LexState lex, Frontier stack, Environment environment, WritingRef writing) {
         if (lex == kNoState) return;
-        if (layouts_.active()) layout = spanner_->may_be_newline(lex) ? layouts_.step(layout, byte) : layouts_.idle(layout);
+        if (indentations_.active())
+            environment = spanner_->may_be_newline(lex) ? indentations_.step(environment, byte) : indentations_.idle(environment);
         if (writing && !Writing::step(writing, byte)) return;
-        add_thread(to, {lex, stack, layout, std::move(writing)});
+        add_thread(to, {lex, stack, environment, std::move(writing)});
     };
     for (const Thread& t : from) {
         work(2);
         Lexer& lexer = this->lexer();
-        add(stays, lexer.step(t.lex, byte), t.stack, t.layout, t.writing);
+        add(stays, lexer.step(t.lex, byte), t.stack, t.environment, t.writing);
         if (!leaves) continue;
         for (const Lexer::Exit& e : this->lexer().exits(t.lex)) {
-            uint32_t duties = lexer.step_duties(e.duties, byte);
-            if (duties == Lexer::kViolated) continue;
-            auto begin = [&](Frontier f, Layouts::Id layout, Symbol after = kEnd) {
-                LexState s = lexeme_start(stacks.accepts(f), e.duties, layout);
+            uint32_t obligations = lexer.step_obligations(e.obligations, byte);
+            if (obligations == Lexer::kViolated) continue;
+            auto begin = [&](Frontier f, Environment environment, Symbol after = kEnd) {
+                LexState s = lexeme_start(stacks.accepts(f), e.obligations, environment);
                 if (s == kNoState) return;
                 this->lexer();
                 s = lexer.step(lexer.members(s), byte);
                 if (s != kNoState)
-                    add(*leaves, lexer.with_duties(s, duties), f, layout, opens_distinct(after) ? Writing::distinct_array(t.writing) : t.writing);
+                    add(*leaves, lexer.with_obligations(s, obligations), f, environment,
+                        opens_distinct(after) ? Writing::distinct_array(t.writing) : t.writing);
             };
             for (Symbol symbol : symbols_of(e.terminal)) {
-                if (ignored_[symbol]) begin(t.stack, layouts_.idle(t.layout));
+                if (ignored_[symbol]) begin(t.stack, indentations_.idle(t.environment));
                 if (ignored_[symbol] && !scannerless_) continue;
                 operation->rest();
-                After after = after_lexeme(symbol, t.stack, t.layout);
-                if (after.stack != kNoFrontier) begin(stacks.minimal(after.stack), after.layout, symbol);
+                After after = after_lexeme(symbol, t.stack, t.environment);
+                if (after.stack != kNoFrontier) begin(stacks.minimal(after.stack), after.environment, symbol);
             }
         }
     }
@@ -197,21 +200,21 @@ bool Constraint::advance_token(const Threads& from, std::string_view bytes, Thre
 template <class At>
 bool Constraint::stops(Thread t, int& looked, At at) {
     Lexer& lexer = this->lexer();
-    auto stop = [&](Frontier f, Layouts::Id layout, int above) {
+    auto stop = [&](Frontier f, Environment environment, int above) {
         int hops = 0;
         uint32_t set = stacks.accepts(f, &hops);
         looked = std::max(looked, above + hops);
-        return at(f, set, layout, above);
+        return at(f, set, environment, above);
     };
-    if (lexer.is_fresh(t.lex)) return stop(t.stack, t.layout, 0);
+    if (lexer.is_fresh(t.lex)) return stop(t.stack, t.environment, 0);
     for (const Lexer::Exit& e : lexer.exits(t.lex)) {
-        if (!scannerless_ && !lexer.duties_hold_at_end(e.duties)) continue;
+        if (!scannerless_ && !lexer.obligations_hold_at_end(e.obligations)) continue;
         for (Symbol symbol : symbols_of(e.terminal)) {
             work(2);
-            if (ignored_[symbol] && stop(t.stack, layouts_.idle(t.layout), 0)) return true;
-            After s = after_lexeme(symbol, t.stack, t.layout, true);
+            if (ignored_[symbol] && stop(t.stack, indentations_.idle(t.environment), 0)) return true;
+            After s = after_lexeme(symbol, t.stack, t.environment, true);
             looked = std::max(looked, s.hops);
-            if (s.stack != kNoFrontier && stop(s.stack, s.layout, s.above)) return true;
+            if (s.stack != kNoFrontier && stop(s.stack, s.environment, s.above)) return true;
         }
     }
     return false;
@@ -219,8 +222,8 @@ bool Constraint::stops(Thread t, int& looked, At at) {
 
 bool Constraint::thread_accepts(Thread t, int* hops) {
     int looked = 0;
-    bool accepts = stops(t, looked, [&](Frontier f, uint32_t set, Layouts::Id layout, int above) {
-        return layouts_.active() ? ends(f, layout, above, looked) : stacks.contains(set, kEnd);
+    bool accepts = stops(t, looked, [&](Frontier f, uint32_t set, Environment environment, int above) {
+        return indentations_.active() ? ends(f, environment, above, looked) : stacks.contains(set, kEnd);
     });
     if (hops) *hops = looked;
     return accepts;
@@ -228,16 +231,16 @@ bool Constraint::thread_accepts(Thread t, int* hops) {
 
 bool Constraint::names_token(const Threads& threads) {
     int looked = 0;
-    auto named = [&](Frontier, uint32_t set, Layouts::Id, int) {
+    auto named = [&](Frontier, uint32_t set, Environment, int) {
         return std::any_of(references_.begin(), references_.end(), [&](const TokenReference& r) { return stacks.contains(set, r.symbol); });
     };
     return !references_.empty() && std::any_of(threads.begin(), threads.end(), [&](const Thread& t) { return stops(t, looked, named); });
 }
 
-LexState Constraint::between_lexemes(Frontier stack, Layouts::Id layout) {
+LexState Constraint::between_lexemes(Frontier stack, Environment environment) {
     const uint32_t accepts = stacks.accepts(stack);
     Lexer& lexer = this->lexer();
-    LexState start = lexeme_start(accepts, lexer.text_start(), layout);
+    LexState start = lexeme_start(accepts, lexer.text_start(), environment);
     return lexer.fresh(start == kNoState ? lexer.none() : start);
 }
 
@@ -246,9 +249,9 @@ void Constraint::step_token(const Threads& from, uint32_t token, Threads& to) {
     for (const TokenReference& r : references_)
         if (r.matches(token, vocabulary_->bytes[token]))
             for (const Thread& t : from)
-                stops(t, looked, [&](Frontier f, uint32_t, Layouts::Id layout, int) {
+                stops(t, looked, [&](Frontier f, uint32_t, Environment environment, int) {
                     Frontier after = stacks.shift(f, r.symbol).frontier;
-                    if (after != kNoFrontier) add_thread(to, {between_lexemes(after, layout), after, layout, t.writing});
+                    if (after != kNoFrontier) add_thread(to, {between_lexemes(after, environment), after, environment, t.writing});
                     return false;
                 });
 }
@@ -258,7 +261,7 @@ int Constraint::fill_references(Thread t, std::vector<uint32_t>& words) {
     int looked = 0;
     if (references_.empty()) return 0;
     std::vector<char> done(references_.size(), 0);
-    stops(t, looked, [&](Frontier f, uint32_t set, Layouts::Id layout, int above) {
+    stops(t, looked, [&](Frontier f, uint32_t set, Environment environment, int above) {
         for (size_t i = 0; i < references_.size(); i++) {
             const TokenReference& r = references_[i];
             if (done[i] || !stacks.contains(set, r.symbol)) continue;
@@ -266,8 +269,8 @@ int Constraint::fill_references(Thread t, std::vector<uint32_t>& words) {
             looked = std::max(looked, above + s.hops);
             if (!scannerless_) {
                 int below = 0;
-                bool alive = liveness_.alive(between_lexemes(s.frontier), s.frontier, layouts_[layout].depth, &below);
-                if (liveness_.looked_at_depth()) looked_at_layout_ |= kDepth;
+                bool alive = liveness_.alive(between_lexemes(s.frontier), s.frontier, indentations_[environment].depth, &below);
+                if (liveness_.looked_at_depth()) looked_at_environment_ |= kDepth;
                 looked = std::max(looked, above + s.above + below);
                 if (!alive) continue;
             }
@@ -288,11 +291,9 @@ bool Constraint::accepting(const Threads& threads) {
     return std::any_of(threads.begin(), threads.end(), [&](const Thread& t) { return thread_accepts(t, nullptr); });
 }
 
-bool Constraint::alive(Frontier stack, Layouts::Id layout, const Split::Inside& group, int* hops) {
+bool Constraint::alive(Frontier stack, Environment environment, const Split::Inside& group, int* hops) {
     switch (group.sureness) {
-        case Split::Sureness::kSure:
-            *hops = 0;
-            return true;
+        case Split::Sureness::kSure: *hops = 0; return true;
         case Split::Sureness::kProducible: {
             uint32_t set = stacks.accepts(stack, hops);
             for (uint32_t lexer_terminal : spanner_->producible(group.key))
@@ -301,9 +302,10 @@ bool Constraint::alive(Frontier stack, Layouts::Id layout, const Split::Inside& 
             return false;
         }
         case Split::Sureness::kExact: {
-            if (spanner_->may_be_newline(group.key)) return alive_in_newline(group.key, stack, layouts_.apply(group.effect, layout), hops);
-            bool result = liveness_.alive(group.key, stack, layouts_[layout].depth, hops);
-            if (liveness_.looked_at_depth()) looked_at_layout_ |= kDepth;
+            if (spanner_->may_be_newline(group.key))
+                return alive_in_newline(group.key, stack, indentations_.apply(group.effect, environment), hops);
+            bool result = liveness_.alive(group.key, stack, indentations_[environment].depth, hops);
+            if (liveness_.looked_at_depth()) looked_at_environment_ |= kDepth;
             return result;
         }
     }
@@ -322,10 +324,10 @@ ByteSet Constraint::likely_bytes(const Threads& threads) {
         add(t.lex);
         for (const Lexer::Exit& e : lexer().exits(t.lex))
             for (Symbol symbol : symbols_of(e.terminal)) {
-                if (ignored_[symbol]) add(lexeme_start(stacks.accepts(t.stack), e.duties, t.layout));
+                if (ignored_[symbol]) add(lexeme_start(stacks.accepts(t.stack), e.obligations, t.environment));
                 operation->rest();
-                const After after = after_lexeme(symbol, t.stack, t.layout);
-                if (after.stack != kNoFrontier) add(lexeme_start(stacks.accepts(after.stack), e.duties, after.layout));
+                const After after = after_lexeme(symbol, t.stack, t.environment);
+                if (after.stack != kNoFrontier) add(lexeme_start(stacks.accepts(after.stack), e.obligations, after.environment));
             }
     }
     return all;
@@ -333,10 +335,8 @@ ByteSet Constraint::likely_bytes(const Threads& threads) {
 
 std::array<uint64_t, 4> Constraint::next_bytes(const Threads& threads) {
     ByteSet likely, out;
-    if (scannerless_)
-        likely = likely_bytes(threads);
-    else
-        likely.words.fill(~0ULL);
+    if (scannerless_) likely = likely_bytes(threads);
+    else likely.words.fill(~0ULL);
     Threads next;
     likely.each([&](uint8_t byte) {
         step(threads, byte, next);
@@ -352,19 +352,20 @@ std::vector<Constraint::Explanation> Constraint::explain(const Threads& threads)
         for (auto [terminal, state] : lexer().describe(t.lex))
             for (Symbol s : symbols_of(terminal)) e.lexeme.emplace_back(s, state);
         std::set<Symbol> next;
-        auto may_follow = [&](Frontier f, Layouts::Id layout) {
+        auto may_follow = [&](Frontier f, Environment environment) {
             for (Symbol s : stacks.terminals(stacks.accepts(f)))
-                if (tallies_.allows(s, layout, false)) next.insert(s);
+                if (tallies_.allows(s, environment, false)) next.insert(s);
         };
         if (spanner_->lexer.is_fresh(t.lex)) {
             e.lexeme.clear();
-            may_follow(t.stack, t.layout);
+            may_follow(t.stack, t.environment);
         } else {
             for (const Lexer::Exit& exit : lexer().exits(t.lex))
                 for (Symbol s : symbols_of(exit.terminal)) {
-                    if (ignored_[s]) may_follow(t.stack, t.layout);
-                    const After after = tallies_.counts(s) ? after_counted(s, t.stack, t.layout) : After{stacks.shift(t.stack, s).frontier, t.layout, 0, 0};
-                    if (after.stack != kNoFrontier) may_follow(after.stack, after.layout);
+                    if (ignored_[s]) may_follow(t.stack, t.environment);
+                    const After after = tallies_.counts(s) ? after_counted(s, t.stack, t.environment)
+                                                           : After{stacks.shift(t.stack, s).frontier, t.environment, 0, 0};
+                    if (after.stack != kNoFrontier) may_follow(after.stack, after.environment);
                 }
         }
         e.accepts.assign(next.begin(), next.end());
@@ -379,11 +380,11 @@ Stats Constraint::locked_stats() {
     Stats s = stats_;
     s.run_bytes = uint64_t(std::max<int64_t>(0, run_bytes.load()));
     s.rows = rows_.size();
-    s.row_bytes += settled_.bytes();
+    s.row_bytes += stack_trie_.bytes();
     s.lr_states = lr_.num_states();
     s.stack_nodes = stacks.num_live();
     s.spanner_bytes = spanner_->bytes();
-    s.separable = scannerless_ || liveness_.sure(between_lexemes(stacks.bottom()));
+    s.separable = scannerless_ || liveness_.always_alive(between_lexemes(stacks.bottom()));
     return s;
 }
 

@@ -37,7 +37,7 @@ namespace derivable {
 struct TerminalSpec {
     std::shared_ptr<const Dfa> dfa;  // without the empty string; no text at all if the terminal is a token reference; null: `strings`
     std::shared_ptr<const JsonStrings> strings;
-    uint32_t rank;                   // lower wins between lexemes of equal length
+    uint32_t rank;  // lower wins between lexemes of equal length
     bool ignored;
 };
 
@@ -75,7 +75,8 @@ class Constraint {
   public:
     // Terminal i of `terminals` is grammar symbol i + 1. `spanner`: under scannerless the vocabulary's, shared.
     Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Spanner> spanner, std::vector<TerminalSpec> terminals,
-               std::vector<TokenReference> references, LayoutSpec layout, const std::vector<Symbol>& distinct, TallySpec tallies, Productions productions, ConstraintLimits limits);
+               std::vector<TokenReference> references, IndentationSpec indentation, const std::vector<Symbol>& distinct, TallySpec tallies,
+               Productions productions, ConstraintLimits limits);
 
     const Vocabulary& vocabulary() const { return *vocabulary_; }
     const Threads& initial() const { return initial_; }
@@ -121,11 +122,11 @@ class Constraint {
     // An operation lets others have the constraint, and goes on. Nothing that it may refer to is freed meanwhile, and what it noted is its own.
     Noted suspend() {
         suspended_++;
-        return {looked_at_layout_, tally_depth_, std::exchange(forcing_, false)};
+        return {looked_at_environment_, tally_depth_, std::exchange(forcing_, false)};
     }
     void resume(Noted noted) {
         suspended_--;
-        looked_at_layout_ = noted.looked_at_layout;
+        looked_at_environment_ = noted.looked_at_environment;
         tally_depth_ = noted.tally_depth;
         forcing_ = noted.forcing;
     }
@@ -163,10 +164,10 @@ class Constraint {
     }
     std::vector<std::pair<Symbol, uint32_t>> named_lexeme(LexState lex);
     const std::vector<uint32_t>& row(Thread t);
-    // Level 4: the mask of a thread if it is known, by so many hops and what was looked at of its layout; and making it known (null: it cannot be).
+    // Level 4: the mask of a thread if it is known, by so many hops and what was looked at of its environment; and making it known (null: it cannot be).
     struct RowKey {
         uint32_t hops = 0;
-        uint8_t looked_at_layout = 0;
+        uint8_t looked_at_environment = 0;
     };
     const std::vector<uint32_t>* find_row(const Thread& t, RowKey* key = nullptr);
     const std::vector<uint32_t>* keep_row(const Thread& t, RowKey key, const std::vector<uint32_t>& words);
@@ -188,16 +189,16 @@ class Constraint {
     // Calls `at(stack, accept set, above)` for every stack on which the text may stop here and owe nothing, until it returns true.
     template <class At>
     bool stops(Thread t, int& looked, At at);
-    // What a lexeme does to parser and layout. `stack` is kNoFrontier if it is not allowed here.
+    // What a lexeme does to parser and environment. `stack` is kNoFrontier if it is not allowed here.
     struct After {
         Frontier stack;
-        Layouts::Id layout;
+        Environment environment;
         int hops, above;  // as Stacks::Shifted
     };
-    After after_lexeme(Symbol symbol, Frontier f, Layouts::Id layout, bool at_end = false);
-    After after_newline(Frontier f, Layouts::Id layout, bool at_end);
-    bool ends(Frontier f, Layouts::Id layout, int above, int& looked);
-    bool alive_in_newline(LexState lex, Frontier f, Layouts::Id layout, int* hops);
+    After after_lexeme(Symbol symbol, Frontier f, Environment environment, bool at_end = false);
+    After after_newline(Frontier f, Environment environment, bool at_end);
+    bool ends(Frontier f, Environment environment, int above, int& looked);
+    bool alive_in_newline(LexState lex, Frontier f, Environment environment, int* hops);
     bool newline_goes_on();
     // What may become of a lexeme that may be a newline, whatever the stack: how it may end, and the states in which it is none any more.
     struct Rest {
@@ -206,7 +207,7 @@ class Constraint {
     };
     const Rest& rest_of_newline(LexState lex);
     const std::vector<uint8_t>& bytes_in_newlines();
-    uint64_t layout_key(const Thread& t, uint8_t looked) const;
+    uint64_t environment_key(const Thread& t, uint8_t looked) const;
     void add_thread(Threads& to, Thread t);
     ByteSet likely_bytes(const Threads& threads);
     // Arrays of distinct items (matching/unique_items.cpp).
@@ -219,21 +220,22 @@ class Constraint {
     void step_into(const Threads& from, uint8_t byte, Threads& stays, Threads* leaves);
     bool step_layers(const Layers& from, uint8_t byte, bool first, Layers& to);
     bool step_path(std::vector<Layers>& path, size_t depth, uint8_t byte);
-    LexState between_lexemes(Frontier stack, Layouts::Id layout = Layouts::kInitial);
+    LexState between_lexemes(Frontier stack, Environment environment = kNoEnvironment);
     int fill_references(Thread t, std::vector<uint32_t>& words);
     // The state before a lexeme of what a stack accepts and the tally allows.
-    LexState lexeme_start(uint32_t accept_set, uint32_t duties, Layouts::Id layout) {
-        return tallies_.active() && asks_tally(accept_set) ? start_by_tally(accept_set, layout) : lexeme_start(accept_set, duties);
+    LexState lexeme_start(uint32_t accept_set, uint32_t obligations, Environment environment) {
+        return tallies_.active() && asks_tally(accept_set) ? start_by_tally(accept_set, environment)
+                                                           : lexeme_start(accept_set, obligations);
     }
-    LexState lexeme_start(uint32_t accept_set, uint32_t duties);
+    LexState lexeme_start(uint32_t accept_set, uint32_t obligations);
     // Tallies (matching/counted_members.cpp).
     bool asks_tally(uint32_t accept_set);
-    LexState start_by_tally(uint32_t accept_set, Layouts::Id tally);
-    After after_counted(Symbol symbol, Frontier f, Layouts::Id tally);
-    void look_at_tally(Layouts::Id tally) {
-        if (tallies_.depth(tally) <= tally_depth_) looked_at_layout_ |= tallies_.depth(tally) == tally_depth_ ? kTopTally : kTallies;
+    LexState start_by_tally(uint32_t accept_set, Environment tally);
+    After after_counted(Symbol symbol, Frontier f, Environment tally);
+    void look_at_tally(Environment tally) {
+        if (tallies_.depth(tally) <= tally_depth_) looked_at_environment_ |= tallies_.depth(tally) == tally_depth_ ? kTopTally : kTallies;
     }
-    uint64_t tally_key(Layouts::Id tally, uint8_t looked) const;
+    uint64_t tally_key(Environment tally, uint8_t looked) const;
     struct Symbols {
         const Symbol *first = nullptr, *last = nullptr;
         const Symbol* begin() const { return first; }
@@ -244,11 +246,12 @@ class Constraint {
         const auto* range = ranges_.find(lexer_terminal);
         return range ? Symbols{&by_lexer_[range->first], &by_lexer_[range->first] + range->second} : Symbols{};
     }
-    bool alive(Frontier stack, Layouts::Id layout, const Split::Inside& group, int* hops);
+    bool alive(Frontier stack, Environment environment, const Split::Inside& group, int* hops);
     bool alive(Thread t) {
         if (scannerless_) return true;
-        return spanner_->may_be_newline(t.lex) && !spanner_->lexer.is_fresh(t.lex) ? alive_in_newline(t.lex, t.stack, t.layout, nullptr)
-                                                                                   : liveness_.alive(t.lex, t.stack, layouts_[t.layout].depth);
+        return spanner_->may_be_newline(t.lex) && !spanner_->lexer.is_fresh(t.lex)
+                   ? alive_in_newline(t.lex, t.stack, t.environment, nullptr)
+                   : liveness_.alive(t.lex, t.stack, indentations_[t.environment].depth);
     }
     // Answers that look further down the stack than this are not worth a key; the stack nodes remember what they found anyway.
     static constexpr int kMaxKeyHops = 32;
@@ -264,32 +267,32 @@ class Constraint {
 
     std::shared_ptr<const Vocabulary> vocabulary_;
     std::shared_ptr<Spanner> spanner_;
-    std::vector<uint32_t> to_lexer_;          // terminal symbol -> lexer terminal
-    std::vector<Symbol> by_lexer_;            // terminal symbols in the order of their lexer terminals
+    std::vector<uint32_t> to_lexer_;  // terminal symbol -> lexer terminal
+    std::vector<Symbol> by_lexer_;    // terminal symbols in the order of their lexer terminals
     // Begin and length in by_lexer_. PERF: not a table by lexer terminal, of which many schemas together have tens of thousands.
     FlatMap<std::pair<uint32_t, uint32_t>> ranges_;
-    std::vector<char> ignored_;               // by terminal symbol
-    std::vector<char> distinct_;              // by terminal symbol: it opens an array of distinct items; empty if none does
-    bool searching_ = false;                  // in can_be_distinct()
+    std::vector<char> ignored_;   // by terminal symbol
+    std::vector<char> distinct_;  // by terminal symbol: it opens an array of distinct items; empty if none does
+    bool searching_ = false;      // in can_be_distinct()
     std::unordered_map<uint64_t, bool, MixHash> can_be_distinct_;  // by lexer state, frontier, writing
     std::vector<uint32_t> ignored_lexer_;
     std::vector<TokenReference> references_;
-    Layouts layouts_;
-    // What answers looked at of a layout, while a mask is computed.
+    Indentations indentations_;
+    // What answers looked at of a environment, while a mask is computed.
     static constexpr uint8_t kDepth = 1, kLevels = 2, kTopTally = 4, kTallies = 8;
-    uint8_t looked_at_layout_ = 0;
+    uint8_t looked_at_environment_ = 0;
     uint32_t tally_depth_ = 0;  // of the thread
     Tallies tallies_;
-    bool forcing_ = false;                              // where the order of keys is free, it is the listed one
-    std::vector<char> asks_tally_;                      // by accept set: 1 no, 2 yes
-    FlatMap<LexState> starts_by_tally_;                 // by set of keys, whether forcing, and accept set; and one
-    uint32_t suspended_ = 0;  // operations
+    bool forcing_ = false;               // where the order of keys is free, it is the listed one
+    std::vector<char> asks_tally_;       // by accept set: 1 no, 2 yes
+    FlatMap<LexState> starts_by_tally_;  // by set of keys, whether forcing, and accept set; and one
+    uint32_t suspended_ = 0;             // operations
     struct NewlineAnswer {
         bool alive;
-        uint8_t looked_at_layout;
+        uint8_t looked_at_environment;
         int hops;
     };
-    FlatMap<uint32_t> newline_questions_;  // by lexer state and layout: consecutive numbers from 1 on
+    FlatMap<uint32_t> newline_questions_;  // by lexer state and environment: consecutive numbers from 1 on
     uint32_t num_newline_questions_ = 0;
     FlatMap<NewlineAnswer> newline_alive_;  // by one of those and the frontier
     std::unordered_map<LexState, Rest> rests_;
@@ -326,15 +329,15 @@ class Constraint {
         }
     };
     struct PrefixRoot {
-        uint32_t node, hops;          // longest key so far
-        uint8_t looked_at_layout = 0;  // by some answer
+        uint32_t node, hops;                // longest key so far
+        uint8_t looked_at_environment = 0;  // by some answer
     };
     std::unordered_map<LexState, PrefixRoot> prefix_roots_;
     Pages<PrefixNode> prefixes_;
     uint32_t num_prefixes_ = 0;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> row_ids_;
     std::vector<const std::vector<uint32_t>*> rows_;
-    Settled settled_;  // under longest and basic
+    StackTrie stack_trie_;  // under longest and basic
     std::vector<uint32_t> scratch_;
     std::vector<uint64_t> signature_;
     Stats stats_;

@@ -7,7 +7,7 @@
 
 namespace derivable {
 
-Constraint::After Constraint::after_counted(Symbol symbol, Frontier f, Layouts::Id tally) {
+Constraint::After Constraint::after_counted(Symbol symbol, Frontier f, Environment tally) {
     const Stacks::Shifted s = stacks.shift(f, symbol);
     if (s.frontier == kNoFrontier) return {s.frontier, tally, s.hops, 0};
     if (tallies_.asks(symbol)) look_at_tally(tally);
@@ -25,7 +25,7 @@ bool Constraint::asks_tally(uint32_t accept_set) {
     return known == 2;
 }
 
-LexState Constraint::start_by_tally(uint32_t accept_set, Layouts::Id tally) {
+LexState Constraint::start_by_tally(uint32_t accept_set, Environment tally) {
     look_at_tally(tally);
     const uint64_t key = pack(tallies_.held(tally) << 1 | forcing_, accept_set);
     const LexState* known = starts_by_tally_.find(key);
@@ -50,7 +50,7 @@ Threads Constraint::in_order(const Threads& threads) {
         if (asks_tally(accepts) && !spanner_->lexer.is_fresh(t.lex))
             t.lex = lexer().members_if(t.lex, [&](LexState single) {
                 for (Symbol s : symbols_of(spanner_->lexer.terminal_of(single)))
-                    if (stacks.contains(accepts, s) && tallies_.allows(s, t.layout, true)) return true;
+                    if (stacks.contains(accepts, s) && tallies_.allows(s, t.environment, true)) return true;
                 return false;
             });
         if (t.lex != kNoState) out.push_back(std::move(t));
@@ -70,7 +70,7 @@ void Constraint::step_in_order(const Threads& from, uint8_t byte, Threads& to) {
 }
 
 // The part of a tally that masks are kept by. No word of a stack's signature is one.
-uint64_t Constraint::tally_key(Layouts::Id tally, uint8_t looked) const {
+uint64_t Constraint::tally_key(Environment tally, uint8_t looked) const {
     return looked & kTallies ? 4ULL << 32 | tally : 3ULL << 32 | tallies_.held(tally);
 }
 

@@ -89,10 +89,8 @@ std::vector<std::vector<uint32_t>> read_rows(Numbers& in, const Vocabulary& voca
         } else {
             if (base > i) throw BadArtifact("a mask of its index is like one that comes later");
             work(10 + words / 40);
-            if (base)
-                rows[i] = rows[base - 1];
-            else
-                rows[i].assign(words, 0);
+            if (base) rows[i] = rows[base - 1];
+            else rows[i].assign(words, 0);
             for (uint32_t k = in.count(2); k > 0; k--) {
                 const uint32_t w = in.next();
                 if (w >= words) throw BadArtifact("a mask of its index is wider than the vocabulary");
@@ -161,10 +159,8 @@ std::vector<uint8_t> Explorer::fresh_bytes(const Matcher& m) {
     Operation operation(*constraint_, constraint_->max_step_work());
     const Threads& threads = m.now()->threads;
     ByteSet likely;
-    if (constraint_->scannerless_)
-        likely = constraint_->likely_bytes(threads);
-    else
-        likely.words.fill(~0ULL);
+    if (constraint_->scannerless_) likely = constraint_->likely_bytes(threads);
+    else likely.words.fill(~0ULL);
     Threads next;
     likely.each([&](uint8_t byte) {
         constraint_->pass();
@@ -209,7 +205,8 @@ void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
     auto go = [&](uint32_t step, auto advance) {
         auto after = std::make_unique<Matcher>(m);
         bool accepted = false;
-        if (complete([&] { accepted = advance(*after); }) && accepted) meet(std::move(after), here, step, w.rare || step == '\\' || (step >= 0x80 && step < kToken));
+        if (complete([&] { accepted = advance(*after); }) && accepted)
+            meet(std::move(after), here, step, w.rare || step == '\\' || (step >= 0x80 && step < kToken));
     };
     for (uint8_t b : bytes) {
         const char byte = char(b);
@@ -233,9 +230,7 @@ Explorer::End Explorer::visit(const Bounds& bounds) {
         } catch (const TimeIsUp&) {  // what was found out is kept, and asking again goes on from there
             queue->push_front(std::move(next));
             return End::kTime;
-        } catch (const MemoryExceeded&) {
-            return End::kMemory;
-        }
+        } catch (const MemoryExceeded&) { return End::kMemory; }
     }
     return End::kMost;
 }
@@ -251,7 +246,7 @@ std::string Explorer::saved() const {
         put(out, uint32_t(v.masks.size()));
         for (const Mask& m : v.masks) {
             put(out, m.known ? m.row : kRaw);
-            put(out, m.key.hops << 8 | m.key.looked_at_layout);
+            put(out, m.key.hops << 8 | m.key.looked_at_environment);
         }
     }
     return out;
@@ -273,14 +268,16 @@ uint32_t Explorer::replay(const std::shared_ptr<Constraint>& constraint, std::st
             places[i] = from == kStart ? std::make_unique<Matcher>(constraint) : std::make_unique<Matcher>(*places[from]);
             Matcher& m = *places[i];
             const char byte = char(step);
-            const bool accepted = from == kStart || (step < kToken ? m.advance_bytes({&byte, 1}) : m.advance(step - kToken) == Matcher::Verdict::kAccepted);
+            const bool accepted =
+                from == kStart || (step < kToken ? m.advance_bytes({&byte, 1}) : m.advance(step - kToken) == Matcher::Verdict::kAccepted);
             Operation operation(c, Task::kUnbounded);
             const Threads& threads = m.now()->threads;
             if (!accepted || (count && threads.size() != count)) throw BadArtifact("its index leads where no text can");
             for (uint32_t k = 0; k < count; k++) {
                 const uint32_t row = in.next(), key = in.next();
                 if (row == kRaw) continue;
-                if (row >= rows.size() || key >> 8 > uint32_t(Constraint::kMaxKeyHops) || (key & 0xFF) > (Constraint::kDepth | Constraint::kLevels | Constraint::kTopTally | Constraint::kTallies))
+                if (row >= rows.size() || key >> 8 > uint32_t(Constraint::kMaxKeyHops) ||
+                    (key & 0xFF) > (Constraint::kDepth | Constraint::kLevels | Constraint::kTopTally | Constraint::kTallies))
                     throw BadArtifact("its index names a mask that is not there");
                 if (c.stats_.row_bytes > c.limits_.cache_bytes / 2) return kept;
                 kept += c.keep_row(threads[k], {key >> 8, uint8_t(key)}, rows[row]) != nullptr;
@@ -289,8 +286,7 @@ uint32_t Explorer::replay(const std::shared_ptr<Constraint>& constraint, std::st
         if (!in.at_end()) throw BadArtifact("its index is longer than it says");
     } catch (const LimitExceeded&) {  // what is not there is made when it is asked for
     } catch (const TimeIsUp&) {
-    } catch (const MemoryExceeded&) {
-    }
+    } catch (const MemoryExceeded&) {}
     return kept;
 }
 

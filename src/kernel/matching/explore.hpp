@@ -29,7 +29,9 @@ class Explorer {
   public:
     // `tokens`: that the grammar names. `records`: to be written down.
     Explorer(std::shared_ptr<Constraint> constraint, std::vector<uint32_t> tokens, bool records)
-        : constraint_(std::move(constraint)), tokens_(std::move(tokens)), records_(records) {}
+        : constraint_(std::move(constraint)),
+          tokens_(std::move(tokens)),
+          records_(records) {}
 
     Explorer(const Explorer&) = delete;
     Explorer& operator=(const Explorer&) = delete;
@@ -60,7 +62,7 @@ class Explorer {
 
   private:
     static constexpr uint32_t kStart = ~0u, kNowhere = ~0u - 1;
-    static constexpr int kHops = 2;  // LR states below the top that tell situations apart
+    static constexpr int kHops = 2;          // LR states below the top that tell situations apart
     static constexpr uint32_t kToken = 256;  // steps from here on are tokens
     struct Waiting {
         std::unique_ptr<Matcher> matcher;

@@ -14,10 +14,15 @@
 
 namespace derivable {
 
+// What a thread remembers beside lexer and parser, interned (the word of data-dependent parsing, Jim, Mandelbaum and Walker 2010): the indentation
+// (Indentations::Id) or, under scannerless, which knows no blocks by indentation, the tally (Tallies::Id).
+using Environment = uint32_t;
+constexpr Environment kNoEnvironment = 0;
+
 struct Thread {
     LexState lex;
     Frontier stack;
-    Layouts::Id layout = Layouts::kInitial;  // or, under scannerless, which knows no blocks by indentation, the tally (Tallies::Id)
+    Environment environment = kNoEnvironment;
     WritingRef writing;  // inside an array of distinct items
 };
 using Threads = std::vector<Thread>;
@@ -26,10 +31,10 @@ using Threads = std::vector<Thread>;
 struct Moment {
     const Moment* before = nullptr;
     Threads threads;
-    uint32_t length = 0;                // tokens since the start
-    mutable uint32_t references = 0;    // by matchers and by the next moments
-    mutable uint32_t collection = 0;    // the last one of stack nodes that has been here
-    bool finished = false;  // an end-of-sequence token was taken as the end (with threads left: the grammar names it, too)
+    uint32_t length = 0;              // tokens since the start
+    mutable uint32_t references = 0;  // by matchers and by the next moments
+    mutable uint32_t collection = 0;  // the last one of stack nodes that has been here
+    bool finished = false;            // an end-of-sequence token was taken as the end (with threads left: the grammar names it, too)
 };
 
 // The moments of one constraint.
@@ -85,8 +90,7 @@ class Places {
     // The matcher is gone. By any thread, without the constraint's lock: freeing never waits.
     void leave(Place* p) {
         p->next_left = left_.load(std::memory_order_relaxed);
-        while (!left_.compare_exchange_weak(p->next_left, p, std::memory_order_release, std::memory_order_relaxed)) {
-        }
+        while (!left_.compare_exchange_weak(p->next_left, p, std::memory_order_release, std::memory_order_relaxed)) {}
     }
     // Lets go of what was left meanwhile.
     void clear_left(Moments& moments) {

@@ -26,7 +26,7 @@ IndexView Constraint::view() {
     out.splits = spanner_->num_splits();
     out.lexer_bytes = spanner_->lexer.bytes();
     out.split_bytes = spanner_->bytes() - out.lexer_bytes;
-    out.settled_bytes = settled_.bytes();
+    out.stack_trie_bytes = stack_trie_.bytes();
     out.mask_bytes = stats_.row_bytes;
     for (const auto& [lex, root] : prefix_roots_) {
         LexerStateView s;
@@ -43,7 +43,7 @@ IndexView Constraint::view() {
                 for (const auto& [word, next] : *n.others) todo.push_back({next, depth + 1});
         }
         if (masks.empty()) continue;
-        if (s.depth) s.depth--;  // the first word is the layout
+        if (s.depth) s.depth--;  // the first word is the environment
         s.masks = masks.size();
         std::vector<uint32_t> every = *rows_[size_t(*masks.begin())], some = every;
         for (int32_t m : masks)
@@ -90,7 +90,7 @@ std::vector<SpanView> Constraint::unfold(const Threads& threads, uint64_t most) 
             const Split& split = spanner_->split(residual, state);
             for (const Split::Inside& group : split.inside) {
                 int hops = 0;
-                const bool allowed = alive(t.stack, t.layout, group, &hops);
+                const bool allowed = alive(t.stack, t.environment, group, &hops);
                 std::fill(words.begin(), words.end(), 0);
                 group.or_into(words.data());
                 for (uint32_t v : excepted) words[v >> 5] &= ~(1u << (v & 31));
@@ -106,15 +106,16 @@ std::vector<SpanView> Constraint::unfold(const Threads& threads, uint64_t most) 
                         const size_t child = out.size() - 1;
                         if (after.stack == kNoFrontier || depth >= kDeepest) return;
                         int hops = 0;
-                        const LexState lex = lexeme_start(stacks.accepts(after.stack, &hops), e.duties, after.layout);
+                        const LexState lex = lexeme_start(stacks.accepts(after.stack, &hops), e.obligations, after.environment);
                         if (lex == kNoState) return;
                         const size_t before = excepted.size();
                         excepted.insert(excepted.end(), e.except.begin(), e.except.end());
-                        again(again, child, e.residual, Thread{lex, after.stack, after.layout, {}}, above + after.above, depth + 1);
+                        again(again, child, e.residual, Thread{lex, after.stack, after.environment, {}}, above + after.above, depth + 1);
                         excepted.resize(before);
                     };
-                    if (ignored_[symbol]) through({t.stack, layouts_.idle(t.layout), 0, 0}, true);
-                    if (!ignored_[symbol] || scannerless_) through(after_lexeme(symbol, t.stack, layouts_.apply(e.effect, t.layout)), false);
+                    if (ignored_[symbol]) through({t.stack, indentations_.idle(t.environment), 0, 0}, true);
+                    if (!ignored_[symbol] || scannerless_)
+                        through(after_lexeme(symbol, t.stack, indentations_.apply(e.effect, t.environment)), false);
                 }
         };
         if (!scannerless_) return split_by(t.lex, 0);

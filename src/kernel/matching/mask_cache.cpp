@@ -17,20 +17,18 @@ constexpr uint32_t kMaxPrefixNodes = 1u << 20;
 int Constraint::compute(Thread t, std::vector<uint32_t>& words) {
     words.assign(vocabulary_->words(), 0);
     work(words.size() / 64);
-    looked_at_layout_ = 0;
-    tally_depth_ = tallies_.active() ? tallies_.depth(t.layout) : 0;
+    looked_at_environment_ = 0;
+    tally_depth_ = tallies_.active() ? tallies_.depth(t.environment) : 0;
     operation->take();
     int looked = 0;
     bool by_bytes = find_partial(t) != nullptr;
     if (!by_bytes) try {
             looked = SpanWalk(*this, words).run(t);
-        } catch (const TooAmbiguous&) {
-            by_bytes = true;
-        }
+        } catch (const TooAmbiguous&) { by_bytes = true; }
     if (by_bytes) {
         words.assign(vocabulary_->words(), 0);  // there may be tokens in it that were still to be taken out again (add_except)
         compute_by_bytes(t, words);
-        looked_at_layout_ = kDepth | kLevels;
+        looked_at_environment_ = kDepth | kLevels;
         looked = kMaxKeyHops + 1;
     }
     if (!distinct_.empty()) take_repeated(t, words.data());
@@ -54,10 +52,8 @@ void Constraint::each_token(const Threads& threads, uint32_t& next, Visit&& visi
     const Trie& trie = vocabulary_->trie;
     std::vector<Layers> path{{threads}};
     for (uint32_t i = 0; i < next;)  // the way to where it goes on
-        if (trie.end[i] <= next)
-            i = trie.end[i];
-        else
-            step_path(path, trie.depth[i], trie.byte[i]), i++;
+        if (trie.end[i] <= next) i = trie.end[i];
+        else step_path(path, trie.depth[i], trie.byte[i]), i++;
     while (next < trie.size()) {
         work(2);
         pass();
@@ -73,7 +69,7 @@ void Constraint::each_token(const Threads& threads, uint32_t& next, Visit&& visi
 
 Constraint::Partial* Constraint::find_partial(const Thread& t) {
     for (Partial& p : partials_)
-        if (p.thread.lex == t.lex && p.thread.stack == t.stack && p.thread.layout == t.layout) return &p;
+        if (p.thread.lex == t.lex && p.thread.stack == t.stack && p.thread.environment == t.environment) return &p;
     return nullptr;
 }
 
@@ -82,19 +78,15 @@ void Constraint::compute_by_bytes(Thread t, std::vector<uint32_t>& words) {
     constexpr size_t kMost = 4;
     Partial* known = find_partial(t);
     Partial p{t, 0, {}};
-    if (known)
-        std::swap(p, *known);  // SAFETY: while others pass there is none
-    else
-        p.words.assign(vocabulary_->words(), 0);
+    if (known) std::swap(p, *known);  // SAFETY: while others pass there is none
+    else p.words.assign(vocabulary_->words(), 0);
     struct Keep {
         std::deque<Partial>& all;
         Partial& p;
         ~Keep() {
             auto free = std::find_if(all.begin(), all.end(), [](const Partial& x) { return x.words.empty(); });
-            if (free == all.end() && all.size() < kMost)
-                all.push_front(std::move(p));
-            else
-                *(free == all.end() ? all.end() - 1 : free) = std::move(p);
+            if (free == all.end() && all.size() < kMost) all.push_front(std::move(p));
+            else *(free == all.end() ? all.end() - 1 : free) = std::move(p);
         }
     } keep{partials_, p};
     each_token({t}, p.next, [&](uint32_t token) {
@@ -125,7 +117,7 @@ void Constraint::drop_rows() {
     row_ids_.clear();
     rows_.clear();
     stats_.row_bytes = 0;
-    settled_ = {};
+    stack_trie_ = {};
 }
 
 void Constraint::note_miss(Thread t, std::chrono::steady_clock::time_point begin, uint64_t nodes, int hops) {
@@ -144,14 +136,14 @@ const std::vector<uint32_t>* Constraint::find_row(const Thread& t, RowKey* key) 
     auto found = prefix_roots_.find(t.lex);
     if (found == prefix_roots_.end() || !stacks.signature(t.stack, found->second.hops, signature_)) return nullptr;
     uint32_t node = found->second.node;
-    signature_.insert(signature_.begin(), layout_key(t, found->second.looked_at_layout));
+    signature_.insert(signature_.begin(), environment_key(t, found->second.looked_at_environment));
     for (size_t i = 0; i < signature_.size(); i++) {
         if ((node = prefixes_[node].child(signature_[i])) == PrefixNode::kNoNode) break;
-        uint8_t looked = found->second.looked_at_layout & (kDepth | kLevels);
+        uint8_t looked = found->second.looked_at_environment & (kDepth | kLevels);
         uint32_t last = node;
         if (prefixes_[node].row < 0 && prefixes_[node].looked_at_tally) {
             looked |= prefixes_[node].looked_at_tally;
-            last = prefixes_[node].child(tally_key(t.layout, prefixes_[node].looked_at_tally));
+            last = prefixes_[node].child(tally_key(t.environment, prefixes_[node].looked_at_tally));
         }
         if (last == PrefixNode::kNoNode || prefixes_[last].row < 0) continue;
         if (key) *key = {uint32_t(std::max<size_t>(i, 1) - 1), looked};
@@ -162,7 +154,7 @@ const std::vector<uint32_t>* Constraint::find_row(const Thread& t, RowKey* key) 
 
 const std::vector<uint32_t>* Constraint::keep_row(const Thread& t, RowKey key, const std::vector<uint32_t>& words) {
     if (key.hops > kMaxKeyHops || !stacks.signature(t.stack, key.hops, signature_)) return nullptr;
-    if (!suspended_ && (stats_.row_bytes + settled_.bytes() > limits_.cache_bytes || num_prefixes_ > kMaxPrefixNodes)) drop_rows();
+    if (!suspended_ && (stats_.row_bytes + stack_trie_.bytes() > limits_.cache_bytes || num_prefixes_ > kMaxPrefixNodes)) drop_rows();
     if (rows_.size() == rows_.capacity()) rows_.reserve(2 * rows_.size() + 16);  // SAFETY: before the row has a number
     auto [row, fresh] = row_ids_.try_emplace(words, uint32_t(rows_.size()));
     if (fresh) {
@@ -172,8 +164,8 @@ const std::vector<uint32_t>* Constraint::keep_row(const Thread& t, RowKey key, c
     auto [root, new_root] = prefix_roots_.try_emplace(t.lex, PrefixRoot{num_prefixes_, key.hops});
     num_prefixes_ += new_root;
     root->second.hops = std::max(root->second.hops, key.hops);
-    root->second.looked_at_layout |= key.looked_at_layout;
-    signature_.insert(signature_.begin(), layout_key(t, root->second.looked_at_layout));
+    root->second.looked_at_environment |= key.looked_at_environment;
+    signature_.insert(signature_.begin(), environment_key(t, root->second.looked_at_environment));
     uint32_t node = root->second.node;
     auto descend = [&](uint64_t word) {
         uint32_t next = prefixes_[node].child(word);
@@ -184,7 +176,8 @@ const std::vector<uint32_t>* Constraint::keep_row(const Thread& t, RowKey key, c
         node = next;
     };
     for (uint64_t word : signature_) descend(word);
-    if (const uint8_t looked = key.looked_at_layout & (kTopTally | kTallies); looked && tallies_.active()) descend(tally_key(t.layout, prefixes_[node].looked_at_tally |= looked));
+    if (const uint8_t looked = key.looked_at_environment & (kTopTally | kTallies); looked && tallies_.active())
+        descend(tally_key(t.environment, prefixes_[node].looked_at_tally |= looked));
     prefixes_[node].row = int32_t(row->second);
     return &row->first;
 }
@@ -195,26 +188,26 @@ const std::vector<uint32_t>& Constraint::row(Thread t) {
         stats_.mask_hits++;
         return *known;
     }
-    std::vector<uint32_t> computed;  // not scratch_: others may compute meanwhile
+    std::vector<uint32_t> computed;                       // not scratch_: others may compute meanwhile
     const auto begin = std::chrono::steady_clock::now();  // PERF: 25 ns, of a mask that takes thousands
     const uint64_t nodes = stats_.walk_nodes;
     int hops = compute(t, computed);
     note_miss(t, begin, nodes, hops);
     scratch_.swap(computed);
-    const std::vector<uint32_t>* kept = keep_row(t, {uint32_t(hops), looked_at_layout_}, scratch_);
+    const std::vector<uint32_t>* kept = keep_row(t, {uint32_t(hops), looked_at_environment_}, scratch_);
     return kept ? *kept : scratch_;
 }
 
 void Constraint::fill(const Threads& threads, uint32_t* mask) {
     if (threads.size() == 1 && !threads[0].writing) {
-        const std::vector<uint32_t>& r = row({threads[0].lex, threads[0].stack, threads[0].layout});
+        const std::vector<uint32_t>& r = row({threads[0].lex, threads[0].stack, threads[0].environment});
         std::copy(r.begin(), r.end(), mask);
         return;
     }
     // SAFETY: what may be refused half-way is not the caller's before it is complete.
     std::vector<uint32_t> all(vocabulary_->words(), 0), own;
     for (const Thread& t : threads) {
-        own = row({t.lex, t.stack, t.layout});
+        own = row({t.lex, t.stack, t.environment});
         work(own.size() / 40);
         if (t.writing) take_repeated(t, own.data());
         for (size_t i = 0; i < all.size(); i++) all[i] |= own[i];

@@ -32,7 +32,7 @@ void Constraint::collect() {
         drop_rows();
         starts_by_tally_ = {};
         tallies_.begin_collection();
-        for (const Partial& p : partials_) tallies_.mark(p.thread.layout);
+        for (const Partial& p : partials_) tallies_.mark(p.thread.environment);
     }
     num_collections_++;
     stacks.collect([&](const std::function<void(Frontier)>& mark) {
@@ -43,7 +43,7 @@ void Constraint::collect() {
                 h->collection = num_collections_;
                 for (const Thread& t : h->threads) {
                     mark(t.stack);
-                    if (tallies) tallies_.mark(t.layout);
+                    if (tallies) tallies_.mark(t.environment);
                 }
             }
         });

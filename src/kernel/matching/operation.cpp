@@ -14,7 +14,10 @@ Operation::Operation(Constraint& constraint, uint64_t allowed)
       spanner_lock_(spanner_.lock),
       shared_(spanner_.lexer.policy() == Policy::kScannerless),
       missing_(shared_),
-      task_(allowed, {"cache_bytes", constraint.allowed_bytes(), uint64_t(std::max<int64_t>(0, constraint.run_bytes.load(std::memory_order_relaxed)))}, 0) {
+      task_(
+          allowed,
+          {"cache_bytes", constraint.allowed_bytes(), uint64_t(std::max<int64_t>(0, constraint.run_bytes.load(std::memory_order_relaxed)))},
+          0) {
     lock_.lock();
     outer_ = std::exchange(constraint_.operation, this);
     task_.enter();

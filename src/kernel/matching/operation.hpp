@@ -17,7 +17,7 @@ class Spanner;
 
 // What an operation under way has noted of the thread that it is about (Constraint::suspend).
 struct Noted {
-    uint8_t looked_at_layout = 0;
+    uint8_t looked_at_environment = 0;
     uint32_t tally_depth = 0;
     bool forcing = false;
 };
@@ -63,8 +63,8 @@ class Operation final : private LockHolder {
     FairLock &lock_, &spanner_lock_;
     Operation* outer_ = nullptr;
     const bool shared_;
-    bool missing_;                 // the lock of a shared spanner is not held
-    Noted noted_;  // while others go first
+    bool missing_;  // the lock of a shared spanner is not held
+    Noted noted_;   // while others go first
     int64_t bytes_settled_ = 0;
     Task task_;
 };

@@ -17,12 +17,12 @@ void Constraint::warm() {
     Lexer& lexer = this->lexer();
     struct Place {
         Frontier stack;
-        Layouts::Id layout;
+        Environment environment;
         uint32_t accepts;
         size_t before;    // the place from which it was reached,
         Symbol terminal;  // by this
     };
-    std::vector<Place> places{{stacks.bottom(), Layouts::kInitial, stacks.accepts(stacks.bottom()), 0, kEnd}};
+    std::vector<Place> places{{stacks.bottom(), kNoEnvironment, stacks.accepts(stacks.bottom()), 0, kEnd}};
     std::vector<char> seen(places[0].accepts + 1, 0);
     seen[places[0].accepts] = 1;
     for (size_t i = 0; i < places.size() && places.size() < kMostPlaces; i++) {
@@ -30,19 +30,21 @@ void Constraint::warm() {
         const std::vector<Symbol> terminals = stacks.terminals(from.accepts);
         for (Symbol t : terminals) {
             // Lines are not followed here: what stands in blocks stands behind a colon, too.
-            if (t == kEnd || (layouts_.active() && (t == layouts_.spec.newline || t == layouts_.spec.indent || t == layouts_.spec.dedent))) continue;
-            const After after = after_lexeme(t, from.stack, from.layout);
+            if (t == kEnd || (indentations_.active() &&
+                              (t == indentations_.spec.newline || t == indentations_.spec.indent || t == indentations_.spec.dedent)))
+                continue;
+            const After after = after_lexeme(t, from.stack, from.environment);
             if (after.stack == kNoFrontier) continue;
             const uint32_t accepts = stacks.accepts(after.stack);
             if (seen.size() <= accepts) seen.resize(accepts + 1, 0);
-            if (!std::exchange(seen[accepts], 1)) places.push_back({after.stack, after.layout, accepts, i, t});
+            if (!std::exchange(seen[accepts], 1)) places.push_back({after.stack, after.environment, accepts, i, t});
         }
     }
-    const uint32_t past = lexer.settled(lexer.step_duties(lexer.text_start(), ' '));
+    const uint32_t past = lexer.nothing_owed(lexer.step_obligations(lexer.text_start(), ' '));
     auto start = [&](const Place& p) { return lexeme_start(p.accepts, past); };
     auto visit = [&](const Place& p, uint8_t byte) {
         Threads threads;
-        step({{start(p), p.stack, p.layout}}, byte, threads);
+        step({{start(p), p.stack, p.environment}}, byte, threads);
         for (const Thread& t : threads) row(t);
     };
     std::vector<char> covered(to_lexer_.size(), 0);
@@ -51,7 +53,8 @@ void Constraint::warm() {
         return std::count_if(terminals.begin(), terminals.end(), [&](Symbol t) { return !covered[t]; });
     };
     for (size_t i = 0; i < kMostVisited; i++) {
-        const Place& best = *std::max_element(places.begin(), places.end(), [&](const Place& a, const Place& b) { return gain(a) < gain(b); });
+        const Place& best =
+            *std::max_element(places.begin(), places.end(), [&](const Place& a, const Place& b) { return gain(a) < gain(b); });
         if (size_t(gain(best)) < kWorthwhile) break;
         for (Symbol t : stacks.terminals(best.accepts)) covered[t] = 1;
         if (start(best) == kNoState) continue;
@@ -63,7 +66,8 @@ void Constraint::warm() {
             const LexState s = lexer.step(start(before), byte);
             if (s == kNoState) continue;
             const std::vector<Lexer::Exit>& exits = lexer.exits(s);
-            if (std::none_of(exits.begin(), exits.end(), [&](const Lexer::Exit& e) { return e.terminal == to_lexer_[best.terminal]; })) continue;
+            if (std::none_of(exits.begin(), exits.end(), [&](const Lexer::Exit& e) { return e.terminal == to_lexer_[best.terminal]; }))
+                continue;
             visit(before, byte);
             break;
         }

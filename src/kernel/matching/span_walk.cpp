@@ -8,13 +8,13 @@
 namespace derivable {
 
 namespace {
-constexpr uint32_t kMaxLexemes = 256;     // SAFETY: of one token; each is a step of recursion
+constexpr uint32_t kMaxLexemes = 256;  // SAFETY: of one token; each is a step of recursion
 constexpr uint64_t kMaxItems = 1u << 17;
 constexpr size_t kMaxGrowth = 64u << 20;  // of the spanner, in bytes, for one mask
 }  // namespace
 
 int SpanWalk::run(const Thread& thread) {
-    const Item start{Spanner::kWholeVocabulary, thread.lex, thread.stack, thread.layout, 0, -1, 0, 0};
+    const Item start{Spanner::kWholeVocabulary, thread.lex, thread.stack, thread.environment, 0, -1, 0, 0};
     Part part;
     // SAFETY: nothing that a walk refers to is forgotten.
     struct Walking {
@@ -25,40 +25,38 @@ int SpanWalk::run(const Thread& thread) {
     c_.spanner_->forget_if_needed();
     Walking walking(c_.spanner_->walks);
     bytes_before_ = c_.spanner_->bytes();
-    if (scannerless_)
-        enter(part, start, nullptr);
-    else
-        walk_part(part, start, c_.spanner_->split(start.residual, start.lex), -1);
+    if (scannerless_) enter(part, start, nullptr);
+    else walk_part(part, start, c_.spanner_->split(start.residual, start.lex), -1);
     return part.looked;
 }
 
 void SpanWalk::walk_part(Part& part, const Item& start, const Split& split, int known) {
-    const Settled::Place root = c_.settled_.root(split, c_.layouts_[start.layout].depth);
+    const StackTrie::Place root = c_.stack_trie_.root(split, c_.indentations_[start.environment].depth);
     part.place = root;
     part.found = found_.size();
     part.questions = questions_.size();
     part.keeps = c_.stacks.signature(start.stack, root.node->state, states_);
-    if (part.keeps) c_.settled_.descend(part.place, states_, known, found_);
+    if (part.keeps) c_.stack_trie_.descend(part.place, states_, known, found_);
     const size_t before = found_.size();
     for (size_t i = part.found; i < before; i++) work(found_[i].inside->cost()), found_[i].inside->or_into(words_.data());
     if (part.place.node->open) {
         part.looked = part.kept = part.place.depth;
-        if (c_.layouts_.active()) c_.looked_at_layout_ |= Constraint::kDepth;  // by its depth the place was found
+        if (c_.indentations_.active()) c_.looked_at_environment_ |= Constraint::kDepth;  // by its depth the place was found
         revisit(part, start, split, 0, part.place.node->num_open);
     } else {
         visit(part, start, split);
     }
     if (part.keeps && c_.stacks.signature(start.stack, uint32_t(part.kept), states_))
-        c_.settled_.keep(root, part.place, states_, part.kept, {found_, before, questions_, part.questions});
+        c_.stack_trie_.keep(root, part.place, states_, part.kept, {found_, before, questions_, part.questions});
     questions_.resize(part.questions);
 }
 
-int SpanWalk::level_of(Part& part, int hops, uint8_t looked_at_layout) {
+int SpanWalk::level_of(Part& part, int hops, uint8_t looked_at_environment) {
     part.looked = std::max(part.looked, hops);
-    c_.looked_at_layout_ |= looked_at_layout;
-    if (hops > Constraint::kMaxKeyHops || looked_at_layout & Constraint::kLevels) {
+    c_.looked_at_environment_ |= looked_at_environment;
+    if (hops > Constraint::kMaxKeyHops || looked_at_environment & Constraint::kLevels) {
         part.never = true;
-        return Settled::kNever;
+        return StackTrie::kNever;
     }
     part.kept = std::max(part.kept, hops);
     return std::max(0, hops);
@@ -77,9 +75,7 @@ int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
             const Split* split = nullptr;
             try {
                 split = &c_.spanner_->split(x.residual, joint.together);
-            } catch (const TooAmbiguous&) {
-                c_.spanner_->part(x.residual, members);
-            }
+            } catch (const TooAmbiguous&) { c_.spanner_->part(x.residual, members); }
             if (split) {
                 begin = joint.rest.data(), end = begin + joint.rest.size();
                 visit(part, x, *split);
@@ -99,12 +95,15 @@ int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
     if (split.exits.empty() || c_.limits_.lookahead != kNoLookahead)
         return open ? revisit(part, x, split, uint32_t(open - part.place.node->open) + 1, open->end) : visit(part, x, split);
     Part own;
-    walk_part(own, {x.residual, x.lex, x.stack, x.layout, 0, -1, x.ended, x.depth}, split, open ? part.place.depth - x.above : -1);
+    walk_part(own, {x.residual, x.lex, x.stack, x.environment, 0, -1, x.ended, x.depth}, split, open ? part.place.depth - x.above : -1);
     part.keeps &= own.keeps;
-    auto outside = [&](int level) { return level >= Settled::kNever || x.above + level > Constraint::kMaxKeyHops ? Settled::kNever : std::max({0, x.level, x.above + level}); };
+    auto outside = [&](int level) {
+        return level >= StackTrie::kNever || x.above + level > Constraint::kMaxKeyHops ? StackTrie::kNever
+                                                                                       : std::max({0, x.level, x.above + level});
+    };
     if (!part.keeps) found_.resize(own.found);
     for (size_t i = own.found; i < found_.size(); i++) found_[i].level = outside(found_[i].level);
-    return std::max(level_of(part, x.above + own.looked, 0), own.never ? Settled::kNever : 0);
+    return std::max(level_of(part, x.above + own.looked, 0), own.never ? StackTrie::kNever : 0);
 }
 
 int SpanWalk::visit(Part& part, const Item& x, const Split& split, uint32_t of) {
@@ -114,7 +113,8 @@ int SpanWalk::visit(Part& part, const Item& x, const Split& split, uint32_t of) 
     for (size_t i = 0; i < split.exits.size(); i++) {
         const Split::Exit& e = split.exits[i];
         if (x.ended + (i >= split.exits_before) > c_.limits_.lookahead) break;
-        for (Symbol symbol : c_.symbols_of(of == kOfExit ? e.terminal : of)) reach = std::max(reach, leave(part, x, split, uint32_t(i), symbol, nullptr));
+        for (Symbol symbol : c_.symbols_of(of == kOfExit ? e.terminal : of))
+            reach = std::max(reach, leave(part, x, split, uint32_t(i), symbol, nullptr));
     }
     return reach;
 }
@@ -133,13 +133,15 @@ int SpanWalk::revisit(Part& part, const Item& x, const Split& split, uint32_t be
 
 int SpanWalk::ask(Part& part, const Item& x, const Split& split, uint32_t index) {
     const Split::Inside& group = split.inside[index];
-    const uint8_t before = std::exchange(c_.looked_at_layout_, 0);
+    const uint8_t before = std::exchange(c_.looked_at_environment_, 0);
     int hops = 0;
-    const bool allowed = c_.alive(x.stack, x.layout, group, &hops);
-    const int level = level_of(part, group.sureness == Split::Sureness::kSure ? 0 : x.above + hops, std::exchange(c_.looked_at_layout_, before));
+    const bool allowed = c_.alive(x.stack, x.environment, group, &hops);
+    const int level =
+        level_of(part, group.sureness == Split::Sureness::kSure ? 0 : x.above + hops, std::exchange(c_.looked_at_environment_, before));
     if (allowed) work(group.cost()), group.or_into(words_.data());
     if (allowed && part.keeps) found_.push_back({std::max(x.level, level), &group});
-    if (part.keeps && level > part.place.depth + 1) questions_.push_back({false, false, int16_t(level), int16_t(level), index, 0, uint32_t(questions_.size() + 1 - part.questions)});
+    if (part.keeps && level > part.place.depth + 1)
+        questions_.push_back({false, false, int16_t(level), int16_t(level), index, 0, uint32_t(questions_.size() + 1 - part.questions)});
     return level;
 }
 
@@ -147,22 +149,23 @@ int SpanWalk::leave(Part& part, const Item& x, const Split& split, uint32_t inde
     const Split::Exit& e = split.exits[index];
     const uint64_t ended = x.ended + (index >= split.exits_before);  // before the first byte of a token: outside of it
     int reach = 0;
-    auto through = [&](Constraint::After after, uint8_t looked_at_layout) {
-        int level = level_of(part, x.above + after.hops, looked_at_layout);
+    auto through = [&](Constraint::After after, uint8_t looked_at_environment) {
+        int level = level_of(part, x.above + after.hops, looked_at_environment);
         LexState lex = kNoState;
         if (after.stack != kNoFrontier) {
             int hops = 0;
             const uint32_t set = c_.stacks.accepts(after.stack, &hops);
             level = std::max(level, level_of(part, x.above + after.above + hops, 0));
-            lex = c_.lexeme_start(set, e.duties, after.layout);
+            lex = c_.lexeme_start(set, e.obligations, after.environment);
         }
         const size_t question = questions_.size();
         if (part.keeps) questions_.push_back({true, false, int16_t(level), 0, index, symbol, 0});
         reach = std::max(reach, level);
         if (lex != kNoState) {
-            Item next{e.residual, lex, after.stack, after.layout, x.above + after.above, std::max(x.level, level), ended, x.depth + 1};
-            if (lex == x.lex && after.stack == x.stack && after.layout == x.layout && e.except.empty() && !scannerless_ && c_.limits_.lookahead == kNoLookahead) {
-                next.split = c_.spanner_->repeated(e.residual, lex, e.terminal, e.duties);
+            Item next{e.residual, lex, after.stack, after.environment, x.above + after.above, std::max(x.level, level), ended, x.depth + 1};
+            if (lex == x.lex && after.stack == x.stack && after.environment == x.environment && e.except.empty() && !scannerless_ &&
+                c_.limits_.lookahead == kNoLookahead) {
+                next.split = c_.spanner_->repeated(e.residual, lex, e.terminal, e.obligations);
                 next.above = x.above;
             }
             const bool repeated = next.split;
@@ -180,12 +183,12 @@ int SpanWalk::leave(Part& part, const Item& x, const Split& split, uint32_t inde
         questions_[question].reach = int16_t(reach);
         questions_[question].end = uint32_t(questions_.size() - part.questions);
     };
-    if (c_.ignored_[symbol]) through({x.stack, c_.layouts_.idle(x.layout), 0, 0}, 0);
+    if (c_.ignored_[symbol]) through({x.stack, c_.indentations_.idle(x.environment), 0, 0}, 0);
     if (c_.ignored_[symbol] && !scannerless_) return reach;
-    const uint8_t before = std::exchange(c_.looked_at_layout_, 0);
+    const uint8_t before = std::exchange(c_.looked_at_environment_, 0);
     c_.operation->rest();
-    const Constraint::After after = c_.after_lexeme(symbol, x.stack, c_.layouts_.apply(e.effect, x.layout));
-    through(after, std::exchange(c_.looked_at_layout_, before));
+    const Constraint::After after = c_.after_lexeme(symbol, x.stack, c_.indentations_.apply(e.effect, x.environment));
+    through(after, std::exchange(c_.looked_at_environment_, before));
     return reach;
 }
 

@@ -15,29 +15,28 @@ namespace derivable {
 class SpanWalk {
   public:
     // Adds to `words`. Throws TooAmbiguous; then there may be tokens in it that were still to be taken out again.
-    SpanWalk(Constraint& constraint, std::vector<uint32_t>& words)
-        : c_(constraint), lexer_(constraint.spanner_->lexer), words_(words) {}
+    SpanWalk(Constraint& constraint, std::vector<uint32_t>& words) : c_(constraint), lexer_(constraint.spanner_->lexer), words_(words) {}
 
     // The hops that the answer depends on.
     int run(const Thread& thread);
 
   private:
-    using Question = Settled::Question;
+    using Question = StackTrie::Question;
     // Some tokens with a prefix removed, before them a lexer state and a stack.
     struct Item {
         uint32_t residual;
         LexState lex;
         Frontier stack;
-        Layouts::Id layout;
-        int above;       // as Stacks::Shifted, from the stack of the part on
-        int level;       // states below the top of the part's stack without which this would not be here
-        uint64_t ended;  // lexemes, inside the token
-        uint32_t depth;  // lexemes before this one
+        Environment environment;
+        int above;                     // as Stacks::Shifted, from the stack of the part on
+        int level;                     // states below the top of the part's stack without which this would not be here
+        uint64_t ended;                // lexemes, inside the token
+        uint32_t depth;                // lexemes before this one
         const Split* split = nullptr;  // if not that of the residual and the lexer state: Spanner::repeated()
     };
     // The walk from an item with an exit, which is kept by itself.
     struct Part {
-        Settled::Place place;
+        StackTrie::Place place;
         size_t found, questions;  // where its own begin in found_ and questions_
         bool keeps = false;
         int looked = 0, kept = 0;  // hops; of answers that can be kept
@@ -48,20 +47,21 @@ class SpanWalk {
     // All return the furthest reach (Question::reach). Ask everything:
     int enter(Part& part, const Item& x, const Question* open);
     static constexpr uint32_t kOfExit = ~0u;
-    int visit(Part& part, const Item& x, const Split& split, uint32_t of = kOfExit);  // the terminal of all exits, unless they have their own
+    int visit(Part& part, const Item& x, const Split& split,
+              uint32_t of = kOfExit);  // the terminal of all exits, unless they have their own
     // Ask again what is open: the questions from `begin` to `end`.
     int revisit(Part& part, const Item& x, const Split& split, uint32_t begin, uint32_t end);
     int ask(Part& part, const Item& x, const Split& split, uint32_t index);
     // Through an exit; what follows is asked, all of it or, if `open`, the questions behind that one.
     int leave(Part& part, const Item& x, const Split& split, uint32_t index, Symbol symbol, const Question* open);
     // Notes what an answer looked at.
-    int level_of(Part& part, int hops, uint8_t looked_at_layout);
+    int level_of(Part& part, int hops, uint8_t looked_at_environment);
 
     Constraint& c_;
     Lexer& lexer_;
     std::vector<uint32_t>& words_;
     // Of all parts under way, those of inner ones behind those of outer ones.
-    std::vector<Settled::Found> found_;
+    std::vector<StackTrie::Found> found_;
     std::vector<Question> questions_;
     std::vector<uint64_t> states_;
     size_t bytes_before_ = 0;

@@ -18,7 +18,7 @@ bool Constraint::can_be_distinct(const Thread& t) {
         return !x.writing || x.writing->safe() || (x.writing->in_string() && lexer().has_more_strings(x.lex, x.writing->rivals()));
     };
     if (searching_ || sure(t)) return true;
-    auto key_of = [](const Thread& x) { return mix(x.writing->key() ^ mix(pack(x.lex, x.stack)) ^ mix(x.layout)); };
+    auto key_of = [](const Thread& x) { return mix(x.writing->key() ^ mix(pack(x.lex, x.stack)) ^ mix(x.environment)); };
     auto known = can_be_distinct_.find(key_of(t));
     if (known != can_be_distinct_.end()) return known->second;
     struct Searching {

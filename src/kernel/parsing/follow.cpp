@@ -59,10 +59,8 @@ const Bits* Adjacency::company(Symbol t) {
             Bits here(terminals);
             for (Symbol s : lr_.shifts(q)) here.add(s);
             for (Symbol s : lr_.shifts(q)) {
-                if (met[s])
-                    company[s].keep(here);
-                else
-                    company[s] = here, met[s] = 1;
+                if (met[s]) company[s].keep(here);
+                else company[s] = here, met[s] = 1;
             }
         }
         company_ = std::move(company);

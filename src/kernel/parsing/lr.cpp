@@ -46,7 +46,8 @@ void LrAutomaton::expand(uint32_t id) {
         uint32_t dot = work[i] - offset_[production_of_[work[i]]];
         if (dot == p.body.size()) {
             const Reduction r{p.head, dot};
-            if (production_of_[work[i]] != 0 && std::find(state.reductions.begin(), state.reductions.end(), r) == state.reductions.end()) state.reductions.push_back(r);
+            if (production_of_[work[i]] != 0 && std::find(state.reductions.begin(), state.reductions.end(), r) == state.reductions.end())
+                state.reductions.push_back(r);
             continue;
         }
         state.items.push_back(pack(p.body[dot], work[i] + 1));
@@ -72,7 +73,9 @@ uint32_t LrAutomaton::move(uint32_t id, Symbol symbol) {
     if (it != state.moves.end() && it->first == symbol) return it->second;
     std::vector<uint32_t> kernel;
     for (Symbol next : productions_.reaching(symbol))
-        for (auto i = std::lower_bound(state.items.begin(), state.items.end(), pack(next, 0)); i != state.items.end() && Symbol(*i >> 32) == next; ++i) kernel.push_back(uint32_t(*i));
+        for (auto i = std::lower_bound(state.items.begin(), state.items.end(), pack(next, 0));
+             i != state.items.end() && Symbol(*i >> 32) == next; ++i)
+            kernel.push_back(uint32_t(*i));
     std::sort(kernel.begin(), kernel.end());
     const uint32_t target = kernel.empty() ? kNone : kernels_.intern(kernel);
     if (target == states_.size()) states_.emplace_back();

@@ -51,7 +51,7 @@ class LrAutomaton {
         bool is_expanded = false, is_complete = false;
         std::vector<Reduction> reductions;
         std::vector<Symbol> shifts;
-        std::vector<uint64_t> items;                      // next symbol and the item after it, sorted
+        std::vector<uint64_t> items;                     // next symbol and the item after it, sorted
         std::vector<std::pair<Symbol, uint32_t>> moves;  // made so far, sorted by symbol; where to, or kNone
     };
     State& expanded(uint32_t state) {

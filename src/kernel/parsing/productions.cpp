@@ -43,7 +43,10 @@ std::vector<char> least_fixpoint(const std::vector<Production>& ps, std::vector<
 // are without empty symbols as they stand.
 class Counts {
   public:
-    Counts(Symbol& num_symbols, std::vector<Production>& full, std::vector<Production>& units) : num_symbols_(num_symbols), full_(full), units_(units) {}
+    Counts(Symbol& num_symbols, std::vector<Production>& full, std::vector<Production>& units)
+        : num_symbols_(num_symbols),
+          full_(full),
+          units_(units) {}
 
     Symbol up_to(Symbol x, size_t n) {
         if (n == 1) return x;
@@ -97,7 +100,10 @@ class Counts {
 class Rewriting {
   public:
     Rewriting(uint32_t num_terminals, uint32_t num_nonterminals, std::vector<Production> productions)
-        : given(std::move(productions)), num_symbols(1 + num_terminals + num_nonterminals), units(num_symbols), num_terminals_(num_terminals) {}
+        : given(std::move(productions)),
+          num_symbols(1 + num_terminals + num_nonterminals),
+          units(num_symbols),
+          num_terminals_(num_terminals) {}
 
     // Symbols that derive no terminal string (the empty one is one) are dropped, and returned.
     std::vector<Symbol> drop_unproductive() {
@@ -134,7 +140,9 @@ class Rewriting {
 
     // Bodies with more than two symbols that may be empty: A -> X Y Z ... becomes A -> X R, R -> Y Z ...
     void split_bodies() {
-        auto optional = [&](const std::vector<Symbol>& body) { return std::count_if(body.begin(), body.end(), [&](Symbol s) { return nullable[s]; }); };
+        auto optional = [&](const std::vector<Symbol>& body) {
+            return std::count_if(body.begin(), body.end(), [&](Symbol s) { return nullable[s]; });
+        };
         std::vector<Production> split;
         for (Production& p : given) {
             while (p.body.size() > 2 && optional(p.body) > 2) {
@@ -167,10 +175,8 @@ class Rewriting {
                     bool out = k < optional.size() && optional[k] == i && (choice >> k++ & 1);
                     if (!out) body.push_back(p.body[i]);
                 }
-                if (body.size() == 1)
-                    units[p.head].push_back(body[0]);
-                else if (body.size() > 1)
-                    full.push_back({p.head, std::move(body)});
+                if (body.size() == 1) units[p.head].push_back(body[0]);
+                else if (body.size() > 1) full.push_back({p.head, std::move(body)});
             }
         }
     }
@@ -211,7 +217,9 @@ Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symb
     : num_terminals_(num_terminals) {
     Rewriting r(num_terminals, num_nonterminals, std::move(given));
     unproductive_ = r.drop_unproductive();
-    if (!r.productive[start]) throw BadGrammar("the grammar describes no text at all: its start rule never ends", "Give every recursive rule an alternative that does not recurse.");
+    if (!r.productive[start])
+        throw BadGrammar("the grammar describes no text at all: its start rule never ends",
+                         "Give every recursive rule an alternative that does not recurse.");
     start_nullable_ = r.nullable[start];
     r.count_repeated();
     r.split_bodies();
@@ -223,10 +231,8 @@ Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symb
     visited_.resize(r.num_symbols);
     used_.assign(num_terminals + 1, 0);
     productions_.push_back({r.num_symbols, {start, kEnd}});
-    if (r.productive[start])
-        keep_reached(start, std::move(r.full), r.units, r.productive);
-    else
-        productions_[0].body = {kEnd, kEnd};  // only the empty text: `start_nullable` says so, nothing else is ever accepted
+    if (r.productive[start]) keep_reached(start, std::move(r.full), r.units, r.productive);
+    else productions_[0].body = {kEnd, kEnd};  // only the empty text: `start_nullable` says so, nothing else is ever accepted
 }
 
 void Productions::keep_reached(Symbol start, std::vector<Production> full, const Relation& units, const std::vector<char>& productive) {
@@ -251,7 +257,8 @@ void Productions::keep_reached(Symbol start, std::vector<Production> full, const
         }
         for (Symbol u : units[s])
             if (productive[u] && u != s) reach(u), units_[s].push_back(u), users_[u].push_back(s);
-        std::sort(order.begin() + begin[s], order.begin() + begin[s + 1], [&](uint32_t a, uint32_t b) { return full[a].body < full[b].body; });
+        std::sort(order.begin() + begin[s], order.begin() + begin[s + 1],
+                  [&](uint32_t a, uint32_t b) { return full[a].body < full[b].body; });
         for (uint32_t k = begin[s]; k < begin[s + 1]; k++) {
             Production& p = full[order[k]];
             if (k > begin[s] && productions_.back().body == p.body) continue;

@@ -15,8 +15,7 @@ NodeId StackGraph::new_node(uint32_t state, uint32_t parent) {
     int32_t height = 0;
     if (parent != kNoNode && parent & kManyBit)
         for (NodeId p : parent_lists_[parent & ~kManyBit]) height = std::max(height, nodes_[p].height + 1);
-    else if (parent != kNoNode)
-        height = nodes_[parent].height + 1;
+    else if (parent != kNoNode) height = nodes_[parent].height + 1;
     if (!free_.empty()) {
         id = free_.back();
         free_.pop_back();
@@ -69,7 +68,8 @@ NodeId StackGraph::child(NodeId parent, uint32_t state) {
 }
 
 void StackGraph::sort(std::vector<NodeId>& nodes) const {
-    std::sort(nodes.begin(), nodes.end(), [&](NodeId x, NodeId y) { return nodes_[x].state != nodes_[y].state ? nodes_[x].state < nodes_[y].state : x < y; });
+    std::sort(nodes.begin(), nodes.end(),
+              [&](NodeId x, NodeId y) { return nodes_[x].state != nodes_[y].state ? nodes_[x].state < nodes_[y].state : x < y; });
 }
 
 NodeId StackGraph::node(uint32_t state, std::vector<NodeId> parents) {
@@ -120,8 +120,7 @@ std::vector<NodeId> StackGraph::pop(NodeId n, uint32_t count) const {
             uint32_t p = nodes_[x].parent;
             if (p & kManyBit && p != kNoNode)
                 next.insert(next.end(), parent_lists_[p & ~kManyBit].begin(), parent_lists_[p & ~kManyBit].end());
-            else if (p != kNoNode)
-                next.push_back(p);
+            else if (p != kNoNode) next.push_back(p);
         }
         if (next.size() > 1) {
             std::sort(next.begin(), next.end());

@@ -107,7 +107,8 @@ class StackGraph {
     Frontier frontier(std::vector<NodeId> nodes);
 
     // Frees every node that is not reached from the frontiers that `roots` reports. `each_kept` visits what a node needs beside its parents.
-    void collect(const std::function<void(const std::function<void(Frontier)>&)>& roots, const std::function<void(NodeId, const std::function<void(NodeId)>&)>& each_kept);
+    void collect(const std::function<void(const std::function<void(Frontier)>&)>& roots,
+                 const std::function<void(NodeId, const std::function<void(NodeId)>&)>& each_kept);
     // Right after a collection: forgets what is known about the nodes, and the LR states that none of them has.
     void forget_states();
 
@@ -123,7 +124,7 @@ class StackGraph {
     static constexpr uint32_t kListed = 8;
     std::unordered_map<uint64_t, NodeId, MixHash> further_children_;  // by parent and state, of those that have more
     std::vector<std::vector<NodeId>> parent_lists_, many_;
-    std::vector<uint32_t> free_lists_, free_many_;  // indices of lists that a collection has emptied
+    std::vector<uint32_t> free_lists_, free_many_;                         // indices of lists that a collection has emptied
     std::unordered_map<std::vector<uint32_t>, NodeId, WordsHash> joined_;  // (state, parents...) of nodes with several parents
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> many_ids_;
 };

@@ -130,9 +130,9 @@ std::vector<Stacks::Shifter> Stacks::shifters(Frontier f, Symbol t) {
     std::vector<Shifter> out;
     for (size_t k = finished.size(); k-- > 0;) {
         const Seen& x = seen[finished[k]];
-        for (uint32_t e = x.begin; e < x.end; e++) seen[edges[e].first].above = std::max(seen[edges[e].first].above, x.above + edges[e].second);
-        if (contains(direct_[graph_[x.node].state], t))
-            out.push_back({x.node, x.above});
+        for (uint32_t e = x.begin; e < x.end; e++)
+            seen[edges[e].first].above = std::max(seen[edges[e].first].above, x.above + edges[e].second);
+        if (contains(direct_[graph_[x.node].state], t)) out.push_back({x.node, x.above});
         else if (x.begin == x.end)
             if (auto it = far_.find(pack(x.node, t)); it != far_.end()) out.push_back({it->second.node, it->second.above + x.above});
     }
@@ -184,7 +184,8 @@ Stacks::Shifted Stacks::shift(Frontier f, Symbol t) {
     uint32_t set = accepts(f, &hops);
     if (!contains(set, t)) return {kNoFrontier, hops, 0};
     if (!(f & kManyBit))
-        if (const Shifter s = only_shifter(f, t); s.node != kNoNode) return reduced({graph_.child(s.node, lr_.move(graph_[s.node].state, t)), hops, s.above - 1});
+        if (const Shifter s = only_shifter(f, t); s.node != kNoNode)
+            return reduced({graph_.child(s.node, lr_.move(graph_[s.node].state, t)), hops, s.above - 1});
     int above = -1;
     std::vector<NodeId> below;
     for (Shifter s : shifters(f, t)) above = std::max(above, s.above - 1), below.push_back(s.node);

@@ -105,7 +105,7 @@ class Stacks {
     // The usual case of it, without lists: one parse, few reductions. Else kNoNode.
     Shifter only_shifter(NodeId n, Symbol t);
     static constexpr uint32_t kFar = 8;  // reductions
-    Shifted reduced(Shifted s);  // with the reductions that are sure
+    Shifted reduced(Shifted s);          // with the reductions that are sure
     uint32_t intern_set(std::vector<Symbol> sorted);
     uint32_t unite(uint32_t a, uint32_t b);
 
@@ -115,7 +115,7 @@ class Stacks {
     Interner sets_;
     std::vector<std::vector<uint64_t>> bits_;
     std::unordered_map<uint64_t, uint32_t, MixHash> unions_;
-    std::vector<uint32_t> direct_;  // by LR state: the interned set of its direct shifts
+    std::vector<uint32_t> direct_;           // by LR state: the interned set of its direct shifts
     std::vector<Subsumption::Lower> lower_;  // of the node whose set is made
     // Where a terminal is shifted after long chains of reductions; see shifters().
     std::unordered_map<uint64_t, Shifter, MixHash> far_;

@@ -70,7 +70,8 @@ bool Subsumption::is_covered(NodeId n, const Nodes& others) {
                     if (candidates[m].rest != item.rest) continue;
                     const Nodes given = behind(others[k], candidates[m]);
                     if (!look(given.size() + 1)) return false;
-                    found = wanted.empty() ? given.empty() : std::any_of(given.begin(), given.end(), [&](NodeId y) { return simulates(y, wanted[i]); });
+                    found = wanted.empty() ? given.empty()
+                                           : std::any_of(given.begin(), given.end(), [&](NodeId y) { return simulates(y, wanted[i]); });
                 }
             }
             if (!found) return false;
@@ -136,10 +137,8 @@ void Subsumption::prune(NodeId n, std::vector<Lower> lower) {
         skip(n, lower);
         if (!patience_) lower = before;
         graph_[n].lower = free_lists_.empty() ? uint32_t(lists_.size()) : free_lists_.back();
-        if (free_lists_.empty())
-            lists_.emplace_back();
-        else
-            free_lists_.pop_back();
+        if (free_lists_.empty()) lists_.emplace_back();
+        else free_lists_.pop_back();
         lists_[graph_[n].lower] = {std::move(lower), lowest_};
         reached = count();
         tried = reached > kMuch ? reached : 0;
@@ -151,10 +150,8 @@ void Subsumption::prune(NodeId n, std::vector<Lower> lower) {
 void Subsumption::skip(NodeId n, std::vector<Lower>& lower) {
     auto add = [&](NodeId y, int32_t popped) {
         auto it = std::find_if(lower.begin(), lower.end(), [&](const Lower& l) { return l.node == y; });
-        if (it == lower.end())
-            lower.push_back({y, popped});
-        else
-            it->popped = std::max(it->popped, popped);
+        if (it == lower.end()) lower.push_back({y, popped});
+        else it->popped = std::max(it->popped, popped);
     };
     for (size_t i = 0; i < lower.size() && patience_;) {
         const Lower l = lower[i];
@@ -205,10 +202,8 @@ Frontier Subsumption::compute(const Nodes& nodes) {
     }
     for (size_t i = 0; ways.size() > 1 && i < ways.size() && patience_;) {
         Nodes others = without(i);
-        if (are_covered({ways[i]}, others))
-            ways = std::move(others);
-        else
-            i++;
+        if (are_covered({ways[i]}, others)) ways = std::move(others);
+        else i++;
     }
     if (!patience_) ways = nodes;
     graph_.join(ways);

@@ -66,7 +66,7 @@ class Subsumption {
 
   private:
     static constexpr uint32_t kPatience = 1u << 12;
-    static constexpr uint32_t kMuch = 8;              // nodes reached
+    static constexpr uint32_t kMuch = 8;             // nodes reached
     static constexpr uint32_t kMaxPairs = 1u << 16;  // remembered
 
     // An item A -> u . v of an LR state with v not empty.
@@ -106,7 +106,9 @@ class Subsumption {
         if (is_pruned(n)) lowest_ = std::min(lowest_, lists_[graph_[n].lower].lowest);
     }
     // A node of this height was reached from n by going down so many states.
-    void note(NodeId n, int32_t count, int32_t height) { lowest_ = std::min(lowest_, graph_[n].height - count == height ? height : kAnywhere); }
+    void note(NodeId n, int32_t count, int32_t height) {
+        lowest_ = std::min(lowest_, graph_[n].height - count == height ? height : kAnywhere);
+    }
     // False when patience is at its end; then nothing more is known.
     bool look(size_t cost) {
         work(20);
@@ -125,7 +127,7 @@ class Subsumption {
     FlatMap<int32_t> pairs_;  // x <= y: height of what was looked at for it, or kRefuted
     uint32_t num_pairs_ = 0;
     uint32_t patience_ = 0;
-    int32_t lowest_ = 0;  // height of what was looked at
+    int32_t lowest_ = 0;             // height of what was looked at
     std::vector<uint64_t> assumed_;  // pairs, while one is looked at
 };
 

@@ -27,7 +27,9 @@ struct BadToken {
     int64_t row = -1;  // of a batch
 };
 
-[[noreturn]] inline void refuse(const char* name, const char* wanted, nanobind::handle given) { throw BadArgument{name, wanted, nanobind::borrow(given)}; }
+[[noreturn]] inline void refuse(const char* name, const char* wanted, nanobind::handle given) {
+    throw BadArgument{name, wanted, nanobind::borrow(given)};
+}
 
 // What Python takes as an index: int, numpy's integers, arrays of one. Not booleans, which are integers to Python, but count nothing.
 inline nanobind::object integer(const char* name, nanobind::handle given) {
@@ -62,7 +64,9 @@ inline uint32_t token_of(const Constraint& c, nanobind::handle given, int64_t ro
 }
 
 inline std::vector<nanobind::object> objects_of(const char* name, const char* wanted, nanobind::handle given) {
-    PyObject* items = PyUnicode_Check(given.ptr()) || PyBytes_Check(given.ptr()) || PyByteArray_Check(given.ptr()) ? nullptr : PyObject_GetIter(given.ptr());
+    PyObject* items = PyUnicode_Check(given.ptr()) || PyBytes_Check(given.ptr()) || PyByteArray_Check(given.ptr())
+                          ? nullptr
+                          : PyObject_GetIter(given.ptr());
     if (!items) {
         if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError)) nanobind::raise_python_error();
         PyErr_Clear();

@@ -32,8 +32,10 @@ std::vector<Matcher*> matchers_of(nb::list given) {
 
 // The rows that are written: each once, for two threads may be at it.
 std::vector<uint32_t*> rows_of(const Bitmask& bitmask, size_t count, const Rows& rows) {
-    if (rows && rows->size() != count) throw BadBitmask{std::to_string(rows->size()) + " rows were given for " + std::to_string(count) + " matchers."};
-    if (!rows && uint64_t(bitmask.rows()) < count) throw BadBitmask{"the bitmask has " + std::to_string(bitmask.rows()) + " rows for " + std::to_string(count) + " matchers."};
+    if (rows && rows->size() != count)
+        throw BadBitmask{std::to_string(rows->size()) + " rows were given for " + std::to_string(count) + " matchers."};
+    if (!rows && uint64_t(bitmask.rows()) < count)
+        throw BadBitmask{"the bitmask has " + std::to_string(bitmask.rows()) + " rows for " + std::to_string(count) + " matchers."};
     if (rows && std::set<int64_t>(rows->begin(), rows->end()).size() != count) throw BadBitmask{"a row is given twice."};
     std::vector<uint32_t*> out;
     for (size_t i = 0; i < count; i++) out.push_back(bitmask.row(rows ? (*rows)[i] : int64_t(i)));
@@ -53,10 +55,8 @@ void fill_bitmasks(nb::list given, nb::handle bitmask, uint32_t threads, const R
     const std::vector<uint32_t*> at = rows_of(b, batch.size(), rows);
     Unlocked unlocked;
     for (size_t i = 0; i < batch.size(); i++) {
-        if (!batch[i])
-            std::fill_n(at[i], b.stride(), ~0u);
-        else
-            std::fill(at[i] + words, at[i] + b.stride(), 0u);
+        if (!batch[i]) std::fill_n(at[i], b.stride(), ~0u);
+        else std::fill(at[i] + words, at[i] + b.stride(), 0u);
     }
     batch.run(threads, [&](size_t row) { fill_for_choice(*batch[row], at[row]); });
     batch.rethrow_first();
@@ -77,10 +77,8 @@ void advance(nb::list given, nb::handle tokens, uint32_t threads) {
         batch.run(threads, [&](size_t row) {
             Matcher& matcher = *batch[row];
             const auto& eos = matcher.constraint().vocabulary().eos;
-            if (matcher.advance(known[row]) == Matcher::Verdict::kAccepted)
-                taken[row] = 1;
-            else
-                refused[row] = !matcher.finished() || std::find(eos.begin(), eos.end(), known[row]) == eos.end();
+            if (matcher.advance(known[row]) == Matcher::Verdict::kAccepted) taken[row] = 1;
+            else refused[row] = !matcher.finished() || std::find(eos.begin(), eos.end(), known[row]) == eos.end();
         });
         while (first < refused.size() && !refused[first]) first++;
         if (first < refused.size() || batch.failed())
@@ -89,19 +87,23 @@ void advance(nb::list given, nb::handle tokens, uint32_t threads) {
         batch.rethrow_first();
     }
     if (first < refused.size())
-        throw TokenRejected{known[first], batch[first]->constraint().vocabulary().bytes[known[first]], batch[first]->finished() ? "the sequence is finished" : "", int64_t(first)};
+        throw TokenRejected{known[first], batch[first]->constraint().vocabulary().bytes[known[first]],
+                            batch[first]->finished() ? "the sequence is finished" : "", int64_t(first)};
 }
 
-std::vector<bool> fill_draft_of(const Matcher& matcher, nb::handle tokens, nb::handle bitmask, const std::vector<int64_t>& parents, int64_t row) {
+std::vector<bool> fill_draft_of(const Matcher& matcher, nb::handle tokens, nb::handle bitmask, const std::vector<int64_t>& parents,
+                                int64_t row) {
     const Vocabulary& vocabulary = matcher.constraint().vocabulary();
     std::vector<int64_t> ids;
     for (const nb::object& token : token_objects(tokens)) ids.push_back(number("token_ids", token));
     if (parents.size() != ids.size()) throw BadArgument{"parents", "as many as there are tokens", nb::int_(parents.size())};
     for (size_t i = 0; i < parents.size(); i++)
-        if (parents[i] < -1 || parents[i] >= int64_t(i)) throw BadArgument{"parents", "for each token the index of one before it, or -1", nb::int_(parents[i])};
+        if (parents[i] < -1 || parents[i] >= int64_t(i))
+            throw BadArgument{"parents", "for each token the index of one before it, or -1", nb::int_(parents[i])};
     Bitmask b(bitmask, vocabulary.words());
     if (row < 0 || row > b.rows() || uint64_t(b.rows() - row) < ids.size() + 1)
-        throw BadBitmask{"the bitmask has " + std::to_string(b.rows()) + " rows: too few for " + std::to_string(ids.size() + 1) + " from row " + std::to_string(row) + " on."};
+        throw BadBitmask{"the bitmask has " + std::to_string(b.rows()) + " rows: too few for " + std::to_string(ids.size() + 1) +
+                         " from row " + std::to_string(row) + " on."};
     std::vector<uint32_t*> rows;
     for (size_t i = 0; i <= ids.size(); i++) {
         rows.push_back(b.row(row + int64_t(i)));
@@ -133,7 +135,8 @@ void apply(nb::handle logits, uint64_t minimum, nb::handle bitmask, const std::v
     if (!fits) refuse("logits", "rows of floating-point numbers, with rows of int32 words", logits);
     for (int64_t row : rows)
         if (row < 0 || row >= x.shape[0] || row >= w.shape[0])
-            throw BadBitmask{"row " + std::to_string(row) + " is outside logits of " + std::to_string(x.shape[0]) + " rows, or a bitmask of " + std::to_string(w.shape[0]) + "."};
+            throw BadBitmask{"row " + std::to_string(row) + " is outside logits of " + std::to_string(x.shape[0]) +
+                             " rows, or a bitmask of " + std::to_string(w.shape[0]) + "."};
     Unlocked unlocked;
     for (int64_t row : rows)
         apply_bitmask({static_cast<char*>(x.buf) + row * x.strides[0], size_t(x.shape[1]), x.strides[1], uint32_t(x.itemsize), minimum},
@@ -143,9 +146,11 @@ void apply(nb::handle logits, uint64_t minimum, nb::handle bitmask, const std::v
 }  // namespace
 
 void bind_batches(nb::module_& m) {
-    m.def("fill_bitmasks", &fill_bitmasks, nb::arg("matchers"), nb::arg("bitmask").none(), nb::arg("threads"), nb::arg("rows") = nb::none());
+    m.def("fill_bitmasks", &fill_bitmasks, nb::arg("matchers"), nb::arg("bitmask").none(), nb::arg("threads"),
+          nb::arg("rows") = nb::none());
     m.def("advance", &advance, nb::arg("matchers"), nb::arg("token_ids").none(), nb::arg("threads"));
-    m.def("fill_draft", &fill_draft_of, nb::arg("matcher"), nb::arg("token_ids").none(), nb::arg("bitmask").none(), nb::arg("parents"), nb::arg("row"));
+    m.def("fill_draft", &fill_draft_of, nb::arg("matcher"), nb::arg("token_ids").none(), nb::arg("bitmask").none(), nb::arg("parents"),
+          nb::arg("row"));
     m.def("apply_bitmask", &apply, nb::arg("logits"), nb::arg("minimum"), nb::arg("bitmask"), nb::arg("rows"));
 }
 

@@ -28,7 +28,8 @@ class Bitmask {
         }
         nanobind::ndarray<int32_t, nanobind::c_contig, nanobind::device::cpu> array;
         if (!nanobind::try_cast(object, array, false)) throw BadBitmask{"the bitmask is not an int32 C-contiguous array on the CPU."};
-        set(array.data(), int(array.ndim()), array.ndim() > 0 ? int64_t(array.shape(0)) : 0, array.ndim() > 1 ? int64_t(array.shape(1)) : 0);
+        set(array.data(), int(array.ndim()), array.ndim() > 0 ? int64_t(array.shape(0)) : 0,
+            array.ndim() > 1 ? int64_t(array.shape(1)) : 0);
     }
     ~Bitmask() {
         if (has_buffer_) PyBuffer_Release(&buffer_);
@@ -39,7 +40,8 @@ class Bitmask {
     int64_t rows() const { return rows_; }
     size_t stride() const { return stride_; }  // words of a row
     uint32_t* row(int64_t i) const {
-        if (i < 0 || i >= rows_) throw BadBitmask{"row " + std::to_string(i) + " is outside a bitmask of " + std::to_string(rows_) + " rows."};
+        if (i < 0 || i >= rows_)
+            throw BadBitmask{"row " + std::to_string(i) + " is outside a bitmask of " + std::to_string(rows_) + " rows."};
         return data_ + size_t(i) * stride_;
     }
     // Words past the vocabulary belong to padded logits: never allowed.

@@ -17,34 +17,50 @@ namespace derivable {
 
 void bind_explorers(nb::module_& m) {
     nb::class_<Explorer>(m, "Explorer", "Situations visited before texts come to them.")
-        .def(nb::init<std::shared_ptr<Constraint>, std::vector<uint32_t>, bool>(), nb::arg("constraint"), nb::arg("tokens"), nb::arg("records"))
-        .def("meet_start", [](Explorer& e) {
-            Unlocked unlocked;
-            e.meet_start();
-        }, "Begins where every text does.")
-        .def("meet", [](Explorer& e, const Matcher& m) {
-            Unlocked unlocked;
-            e.meet(m);
-        }, nb::arg("matcher"), "Goes on where a text stands.")
+        .def(nb::init<std::shared_ptr<Constraint>, std::vector<uint32_t>, bool>(), nb::arg("constraint"), nb::arg("tokens"),
+             nb::arg("records"))
+        .def(
+            "meet_start",
+            [](Explorer& e) {
+                Unlocked unlocked;
+                e.meet_start();
+            },
+            "Begins where every text does.")
+        .def(
+            "meet",
+            [](Explorer& e, const Matcher& m) {
+                Unlocked unlocked;
+                e.meet(m);
+            },
+            nb::arg("matcher"), "Goes on where a text stands.")
         .def("leave_waiting", &Explorer::leave_waiting, nb::call_guard<Unlocked>(), "Forgets what was met and is not visited.")
-        .def("visit", [](Explorer& e, uint64_t most, uint64_t known, double seconds, uint64_t bytes) {
-            constexpr const char* kEnds[] = {"most", "none", "time", "memory"};
-            Unlocked unlocked;
-            return std::string(kEnds[int(e.visit({most, known, seconds, bytes}))]);
-        }, nb::arg("most"), nb::arg("known"), nb::arg("seconds"), nb::arg("bytes"), "Visits some; why it ended.")
+        .def(
+            "visit",
+            [](Explorer& e, uint64_t most, uint64_t known, double seconds, uint64_t bytes) {
+                constexpr const char* kEnds[] = {"most", "none", "time", "memory"};
+                Unlocked unlocked;
+                return std::string(kEnds[int(e.visit({most, known, seconds, bytes}))]);
+            },
+            nb::arg("most"), nb::arg("known"), nb::arg("seconds"), nb::arg("bytes"), "Visits some; why it ended.")
         .def_prop_ro("visited", &Explorer::visited)
         .def_prop_ro("found", &Explorer::found)
-        .def("saved", [](const Explorer& e) {
-            std::string out = [&] {
-                Unlocked unlocked;
-                return e.saved();
-            }();
-            return nb::bytes(out.data(), out.size());
-        }, "What was visited, as bytes.");
-    m.def("replay", [](const std::shared_ptr<Constraint>& constraint, nb::bytes data, double seconds) {
-        Unlocked unlocked;
-        return Explorer::replay(constraint, {data.c_str(), data.size()}, seconds);
-    }, nb::arg("constraint"), nb::arg("data"), nb::arg("seconds"), "Notes the masks of what was visited; how many.");
+        .def(
+            "saved",
+            [](const Explorer& e) {
+                std::string out = [&] {
+                    Unlocked unlocked;
+                    return e.saved();
+                }();
+                return nb::bytes(out.data(), out.size());
+            },
+            "What was visited, as bytes.");
+    m.def(
+        "replay",
+        [](const std::shared_ptr<Constraint>& constraint, nb::bytes data, double seconds) {
+            Unlocked unlocked;
+            return Explorer::replay(constraint, {data.c_str(), data.size()}, seconds);
+        },
+        nb::arg("constraint"), nb::arg("data"), nb::arg("seconds"), "Notes the masks of what was visited; how many.");
 }
 
 }  // namespace derivable

@@ -32,7 +32,8 @@ void each_member(const Nodes& n, nb::handle rule, Visit visit, Other other) {
     for (Py_ssize_t i = 0; i + 1 < PyTuple_GET_SIZE(others); i += 2)
         other(nb::handle(PyTuple_GET_ITEM(others, i)), nb::handle(PyTuple_GET_ITEM(others, i + 1)));
     for (Py_ssize_t i = 0; i + 2 < PyTuple_GET_SIZE(listed); i += 3)
-        visit(nb::handle(PyTuple_GET_ITEM(listed, i)), nb::handle(PyTuple_GET_ITEM(listed, i + 1)), PyTuple_GET_ITEM(listed, i + 2) == Py_True);
+        visit(nb::handle(PyTuple_GET_ITEM(listed, i)), nb::handle(PyTuple_GET_ITEM(listed, i + 1)),
+              PyTuple_GET_ITEM(listed, i + 2) == Py_True);
 }
 
 // Visits the place in `index` of a rule; a terminal has none.
@@ -90,12 +91,15 @@ nb::tuple dead_ends(nb::dict rules) {
             finish();
         } else if (n.is(expr, n.members)) {
             begin();
-            each_member(n, expr, [&](nb::handle, nb::handle value, bool required) { if (required) place(index, value, need); }, [](nb::handle, nb::handle) {});
+            each_member(
+                n, expr,
+                [&](nb::handle, nb::handle value, bool required) {
+                    if (required) place(index, value, need);
+                },
+                [](nb::handle, nb::handle) {});
             finish();
-        } else if (n.is(expr, n.alt))
-            each(n.items_of(expr), add);
-        else
-            add(expr);
+        } else if (n.is(expr, n.alt)) each(n.items_of(expr), add);
+        else add(expr);
         head++;
     }
     while (!work.empty()) {
@@ -118,23 +122,22 @@ nb::tuple dead_ends(nb::dict rules) {
         while (!stack.empty()) {
             nb::handle node = stack.back();
             stack.pop_back();
-            if (n.is(node, n.ref))
-                needs(n, node, index, ask);
-            else if (n.is(node, n.sequences))
-                each_name(n, node, [&](nb::handle name) { place(index, name, ask); }, [] {});
+            if (n.is(node, n.ref)) needs(n, node, index, ask);
+            else if (n.is(node, n.sequences)) each_name(n, node, [&](nb::handle name) { place(index, name, ask); }, [] {});
             else if (n.is(node, n.members))
-                each_member(n, node, [&](nb::handle, nb::handle value, bool) { place(index, value, ask); }, [&](nb::handle, nb::handle value) { place(index, value, ask); });
-            else if (n.is(node, n.concat) || n.is(node, n.alt))
-                each(n.items_of(node), [&](nb::handle item) { stack.push_back(item); });
-            else if (n.is(node, n.repeat))
-                stack.push_back(n.part(node, n.item));
+                each_member(
+                    n, node, [&](nb::handle, nb::handle value, bool) { place(index, value, ask); },
+                    [&](nb::handle, nb::handle value) { place(index, value, ask); });
+            else if (n.is(node, n.concat) || n.is(node, n.alt)) each(n.items_of(node), [&](nb::handle item) { stack.push_back(item); });
+            else if (n.is(node, n.repeat)) stack.push_back(n.part(node, n.item));
         }
         if (names_dead) named.append(name);
     }
     return nb::make_tuple(dead, named);
 }
 
-bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names, nb::list productions, nb::callable other, nb::callable terminal, Py_ssize_t most) {
+bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names, nb::list productions, nb::callable other,
+             nb::callable terminal, Py_ssize_t most) {
     const Nodes& n = nodes();
     // PERF: numbers stay the objects they are in `symbols`: most are too small to be among those that Python shares.
     std::vector<std::pair<nb::object, nb::object>> work;  // owns the expressions: what asked for them may be gone
@@ -279,12 +282,9 @@ bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names,
         if (n.is(expr, n.sequences)) {
             each_name(n, expr, [&](nb::handle name) { body.push_back(named(name)); }, [&, &h = head] { write(h); });
             write(head);
-        } else if (n.is(expr, n.members))
-            members(head, expr);
-        else if (n.is(expr, n.alt))
-            each(n.items_of(expr), [&, &h = head](nb::handle alternative) { emit(h, alternative); });
-        else
-            emit(head, expr);
+        } else if (n.is(expr, n.members)) members(head, expr);
+        else if (n.is(expr, n.alt)) each(n.items_of(expr), [&, &h = head](nb::handle alternative) { emit(h, alternative); });
+        else emit(head, expr);
         if (PyList_GET_SIZE(productions.ptr()) > most) return false;
     }
     return true;
@@ -293,12 +293,15 @@ bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names,
 }  // namespace
 
 void bind_flatten(nb::module_& m) {
-    m.def("dead_ends", &dead_ends, nb::arg("rules"), "The names of the rules that never end (every alternative leads back to one that does not), and of all others that name one.");
-    m.def("flatten", &flatten, nb::arg("pending"), nb::arg("rules"), nb::arg("symbols"), nb::arg("names"), nb::arg("productions"), nb::arg("other"), nb::arg("terminal"), nb::arg("most"),
+    m.def("dead_ends", &dead_ends, nb::arg("rules"),
+          "The names of the rules that never end (every alternative leads back to one that does not), and of all others that name one.");
+    m.def("flatten", &flatten, nb::arg("pending"), nb::arg("rules"), nb::arg("symbols"), nb::arg("names"), nb::arg("productions"),
+          nb::arg("other"), nb::arg("terminal"), nb::arg("most"),
           "Writes the productions of the (symbol, expression) pairs of `pending`, and of all rules they lead to.\n\n"
           "Args:\n    pending: emptied; `other` may add to it.\n    rules: by name.\n    symbols: numbers by name; extended.\n"
           "    names: of nonterminals; a new one's number is minus its place, counted from 1.\n"
-          "    productions: head, length of the body, body; extended.\n    other: the symbol of what is not the name of a rule.\n    terminal: the symbol of a terminal, by name.\n    most: numbers in `productions`.\n\n"
+          "    productions: head, length of the body, body; extended.\n    other: the symbol of what is not the name of a rule.\n    "
+          "terminal: the symbol of a terminal, by name.\n    most: numbers in `productions`.\n\n"
           "Returns:\n    False if there are more.\n\nCost: about 100 ns a name.");
 }
 

@@ -21,14 +21,15 @@ nb::dict index_view(Constraint& constraint) {
     }
     nb::list states;
     for (const LexerStateView& s : v.states)
-        states.append(nb::make_tuple(nb::cast(s.lexeme), s.stacks, s.masks, s.depth, s.always, s.stack_dependent, s.never, s.is_split, s.inside, s.exits));
+        states.append(nb::make_tuple(nb::cast(s.lexeme), s.stacks, s.masks, s.depth, s.always, s.stack_dependent, s.never, s.is_split,
+                                     s.inside, s.exits));
     nb::dict d;
     d["states"] = states;
     d["keys"] = v.keys;
     d["splits"] = v.splits;
     d["lexer_bytes"] = v.lexer_bytes;
     d["split_bytes"] = v.split_bytes;
-    d["settled_bytes"] = v.settled_bytes;
+    d["stack_trie_bytes"] = v.stack_trie_bytes;
     d["mask_bytes"] = v.mask_bytes;
     return d;
 }

@@ -55,8 +55,7 @@ void know_thread() {
     // SAFETY: what a thread needs to throw is allocated when it throws first. Where that is because there is no memory the process is aborted.
     try {
         throw Interrupted();
-    } catch (const Interrupted&) {
-    }
+    } catch (const Interrupted&) {}
     if (is_main()) return;
     struct User {
         User() { users++; }
@@ -127,7 +126,8 @@ bool shut_down() {
     ending = true;
     PyThreadState* state = PyEval_SaveThread();
     auto wait = [](std::chrono::milliseconds most, auto done) {
-        for (const auto end = Clock::now() + most; !done() && Clock::now() < end;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        for (const auto end = Clock::now() + most; !done() && Clock::now() < end;)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
     };
     wait(std::chrono::seconds(5), [] { return gate->inside.load() == 0; });
     // Others are between two calls. If they come soon they are kept, and not ended by the interpreter within a call of ours.

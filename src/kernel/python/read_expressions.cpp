@@ -72,7 +72,8 @@ class Content {
                 string('b', PyBytes_AS_STRING(value), size_t(PyBytes_GET_SIZE(value)));
             } else if (PyUnicode_CheckExact(value)) {
                 begin('u', size_t(PyUnicode_KIND(value)));
-                string('u', static_cast<const char*>(PyUnicode_DATA(value)), size_t(PyUnicode_GET_LENGTH(value)) * size_t(PyUnicode_KIND(value)));
+                string('u', static_cast<const char*>(PyUnicode_DATA(value)),
+                       size_t(PyUnicode_GET_LENGTH(value)) * size_t(PyUnicode_KIND(value)));
             } else if (auto fields = fields_.find(Py_TYPE(value)); fields != fields_.end()) {
                 begin('a', fields->second.id);
                 for (size_t i = fields->second.names.size(); i-- > 0;) stack.push_back(nodes().part(value, fields->second.names[i]));
@@ -140,10 +141,8 @@ class Trees {
             auto want = [&](nb::handle item) {
                 if (!known_.count(item.ptr())) stack.push_back(item);
             };
-            if (n_.is(expr, n_.concat) || n_.is(expr, n_.alt))
-                each(n_.items_of(expr), want);
-            else if (n_.is(expr, n_.repeat) || n_.is(expr, n_.look))
-                want(n_.part(expr, n_.item));
+            if (n_.is(expr, n_.concat) || n_.is(expr, n_.alt)) each(n_.items_of(expr), want);
+            else if (n_.is(expr, n_.repeat) || n_.is(expr, n_.look)) want(n_.part(expr, n_.item));
             if (stack.size() > before) continue;
             stack.pop_back();
             known_[expr.ptr()] = once(expr);
@@ -188,9 +187,11 @@ class Trees {
                 return builder_.bytes(std::string(text.c_str(), text.size()));
             });
         if (n_.is(expr, n_.chars))
-            return find(content(expr), [&] { return builder_.chars(nb::cast<std::vector<std::pair<uint32_t, uint32_t>>>(n_.part(expr, n_.ranges))); });
+            return find(content(expr),
+                        [&] { return builder_.chars(nb::cast<std::vector<std::pair<uint32_t, uint32_t>>>(n_.part(expr, n_.ranges))); });
         if (n_.is(expr, n_.byte_set))
-            return find(content(expr), [&] { return builder_.byte_set(nb::cast<std::vector<std::pair<uint8_t, uint8_t>>>(n_.part(expr, n_.ranges))); });
+            return find(content(expr),
+                        [&] { return builder_.byte_set(nb::cast<std::vector<std::pair<uint8_t, uint8_t>>>(n_.part(expr, n_.ranges))); });
         if (n_.is(expr, n_.graph))
             return builder_.graph(nb::cast<std::vector<std::vector<std::tuple<uint8_t, uint8_t, uint32_t>>>>(n_.part(expr, n_.edges)),
                                   nb::cast<std::vector<bool>>(n_.part(expr, n_.accepting)));
@@ -229,7 +230,8 @@ class Trees {
     std::unordered_map<std::string, Node> equal_;
 };
 
-std::shared_ptr<Dfa> compile_tree(nb::handle expr, bool leftmost_first, uint64_t max_nfa_states, uint64_t max_dfa_states, nb::callable automaton) {
+std::shared_ptr<Dfa> compile_tree(nb::handle expr, bool leftmost_first, uint64_t max_nfa_states, uint64_t max_dfa_states,
+                                  nb::callable automaton) {
     PatternBuilder builder(max_nfa_states, max_dfa_states);
     PatternBuilder::Node root = Trees(builder, std::move(automaton)).add(expr);
     Unlocked unlocked;
@@ -240,14 +242,20 @@ std::shared_ptr<Dfa> compile_tree(nb::handle expr, bool leftmost_first, uint64_t
 }  // namespace
 
 void bind_expressions(nb::module_& m) {
-    m.def("names_only", &names_only, nb::arg("expressions"), "The leaves of all expressions are names, and there is nothing empty in them.");
-    m.def("content", [](nb::handle expr) {
-        Content content;
-        content.add(expr);
-        return nb::bytes(content.text.data(), content.text.size());
-    }, nb::arg("expr"), "Bytes that are equal for equal expressions only.\n\nCost: about 100 ns a node.");
-    m.def("compile_tree", &compile_tree, nb::arg("expr"), nb::arg("leftmost_first"), nb::arg("max_nfa_states"), nb::arg("max_dfa_states"), nb::arg("automaton"),
-          "The minimal automaton of a regular expression tree.\n\nArgs:\n    automaton: of what is no concatenation, alternation, repetition, assertion, text, class or graph.");
+    m.def("names_only", &names_only, nb::arg("expressions"),
+          "The leaves of all expressions are names, and there is nothing empty in them.");
+    m.def(
+        "content",
+        [](nb::handle expr) {
+            Content content;
+            content.add(expr);
+            return nb::bytes(content.text.data(), content.text.size());
+        },
+        nb::arg("expr"), "Bytes that are equal for equal expressions only.\n\nCost: about 100 ns a node.");
+    m.def("compile_tree", &compile_tree, nb::arg("expr"), nb::arg("leftmost_first"), nb::arg("max_nfa_states"), nb::arg("max_dfa_states"),
+          nb::arg("automaton"),
+          "The minimal automaton of a regular expression tree.\n\nArgs:\n    automaton: of what is no concatenation, alternation, "
+          "repetition, assertion, text, class or graph.");
 }
 
 }  // namespace derivable

@@ -11,9 +11,12 @@ namespace derivable {
 struct Nodes {
     nanobind::object module = nanobind::module_::import_("derivable.expr");
     nanobind::object ref = type("Ref"), concat = type("Concat"), alt = type("Alt"), repeat = type("Repeat"), look = type("Look");
-    nanobind::object conjunction = type("And"), complement = type("Not"), json_text = type("JsonText"), sequences = type("Sequences"), members = type("Members");
+    nanobind::object conjunction = type("And"), complement = type("Not"), json_text = type("JsonText"), sequences = type("Sequences"),
+                     members = type("Members");
     nanobind::object bytes = type("Bytes"), chars = type("Chars"), byte_set = type("ByteSet"), graph = type("Graph");
-    nanobind::object name = text("name"), names = text("names"), marks = text("marks"), listed = text("listed"), others = text("others"), ordered = text("ordered"), items = text("items"), item = text("item"), min = text("min"), max = text("max"), lazy = text("lazy");
+    nanobind::object name = text("name"), names = text("names"), marks = text("marks"), listed = text("listed"), others = text("others"),
+                     ordered = text("ordered"), items = text("items"), item = text("item"), min = text("min"), max = text("max"),
+                     lazy = text("lazy");
     nanobind::object value = text("value"), ranges = text("ranges"), ahead = text("ahead"), negative = text("negative");
     nanobind::object edges = text("edges"), accepting = text("accepting");
 
@@ -30,7 +33,9 @@ struct Nodes {
         if (!PyTuple_CheckExact(found.ptr())) nanobind::raise_type_error("the parts of an expression are not a tuple");
         return found;
     }
-    bool is(nanobind::handle node, const nanobind::object& type) const { return reinterpret_cast<PyObject*>(Py_TYPE(node.ptr())) == type.ptr(); }
+    bool is(nanobind::handle node, const nanobind::object& type) const {
+        return reinterpret_cast<PyObject*>(Py_TYPE(node.ptr())) == type.ptr();
+    }
 
   private:
     nanobind::object type(const char* name) const { return module.attr(name); }

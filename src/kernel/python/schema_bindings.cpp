@@ -109,31 +109,45 @@ nb::tuple graph(const TextGraph& g) {
 }  // namespace
 
 void bind_schemas(nb::module_& m) {
-    m.def("spelled", [](nb::handle value, size_t most) -> std::optional<nb::bytes> {
-        Speller speller(most);
-        if (!speller.write(value.ptr(), 0)) return std::nullopt;
-        return nb::bytes(speller.out.data(), speller.out.size());
-    }, nb::arg("value").none(), nb::arg("most"),
-          "Bytes that are equal only for equal JSON values (the order of members, and numbers of different types, count).\n\n"
-          "Returns:\n    `None` if they are more than about `most`, or the value is nested too deep or not made of JSON values.\n\nCost: about 20 ns a value.");
-    m.def("listed_numbers", [](const std::vector<std::string>& literals, size_t most, uint64_t longest) {
-        std::vector<TextGraph> made;
-        {
-            nb::gil_scoped_release others;
-            made = listed_numbers(literals, most, longest);
-        }
-        nb::list graphs;
-        for (const TextGraph& g : made) graphs.append(graph(g));
-        return graphs;
-    }, nb::arg("literals"), nb::arg("most"), nb::arg("longest"),
-          "Every plain and normalised scientific literal of exactly these numbers, in automata of about `most` characters of numbers each, as the arguments of "
-          "`Graph`.\n\nRaises:\n    LimitError: a number has more than `longest` digits when it is written out.\n\nCost: about 1 us a number.");
+    m.def(
+        "spelled",
+        [](nb::handle value, size_t most) -> std::optional<nb::bytes> {
+            Speller speller(most);
+            if (!speller.write(value.ptr(), 0)) return std::nullopt;
+            return nb::bytes(speller.out.data(), speller.out.size());
+        },
+        nb::arg("value").none(), nb::arg("most"),
+        "Bytes that are equal only for equal JSON values (the order of members, and numbers of different types, count).\n\n"
+        "Returns:\n    `None` if they are more than about `most`, or the value is nested too deep or not made of JSON values.\n\nCost: "
+        "about 20 ns a value.");
+    m.def(
+        "listed_numbers",
+        [](const std::vector<std::string>& literals, size_t most, uint64_t longest) {
+            std::vector<TextGraph> made;
+            {
+                nb::gil_scoped_release others;
+                made = listed_numbers(literals, most, longest);
+            }
+            nb::list graphs;
+            for (const TextGraph& g : made) graphs.append(graph(g));
+            return graphs;
+        },
+        nb::arg("literals"), nb::arg("most"), nb::arg("longest"),
+        "Every plain and normalised scientific literal of exactly these numbers, in automata of about `most` characters of numbers each, "
+        "as the arguments of "
+        "`Graph`.\n\nRaises:\n    LimitError: a number has more than `longest` digits when it is written out.\n\nCost: about 1 us a "
+        "number.");
     nb::class_<Partition>(m, "Partition", "The strings of an automaton, in classes by the other automata that accept them.")
-        .def("__init__", [](Partition* self, const Dfa& whole, const std::vector<const Dfa*>& parts, uint64_t max_states, uint64_t max_classes) {
-            new (self) Partition(whole, parts, max_states, max_classes);
-        }, nb::arg("whole"), nb::arg("parts"), nb::arg("max_states"), nb::arg("max_classes"))
+        .def(
+            "__init__",
+            [](Partition* self, const Dfa& whole, const std::vector<const Dfa*>& parts, uint64_t max_states, uint64_t max_classes) {
+                new (self) Partition(whole, parts, max_states, max_classes);
+            },
+            nb::arg("whole"), nb::arg("parts"), nb::arg("max_states"), nb::arg("max_classes"))
         .def_prop_ro("answers", &Partition::answers, "By class: which automata accept its strings.")
-        .def("strings", [](const Partition& p, const std::vector<uint32_t>& classes) { return graph(p.strings(classes)); }, nb::arg("classes"), "The strings of some classes, as the arguments of `Graph`.");
+        .def(
+            "strings", [](const Partition& p, const std::vector<uint32_t>& classes) { return graph(p.strings(classes)); },
+            nb::arg("classes"), "The strings of some classes, as the arguments of `Graph`.");
 }
 
 }  // namespace derivable

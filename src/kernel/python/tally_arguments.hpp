@@ -14,7 +14,8 @@
 namespace derivable {
 
 // Keys, required ones, least and most members, others, clauses; symbol, kind, membership, mark; whether forced text is in order.
-using SavedMembership = std::tuple<std::vector<uint32_t>, std::vector<uint32_t>, uint64_t, std::optional<uint64_t>, bool, std::vector<std::vector<std::pair<uint32_t, bool>>>>;
+using SavedMembership = std::tuple<std::vector<uint32_t>, std::vector<uint32_t>, uint64_t, std::optional<uint64_t>, bool,
+                                   std::vector<std::vector<std::pair<uint32_t, bool>>>>;
 using SavedRole = std::tuple<uint32_t, uint32_t, std::optional<uint32_t>, uint32_t>;
 using SavedTallies = std::tuple<std::vector<SavedMembership>, std::vector<SavedRole>, bool>;
 

@@ -59,9 +59,14 @@ inline void translate(const std::exception_ptr& p, void*) {
     } catch (const Interrupted&) {
         if (!PyErr_Occurred()) PyErr_SetNone(PyExc_SystemExit);  // not seen: the thread is kept
     } catch (const UsedTwice&) {
-        raise_python("MatcherError", nanobind::make_tuple("this matcher is in use by another thread. fork() one for each thread, or use it from one at a time."));
+        raise_python(
+            "MatcherError",
+            nanobind::make_tuple("this matcher is in use by another thread. fork() one for each thread, or use it from one at a time."));
     } catch (const Reentered&) {
-        raise_python("MatcherError", nanobind::make_tuple("a signal handler has interrupted the kernel and asks something of it. Note the signal, and act on it after the call."));
+        raise_python(
+            "MatcherError",
+            nanobind::make_tuple(
+                "a signal handler has interrupted the kernel and asks something of it. Note the signal, and act on it after the call."));
     } catch (const Unsupported& e) {
         raise_python("UnsupportedFeatureError", nanobind::make_tuple(e.feature, std::string(e.what()) + " is not supported"));
     } catch (const BadGrammar& e) {
@@ -72,17 +77,21 @@ inline void translate(const std::exception_ptr& p, void*) {
         raise_python("ArtifactError", nanobind::make_tuple(std::string(e.what()) + ". Save the constraint again."));
     } catch (const TokenRejected& e) {
         nanobind::object token = e.token < 0 ? nanobind::object(nanobind::none()) : nanobind::object(nanobind::int_(e.token));
-        nanobind::object bytes = e.token >= 0 && e.bytes.empty() ? nanobind::object(nanobind::none()) : nanobind::object(nanobind::bytes(e.bytes.data(), e.bytes.size()));
+        nanobind::object bytes = e.token >= 0 && e.bytes.empty() ? nanobind::object(nanobind::none())
+                                                                 : nanobind::object(nanobind::bytes(e.bytes.data(), e.bytes.size()));
         raise_python("TokenRejectedError", nanobind::make_tuple(token, bytes, e.detail), row_of_batch(e.row));
     } catch (const BadToken& e) {
-        raise_python("TokenRejectedError", nanobind::make_tuple(e.token, nanobind::none(), "the vocabulary has " + std::to_string(e.size) + " tokens"), row_of_batch(e.row));
+        raise_python("TokenRejectedError",
+                     nanobind::make_tuple(e.token, nanobind::none(), "the vocabulary has " + std::to_string(e.size) + " tokens"),
+                     row_of_batch(e.row));
     } catch (const BadArgument& e) {
         raise_python("ArgumentError", nanobind::make_tuple(e.name, e.wanted, e.given));
     } catch (const BadBitmask& e) {
         raise_python("BitmaskShapeError", nanobind::make_tuple(e.problem + " Make one with allocate_bitmask(batch, vocab.size)."));
     } catch (const BadRollback& e) {
-        raise_python("RollbackError", nanobind::make_tuple("cannot roll back " + std::to_string(e.wanted) + " tokens: only " + std::to_string(e.have) +
-                                                     " were advanced since the start. Use reset() to go back to it."));
+        raise_python("RollbackError",
+                     nanobind::make_tuple("cannot roll back " + std::to_string(e.wanted) + " tokens: only " + std::to_string(e.have) +
+                                          " were advanced since the start. Use reset() to go back to it."));
     }
 }
 

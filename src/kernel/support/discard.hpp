@@ -40,15 +40,25 @@ class Discard {
     }
     // Returns how many entries went.
     template <class T>
-    static size_t free_one(std::vector<T>& table) { return table.pop_back(), 1; }
+    static size_t free_one(std::vector<T>& table) {
+        return table.pop_back(), 1;
+    }
     template <class T>
-    static size_t free_one(std::deque<T>& table) { return table.pop_back(), 1; }
+    static size_t free_one(std::deque<T>& table) {
+        return table.pop_back(), 1;
+    }
     template <class Key, class T>
-    static size_t free_one(std::map<Key, T>& table) { return table.erase(table.begin()), 1; }
+    static size_t free_one(std::map<Key, T>& table) {
+        return table.erase(table.begin()), 1;
+    }
     template <class Key, class T, class Hash>
-    static size_t free_one(std::unordered_map<Key, T, Hash>& table) { return table.erase(table.begin()), 1; }
+    static size_t free_one(std::unordered_map<Key, T, Hash>& table) {
+        return table.erase(table.begin()), 1;
+    }
     template <class T>
-    static size_t free_one(FlatMap<T>& table) { return table.drop_piece(); }
+    static size_t free_one(FlatMap<T>& table) {
+        return table.drop_piece();
+    }
 
     std::vector<std::function<size_t(size_t)>> tables_;
 };

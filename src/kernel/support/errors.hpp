@@ -13,7 +13,11 @@ struct LimitExceeded : std::runtime_error {
     std::string limit, detail;
     uint64_t used, allowed;
     LimitExceeded(std::string limit_name, uint64_t used_, uint64_t allowed_, std::string detail_ = "")
-        : std::runtime_error(limit_name), limit(std::move(limit_name)), detail(std::move(detail_)), used(used_), allowed(allowed_) {}
+        : std::runtime_error(limit_name),
+          limit(std::move(limit_name)),
+          detail(std::move(detail_)),
+          used(used_),
+          allowed(allowed_) {}
 };
 
 // Something that cannot be enforced exactly (Python: UnsupportedFeatureError).

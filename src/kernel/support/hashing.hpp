@@ -40,7 +40,8 @@ struct WordsHash {
                 uint64_t block[8];
                 std::memcpy(block, words.data() + i, sizeof block);
                 for (int k = 0; k < 4; k++) {
-                    const auto product = static_cast<unsigned __int128>(block[2 * k] ^ lanes[k] ^ 0x9e3779b97f4a7c15ULL) * (block[2 * k + 1] ^ 0x9ddfea08eb382d69ULL);
+                    const auto product = static_cast<unsigned __int128>(block[2 * k] ^ lanes[k] ^ 0x9e3779b97f4a7c15ULL) *
+                                         (block[2 * k + 1] ^ 0x9ddfea08eb382d69ULL);
                     lanes[k] = uint64_t(product) ^ uint64_t(product >> 64);
                 }
             }
@@ -110,7 +111,8 @@ class FlatMap {
     size_t place(uint64_t hash) const { return bits_ ? hash >> (64 - bits_) : 0; }
     void refill(uint32_t piece, uint32_t capacity, uint32_t bits, size_t begin, size_t end) {
         pieces_[piece] = {std::make_unique<Entry[]>(capacity), 0, bits};
-        std::fill(directory_.begin() + long(begin), directory_.begin() + long(end), View{pieces_[piece].entries.get(), capacity - 1, piece});
+        std::fill(directory_.begin() + long(begin), directory_.begin() + long(end),
+                  View{pieces_[piece].entries.get(), capacity - 1, piece});
     }
     // The piece of a hash: twice as large, or split in two.
     void grow(uint64_t hash) {

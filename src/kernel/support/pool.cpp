@@ -20,8 +20,7 @@ struct Pool {
         // SAFETY: what a thread needs to throw is allocated when it throws first, which is no moment to be without memory.
         try {
             throw 0;
-        } catch (int) {
-        }
+        } catch (int) {}
         std::unique_lock<std::mutex> guard(mutex);
         for (;;) {
             idle++;

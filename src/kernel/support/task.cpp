@@ -52,7 +52,9 @@ void Task::leave() {
 void Task::stop() {
     next_stop_ = spent_ + kInterval;  // what counts while the exception passes is not refused again
     if (spent_ > allowed_)
-        throw LimitExceeded("max_step_work", spent_, allowed_, "one step of a matcher, in units of about 10 ns (the state is as it was; asking again goes on from the work done)");
+        throw LimitExceeded(
+            "max_step_work", spent_, allowed_,
+            "one step of a matcher, in units of about 10 ns (the state is as it was; asking again goes on from the work done)");
     if (bytes_ > soft_bytes_) refuse_memory(0);
     look();
     next_stop_ = std::min(allowed_ + 1, next_stop_);
@@ -66,7 +68,9 @@ void Task::look() {
     if (look_around) look_around();
 }
 
-void Task::refuse_memory(int64_t more) const { throw MemoryExceeded(memory_.limit, memory_.used + uint64_t(std::max<int64_t>(0, bytes_ + more)), memory_.allowed); }
+void Task::refuse_memory(int64_t more) const {
+    throw MemoryExceeded(memory_.limit, memory_.used + uint64_t(std::max<int64_t>(0, bytes_ + more)), memory_.allowed);
+}
 
 }  // namespace derivable
 
@@ -100,9 +104,7 @@ void* operator new[](std::size_t n) { return allocate(n); }
 void* operator new(std::size_t n, const std::nothrow_t&) noexcept {
     try {
         return allocate(n);
-    } catch (const std::bad_alloc&) {
-        return nullptr;
-    }
+    } catch (const std::bad_alloc&) { return nullptr; }
 }
 void operator delete(void* p) noexcept { give_back(p, p ? malloc_usable_size(p) : 0); }
 void operator delete[](void* p) noexcept { give_back(p, p ? malloc_usable_size(p) : 0); }

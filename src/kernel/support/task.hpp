@@ -59,7 +59,8 @@ class Task {
     // SAFETY: small allocations are always given: exceptions are made of them.
     void before_allocating(size_t n) const {
         constexpr size_t kLarge = size_t(1) << 24;
-        if (n >= kLarge && int64_t(n < kUnbounded ? n : kUnbounded) > most_bytes_ - bytes_) refuse_memory(int64_t(n < kUnbounded ? n : kUnbounded));
+        if (n >= kLarge && int64_t(n < kUnbounded ? n : kUnbounded) > most_bytes_ - bytes_)
+            refuse_memory(int64_t(n < kUnbounded ? n : kUnbounded));
     }
     void count_bytes(int64_t n) {
         if ((bytes_ += n) > soft_bytes_) next_stop_ = next_stop_ < spent_ ? next_stop_ : spent_;
