@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ..keywords.table import deny_keywords
-from ..keywords.work import Context, Disjunction, Option, Work
+from ..keywords.work import Disjunction, Option, Work
 from ..reading.facts import ABOUT, ALL, OBJECT, Change, Facts, Goal, MemberRow, Some
 from ..reading.resources import Sub
+from .implication import goal_state, impossible
 
 __all__ = ["forks", "simplify"]
 
@@ -147,7 +148,7 @@ def _change_state(work: Work, change: Change, there: tuple[str, ...] = ()) -> bo
         for key in change[1:]:
             if key not in facts.required:
                 missing += 1
-                if key in facts.forbidden or _impossible(work.context, _member_goal(work, key)):
+                if key in facts.forbidden or impossible(work.context, _member_goal(work, key)):
                     return False
         if facts.max_properties is not None and missing and len(facts.required) + missing > facts.max_properties:
             return False
@@ -155,12 +156,12 @@ def _change_state(work: Work, change: Change, there: tuple[str, ...] = ()) -> bo
     if kind is Facts.forbid:
         if any(key in facts.required for key in change[1:]):
             return False
-        known = (key in facts.forbidden or _impossible(work.context, _member_goal(work, key)) for key in change[1:])
+        known = (key in facts.forbidden or impossible(work.context, _member_goal(work, key)) for key in change[1:])
         return True if all(known) else None
     if kind is Facts.member_row:
         state: bool | None = True
         for key, goal in change[1].properties.items():
-            decided = True if key in facts.forbidden else _goal_state(work, _member_goal(work, key), goal)
+            decided = True if key in facts.forbidden else goal_state(work.context, _member_goal(work, key), goal)
             if decided is False and (key in there or key in facts.required):
                 return False
             if not decided:
@@ -174,15 +175,6 @@ def _change_state(work: Work, change: Change, there: tuple[str, ...] = ()) -> bo
     return None
 
 
-def _impossible(context: Context, goal: Goal) -> bool:
-    """Whether a quick look tells that a goal has no value."""
-    types = ALL
-    for sub, sign in goal:
-        if sign:
-            types &= context.reader.shallow_types(sub)
-    return not types or context.validator.candidates(goal) == {}
-
-
 def _member_goal(work: Work, key: str) -> Goal:
     facts = work.facts
     if facts.goals is None:
@@ -194,52 +186,10 @@ def _member_goal(work: Work, key: str) -> Goal:
     return goal
 
 
-def _goal_state(work: Work, known: Goal, asked: Goal) -> bool | None:
-    """Whether every (or no) value that satisfies `known` satisfies `asked` too, as far as a quick look tells."""
-    implied, question = work.context.implied, (known, asked)
-    if question not in implied:  # PERF: cases ask the same again and again
-        work.context.look(len(known))
-        implied[question] = _implies(work.context, known, asked)
-    return implied[question]
-
-
-def _implies(context: Context, known: Goal, asked: Goal) -> bool | None:
-    reader = context.reader
-    values = context.validator.candidates(known)
-    if values is not None:
-        held = len(context.validator.satisfying(asked, values))
-        return True if held == len(values) else None if held else False
-    types = ALL
-    for sub, sign in known:
-        if sign:
-            types &= reader.shallow_types(sub)
-    answer: bool | None = True
-    for sub, sign in asked:
-        schema = sub.schema
-        if type(schema) is bool or not schema:
-            if bool(schema is True or schema == {}) is not sign:
-                return False
-        elif not reader.shallow_types(sub) & types:
-            if sign:
-                return False
-        elif reader.is_type(sub) and not types & ~reader.shallow_types(sub):
-            if not sign:
-                return False
-        else:
-            for other, other_sign in known:
-                if reader.same(sub, other):
-                    if other_sign is not sign:
-                        return False
-                    break
-            else:
-                answer = None
-    return answer
-
-
 def _some_state(work: Work, some: Some) -> bool | None:
     applies = work.context.validator.some_applies
     for key in work.facts.required:
-        if applies(some, key) and _goal_state(work, _member_goal(work, key), some.goal) is True:
+        if applies(some, key) and goal_state(work.context, _member_goal(work, key), some.goal) is True:
             return True
     return None
 

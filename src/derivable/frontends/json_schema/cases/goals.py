@@ -3,18 +3,20 @@
 A goal is a conjunction of schemas that must hold or fail. `expand` takes schemas apart keyword by keyword: assertions
 change the `Facts`, conjunctions (`allOf`, `$ref`, siblings) add to the work, disjunctions (`anyOf`, `oneOf`, `if`,
 `not`) wait. When only disjunctions are left, options that the facts already decide are struck out, and the smallest
-disjunction that is left splits the work into cases. What comes out are alternatives; their union is the goal.
+disjunction that is left splits the work into cases. What comes out are alternatives; their union is the goal. Where
+cases are too many, what is asked of an object's members becomes a formula (`conditions`).
 """
 
 from __future__ import annotations
 
 from ....errors import LimitError
-from ..keywords.scalars import exclude
-from ..keywords.table import KEYWORDS, assert_keywords
-from ..keywords.work import Chain, Context, Work
-from ..reading.facts import ALL, TYPES, Facts, Goal
+from ..keywords.table import KEYWORDS
+from ..keywords.work import Chain, Context, Entry, Work
+from ..reading.facts import ALL, OBJECT, TYPES, Facts, Goal
 from ..reading.resources import Sub
 from ..reading.values import canonical, type_name
+from .absorb import absorb
+from .conditions import describe
 from .decisions import forks, simplify
 from .unevaluated import settle_unevaluated
 
@@ -29,20 +31,49 @@ def expand(context: Context, goal: Goal) -> list[Facts]:
     """
     if len(goal) == 1 and goal[0][1] and (facts := _plain(context, goal[0][0])):
         return [facts] if facts.types else []
-    work = Work(
-        context,
-        Facts(ALL),
-        [(goal[i][0], goal[i][1], (), Chain(goal[i][0]), ((), i)) for i in range(len(goal) - 1, -1, -1)],
-    )
+    work = _start(context, goal)
     # The overwhelmingly common case: nothing to decide.
     if not absorb(work):
         return []
     if not work.disjunctions:
         facts = finish(work, goal)
         return [facts] if facts else []
-    results: list[Facts] = []
-    stack = [work]
+    stack, results = [work], list[Facts]()
+    if not _take_apart(stack, results, goal, _MANY):
+        again = _start(context, goal)
+        absorb(again)
+        if described := _by_conditions(again, goal):
+            return described
+        _take_apart(stack, results, goal)
+    return results
+
+
+def _start(context: Context, goal: Goal) -> Work:
+    todo: list[Entry] = [(sub, holds, (), Chain(sub), ((), i)) for i, (sub, holds) in enumerate(goal)]
+    todo.reverse()
+    return Work(context, Facts(ALL), todo)
+
+
+def _by_conditions(work: Work, goal: Goal) -> list[Facts] | None:
+    """The alternatives, where objects are told by a formula; `None` if theirs cannot be."""
+    objects = work.fork(OBJECT)
+    if not objects.facts.types or not describe(objects):
+        return None
+    alternatives: list[Facts] = []
+    for case in (work.fork(ALL & ~OBJECT), objects):
+        if case.facts.types:
+            _take_apart([case], alternatives, goal)
+    return alternatives
+
+
+def _take_apart(stack: list[Work], results: list[Facts], goal: Goal, most: int | None = None) -> bool:
+    """Adds the alternatives of the cases on a stack; `False` if there are still some after `most` cases."""
+    context = stack[0].context
+    count = 0
     while stack:
+        if count == most:
+            return False
+        count += 1
         context.cases += 1
         if context.cases > context.limits.max_cases:
             raise LimitError(
@@ -76,9 +107,11 @@ def expand(context: Context, goal: Goal) -> list[Facts]:
         chosen = min(work.disjunctions, key=lambda d: len(d.options or ()))
         work.disjunctions.remove(chosen)
         stack += reversed(forks(work, chosen))
-    return results
+    return True
 
 
+_MANY = 256
+"""Cases beyond which conditions on the members of objects become a formula."""
 _PLAIN = frozenset({"type", "properties", "required", "additionalProperties", "items"})
 
 
@@ -97,64 +130,6 @@ def _plain(context: Context, sub: Sub) -> Facts | None:
 
 def _place(goal: Goal) -> str:
     return goal[0][0].pointer() if goal else "#"
-
-
-def absorb(work: Work) -> bool:
-    """Takes apart every schema of the work; says whether the facts can still hold."""
-    facts = work.facts
-    todo = work.todo
-    reader = work.reader
-    while todo:
-        sub, holds, collectors, chain, order = todo.pop()
-        schema = sub.schema
-        if type(schema) is bool:
-            if schema is not holds:
-                return False
-            continue
-        key = (id(sub), holds, collectors)
-        if key in work.done:
-            continue
-        work.done.add(key)
-        if not schema:
-            if not holds:
-                return False
-            continue
-        work.collectors, work.chain, work.order = collectors, chain, order
-        # Of what refers elsewhere, that too would seem to be known, and be dropped.
-        if "$ref" not in reader.keywords(sub) or reader.target(sub) is sub:
-            work.known.append((sub, holds))
-        if not holds:
-            if not _simple_failure(work, sub):
-                work.fails(sub)
-        else:
-            mark = len(todo)
-            assert_keywords(sub, work)
-            if len(todo) - mark > 1:  # in the order of the text: it becomes the order of members
-                todo[mark:] = todo[mark:][::-1]
-        if not facts.types:
-            return False
-    return facts.types != 0
-
-
-def _simple_failure(work: Work, sub: Sub) -> bool:
-    """A schema of `type`, `enum` or `const` alone can fail without a choice."""
-    keywords = work.reader.keywords(sub)
-    if len(keywords) != 1:
-        return False
-    (keyword,) = keywords
-    facts = work.facts
-    if keyword == "type":
-        wanted = sub.schema["type"]
-        names = wanted if type(wanted) is list else [wanted]
-        if "integer" in names and "number" not in names:
-            return False
-        for name in names:
-            facts.types &= ~TYPES[name]
-        return True
-    if keyword in ("enum", "const"):
-        exclude(sub.schema["enum"] if keyword == "enum" else [sub.schema["const"]], sub, work)
-        return True
-    return False
 
 
 def finish(work: Work, goal: Goal) -> Facts | None:

@@ -14,23 +14,19 @@ Other combinations are left to rules (`objects.Body`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ....errors import UnsupportedFeatureError
 from ....expr import NOTHING, Members
 from ....rules import Membership, Tally
+from .members import Body
 from .productive import drop_unproductive
 from .writer import Clauses, Counted, Writer
-
-if TYPE_CHECKING:
-    from .objects import Body
 
 __all__ = ["give_roles", "write_in_any_order"]
 
 
 def write_in_any_order(body: Body, low: int, high: int | None, clauses: Clauses) -> bool:
     """Writes the rule of an object whose keys are all free, for `give_roles`; `False` if it cannot be counted."""
-    if not body.counts or body.facts.some or not _is_countable(low, high, clauses):
+    if not body.counts or body.facts.some or body.facts.conditions or not _is_countable(low, high, clauses):
         return False
     listed: list[str | bool] = []
     keys: dict[str, str] = {}

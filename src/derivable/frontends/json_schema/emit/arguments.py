@@ -39,7 +39,8 @@ from ..cases.goals import expand
 from ..reading.facts import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Facts, Goal
 from ..reading.styles import ArgumentStyle
 from ..reading.values import type_name
-from .objects import Body
+from .members import Body
+from .objects import write_object
 from .writer import Writer
 
 __all__ = ["arguments"]
@@ -92,7 +93,7 @@ class _Elements:
                 if case.types & OBJECT:
                     own = Ref(self.writer.fresh(rule.name))
                     self.writer.rules[own.name] = NOTHING
-                    _Members(self, case, own.name).write()
+                    write_object(_Members(self, case, own.name))
                     parts.append(own)
         self.writer.suspect = True
         self.writer.rules[rule.name] = alternation(parts)
@@ -167,7 +168,7 @@ class _Elements:
             for case in self._cases(facts):
                 rule = Ref(self.writer.fresh("object"))
                 self.writer.rules[rule.name] = NOTHING
-                self.writer.queue.append(lambda case=case, rule=rule: _Members(self, case, rule.name).write())  # type: ignore[misc]
+                self.writer.queue.append(lambda case=case, rule=rule: write_object(_Members(self, case, rule.name)))  # type: ignore[misc]
                 parts.append(rule)
             self.writer.suspect = True
             return parts

@@ -16,8 +16,8 @@ from ..cases.goals import expand
 from ..reading.facts import BOOLEAN, NULL, Facts, Goal
 from ..reading.values import Json, canonical
 from .counting import has_values
-from .objects import sequences
 from .scalars import emit_values
+from .tracked import sequences
 from .writer import Writer
 
 __all__ = ["emit_array"]

@@ -99,7 +99,7 @@ def _arrays(context: Context, facts: Facts, wanted: int, inside: tuple[Goal, ...
 
 
 def _objects(context: Context, facts: Facts, wanted: int, inside: tuple[Goal, ...]) -> bool:
-    if facts.some or facts.clauses or facts.names or facts.max_properties is not None:
+    if facts.some or facts.clauses or facts.conditions or facts.names or facts.max_properties is not None:
         return False
     if not any(row.additional or row.patterns for row in facts.rows) and not facts.forbidden:
         return True  # members of any name

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from ..texts.strings import Text
+from .formulas import Condition
 from .resources import Sub
 from .values import Json
 
@@ -117,6 +118,7 @@ class Facts:
     names: Goal = ()
     some: tuple[Some, ...] = ()
     clauses: tuple[frozenset[tuple[str, bool]], ...] = ()
+    conditions: tuple[Condition, ...] = ()
     evaluated: tuple[tuple[Sub, object], ...] = ()
     unevaluated: tuple[tuple[Sub, int, Goal, bool], ...] = ()  # collector, type, goal, holds
     goals: dict[str, Goal] | None = None  # what members must satisfy, as far as it was asked; shared by copies
@@ -223,6 +225,10 @@ class Facts:
 
     def clause(self, clause: frozenset[tuple[str, bool]]) -> bool:
         self.clauses += (clause,)
+        return True
+
+    def condition(self, condition: Condition) -> bool:
+        self.conditions += (condition,)
         return True
 
     def exclude(self, *values: Json) -> bool:
