@@ -206,7 +206,7 @@ bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names,
         body = {opening, members, mark(1)};
         write(head);
     };
-    // The rules that `json_schema/objects.py` tells of: A(i + 1) is `taken`, Q(i) is `decided`.
+    // The rules that `json_schema/emit/objects.py` tells of: A(i + 1) is `taken`, Q(i) is `decided`.
     auto members = [&](nb::handle head, nb::handle node) {
         const nb::handle marks = n.tuple_of(node, n.marks);
         auto mark = [&](size_t i) { return named(marks[i]); };
