@@ -1,4 +1,4 @@
-#include "python/flatten.hpp"
+#include "python/bindings.hpp"
 
 #include <cstdint>
 #include <utility>
