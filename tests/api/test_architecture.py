@@ -283,12 +283,8 @@ SOURCES = sorted(
 )
 MOST_LINES, MOST_LINES_OF_A_FUNCTION = 500, 80
 LONGER = {
-    "src/kernel/automata/determinize.cpp determinize_from": 106,
-    "src/kernel/automata/dfa.cpp equivalence": 82,
-    "src/kernel/automata/state_equivalence.cpp Languages::add": 93,
-    "src/kernel/matching/blocks.cpp Constraint::alive_in_newline": 86,
-    "src/kernel/python/bindings.cpp NB_MODULE": 424,
-    "src/kernel/python/flatten.cpp flatten": 153,
+    "src/kernel/python/automaton_bindings.cpp bind_automata": 100,
+    "src/kernel/python/matcher_bindings.cpp bind_matchers": 167,
     "training/generators/reasoning.py problem": 87,
     "training/generators/tasks.py task": 264,
     "training/train.py main": 104,
