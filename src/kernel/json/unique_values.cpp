@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "json/distinct_items.hpp"
-#include "json/number.hpp"
+#include "json/number_text.hpp"
 #include "support/errors.hpp"
 #include "support/hashing.hpp"
 #include "support/task.hpp"
@@ -43,13 +43,13 @@ std::string_view without_high_surrogate(std::string_view text) {
     return text;
 }
 
-// How many of the values in an index a number in progress may become.
-size_t count_in(const PrefixCounts::Ref& index, const Number& number) {
-    const std::string sign = index_text(Kind::kNumber, number.negative ? "-" : "+"), kept = number.significant();
-    size_t count = number.digits.empty() ? PrefixCounts::count(index, index_text(Kind::kNumber, "0")) : 0;
-    if (number.exponent) return kept.empty() ? count : count + PrefixCounts::count(index, sign + kept + 'e');
-    count += PrefixCounts::count(index, sign + number.digits);
-    return kept.size() < number.digits.size() ? count + PrefixCounts::count(index, sign + kept + 'e') : count;
+// How many of the values in an index a number that begins so may become.
+size_t count_in(const PrefixCounts::Ref& index, const NumberText& n) {
+    const std::string sign = index_text(Kind::kNumber, n.negative ? "-" : "+"), kept = n.significant();
+    size_t count = n.digits.empty() ? PrefixCounts::count(index, index_text(Kind::kNumber, "0")) : 0;
+    if (n.exponent) return kept.empty() ? count : count + PrefixCounts::count(index, sign + kept + 'e');
+    count += PrefixCounts::count(index, sign + n.digits);
+    return kept.size() < n.digits.size() ? count + PrefixCounts::count(index, sign + kept + 'e') : count;
 }
 
 // Whether a string that begins with this text may be `value`. A high surrogate at its end may become half of a pair.
@@ -214,7 +214,7 @@ bool Writing::take(uint8_t byte) {
                 text_.push_back(char(byte));
                 return true;
             }
-            if (!complete(finished({Kind::kNumber, Number(text_).canonical(), {}, {}}))) return false;
+            if (!complete(finished({Kind::kNumber, NumberText(text_).canonical(), {}, {}}))) return false;
             break;  // the byte stands behind it
         case Mode::kLiteral:
             text_.push_back(char(byte));
@@ -363,7 +363,7 @@ void Writing::judge() {
             state += text_;
             break;
         case Mode::kNumber: {
-            Number number(text_);
+            NumberText number(text_);
             likes_ =
                 inside(Kind::kNumber, [&](const std::string& value) { return number.may_become(value); }) + count_in(top_->index, number);
             state += number.reduced();

@@ -1,4 +1,4 @@
-// JSON's numbers, also while they are written.
+// The literal of a JSON number, read as it is written: equal numbers have one text, and a beginning says what it may become.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,13 @@
 namespace derivable {
 
 // A number's literal, or the beginning of one, taken apart.
-struct Number {
+struct NumberText {
     bool negative = false, fraction = false, exponent = false, exponent_negative = false;
     std::string digits;           // without zeros in front
     int64_t decimals = 0;         // how many of them stand behind the point
     std::string exponent_digits;  // without zeros in front
 
-    explicit Number(std::string_view text) {
+    explicit NumberText(std::string_view text) {
         for (char c : text) {
             if (c == '-') {
                 (exponent ? exponent_negative : negative) = true;
@@ -63,7 +63,7 @@ struct Number {
         if (have.size() <= wanted.size()) return wanted.substr(0, have.size()) == have;
         return have.substr(0, wanted.size()) == wanted && have.find_first_not_of('0', wanted.size()) == std::string_view::npos;
     }
-    // What tells its future apart from other numbers', but that more zeros behind a point, or in an exponent, count as the same.
+    // The beginning of a literal, up to what no way on tells apart.
     std::string reduced() const {
         if (exponent) return digits.empty() ? "0e" : canonical() + (exponent_negative ? "-" : "+") + exponent_digits;
         return fraction ? canonical() + "." : (negative ? "-" : "") + digits;
