@@ -19,8 +19,8 @@ def data_file(name: str) -> Path:
         DerivableError: it is in neither place.
     """
     spec = find_spec("derivable_demo")
-    installed = map(Path, spec.submodule_search_locations or ()) if spec else ()
-    for folder in (*installed, _CHECKOUT):
+    folders = [Path(found) for found in (spec.submodule_search_locations if spec else None) or ()]
+    for folder in (*folders, _CHECKOUT):
         if (folder / name).is_file():
             return folder / name
     raise DerivableError(
