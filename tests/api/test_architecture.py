@@ -82,6 +82,12 @@ ROOMS = {
 """The floor that each room of the kernel stands on. A file may include files of lower floors and neighbours in its own
 room; only `python` knows the interpreter."""
 
+SCHEMA_ROOMS = {"texts": 0, "reading": 1, "keywords": 2, "cases": 3, "emit": 4, "translate": 5, "": 6}
+"""The floors of the front end for JSON Schema, by the rules of `RANKS`; "" is what gathers them."""
+
+MATCHING = ["derivable.compile", "derivable.decoding.speculator", "derivable.matcher", "derivable.matchers"]
+"""The one circle of more than three files: what `PAIRS` allows."""
+
 PUBLIC = [
     "ArgumentError",
     "ArtifactError",
@@ -227,6 +233,47 @@ def test_no_import_goes_upwards(module: str) -> None:
         assert other in RANKS, f"{module} imports {name}, which has no rank"
         if other != own and ((own, other) not in PAIRS or name in at_once):
             assert RANKS[other] < RANKS[own], f"{module} (rank {RANKS[own]}) imports {name} (rank {RANKS[other]})"
+
+
+def schema_room(dotted_name: str) -> str | None:
+    """The room of JSON Schema's front end that a module is in; `None`: it is elsewhere."""
+    _, found, inner = f"{dotted_name}.".partition("derivable.frontends.json_schema.")
+    return inner.split(".")[0] if found else None
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if module.startswith("frontends/json_schema/")])
+def test_no_import_goes_upwards_in_json_schema(module: str) -> None:
+    own = schema_room(dotted(module))
+    assert own is not None
+    for name in imported(module, (PACKAGE / module).read_text(encoding="utf-8"), anywhere):
+        other = schema_room(name)
+        if other is not None and other != own:
+            assert SCHEMA_ROOMS[other] < SCHEMA_ROOMS[own], f"{module} imports {name}, which is not below it"
+
+
+def circles() -> list[list[str]]:
+    """The modules that import one another, at once or later, in groups of two and more."""
+    names = {dotted(module): module for module in MODULES}
+    imports = {}
+    for name, module in names.items():
+        source = (PACKAGE / module).read_text(encoding="utf-8")
+        imports[name] = {other for other in imported(module, source, anywhere) if other in names} - {name}
+    # What `from .. import _kernel` names is the kernel, not the package that holds it.
+    reached: dict[str, set[str]] = {}
+    for name in names:
+        reached[name], work = set(), [name]
+        while work:
+            for other in imports[work.pop()] - {"derivable"}:
+                if other not in reached[name]:
+                    reached[name].add(other)
+                    work.append(other)
+    groups = {frozenset({name, *(o for o in found if name in reached[o])}) for name, found in reached.items()}
+    return sorted(sorted(group) for group in groups if len(group) > 1)
+
+
+def test_circles_of_imports_are_small() -> None:
+    large = [circle for circle in circles() if len(circle) > 3]
+    assert large == [MATCHING]
 
 
 def included(path: Path) -> list[str]:

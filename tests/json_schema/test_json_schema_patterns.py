@@ -10,8 +10,8 @@ from json_spelling import encode, quoted
 
 from derivable.automata import compile_expr
 from derivable.expr import And
-from derivable.frontends.json_schema.json_text import spelled
-from derivable.frontends.json_schema.patterns import pattern
+from derivable.frontends.json_schema.texts.json_text import spelled
+from derivable.frontends.json_schema.texts.patterns import pattern
 
 regress = pytest.importorskip("regress")
 

@@ -18,7 +18,7 @@ import referencing
 from random_schemas import random_schema
 
 import derivable as dv
-import derivable.frontends.json_schema.objects as objects_module
+import derivable.frontends.json_schema.emit.objects as objects_module
 from derivable._kernel import Budget
 from derivable.rules import Membership, Tally
 

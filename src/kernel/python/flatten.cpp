@@ -248,7 +248,7 @@ struct Flattening {
         body_ = {opening, members, mark(marks, 1)};
         write(head);
     }
-    // The rules that `json_schema/objects.py` tells of: A(i + 1) is `taken`, Q(i) is `decided`.
+    // The rules that `json_schema/emit/objects.py` tells of: A(i + 1) is `taken`, Q(i) is `decided`.
     void members_in_order(nb::handle head, nb::handle node, nb::handle marks, const nb::object& comma, const nb::object& colon,
                           nb::handle name) {
         std::vector<std::pair<nb::object, nb::object>> others;
