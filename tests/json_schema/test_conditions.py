@@ -166,7 +166,7 @@ def holds(schema: Any, one: Any, known: dict[int, bool]) -> bool:
         branches = [holds(part, one, known) for part in schema.get("oneOf", [])]
         found = not branches or sum(branches) == 1
         if "anyOf" in schema:
-            found = found and any([holds(part, one, known) for part in schema["anyOf"]])
+            found = found and any(holds(part, one, known) for part in schema["anyOf"])
         if "not" in schema:
             found = found and not holds(schema["not"], one, known)
         if "if" in schema:
