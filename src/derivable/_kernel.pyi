@@ -111,20 +111,8 @@ class Constraint:
     def __init__(
         self,
         vocabulary: Vocabulary,
-        policy: str,
-        terminals: Sequence[tuple[Dfa | JsonStrings, int, bool]],
+        plan: Any,
         references: Sequence[tuple[int, Sequence[int], bool]],
-        num_nonterminals: int,
-        start: int,
-        productions: Sequence[int],
-        max_parses: int,
-        cache_bytes: int,
-        max_liveness_steps: int,
-        max_step_work: int,
-        lookahead: int | None = None,
-        indentation: tuple[int, int, int, Sequence[int], Sequence[int], int, bool, bool] | None = None,
-        distinct: Sequence[int] = (),
-        tallies: Any = None,
     ) -> None: ...
     def stats(self) -> dict[str, int | bool]: ...
     @property

@@ -63,20 +63,8 @@ class Constraint:
         self._lowered = lowered = plan.lowered
         self._kernel = _kernel.Constraint(
             vocabulary._kernel_vocabulary,
-            plan.lexing,
-            lowered.terminals,
+            plan,
             [(symbol, _token_ids(named, vocabulary), named.negated) for symbol, named in lowered.references],
-            len(lowered.nonterminal_names),
-            lowered.start,
-            lowered.productions,
-            plan.limits.max_parses,
-            plan.limits.cache_bytes,
-            plan.limits.max_liveness_steps,
-            plan.limits.max_step_work,
-            plan.lookahead,
-            lowered.indentation,
-            lowered.distinct,
-            lowered.tallies,
         )
 
         alive[self._kernel.serial] = self

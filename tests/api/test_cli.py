@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from embedded_model import needs_weights
 from paths import ROOT
 
 import derivable as dv
@@ -23,10 +24,6 @@ JSON = str(EXAMPLES / "json.lark")
 DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 LLAMA_3 = ROOT.parent / "shared" / "data" / "tokenizers" / "llama-3"
 
-needs_weights = pytest.mark.skipif(
-    not (tokenizer_path().exists() and tokenizer_path().with_name("weights.npz").exists()),
-    reason="the embedded model's weights are not in src/derivable/tiny/data",
-)
 needs_tokenizer = pytest.mark.skipif(
     not tokenizer_path().exists(), reason="the embedded model's tokenizer is not in src/derivable/tiny/data"
 )

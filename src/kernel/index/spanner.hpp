@@ -138,15 +138,26 @@ class Spanner {
     size_t published_bytes() const { return published_bytes_.load(std::memory_order_relaxed); }
     // Splits are forgotten once they take more than this, between walks; lexer states stay.
     void set_budget(size_t bytes) { budget_ = bytes; }
-    std::atomic<int> walks{0};  // that refer to splits
     bool is_full() const { return bytes_ > budget_; }
-    void forget_if_needed() {
-        if (is_full() && walks == 0) forget();
-    }
+    // Something refers to splits. SAFETY: nothing is forgotten meanwhile.
+    class Walk {
+      public:
+        explicit Walk(Spanner& spanner) : walks_(spanner.walks_) {
+            if (spanner.is_full() && walks_ == 0) spanner.forget();
+            walks_++;
+        }
+        ~Walk() { walks_--; }
+        Walk(const Walk&) = delete;
+        Walk& operator=(const Walk&) = delete;
+
+      private:
+        std::atomic<int>& walks_;
+    };
     void forget();
     void publish_bytes() { published_bytes_.store(bytes(), std::memory_order_relaxed); }
 
   private:
+    std::atomic<int> walks_{0};
     friend class SplitTables;
     friend class SplitComparison;
     friend class SplitWalk;

@@ -1,7 +1,6 @@
 #include "liveness/completion.hpp"
 
 #include <algorithm>
-#include <tuple>
 #include <unordered_map>
 
 #include "support/task.hpp"
@@ -80,7 +79,7 @@ bool Completion::fine(uint32_t state) {
 }
 
 // Breadth first along "finish one of the rules under way", until what is left is known to be fine.
-bool Completion::completes_node(NodeId n, int& hops) {
+Answer<bool> Completion::completes_node(NodeId n) {
     struct Step {
         NodeId node;
         int above;
@@ -92,9 +91,9 @@ bool Completion::completes_node(NodeId n, int& hops) {
     for (size_t i = 0; i < todo.size(); i++) {
         work(10);
         const Step x = todo[i];
-        const std::pair<bool, int>* known = known_.find(x.node);
-        if (known && !known->first) {
-            looked = std::max(looked, x.above + known->second);
+        const Answer<bool>* known = known_.find(x.node);
+        if (known && !known->value) {
+            looked = std::max(looked, x.above + known->reach.hops);
             continue;
         }
         const uint32_t state = stacks_.state(x.node);
@@ -114,29 +113,27 @@ bool Completion::completes_node(NodeId n, int& hops) {
             }
         if (!alive) continue;
         // Only the way here was needed.
-        looked = std::max(i ? x.above + 1 : 0, known ? x.above + known->second : 0);
+        looked = std::max(i ? x.above + 1 : 0, known ? x.above + known->reach.hops : 0);
         for (size_t k = i;; k = todo[k].from) {
-            known_[todo[k].node] = {true, std::max(0, looked - todo[k].above)};
+            known_[todo[k].node] = {true, {std::max(0, looked - todo[k].above)}};
             if (k == 0) break;
         }
-        hops = std::max(hops, looked);
-        return true;
+        return {true, {looked}};
     }
-    for (const Step& x : todo) known_[x.node] = {false, std::max(0, looked - x.above)};
-    hops = std::max(hops, looked);
-    return false;
+    for (const Step& x : todo) known_[x.node] = {false, {std::max(0, looked - x.above)}};
+    return {false, {looked}};
 }
 
-bool Completion::completes(Frontier f, int* hops) {
-    int looked = 0;
-    bool result = always_;
-    if (const std::pair<bool, int>* known = always_ ? nullptr : known_.find(f))  // one node, asked about before
-        std::tie(result, looked) = *known;
-    else if (!always_)
-        for (NodeId n : stacks_.nodes(f))
-            if (!result) result = completes_node(n, looked);
-    if (hops) *hops = std::max(*hops, looked);
-    return result;
+Answer<bool> Completion::completes(Frontier f) {
+    if (always_) return {true, {}};
+    if (const Answer<bool>* known = known_.find(f)) return *known;  // one node, asked about before
+    Answer<bool> any{false, {}};
+    for (NodeId n : stacks_.nodes(f)) {
+        const auto [completes, reach] = completes_node(n);
+        any = {completes, any.reach | reach};
+        if (completes) break;
+    }
+    return any;
 }
 
 }  // namespace derivable

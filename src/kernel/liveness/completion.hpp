@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "parsing/follow.hpp"
@@ -23,8 +22,8 @@ class Completion {
     const Bits& terminals() const { return terminals_; }
     // Every stack that the parser can build.
     bool always() const { return always_; }
-    // This one. `hops` (if given) is raised to how far below the top the answer looked.
-    bool completes(Frontier f, int* hops);
+    // This one.
+    Answer<bool> completes(Frontier f);
     // Stack nodes are about to be freed.
     void forget_stacks() { known_ = {}; }
     void forget_states() { fine_.clear(); }
@@ -33,7 +32,7 @@ class Completion {
     bool productive(Symbol s) const { return productive_[s]; }
     // In A -> w . x nothing waits for x if A -> w, too: A was begun for both.
     bool optional(uint32_t production, size_t dot);
-    bool completes_node(NodeId n, int& hops);
+    Answer<bool> completes_node(NodeId n);
     bool fine(uint32_t state);
 
     Stacks& stacks_;
@@ -43,7 +42,7 @@ class Completion {
     std::vector<std::vector<char>> suffixes_;  // by production and dot: so does what is behind the dot
     std::vector<char> fine_after_;             // by symbol: wherever it was parsed, what must come after it can come
     std::vector<int8_t> fine_;                 // by LR state: any stack with it on top; -1 if not known yet
-    FlatMap<std::pair<bool, int>> known_;      // by node; with hops
+    FlatMap<Answer<bool>> known_;              // by node
 };
 
 }  // namespace derivable

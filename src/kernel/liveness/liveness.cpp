@@ -86,54 +86,55 @@ bool Liveness::always_alive(LexState s) {
     return always_alive_[s] = result;
 }
 
-Liveness::Verdict Liveness::judge(uint32_t obligations, Frontier f, int& hops) {
-    uint32_t recurrent = spelling_.recurrent(obligations);
-    int beyond = 0;  // what was looked at in vain
+Answer<Liveness::Verdict> Liveness::judge(uint32_t obligations, Frontier f) {
+    const uint32_t recurrent = spelling_.recurrent(obligations);
+    Reach in_vain;
     if (recurrent != Spelling::kNoRecurrent && recurrent != Spelling::kMainRecurrent) {
         // One lexeme further everything may be as usual (behind a line break, for example, no other can follow).
         // PERF: asked first, because it looks less far down. That, and that only what an answer needed counts as looked at, spared first
         // passes over thirty Python programs 8% of their nodes.
-        int looked = 0;
-        for (Symbol t : stacks_.terminals(stacks_.accepts(f, &looked))) {
+        const auto [accepts, reach] = stacks_.accepted(f);
+        for (Symbol t : stacks_.terminals(accepts)) {
             if (t == kEnd || !spelling_.into_main(recurrent).has(t)) continue;
-            Stacks::Shifted after = stacks_.shift(f, t);
-            int below = 0;
-            const bool completes = completion(spelling_.unconditional(Spelling::kMainRecurrent)).completes(after.frontier, &below);
-            below = std::max(after.hops, after.above + below);
-            if (completes) {
-                hops = std::max({hops, looked, below});
-                return Verdict::kAlive;
-            }
-            beyond = std::max(beyond, below);
+            const Stacks::Shifted after = stacks_.shift(f, t);
+            const Answer<bool> completes = completion(spelling_.unconditional(Spelling::kMainRecurrent)).completes(after.frontier);
+            const Reach looked = after.reach | completes.reach.below(after.above);
+            if (completes.value) return {Verdict::kAlive, reach | looked};
+            in_vain |= looked;
         }
-        beyond = std::max(beyond, looked);
+        in_vain |= reach;
     }
-    if (recurrent != Spelling::kNoRecurrent && completion(spelling_.unconditional(recurrent)).completes(f, &hops)) return Verdict::kAlive;
-    hops = std::max(hops, beyond);
-    if (!completion(spelling_.possible(obligations)).completes(f, &hops)) return Verdict::kDead;
-    if (recurrent != Spelling::kNoRecurrent || !completion(spelling_.spellable()).always()) return Verdict::kUnknown;
+    Reach looked;
+    if (recurrent != Spelling::kNoRecurrent) {
+        const Answer<bool> completes = completion(spelling_.unconditional(recurrent)).completes(f);
+        looked = completes.reach;
+        if (completes.value) return {Verdict::kAlive, looked};
+    }
+    const Answer<bool> possible = completion(spelling_.possible(obligations)).completes(f);
+    looked |= in_vain | possible.reach;
+    if (!possible.value) return {Verdict::kDead, looked};
+    if (recurrent != Spelling::kNoRecurrent || !completion(spelling_.spellable()).always()) return {Verdict::kUnknown, looked};
     // One lexeme further everything may be safe.
-    int looked = 0;
-    uint32_t accepts = stacks_.accepts(f, &looked);
-    hops = std::max(hops, looked);
+    const Answer<uint32_t> accepts = stacks_.accepted(f);
+    looked |= accepts.reach;
     Bits candidates(stacks_.lr().productions().num_terminals() + 1);
-    for (Symbol t : stacks_.terminals(accepts)) candidates.add(t);
+    for (Symbol t : stacks_.terminals(accepts.value)) candidates.add(t);
     std::vector<uint32_t> through{obligations};
     for (size_t i = 0; i < through.size(); i++) {
-        if (candidates.has(kEnd) && lexer_.obligations_hold_at_end(through[i])) return Verdict::kAlive;
+        if (candidates.has(kEnd) && lexer_.obligations_hold_at_end(through[i])) return {Verdict::kAlive, looked};
         for (const Landing& l : spelling_.next(candidates, through[i])) {
             if (l.terminal != 0) {
-                if (candidates.has(l.terminal) && spelling_.safe(l.terminal, l.obligations)) return Verdict::kAlive;
+                if (candidates.has(l.terminal) && spelling_.safe(l.terminal, l.obligations)) return {Verdict::kAlive, looked};
             } else if (std::find(through.begin(), through.end(), l.obligations) == through.end()) {
                 through.push_back(l.obligations);
             }
         }
     }
-    return Verdict::kUnknown;
+    return {Verdict::kUnknown, looked};
 }
 
 // Breadth first over what can really come next. `patience`: how many boundaries to look behind.
-Liveness::Verdict Liveness::search(uint32_t obligations, Frontier f, uint32_t depth, uint64_t patience, int& hops) {
+Answer<Liveness::Verdict> Liveness::search(uint32_t obligations, Frontier f, uint32_t depth, uint64_t patience) {
     struct Item {
         uint32_t obligations;
         Frontier stack;
@@ -142,123 +143,106 @@ Liveness::Verdict Liveness::search(uint32_t obligations, Frontier f, uint32_t de
     };
     std::vector<Item> todo{{obligations, f, depth, 0}};
     std::unordered_map<uint64_t, char, MixHash> seen{{pack(obligations, f), 1}};
+    Reach looked;
     for (size_t i = 0; i < todo.size(); i++) {
-        if (i >= patience) return Verdict::kUnknown;
+        if (i >= patience) return {Verdict::kUnknown, looked};
         work(50);
         const Item x = todo[i];
         Bits candidates(stacks_.lr().productions().num_terminals() + 1);
-        int looked = 0;
-        for (Symbol t : stacks_.terminals(stacks_.accepts(x.stack, &looked))) candidates.add(t);
-        hops = std::max(hops, x.above + looked);
-        if (candidates.has(kEnd) && lexer_.obligations_hold_at_end(x.obligations)) return Verdict::kAlive;
+        const auto [accepts, reach] = stacks_.accepted(x.stack);
+        for (Symbol t : stacks_.terminals(accepts)) candidates.add(t);
+        looked |= reach.below(x.above);
+        if (candidates.has(kEnd) && lexer_.obligations_hold_at_end(x.obligations)) return {Verdict::kAlive, looked};
         for (const Landing& l : spelling_.next(candidates, x.obligations)) {
-            Stacks::Shifted after{x.stack, 0, 0};
+            Stacks::Shifted after{x.stack, {}, 0};
             uint32_t inside = x.depth;
             if (l.terminal != 0) after = stacks_.shift(x.stack, l.terminal);
-            hops = std::max(hops, x.above + after.hops);
+            looked |= after.reach.below(x.above);
             if (l.terminal == newline_ && newline_ != kEnd && after.frontier == kNoFrontier) {
-                looked_at_depth_ = true;
-                if (inside) after = {x.stack, 0, 0};  // between brackets it is dropped
+                looked.brackets = true;
+                if (inside) after = {x.stack, {}, 0};  // between brackets it is dropped
             } else if (newline_ != kEnd) {
                 inside += opens_[l.terminal] - closes_[l.terminal];
             }
             if (after.frontier == kNoFrontier || !seen.try_emplace(pack(l.obligations, after.frontier), 1).second) continue;
-            looked = 0;
-            Verdict v = judge(l.obligations, after.frontier, looked);
-            hops = std::max(hops, x.above + after.above + looked);
-            if (v == Verdict::kAlive) return v;
-            if (v == Verdict::kUnknown) todo.push_back({l.obligations, after.frontier, inside, x.above + after.above});
+            const auto [verdict, below] = judge(l.obligations, after.frontier);
+            looked |= below.below(x.above + after.above);
+            if (verdict == Verdict::kAlive) return {verdict, looked};
+            if (verdict == Verdict::kUnknown) todo.push_back({l.obligations, after.frontier, inside, x.above + after.above});
         }
     }
-    return Verdict::kDead;
+    return {Verdict::kDead, looked};
 }
 
-bool Liveness::decide(uint32_t obligations, Frontier f, uint32_t depth, int& hops) {
-    const Answer* found = decided_.find(pack(obligations, f));
-    if (!found) {
-        constexpr uint64_t kQuick = 64;
-        int looked = 0;
-        const bool before = looked_at_depth_;
-        looked_at_depth_ = false;
-        Verdict v = search(obligations, f, depth, kQuick, looked);
-        if (v == Verdict::kUnknown) {
-            looked = kDeep;
-            looked_at_depth_ = newline_ != kEnd;
-            if (!summaries_.alive(obligations, f, depth)) v = Verdict::kDead;
-            else if (lexer_.policy() == Policy::kBasic || adjacency_.deterministic()) v = Verdict::kAlive;
-            else v = search(obligations, f, depth, max_steps_ / kStepsPerLook, looked);
-        }
-        if (v == Verdict::kUnknown)
-            throw LimitExceeded("max_liveness_steps", max_steps_ + 1, max_steps_,
-                                "deciding which lexemes can still follow under longest match");
-        found = &(decided_[pack(obligations, f)] = {v == Verdict::kAlive, looked, looked_at_depth_});
-        looked_at_depth_ = before;
+Answer<bool> Liveness::decide(uint32_t obligations, Frontier f, uint32_t depth) {
+    if (const Answer<bool>* known = decided_.find(pack(obligations, f))) return *known;
+    constexpr uint64_t kQuick = 64;
+    Answer<Verdict> found = search(obligations, f, depth, kQuick);
+    if (found.value == Verdict::kUnknown) {
+        found.reach |= {Reach::kDeep, newline_ != kEnd};
+        if (!summaries_.alive(obligations, f, depth)) found.value = Verdict::kDead;
+        else if (lexer_.policy() == Policy::kBasic || adjacency_.deterministic()) found.value = Verdict::kAlive;
+        else found.value = search(obligations, f, depth, max_steps_ / kStepsPerLook).value;
     }
-    looked_at_depth_ |= found->looked_at_depth;
-    hops = std::max(hops, found->hops);
-    return found->alive;
+    if (found.value == Verdict::kUnknown)
+        throw LimitExceeded("max_liveness_steps", max_steps_ + 1, max_steps_,
+                            "deciding which lexemes can still follow under longest match");
+    return decided_[pack(obligations, f)] = {found.value == Verdict::kAlive, found.reach};
 }
 
-bool Liveness::alive_after(uint32_t obligations, Frontier f, uint32_t depth, int* hops) {
-    int looked = 0;
-    looked_at_depth_ = false;
+Answer<bool> Liveness::alive_after(uint32_t obligations, Frontier f, uint32_t depth) {
     spelling_.allow(max_steps_);
-    Verdict v = judge(obligations, f, looked);
-    bool result = v == Verdict::kUnknown ? decide(obligations, f, depth, looked) : v == Verdict::kAlive;
-    if (hops) *hops = std::max(*hops, looked);
-    return result;
+    const auto [verdict, reach] = judge(obligations, f);
+    if (verdict != Verdict::kUnknown) return {verdict == Verdict::kAlive, reach};
+    const Answer<bool> decided = decide(obligations, f, depth);
+    return {decided.value, reach | decided.reach};
 }
 
-bool Liveness::alive(LexState s, Frontier f, uint32_t depth, int* hops) {
-    const Answer* found = alive_.find(pack(s, f));
-    looked_at_depth_ = false;
-    if (!found) {
-        spelling_.allow(max_steps_);
-        bool result = false;
-        int looked = 0;
-        struct Open {
-            uint32_t obligations;
-            Frontier stack;
-            uint32_t depth;
-            int above;
-        };
-        std::vector<Open> open;
-        auto completes = [&](const Landing& l) {
-            Frontier after = f;
-            uint32_t inside = depth;
-            int above = 0, below = 0, hops_of_shift = 0;
-            if (l.terminal != 0) {
-                if (newline_ != kEnd) inside += opens_[l.terminal] - closes_[l.terminal];
-                Stacks::Shifted shifted = stacks_.shift(f, l.terminal);
-                looked = std::max(looked, hops_of_shift = shifted.hops);
-                above = shifted.above, after = shifted.frontier;
-                if (after == kNoFrontier) return false;
+Answer<bool> Liveness::alive(LexState s, Frontier f, uint32_t depth) {
+    if (const Answer<bool>* known = alive_.find(pack(s, f))) return *known;
+    const Answer<bool> found = find_alive(s, f, depth);
+    return alive_[pack(s, f)] = found;
+}
+
+Answer<bool> Liveness::find_alive(LexState s, Frontier f, uint32_t depth) {
+    spelling_.allow(max_steps_);
+    struct Open {
+        uint32_t obligations;
+        Frontier stack;
+        uint32_t depth;
+        int above;
+    };
+    std::vector<Open> open;
+    Reach looked;
+    auto completes = [&](const Landing& l) {
+        Stacks::Shifted after{f, {}, 0};
+        uint32_t inside = depth;
+        if (l.terminal != 0) {
+            if (newline_ != kEnd) inside += opens_[l.terminal] - closes_[l.terminal];
+            after = stacks_.shift(f, l.terminal);
+            if (after.frontier == kNoFrontier) {
+                looked |= after.reach;
+                return false;
             }
-            const Verdict v = judge(l.obligations, after, below);
-            if (v == Verdict::kAlive) looked = hops_of_shift;
-            looked = std::max(looked, above + below);
-            if (v == Verdict::kUnknown) open.push_back({l.obligations, after, inside, above});
-            return v == Verdict::kAlive;
-        };
-        auto some_landing_completes = [&] {
-            const std::vector<Landing>& landings = spelling_.landings(s);
-            return std::any_of(landings.begin(), landings.end(), completes);
-        };
-        // At the beginning of a text nothing has to end first. PERF: 748,000 steps to find all landings from there were 9 of the 36 ms that a saved Python grammar took to its
-        // first mask.
-        result = (lexer_.is_fresh(s) && completes({0, lexer_.text_start()})) || some_landing_completes();
-        if (!result)
-            for (const Open& o : open) {
-                int below = 0;
-                result = decide(o.obligations, o.stack, o.depth, below);
-                looked = std::max(looked, o.above + below);
-                if (result) break;
-            }
-        found = &(alive_[pack(s, f)] = {result, looked, looked_at_depth_});
+        }
+        const auto [verdict, below] = judge(l.obligations, after.frontier);
+        const Reach reach = after.reach | below.below(after.above);
+        if (verdict == Verdict::kAlive) looked = reach;  // only the way here was needed
+        else looked |= reach;
+        if (verdict == Verdict::kUnknown) open.push_back({l.obligations, after.frontier, inside, after.above});
+        return verdict == Verdict::kAlive;
+    };
+    // At the beginning of a text nothing has to end first. PERF: 748,000 steps to find all landings from there were 9 of the 36 ms that a
+    // saved Python grammar took to its first mask.
+    if (lexer_.is_fresh(s) && completes({0, lexer_.text_start()})) return {true, looked};
+    const std::vector<Landing>& landings = spelling_.landings(s);
+    if (std::any_of(landings.begin(), landings.end(), completes)) return {true, looked};
+    for (const Open& o : open) {
+        const auto [alive, reach] = decide(o.obligations, o.stack, o.depth);
+        looked |= reach.below(o.above);
+        if (alive) return {true, looked};
     }
-    looked_at_depth_ = found->looked_at_depth;
-    if (hops) *hops = found->hops;
-    return found->alive;
+    return {false, looked};
 }
 
 }  // namespace derivable

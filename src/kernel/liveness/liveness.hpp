@@ -44,15 +44,11 @@ class Liveness {
         spelling_.allow(max_steps_);
         spelling_.spellable();
     }
-    // Some text completes a lexeme in progress on these stacks to a member of the language. `depth`: of brackets that are open there;
-    // `hops` (if given): how far below the top of the stacks the answer looked, at least kDeep if that is not known.
-    bool alive(LexState s, Frontier f, uint32_t depth = 0, int* hops = nullptr);
-    static constexpr int kDeep = Stacks::kDeep;
+    // Some text completes a lexeme in progress on these stacks to a member of the language. `depth`: of brackets that are open there.
+    Answer<bool> alive(LexState s, Frontier f, uint32_t depth);
     // The same between two lexemes, under these obligations.
-    bool alive_after(uint32_t obligations, Frontier f, uint32_t depth = 0, int* hops = nullptr);
+    Answer<bool> alive_after(uint32_t obligations, Frontier f, uint32_t depth);
     void set_indentation(const IndentationSpec& indentation);
-    // The last answer depends on whether brackets are open.
-    bool looked_at_depth() const { return looked_at_depth_; }
     // Stack nodes are about to be freed.
     void forget_stacks();
     // LR states and sets of terminals are about to be numbered anew, after forget_stacks().
@@ -66,9 +62,10 @@ class Liveness {
     using Landing = Spelling::Landing;
 
     bool always_alive_after(const Landing& l);
-    Verdict judge(uint32_t obligations, Frontier f, int& hops);
-    Verdict search(uint32_t obligations, Frontier f, uint32_t depth, uint64_t patience, int& hops);
-    bool decide(uint32_t obligations, Frontier f, uint32_t depth, int& hops);
+    Answer<Verdict> judge(uint32_t obligations, Frontier f);
+    Answer<Verdict> search(uint32_t obligations, Frontier f, uint32_t depth, uint64_t patience);
+    Answer<bool> decide(uint32_t obligations, Frontier f, uint32_t depth);
+    Answer<bool> find_alive(LexState s, Frontier f, uint32_t depth);
     Completion& completion(const Bits& terminals);
 
     Lexer& lexer_;
@@ -79,20 +76,14 @@ class Liveness {
     uint64_t max_steps_;
     Symbol newline_ = kEnd;
     std::vector<char> opens_, closes_;  // by terminal symbol: brackets; empty without a indentation
-    bool looked_at_depth_ = false;
 
-    struct Answer {
-        bool alive;
-        int hops;
-        bool looked_at_depth;
-    };
     std::unordered_map<LexState, bool> always_alive_;
     std::vector<std::unique_ptr<Completion>> completions_;
     // A production closes the brackets that it opens, so the stacks say how many are open: the depth is no part of the keys.
     // PERF: one array each, because they are thrown away with the stacks: entry by entry that was a stall
     // of 4 ms after 20,000 situations of Python, and is 2 ms.
-    FlatMap<Answer> alive_;    // by (lexer state, frontier)
-    FlatMap<Answer> decided_;  // by (obligations, frontier)
+    FlatMap<Answer<bool>> alive_;    // by (lexer state, frontier)
+    FlatMap<Answer<bool>> decided_;  // by (obligations, frontier)
 };
 
 }  // namespace derivable

@@ -1,8 +1,7 @@
-// What a matcher's place is told apart by in every process alike: for counts that are saved.
+#include "matching/context.hpp"
+
 #include <algorithm>
 #include <utility>
-
-#include "matching/constraint.hpp"
 
 namespace derivable {
 namespace {
@@ -24,28 +23,25 @@ uint64_t mixed(uint64_t hash, const std::vector<uint64_t>& sorted) {
 
 }  // namespace
 
-// Numbers of lexer and LR states depend on what was visited first. So a lexer state is known by the terminals in progress, each with the state of its
-// automaton, or 0 if that has no table: its states are numbered as they are met.
-std::vector<std::pair<Symbol, uint32_t>> Constraint::named_lexeme(LexState lex) {
+std::vector<std::pair<Symbol, uint32_t>> named_lexeme(Lexer& lexer, const Terminals& terminals, LexState lex) {
     std::vector<std::pair<Symbol, uint32_t>> out;
-    for (auto [terminal, state] : lexer().describe(lex))
-        for (Symbol s : symbols_of(terminal)) out.emplace_back(s, lexer().has_table(terminal) ? state : 0);
+    for (auto [terminal, state] : lexer.describe(lex))
+        for (Symbol s : terminals.of(terminal)) out.emplace_back(s, lexer.has_table(terminal) ? state : 0);
     return out;
 }
 
-// And an LR state is known by its items.
-uint64_t Constraint::context(const Threads& of, int64_t hops) {
+uint64_t context(Lexer& lexer, const Terminals& terminals, Stacks& stacks, const Threads& of, int64_t hops) {
     std::vector<uint64_t> threads;
     for (const Thread& t : of) {
         std::vector<uint64_t> lexeme, states;
-        for (auto [terminal, state] : named_lexeme(t.lex)) lexeme.push_back(uint64_t(terminal) << 32 | state);
+        for (auto [terminal, state] : named_lexeme(lexer, terminals, t.lex)) lexeme.push_back(uint64_t(terminal) << 32 | state);
         std::sort(lexeme.begin(), lexeme.end());
         uint64_t hash = mixed(kSeed, lexeme);
         stacks.each_level(t.stack, hops, [&](const std::vector<NodeId>& level) {
             states.clear();
             for (NodeId n : level) {
                 uint64_t state = kSeed;
-                for (auto [production, dot] : lr_.kernel(stacks.state(n))) state = mixed(state, uint64_t(production) << 32 | dot);
+                for (auto [production, dot] : stacks.lr().kernel(stacks.state(n))) state = mixed(state, uint64_t(production) << 32 | dot);
                 states.push_back(state);
             }
             std::sort(states.begin(), states.end());

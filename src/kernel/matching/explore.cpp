@@ -120,9 +120,9 @@ uint64_t Explorer::key_of(const Threads& threads, int hops) const {
     std::vector<uint32_t> states;
     for (const Thread& t : threads) {
         uint64_t key = mix(t.lex);
-        constraint_->stacks.each_level(t.stack, hops, [&](const std::vector<NodeId>& level) {
+        constraint_->stacks().each_level(t.stack, hops, [&](const std::vector<NodeId>& level) {
             states.clear();
-            for (NodeId n : level) states.push_back(constraint_->stacks.state(n));
+            for (NodeId n : level) states.push_back(constraint_->stacks().state(n));
             std::sort(states.begin(), states.end());
             states.erase(std::unique(states.begin(), states.end()), states.end());
             for (uint32_t state : states) key = mix(key ^ state);
@@ -139,8 +139,8 @@ uint64_t Explorer::key_of(const Threads& threads, int hops) const {
 void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, bool rare) {
     std::optional<size_t> first;
     {
-        Operation operation(*constraint_, Task::kUnbounded);
-        const Threads& threads = matcher->now()->threads;
+        Operation operation(constraint_->access(), Task::kUnbounded);
+        const Threads& threads = matcher->threads();
         if (known_.count(key_of(threads, kHops))) return;
         for (int hops = -1; hops <= kHops; hops++) {
             const bool fresh = known_.insert(key_of(threads, hops)).second;
@@ -156,15 +156,15 @@ void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t st
 std::vector<uint8_t> Explorer::fresh_bytes(const Matcher& m) {
     std::vector<uint8_t> out;
     std::vector<uint64_t> met;
-    Operation operation(*constraint_, constraint_->max_step_work());
-    const Threads& threads = m.now()->threads;
+    Operation operation(constraint_->access(), constraint_->limits().max_step_work);
+    const Threads& threads = m.threads();
     ByteSet likely;
-    if (constraint_->scannerless_) likely = constraint_->likely_bytes(threads);
+    if (constraint_->spanner().lexer.policy() == Policy::kScannerless) likely = constraint_->runs().likely_bytes(threads);
     else likely.words.fill(~0ULL);
     Threads next;
     likely.each([&](uint8_t byte) {
-        constraint_->pass();
-        constraint_->step(threads, byte, next);
+        constraint_->access().pass();
+        constraint_->runs().step(threads, byte, next);
         if (next.empty()) return;
         const uint64_t key = key_of(next, kHops);
         if (known_.count(key) || std::find(met.begin(), met.end(), key) != met.end()) return;
@@ -176,10 +176,10 @@ std::vector<uint8_t> Explorer::fresh_bytes(const Matcher& m) {
 
 std::vector<Explorer::Mask> Explorer::masks_of(Matcher& m) {
     std::vector<Mask> masks;
-    Operation operation(*constraint_, Task::kUnbounded);
-    for (const Thread& t : m.now()->threads) {
+    Operation operation(constraint_->access(), Task::kUnbounded);
+    for (const Thread& t : m.threads()) {
         Mask& mask = masks.emplace_back(Mask{false, {}, 0});
-        const std::vector<uint32_t>* row = constraint_->find_row(t, &mask.key);
+        const std::vector<uint32_t>* row = constraint_->masks().cache().find(t, &mask.key);
         if (!row) continue;
         auto [known, fresh] = row_ids_.try_emplace(*row, uint32_t(rows_.size()));
         if (fresh) rows_.push_back(&known->first);
@@ -221,7 +221,7 @@ Explorer::End Explorer::visit(const Bounds& bounds) {
     for (uint64_t i = 0; i < bounds.most; i++) {
         auto queue = std::find_if(waiting_.begin(), waiting_.end(), [](const auto& q) { return !q.empty(); });
         if (queue == waiting_.end()) return End::kNone;
-        if (uint64_t(std::max<int64_t>(0, constraint_->run_bytes.load())) > bounds.bytes) return End::kMemory;
+        if (constraint_->access().run_bytes() > bounds.bytes) return End::kMemory;
         Waiting next = std::move(queue->front());
         queue->pop_front();
         try {
@@ -246,7 +246,7 @@ std::string Explorer::saved() const {
         put(out, uint32_t(v.masks.size()));
         for (const Mask& m : v.masks) {
             put(out, m.known ? m.row : kRaw);
-            put(out, m.key.hops << 8 | m.key.looked_at_environment);
+            put(out, m.key.hops << 8 | m.key.beside);
         }
     }
     return out;
@@ -270,17 +270,16 @@ uint32_t Explorer::replay(const std::shared_ptr<Constraint>& constraint, std::st
             const char byte = char(step);
             const bool accepted =
                 from == kStart || (step < kToken ? m.advance_bytes({&byte, 1}) : m.advance(step - kToken) == Matcher::Verdict::kAccepted);
-            Operation operation(c, Task::kUnbounded);
-            const Threads& threads = m.now()->threads;
+            Operation operation(c.access(), Task::kUnbounded);
+            const Threads& threads = m.threads();
             if (!accepted || (count && threads.size() != count)) throw BadArtifact("its index leads where no text can");
             for (uint32_t k = 0; k < count; k++) {
                 const uint32_t row = in.next(), key = in.next();
                 if (row == kRaw) continue;
-                if (row >= rows.size() || key >> 8 > uint32_t(Constraint::kMaxKeyHops) ||
-                    (key & 0xFF) > (Constraint::kDepth | Constraint::kLevels | Constraint::kTopTally | Constraint::kTallies))
+                if (row >= rows.size() || key >> 8 > uint32_t(MaskCache::kMaxHops) || (key & 0xFF) > MaskCache::Key::kAll)
                     throw BadArtifact("its index names a mask that is not there");
-                if (c.stats_.row_bytes > c.limits_.cache_bytes / 2) return kept;
-                kept += c.keep_row(threads[k], {key >> 8, uint8_t(key)}, rows[row]) != nullptr;
+                if (c.masks().cache().bytes() > c.limits().cache_bytes / 2) return kept;
+                kept += c.masks().keep(threads[k], {key >> 8, uint8_t(key)}, rows[row]) != nullptr;
             }
         }
         if (!in.at_end()) throw BadArtifact("its index is longer than it says");

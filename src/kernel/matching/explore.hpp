@@ -47,7 +47,7 @@ class Explorer {
     struct Bounds {
         uint64_t most, known;  // to visit now; known ones after which no more are looked for
         double seconds;        // 0: as long as it takes
-        uint64_t bytes;        // of the constraint, as Constraint::run_bytes
+        uint64_t bytes;        // of the constraint, as Access::run_bytes
     };
     // One visit after the other. A situation that is refused (LimitExceeded) is left as it is: its mask is computed when it is asked for, or refused again.
     End visit(const Bounds& bounds);
@@ -71,7 +71,7 @@ class Explorer {
     };
     struct Mask {  // of a thread
         bool known;
-        Constraint::RowKey key;
+        MaskCache::Key key;
         uint32_t row;
     };
     struct Visited {

@@ -8,17 +8,13 @@
 #include <vector>
 
 #include "json/unique_values.hpp"
-#include "lexing/indentation.hpp"
-#include "parsing/stacks.hpp"
+#include "lexing/lexer.hpp"
+#include "matching/environment.hpp"
 #include "support/arena.hpp"
 
 namespace derivable {
 
-// What a thread remembers beside lexer and parser, interned (the word of data-dependent parsing, Jim, Mandelbaum and Walker 2010): the indentation
-// (Indentations::Id) or, under scannerless, which knows no blocks by indentation, the tally (Tallies::Id).
-using Environment = uint32_t;
-constexpr Environment kNoEnvironment = 0;
-
+// One way to read the text so far.
 struct Thread {
     LexState lex;
     Frontier stack;

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <set>
 
-#include "matching/constraint.hpp"
+#include "matching/context.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
 
 namespace {
+
 constexpr uint32_t kDeepest = 256;  // SAFETY: lexemes of one token that are followed; each is a step of recursion
 
 uint64_t count(const std::vector<uint32_t>& words) {
@@ -16,117 +17,168 @@ uint64_t count(const std::vector<uint32_t>& words) {
     for (uint32_t w : words) n += uint64_t(__builtin_popcount(w));
     return n;
 }
+
+// How the tokens are told apart in a lexer state, as far as that is known.
+void add_splits(LexerStateView& s, Spanner& spanner, uint32_t words, LexState lex) {
+    std::vector<uint32_t> inside(words, 0);
+    auto add = [&](LexState state) {
+        const Split* split = spanner.known(Spanner::kWholeVocabulary, state);
+        if (!split) return;
+        s.is_split = true;
+        for (const Split::Inside& group : split->inside) group.or_into(inside.data());
+        s.exits += split->exits.size();
+    };
+    if (spanner.lexer.policy() == Policy::kScannerless) {
+        const LexState members = spanner.lexer.members(lex);  // SAFETY: one member is its own list
+        auto [begin, end] = spanner.lexer.singles(members);
+        for (const uint32_t* single = begin; single != end; single++) add(spanner.lexer.canonical(*single));
+    } else {
+        add(lex);
+    }
+    s.inside = count(inside);
+}
+
+class Unfolding {
+  public:
+    Unfolding(Constraint& c, uint64_t most) : c_(c), most_(most), words_(c.vocabulary().words()) {}
+
+    std::vector<SpanView> run(const Threads& threads) {
+        for (const Thread& t : threads) {
+            if (out_.size() >= most_) break;
+            out_.push_back({-1, kEnd, false, 0, 0, 0});
+            visit({out_.size() - 1, Spanner::kWholeVocabulary, t, 0, 0});
+        }
+        return std::move(out_);
+    }
+
+  private:
+    struct Item {
+        size_t node;
+        uint32_t residual;
+        Thread thread;
+        int above;  // as Stacks::Shifted
+        uint32_t depth;
+    };
+
+    void visit(const Item& x) {
+        Lexer& lexer = c_.access().lexer();
+        if (!scannerless_) return split_by(x, x.thread.lex, 0);
+        const LexState members = lexer.members(x.thread.lex);
+        auto [begin, end] = lexer.singles(members);
+        for (const uint32_t* single = begin; single != end; single++) split_by(x, lexer.canonical(*single), lexer.terminal_of(*single));
+    }
+
+    void split_by(const Item& x, LexState state, uint32_t single_terminal) {
+        c_.access().take();
+        const Split& split = c_.spanner().split(x.residual, state);
+        for (const Split::Inside& group : split.inside) {
+            const auto [allowed, reach] = c_.lexemes().alive(x.thread.stack, x.thread.environment, group);
+            SpanView& node = out_[x.node];
+            std::fill(words_.begin(), words_.end(), 0);
+            group.or_into(words_.data());
+            for (uint32_t v : excepted_) words_[v >> 5] &= ~(1u << (v & 31));
+            (allowed ? node.tokens : node.refused) += count(words_);
+            work(words_.size() / 8);
+            if (group.sureness != Split::Sureness::kSure) node.hops = std::max<int64_t>(node.hops, x.above + reach.hops);
+        }
+        for (const Split::Exit& e : split.exits)
+            for (Symbol symbol : c_.terminals().of(scannerless_ ? single_terminal : e.terminal)) {
+                const bool ignored = c_.terminals().is_ignored(symbol);
+                if (ignored) leave(x, e, symbol, c_.lexemes().after_ignored(x.thread.stack, x.thread.environment), true);
+                if (ignored && !scannerless_) continue;
+                const Environment here = c_.environments().indentations.apply(e.effect, x.thread.environment);
+                leave(x, e, symbol, c_.lexemes().after(symbol, x.thread.stack, here), false);
+            }
+    }
+
+    void leave(const Item& x, const Split::Exit& e, Symbol symbol, const After& after, bool ignored) {
+        if (out_.size() >= most_) return;
+        out_.push_back({int64_t(x.node), symbol, ignored, 0, 0, x.above + after.reach.hops});
+        const size_t child = out_.size() - 1;
+        if (after.stack == kNoFrontier || x.depth >= kDeepest) return;
+        const LexState lex = c_.lexemes().start(c_.stacks().accepts(after.stack), e.obligations, after.environment).value;
+        if (lex == kNoState) return;
+        const size_t before = excepted_.size();
+        excepted_.insert(excepted_.end(), e.except.begin(), e.except.end());
+        visit({child, e.residual, Thread{lex, after.stack, after.environment, {}}, x.above + after.above, x.depth + 1});
+        excepted_.resize(before);
+    }
+
+    Constraint& c_;
+    const uint64_t most_;
+    const bool scannerless_ = c_.spanner().lexer.policy() == Policy::kScannerless;
+    std::vector<SpanView> out_;
+    std::vector<uint32_t> words_;
+    std::vector<uint32_t> excepted_;  // tokens that some exit on the way does not let out
+};
+
 }  // namespace
 
-IndexView Constraint::view() {
-    Operation all(*this, Task::kUnbounded);
-    operation->take();
+IndexView view(Constraint& c) {
+    Operation all(c.access(), Task::kUnbounded);
+    c.access().take();
     IndexView out;
-    out.keys = num_prefixes_;
-    out.splits = spanner_->num_splits();
-    out.lexer_bytes = spanner_->lexer.bytes();
-    out.split_bytes = spanner_->bytes() - out.lexer_bytes;
-    out.stack_trie_bytes = stack_trie_.bytes();
-    out.mask_bytes = stats_.row_bytes;
-    for (const auto& [lex, root] : prefix_roots_) {
+    MaskCache& cache = c.masks().cache();
+    out.keys = cache.num_keys();
+    out.splits = c.spanner().num_splits();
+    out.lexer_bytes = c.spanner().lexer.bytes();
+    out.split_bytes = c.spanner().bytes() - out.lexer_bytes;
+    out.stack_trie_bytes = c.masks().stack_trie_bytes();
+    out.mask_bytes = cache.bytes();
+    cache.each([&](LexState lex, const std::vector<const MaskCache::Mask*>& masks, uint64_t keys, uint64_t depth) {
+        if (masks.empty()) return;
         LexerStateView s;
-        s.lexeme = named_lexeme(lex);
-        std::set<int32_t> masks;
-        std::vector<std::pair<uint32_t, uint64_t>> todo{{root.node, 0}};
-        while (!todo.empty()) {
-            auto [node, depth] = todo.back();
-            todo.pop_back();
-            const PrefixNode& n = prefixes_[node];
-            if (n.row >= 0) s.stacks++, masks.insert(n.row), s.depth = std::max(s.depth, depth);
-            if (n.first != PrefixNode::kNoNode) todo.push_back({n.first, depth + 1});
-            if (n.others)
-                for (const auto& [word, next] : *n.others) todo.push_back({next, depth + 1});
-        }
-        if (masks.empty()) continue;
-        if (s.depth) s.depth--;  // the first word is the environment
+        s.lexeme = named_lexeme(c.spanner().lexer, c.terminals(), lex);
+        s.stacks = keys;
+        s.depth = depth;
         s.masks = masks.size();
-        std::vector<uint32_t> every = *rows_[size_t(*masks.begin())], some = every;
-        for (int32_t m : masks)
-            for (size_t w = 0; w < every.size(); w++) every[w] &= (*rows_[size_t(m)])[w], some[w] |= (*rows_[size_t(m)])[w];
+        MaskCache::Mask every = *masks[0], some = every;
+        for (const MaskCache::Mask* m : masks)
+            for (size_t w = 0; w < every.size(); w++) every[w] &= (*m)[w], some[w] |= (*m)[w];
         s.always = count(every);
         s.stack_dependent = count(some) - s.always;
-        s.never = vocabulary_->size() - count(some);
-        const LexState members = spanner_->lexer.members(lex);
-        std::vector<uint32_t> inside(vocabulary_->words(), 0);
-        auto add = [&](LexState state) {
-            const Split* split = spanner_->known(Spanner::kWholeVocabulary, state);
-            if (!split) return;
-            s.is_split = true;
-            for (const Split::Inside& group : split->inside) group.or_into(inside.data());
-            s.exits += split->exits.size();
-        };
-        if (scannerless_) {
-            auto [begin, end] = spanner_->lexer.singles(members);
-            for (const uint32_t* single = begin; single != end; single++) add(spanner_->lexer.canonical(*single));
-        } else {
-            add(lex);
-        }
-        s.inside = count(inside);
+        s.never = c.vocabulary().size() - count(some);
+        add_splits(s, c.spanner(), c.vocabulary().words(), lex);
         out.states.push_back(std::move(s));
-    }
+    });
     std::sort(out.states.begin(), out.states.end(), [](const auto& a, const auto& b) { return a.lexeme < b.lexeme; });
     return out;
 }
 
-std::vector<SpanView> Constraint::unfold(const Threads& threads, uint64_t most) {
-    std::vector<SpanView> out;
-    std::vector<uint32_t> words(vocabulary_->words());
-    std::vector<uint32_t> excepted;  // tokens that some exit on the way does not let out
-    struct Walking {
-        std::atomic<int>& walks;
-        explicit Walking(std::atomic<int>& w) : walks(w) { walks++; }
-        ~Walking() { walks--; }
-    };
-    spanner_->forget_if_needed();
-    Walking walking(spanner_->walks);
-    auto visit = [&](auto&& again, size_t node, uint32_t residual, Thread t, int above, uint32_t depth) -> void {
-        auto split_by = [&](LexState state, uint32_t single_terminal) {
-            operation->take();
-            const Split& split = spanner_->split(residual, state);
-            for (const Split::Inside& group : split.inside) {
-                int hops = 0;
-                const bool allowed = alive(t.stack, t.environment, group, &hops);
-                std::fill(words.begin(), words.end(), 0);
-                group.or_into(words.data());
-                for (uint32_t v : excepted) words[v >> 5] &= ~(1u << (v & 31));
-                (allowed ? out[node].tokens : out[node].refused) += count(words);
-                work(words.size() / 8);
-                if (group.sureness != Split::Sureness::kSure) out[node].hops = std::max<int64_t>(out[node].hops, above + hops);
-            }
-            for (const Split::Exit& e : split.exits)
-                for (Symbol symbol : symbols_of(scannerless_ ? single_terminal : e.terminal)) {
-                    auto through = [&](After after, bool ignored) {
-                        if (out.size() >= most) return;
-                        out.push_back({int64_t(node), symbol, ignored, 0, 0, above + after.hops});
-                        const size_t child = out.size() - 1;
-                        if (after.stack == kNoFrontier || depth >= kDeepest) return;
-                        int hops = 0;
-                        const LexState lex = lexeme_start(stacks.accepts(after.stack, &hops), e.obligations, after.environment);
-                        if (lex == kNoState) return;
-                        const size_t before = excepted.size();
-                        excepted.insert(excepted.end(), e.except.begin(), e.except.end());
-                        again(again, child, e.residual, Thread{lex, after.stack, after.environment, {}}, above + after.above, depth + 1);
-                        excepted.resize(before);
-                    };
-                    if (ignored_[symbol]) through({t.stack, indentations_.idle(t.environment), 0, 0}, true);
-                    if (!ignored_[symbol] || scannerless_)
-                        through(after_lexeme(symbol, t.stack, indentations_.apply(e.effect, t.environment)), false);
-                }
-        };
-        if (!scannerless_) return split_by(t.lex, 0);
-        const LexState members = lexer().members(t.lex);
-        auto [begin, end] = lexer().singles(members);
-        for (const uint32_t* single = begin; single != end; single++) split_by(lexer().canonical(*single), lexer().terminal_of(*single));
-    };
+std::vector<SpanView> unfold(Constraint& c, const Threads& threads, uint64_t most) {
+    c.access().take();
+    Spanner::Walk walk(c.spanner());
+    return Unfolding(c, most).run(threads);
+}
+
+std::vector<Explanation> explain(Constraint& c, const Threads& threads) {
+    std::vector<Explanation> out;
+    Stacks& stacks = c.stacks();
     for (const Thread& t : threads) {
-        if (out.size() >= most) break;
-        out.push_back({-1, kEnd, false, 0, 0, 0});
-        visit(visit, out.size() - 1, Spanner::kWholeVocabulary, t, 0, 0);
+        Explanation e;
+        Lexer& lexer = c.access().lexer();
+        std::set<Symbol> next;
+        auto may_follow = [&](Frontier f, Environment environment) {
+            for (Symbol s : stacks.terminals(stacks.accepts(f)))
+                if (c.environments().tallies.allows(s, environment, false)) next.insert(s);
+        };
+        if (lexer.is_fresh(t.lex)) {
+            may_follow(t.stack, t.environment);
+        } else {
+            for (auto [terminal, state] : lexer.describe(t.lex))
+                for (Symbol s : c.terminals().of(terminal)) e.lexeme.emplace_back(s, state);
+            for (const Lexer::Exit& exit : lexer.exits(t.lex))
+                for (Symbol s : c.terminals().of(exit.terminal)) {
+                    if (c.terminals().is_ignored(s)) may_follow(t.stack, t.environment);
+                    // What indentation makes of it is left out: which terminals may follow a line is told where the line is over.
+                    CountedMembers& members = c.lexemes().members();
+                    const After after = members.counts(s) ? members.after(s, t.stack, t.environment)
+                                                          : After{stacks.shift(t.stack, s).frontier, t.environment, {}, 0};
+                    if (after.stack != kNoFrontier) may_follow(after.stack, after.environment);
+                }
+        }
+        e.accepts.assign(next.begin(), next.end());
+        out.push_back(std::move(e));
     }
     return out;
 }

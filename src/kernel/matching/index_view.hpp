@@ -1,11 +1,11 @@
-// What the index of a constraint holds, for people: no mask depends on it.
+// What a constraint knows and makes of a text, for people: no mask depends on it.
 #pragma once
 
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "parsing/productions.hpp"
+#include "matching/constraint.hpp"
 
 namespace derivable {
 
@@ -37,5 +37,16 @@ struct SpanView {
     uint64_t refused = 0;  // that end here and are not, because the parser cannot use the lexeme
     int64_t hops = 0;      // states below the top of the stack that it depends on
 };
+
+// What is possible on one reading of a text.
+struct Explanation {
+    std::vector<std::pair<Symbol, uint32_t>> lexeme;  // (terminal, automaton state) in progress
+    std::vector<Symbol> accepts;                      // terminals that may follow, behind it if it may end; kEnd for the end
+};
+
+IndexView view(Constraint& constraint);
+// Within an operation: of threads, and `most` nodes of their spanner trees.
+std::vector<SpanView> unfold(Constraint& constraint, const Threads& threads, uint64_t most);
+std::vector<Explanation> explain(Constraint& constraint, const Threads& threads);
 
 }  // namespace derivable

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "matching/context.hpp"
 #include "support/errors.hpp"
 #include "support/task.hpp"
 
@@ -27,7 +28,7 @@ auto Matcher::operate(uint64_t allowed, Act act) {
     Use use(*this);
     allowed += std::min(allowed, Task::kUnbounded >> 32) * std::min(refused_in_vain_, 1u << 16);
     for (bool again = false;; again = true) {
-        Operation operation(*constraint_, allowed);
+        Operation operation(constraint_->access(), allowed);
         try {
             if (again) constraint_->give_back();
             auto result = act(operation);
@@ -44,14 +45,14 @@ auto Matcher::operate(uint64_t allowed, Act act) {
 }
 
 Matcher::Matcher(std::shared_ptr<Constraint> constraint) : constraint_(std::move(constraint)) {
-    Operation operation(*constraint_, Task::kUnbounded);
+    Operation operation(constraint_->access(), Task::kUnbounded);
     place_ = constraint_->places.add(constraint_->moments);
     go_to(constraint_->moments.add(nullptr, constraint_->initial(), false));
 }
 
 Matcher::Matcher(const Matcher& other) : constraint_(other.constraint_) {
     Use use(other);
-    Operation operation(*constraint_, Task::kUnbounded);
+    Operation operation(constraint_->access(), Task::kUnbounded);
     place_ = constraint_->places.add(constraint_->moments);
     go_to(other.now());
 }
@@ -83,10 +84,10 @@ Matcher::Verdict Matcher::after(const Threads& now, bool was_finished, uint32_t 
     if (token >= constraint_->vocabulary().size()) return Verdict::kOutOfRange;
     if (was_finished && now.empty()) return Verdict::kRejected;
     // One token may be several things: the end, a terminal that the grammar names, and text.
-    finished = is_eos(token) && constraint_->accepting(now);
+    finished = is_eos(token) && constraint_->runs().accepting(now);
     const std::string& bytes = constraint_->vocabulary().bytes[token];
-    if (!bytes.empty()) constraint_->advance_token(now, bytes, threads);
-    constraint_->step_token(now, token, threads);
+    if (!bytes.empty()) constraint_->runs().advance_token(now, bytes, threads);
+    constraint_->runs().step_token(now, token, threads);
     return finished || !threads.empty() ? Verdict::kAccepted : Verdict::kRejected;
 }
 
@@ -103,11 +104,11 @@ Matcher::Verdict Matcher::advance(uint32_t token) {
 
 bool Matcher::advance_bytes(std::string_view bytes) {
     constexpr uint64_t kOfByte = 200;  // work of a byte, where there are many
-    return operate(constraint_->max_step_work() + kOfByte * bytes.size(), [&](Operation&) {
+    return operate(constraint_->limits().max_step_work + kOfByte * bytes.size(), [&](Operation&) {
         constraint_->collect_if_needed();
         if (now()->finished && now()->threads.empty() && !bytes.empty()) return false;
         Threads threads;
-        if (!constraint_->advance(now()->threads, bytes, threads)) return false;
+        if (!constraint_->runs().advance(now()->threads, bytes, threads)) return false;
         push(std::move(threads), now()->finished && bytes.empty());
         return true;
     });
@@ -129,7 +130,7 @@ uint32_t Matcher::count_valid(const std::vector<uint32_t>& tokens) {
         while (n < tokens.size() && after(threads_now, finished, tokens[n], threads, finished) == Verdict::kAccepted) {
             threads_now.swap(threads);
             n++;
-            operation.allow(constraint_->max_step_work());
+            operation.allow(constraint_->limits().max_step_work);
         }
         return n;
     });
@@ -156,34 +157,35 @@ void Matcher::reset() {
 
 void Matcher::fill(uint32_t* mask) {
     operate([&](Operation&) {
-        constraint_->fill(now()->threads, mask);
+        constraint_->masks().fill(now()->threads, mask);
         return true;
     });
 }
 
 bool Matcher::accepting() {
-    return operate([&](Operation&) { return now()->finished || constraint_->accepting(now()->threads); });
+    return operate([&](Operation&) { return now()->finished || constraint_->runs().accepting(now()->threads); });
 }
 
 std::array<uint64_t, 4> Matcher::next_bytes() {
-    return operate([&](Operation&) { return constraint_->next_bytes(now()->threads); });
+    return operate([&](Operation&) { return constraint_->runs().next_bytes(now()->threads); });
 }
 
 std::string Matcher::forced_bytes(size_t max_length) {
     return operate([&](Operation& operation) {
         std::string out;
-        Threads threads = constraint_->in_order(now()->threads), next;
-        while (out.size() < max_length && !threads.empty() && !constraint_->accepting(threads) && !constraint_->names_token(threads)) {
+        Threads threads = constraint_->lexemes().members().in_order(now()->threads), next;
+        while (out.size() < max_length && !threads.empty() && !constraint_->runs().accepting(threads) &&
+               !constraint_->runs().names_token(threads)) {
             int only = -1, count = 0;
             for (int b = 0; b < 256 && count < 2; b++) {  // PERF: usually there is a second one soon
-                constraint_->step_in_order(threads, uint8_t(b), next);
+                constraint_->runs().step(threads, uint8_t(b), next, true);
                 if (!next.empty()) only = b, count++;
             }
             if (count != 1) break;
-            constraint_->step_in_order(threads, uint8_t(only), next);
+            constraint_->runs().step(threads, uint8_t(only), next, true);
             threads.swap(next);
             out.push_back(char(only));
-            operation.allow(constraint_->max_step_work() / 256);
+            operation.allow(constraint_->limits().max_step_work / 256);
         }
         return out;
     });
@@ -192,7 +194,7 @@ std::string Matcher::forced_bytes(size_t max_length) {
 std::string Matcher::situation(int64_t hops) {
     std::vector<std::vector<uint32_t>> threads;
     operate([&](Operation&) {
-        const Stacks& stacks = constraint_->stacks;
+        const Stacks& stacks = constraint_->stacks();
         for (const Thread& t : now()->threads) {
             std::vector<uint32_t>& words = threads.emplace_back(1, t.lex);
             stacks.each_level(t.stack, hops, [&](const std::vector<NodeId>& level) {
@@ -215,15 +217,17 @@ std::string Matcher::situation(int64_t hops) {
 }
 
 uint64_t Matcher::context(int64_t hops) {
-    return operate([&](Operation&) { return constraint_->context(now()->threads, hops); });
+    return operate([&](Operation&) {
+        return derivable::context(constraint_->access().lexer(), constraint_->terminals(), constraint_->stacks(), now()->threads, hops);
+    });
 }
 
 std::vector<SpanView> Matcher::unfold(uint64_t most) {
-    return operate([&](Operation&) { return constraint_->unfold(now()->threads, most); });
+    return operate([&](Operation&) { return derivable::unfold(*constraint_, now()->threads, most); });
 }
 
-std::vector<Constraint::Explanation> Matcher::explain() {
-    return operate([&](Operation&) { return constraint_->explain(now()->threads); });
+std::vector<Explanation> Matcher::explain() {
+    return operate([&](Operation&) { return derivable::explain(*constraint_, now()->threads); });
 }
 
 }  // namespace derivable

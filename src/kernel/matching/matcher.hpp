@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "matching/constraint.hpp"
+#include "matching/index_view.hpp"
 
 namespace derivable {
 
@@ -39,22 +40,23 @@ class Matcher {
     uint32_t length() const;
     std::string forced_bytes(size_t max_length);
     std::array<uint64_t, 4> next_bytes();
-    std::vector<Constraint::Explanation> explain();
+    std::vector<Explanation> explain();
     std::vector<SpanView> unfold(uint64_t most);  // TooAmbiguous
     // Equal where lexer states are, and the sets of the uppermost `hops` + 1 states of the stacks.
     std::string situation(int64_t hops);
     uint64_t context(int64_t hops);  // likewise, the same in every process
     Constraint& constraint() const { return *constraint_; }
+    // SAFETY: within an operation on the constraint.
+    const Threads& threads() const { return now()->threads; }
 
   private:
-    friend class Explorer;
     class Use;
     // One operation: `act` is told what it is.
     template <class Act>
     auto operate(uint64_t allowed, Act act);
     template <class Act>
     auto operate(Act act) {
-        return operate(constraint_->max_step_work(), std::move(act));
+        return operate(constraint_->limits().max_step_work, std::move(act));
     }
     const Moment* now() const { return place_->now; }
     // Threads after one more token. `finished`: it ends the sequence; then there may be none.

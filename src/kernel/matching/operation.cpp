@@ -1,25 +1,19 @@
 #include "matching/operation.hpp"
 
-#include <algorithm>
 #include <utility>
-
-#include "matching/constraint.hpp"
 
 namespace derivable {
 
-Operation::Operation(Constraint& constraint, uint64_t allowed)
-    : constraint_(constraint),
-      spanner_(constraint.spanner()),
-      lock_(constraint.lock),
+Operation::Operation(Access& access, uint64_t allowed)
+    : access_(access),
+      spanner_(access.spanner_),
+      lock_(access.lock_),
       spanner_lock_(spanner_.lock),
       shared_(spanner_.lexer.policy() == Policy::kScannerless),
       missing_(shared_),
-      task_(
-          allowed,
-          {"cache_bytes", constraint.allowed_bytes(), uint64_t(std::max<int64_t>(0, constraint.run_bytes.load(std::memory_order_relaxed)))},
-          0) {
+      task_(allowed, {"cache_bytes", access.allowed_bytes(), access.run_bytes()}, 0) {
     lock_.lock();
-    outer_ = std::exchange(constraint_.operation, this);
+    outer_ = std::exchange(access_.operation_, this);
     task_.enter();
 }
 
@@ -27,7 +21,7 @@ Operation::~Operation() {
     settle_bytes();
     task_.leave();
     if (shared_ && !missing_) leave_spanner();
-    constraint_.operation = outer_;
+    access_.operation_ = outer_;
     lock_.unlock();
 }
 
@@ -52,7 +46,7 @@ void Operation::rest() {
 void Operation::settle_bytes() {
     const int64_t now = task_.bytes();
     if (now == bytes_settled_) return;
-    constraint_.run_bytes.fetch_add(now - bytes_settled_, std::memory_order_relaxed);
+    access_.run_bytes_.fetch_add(now - bytes_settled_, std::memory_order_relaxed);
     bytes_settled_ = now;
 }
 
@@ -66,20 +60,20 @@ void Operation::pass() {
 
 void Operation::let_go() {
     settle_bytes();
-    constraint_.operation = outer_;
-    noted_ = constraint_.suspend();
+    access_.operation_ = outer_;
+    access_.suspended_++;
     lock_.unlock();
 }
 
 void Operation::take_again() {
     lock_.lock();
-    constraint_.resume(noted_);
-    outer_ = std::exchange(constraint_.operation, this);
+    access_.suspended_--;
+    outer_ = std::exchange(access_.operation_, this);
 }
 
 bool Operation::step_aside() {
     // SAFETY: nothing is freed while somebody refers to it. Who is aside does, so where much is to be freed nobody steps aside.
-    if (!is_wanted() || spanner_.is_full() || constraint_.is_full()) return false;
+    if (!is_wanted() || spanner_.is_full() || access_.is_full()) return false;
     leave_spanner();
     let_go();
     return true;

@@ -5,27 +5,60 @@
 // (`pass`, `rest`). So nobody waits longer than for a piece: a split, a byte, a question about dead ends. Masks that are known need the first lock only.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <functional>
+#include <utility>
 
+#include "index/spanner.hpp"
 #include "support/lock.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
 
-class Constraint;
-class Spanner;
+// What the operations on one constraint share: its lock, which of them is at work, and what they have allocated and not freed.
+class Access {
+  public:
+    class Operation;
+    // `cache_bytes`: what may be kept between operations. `is_full`: there is much to be freed, whatever its size.
+    Access(Spanner& spanner, uint64_t cache_bytes, std::function<bool()> is_full)
+        : spanner_(spanner),
+          cache_bytes_(cache_bytes),
+          is_full_(std::move(is_full)) {}
 
-// What an operation under way has noted of the thread that it is about (Constraint::suspend).
-struct Noted {
-    uint8_t looked_at_environment = 0;
-    uint32_t tally_depth = 0;
-    bool forcing = false;
+    // Within an operation. The lexer, to be used now:
+    Lexer& lexer();
+    void take();
+    void rest();
+    void pass();
+
+    // Some operation has let others go first, and goes on later. Nothing that it may refer to is freed meanwhile.
+    bool is_suspended() const { return suspended_ != 0; }
+    bool is_full() const { return uses_too_much() || is_full_(); }
+    uint64_t allowed_bytes() const { return cache_bytes_ + kWorkspace; }
+    uint64_t run_bytes() const { return uint64_t(std::max<int64_t>(0, run_bytes_.load(std::memory_order_relaxed))); }
+    bool uses_too_much() const { return run_bytes() > cache_bytes_ + kWorkspace / 2 && run_bytes() > 2 * left_after_giving_back_; }
+    // Within an operation that has freed all that can be made again.
+    void note_given_back();
+
+  private:
+    static constexpr uint64_t kWorkspace = 64u << 20;  // bytes beside the cache, for what is under way
+    // SAFETY: guards the constraint, but for its vocabulary.
+    FairLock lock_;
+    Spanner& spanner_;
+    const uint64_t cache_bytes_;
+    const std::function<bool()> is_full_;
+    Operation* operation_ = nullptr;  // the one under way
+    uint32_t suspended_ = 0;
+    std::atomic<int64_t> run_bytes_{0};
+    uint64_t left_after_giving_back_ = 0;
 };
 
-class Operation final : private LockHolder {
+class Access::Operation final : private LockHolder {
   public:
     // Begins one, with so much work allowed (units of `work`).
-    Operation(Constraint& constraint, uint64_t allowed);
+    Operation(Access& access, uint64_t allowed);
     ~Operation();
     Operation(const Operation&) = delete;
     Operation& operator=(const Operation&) = delete;
@@ -38,14 +71,14 @@ class Operation final : private LockHolder {
     void rest();
     // Others wait for what it holds.
     bool is_wanted() const { return lock_.wanted() || (shared_ && !missing_ && spanner_lock_.wanted()); }
-    // Lets them have it for a while; they collect nothing meanwhile (Constraint::suspend).
+    // Lets them have it for a while; they collect nothing meanwhile (Access::is_suspended).
     void pass();
     // As much work again may be done, because so much was asked for.
     void allow(uint64_t more) { task_.allow(more); }
     const Task& task() const { return task_; }
     // What was allocated so far is not the cache's.
     void forget_bytes() { bytes_settled_ = task_.bytes(); }
-    int64_t unsettled_bytes() const { return task_.bytes() - bytes_settled_; }  // not in Constraint::run_bytes yet
+    int64_t unsettled_bytes() const { return task_.bytes() - bytes_settled_; }  // not in Access::run_bytes yet
 
   private:
     void take_spanner();
@@ -58,15 +91,29 @@ class Operation final : private LockHolder {
     void let_go();
     void take_again();
     void settle_bytes();  // what was allocated so far is the constraint's
-    Constraint& constraint_;
+    Access& access_;
     Spanner& spanner_;
     FairLock &lock_, &spanner_lock_;
     Operation* outer_ = nullptr;
     const bool shared_;
     bool missing_;  // the lock of a shared spanner is not held
-    Noted noted_;   // while others go first
     int64_t bytes_settled_ = 0;
     Task task_;
 };
+
+using Operation = Access::Operation;
+
+inline void Access::take() { operation_->take(); }
+inline Lexer& Access::lexer() {
+    operation_->take();
+    return spanner_.lexer;
+}
+inline void Access::rest() { operation_->rest(); }
+inline void Access::pass() {
+    if (operation_->is_wanted()) operation_->pass();
+}
+inline void Access::note_given_back() {
+    left_after_giving_back_ = uint64_t(std::max<int64_t>(0, run_bytes_.load(std::memory_order_relaxed) + operation_->unsettled_bytes()));
+}
 
 }  // namespace derivable

@@ -1,8 +1,8 @@
 #include "matching/span_walk.hpp"
 
 #include <algorithm>
-#include <atomic>
 
+#include "matching/mask_cache.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
@@ -13,97 +13,90 @@ constexpr uint64_t kMaxItems = 1u << 17;
 constexpr size_t kMaxGrowth = 64u << 20;  // of the spanner, in bytes, for one mask
 }  // namespace
 
-int SpanWalk::run(const Thread& thread) {
+Reach SpanWalk::run(const Thread& thread) {
     const Item start{Spanner::kWholeVocabulary, thread.lex, thread.stack, thread.environment, 0, -1, 0, 0};
     Part part;
-    // SAFETY: nothing that a walk refers to is forgotten.
-    struct Walking {
-        std::atomic<int>& walks;
-        explicit Walking(std::atomic<int>& w) : walks(w) { walks++; }
-        ~Walking() { walks--; }
-    };
-    c_.spanner_->forget_if_needed();
-    Walking walking(c_.spanner_->walks);
-    bytes_before_ = c_.spanner_->bytes();
+    Spanner::Walk walk(p_.spanner);
+    bytes_before_ = p_.spanner.bytes();
     if (scannerless_) enter(part, start, nullptr);
-    else walk_part(part, start, c_.spanner_->split(start.residual, start.lex), -1);
+    else walk_part(part, start, p_.spanner.split(start.residual, start.lex), -1);
     return part.looked;
 }
 
 void SpanWalk::walk_part(Part& part, const Item& start, const Split& split, int known) {
-    const StackTrie::Place root = c_.stack_trie_.root(split, c_.indentations_[start.environment].depth);
+    const StackTrie::Place root = p_.stack_trie.root(split, p_.environments.brackets(start.environment));
     part.place = root;
     part.found = found_.size();
     part.questions = questions_.size();
-    part.keeps = c_.stacks.signature(start.stack, root.node->state, states_);
-    if (part.keeps) c_.stack_trie_.descend(part.place, states_, known, found_);
+    part.keeps = p_.stacks.signature(start.stack, root.node->state, states_);
+    if (part.keeps) p_.stack_trie.descend(part.place, states_, known, found_);
     const size_t before = found_.size();
     for (size_t i = part.found; i < before; i++) work(found_[i].inside->cost()), found_[i].inside->or_into(words_.data());
     if (part.place.node->open) {
-        part.looked = part.kept = part.place.depth;
-        if (c_.indentations_.active()) c_.looked_at_environment_ |= Constraint::kDepth;  // by its depth the place was found
+        part.looked.hops = part.kept = part.place.depth;
+        part.looked.brackets = p_.environments.indentations.active();  // by its depth the place was found
         revisit(part, start, split, 0, part.place.node->num_open);
     } else {
         visit(part, start, split);
     }
-    if (part.keeps && c_.stacks.signature(start.stack, uint32_t(part.kept), states_))
-        c_.stack_trie_.keep(root, part.place, states_, part.kept, {found_, before, questions_, part.questions});
+    if (part.keeps && p_.stacks.signature(start.stack, uint32_t(part.kept), states_))
+        p_.stack_trie.keep(root, part.place, states_, part.kept, {found_, before, questions_, part.questions});
     questions_.resize(part.questions);
 }
 
-int SpanWalk::level_of(Part& part, int hops, uint8_t looked_at_environment) {
-    part.looked = std::max(part.looked, hops);
-    c_.looked_at_environment_ |= looked_at_environment;
-    if (hops > Constraint::kMaxKeyHops || looked_at_environment & Constraint::kLevels) {
+int SpanWalk::level_of(Part& part, Reach reach) {
+    part.looked |= reach;
+    if (reach.hops > MaskCache::kMaxHops || reach.blocks) {
         part.never = true;
         return StackTrie::kNever;
     }
-    part.kept = std::max(part.kept, hops);
-    return std::max(0, hops);
+    part.kept = std::max(part.kept, reach.hops);
+    return std::max(0, reach.hops);
 }
 
 int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
     work(10);
-    c_.pass();
-    c_.operation->take();
-    if (++visited_ > kMaxItems || x.depth > kMaxLexemes || c_.spanner_->bytes() - bytes_before_ > kMaxGrowth) throw TooAmbiguous();
-    c_.stats_.walk_nodes++;
+    p_.access.pass();
+    p_.access.take();
+    if (++visited_ > kMaxItems || x.depth > kMaxLexemes || p_.spanner.bytes() - bytes_before_ > kMaxGrowth) throw TooAmbiguous();
+    p_.walked++;
     if (scannerless_) {
         const LexState members = lexer_.members(x.lex);
         auto [begin, end] = lexer_.singles(members);
-        if (const Spanner::Joint& joint = c_.spanner_->joint(x.residual, members); joint.together != kNoState) {
+        if (const Spanner::Joint& joint = p_.spanner.joint(x.residual, members); joint.together != kNoState) {
             const Split* split = nullptr;
             try {
-                split = &c_.spanner_->split(x.residual, joint.together);
-            } catch (const TooAmbiguous&) { c_.spanner_->part(x.residual, members); }
+                split = &p_.spanner.split(x.residual, joint.together);
+            } catch (const TooAmbiguous&) { p_.spanner.part(x.residual, members); }
             if (split) {
                 begin = joint.rest.data(), end = begin + joint.rest.size();
                 visit(part, x, *split);
-                c_.operation->take();
+                p_.access.take();
             }
         }
         for (const uint32_t* single = begin; single != end; single++) {
             work(5);
-            c_.pass();
-            c_.operation->take();
+            p_.access.pass();
+            p_.access.take();
             const uint32_t terminal = lexer_.terminal_of(*single);
-            visit(part, x, c_.spanner_->split(x.residual, lexer_.canonical(*single)), terminal);
+            visit(part, x, p_.spanner.split(x.residual, lexer_.canonical(*single)), terminal);
         }
         return 0;
     }
-    const Split& split = x.split ? *x.split : c_.spanner_->split(x.residual, x.lex);
-    if (split.exits.empty() || c_.limits_.lookahead != kNoLookahead)
+    const Split& split = x.split ? *x.split : p_.spanner.split(x.residual, x.lex);
+    if (split.exits.empty() || p_.lookahead != kNoLookahead)
         return open ? revisit(part, x, split, uint32_t(open - part.place.node->open) + 1, open->end) : visit(part, x, split);
     Part own;
     walk_part(own, {x.residual, x.lex, x.stack, x.environment, 0, -1, x.ended, x.depth}, split, open ? part.place.depth - x.above : -1);
     part.keeps &= own.keeps;
     auto outside = [&](int level) {
-        return level >= StackTrie::kNever || x.above + level > Constraint::kMaxKeyHops ? StackTrie::kNever
-                                                                                       : std::max({0, x.level, x.above + level});
+        return level >= StackTrie::kNever || x.above + level > MaskCache::kMaxHops ? StackTrie::kNever
+                                                                                   : std::max({0, x.level, x.above + level});
     };
     if (!part.keeps) found_.resize(own.found);
     for (size_t i = own.found; i < found_.size(); i++) found_[i].level = outside(found_[i].level);
-    return std::max(level_of(part, x.above + own.looked, 0), own.never ? StackTrie::kNever : 0);
+    part.looked |= own.looked.beside();
+    return std::max(level_of(part, {x.above + own.looked.hops}), own.never ? StackTrie::kNever : 0);
 }
 
 int SpanWalk::visit(Part& part, const Item& x, const Split& split, uint32_t of) {
@@ -112,8 +105,8 @@ int SpanWalk::visit(Part& part, const Item& x, const Split& split, uint32_t of) 
     for (size_t i = 0; i < split.inside.size(); i++) reach = std::max(reach, ask(part, x, split, uint32_t(i)));
     for (size_t i = 0; i < split.exits.size(); i++) {
         const Split::Exit& e = split.exits[i];
-        if (x.ended + (i >= split.exits_before) > c_.limits_.lookahead) break;
-        for (Symbol symbol : c_.symbols_of(of == kOfExit ? e.terminal : of))
+        if (x.ended + (i >= split.exits_before) > p_.lookahead) break;
+        for (Symbol symbol : p_.terminals.of(of == kOfExit ? e.terminal : of))
             reach = std::max(reach, leave(part, x, split, uint32_t(i), symbol, nullptr));
     }
     return reach;
@@ -133,11 +126,8 @@ int SpanWalk::revisit(Part& part, const Item& x, const Split& split, uint32_t be
 
 int SpanWalk::ask(Part& part, const Item& x, const Split& split, uint32_t index) {
     const Split::Inside& group = split.inside[index];
-    const uint8_t before = std::exchange(c_.looked_at_environment_, 0);
-    int hops = 0;
-    const bool allowed = c_.alive(x.stack, x.environment, group, &hops);
-    const int level =
-        level_of(part, group.sureness == Split::Sureness::kSure ? 0 : x.above + hops, std::exchange(c_.looked_at_environment_, before));
+    const auto [allowed, reach] = p_.lexemes.alive(x.stack, x.environment, group);
+    const int level = level_of(part, group.sureness == Split::Sureness::kSure ? Reach() : reach.below(x.above));
     if (allowed) work(group.cost()), group.or_into(words_.data());
     if (allowed && part.keeps) found_.push_back({std::max(x.level, level), &group});
     if (part.keeps && level > part.place.depth + 1)
@@ -149,14 +139,15 @@ int SpanWalk::leave(Part& part, const Item& x, const Split& split, uint32_t inde
     const Split::Exit& e = split.exits[index];
     const uint64_t ended = x.ended + (index >= split.exits_before);  // before the first byte of a token: outside of it
     int reach = 0;
-    auto through = [&](Constraint::After after, uint8_t looked_at_environment) {
-        int level = level_of(part, x.above + after.hops, looked_at_environment);
+    auto through = [&](const After& after) {
+        int level = level_of(part, after.reach.below(x.above));
         LexState lex = kNoState;
         if (after.stack != kNoFrontier) {
-            int hops = 0;
-            const uint32_t set = c_.stacks.accepts(after.stack, &hops);
-            level = std::max(level, level_of(part, x.above + after.above + hops, 0));
-            lex = c_.lexeme_start(set, e.obligations, after.environment);
+            const auto [set, looked] = p_.stacks.accepted(after.stack);
+            level = std::max(level, level_of(part, looked.below(x.above + after.above)));
+            const Answer<LexState> start = p_.lexemes.start(set, e.obligations, after.environment);
+            part.looked |= start.reach;
+            lex = start.value;
         }
         const size_t question = questions_.size();
         if (part.keeps) questions_.push_back({true, false, int16_t(level), 0, index, symbol, 0});
@@ -164,8 +155,8 @@ int SpanWalk::leave(Part& part, const Item& x, const Split& split, uint32_t inde
         if (lex != kNoState) {
             Item next{e.residual, lex, after.stack, after.environment, x.above + after.above, std::max(x.level, level), ended, x.depth + 1};
             if (lex == x.lex && after.stack == x.stack && after.environment == x.environment && e.except.empty() && !scannerless_ &&
-                c_.limits_.lookahead == kNoLookahead) {
-                next.split = c_.spanner_->repeated(e.residual, lex, e.terminal, e.obligations);
+                p_.lookahead == kNoLookahead) {
+                next.split = p_.spanner.repeated(e.residual, lex, e.terminal, e.obligations);
                 next.above = x.above;
             }
             const bool repeated = next.split;
@@ -183,12 +174,11 @@ int SpanWalk::leave(Part& part, const Item& x, const Split& split, uint32_t inde
         questions_[question].reach = int16_t(reach);
         questions_[question].end = uint32_t(questions_.size() - part.questions);
     };
-    if (c_.ignored_[symbol]) through({x.stack, c_.indentations_.idle(x.environment), 0, 0}, 0);
-    if (c_.ignored_[symbol] && !scannerless_) return reach;
-    const uint8_t before = std::exchange(c_.looked_at_environment_, 0);
-    c_.operation->rest();
-    const Constraint::After after = c_.after_lexeme(symbol, x.stack, c_.indentations_.apply(e.effect, x.environment));
-    through(after, std::exchange(c_.looked_at_environment_, before));
+    const bool ignored = p_.terminals.is_ignored(symbol);
+    if (ignored) through(p_.lexemes.after_ignored(x.stack, x.environment));
+    if (ignored && !scannerless_) return reach;
+    p_.access.rest();
+    through(p_.lexemes.after(symbol, x.stack, p_.environments.indentations.apply(e.effect, x.environment)));
     return reach;
 }
 

@@ -1,6 +1,6 @@
 // A mask: the spanner tree walked with the parser.
 //
-// Under longest and basic a walk leaves behind what it settled, and starts from what others did (index/stack_trie.hpp).
+// Under longest and basic a walk leaves behind what it found, and starts from what others did (index/stack_trie.hpp).
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,31 @@
 #include <utility>
 #include <vector>
 
-#include "matching/constraint.hpp"
+#include "index/stack_trie.hpp"
+#include "matching/lexemes.hpp"
+#include "matching/operation.hpp"
 
 namespace derivable {
 
 class SpanWalk {
   public:
+    // What a walk goes by. `walked`: nodes of spanner trees, counted on.
+    struct Parts {
+        Access& access;
+        Spanner& spanner;
+        Stacks& stacks;
+        const Terminals& terminals;
+        Environments& environments;
+        Lexemes& lexemes;
+        StackTrie& stack_trie;
+        uint64_t& walked;
+        uint64_t lookahead;
+    };
     // Adds to `words`. Throws TooAmbiguous; then there may be tokens in it that were still to be taken out again.
-    SpanWalk(Constraint& constraint, std::vector<uint32_t>& words) : c_(constraint), lexer_(constraint.spanner_->lexer), words_(words) {}
+    SpanWalk(const Parts& parts, std::vector<uint32_t>& words) : p_(parts), lexer_(parts.spanner.lexer), words_(words) {}
 
-    // The hops that the answer depends on.
-    int run(const Thread& thread);
+    // What the answer depends on.
+    Reach run(const Thread& thread);
 
   private:
     using Question = StackTrie::Question;
@@ -39,12 +53,13 @@ class SpanWalk {
         StackTrie::Place place;
         size_t found, questions;  // where its own begin in found_ and questions_
         bool keeps = false;
-        int looked = 0, kept = 0;  // hops; of answers that can be kept
-        bool never = false;        // some answer cannot
+        Reach looked;
+        int kept = 0;        // hops of answers that can be kept
+        bool never = false;  // some answer cannot
     };
     // `known`: tokens that questions of this level or less allow are in the mask.
     void walk_part(Part& part, const Item& start, const Split& split, int known);
-    // All return the furthest reach (Question::reach). Ask everything:
+    // All return the furthest level (Question::reach). Ask everything:
     int enter(Part& part, const Item& x, const Question* open);
     static constexpr uint32_t kOfExit = ~0u;
     int visit(Part& part, const Item& x, const Split& split,
@@ -55,9 +70,9 @@ class SpanWalk {
     // Through an exit; what follows is asked, all of it or, if `open`, the questions behind that one.
     int leave(Part& part, const Item& x, const Split& split, uint32_t index, Symbol symbol, const Question* open);
     // Notes what an answer looked at.
-    int level_of(Part& part, int hops, uint8_t looked_at_environment);
+    int level_of(Part& part, Reach reach);
 
-    Constraint& c_;
+    const Parts p_;
     Lexer& lexer_;
     std::vector<uint32_t>& words_;
     // Of all parts under way, those of inner ones behind those of outer ones.

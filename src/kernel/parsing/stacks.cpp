@@ -59,10 +59,10 @@ uint32_t Stacks::accept_of(NodeId n) {
         if (!was_pruned) subsumption_.prune(x, lower_);
         if (!was_pruned && subsumption_.is_pruned(x)) continue;
         uint32_t set = direct_[state];
-        int32_t hops = subsumption_.hops(x, kDeep);
+        int32_t hops = subsumption_.hops(x, Reach::kDeep);
         for (auto [y, popped] : lower_) {
             set = unite(set, graph_[y].accept);
-            hops = std::min(kDeep, std::max({hops, popped + 1, popped + graph_[y].accept_hops}));
+            hops = std::min(Reach::kDeep, std::max({hops, popped + 1, popped + graph_[y].accept_hops}));
         }
         graph_[x].accept = set;
         graph_[x].accept_hops = hops;
@@ -71,19 +71,18 @@ uint32_t Stacks::accept_of(NodeId n) {
     return graph_[n].accept;
 }
 
-uint32_t Stacks::accepts(Frontier f, int* hops) {
+Answer<uint32_t> Stacks::accepted(Frontier f) {
     if (!(f & kManyBit)) {
-        uint32_t set = accept_of(f);
-        if (hops) *hops = graph_[f].accept_hops;
-        return set;
+        const uint32_t set = accept_of(f);
+        return {set, {graph_[f].accept_hops}};
     }
-    uint32_t set = kUnknown;
+    Answer<uint32_t> all{kUnknown, {}};
     for (NodeId n : nodes(f)) {
-        uint32_t s = accept_of(n);
-        if (hops) *hops = std::max(set == kUnknown ? 0 : *hops, graph_[n].accept_hops);
-        set = set == kUnknown ? s : unite(set, s);
+        const uint32_t set = accept_of(n);
+        all.reach |= {graph_[n].accept_hops};
+        all.value = all.value == kUnknown ? set : unite(all.value, set);
     }
-    return set;
+    return all;
 }
 
 uint32_t Stacks::see(NodeId n, uint32_t depth, std::vector<Seen>& seen) {
@@ -173,19 +172,18 @@ Stacks::Shifted Stacks::reduced(Shifted s) {
         for (uint32_t k = 0; k < r.length; k++)
             if ((below = graph_[below].parent) & kManyBit) return s;  // several, or none
         s.above += int(r.length) - 1;
-        s.hops = std::max(s.hops, s.above + 1);
+        s.reach |= {s.above + 1};
         s.frontier = after(below, r.head);
     }
     return s;
 }
 
 Stacks::Shifted Stacks::shift(Frontier f, Symbol t) {
-    int hops = 0;
-    uint32_t set = accepts(f, &hops);
-    if (!contains(set, t)) return {kNoFrontier, hops, 0};
+    const auto [set, reach] = accepted(f);
+    if (!contains(set, t)) return {kNoFrontier, reach, 0};
     if (!(f & kManyBit))
         if (const Shifter s = only_shifter(f, t); s.node != kNoNode)
-            return reduced({graph_.child(s.node, lr_.move(graph_[s.node].state, t)), hops, s.above - 1});
+            return reduced({graph_.child(s.node, lr_.move(graph_[s.node].state, t)), reach, s.above - 1});
     int above = -1;
     std::vector<NodeId> below;
     for (Shifter s : shifters(f, t)) above = std::max(above, s.above - 1), below.push_back(s.node);
@@ -200,7 +198,7 @@ Stacks::Shifted Stacks::shift(Frontier f, Symbol t) {
         result.push_back(graph_.node(targets[i].first, std::move(parents)));
     }
     graph_.sort(result);
-    return {graph_.frontier(std::move(result)), hops, above};
+    return {graph_.frontier(std::move(result)), reach, above};
 }
 
 Frontier Stacks::merge(Frontier a, Frontier b) {

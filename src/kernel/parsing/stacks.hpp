@@ -4,7 +4,7 @@
 // earlier reductions. One more symbol then costs one more step, however deep the stack is (a list of ten thousand
 // right-recursive items included).
 //
-// `hops` counts how far below a frontier an answer had to look; the mask cache keys on just that much of the stack.
+// Answers say how far below a frontier they looked (parsing/reach.hpp); the mask cache keys on just that much of the stack.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "parsing/reach.hpp"
 #include "parsing/subsumption.hpp"
 #include "support/hashing.hpp"
 
@@ -25,7 +26,8 @@ class Stacks {
     Frontier bottom() const { return 0; }
 
     // Interned set of terminals (sorted) that may follow; kEnd among them if the text may end.
-    uint32_t accepts(Frontier f, int* hops = nullptr);
+    uint32_t accepts(Frontier f) { return f & kManyBit ? accepted(f).value : accept_of(f); }
+    Answer<uint32_t> accepted(Frontier f);  // the same, and what it depends on
     const std::vector<Symbol>& terminals(uint32_t accept_set) const { return sets_[accept_set]; }
     bool contains(uint32_t accept_set, Symbol t) const {
         const auto& bits = bits_[accept_set];
@@ -34,10 +36,9 @@ class Stacks {
 
     struct Shifted {
         Frontier frontier;
-        int hops;   // how far below `f` the shift looked, at least kDeep if that is not known
-        int above;  // j hops below the result are at most j + above hops below `f`
+        Reach reach;
+        int above;  // j states below the top of the result are at most j + above below that of `f` (Reach::below)
     };
-    static constexpr int kDeep = 1 << 20;
     // After terminal t; kNoFrontier if it is not accepted.
     Shifted shift(Frontier f, Symbol t);
     // Both possibilities at once. Only where they may be confused: the same position and lexer state.

@@ -1,4 +1,4 @@
-#include "python/batch_bindings.hpp"
+#include "python/bindings.hpp"
 
 #include <algorithm>
 #include <optional>

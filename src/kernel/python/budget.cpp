@@ -1,4 +1,4 @@
-#include "python/budget.hpp"
+#include "python/bindings.hpp"
 
 #include <optional>
 

@@ -1,4 +1,4 @@
-#include "python/explore_bindings.hpp"
+#include "python/bindings.hpp"
 
 #include <memory>
 #include <string>

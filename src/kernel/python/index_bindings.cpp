@@ -17,7 +17,7 @@ nb::dict index_view(Constraint& constraint) {
     IndexView v;
     {
         Unlocked unlocked;
-        v = constraint.view();
+        v = view(constraint);
     }
     nb::list states;
     for (const LexerStateView& s : v.states)

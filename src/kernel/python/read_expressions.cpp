@@ -11,6 +11,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "automata/thompson.hpp"
+#include "python/bindings.hpp"
 #include "python/interpreter.hpp"
 #include "support/errors.hpp"
 #include "support/task.hpp"

@@ -49,7 +49,4 @@ void each(nanobind::handle tuple, Visit visit) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple.ptr()); i++) visit(nanobind::handle(PyTuple_GET_ITEM(tuple.ptr(), i)));
 }
 
-// Adds `names_only`, `content` and `compile_tree` to the module.
-void bind_expressions(nanobind::module_& m);
-
 }  // namespace derivable

@@ -1,4 +1,4 @@
-#include "python/schema_bindings.hpp"
+#include "python/bindings.hpp"
 
 #include <optional>
 

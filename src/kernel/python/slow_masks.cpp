@@ -1,4 +1,4 @@
-#include "python/slow_masks.hpp"
+#include "python/bindings.hpp"
 
 #include <algorithm>
 #include <deque>

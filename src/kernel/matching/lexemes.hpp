@@ -1,0 +1,114 @@
+// What lexemes do to a thread: how the next one may begin, and what stack and environment are behind one that has ended.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "index/spanner.hpp"
+#include "liveness/liveness.hpp"
+#include "matching/blocks.hpp"
+#include "matching/counted_members.hpp"
+#include "matching/environment.hpp"
+#include "matching/history.hpp"
+#include "matching/operation.hpp"
+#include "matching/terminals.hpp"
+
+namespace derivable {
+
+constexpr uint64_t kNoLookahead = ~0ULL;  // any number of lexemes may end inside a token
+
+class Lexemes {
+  public:
+    Lexemes(Access& access, Spanner& spanner, Stacks& stacks, Liveness& liveness, const Terminals& terminals, Environments& environments)
+        : access_(access),
+          spanner_(spanner),
+          stacks_(stacks),
+          liveness_(liveness),
+          terminals_(terminals),
+          environments_(environments),
+          blocks_(stacks, spanner, liveness, terminals, environments.indentations),
+          members_(access, stacks, terminals, environments.tallies) {}
+
+    Blocks& blocks() { return blocks_; }
+    CountedMembers& members() { return members_; }
+
+    // The state before a lexeme of what a stack accepts, under obligations.
+    LexState start(uint32_t accept_set, uint32_t obligations);
+    // ... and the environment allows; `in_order`: keys of objects come in the order of the schema's text.
+    Answer<LexState> start(uint32_t accept_set, uint32_t obligations, Environment environment, bool in_order = false) {
+        if (members_.active() && members_.asks(accept_set)) return members_.start(accept_set, environment, in_order);
+        return {start(accept_set, obligations), {}};
+    }
+    // Where a text begins, and behind a token that was taken as a terminal.
+    LexState between(Frontier stack, Environment environment);
+    // `at_end`: the text ends with the lexeme.
+    After after(Symbol symbol, Frontier f, Environment environment, bool at_end = false) {
+        if (blocks_.active()) return blocks_.after(symbol, f, environment, at_end);
+        if (members_.counts(symbol)) return members_.after(symbol, f, environment);
+        const Stacks::Shifted s = stacks_.shift(f, symbol);
+        return {s.frontier, environment, s.reach, s.above};
+    }
+    // A lexeme that is dropped leaves the stack as it is.
+    After after_ignored(Frontier f, Environment environment) { return {f, environments_.indentations.idle(environment), {}, 0}; }
+
+    // Calls `at(stack, accept set, environment)` for every stack on which the text may stop here and owe nothing, until it answers yes.
+    template <class At>
+    Answer<bool> stops(const Thread& t, At at);
+    // The text may end.
+    Answer<bool> may_end(const Thread& t);
+    // A token that ends inside the lexeme in progress can be completed. SAFETY: of a split of this grammar's spanner.
+    Answer<bool> alive(Frontier stack, Environment environment, const Split::Inside& group);
+    // A thread has a future.
+    bool alive(const Thread& t);
+
+    // Stack nodes are about to be freed; then, perhaps, sets of terminals are numbered anew.
+    void forget_stacks() { blocks_.forget_stacks(); }
+    void forget_states() {
+        starts_.clear();
+        members_.forget_states();
+    }
+
+  private:
+    static constexpr LexState kUnknownStart = ~0u - 2;
+
+    Access& access_;
+    Spanner& spanner_;
+    Stacks& stacks_;
+    Liveness& liveness_;
+    const Terminals& terminals_;
+    Environments& environments_;
+    Blocks blocks_;
+    CountedMembers members_;
+    const bool scannerless_ = spanner_.lexer.policy() == Policy::kScannerless;
+    std::vector<std::vector<LexState>> starts_;  // by past and accept set: members
+};
+
+template <class At>
+Answer<bool> Lexemes::stops(const Thread& t, At at) {
+    Lexer& lexer = access_.lexer();
+    Reach looked;
+    auto stop = [&](Frontier f, Environment environment, int above) {
+        const auto [set, reach] = stacks_.accepted(f);
+        const Answer<bool> answer = at(f, set, environment);
+        looked |= (reach | answer.reach).below(above);
+        return answer.value;
+    };
+    if (lexer.is_fresh(t.lex)) {
+        const bool yes = stop(t.stack, t.environment, 0);
+        return {yes, looked};
+    }
+    for (const Lexer::Exit& e : lexer.exits(t.lex)) {
+        if (!scannerless_ && !lexer.obligations_hold_at_end(e.obligations)) continue;
+        for (Symbol symbol : terminals_.of(e.terminal)) {
+            work(2);
+            if (terminals_.is_ignored(symbol) && stop(t.stack, after_ignored(t.stack, t.environment).environment, 0)) return {true, looked};
+            const After next = after(symbol, t.stack, t.environment, true);
+            looked |= next.reach;
+            if (next.stack != kNoFrontier && stop(next.stack, next.environment, next.above)) return {true, looked};
+        }
+    }
+    return {false, looked};
+}
+
+}  // namespace derivable

@@ -1,0 +1,161 @@
+#include "matching/masks.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "matching/context.hpp"
+#include "matching/repeated_items.hpp"
+#include "matching/slow_masks.hpp"
+#include "matching/span_walk.hpp"
+#include "support/task.hpp"
+
+namespace derivable {
+
+void Masks::fill(const Threads& threads, uint32_t* mask) {
+    if (threads.size() == 1 && !threads[0].writing) {
+        const MaskCache::Mask& r = row({threads[0].lex, threads[0].stack, threads[0].environment});
+        std::copy(r.begin(), r.end(), mask);
+        return;
+    }
+    // SAFETY: what may be refused half-way is not the caller's before it is complete.
+    MaskCache::Mask all(vocabulary_.words(), 0), own;
+    for (const Thread& t : threads) {
+        own = row({t.lex, t.stack, t.environment});
+        work(own.size() / 40);
+        if (t.writing) take_repeated(runs_, access_, terminals_, vocabulary_, t, own.data());
+        for (size_t i = 0; i < all.size(); i++) all[i] |= own[i];
+    }
+    std::copy(all.begin(), all.end(), mask);
+}
+
+const MaskCache::Mask& Masks::row(Thread t) {
+    counters.masks++;
+    if (const MaskCache::Mask* known = cache_.find(t)) {
+        counters.hits++;
+        return *known;
+    }
+    MaskCache::Mask computed;                             // not scratch_: others may compute meanwhile
+    const auto begin = std::chrono::steady_clock::now();  // PERF: 25 ns, of a mask that takes thousands
+    const uint64_t walked = counters.walked;
+    const Reach reach = compute(t, computed);
+    note_miss(t, begin, walked, reach.hops);
+    scratch_.swap(computed);
+    const MaskCache::Mask* kept = keep(t, cache_.key_of(t, reach), scratch_);
+    return kept ? *kept : scratch_;
+}
+
+const MaskCache::Mask* Masks::keep(const Thread& t, MaskCache::Key key, const MaskCache::Mask& words) {
+    if (key.hops > MaskCache::kMaxHops) return nullptr;
+    if (!access_.is_suspended() && (cache_.bytes() + stack_trie_.bytes() > cache_bytes_ || cache_.is_large())) forget();
+    return cache_.keep(t, key, words);
+}
+
+Reach Masks::compute(const Thread& t, MaskCache::Mask& words) {
+    words.assign(vocabulary_.words(), 0);
+    work(words.size() / 64);
+    access_.take();
+    Reach looked;
+    bool by_bytes = find_partial(t) != nullptr;
+    if (!by_bytes) try {
+            const SpanWalk::Parts parts{access_,  spanner_,    stacks_,         terminals_, environments_,
+                                        lexemes_, stack_trie_, counters.walked, lookahead_};
+            looked = SpanWalk(parts, words).run(t);
+        } catch (const TooAmbiguous&) { by_bytes = true; }
+    if (by_bytes) {
+        words.assign(vocabulary_.words(), 0);  // there may be tokens in it that were still to be taken out again (add_except)
+        compute_by_bytes(t, words);
+        looked = {MaskCache::kMaxHops + 1, true, true};
+    }
+    if (terminals_.has_distinct()) take_repeated(runs_, access_, terminals_, vocabulary_, t, words.data());
+    const Answer<bool> may_end = lexemes_.may_end(t);
+    if (may_end.value)
+        for (uint32_t e : vocabulary_.eos) words[e >> 5] |= 1u << (e & 31);
+    return looked | may_end.reach | fill_references(t, words);
+}
+
+Masks::Partial* Masks::find_partial(const Thread& t) {
+    for (Partial& p : partials_)
+        if (p.thread.lex == t.lex && p.thread.stack == t.stack && p.thread.environment == t.environment) return &p;
+    return nullptr;
+}
+
+// What was found out before it was refused is kept, and so is the last mask.
+void Masks::compute_by_bytes(const Thread& t, MaskCache::Mask& words) {
+    constexpr size_t kMost = 4;
+    Partial* known = find_partial(t);
+    Partial p{t, 0, {}};
+    if (known) std::swap(p, *known);  // SAFETY: while others pass there is none
+    else p.words.assign(vocabulary_.words(), 0);
+    struct Keep {
+        std::deque<Partial>& all;
+        Partial& p;
+        ~Keep() {
+            auto free = std::find_if(all.begin(), all.end(), [](const Partial& x) { return x.words.empty(); });
+            if (free == all.end() && all.size() < kMost) all.push_front(std::move(p));
+            else *(free == all.end() ? all.end() - 1 : free) = std::move(p);
+        }
+    } keep{partials_, p};
+    runs_.each_token({t}, p.next, [&](uint32_t token) {
+        p.words[token >> 5] |= 1u << (token & 31);
+        return true;
+    });
+    words = p.words;
+}
+
+Reach Masks::fill_references(const Thread& t, MaskCache::Mask& words) {
+    const std::vector<TokenReference>& references = terminals_.references();
+    if (references.empty()) return {};
+    std::vector<char> done(references.size(), 0);
+    auto take = [&](const TokenReference& r) {
+        if (!r.negated)
+            for (uint32_t v : r.tokens) words[v >> 5] |= 1u << (v & 31);
+        else
+            for (uint32_t v = 0; v < vocabulary_.size(); v++)
+                if (r.matches(v, vocabulary_.bytes[v])) words[v >> 5] |= 1u << (v & 31);
+    };
+    auto fill = [&](Frontier f, uint32_t set, Environment environment) -> Answer<bool> {
+        Reach looked;
+        for (size_t i = 0; i < references.size(); i++) {
+            if (done[i] || !stacks_.contains(set, references[i].symbol)) continue;
+            const Stacks::Shifted s = stacks_.shift(f, references[i].symbol);
+            looked |= s.reach;
+            if (!scannerless_) {
+                const LexState next = lexemes_.between(s.frontier, kNoEnvironment);
+                const Answer<bool> alive = liveness_.alive(next, s.frontier, environments_.brackets(environment));
+                looked |= alive.reach.below(s.above);
+                if (!alive.value) continue;
+            }
+            done[i] = 1;
+            take(references[i]);
+        }
+        return {false, looked};
+    };
+    return lexemes_.stops(t, fill).reach;
+}
+
+bool Masks::allows_some(const Threads& threads) {
+    bool found = false;
+    uint32_t next = 0;
+    runs_.each_token(threads, next, [&](uint32_t) {
+        found = true;
+        return false;
+    });
+    if (found || runs_.accepting(threads)) return true;
+    MaskCache::Mask words(vocabulary_.words(), 0);
+    for (const Thread& t : threads) fill_references(t, words);
+    return std::any_of(words.begin(), words.end(), [](uint32_t w) { return w != 0; });
+}
+
+void Masks::note_miss(const Thread& t, std::chrono::steady_clock::time_point begin, uint64_t walked, int hops) {
+    const int64_t ns = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
+    counters.miss_ns += uint64_t(ns);
+    counters.longest_miss_ns = std::max(counters.longest_miss_ns, uint64_t(ns));
+    if (ns < SlowMasks::threshold.load(std::memory_order_relaxed)) return;
+    auto* listener = SlowMasks::listener.load();
+    if (!listener) return;
+    std::vector<uint32_t> lexeme;
+    for (auto [symbol, state] : named_lexeme(access_.lexer(), terminals_, t.lex)) lexeme.push_back(symbol);
+    listener({serial_, ns, counters.walked - walked, hops > MaskCache::kMaxHops, std::move(lexeme)});
+}
+
+}  // namespace derivable

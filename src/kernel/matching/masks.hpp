@@ -1,0 +1,96 @@
+// Masks: known (level 4), or computed by a walk of the spanner tree, or, where that is too ambiguous, byte by byte.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "index/stack_trie.hpp"
+#include "matching/mask_cache.hpp"
+#include "matching/runs.hpp"
+
+namespace derivable {
+
+class Masks {
+  public:
+    // `serial`: the constraint's, for whoever monitors it (matching/slow_masks.hpp).
+    Masks(Access& access, Spanner& spanner, Stacks& stacks, Liveness& liveness, const Terminals& terminals, Environments& environments,
+          Lexemes& lexemes, Runs& runs, const Vocabulary& vocabulary, uint64_t lookahead, uint64_t cache_bytes, uint64_t serial)
+        : access_(access),
+          spanner_(spanner),
+          stacks_(stacks),
+          liveness_(liveness),
+          terminals_(terminals),
+          environments_(environments),
+          lexemes_(lexemes),
+          runs_(runs),
+          vocabulary_(vocabulary),
+          lookahead_(lookahead),
+          cache_bytes_(cache_bytes),
+          serial_(serial),
+          cache_(stacks, environments) {}
+
+    // Writes the mask of the threads (end-of-sequence tokens included) into vocabulary.words() words; nothing if it is refused.
+    void fill(const Threads& threads, uint32_t* mask);
+    // The mask of one thread, whatever it has written; valid until the next call.
+    const MaskCache::Mask& row(Thread t);
+    // A mask that was computed elsewhere; null if it cannot be kept.
+    const MaskCache::Mask* keep(const Thread& t, MaskCache::Key key, const MaskCache::Mask& words);
+    MaskCache& cache() { return cache_; }
+    // Some token may come first.
+    bool allows_some(const Threads& threads);
+
+    // Level 4, all of it. SAFETY: between operations.
+    void forget() {
+        cache_.clear();
+        stack_trie_ = {};
+    }
+    void forget_partials() { partials_.clear(); }
+    uint64_t stack_trie_bytes() const { return stack_trie_.bytes(); }
+    // Calls visit(thread) for the threads whose masks are half made.
+    template <class Visit>
+    void each_partial(Visit visit) const {
+        for (const Partial& p : partials_) visit(p.thread);
+    }
+
+    struct Counters {
+        uint64_t masks = 0, hits = 0, walked = 0;   // masks asked for, those that were known, nodes of spanner trees
+        uint64_t miss_ns = 0, longest_miss_ns = 0;  // of wall-clock time, in computing masks
+    };
+    Counters counters;
+
+  private:
+    // A mask that is computed byte by byte, as far as it has got.
+    struct Partial {
+        Thread thread;
+        uint32_t next = 0;  // node of the vocabulary's trie
+        MaskCache::Mask words;
+    };
+    Reach compute(const Thread& t, MaskCache::Mask& words);
+    Partial* find_partial(const Thread& t);
+    void compute_by_bytes(const Thread& t, MaskCache::Mask& words);
+    // The bits of the tokens that may be taken as terminals.
+    Reach fill_references(const Thread& t, MaskCache::Mask& words);
+    // A mask was computed since then: for whoever monitors it.
+    void note_miss(const Thread& t, std::chrono::steady_clock::time_point begin, uint64_t walked, int hops);
+
+    Access& access_;
+    Spanner& spanner_;
+    Stacks& stacks_;
+    Liveness& liveness_;
+    const Terminals& terminals_;
+    Environments& environments_;
+    Lexemes& lexemes_;
+    Runs& runs_;
+    const Vocabulary& vocabulary_;
+    const uint64_t lookahead_, cache_bytes_, serial_;
+    const bool scannerless_ = spanner_.lexer.policy() == Policy::kScannerless;
+    MaskCache cache_;
+    StackTrie stack_trie_;  // under longest and basic
+    std::deque<Partial> partials_;
+    MaskCache::Mask scratch_;
+};
+
+}  // namespace derivable

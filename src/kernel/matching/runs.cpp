@@ -1,0 +1,110 @@
+#include "matching/runs.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace derivable {
+
+bool Runs::advance(const Threads& from, std::string_view bytes, Threads& to) {
+    if (bytes.empty()) to = from;
+    Threads now;
+    for (size_t i = 0; i < bytes.size(); i++) {
+        access_.pass();
+        step(i ? now : from, uint8_t(bytes[i]), to);
+        if (to.empty()) return false;
+        if (i + 1 < bytes.size()) now.swap(to);
+    }
+    return true;
+}
+
+// One byte of a token further. A lexeme that ends before the token's first byte ends outside of it.
+bool Runs::step_layers(const Layers& from, uint8_t byte, bool first, Layers& to) {
+    to.assign(std::min<size_t>(from.size() + !first, size_t(lookahead_) + 1), {});
+    bool some = false;
+    for (size_t ended = 0; ended < from.size(); ended++) {
+        const size_t more = ended + !first;
+        stepper_.step(from[ended], byte, to[ended], more < to.size() ? &to[more] : nullptr, unique_items_.keep());
+    }
+    for (const Threads& layer : to) some |= !layer.empty();
+    return some;
+}
+
+bool Runs::advance_token(const Threads& from, std::string_view bytes, Threads& to) {
+    if (lookahead_ == kNoLookahead) return advance(from, bytes, to);
+    Layers now{from}, next;
+    for (size_t i = 0; i < bytes.size(); i++) {
+        if (!step_layers(now, uint8_t(bytes[i]), i == 0, next)) return false;
+        now.swap(next);
+    }
+    for (const Threads& layer : now)
+        for (const Thread& t : layer) stepper_.add(to, t, unique_items_.keep());
+    return true;
+}
+
+bool Runs::step_path(std::vector<Layers>& path, size_t depth, uint8_t byte) {
+    if (path.size() < depth + 2) path.resize(depth + 2);
+    if (lookahead_ != kNoLookahead) return step_layers(path[depth], byte, depth == 0, path[depth + 1]);
+    path[depth + 1].resize(1);
+    step(path[depth][0], byte, path[depth + 1][0]);
+    return !path[depth + 1][0].empty();
+}
+
+void Runs::step_token(const Threads& from, uint32_t token, Threads& to) {
+    for (const TokenReference& r : terminals_.references())
+        if (r.matches(token, vocabulary_.bytes[token]))
+            for (const Thread& t : from)
+                lexemes_.stops(t, [&](Frontier f, uint32_t, Environment environment) -> Answer<bool> {
+                    const Frontier after = stacks_.shift(f, r.symbol).frontier;
+                    if (after != kNoFrontier)
+                        stepper_.add(to, {lexemes_.between(after, environment), after, environment, t.writing}, unique_items_.keep());
+                    return {false, {}};
+                });
+}
+
+bool Runs::names_token(const Threads& threads) {
+    const std::vector<TokenReference>& references = terminals_.references();
+    auto named = [&](Frontier, uint32_t set, Environment) -> Answer<bool> {
+        return {std::any_of(references.begin(), references.end(), [&](const TokenReference& r) { return stacks_.contains(set, r.symbol); }),
+                {}};
+    };
+    return !references.empty() &&
+           std::any_of(threads.begin(), threads.end(), [&](const Thread& t) { return lexemes_.stops(t, named).value; });
+}
+
+bool Runs::accepting(const Threads& threads) {
+    return std::any_of(threads.begin(), threads.end(), [&](const Thread& t) { return lexemes_.may_end(t).value; });
+}
+
+ByteSet Runs::likely_bytes(const Threads& threads) {
+    ByteSet all;
+    auto add = [&](LexState s) {
+        if (s == kNoState) return;
+        const ByteSet some = access_.lexer().bytes(spanner_.lexer.members(s));
+        for (size_t w = 0; w < all.words.size(); w++) all.words[w] |= some.words[w];
+    };
+    for (const Thread& t : threads) {
+        add(t.lex);
+        for (const Lexer::Exit& e : access_.lexer().exits(t.lex))
+            for (Symbol symbol : terminals_.of(e.terminal)) {
+                if (terminals_.is_ignored(symbol)) add(lexemes_.start(stacks_.accepts(t.stack), e.obligations, t.environment).value);
+                access_.rest();
+                const After after = lexemes_.after(symbol, t.stack, t.environment);
+                if (after.stack != kNoFrontier) add(lexemes_.start(stacks_.accepts(after.stack), e.obligations, after.environment).value);
+            }
+    }
+    return all;
+}
+
+std::array<uint64_t, 4> Runs::next_bytes(const Threads& threads) {
+    ByteSet likely, out;
+    if (spanner_.lexer.policy() == Policy::kScannerless) likely = likely_bytes(threads);
+    else likely.words.fill(~0ULL);
+    Threads next;
+    likely.each([&](uint8_t byte) {
+        step(threads, byte, next);
+        if (!next.empty()) out.set(byte);
+    });
+    return out.words;
+}
+
+}  // namespace derivable

@@ -1,0 +1,98 @@
+// Runs of the matcher's automaton: threads along bytes, along tokens, and along all tokens of the vocabulary at once.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "index/vocabulary.hpp"
+#include "matching/lexemes.hpp"
+#include "matching/stepper.hpp"
+#include "matching/unique_items.hpp"
+#include "support/byte_set.hpp"
+#include "support/task.hpp"
+
+namespace derivable {
+
+
+
+class Runs {
+  public:
+    // `lookahead`: lexemes that may end inside a token (DOMINO's k).
+    Runs(Access& access, Spanner& spanner, Stacks& stacks, const Terminals& terminals, Lexemes& lexemes, Stepper& stepper,
+         UniqueItems& unique_items, const Vocabulary& vocabulary, uint64_t lookahead)
+        : access_(access),
+          spanner_(spanner),
+          stacks_(stacks),
+          terminals_(terminals),
+          lexemes_(lexemes),
+          stepper_(stepper),
+          unique_items_(unique_items),
+          vocabulary_(vocabulary),
+          lookahead_(lookahead) {}
+
+    // One byte further; an empty result means the byte is not allowed. `in_order`: as Stepper::step.
+    void step(const Threads& from, uint8_t byte, Threads& to, bool in_order = false) {
+        to.clear();
+        stepper_.step(from, byte, to, &to, unique_items_.keep(), in_order);
+    }
+    // All bytes of a text; false, and no threads, if some byte is not allowed. `to` is empty before.
+    bool advance(const Threads& from, std::string_view bytes, Threads& to);
+    // As advance(), for the bytes of one token, which may be limited by the lookahead.
+    bool advance_token(const Threads& from, std::string_view bytes, Threads& to);
+    // One token further, taken as a terminal (a TokenReference); adds to `to`.
+    void step_token(const Threads& from, uint32_t token, Threads& to);
+    // Some token may be taken as a terminal here.
+    bool names_token(const Threads& threads);
+    // The text may end.
+    bool accepting(const Threads& threads);
+    // Bytes that may follow, and perhaps some that may not: what the lexemes in progress and those that may begin can take.
+    ByteSet likely_bytes(const Threads& threads);
+    // Bytes that may follow, as 256 bits.
+    std::array<uint64_t, 4> next_bytes(const Threads& threads);
+
+    // Threads by how many lexemes have ended inside the token so far.
+    using Layers = std::vector<Threads>;
+    // path[depth + 1]: the threads after one byte more than path[depth]; false if there are none.
+    bool step_path(std::vector<Layers>& path, size_t depth, uint8_t byte);
+    // Calls visit(token) for every token of text that the threads allow, until it says no; from node `next` of the trie on, which is moved on.
+    template <typename Visit>
+    void each_token(const Threads& threads, uint32_t& next, Visit&& visit);
+
+  private:
+    bool step_layers(const Layers& from, uint8_t byte, bool first, Layers& to);
+
+    Access& access_;
+    Spanner& spanner_;
+    Stacks& stacks_;
+    const Terminals& terminals_;
+    Lexemes& lexemes_;
+    Stepper& stepper_;
+    UniqueItems& unique_items_;
+    const Vocabulary& vocabulary_;
+    const uint64_t lookahead_;
+};
+
+template <typename Visit>
+void Runs::each_token(const Threads& threads, uint32_t& next, Visit&& visit) {
+    const Trie& trie = vocabulary_.trie;
+    std::vector<Layers> path{{threads}};
+    for (uint32_t i = 0; i < next;)  // the way to where it goes on
+        if (trie.end[i] <= next) i = trie.end[i];
+        else step_path(path, trie.depth[i], trie.byte[i]), i++;
+    while (next < trie.size()) {
+        work(2);
+        access_.pass();
+        if (!step_path(path, trie.depth[next], trie.byte[next])) {
+            next = trie.end[next];
+            continue;
+        }
+        const uint32_t node = next++;
+        for (uint32_t k = trie.token_begin[node]; k < trie.token_begin[node + 1]; k++)
+            if (!visit(trie.tokens[k])) return;
+    }
+}
+
+}  // namespace derivable

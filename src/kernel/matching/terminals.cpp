@@ -1,0 +1,27 @@
+#include "matching/terminals.hpp"
+
+namespace derivable {
+
+void Terminals::add(Lexer& lexer, std::vector<TerminalSpec> specs, std::vector<TokenReference> references,
+                    const std::vector<Symbol>& distinct) {
+    references_ = std::move(references);
+    to_lexer_.push_back(0);  // the end of the text is no lexeme
+    ignored_.push_back(0);
+    for (TerminalSpec& t : specs) {
+        const Symbol symbol = Symbol(to_lexer_.size());
+        const uint32_t id = t.strings ? lexer.add(*t.strings) : lexer.add(std::move(t.dfa), t.rank);
+        to_lexer_.push_back(id);
+        ignored_.push_back(t.ignored);
+        by_lexer_.push_back(symbol);
+        if (t.ignored) everywhere_.push_back(id);
+    }
+    std::sort(by_lexer_.begin(), by_lexer_.end(), [this](Symbol a, Symbol b) { return pack(to_lexer_[a], a) < pack(to_lexer_[b], b); });
+    for (uint32_t i = 0, begin = 0; i < by_lexer_.size(); i++) {
+        if (to_lexer_[by_lexer_[i]] != to_lexer_[by_lexer_[begin]]) begin = i;
+        ranges_[to_lexer_[by_lexer_[i]]] = {begin, i + 1 - begin};
+    }
+    if (!distinct.empty()) distinct_.resize(to_lexer_.size());
+    for (Symbol symbol : distinct) distinct_.at(symbol) = 1;
+}
+
+}  // namespace derivable

@@ -1,0 +1,74 @@
+// The terminals of a grammar, and what they are to the lexer: several symbols may be one terminal of it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lexing/lexer.hpp"
+#include "parsing/productions.hpp"
+#include "support/hashing.hpp"
+
+namespace derivable {
+
+struct TerminalSpec {
+    std::shared_ptr<const Dfa> dfa;  // without the empty string; no text at all if the terminal is a token reference; null: `strings`
+    std::shared_ptr<const JsonStrings> strings;
+    uint32_t rank;  // lower wins between lexemes of equal length
+    bool ignored;
+};
+
+// A terminal that is one token by its id, whatever its text (or, negated, any one token of text but these). It has no bytes, so it
+// begins and ends where tokens do: the text before it is cut as if it ended there, the text after it as if it began there.
+struct TokenReference {
+    Symbol symbol;
+    std::vector<uint32_t> tokens;
+    bool negated;
+    bool matches(uint32_t t, const std::string& bytes) const {
+        bool named = std::find(tokens.begin(), tokens.end(), t) != tokens.end();
+        return negated ? !named && !bytes.empty() : named;
+    }
+};
+
+class Terminals {
+  public:
+    // Terminal i is grammar symbol i + 1. `distinct`: those that open arrays of distinct items.
+    void add(Lexer& lexer, std::vector<TerminalSpec> specs, std::vector<TokenReference> references, const std::vector<Symbol>& distinct);
+    // It competes wherever a lexeme begins, like those that are ignored.
+    void compete_everywhere(Symbol symbol) { everywhere_.push_back(to_lexer_[symbol]); }
+
+    size_t size() const { return to_lexer_.size(); }  // with the end of the text
+    uint32_t to_lexer(Symbol s) const { return to_lexer_[s]; }
+    bool is_ignored(Symbol s) const { return ignored_[s]; }
+    bool opens_distinct(Symbol s) const { return s < distinct_.size() && distinct_[s]; }
+    bool has_distinct() const { return !distinct_.empty(); }
+    const std::vector<uint32_t>& all_to_lexer() const { return to_lexer_; }
+    const std::vector<char>& all_ignored() const { return ignored_; }
+    const std::vector<uint32_t>& everywhere() const { return everywhere_; }  // of the lexer
+    const std::vector<TokenReference>& references() const { return references_; }
+
+    struct Symbols {
+        const Symbol *first = nullptr, *last = nullptr;
+        const Symbol* begin() const { return first; }
+        const Symbol* end() const { return last; }
+    };
+    // The symbols of a terminal of the lexer (none if it is another grammar's).
+    Symbols of(uint32_t lexer_terminal) const {
+        const auto* range = ranges_.find(lexer_terminal);
+        return range ? Symbols{&by_lexer_[range->first], &by_lexer_[range->first] + range->second} : Symbols{};
+    }
+
+  private:
+    std::vector<uint32_t> to_lexer_;
+    std::vector<char> ignored_, distinct_;  // by symbol; `distinct_` is empty if none is
+    std::vector<uint32_t> everywhere_;
+    std::vector<TokenReference> references_;
+    std::vector<Symbol> by_lexer_;  // in the order of their lexer terminals
+    // Begin and length in by_lexer_. PERF: not a table by lexer terminal, of which many schemas together have tens of thousands.
+    FlatMap<std::pair<uint32_t, uint32_t>> ranges_;
+};
+
+}  // namespace derivable

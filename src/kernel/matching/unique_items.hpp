@@ -1,0 +1,46 @@
+// Arrays of distinct items: whether what was written of one can still become a value that the array does not hold yet. json/unique_values.hpp says
+// what threads remember of what they have written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "matching/stepper.hpp"
+
+namespace derivable {
+
+class UniqueItems {
+  public:
+    // `most`: steps of a search, after which it is refused (LimitExceeded).
+    UniqueItems(Access& access, Stepper& stepper, uint64_t most) : access_(access), stepper_(stepper), most_(most) {}
+
+    // Some continuation keeps the items apart.
+    bool can_go_on(const Thread& t);
+    // For Stepper::step: `can_go_on`.
+    const Stepper::Keep& keep() const { return keep_; }
+    // Stack nodes are about to be freed.
+    void forget_stacks() { known_.clear(); }
+    void forget_if_many() {
+        if (known_.size() > kMaxRemembered) known_.clear();
+    }
+
+  private:
+    static constexpr size_t kMaxRemembered = 1u << 20;  // answers
+    struct Place {
+        Thread thread;
+        uint64_t key;
+        size_t from;
+    };
+    bool is_sure(const Thread& t);
+    bool search(const Thread& t, std::vector<Place>& places, bool plain);
+
+    Access& access_;
+    Stepper& stepper_;
+    const uint64_t most_;
+    const Stepper::Keep keep_ = [this](const Thread& t) { return can_go_on(t); };
+    std::unordered_map<uint64_t, bool, MixHash> known_;  // by lexer state, frontier, environment, writing
+};
+
+}  // namespace derivable

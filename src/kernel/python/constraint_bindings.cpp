@@ -1,0 +1,80 @@
+// Constraints, made of what the lowering found (derivable.compile.Plan).
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "matching/constraint.hpp"
+#include "python/bindings.hpp"
+#include "python/index_bindings.hpp"
+#include "python/interpreter.hpp"
+#include "python/read_plan.hpp"
+#include "python/vocabulary.hpp"
+
+namespace nb = nanobind;
+
+namespace derivable {
+
+namespace {
+
+std::shared_ptr<Constraint> constraint(PyVocabulary& v, nb::handle plan, nb::handle references) {
+    Policy policy;
+    ConstraintSpec spec = read_plan(plan, references, v.vocabulary->size(), policy);
+    const std::shared_ptr<const Vocabulary> vocabulary = v.vocabulary;
+    const bool shares = policy == Policy::kScannerless;
+    const std::shared_ptr<Spanner> spanner = shares ? v.scannerless() : std::make_shared<Spanner>(vocabulary, policy);
+    Unlocked unlocked;
+    std::optional<PrivateWork> private_work;
+    if (!shares) private_work.emplace();
+    return std::make_shared<Constraint>(vocabulary, spanner, std::move(spec));
+}
+
+}  // namespace
+
+void bind_constraints(nb::module_& m) {
+    nb::class_<Constraint>(m, "Constraint", "A grammar compiled for a vocabulary. Thread-safe.")
+        .def(nb::new_(&constraint), nb::arg("vocabulary"), nb::arg("plan"), nb::arg("references"),
+             "`plan`: what a grammar was lowered to, with limits. `references`: (terminal symbol, token ids, negated) of terminals that "
+             "are tokens.")
+        .def_ro("serial", &Constraint::serial, "Its number in this process.")
+        .def("can_begin", &Constraint::can_begin, nb::call_guard<Unlocked>(),
+             "Some token of the vocabulary may come first, or the empty text is complete.")
+        .def(
+            "give_back",
+            [](Constraint& c) {
+                Unlocked unlocked;
+                Operation all(c.access(), Task::kUnbounded);
+                c.give_back();
+            },
+            "Frees all that can be made again: masks, what is known about stacks, LR states that no matcher's stack has.")
+        .def(
+            "unproductive", [](Constraint& c) { return c.unproductive(); }, "Nonterminals, by symbol, that derive no text.")
+        .def("index_view", &index_view, "What the index holds: a dict (src/kernel/matching/index_view.hpp).")
+        .def("stats", [](Constraint& c) {
+            Stats s;
+            {
+                Unlocked unlocked;
+                s = c.stats();
+            }
+            nb::dict d;
+            d["masks"] = s.counters.masks;
+            d["mask_hits"] = s.counters.hits;
+            d["walk_nodes"] = s.counters.walked;
+            d["miss_ns"] = s.counters.miss_ns;
+            d["longest_miss_ns"] = s.counters.longest_miss_ns;
+            d["rows"] = s.rows;
+            d["row_bytes"] = s.row_bytes;
+            d["run_bytes"] = s.run_bytes;
+            d["lr_states"] = s.lr_states;
+            d["stack_nodes"] = s.stack_nodes;
+            d["spanner_bytes"] = s.spanner_bytes;
+            d["separable"] = s.separable;
+            return d;
+        });
+}
+
+}  // namespace derivable

@@ -1,0 +1,221 @@
+// Matchers. Hot calls (advance, fill_bitmask) go straight from the interpreter to the kernel.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "matching/matcher.hpp"
+#include "python/arguments.hpp"
+#include "python/bindings.hpp"
+#include "python/bitmask.hpp"
+#include "python/index_bindings.hpp"
+#include "python/interpreter.hpp"
+
+namespace nb = nanobind;
+
+namespace derivable {
+
+namespace {
+
+void fill_row(Matcher& m, nb::handle bitmask, nb::handle which) {
+    Bitmask b(bitmask, m.constraint().vocabulary().words());
+    const int64_t row = number("row", which);
+    uint32_t* words = b.row(row);
+    b.clear_tail(row);
+    Unlocked unlocked;
+    m.fill(words);
+}
+
+nb::object allowed_tokens(Matcher& m) {
+    std::vector<uint32_t> words(m.constraint().vocabulary().words());
+    std::vector<int32_t>* ids = new std::vector<int32_t>();
+    nb::capsule owner(ids, [](void* p) noexcept { delete static_cast<std::vector<int32_t>*>(p); });
+    {
+        Unlocked unlocked;
+        m.fill(words.data());
+        for (size_t w = 0; w < words.size(); w++)
+            for (uint32_t bits = words[w]; bits; bits &= bits - 1) ids->push_back(int32_t(w * 32 + size_t(__builtin_ctz(bits))));
+    }
+    return nb::cast(nb::ndarray<nb::numpy, int32_t, nb::ndim<1>>(ids->data(), {ids->size()}, owner));
+}
+
+}  // namespace
+
+void bind_matchers(nb::module_& m) {
+    nb::class_<Matcher>(m, "Matcher", "One sequence being generated.")
+        .def(
+            "__init__",
+            [](Matcher* self, std::shared_ptr<Constraint> constraint) {
+                Unlocked unlocked;
+                new (self) Matcher(std::move(constraint));
+            },
+            nb::arg("constraint"))
+        .def(
+            "__init__",
+            [](Matcher* self, const Matcher& other) {
+                Unlocked unlocked;
+                new (self) Matcher(other);
+            },
+            nb::arg("other"))
+        .def(
+            "advance",
+            [](Matcher& self, nb::handle token) {
+                uint32_t t = token_of(self.constraint(), token);
+                Matcher::Verdict v;
+                {
+                    Unlocked unlocked;
+                    v = self.advance(t);
+                }
+                if (v != Matcher::Verdict::kAccepted)
+                    throw TokenRejected{t, self.constraint().vocabulary().bytes[t], self.finished() ? "the sequence is finished" : ""};
+            },
+            nb::arg("token_id").none(),
+            "Takes one token.\n\nArgs:\n    token_id: a token that the mask allows; an end-of-sequence token finishes the sequence.\n\n"
+            "Raises:\n    TokenRejectedError: it is not allowed, or not in the vocabulary. The state is unchanged.\n\n"
+            "Cost: O(bytes of the token), about 0.3 us plus 50 ns a byte.")
+        .def(
+            "advance_bytes",
+            [](Matcher& self, nb::handle data) {
+                std::string_view text = bytes_of("data", data);
+                bool ok;
+                {
+                    Unlocked unlocked;
+                    ok = self.advance_bytes(text);
+                }
+                if (!ok) throw TokenRejected{-1, std::string(text), self.finished() ? "the sequence is finished" : ""};
+            },
+            nb::arg("data").none(),
+            "Takes bytes, however they may be tokenized; counts as one step for `rollback`.\n\n"
+            "Raises:\n    TokenRejectedError: they are not a prefix of anything allowed here. The state is unchanged.")
+        .def(
+            "allows",
+            [](Matcher& self, nb::handle token) {
+                uint32_t t = token_of(self.constraint(), token);
+                Unlocked unlocked;
+                return self.allows(t);
+            },
+            nb::arg("token_id").none(), "Whether a token is allowed, without building the mask (DOMINO's opportunistic check).")
+        .def(
+            "count_valid",
+            [](Matcher& self, nb::handle tokens) {
+                std::vector<uint32_t> ids = known_tokens(self.constraint(), tokens);
+                Unlocked unlocked;
+                return self.count_valid(ids);
+            },
+            nb::arg("token_ids").none(),
+            "How many tokens of a draft are acceptable one after the other, whatever follows (ids past the vocabulary too); the state is "
+            "unchanged.")
+        .def(
+            "rollback",
+            [](Matcher& self, nb::handle steps) {
+                const int64_t count = number("count", steps);
+                bool ok = false;
+                if (count >= 0) {
+                    Unlocked unlocked;
+                    ok = self.rollback(uint64_t(count));
+                }
+                if (!ok) throw BadRollback{count, self.length()};
+            },
+            nb::arg("count").none(),
+            "Undoes the last `count` steps.\n\nRaises:\n    RollbackError: there are not so many; nothing is undone.")
+        .def(
+            "reset",
+            [](Matcher& self) {
+                Unlocked unlocked;
+                self.reset();
+            },
+            "Goes back to the start.")
+        .def("fill_bitmask", &fill_row, nb::arg("bitmask").none(), nb::arg("row").none() = 0,
+             "Writes the mask of the next token into one row.\n\n"
+             "Args:\n    bitmask: int32 [batch, >= ceil(V / 32)], C-contiguous, on the CPU (numpy, or torch and others by DLPack); bit t % "
+             "32 of\n"
+             "        word t // 32 is 1 if and only if token t is allowed. Words past the vocabulary are cleared.\n    row: which row.\n\n"
+             "Raises:\n    BitmaskShapeError: wrong shape, dtype or layout.\n\nCost: a look-up and a copy of V / 8 bytes when the "
+             "situation was seen before.")
+        .def("allowed_tokens", &allowed_tokens, "The allowed token ids, int32, ascending.")
+        .def(
+            "forced_bytes",
+            [](Matcher& self, nb::handle most) {
+                const int64_t max_length = number("max_length", most);
+                std::string out;
+                {
+                    Unlocked unlocked;
+                    out = self.forced_bytes(size_t(std::max<int64_t>(max_length, 0)));
+                }
+                return nb::bytes(out.data(), out.size());
+            },
+            nb::arg("max_length").none() = 4096, "The bytes that must come next, as far as there is no choice (and the text may not end).")
+        .def(
+            "next_bytes",
+            [](Matcher& self) {
+                std::array<uint64_t, 4> bits;
+                {
+                    Unlocked unlocked;
+                    bits = self.next_bytes();
+                }
+                std::string out;
+                for (int b = 0; b < 256; b++)
+                    if (bits[size_t(b) / 64] >> (b % 64) & 1) out.push_back(char(b));
+                return nb::bytes(out.data(), out.size());
+            },
+            "The bytes that may come next, ascending.")
+        .def(
+            "situation",
+            [](Matcher& self, nb::handle depth) {
+                const int64_t hops = number("hops", depth);
+                std::string key;
+                {
+                    Unlocked unlocked;
+                    key = self.situation(hops);
+                }
+                return nb::bytes(key.data(), key.size());
+            },
+            nb::arg("hops").none(),
+            "Equal for matchers of one constraint whose lexer states, and stacks down to `hops` below the top (-1: no stacks), are.")
+        .def(
+            "context",
+            [](Matcher& self, nb::handle depth) {
+                const int64_t hops = number("hops", depth);
+                Unlocked unlocked;
+                return self.context(hops);
+            },
+            nb::arg("hops").none(),
+            "A number of 64 bits, equal where `situation` is, in every process in which the grammar was compiled (and by chance). Inside\n"
+            "string literals that are known by rule, not by a table, it does not tell where.")
+        .def("unfolded", &unfolded, nb::arg("most"),
+             "The spanner trees of the threads, in preorder: (parent, terminal symbol, ignored, tokens, refused, hops). None: too "
+             "ambiguous.")
+        .def(
+            "threads",
+            [](Matcher& self) {
+                std::vector<Explanation> threads;
+                {
+                    Unlocked unlocked;
+                    threads = self.explain();
+                }
+                nb::list out;
+                for (auto& t : threads) out.append(nb::make_tuple(nb::cast(t.lexeme), nb::cast(t.accepts)));
+                return out;
+            },
+            "Per thread: ([(terminal symbol, automaton state), ...] of the lexeme in progress, [acceptable terminal symbols]).")
+        .def_prop_ro(
+            "is_accepting",
+            [](Matcher& self) {
+                Unlocked unlocked;
+                return self.accepting();
+            },
+            "The text so far is a member of the language: end of sequence is allowed.")
+        .def_prop_ro("is_finished", &Matcher::finished, "An end-of-sequence token was taken.")
+        .def_prop_ro("length", &Matcher::length, "Steps taken since the start.");
+}
+
+}  // namespace derivable
