@@ -5,7 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 KERNEL := $(wildcard src/kernel/*/*.cpp src/kernel/*/*.hpp) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test test-all test-hosts lint docs sanitize clean
+PYTHON_FOLDERS := src tests benchmarks tools training
+
+.PHONY: demo test test-all test-hosts lint format docs sanitize clean
 
 demo: $(STAMP)
 	$(BIN)/derivable demo
@@ -22,7 +24,15 @@ test-hosts:
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
+	$(BIN)/clang-format --dry-run -Werror src/kernel/*/*.[ch]pp
 	$(BIN)/mypy
+
+# What `make lint` checks of the layout, applied.
+format: $(STAMP)
+	$(BIN)/ruff check --quiet --fix --select I .
+	$(BIN)/ruff format --quiet $(PYTHON_FOLDERS)
+	$(BIN)/clang-format -i src/kernel/*/*.[ch]pp
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs

@@ -36,9 +36,7 @@ JSON_PROMPTS = [
 ]
 
 
-def sample(
-    prompt: str, temperature: float, rng: np.random.Generator, limit: int = 400, stop: str = ""
-) -> str:
+def sample(prompt: str, temperature: float, rng: np.random.Generator, limit: int = 400, stop: str = "") -> str:
     """A continuation up to the end token, ``stop`` or ``limit`` tokens; greedy at temperature 0."""
     state = MODEL.start()
     logits = MODEL.forward(state, [MODEL.bos_id, *TOKENIZER.encode(prompt)])[-1]
@@ -110,8 +108,7 @@ def main() -> None:
     """Print the figures of ``README.md``."""
     rng = np.random.default_rng(1)
     good = sum(
-        parses(sample(JSON_PROMPTS[i % 10], 0.7, rng).strip().strip("`").removeprefix("json"))
-        for i in range(100)
+        parses(sample(JSON_PROMPTS[i % 10], 0.7, rng).strip().strip("`").removeprefix("json")) for i in range(100)
     )
     print(f"{good} of 100 JSON samples parse at T=0.7")
     for name, right in (

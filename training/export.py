@@ -1,7 +1,7 @@
 """Put a checkpoint of ``train.py`` and the tokenizer into the package.
 
     python export.py --run /tmp/tiny/run --tokenizer /tmp/tiny/tokenizer.json --package
-    ../src/derivable/tiny/data
+    ../packages/derivable-demo/derivable_demo
 
 Writes ``weights.npz`` (float16 arrays under their transformers names, and the configuration as JSON) and
 ``tokenizer.json``.
@@ -34,9 +34,7 @@ def main() -> None:
     config["max_position_embeddings"] = options.context
     config["bos_token_id"] = tokenizer.token_to_id("<|begin|>")
     config["eos_token_id"] = tokenizer.token_to_id("<|end|>")
-    arrays = {
-        f"model.{name}": tensor.numpy().astype(np.float16) for name, tensor in checkpoint["model"].items()
-    }
+    arrays = {f"model.{name}": tensor.numpy().astype(np.float16) for name, tensor in checkpoint["model"].items()}
     options.package.mkdir(parents=True, exist_ok=True)
     target = options.package / "weights.npz"
     np.savez(target, config=np.frombuffer(json.dumps(config).encode(), np.uint8), **arrays)

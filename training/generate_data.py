@@ -57,16 +57,10 @@ def main() -> None:
     """Write ``train.jsonl``, ``val.jsonl`` and print the sizes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument(
-        "--megabytes", type=float, default=17.0, help="generated text, in millions of characters"
-    )
+    parser.add_argument("--megabytes", type=float, default=17.0, help="generated text, in millions of characters")
     parser.add_argument("--seed", type=int, default=20261120)
-    parser.add_argument(
-        "--library-share", type=float, default=1.0, help="part of the standard library's modules"
-    )
-    parser.add_argument(
-        "--boost", default="", help="factors for some generators, such as arithmetic=4,yes_no=3"
-    )
+    parser.add_argument("--library-share", type=float, default=1.0, help="part of the standard library's modules")
+    parser.add_argument("--boost", default="", help="factors for some generators, such as arithmetic=4,yes_no=3")
     parser.add_argument("--show", action="store_true", help="print one document of each kind and stop")
     options = parser.parse_args()
     if options.show:

@@ -102,9 +102,7 @@ class Llama(nn.Module):
         for name, parameter in self.named_parameters():
             if parameter.dim() == 2:
                 deep = name.endswith(("o_proj.weight", "down_proj.weight"))
-                nn.init.normal_(
-                    parameter, std=0.02 / (math.sqrt(2 * shape.num_hidden_layers) if deep else 1.0)
-                )
+                nn.init.normal_(parameter, std=0.02 / (math.sqrt(2 * shape.num_hidden_layers) if deep else 1.0))
 
     def forward(self, ids: Tensor) -> Tensor:
         """Logits ``[batch, time, vocab]`` for ``ids`` ``[batch, time]``."""
@@ -118,9 +116,7 @@ class Llama(nn.Module):
         return F.linear(self.norm(x), self.embed_tokens.weight)
 
 
-def encode(
-    tokenizer: Tokenizer, path: Path, seed: int, split: float = 0.35
-) -> tuple[NDArray[np.uint16], int]:
+def encode(tokenizer: Tokenizer, path: Path, seed: int, split: float = 0.35) -> tuple[NDArray[np.uint16], int]:
     """All documents as one token array ``[tokens]``, each between begin and end, and their bytes.
 
     Where a document marks the beginning of an answer, its sides are encoded apart with probability ``split``.
@@ -238,9 +234,7 @@ def main() -> None:
     while (elapsed := time.monotonic() - begun) < budget:
         done = elapsed / budget
         long = done > 0.8
-        length, rows = (
-            (2 * options.sequence, options.batch // 2) if long else (options.sequence, options.batch)
-        )
+        length, rows = (2 * options.sequence, options.batch // 2) if long else (options.sequence, options.batch)
         if cursor + rows > len(order) or length != previous_length:  # a new epoch, at a new phase
             order = rng.permutation(np.arange(rng.integers(length), len(data) - length - 1, length))
             cursor, previous_length = 0, length

@@ -8,16 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from embedded_model import needs_weights
 from fixed_models import END, HOLE, VOCABULARY, WORDS, FixedModel, favouring, scattered
 
 import derivable as dv
 from derivable.decoding.generate import generate
-from derivable.tiny import tokenizer_path
-
-needs_weights = pytest.mark.skipif(
-    not (tokenizer_path().exists() and tokenizer_path().with_name("weights.npz").exists()),
-    reason="the embedded model's weights are not in src/derivable/tiny/data",
-)
 
 
 def matcher(pattern: str) -> dv.Matcher:

@@ -9,17 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from embedded_model import needs_weights
 from fixed_models import END, VOCABULARY, WORDS, FixedModel, favouring, scattered
 
 import derivable as dv
 from derivable.decoding.measure import measure
 from derivable.decoding.retokenize import perplexity, retokenize
-from derivable.tiny import tokenizer_path
 
-needs_weights = pytest.mark.skipif(
-    not (tokenizer_path().exists() and tokenizer_path().with_name("weights.npz").exists()),
-    reason="the embedded model's weights are not in src/derivable/tiny/data",
-)
 BYTES = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(128)), None], eos=[128])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 from families import Case
 from oracle import notation
+from references import REFERENCES
 from shared_data import program_texts, require_shared
 from test_exact import check
 
@@ -194,12 +194,10 @@ def test_programs() -> None:
     tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer_json))
     constraint = dv.compile(python(), dv.Vocabulary.from_tokenizer_json(tokenizer_json))
     bitmask = dv.allocate_bitmask(1, constraint.vocabulary.size)
-    for program in programs[::16]:
-        text = program.rstrip("\n") + "\n"
-        try:
-            ast.parse(text)
-        except SyntaxError:
-            continue
+    texts = [program.rstrip("\n") + "\n" for program in programs[::16]]
+    valid = REFERENCES["python"]()([text.encode() for text in texts])
+    assert sum(valid) > len(texts) / 2
+    for text in (text for text, one in zip(texts, valid, strict=True) if one):
         matcher = constraint.matcher()
         for token in tokenizer.encode(text, add_special_tokens=False).ids:
             matcher.fill_bitmask(bitmask, 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -17,6 +17,7 @@ from words import BYTES, agrees
 import derivable as dv
 
 Format = dict[str, Any]
+Step = Callable[[int], set[int]]
 ANY: Format = {"type": "any_text"}
 
 
@@ -28,55 +29,57 @@ def tag(begin: Any, content: Format, end: Any) -> Format:
     return {"type": "tag", "begin": begin, "content": content, "end": end}
 
 
+def chain(starts: set[int], step: Step) -> set[int]:
+    return {end for start in starts for end in step(start)}
+
+
+def closure(starts: set[int], step: Step) -> set[int]:
+    seen = set(starts)
+    while new := chain(seen, step) - seen:
+        seen |= new
+    return seen
+
+
+def free(word: str, at: int, without: Iterable[str]) -> list[int]:
+    return [end for end in range(at, len(word) + 1) if not any(text in word[at:end] for text in without)]
+
+
+def whole(each: Format, word: str, at: int) -> set[int]:
+    """Where a tag that begins at `at` may end."""
+    if not word.startswith(each["begin"], at):
+        return set()
+    closing = [each["end"]] if isinstance(each["end"], str) else each["end"]
+    middle = ends(each["content"], word, at + len(each["begin"]), [text for text in closing if text])
+    return {end + len(text) for end in middle for text in closing if word.startswith(text, end)}
+
+
+def dispatched(word: str, rules: list[tuple[str, Step]], excluded: list[str], loop: bool, at: int) -> set[int]:
+    """The first trigger to be complete, then the longest; free text may end anywhere before that."""
+    found: set[int] = set()
+    todo, seen = [at], set()
+    while todo:
+        begin = todo.pop()
+        if begin in seen:
+            continue
+        seen.add(begin)
+        for end in range(begin, len(word) + 1):
+            if any(word.endswith(text, begin, end) for text in excluded):
+                break
+            complete = [trigger for trigger, _ in rules if word.endswith(trigger, begin, end)]
+            if complete:
+                longest = max(complete, key=len)
+                later = {x for trigger, follow in rules if trigger == longest for x in follow(end)}
+                if loop:
+                    todo += later
+                else:
+                    found |= later
+                break
+            found.add(end)
+    return found
+
+
 def ends(node: Format, word: str, at: int, outer: list[str]) -> set[int]:
     """Where a text of the format that begins at `at` may end: the definitions, read literally."""
-
-    def free(at: int, without: Iterable[str]) -> list[int]:
-        return [end for end in range(at, len(word) + 1) if not any(text in word[at:end] for text in without)]
-
-    def chain(starts: set[int], step: Any) -> set[int]:
-        return {end for start in starts for end in step(start)}
-
-    def closure(starts: set[int], step: Any) -> set[int]:
-        seen = set(starts)
-        while new := chain(seen, step) - seen:
-            seen |= new
-        return seen
-
-    def whole(each: Format, at: int) -> set[int]:
-        if not word.startswith(each["begin"], at):
-            return set()
-        return after(each, at + len(each["begin"]))
-
-    def after(each: Format, at: int) -> set[int]:
-        closing = [each["end"]] if isinstance(each["end"], str) else each["end"]
-        middle = ends(each["content"], word, at, [text for text in closing if text])
-        return {end + len(text) for end in middle for text in closing if word.startswith(text, end)}
-
-    def dispatched(rules: list[tuple[str, Any]], excluded: list[str], loop: bool, at: int) -> set[int]:
-        """The first trigger to be complete, then the longest; free text may end anywhere before that."""
-        found: set[int] = set()
-        todo, seen = [at], set()
-        while todo:
-            begin = todo.pop()
-            if begin in seen:
-                continue
-            seen.add(begin)
-            for end in range(begin, len(word) + 1):
-                if any(word.endswith(text, begin, end) for text in excluded):
-                    break
-                complete = [trigger for trigger, _ in rules if word.endswith(trigger, begin, end)]
-                if complete:
-                    longest = max(complete, key=len)
-                    later = chain({end}, lambda e: {x for t, f in rules if t == longest for x in f(e)})  # noqa: B023
-                    if loop:
-                        todo += later
-                    else:
-                        found |= later
-                    break
-                found.add(end)
-        return found
-
     match node:
         case {"type": "const_string", "value": value}:
             return {at + len(value)} if word.startswith(value, at) else set()
@@ -84,7 +87,7 @@ def ends(node: Format, word: str, at: int, outer: list[str]) -> set[int]:
             return {end for end in range(at, len(word) + 1) if re.compile(pattern).fullmatch(word, at, end)}
         case {"type": "any_text"}:
             most = node.get("max_chars", len(word))
-            return {end for end in free(at, [*node.get("excludes", []), *outer]) if end - at <= most}
+            return {end for end in free(word, at, [*node.get("excludes", []), *outer]) if end - at <= most}
         case {"type": "sequence", "elements": elements}:
             found = {at}
             for element in elements:
@@ -105,27 +108,27 @@ def ends(node: Format, word: str, at: int, outer: list[str]) -> set[int]:
                 counted |= found if count >= low else set()
             return counted
         case {"type": "tag"}:
-            return whole(node, at)
+            return whole(node, word, at)
         case {"type": "triggered_tags", "triggers": triggers, "tags": tags}:
             rules = []
             for each in tags:
                 trigger = next(t for t in triggers if each["begin"].startswith(t))
                 cut = {**each, "begin": each["begin"][len(trigger) :]}
-                rules.append((trigger, lambda start, c=cut: whole(c, start)))
+                rules.append((trigger, lambda start, c=cut: whole(c, word, start)))
             excluded = [*node.get("excludes", []), *outer]
             excluded += [t for t in triggers if not any(each["begin"].startswith(t) for each in tags)]
             once = node.get("stop_after_first", False)
             if not node.get("at_least_one"):
-                return dispatched(rules, excluded, not once, at)
-            first = {end for each in tags for end in whole(each, at)}
-            return first if once else chain(first, lambda start: dispatched(rules, excluded, True, start))
+                return dispatched(word, rules, excluded, not once, at)
+            first = {end for each in tags for end in whole(each, word, at)}
+            return first if once else chain(first, lambda start: dispatched(word, rules, excluded, True, start))
         case {"type": "dispatch", "rules": pairs}:
             rules = [(t, lambda start, f=f: ends(f, word, start, [])) for t, f in pairs]
-            return dispatched(rules, node.get("excludes", []), node.get("loop", True), at)
+            return dispatched(word, rules, node.get("excludes", []), node.get("loop", True), at)
         case {"type": "tags_with_separator", "tags": tags, "separator": separator}:
 
             def one(start: int) -> set[int]:
-                return {end for each in tags for end in whole(each, start)}
+                return {end for each in tags for end in whole(each, word, start)}
 
             def next_one(start: int) -> set[int]:
                 return one(start + len(separator)) if word.startswith(separator, start) else set()

@@ -11,7 +11,7 @@ import pydantic
 import pytest
 
 import derivable as dv
-from derivable.frontends.json_schema.arguments import STYLES
+from derivable.frontends.json_schema.reading.styles import STYLES
 from derivable.frontends.tools import _families, family_of
 from derivable.tools import ToolCall, ToolParser
 

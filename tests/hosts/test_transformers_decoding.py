@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from test_transformers import BOS, EOS, GRAMMARS, IPV4, PAD, VOCABULARY, make_model, one_thread  # noqa: E402, F401
+from transformers_models import BOS, EOS, GRAMMARS, IPV4, PAD, VOCABULARY, make_model, one_thread  # noqa: E402, F401
 
 import derivable as dv  # noqa: E402
 from derivable.integrations.transformers import DerivableLogitsProcessor  # noqa: E402
@@ -89,7 +89,8 @@ def test_batches_with_padding_and_a_grammar_a_row() -> None:
         assert tokens[: len(alone[0]) - kept] == alone[0][kept:]
         assert set(tokens[len(alone[0]) - kept :]) <= {PAD}
     with pytest.raises(dv.ArgumentError, match="list of 3"):
-        model.generate(prompt, attention_mask=mask, custom_generate=DerivableDecoding(constraints[:2]))
+        short = DerivableDecoding(constraints[:2])
+        model.generate(prompt, attention_mask=mask, custom_generate=short, max_new_tokens=30)
 
 
 def test_criteria_streamers_processors_and_outputs() -> None:

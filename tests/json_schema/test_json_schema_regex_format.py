@@ -10,7 +10,7 @@ import pytest
 from accepting import BYTES, accepts
 
 import derivable as dv
-from derivable.frontends.json_schema.regex_format import is_regex
+from derivable.frontends.json_schema.texts.regex_format import is_regex
 
 PATTERNS = [
     *("", "a", "^a$", "([abc])+\\s+$", "(?:a|b)*?c", "a{2}", "a{2,}?", "a{2,10}", "a{10,12}", "(?=a)b", "(?<!x)y", "."),

@@ -13,7 +13,7 @@ import pytest
 from derivable import _kernel
 from derivable.collector import without_collector
 from derivable.expr import EMPTY, Alt, Bytes, Concat, Expr, Members, Ref, Repeat, Sequences, refs
-from derivable.frontends.json_schema.productive import drop_unproductive
+from derivable.frontends.json_schema.emit.productive import drop_unproductive
 
 
 @pytest.mark.parametrize("enabled", [True, False])

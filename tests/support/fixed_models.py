@@ -59,3 +59,7 @@ def favouring(*order: int, width: int = len(WORDS)) -> FixedModel:
 def scattered(seed: int, width: int = len(WORDS)) -> FixedModel:
     """Logits that look random but depend on the tokens so far alone."""
     return FixedModel(lambda ids: np.random.default_rng([seed, *ids]).normal(0, 2, width).astype(np.float32))
+
+
+def compiled(pattern: str, vocabulary: dv.Vocabulary = VOCABULARY) -> dv.Constraint:
+    return dv.compile(dv.Grammar.from_regex(pattern), vocabulary)

@@ -25,7 +25,7 @@ from derivable.expr import (
     star,
 )
 from derivable.frontends.build import alternation, concatenation
-from derivable.frontends.json_schema.json_text import _holds_surrogates, _is_end, rewritten
+from derivable.frontends.json_schema.texts.json_text import _holds_surrogates, _is_end, rewritten
 
 _QUOTE = Bytes(b'"')
 _U = Bytes(b"\\u")

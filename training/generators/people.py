@@ -54,9 +54,7 @@ def person_record(rng: Rng, who: Person, friends: bool | None = None, depth: int
     if friends or (friends is None and rng.random() < 0.15):
         others = [person(rng) for _ in range(rng.randint(1, 3))]
         plain = rng.random() < 0.3
-        record["friends"] = [
-            other.name if plain else person_record(rng, other, False, depth + 1) for other in others
-        ]
+        record["friends"] = [other.name if plain else person_record(rng, other, False, depth + 1) for other in others]
     return shuffled(rng, record)
 
 
@@ -122,9 +120,7 @@ def xml_element(rng: Rng, who: Person, friends: int, gap: str, level: int) -> st
     newline = "\n" + gap * level if gap else ""
     inner = newline + gap
     salary = rng.randint(20, 150) * 1000
-    job = (
-        f"{inner}<job>{inner}{gap}<title>{who.job}</title>{inner}{gap}<salary>{salary}</salary>{inner}</job>"
-    )
+    job = f"{inner}<job>{inner}{gap}<title>{who.job}</title>{inner}{gap}<salary>{salary}</salary>{inner}</job>"
     text = f"<person>{inner}<name>{who.name}</name>{inner}<age>{who.age}</age>{job}"
     if friends:
         others = [xml_element(rng, person(rng), 0, gap, level + 2) for _ in range(friends)]
@@ -143,9 +139,7 @@ def xml_person(rng: Rng) -> str:
         )
         friends = rng.choice([0, 0, 0, 1, 2])
     else:
-        prompt = rng.choice(["An XML file of a person {}", "XML of a person {}", "{} as XML"]).format(
-            who.name
-        )
+        prompt = rng.choice(["An XML file of a person {}", "XML of a person {}", "{} as XML"]).format(who.name)
         if rng.random() < 0.5:
             prompt += " with friends"
             friends = rng.randint(1, 2)
@@ -175,8 +169,7 @@ def character(rng: Rng) -> str:
         )
     elif style < 0.8:
         others = ", ".join(
-            f"{rng.randint(3, 20)} {trait}"
-            for trait in ("dexterity", "constitution", "intelligence", "wisdom")
+            f"{rng.randint(3, 20)} {trait}" for trait in ("dexterity", "constitution", "intelligence", "wisdom")
         )
         prompt = (
             f"A character that is a level {level} {race} {job} with {strength} strength, {others}, "
@@ -185,9 +178,7 @@ def character(rng: Rng) -> str:
     else:
         prompt = f"JSON specifying a character that is a level {level} {race} {job} from a game:"
     description = (
-        "A nimble fighter"
-        if rng.random() < 0.7
-        else f"A {rng.choice(['brave', 'cunning', 'quiet'])} {race} {job}"
+        "A nimble fighter" if rng.random() < 0.7 else f"A {rng.choice(['brave', 'cunning', 'quiet'])} {race} {job}"
     )
     sheet = {
         "id": rng.randint(1, 99),

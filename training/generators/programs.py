@@ -53,16 +53,12 @@ def _braced(statements: list[Statement], language: str, level: int, tight: bool)
                 if bare:
                     lines.append(block(f"for {var} := {start}; {var} < {stop}; {var}++", body))
                 elif tight:
-                    lines.append(
-                        block(f"for(int {var} = {start}; {var} < {stop}; {var} = {var} + 1)", body, "{")
-                    )
+                    lines.append(block(f"for(int {var} = {start}; {var} < {stop}; {var} = {var} + 1)", body, "{"))
                 else:
                     step = f"{var} = {var} + 1" if language == "c" else f"{var}++"
                     lines.append(block(f"for (int {var} = {start}; {var} < {stop}; {step})", body))
             case While(condition, body):
-                head = (
-                    f"for {condition}" if bare else f"while({condition})" if tight else f"while ({condition})"
-                )
+                head = f"for {condition}" if bare else f"while({condition})" if tight else f"while ({condition})"
                 lines.append(block(head, body, "{" if tight else " {"))
             case If(condition, then, otherwise):
                 head = f"if {condition}" if bare else f"if({condition})" if tight else f"if ({condition})"
@@ -136,8 +132,7 @@ def render(task: Task, language: str, rng: Rng) -> str:
                 parts.append(_python(function.body, 0))
             else:
                 parts.append(
-                    f"def {function.name}({', '.join(function.params)}):\n{body}"
-                    + ("\n\nmain()\n" if main else "")
+                    f"def {function.name}({', '.join(function.params)}):\n{body}" + ("\n\nmain()\n" if main else "")
                 )
             continue
         if language == "c":
@@ -251,15 +246,9 @@ _CLASSES = ["Person", "Product", "Order", "Book", "Account", "Item", "Student", 
 def _java_class(rng: Rng) -> str:
     name, fields = rng.choice(_CLASSES), rng.sample(_FIELDS, rng.randint(1, 3))
     kinds = {"str": "String", "int": "int"}
-    text = f"public class {name} {{\n" + "".join(
-        f"    private {kinds[kind]} {field};\n" for field, kind in fields
-    )
+    text = f"public class {name} {{\n" + "".join(f"    private {kinds[kind]} {field};\n" for field, kind in fields)
     params = ", ".join(f"{kinds[kind]} {field}" for field, kind in fields)
-    text += (
-        f"\n    public {name}({params}) {{\n"
-        + "".join(f"        this.{f} = {f};\n" for f, _ in fields)
-        + "    }\n"
-    )
+    text += f"\n    public {name}({params}) {{\n" + "".join(f"        this.{f} = {f};\n" for f, _ in fields) + "    }\n"
     for field_, kind in fields:
         text += f"\n    public {kinds[kind]} get{capital(field_)}() {{\n        return {field_};\n    }}\n"
     listed = " and ".join(f for f, _ in fields)
@@ -270,11 +259,7 @@ def _go_struct(rng: Rng) -> str:
     name, fields = rng.choice(_CLASSES), rng.sample(_FIELDS, rng.randint(1, 3))
     kinds = {"str": "string", "int": "int"}
     short = name[0].lower()
-    text = (
-        f"type {name} struct {{\n"
-        + "".join(f"\t{capital(field)} {kinds[kind]}\n" for field, kind in fields)
-        + "}\n"
-    )
+    text = f"type {name} struct {{\n" + "".join(f"\t{capital(field)} {kinds[kind]}\n" for field, kind in fields) + "}\n"
     for field_, kind in fields[:2]:
         text += f"\nfunc ({short} *{name}) Get{capital(field_)}() {kinds[kind]} {{\n\treturn {short}.{capital(field_)}\n}}\n"
     listed = " and ".join(f for f, _ in fields)

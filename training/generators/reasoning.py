@@ -210,8 +210,7 @@ def arithmetic(rng: Rng) -> str:
     style = rng.random()
     if style < 0.2:
         return (
-            "\n".join(f"Q: What is {line.split(' = ')[0]}?\nA: {line.split(' = ')[1]}" for line in lines)
-            or "1 + 1 = 2"
+            "\n".join(f"Q: What is {line.split(' = ')[0]}?\nA: {line.split(' = ')[1]}" for line in lines) or "1 + 1 = 2"
         )
     if style < 0.3:
         return "\n".join(f"Calculate: {line}" for line in lines) or "1 + 1 = 2"

@@ -113,9 +113,7 @@ def json_record(rng: Rng) -> str:
         prompt = rng.choice(["A JSON array of {}:", "A list of {} as JSON:"]).format(plural)
         return answered(rng, prompt, dump(rng, [make(rng) for _ in range(rng.randint(1, 3))]))
     article = a(name)
-    prompt = rng.choice(
-        [f"{article.capitalize()} as JSON:", f"A JSON file describing {article}:", f"A JSON {name}:"]
-    )
+    prompt = rng.choice([f"{article.capitalize()} as JSON:", f"A JSON file describing {article}:", f"A JSON {name}:"])
     if rng.random() < 0.15:
         return f"{prompt}\n```json\n{dump(rng, make(rng))}\n```"
     return answered(rng, prompt, dump(rng, make(rng)))

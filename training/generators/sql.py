@@ -54,9 +54,7 @@ def _condition(rng: Rng, table: str) -> tuple[str, str]:
             return f"whose {column} starts with {letter}", f"{column} LIKE '{letter}%'"
         value = person(rng).first
         return f"whose {column} is {value}", f"{column} = '{value}'"
-    value = rng.choice(
-        {"city": list(words.CITIES), "country": list(words.CAPITALS), "color": words.COLOURS}[kind]
-    )
+    value = rng.choice({"city": list(words.CITIES), "country": list(words.CAPITALS), "color": words.COLOURS}[kind])
     return f"whose {column} is {value}", f"{column} = '{value}'"
 
 
@@ -79,9 +77,7 @@ def _select(rng: Rng) -> tuple[str, str]:
         return f"Count the {table} {english}", f"SELECT COUNT(*) FROM {table} WHERE {sql}"
     number = rng.choice([name for name, kind in TABLES[table].items() if kind == "int" and name != "id"])
     if shape < 0.7:
-        word, function = rng.choice(
-            [("average", "AVG"), ("highest", "MAX"), ("lowest", "MIN"), ("total", "SUM")]
-        )
+        word, function = rng.choice([("average", "AVG"), ("highest", "MAX"), ("lowest", "MIN"), ("total", "SUM")])
         return f"What is the {word} {number} of {table}?", f"SELECT {function}({number}) FROM {table}"
     if shape < 0.85:
         order, sign = rng.choice([("ascending", "ASC"), ("descending", "DESC")])
@@ -140,10 +136,7 @@ def _write(rng: Rng) -> tuple[str, str]:
             f"UPDATE {table} SET {number} = {value} WHERE {sql}",
         )
     columns = ", ".join(
-        name
-        + " "
-        + _SQL_TYPES[kind]
-        + (" PRIMARY KEY" if name == "id" else " NOT NULL" if rng.random() < 0.2 else "")
+        name + " " + _SQL_TYPES[kind] + (" PRIMARY KEY" if name == "id" else " NOT NULL" if rng.random() < 0.2 else "")
         for name, kind in TABLES[table].items()
     )
     return f"Create a table for {table}", f"CREATE TABLE {table} ({columns})"

@@ -81,9 +81,7 @@ def task(rng: Rng) -> Task:
             f"fills an array with the numbers 0 to {n - 1} and prints them",
             main(Array(array, n), For(i, "0", str(n), [Assign(f"{array}[{i}]", i)]), show),
         ),
-        lambda: Task(
-            "iterates over an array of integers and prints each one", main(Array(array, n), fill, show)
-        ),
+        lambda: Task("iterates over an array of integers and prints each one", main(Array(array, n), fill, show)),
         lambda: Task(
             "computes the sum of an array",
             main(
@@ -229,9 +227,7 @@ def task(rng: Rng) -> Task:
         ),
         lambda: Task(
             "computes the average of two numbers",
-            called(
-                Function("average", [x, y], [Comment("integer division"), Return(f"({x} + {y}) / 2")]), p, q
-            ),
+            called(Function("average", [x, y], [Comment("integer division"), Return(f"({x} + {y}) / 2")]), p, q),
         ),
         lambda: Task(
             "counts how many times a number can be divided by two",

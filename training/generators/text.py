@@ -19,11 +19,7 @@ def _sentence(rng: Rng) -> list[Piece]:
     p, q = person(rng), person(rng)
     org = f"{rng.choice(words.COMPANIES)} {rng.choice(words.COMPANY_KINDS)}"
     org2 = rng.choice(words.COMPANIES)
-    when = (
-        f"{rng.choice(words.MONTHS)} {rng.randint(1, 28)}"
-        if rng.random() < 0.5
-        else str(rng.randint(1950, 2026))
-    )
+    when = f"{rng.choice(words.MONTHS)} {rng.randint(1, 28)}" if rng.random() < 0.5 else str(rng.randint(1950, 2026))
     place = rng.choice([p.city, p.city, p.country])
     per, per2, loc, loc2 = (
         (p.name, "PER"),
@@ -79,9 +75,7 @@ def conll(rng: Rng) -> str:
     rows = []
     for piece, kind in pieces:
         parts = piece.replace(".", " .").split() if not kind else piece.split()
-        rows += [
-            f"{word} {('B-' if i == 0 else 'I-') + kind if kind else 'O'}" for i, word in enumerate(parts)
-        ]
+        rows += [f"{word} {('B-' if i == 0 else 'I-') + kind if kind else 'O'}" for i, word in enumerate(parts)]
     return f"Sentence: {_join(pieces)}\n" + "\n".join(rows)
 
 
@@ -127,15 +121,11 @@ def _yes_no(rng: Rng) -> tuple[str, bool]:
     if shape < 0.5:
         kind = rng.choice(list(words.KINDS))
         other = (
-            kind
-            if truth
-            else rng.choice([k for k in words.KINDS if k != kind and not {k, kind} <= {"animal", "bird"}])
+            kind if truth else rng.choice([k for k in words.KINDS if k != kind and not {k, kind} <= {"animal", "bird"}])
         )
         member = rng.choice(words.KINDS[kind])
         article = (
-            ""
-            if kind in ("city", "country", "planet", "color", "sport")
-            else ("an " if member[0] in "aeiou" else "a ")
+            "" if kind in ("city", "country", "planet", "color", "sport") else ("an " if member[0] in "aeiou" else "a ")
         )
         return f"Is {article}{member} {a(other)}?", truth
     if shape < 0.65:
@@ -285,9 +275,7 @@ def english(rng: Rng) -> str:
     if style < 0.85:
         return f"Write a short text about {who.first}.\n{paragraph}"
     head = ["Name", "Age", "City"]
-    rows = "\n".join(
-        f"| {p.name} | {p.age} | {p.city} |" for p in (person(rng) for _ in range(rng.randint(1, 4)))
-    )
+    rows = "\n".join(f"| {p.name} | {p.age} | {p.city} |" for p in (person(rng) for _ in range(rng.randint(1, 4))))
     return f"| {' | '.join(head)} |\n|{'---|' * 3}\n{rows}\n"
 
 

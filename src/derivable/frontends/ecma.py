@@ -36,7 +36,7 @@ def ecma_regex(
         UnsupportedFeatureError: it is not regular, or not supported.
         LimitError: it is longer or deeper than `limits` allows.
     """
-    from .json_schema.patterns import UnreadablePattern, translate
+    from .json_schema.texts.patterns import UnreadablePattern, translate
 
     where = "" if pointer is None else f" (at {pointer})"
     hint = "The syntax is that of ECMA-262 (JavaScript)."

@@ -47,7 +47,7 @@ from .ecma import ecma_regex
 from .fields import Fields, refuse, token
 from .free_text import dispatch, free_text, token_dispatch
 from .json_schema import grammar_from_json_schema
-from .json_schema.arguments import STYLES
+from .json_schema.reading.styles import STYLES
 
 __all__ = ["grammar_from_structural_tag"]
 

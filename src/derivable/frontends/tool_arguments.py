@@ -1,4 +1,4 @@
-"""Elements back to values: what `json_schema.arguments` describes, read with the schema that says what is a string."""
+"""Elements back to values: what `json_schema.reading.styles` has, read with the schema that says what is a string."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from .json_schema.arguments import ArgumentStyle
+from .json_schema.reading.styles import ArgumentStyle
 
 __all__ = ["Elements"]
 

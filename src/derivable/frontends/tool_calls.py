@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from ..errors import DerivableError
 from ..limits import Limits
-from .json_schema.arguments import STYLES
+from .json_schema.reading.styles import STYLES
 from .tool_arguments import Elements
 from .tools import Tool, family_of, read_tools
 

@@ -26,7 +26,7 @@ from typing import Any, Literal
 from ..errors import GrammarError
 from ..limits import Limits
 from ..rules import Rules, SpecialTokens
-from .json_schema.sources import read_schema
+from .json_schema.reading.sources import read_schema
 from .structural_tag import grammar_from_structural_tag
 
 __all__ = ["Family", "Tool", "family_of", "grammar_from_tools", "read_tools"]

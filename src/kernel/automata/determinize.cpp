@@ -293,21 +293,30 @@ Dfa determinize_plain(const Nfa& nfa, bool leftmost_first, uint64_t max_states) 
     return dfa;
 }
 
-Dfa determinize_from(const std::vector<int32_t>& start_behinds, const Nfa& nfa, const std::vector<LookDfa>& looks,
-                     const std::vector<Dfa>& behinds, bool leftmost_first, uint64_t max_states) {
-    Subsets subsets(nfa, looks, behinds);
+// The construction of subsets, from what look-behind has seen on.
+struct Construction {
+    Subsets subsets;
+    const bool leftmost_first;
+    const uint64_t max_states;
     Dfa dfa;
-    dfa.classes = subsets.classes;
-    dfa.num_classes = uint32_t(subsets.bytes.size());
-    dfa.looks = looks;
     Interner ids;
     std::deque<std::vector<Thread>> threads_of;  // read while it grows
     std::vector<std::vector<int32_t>> behinds_of;
     uint64_t held = 0;
     std::vector<uint32_t> words;
 
+    Construction(const Nfa& nfa, const std::vector<LookDfa>& looks, const std::vector<Dfa>& behinds, bool leftmost_first,
+                 uint64_t max_states)
+        : subsets(nfa, looks, behinds),
+          leftmost_first(leftmost_first),
+          max_states(max_states) {
+        dfa.classes = subsets.classes;
+        dfa.num_classes = uint32_t(subsets.bytes.size());
+        dfa.looks = looks;
+    }
+
     // A match cuts off what is less preferred; a conditional one leaves it alive under the negated condition.
-    auto cut = [&](std::vector<Thread>& threads) {
+    void cut(std::vector<Thread>& threads) {
         for (size_t i = 0; i < threads.size(); i++) {
             if (!subsets.is_match(threads[i].state)) continue;
             work(threads.size() * (1 + threads.size() / 16));
@@ -323,9 +332,9 @@ Dfa determinize_from(const std::vector<int32_t>& start_behinds, const Nfa& nfa, 
                     if (!known) threads.push_back({t.state, uint32_t(obligations)});
                 }
         }
-    };
+    }
 
-    auto state_for = [&](std::vector<Thread> threads, std::vector<int32_t> behind) -> int32_t {
+    int32_t state_for(std::vector<Thread> threads, std::vector<int32_t> behind) {
         if (leftmost_first) cut(threads);
         else sort_unique(threads);
         if (threads.empty()) return kDead;
@@ -354,51 +363,54 @@ Dfa determinize_from(const std::vector<int32_t>& start_behinds, const Nfa& nfa, 
         threads_of.push_back(std::move(threads));
         behinds_of.push_back(std::move(behind));
         return int32_t(id);
-    };
+    }
 
-    std::vector<Thread> threads;
-    subsets.begin();
-    subsets.closure({subsets.start(), 0}, start_behinds, threads);
-    state_for(std::move(threads), start_behinds);
-    std::vector<int32_t> behind = start_behinds, behind_before;
-    // PERF: of the 664,000 steps of Python's f-strings 585,000 are dead or as for the class before, and 71,000 were met already: 82 to 20 ms.
-    constexpr size_t kLongest = 64, kMost = 1u << 16;
-    Interner leads;  // targets met before, up to so many
-    std::vector<int32_t> led;
-    for (size_t i = 0; i < threads_of.size(); i++)
-        subsets.each_class(threads_of[i], false, [&](uint32_t c, const std::vector<Thread>& targets, bool as_before) {
-            if (!behinds.empty()) {
-                std::swap(behind, behind_before);
-                behind = behinds_of[i];
-                subsets.step_behinds(behind, subsets.bytes[c]);
-                as_before = as_before && behind == behind_before;
-            }
-            if (targets.empty()) {
-                dfa.table.push_back(kDead);
-                return;
-            }
-            if (as_before) {
-                dfa.table.push_back(dfa.table.back());
-                return;
-            }
-            const bool keep = targets.size() <= kLongest && led.size() < kMost;
-            if (keep) {
-                make_key(behind, targets, words);
-                uint32_t id = leads.intern(words);
-                if (id < led.size()) {
-                    dfa.table.push_back(led[id]);
+    // Once: the automaton is moved out.
+    Dfa run(const std::vector<int32_t>& start_behinds) {
+        std::vector<Thread> threads;
+        subsets.begin();
+        subsets.closure({subsets.start(), 0}, start_behinds, threads);
+        state_for(std::move(threads), start_behinds);
+        std::vector<int32_t> behind = start_behinds, behind_before;
+        // PERF: of the 664,000 steps of Python's f-strings 585,000 are dead or as for the class before, and 71,000 were met already: 82 to 20 ms.
+        constexpr size_t kLongest = 64, kMost = 1u << 16;
+        Interner leads;  // targets met before, up to so many
+        std::vector<int32_t> led;
+        for (size_t i = 0; i < threads_of.size(); i++)
+            subsets.each_class(threads_of[i], false, [&](uint32_t c, const std::vector<Thread>& targets, bool as_before) {
+                if (!behind.empty()) {
+                    std::swap(behind, behind_before);
+                    behind = behinds_of[i];
+                    subsets.step_behinds(behind, subsets.bytes[c]);
+                    as_before = as_before && behind == behind_before;
+                }
+                if (targets.empty()) {
+                    dfa.table.push_back(kDead);
                     return;
                 }
-            }
-            std::vector<Thread> next;
-            subsets.begin();
-            for (Thread t : targets) subsets.closure(t, behind, next);
-            dfa.table.push_back(state_for(std::move(next), behind));
-            if (keep) led.push_back(dfa.table.back());
-        });
-    dfa.minimize();
-    return dfa;
-}
+                if (as_before) {
+                    dfa.table.push_back(dfa.table.back());
+                    return;
+                }
+                const bool keep = targets.size() <= kLongest && led.size() < kMost;
+                if (keep) {
+                    make_key(behind, targets, words);
+                    uint32_t id = leads.intern(words);
+                    if (id < led.size()) {
+                        dfa.table.push_back(led[id]);
+                        return;
+                    }
+                }
+                std::vector<Thread> next;
+                subsets.begin();
+                for (Thread t : targets) subsets.closure(t, behind, next);
+                dfa.table.push_back(state_for(std::move(next), behind));
+                if (keep) led.push_back(dfa.table.back());
+            });
+        dfa.minimize();
+        return std::move(dfa);
+    }
+};
 
 }  // namespace
 
@@ -407,7 +419,7 @@ Dfa determinize(const Nfa& nfa, const std::vector<LookDfa>& looks, const std::ve
     if (looks.empty() && behinds.empty()) return determinize_plain(nfa, leftmost_first, max_states);
     Subsets subsets(nfa, looks, behinds);
     if (!leftmost_first || behinds.empty())  // look-behind sees the terminal's own text only
-        return determinize_from(subsets.start_behinds(), nfa, looks, behinds, leftmost_first, max_states);
+        return Construction(nfa, looks, behinds, leftmost_first, max_states).run(subsets.start_behinds());
     // A lexeme starts anywhere in a text, and look-behind sees what stands before: one automaton for each past it can tell apart.
     Past past;
     past.classes = subsets.classes;
@@ -416,7 +428,7 @@ Dfa determinize(const Nfa& nfa, const std::vector<LookDfa>& looks, const std::ve
     std::map<std::vector<int32_t>, uint32_t> ids{{pasts[0], 0}};
     uint64_t total = 0;
     for (size_t i = 0; i < pasts.size(); i++) {
-        past.variants.push_back(determinize_from(pasts[i], nfa, looks, behinds, leftmost_first, max_states));
+        past.variants.push_back(Construction(nfa, looks, behinds, leftmost_first, max_states).run(pasts[i]));
         past.variant.push_back(uint32_t(i));
         total += past.variants.back().num_states() + 1;
         // Those still to be made count already: there may be millions of pasts.

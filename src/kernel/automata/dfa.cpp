@@ -156,26 +156,35 @@ void trim(Dfa& d) {
     d = std::move(out);
 }
 
-// Hopcroft's partition refinement, by transitions that there are (as Valmari and Lehtinen, STACS 2008). Returns the block of every state.
-// What leads nowhere need not be split by: a state that has no way on by a byte class is told from one that has when blocks are split by
-// where the latter leads.
-std::vector<uint32_t> equivalence(const Dfa& d) {
-    const uint32_t n = d.num_states(), k = d.num_classes;
+// The transitions of an automaton by where they lead: those into state t are from heads[t].
+struct Incoming {
     struct Transition {
         uint32_t byte_class, source;
     };
-    // Those into state t are from heads[t].
-    std::vector<uint32_t> heads(n + 1, 0);
-    for (int32_t t : d.table)
-        if (t >= 0) heads[size_t(t) + 1]++;
-    for (size_t i = 1; i < heads.size(); i++) heads[i] += heads[i - 1];
-    std::vector<Transition> into(heads.back());
-    {
+    std::vector<uint32_t> heads;
+    std::vector<Transition> into;
+
+    explicit Incoming(const Dfa& d) : heads(d.num_states() + 1, 0) {
+        const uint32_t n = d.num_states(), k = d.num_classes;
+        for (int32_t t : d.table)
+            if (t >= 0) heads[size_t(t) + 1]++;
+        for (size_t i = 1; i < heads.size(); i++) heads[i] += heads[i - 1];
+        into.resize(heads.back());
         std::vector<uint32_t> fill(heads.begin(), heads.end() - 1);
         for (uint32_t s = 0; s < n; s++)
             for (uint32_t c = 0; c < k; c++)
                 if (int32_t t = d.table[size_t(s) * k + c]; t >= 0) into[fill[size_t(t)]++] = {c, s};
     }
+};
+
+// Hopcroft's partition refinement, by transitions that there are (as Valmari and Lehtinen, STACS 2008). Returns the block of every state.
+// What leads nowhere need not be split by: a state that has no way on by a byte class is told from one that has when blocks are split by
+// where the latter leads.
+std::vector<uint32_t> equivalence(const Dfa& d) {
+    const uint32_t n = d.num_states(), k = d.num_classes;
+    const Incoming incoming(d);
+    const auto& heads = incoming.heads;
+    const auto& into = incoming.into;
     std::vector<uint32_t> elements(n), place(n), block(n), begin, end, marked;
     std::unordered_map<uint32_t, uint32_t> labels;
     std::vector<std::vector<uint32_t>> initial;

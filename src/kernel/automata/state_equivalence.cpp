@@ -17,6 +17,49 @@ struct Run {
     int32_t target;  // a state of the automaton, or kDead
 };
 
+// The rows of an automaton's table, equal targets of neighbouring bytes put together.
+struct Rows {
+    const Dfa& d;
+    std::vector<std::pair<uint8_t, uint8_t>> class_runs;  // (last byte, class)
+
+    explicit Rows(const Dfa& d) : d(d) {
+        for (int b = 0; b < 256; b++) {
+            if (!class_runs.empty() && class_runs.back().second == d.classes[size_t(b)]) class_runs.back().first = uint8_t(b);
+            else class_runs.emplace_back(uint8_t(b), d.classes[size_t(b)]);
+        }
+    }
+    void of(uint32_t s, std::vector<Run>& out) const {
+        out.clear();
+        for (auto [last, c] : class_runs) {
+            int32_t t = d.table[size_t(s) * d.num_classes + c];
+            if (!out.empty() && out.back().target == t) out.back().last = last;
+            else out.push_back({last, t});
+        }
+    }
+};
+
+// Hashes of the states of a component by what follows within some steps. They only pick candidates, so the rounds may be few.
+constexpr size_t kRounds = 12;
+
+void hash_states(const Rows& rows, const std::vector<uint32_t>& component, const std::vector<uint32_t>& known, std::vector<Run>& row,
+                 std::vector<uint64_t>& hash, std::vector<uint64_t>& next_hash) {
+    for (uint32_t s : component) hash[s] = rows.d.accepting[s] ? 3 : 5;
+    for (size_t r = 0; r < std::min<size_t>(component.size(), kRounds); r++) {
+        for (uint32_t s : component) {
+            rows.of(s, row);
+            uint64_t h = hash[s];
+            for (Run x : row) {
+                uint64_t to = x.target < 0                          ? 1
+                              : known[size_t(x.target)] != kNowhere ? mix(known[size_t(x.target)] + 7ULL)
+                                                                    : hash[size_t(x.target)] ^ 0x5bd1e995ULL;
+                h = mix(h * 0x9e3779b97f4a7c15ULL + to) + x.last;
+            }
+            next_hash[s] = h;
+        }
+        for (uint32_t s : component) hash[s] = next_hash[s];
+    }
+}
+
 // Tarjan's components without recursion, leaves first.
 std::vector<std::vector<uint32_t>> components(const Dfa& d) {
     uint32_t n = d.num_states(), k = d.num_classes;
@@ -60,41 +103,13 @@ std::vector<std::vector<uint32_t>> components(const Dfa& d) {
 std::vector<uint32_t> Languages::add(const Dfa& d, uint32_t first) {
     uint32_t n = d.num_states();
     std::vector<uint32_t> known(n, kNowhere);
-    std::vector<std::pair<uint8_t, uint8_t>> class_runs;  // (last byte, class)
-    for (int b = 0; b < 256; b++) {
-        if (!class_runs.empty() && class_runs.back().second == d.classes[size_t(b)]) class_runs.back().first = uint8_t(b);
-        else class_runs.emplace_back(uint8_t(b), d.classes[size_t(b)]);
-    }
-    auto runs = [&](uint32_t s, std::vector<Run>& out) {
-        out.clear();
-        for (auto [last, c] : class_runs) {
-            int32_t t = d.table[size_t(s) * d.num_classes + c];
-            if (!out.empty() && out.back().target == t) out.back().last = last;
-            else out.push_back({last, t});
-        }
-    };
+    const Rows rows(d);
     std::vector<Run> row;
     std::vector<uint64_t> hash(n, 0), next_hash(n, 0);
     std::vector<uint32_t> matched(n, kNowhere);  // of a component being compared
     for (const std::vector<uint32_t>& component : components(d)) {
-        work(component.size() * (60 + std::min<size_t>(component.size(), 12) * class_runs.size()));
-        for (uint32_t s : component) hash[s] = d.accepting[s] ? 3 : 5;
-        // The hash only picks candidates, so the rounds may be few: the comparison below decides.
-        size_t rounds = std::min<size_t>(component.size(), 12);
-        for (size_t r = 0; r < rounds; r++) {
-            for (uint32_t s : component) {
-                runs(s, row);
-                uint64_t h = hash[s];
-                for (Run x : row) {
-                    uint64_t to = x.target < 0                          ? 1
-                                  : known[size_t(x.target)] != kNowhere ? mix(known[size_t(x.target)] + 7ULL)
-                                                                        : hash[size_t(x.target)] ^ 0x5bd1e995ULL;
-                    h = mix(h * 0x9e3779b97f4a7c15ULL + to) + x.last;
-                }
-                next_hash[s] = h;
-            }
-            for (uint32_t s : component) hash[s] = next_hash[s];
-        }
+        work(component.size() * (60 + std::min<size_t>(component.size(), kRounds) * rows.class_runs.size()));
+        hash_states(rows, component, known, row, hash, next_hash);
         // The same component, seen before: walk both in step.
         auto same = [&](uint32_t start, uint32_t number) {
             std::vector<uint32_t> todo{start};
@@ -103,7 +118,7 @@ std::vector<uint32_t> Languages::add(const Dfa& d, uint32_t first) {
             for (size_t i = 0; equal && i < todo.size(); i++) {
                 uint32_t s = todo[i];
                 auto found = rows_.find(matched[s]);
-                runs(s, row);
+                rows.of(s, row);
                 equal = found != rows_.end() && found->second.accepting == bool(d.accepting[s]) &&
                         found->second.end - found->second.begin == 2 * row.size();
                 for (size_t k = 0; equal && k < row.size(); k++) {
@@ -139,7 +154,7 @@ std::vector<uint32_t> Languages::add(const Dfa& d, uint32_t first) {
             by_hash_[hash[s]].push_back(first + s);
         }
         for (uint32_t s : component) {
-            runs(s, row);
+            rows.of(s, row);
             uint32_t begin = uint32_t(words_.size());
             for (Run x : row) {
                 words_.push_back(x.last);

@@ -136,26 +136,49 @@ nb::tuple dead_ends(nb::dict rules) {
     return nb::make_tuple(dead, named);
 }
 
-bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names, nb::list productions, nb::callable other,
-             nb::callable terminal, Py_ssize_t most) {
-    const Nodes& n = nodes();
+// Rules on their way to productions, of numbers: what is named on the way is written, too.
+struct Flattening {
+    nb::list pending;
+    nb::dict rules, symbols;
+    nb::list names, productions;
+    nb::callable other, terminal;
+    Py_ssize_t most;
+
     // PERF: numbers stay the objects they are in `symbols`: most are too small to be among those that Python shares.
-    std::vector<std::pair<nb::object, nb::object>> work;  // owns the expressions: what asked for them may be gone
-    std::vector<nb::object> body;
-    auto take_pending = [&] {
-        for (nb::handle entry : pending) work.emplace_back(entry[0], entry[1]);
+    std::vector<std::pair<nb::object, nb::object>> work_ = {};  // owns the expressions: what asked for them may be gone
+    std::vector<nb::object> body_ = {};
+    const Nodes& n = nodes();
+
+    bool run() {
+        take_pending();
+        while (!work_.empty()) {
+            auto [head, expr] = std::move(work_.back());
+            work_.pop_back();
+            if (n.is(expr, n.sequences)) {
+                each_name(n, expr, [&](nb::handle name) { body_.push_back(named(name)); }, [&, &h = head] { write(h); });
+                write(head);
+            } else if (n.is(expr, n.members)) members(head, expr);
+            else if (n.is(expr, n.alt)) each(n.items_of(expr), [&, &h = head](nb::handle alternative) { emit(h, alternative); });
+            else emit(head, expr);
+            if (too_many()) return false;
+        }
+        return true;
+    }
+
+    bool too_many() const { return PyList_GET_SIZE(productions.ptr()) > most; }
+    void take_pending() {
+        for (nb::handle entry : pending) work_.emplace_back(entry[0], entry[1]);
         pending.clear();
-    };
-    auto named = [&](nb::handle name, nb::handle node = {}) {
+    }
+    nb::object named(nb::handle name, nb::handle node = {}) {
         PyObject* known = PyDict_GetItemWithError(symbols.ptr(), name.ptr());
         if (known) return nb::borrow(known);
         if (PyErr_Occurred()) nb::raise_python_error();
         PyObject* rule = PyDict_GetItemWithError(rules.ptr(), name.ptr());
         nb::object made;
         if (rule) {
-            names.append(name);
-            made = nb::int_(-int64_t(names.size()));
-            work.emplace_back(made, nb::borrow(rule));
+            made = fresh(name);
+            work_.emplace_back(made, nb::borrow(rule));
         } else {
             if (PyErr_Occurred()) nb::raise_python_error();
             made = node.is_valid() ? other(node) : terminal(name);
@@ -163,80 +186,92 @@ bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names,
         }
         symbols[name] = made;
         return made;
-    };
-    auto symbol = [&](nb::handle node) {
+    }
+    nb::object fresh(nb::handle name) {
+        names.append(name);
+        return nb::int_(-int64_t(names.size()));
+    }
+    nb::object symbol(nb::handle node) {
         if (n.is(node, n.ref)) return named(n.part(node, n.name), node);
         nb::object made = other(node);
         take_pending();
         return made;
-    };
-    auto write = [&](nb::handle head) {
-        derivable::work(10 + 5 * body.size());
+    }
+    void write(nb::handle head) {
+        work(10 + 5 * body_.size());
         productions.append(head);
-        productions.append(nb::int_(body.size()));
-        for (const nb::object& s : body) productions.append(s);
-        body.clear();
-    };
+        productions.append(nb::int_(body_.size()));
+        for (const nb::object& s : body_) productions.append(s);
+        body_.clear();
+    }
+    void emit(nb::handle head, nb::handle alternative) {
+        if (n.is(alternative, n.concat)) {
+            each(n.items_of(alternative), [&](nb::handle item) {
+                bool empty = n.is(item, n.concat) && PyTuple_GET_SIZE(n.items_of(item).ptr()) == 0;
+                if (!empty) body_.push_back(symbol(item));
+            });
+        } else {
+            body_.push_back(symbol(alternative));
+        }
+        write(head);
+    }
+
+    nb::object mark(nb::handle marks, size_t i) { return named(marks[i]); }
+    void members(nb::handle head, nb::handle node) {
+        const nb::handle marks = n.tuple_of(node, n.marks);
+        const nb::object comma = mark(marks, 3), colon = mark(marks, 4), name = names[size_t(-number(head)) - 1];
+        if (n.part(node, n.ordered).ptr() == Py_True) members_in_order(head, node, marks, comma, colon, name);
+        else members_in_any_order(head, node, marks, name);
+    }
     // Members in any order; which may come is for the tally to say (json/tallies.hpp).
-    auto members_in_any_order = [&](nb::handle head, nb::handle node, auto mark, nb::handle name) {
-        auto fresh = [&] {
-            names.append(name);
-            return nb::object(nb::int_(-int64_t(names.size())));
-        };
-        const nb::object opening = mark(0), colon = mark(4);
+    void members_in_any_order(nb::handle head, nb::handle node, nb::handle marks, nb::handle name) {
+        const nb::object opening = mark(marks, 0), colon = mark(marks, 4);
         nb::object member;
         bool empty = true;
         auto add = [&](nb::handle key, nb::handle value) {
-            if (PyList_GET_SIZE(productions.ptr()) > most) return;  // too many already
-            body = {named(key), colon, named(value)};
-            if (!member.is_valid()) member = fresh();
+            if (too_many()) return;
+            body_ = {named(key), colon, named(value)};
+            if (!member.is_valid()) member = fresh(name);
             write(member);
         };
         each_member(n, node, [&](nb::handle key, nb::handle value, bool required) { add(key, value), empty &= !required; }, add);
         if (empty) {
-            body = {opening, mark(2)};
+            body_ = {opening, mark(marks, 2)};
             write(head);
         }
         if (!member.is_valid()) return;
-        const nb::object members = fresh();
-        body = {member};
+        const nb::object members = fresh(name);
+        body_ = {member};
         write(members);
-        body = {members, mark(3), member};
+        body_ = {members, mark(marks, 3), member};
         write(members);
-        body = {opening, members, mark(1)};
+        body_ = {opening, members, mark(marks, 1)};
         write(head);
-    };
-    // The rules that `json_schema/objects.py` tells of: A(i + 1) is `taken`, Q(i) is `decided`.
-    auto members = [&](nb::handle head, nb::handle node) {
-        const nb::handle marks = n.tuple_of(node, n.marks);
-        auto mark = [&](size_t i) { return named(marks[i]); };
-        const nb::object comma = mark(3), colon = mark(4), name = names[size_t(-number(head)) - 1];
-        if (n.part(node, n.ordered).ptr() != Py_True) return members_in_any_order(head, node, mark, name);
+    }
+    // The rules that `json_schema/emit/objects.py` tells of: A(i + 1) is `taken`, Q(i) is `decided`.
+    void members_in_order(nb::handle head, nb::handle node, nb::handle marks, const nb::object& comma, const nb::object& colon,
+                          nb::handle name) {
         std::vector<std::pair<nb::object, nb::object>> others;
         nb::object decided;  // none while there can be no member
         bool empty = true;   // there need be none
-        auto fresh = [&] {
-            names.append(name);
-            return nb::object(nb::int_(-int64_t(names.size())));
-        };
         auto add = [&](nb::handle to, nb::handle before, const nb::object& key, const nb::object& value) {
-            if (before.is_valid()) body.push_back(nb::borrow(before)), body.push_back(comma);
-            body.insert(body.end(), {key, colon, value});
+            if (before.is_valid()) body_.push_back(nb::borrow(before)), body_.push_back(comma);
+            body_.insert(body_.end(), {key, colon, value});
             write(to);
         };
         auto is_too = [&](nb::handle to, const nb::object& symbol) {
-            body.push_back(symbol);
+            body_.push_back(symbol);
             write(to);
         };
-        auto other = [&](nb::handle key, nb::handle value) {
-            if (others.empty()) decided = fresh();
+        auto another = [&](nb::handle key, nb::handle value) {
+            if (others.empty()) decided = fresh(name);
             const auto& [k, v] = others.emplace_back(named(key), named(value));
             add(decided, {}, k, v);
             add(decided, decided, k, v);
         };
         auto listed = [&](nb::handle key, nb::handle value, bool required) {
-            if (PyList_GET_SIZE(productions.ptr()) > most) return;  // too many already
-            const nb::object k = named(key), v = named(value), taken = fresh();
+            if (too_many()) return;
+            const nb::object k = named(key), v = named(value), taken = fresh(name);
             if (empty) add(taken, {}, k, v);
             if (decided.is_valid()) add(taken, decided, k, v);
             for (const auto& [other_key, other_value] : others) add(taken, taken, other_key, other_value);
@@ -246,48 +281,29 @@ bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names,
                 is_too(taken, decided);
                 decided = taken;
             } else {
-                const nb::object both = fresh();
+                const nb::object both = fresh(name);
                 is_too(both, taken);
                 is_too(both, decided);
                 decided = both;
             }
             empty &= !required;
         };
-        each_member(n, node, listed, other);
-        const nb::object opening = mark(0);
+        each_member(n, node, listed, another);
+        const nb::object opening = mark(marks, 0);
         if (empty) {
-            body = {opening, mark(2)};
+            body_ = {opening, mark(marks, 2)};
             write(head);
         }
         if (decided.is_valid()) {
-            body = {opening, decided, mark(1)};
+            body_ = {opening, decided, mark(marks, 1)};
             write(head);
         }
-    };
-    auto emit = [&](nb::handle head, nb::handle alternative) {
-        if (n.is(alternative, n.concat)) {
-            each(n.items_of(alternative), [&](nb::handle item) {
-                bool empty = n.is(item, n.concat) && PyTuple_GET_SIZE(n.items_of(item).ptr()) == 0;
-                if (!empty) body.push_back(symbol(item));
-            });
-        } else {
-            body.push_back(symbol(alternative));
-        }
-        write(head);
-    };
-    take_pending();
-    while (!work.empty()) {
-        auto [head, expr] = std::move(work.back());
-        work.pop_back();
-        if (n.is(expr, n.sequences)) {
-            each_name(n, expr, [&](nb::handle name) { body.push_back(named(name)); }, [&, &h = head] { write(h); });
-            write(head);
-        } else if (n.is(expr, n.members)) members(head, expr);
-        else if (n.is(expr, n.alt)) each(n.items_of(expr), [&, &h = head](nb::handle alternative) { emit(h, alternative); });
-        else emit(head, expr);
-        if (PyList_GET_SIZE(productions.ptr()) > most) return false;
     }
-    return true;
+};
+
+bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names, nb::list productions, nb::callable other,
+             nb::callable terminal, Py_ssize_t most) {
+    return Flattening{pending, rules, symbols, names, productions, other, terminal, most}.run();
 }
 
 }  // namespace

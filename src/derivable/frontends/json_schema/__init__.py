@@ -1,19 +1,15 @@
 """JSON Schema (drafts 4, 6, 7, 2019-09, 2020-12) to grammars. `docs/json_schema.md` says what is supported.
 
-| file | what |
+| room | what |
 |---|---|
-| `sources` | what `Grammar.from_json_schema` takes: text, dicts, types, functions |
-| `resources` | `$id`, anchors, references |
-| `combinators`, `keywords_*` | one function per keyword, and one for how it fails |
-| `goals`, `work`, `decisions` | schemas that must hold or fail, to cases |
-| `facts`, `apart`, `unevaluated` | the normal form of a case, and what is seen at once |
-| `values` | validation of single values |
-| `objects`, `other_keys`, `arrays`, `scalars`, `strings` | the normal form to rules and terminals |
-| `numbers` | texts of numbers, with bounds or one by one |
-| `practical` | what pydantic takes, as models write it |
-| `json_text`, `patterns`, `formats` | strings: JSON's spellings, ECMA-262's expressions, formats |
-| `arguments` | members as elements, as some models write the arguments of calls |
-| `compiler` | what holds it together |
+| `texts` | strings and numbers as JSON text: patterns, formats, bounds; knows of no schema |
+| `reading` | what is given: options, types, schemas with their `$id` and references, and what they are seen to say |
+| `keywords` | a row for each keyword: how it is asserted, how it fails, whether a single value satisfies it |
+| `cases` | schemas that must hold or fail, to cases in a normal form |
+| `emit` | the normal form to rules and terminals |
+| `translate` | what holds it together |
+
+A room imports from those above it.
 """
 
 from __future__ import annotations
@@ -21,12 +17,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...collector import without_collector
-from ...errors import LimitError
 from ...limits import Limits
 from ...rules import Rules
-from .compiler import Compiler
-from .options import Draft, Formats, KeyOrder, Options, Profile, Whitespace
-from .sources import read_schema
+from .reading.options import Draft, Formats, KeyOrder, Options, Profile, Whitespace
+from .reading.sources import read_schema
+from .translate import translate
 
 __all__ = ["grammar_from_json_schema"]
 
@@ -59,12 +54,4 @@ def grammar_from_json_schema(
         draft, whitespace, separators, key_order, formats, registry, relax, arguments, excludes, profile
     )
     value, source = read_schema(schema, limits)
-    compiler = Compiler(value, options, limits)
-    try:
-        return compiler.grammar(source)
-    except RecursionError:
-        detail = "nesting of a schema's values or patterns"
-        raise LimitError("max_depth", limits.max_depth + 1, limits.max_depth, detail) from None
-    finally:
-        # PERF: its parts refer to one another. Taken apart they go now, and not when the collector finds them.
-        vars(compiler).clear()
+    return translate(value, source, options, limits)

@@ -1,0 +1,1 @@
+"""Schemas that must hold or fail, to cases."""

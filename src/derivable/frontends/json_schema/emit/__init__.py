@@ -1,0 +1,1 @@
+"""Cases to rules and terminals."""

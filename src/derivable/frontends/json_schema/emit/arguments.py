@@ -1,0 +1,285 @@
+"""Arguments of calls as some models write them: the members of one object as elements, in place of its JSON text.
+
+    <parameter=city>
+    Paris
+    </parameter>
+
+Strings stand as they are, without quotes and escapes; they cannot hold what ends the element. Other values are JSON,
+or, where the style nests, elements again. `reading/styles` says what a style is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ....errors import GrammarError
+from ....expr import (
+    ANY_CHAR,
+    EMPTY,
+    NOTHING,
+    Alt,
+    And,
+    Bytes,
+    ByteSet,
+    Concat,
+    Expr,
+    JsonStrings,
+    JsonText,
+    Not,
+    Ref,
+    Repeat,
+    Sequences,
+    optional,
+    star,
+)
+from ...build import alternation
+from ...free_text import free_text
+from ...regex import parse_regex
+from ..cases.goals import expand
+from ..reading.facts import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Facts, Goal
+from ..reading.styles import ArgumentStyle
+from ..reading.values import type_name
+from .members import Body
+from .objects import write_object
+from .writer import Writer
+
+__all__ = ["arguments"]
+
+_SPACE = star(ByteSet(((9, 10), (13, 13), (32, 32))))
+_TYPES = {NULL: "null", BOOLEAN: "boolean", NUMBER: "number", STRING: "string", ARRAY: "array", OBJECT: "object"}
+
+
+def arguments(writer: Writer, goal: Goal, style: ArgumentStyle) -> Expr:
+    """The objects of a goal as elements; `NOTHING` if there is none."""
+    return _Elements(writer, style).objects(goal, "arguments")
+
+
+class _Elements:
+    def __init__(self, writer: Writer, style: ArgumentStyle) -> None:
+        self.writer, self.style = writer, style
+        self.made: dict[tuple[Goal, str], Expr] = {}
+        self.objects_made: dict[Goal, Ref] = {}
+        self.marks = (
+            *(self.text("", before=True), self.text("", before=True), self.text("")),
+            *(self.text("", before=True), self.text(style.key[1])),
+        )
+
+    def text(self, value: str, before: bool = False, after: bool = False) -> str:
+        """A terminal of this text, with white space before or after it, by name."""
+        parts: list[Expr] = [Bytes(value.encode())] if value else []
+        parts = [*([_SPACE] if before else []), *parts, *([_SPACE] if after else [])]
+        expr = parts[0] if len(parts) == 1 else Concat(tuple(parts)) if parts else EMPTY
+        return self.writer.leaf(("element", expr), repr(value), expr).name
+
+    def key(self, name: str) -> str:
+        """What an element of this name begins with."""
+        written = name
+        for char, entity in (self.style.entities or {}).items():
+            written = written.replace(char, entity)
+        return self.text(self.style.key[0] + written)
+
+    def objects(self, goal: Goal, name: str) -> Expr:
+        known = self.objects_made.get(goal)
+        if known is None:
+            known = self.objects_made[goal] = Ref(self.writer.fresh(name))
+            self.writer.rules[known.name] = NOTHING
+            self.writer.queue.append(lambda: self._write(goal, known))
+        return known
+
+    def _write(self, goal: Goal, rule: Ref) -> None:
+        parts: list[Expr] = []
+        for facts in expand(self.writer.context, goal):
+            for case in self._cases(facts):
+                if case.types & OBJECT:
+                    own = Ref(self.writer.fresh(rule.name))
+                    self.writer.rules[own.name] = NOTHING
+                    write_object(_Members(self, case, own.name))
+                    parts.append(own)
+        self.writer.suspect = True
+        self.writer.rules[rule.name] = alternation(parts)
+
+    def _cases(self, facts: Facts) -> list[Facts]:
+        """The same with objects that are listed as values taken apart like others."""
+        cases = []
+        if facts.values is not None:
+            for value in facts.values:
+                if type(value) is dict:
+                    sub = self.writer.reader.value_schema(value, self.writer.reader.resources.root)
+                    cases += expand(self.writer.context, ((sub, True),))
+            return cases
+        return [facts]
+
+    def element(self, key: str, goal: Goal) -> Expr:
+        """What stands behind the name of a member: its kind, its value, and the end."""
+        end = self.style.ending(key)
+        known = self.made.get((goal, end))
+        if known is None:
+            rule = self.made[goal, end] = Ref(self.writer.fresh(key or "element"))
+            self.writer.rules[rule.name] = NOTHING
+            parts = [part for facts in expand(self.writer.context, goal) for part in self.values(facts, end)]
+            if parts:
+                body = [name for part in dict.fromkeys(parts) for name in (*part, None)]
+                self.writer.rules[rule.name] = Sequences(tuple(body[:-1]))
+                known = rule
+            else:
+                del self.writer.rules[rule.name]
+                known = self.made[goal, end] = NOTHING
+        return known
+
+    def values(self, facts: Facts, end: str) -> list[tuple[str, ...]]:
+        """The values of one case with all that stands around them, as sequences of names."""
+        found: list[tuple[str, ...]] = []
+        for bit, name in _TYPES.items():
+            if facts.values is not None:
+                own = [v for v in facts.values if type_name(v) == name]
+                case = facts.copy()
+                case.values, case.types = own, bit
+                if not own:
+                    continue
+            elif facts.types & bit:
+                case = facts.copy()
+                case.types = bit
+            else:
+                continue
+            before = (self.style.kinds or {}).get(name, "") + self.style.value
+            apart = self.style.kinds is None and bool(before)  # what begins the value is an element of its own
+            nests = self.style.nested and bit in (ARRAY, OBJECT)
+            if bit == STRING:
+                raw = self.string(case, end)
+                if raw != NOTHING:
+                    value = self.writer.leaf(("raw", raw), "text", raw).name
+                    opening = [self.text(before, before=apart)] if before else []
+                    found.append((*opening, *self.padding(), value, *self.padding(), self.text(end)))
+                continue
+            symbols = self.nested(case) if nests else self.writer.emit(case, name)
+            for symbol in symbols:
+                found.append((self.text(before, before=apart, after=True), symbol.name, self.text(end, before=True)))
+        return found
+
+    def padding(self) -> list[str]:
+        """What may stand around a string."""
+        expr = optional(Bytes(self.style.padding.encode()))
+        return [self.writer.leaf(("element", expr), "padding", expr).name] if self.style.padding else []
+
+    def nested(self, facts: Facts) -> list[Ref]:
+        """Objects and arrays as elements."""
+        if facts.types & OBJECT:
+            parts = []
+            for case in self._cases(facts):
+                rule = Ref(self.writer.fresh("object"))
+                self.writer.rules[rule.name] = NOTHING
+                self.writer.queue.append(lambda case=case, rule=rule: write_object(_Members(self, case, rule.name)))  # type: ignore[misc]
+                parts.append(rule)
+            self.writer.suspect = True
+            return parts
+        if facts.values is not None:
+            subs = [self.writer.reader.value_schema(v, self.writer.reader.resources.root) for v in facts.values]
+            return [
+                r for sub in subs for case in expand(self.writer.context, ((sub, True),)) for r in self.nested(case)
+            ]
+        if facts.contains or facts.unique is not None or facts.unevaluated:
+            feature = "contains" if facts.contains else "uniqueItems"
+            self.writer.reader.unsupported(feature, f"{feature} is not supported where arrays are elements", None)
+        return self.array(facts)
+
+    def array(self, facts: Facts) -> list[Ref]:
+        """Items one after the other: those that have a place of their own, then the rest."""
+        places = max([len(row.prefix) for row in facts.array_rows], default=0)
+        opening, blank = self.text(self.style.item or "", before=True), Ref(self.text("", before=True))
+
+        def item(at: int) -> Expr:
+            goal = tuple(dict.fromkeys(g for row in facts.array_rows for g in row.at(at)))
+            inner = self.element("item", goal)
+            return Concat((Ref(opening), inner)) if inner != NOTHING else NOTHING
+
+        least, most = facts.min_items, facts.max_items
+        rest = item(places)
+        low = max(0, least - places)
+        high = None if most is None else max(0, most - places)
+        body: Expr = Repeat(rest, low, high) if rest != NOTHING else EMPTY if low == 0 else NOTHING
+        for at in reversed(range(places)):
+            own = item(at)
+            whole = Concat((own, body)) if own != NOTHING and (most is None or at < most) else NOTHING
+            body = whole if at < least else Alt((EMPTY, whole)) if whole != NOTHING else EMPTY
+        if body == NOTHING:
+            return []
+        rule = Ref(self.writer.fresh("array"))
+        self.writer.rules[rule.name] = Concat((body, blank))
+        return [rule]
+
+    def string(self, facts: Facts, end: str) -> Expr:
+        """The text of strings: as it is, without what ends the element."""
+        if facts.values is not None:
+            kept = [v for v in facts.values if not any(text in v for text in (end, *self.writer.options.excludes))]
+            return Alt(tuple([Bytes(v.encode("utf-8", "surrogatepass")) for v in kept]))
+        parts: list[Expr] = [free_text([end, *self.writer.options.excludes])]
+        for text, holds, sub in facts.texts:
+            self.writer.reader.strings.check(text, sub, text[0].removeprefix("practical "))
+            decoded = And((self.writer.reader.strings.decoded(text),))
+            parts.append(decoded if holds else Not(decoded))
+        if facts.min_length or facts.max_length is not None:
+            parts.append(Repeat(ANY_CHAR, facts.min_length, facts.max_length))
+        listed = [v for v in facts.excluded if type(v) is str]
+        if listed:
+            parts.append(Not(Alt(tuple([Bytes(v.encode()) for v in listed]))))
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+class _Members(Body):
+    """An object whose members are elements."""
+
+    counts = False
+
+    def __init__(self, elements: _Elements, facts: Facts, rule: str) -> None:
+        super().__init__(elements.writer, facts, rule)
+        self.elements = elements
+
+    def marks(self) -> tuple[str, ...]:
+        return self.elements.marks
+
+    def key(self, key: str) -> str:
+        return self.elements.key(key)
+
+    def known(self) -> Mapping[Goal, Expr]:
+        return {}
+
+    def symbol(self, key: str, goal: Goal) -> Expr:
+        return self.elements.element(key, goal)
+
+    def other_keys(self, names: tuple[str, ...]) -> list[tuple[str, Goal, str, int]]:
+        told = any(row.additional or row.patterns for row in self.facts.rows)
+        if self.elements.style.key_in_end and self.facts.rows and not told:
+            return []  # no rule says that an element ends with the name it began with: those listed are all
+        found = super().other_keys(names)
+        if found and self.elements.style.key_in_end:
+            raise GrammarError(
+                "members of any name cannot be elements that end with their names",
+                hint="List the properties, with additionalProperties: false.",
+            )
+        name = parse_regex("[A-Za-z_][A-Za-z0-9_]*")
+        others = []
+        for symbol, goal, _, bits in found:
+            expr = And((name, _decoded(self.writer.terminals[symbol].expr)))
+            whole = Concat((Bytes(self.elements.style.key[0].encode()), expr))
+            value = self.elements.element("", goal)
+            if isinstance(value, Ref):
+                key = self.writer.leaf(("other element", expr), "other key", whole)
+                others.append((key.name, goal, value.name, bits))
+        return others
+
+
+def _decoded(texts: Expr) -> Expr:
+    """The strings whose JSON texts these are."""
+    match texts:
+        case JsonText(item):
+            return And((item,))
+        case JsonStrings(values, negated, low, high):
+            listed = Alt(tuple([Bytes(v.encode()) for v in values]))
+            return And((Repeat(ANY_CHAR, low, high), Not(listed))) if negated else listed
+        case And(items):
+            return And(tuple(map(_decoded, items)))
+        case Alt(items):
+            return Alt(tuple(map(_decoded, items)))
+        case Not(item):
+            return Not(_decoded(item))
+    raise AssertionError(texts)

@@ -1,0 +1,112 @@
+"""The grammar being written: terminals and rules by name, one terminal for all equal uses."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ....expr import EMPTY, Concat, Expr, Ref
+from ....rules import Terminal
+from ..keywords.work import Context
+from ..reading.facts import Facts, Goal
+from ..texts.json_text import literal_terminal
+
+if TYPE_CHECKING:
+    from ...._kernel import Partition
+
+__all__ = ["Clauses", "Counted", "Signs", "Writer"]
+
+Signs = tuple[bool | None, ...]
+"""What a key answers to each question; `None`: either."""
+
+Clauses = frozenset[frozenset[tuple[str, bool]]]
+"""Each wants some key there (`True`) or absent."""
+
+Counted = tuple[int, int | None, Clauses, dict[str, str]]
+"""What an object in any order asks: least and most members, clauses, its keys by their terminals."""
+
+_MARKS = {"{": ("{", "}", "empty }", ",", ":"), "[": ("[", "]", "empty ]", ",")}
+
+
+class Writer(ABC):
+    """What emitters write to. Bodies of arrays and objects are written from a queue, so nesting costs no frames."""
+
+    def __init__(self, context: Context) -> None:
+        self.context, self.reader = context, context.reader
+        self.options, self.limits = context.reader.options, context.limits
+        self.rules: dict[str, Expr] = {}
+        self.terminals: dict[str, Terminal] = {}
+        self.leaves: dict[Any, Any] = {}  # symbols, or `NOTHING`
+        self.queue: deque[Callable[[], None]] = deque()
+        self.partitions: dict[tuple[object, ...], tuple[tuple[Expr, ...], Partition, bool, list[Signs]]] = {}
+        self.counted: dict[str, Counted] = {}  # objects in any order, by their rules
+        self.distinct: tuple[str, ...] = ()  # terminals that open arrays of distinct items
+        self.suspect = False  # a rule may have no text
+        self._keys: dict[str, str] = {}
+        self._marks: dict[str, tuple[str, ...]] = {}
+        self._count = 0
+
+    @abstractmethod
+    def symbol(self, goal: Goal) -> Expr:
+        """The symbol of a goal; `NOTHING` if it is seen to have no instance."""
+
+    @abstractmethod
+    def emit(self, facts: Facts, name: str) -> list[Ref]:
+        """The symbols of the values that satisfy `facts`, one for each type."""
+
+    @property
+    @abstractmethod
+    def known(self) -> Mapping[Goal, Expr]:
+        """Symbols of goals that were asked for before."""
+
+    def fresh(self, stem: str) -> str:
+        """A new name."""
+        self._count += 1
+        return f"{stem}·{self._count}"
+
+    def leaf(self, key: Any, name: str, expr: Expr) -> Ref:
+        """A terminal, by `key` one for all uses."""
+        found: Ref | None = self.leaves.get(key)
+        if found is None:
+            found = self.leaves[key] = Ref(self._terminal(name, Terminal(expr)))
+        return found
+
+    def key(self, value: str) -> str:
+        """The terminal of one string, a key above all, by name."""
+        found = self._keys.get(value)
+        if found is None:
+            found = self._keys[value] = self._terminal(*literal_terminal(value))
+        return found
+
+    def _terminal(self, name: str, terminal: Terminal) -> str:
+        while name in self.terminals:
+            self._count += 1
+            name = f"{name}·{self._count}"
+        self.terminals[name] = terminal
+        return name
+
+    # -- what stands between values -----------------------------------------------------------------------------
+
+    def _mark(self, name: str) -> Ref:
+        return self.leaves.get(name) or self.leaf(name, name, self.options.style.texts[name])
+
+    def marks(self, opening: str) -> tuple[str, ...]:
+        """By name, with white space: `{` or `[`, its closing, that of an empty one, the comma, of `{` the colon."""
+        found = self._marks.get(opening)
+        if found is None:
+            found = self._marks[opening] = tuple([self._mark(name).name for name in _MARKS[opening]])
+        return found
+
+    def opening_distinct(self) -> str:
+        """The opening of an array whose items must differ."""
+        found = self._mark("distinct [").name
+        self.distinct = (found,)
+        return found
+
+    def document(self, value: Expr) -> Expr:
+        """A whole text: white space may stand around the value."""
+        if self.options.style.outer == EMPTY:
+            return value
+        return Concat((self._mark("space"), value, Ref("space")))

@@ -1,0 +1,127 @@
+"""Schemas that no value satisfies both of, as far as a quick look tells: most branches of a `oneOf` say which they are.
+
+They ask for different types, or for objects with a member that is needed and that they want of different types, out of
+different lists of values, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .facts import ALL, OBJECT
+from .reader import Reader
+from .resources import Sub
+from .values import canonical
+
+__all__ = ["Exclusion"]
+
+_Member = tuple[int, frozenset[Any] | None]
+_ANY: _Member = ALL, None
+_NONE: _Member = 0, None
+_MOST = 32
+"""Schemas that are read to see what one says, which may refer to others and consist of others."""
+
+
+class _Marks:
+    """What is seen of the objects of a schema, which may say more.
+
+    Attributes:
+        needed: keys that must be there.
+        members: of some keys, the types and, if these are listed, the values that they may have.
+        closed: schemas that allow no keys but those that they list or have a pattern for.
+    """
+
+    __slots__ = ("closed", "members", "needed")
+
+    def __init__(self) -> None:
+        self.needed: list[str] = []
+        self.members: dict[str, _Member] = {}
+        self.closed: list[Sub] = []
+
+    def member(self, reader: Reader, key: str) -> _Member:
+        """What the value of this key may be."""
+        for sub in self.closed:
+            patterns = sub.schema.get("patternProperties", ())
+            matches = (reader.strings.matches(("pattern", p), key, sub, "patternProperties", p) for p in patterns)
+            if key not in sub.schema.get("properties", ()) and not any(matches):
+                return _NONE
+        return self.members.get(key, _ANY)
+
+    def read(self, reader: Reader, sub: Sub) -> list[Sub]:
+        """Adds what a schema says, and returns those that it consists of."""
+        schema = sub.schema
+        if type(schema) is not dict:
+            return []
+        keywords, parts = reader.keywords(sub), list[Sub]()
+        if "$ref" in keywords:
+            parts.append(reader.resources.resolve(sub, schema["$ref"], "$ref"))
+        if "allOf" in keywords:
+            parts += [reader.sub(sub, branch, "allOf", i) for i, branch in enumerate(schema["allOf"])]
+        if "required" in keywords and type(schema["required"]) is list:
+            self.needed += [key for key in schema["required"] if type(key) is str]
+        for key, value in schema["properties"].items() if "properties" in keywords else ():
+            member = reader.sub(sub, value, "properties", key)
+            listed = reader.values_listed(member)
+            types, values = self.members.get(key, _ANY)
+            if listed is not None:
+                allowed = frozenset(map(canonical, listed))
+                values = allowed if values is None else values & allowed
+            self.members[key] = types & reader.shallow_types(member), values
+        if "additionalProperties" in keywords and schema["additionalProperties"] is False:
+            self.closed.append(sub)
+        return parts
+
+
+class Exclusion:
+    """Which schemas exclude one another."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self._marks: dict[int, _Marks] = {}
+
+    def needed(self, sub: Sub) -> list[str]:
+        """Keys that objects of a schema are seen to need."""
+        return self._marks_of(sub).needed
+
+    def _marks_of(self, sub: Sub) -> _Marks:
+        found = self._marks.get(id(sub))
+        if found is None:
+            found = self._marks[id(sub)] = _Marks()
+            parts = [sub]
+            for _ in range(_MOST):
+                if not parts:
+                    break
+                parts += found.read(self.reader, parts.pop())
+        return found
+
+    def list_different_values(self, subs: Iterable[Sub]) -> bool:
+        """Whether each schema lists its values and no value stands in two lists. Cost: the values."""
+        seen: set[Any] = set()
+        for sub in subs:
+            values = self.reader.values_listed(sub)
+            own = frozenset(map(canonical, values or ()))
+            if values is None or not seen.isdisjoint(own):
+                return False
+            seen |= own
+        return True
+
+    def apart(self, one: Sub, other: Sub, types: int = ALL, needed: Iterable[str] = ()) -> bool:
+        """Whether it is seen that no value of `types`, with the `needed` members, satisfies both schemas.
+
+        Cost: the members that are needed, after what each schema lists has been read once.
+        """
+        reader = self.reader
+        types &= reader.shallow_types(one) & reader.shallow_types(other)
+        if types & ~OBJECT:
+            return False
+        if not types:
+            return True
+        here, there = self._marks_of(one), self._marks_of(other)
+        for key in (*needed, *here.needed, *there.needed):
+            (types, values), (other_types, other_values) = here.member(reader, key), there.member(reader, key)
+            if not types & other_types:
+                return True
+            if values is not None and other_values is not None and values.isdisjoint(other_values):
+                return True
+        return False

@@ -1,0 +1,69 @@
+"""Formulas about the members of an object: which keys are there, and whether their values satisfy schemas.
+
+In negation normal form, as a graph: parts may be shared, so a formula is small where its cases are many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .resources import Sub
+
+__all__ = ["FALSE", "TRUE", "All", "Any", "Condition", "Fits", "Formula", "Present"]
+
+
+class All:
+    """Every part holds."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: Iterable[Formula] = ()) -> None:
+        self.parts = tuple(parts)
+
+
+class Any:
+    """Some part holds."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: Iterable[Formula] = ()) -> None:
+        self.parts = tuple(parts)
+
+
+class Present:
+    """The key is there, or (`there` false) it is not."""
+
+    __slots__ = ("key", "there")
+
+    def __init__(self, key: str, there: bool) -> None:
+        self.key, self.there = key, there
+
+
+class Fits:
+    """The key is not there, or its value satisfies (`holds` false: fails) a schema."""
+
+    __slots__ = ("holds", "key", "sub")
+
+    def __init__(self, key: str, sub: Sub, holds: bool) -> None:
+        self.key, self.sub, self.holds = key, sub, holds
+
+
+Formula = All | Any | Present | Fits
+TRUE, FALSE = All(), Any()
+
+Place = tuple[int, tuple[int, ...], int]
+"""How deep in the schema a key is listed, where, and the how many-th there. Of several places the least is meant."""
+
+
+class Condition:
+    """A formula and the keys that it is about.
+
+    Attributes:
+        listed: keys that schemas within list, by their places.
+        named: those that are only named, by `required` above all.
+    """
+
+    __slots__ = ("formula", "listed", "named")
+
+    def __init__(self, formula: Formula, listed: dict[str, Place], named: dict[str, Place]) -> None:
+        self.formula, self.listed, self.named = formula, listed, named

@@ -1,0 +1,128 @@
+"""How the JSON text may look, and how keywords are read: the options of `Grammar.from_json_schema`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any, Literal, get_args
+
+from ....errors import GrammarError
+from ....expr import EMPTY, Alt, Bytes, ByteSet, Concat, Expr, Repeat, optional, star
+from ...build import concatenation
+
+__all__ = ["Draft", "Formats", "KeyOrder", "Options", "Profile", "Style", "Whitespace"]
+
+Draft = Literal["draft4", "draft6", "draft7", "2019-09", "2020-12"]
+KeyOrder = Literal["listed", "preferred", "any"]
+Formats = Literal["assert", "annotation", "strict"]
+Whitespace = Literal["any", "none", "single", "practical"]
+Profile = Literal["spec", "practical"]
+
+_KEY_ORDERS, _FORMATS, _PROFILES = get_args(KeyOrder), get_args(Formats), get_args(Profile)
+_DEEPEST = 64
+NUMBERS: dict[str, int] = {"draft4": 4, "draft6": 6, "draft7": 7, "2019-09": 2019, "2020-12": 2020}
+_SPACE = ByteSet(((9, 10), (13, 13), (32, 32)))
+
+
+@dataclass(frozen=True)
+class Style:
+    """The text between tokens of JSON, white space (an expression) or fixed separators, and around the whole."""
+
+    space: Expr
+    item_separator: Expr
+    key_separator: Expr
+    outer: Expr
+
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def of(whitespace: Whitespace | int, separators: tuple[str, str] | None) -> Style:
+        """From the options."""
+        if separators is not None:
+            for text, mark in zip(separators, ",:"):
+                if not isinstance(text, str) or text.strip(" \t\r\n") != mark:
+                    raise GrammarError(
+                        f"a separator must be {mark!r} with white space around it, not {text!r}",
+                        hint='Give a pair such as (", ", ": ").',
+                    )
+            return Style(EMPTY, Bytes(separators[0].encode()), Bytes(separators[1].encode()), EMPTY)
+        if whitespace == "none":
+            return Style.of("any", (",", ":"))
+        if whitespace == "single":
+            return Style.of("any", (", ", ": "))
+        outer: Expr | None = None
+        if whitespace == "any":
+            space: Expr = star(_SPACE)
+        elif whitespace == "practical":
+            # As texts are written: a blank, or a new line and its indentation; nothing before and behind the whole.
+            line = Concat((optional(Bytes(b"\r")), Bytes(b"\n"), Repeat(ByteSet(((9, 9), (32, 32))), 0, _DEEPEST)))
+            space, outer = Alt((optional(Bytes(b" ")), line)), EMPTY
+        elif isinstance(whitespace, int) and not isinstance(whitespace, bool) and whitespace >= 0:
+            space = Repeat(_SPACE, 0, whitespace)
+        else:
+            raise GrammarError(
+                f"unknown whitespace policy {whitespace!r}",
+                hint="Use 'any', 'none', 'single', 'practical', or a number: the most characters in one place.",
+            )
+        comma = Concat((space, Bytes(b","), space))
+        return Style(space, comma, Concat((space, Bytes(b":"), space)), space if outer is None else outer)
+
+    @cached_property
+    def texts(self) -> dict[str, Expr]:
+        """The terminals: expressions by name."""
+        # PERF: made once, so every schema hands over the same objects, and what is known of them is found by identity.
+        items: dict[str, tuple[Expr, ...]] = {"space": (self.space,), ",": (self.item_separator,)}
+        items |= {":": (self.key_separator,), "distinct [": (Bytes(b"["), self.space)}
+        for opening, closing in ("{}", "[]"):
+            items[opening] = (Bytes(opening.encode()), self.space)
+            items[closing] = (self.space, Bytes(closing.encode()))
+            items[f"empty {closing}"] = (Bytes(closing.encode()),)
+        return {name: concatenation(parts) for name, parts in items.items()}
+
+
+@dataclass(frozen=True)
+class Options:
+    """See `Grammar.from_json_schema`."""
+
+    draft: int | None = None
+    style: Style = field(default_factory=lambda: Style.of("any", None))
+    key_order: KeyOrder = "listed"
+    formats: Formats = "assert"
+    registry: Any = None
+    relax: tuple[str, ...] = ()
+    arguments: str | None = None  # a style of `arguments`, in place of JSON
+    excludes: tuple[str, ...] = ()  # texts that no string holds, as it is written
+    practical: bool = False  # see `practical`
+
+    @staticmethod
+    def of(
+        draft: Draft | None,
+        whitespace: Whitespace | int | None,
+        separators: tuple[str, str] | None,
+        key_order: KeyOrder,
+        formats: Formats,
+        registry: Any,
+        relax: tuple[str, ...],
+        arguments: str | None = None,
+        excludes: tuple[str, ...] = (),
+        profile: Profile = "spec",
+    ) -> Options:
+        """Checked."""
+        if draft is not None and draft not in NUMBERS:
+            raise GrammarError(f"unknown draft {draft!r}", hint=f"Use one of {', '.join(NUMBERS)}.")
+        if key_order not in _KEY_ORDERS:
+            raise GrammarError(f"unknown key order {key_order!r}", hint="Use 'listed', 'preferred' or 'any'.")
+        if formats not in _FORMATS:
+            raise GrammarError(f"unknown format policy {formats!r}", hint="Use 'assert', 'annotation' or 'strict'.")
+        if registry is not None and not hasattr(registry, "get_or_retrieve"):
+            raise GrammarError(
+                f"registry must be a referencing.Registry, not a {type(registry).__name__}",
+                hint="Build one with referencing.Registry().with_contents([...]).",
+            )
+        if profile not in _PROFILES:
+            raise GrammarError(f"unknown profile {profile!r}", hint="Use 'spec' or 'practical'.")
+        practical = profile == "practical"
+        if whitespace is None:
+            whitespace = "practical" if practical else "any"
+        style = Style.of(whitespace, tuple(separators) if separators is not None else None)
+        number = NUMBERS[draft] if draft else None
+        return Options(number, style, key_order, formats, registry, tuple(relax), arguments, excludes, practical)

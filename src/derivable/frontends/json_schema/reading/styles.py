@@ -1,0 +1,54 @@
+"""How some models write the arguments of calls, members as elements, in place of JSON text: `styles.json` has it.
+
+| field | what |
+|---|---|
+| `key` | before the name of a member, and behind it |
+| `item` | what begins an item of an array, where arrays nest |
+| `kinds` | what says which type a value has, by type; it stands behind `key`, and before `value` |
+| `value`, `end` | before and behind the value; `$key` is the name of the member (of an item `item`) |
+| `nested` | objects and arrays are elements too, not JSON |
+| `entities` | how characters of names are written that cannot stand there |
+| `padding` | may stand once before and once behind a string, and is no part of it |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+__all__ = ["STYLES", "ArgumentStyle"]
+
+
+@dataclass(frozen=True)
+class ArgumentStyle:
+    """One style; the module says what its fields are."""
+
+    key: tuple[str, str]
+    end: str
+    item: str | None = None
+    value: str = ""
+    kinds: Mapping[str, str] | None = None
+    nested: bool = False
+    entities: Mapping[str, str] | None = None
+    padding: str = ""
+
+    @property
+    def key_in_end(self) -> bool:
+        """Whether an element ends with the name that it begins with."""
+        return "$key" in self.end
+
+    def ending(self, key: str) -> str:
+        return self.end.replace("$key", key)
+
+
+@cache
+def _styles() -> dict[str, ArgumentStyle]:
+    read: dict[str, dict[str, Any]] = json.loads(files(__package__).joinpath("styles.json").read_text(encoding="utf-8"))
+    return {name: ArgumentStyle(**{**fields, "key": tuple(fields["key"])}) for name, fields in read.items()}
+
+
+STYLES: Mapping[str, ArgumentStyle] = _styles()

@@ -1,0 +1,1 @@
+"""The texts of strings and numbers, which know of no schema."""

@@ -1,0 +1,66 @@
+"""A schema to rules: its parts put together, floor by floor."""
+
+from __future__ import annotations
+
+from ...errors import GrammarError, LimitError
+from ...expr import NOTHING, Alt, Concat
+from ...limits import Limits
+from ...rules import Rules
+from .emit.any_order import give_roles
+from .emit.arguments import arguments
+from .emit.productive import drop_unproductive
+from .emit.symbols import Symbols
+from .keywords.table import CHECKS, VOCABULARY
+from .keywords.validator import Validator
+from .keywords.work import Context
+from .reading.options import Options
+from .reading.reader import Reader
+from .reading.styles import STYLES
+from .reading.values import Json
+from .texts.json_text import without_texts
+from .texts.practical import well_formed
+
+__all__ = ["translate"]
+
+
+def translate(schema: Json, source: str | None, options: Options, limits: Limits) -> Rules:
+    """The rules of a schema; `source` is its text, if it was given as one."""
+    reader = Reader(schema, options, limits, VOCABULARY)
+    writer = Symbols(Context(reader, Validator(reader, CHECKS), limits))
+    try:
+        return _rules(writer, source)
+    except RecursionError:
+        detail = "nesting of a schema's values or patterns"
+        raise LimitError("max_depth", limits.max_depth + 1, limits.max_depth, detail) from None
+    finally:
+        # PERF: its parts refer to one another. Taken apart they go now, and not when the collector finds them.
+        vars(writer).clear()
+        vars(reader).clear()
+
+
+def _rules(writer: Symbols, source: str | None) -> Rules:
+    reader, options, limits = writer.reader, writer.options, writer.limits
+    goal, style = ((reader.resources.root, True),), options.arguments
+    start = arguments(writer, goal, STYLES[style]) if style else writer.symbol(goal)
+    while writer.queue:
+        writer.queue.popleft()()
+        if len(writer.rules) > limits.max_symbols:
+            raise LimitError("max_symbols", len(writer.rules), limits.max_symbols, "the size of the grammar")
+    start = writer.document(start) if start != NOTHING and not style else start
+    writer.rules["root"] = start if isinstance(start, Concat | Alt) else Concat((start,))
+    if writer.suspect or reader.resources.targets:
+        drop_unproductive(writer.rules)
+    tallied = give_roles(writer)
+    if writer.rules["root"] == NOTHING:
+        raise GrammarError(
+            "no JSON value satisfies this schema",
+            hint="Some of its constraints contradict one another, or it recurses without an end.",
+        )
+    terminals = writer.terminals
+    if options.practical:
+        terminals = well_formed(terminals)
+    if options.excludes:
+        terminals = without_texts(terminals, options.excludes)
+    relaxed, in_order = tuple(sorted(reader.relaxed)), options.key_order == "preferred"
+    names = writer.rules, terminals, "root", source, relaxed, writer.distinct, tallied, in_order
+    return Rules.of_known_names(*names)

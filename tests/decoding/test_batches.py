@@ -1,0 +1,77 @@
+"""Batches: rows are answered together, and each as if it were alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fixed_models import FixedModel, compiled, scattered
+
+import derivable as dv
+
+
+def test_batches() -> None:
+    model = scattered(3)
+    grammars = [dv.Grammar.from_regex(p) for p in ("(ab|c){3}", "1{4}", "[abc]{2}")]
+    rows = dv.generate(model, [[0], [1], [0, 2]], grammars, seed=7)
+    alone = [
+        dv.generate(model, prompt, grammar, seed=7 + row)
+        for row, (prompt, grammar) in enumerate(zip([[0], [1], [0, 2]], grammars, strict=True))
+    ]
+    assert [row.token_ids for row in rows] == [row.token_ids for row in alone]
+    assert len(dv.generate(model, [[0], [1]], grammars[1])) == 2
+    with pytest.raises(dv.ArgumentError, match="grammar"):
+        dv.generate(model, [[0], [1]], grammars)
+    with pytest.raises(dv.ArgumentError, match="stream"):
+        dv.generate(model, [[0], [1]], grammars[0], stream=True)
+
+
+class Together(FixedModel):
+    """A model that answers several states at once, and says how many tokens each was given."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(scattered(seed).logits)
+        self.passes: list[list[int]] = []
+        self.fails_at = -1
+
+    def append_batch(self, states: list[Any], token_ids: list[list[int]]) -> list[Any]:
+        assert len(set(map(id, states))) == len(states) == len(token_ids)
+        self.passes.append([len(ids) for ids in token_ids])
+        if len(self.passes) == self.fails_at:
+            raise RuntimeError("no memory")
+        return [state.append(ids) for state, ids in zip(states, token_ids, strict=True)]
+
+
+@pytest.mark.parametrize("options", [{}, {"speculate": 0}, {"temperature": 0}, {"forced": False, "heal": False}])
+def test_rows_of_a_batch_are_answered_together(options: dict[str, Any]) -> None:
+    grammars = [dv.Grammar.from_regex(p) for p in ("(ab|c){3,9}", "1{4}", "[abc]{2}( [12]+)?", "(a|b|c|1|2){12}")]
+    prompts = [[0], [1, 2], [0, 2], [3, 3, 3]]
+    drafted = 0
+    for seed in range(8):
+        model = Together(seed)
+        rows = dv.generate(model, prompts, grammars, seed=seed, max_tokens=20, **options)
+        alone = [
+            dv.generate(scattered(seed), p, g, seed=seed + row, max_tokens=20, **options)
+            for row, (p, g) in enumerate(zip(prompts, grammars, strict=True))
+        ]
+        assert [row.token_ids for row in rows] == [one.token_ids for one in alone]
+        assert [row.finish_reason for row in rows] == [one.finish_reason for one in alone]
+        if seed == 0:  # later on they have learned in other orders
+            assert len(model.passes) == max(row.stats.model_calls for row in rows) - 1
+        drafted += sum(max(lengths) > 1 for lengths in model.passes)
+    assert drafted or options.get("speculate") == 0 or options.get("forced") is False
+
+
+def test_a_batch_that_fails_says_what_there_is() -> None:
+    model = Together(1)
+    model.fails_at = 3
+    with pytest.raises(dv.ModelError, match="no memory") as caught:
+        dv.generate(model, [[0], [1]], dv.Grammar.from_regex("[abc]{9,}"), speculate=0, heal=False)
+    partial = caught.value.partial
+    assert isinstance(partial, list) and [len(one.token_ids) for one in partial] == [3, 3]
+    matcher = compiled("[abc]{2}").matcher()
+    with pytest.raises(dv.ArgumentError, match="another Matcher"):
+        dv.generate(model, [[0], [1]], matcher)
+    model.append_batch = lambda states, token_ids: []  # type: ignore[method-assign]
+    with pytest.raises(dv.ModelError, match="0 arrays"):
+        dv.generate(model, [[0], [1]], dv.Grammar.from_regex("[abc]{9}"), speculate=0)
