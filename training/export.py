@@ -1,7 +1,7 @@
 """Put a checkpoint of ``train.py`` and the tokenizer into the package.
 
     python export.py --run /tmp/tiny/run --tokenizer /tmp/tiny/tokenizer.json --package
-    ../src/derivable/tiny/data
+    ../packages/derivable-demo/derivable_demo
 
 Writes ``weights.npz`` (float16 arrays under their transformers names, and the configuration as JSON) and
 ``tokenizer.json``.

@@ -8,9 +8,10 @@ ago.
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from threading import Lock
 from time import perf_counter_ns
 from typing import Any
@@ -47,13 +48,27 @@ async def compile_async(grammar: Grammar, vocabulary: Vocabulary, **options: Any
     return await asyncio.to_thread(compile, grammar, vocabulary, **options)
 
 
+@dataclass
+class _Kept:
+    """A grammar's constraint, there or on its way."""
+
+    grammar: Grammar  # alive: it is known by its identity
+    future: Future[Constraint]
+    automata: int = 0  # bytes: what a constraint has before its first mask
+    bytes: int | None = None  # with its masks, when it was last looked at; `None` while it is being compiled
+
+
+_LOOKED_AT = 4
+"""Constraints whose size is looked at again whenever one was compiled: masks are made at any time."""
+
+
 class Compiler:
     """Compiles for one vocabulary, and keeps what it has compiled. Safe to share between threads.
 
     Args:
         vocabulary: the model's.
         budget: bytes that the constraints kept may take, with their masks. One that is used elsewhere lives on after it
-            is forgotten here.
+            is forgotten here. Masks that were made since are noticed bit by bit, as others are compiled.
         workers: threads that `submit` compiles in.
         limits: bounds on what each may cost.
         timeout: seconds that compiling one may take (`None`: any time).
@@ -91,8 +106,9 @@ class Compiler:
         self._threads: ThreadPoolExecutor | None = None
         self._process = os.getpid()
         self._lock = Lock()
-        self._kept: OrderedDict[Hashable, tuple[Grammar, Future[Constraint]]] = OrderedDict()
-        self._sizes: dict[Hashable, int] = {}  # of the automata: what a constraint has before its first mask
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._bytes = 0  # of those kept, as last looked at
+        self._turns: deque[tuple[Hashable, _Kept]] = deque()  # whose size is looked at next; some are forgotten
         self._counts = {"hits": 0, "misses": 0, "refused": 0, "forgotten": 0, "longest_compile_ns": 0}
         self._masks = dict.fromkeys(_MASKS, 0)  # of the constraints that were forgotten
 
@@ -124,19 +140,19 @@ class Compiler:
             self._begin_in_child()
         with self._lock:
             known = self._kept.get(key)
-            if known is not None and not known[1].cancelled():
+            if known is not None and not known.future.cancelled():
                 self._kept.move_to_end(key)
                 self._counts["hits"] += 1
-                return key, known[1], False
+                return key, known.future, False
             future: Future[Constraint] = Future()
-            self._kept[key] = (grammar, future)
+            self._kept[key] = _Kept(grammar, future)
             self._counts["misses"] += 1
             return key, future, True
 
     def _begin_in_child(self) -> None:
         """After a fork: the threads are the parent's, and so is what they were compiling, and a lock that they held."""
         self._process, self._threads, self._lock = os.getpid(), None, Lock()
-        self._kept = OrderedDict((key, entry) for key, entry in self._kept.items() if entry[1].done())
+        self._kept = OrderedDict((key, entry) for key, entry in self._kept.items() if entry.bytes is not None)
 
     def _make(self, key: Hashable, grammar: Grammar, future: Future[Constraint]) -> None:
         try:
@@ -152,47 +168,65 @@ class Compiler:
                 self._counts["refused"] += 1
             future.set_exception(error)
             return
-        self._sizes[key] = size
         with self._lock:
             longest = max(self._counts["longest_compile_ns"], perf_counter_ns() - begin)
             self._counts["longest_compile_ns"] = longest
         future.set_result(constraint)
-        self._shrink()
+        self._shrink(key, future, size)
 
     def _drop(self, key: Hashable, future: Future[Constraint]) -> None:
         with self._lock:
-            if self._kept.get(key, (None, None))[1] is future:
+            entry = self._kept.get(key)
+            if entry is not None and entry.future is future:
                 del self._kept[key]
 
-    def _shrink(self) -> None:
-        """Forgets what was used longest ago, but for what is being compiled and what was used last."""
-        with self._lock:
-            done = [key for key, (_, future) in self._kept.items() if future.done()]
-            sizes = {key: self._size(key) for key in done}
-            total = sum(sizes.values())
-            dropped = []  # freed after the lock is released
-            for key in done[:-1] if self.budget else done:
-                if total <= self.budget:
-                    break
-                total -= sizes[key]
-                dropped.append(self._kept.pop(key))
-                _add(self._masks, dropped[-1][1])
-                del self._sizes[key]
-                self._counts["forgotten"] += 1
+    def _shrink(self, key: Hashable, future: Future[Constraint], automata: int) -> None:
+        """Counts what was compiled, and forgets what was used longest ago, but for what was used last.
 
-    def _size(self, key: Hashable) -> int:
-        future = self._kept[key][1]
-        if not future.done() or future.cancelled() or future.exception() is not None:
-            return 0
-        return self._sizes.get(key, 0) + int(future.result().stats()["run_bytes"])
+        Cost: that of looking at a few constraints, however many there are.
+        """
+        dropped = []  # freed after the lock is released
+        with self._lock:
+            entry = self._kept.get(key)
+            if entry is not None and entry.future is future:  # not cleared meanwhile
+                entry.automata, entry.bytes = automata, 0
+                self._measure(entry)
+                self._turns.append((key, entry))
+            for _ in range(min(_LOOKED_AT, len(self._turns))):
+                turn = self._turns.popleft()
+                if self._kept.get(turn[0]) is turn[1]:
+                    self._measure(turn[1])
+                    self._turns.append(turn)
+            while self._bytes > self.budget and (oldest := self._oldest()) is not None:
+                entry = self._kept[oldest]
+                self._measure(entry)
+                if self._bytes <= self.budget:
+                    break
+                del self._kept[oldest]
+                self._bytes -= entry.bytes or 0
+                _add(self._masks, entry)
+                self._counts["forgotten"] += 1
+                dropped.append(entry)
+
+    def _oldest(self) -> Hashable | None:
+        """What was used longest ago and is compiled, but for the last of these, if anything may be kept at all."""
+        done = (key for key, entry in self._kept.items() if entry.bytes is not None)
+        first = next(done, None)
+        return first if not self.budget or next(done, None) is not None else None
+
+    def _measure(self, entry: _Kept) -> None:
+        size = entry.automata + int(entry.future.result().stats()["run_bytes"])
+        self._bytes += size - (entry.bytes or 0)
+        entry.bytes = size
 
     def clear(self) -> None:
         """Forgets all. Constraints in use are not affected."""
         with self._lock:
             dropped, self._kept = self._kept, OrderedDict()
-            for _, future in dropped.values():
-                _add(self._masks, future)
-            self._sizes.clear()
+            self._bytes = 0
+            self._turns.clear()
+            for entry in dropped.values():
+                _add(self._masks, entry)
         dropped.clear()
 
     def stats(self) -> dict[str, int]:
@@ -203,22 +237,22 @@ class Compiler:
         then). Now: `kept`, `compiling`, `bytes`.
         """
         with self._lock:
-            compiling = sum(not future.done() for _, future in self._kept.values())
-            size = sum(self._size(key) for key in self._kept)
+            done = [entry for entry in self._kept.values() if entry.bytes is not None]
             masks = dict(self._masks)
-            for _, future in self._kept.values():
-                _add(masks, future)
-            now = {"kept": len(self._kept) - compiling, "compiling": compiling, "bytes": size}
+            for entry in done:
+                self._measure(entry)
+                _add(masks, entry)
+            now = {"kept": len(done), "compiling": len(self._kept) - len(done), "bytes": self._bytes}
             return {**self._counts, **masks, **now}
 
 
 _MASKS = ("masks", "mask_hits", "miss_ns", "longest_miss_ns")
 
 
-def _add(total: dict[str, int], future: Future[Constraint]) -> None:
-    if not future.done() or future.cancelled() or future.exception() is not None:
+def _add(total: dict[str, int], entry: _Kept) -> None:
+    if entry.bytes is None:
         return
-    stats = future.result().stats()
+    stats = entry.future.result().stats()
     for name in _MASKS:
         longest = name == "longest_miss_ns"
         total[name] = max(total[name], int(stats[name])) if longest else total[name] + int(stats[name])

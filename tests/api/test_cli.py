@@ -24,10 +24,6 @@ JSON = str(EXAMPLES / "json.lark")
 DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 LLAMA_3 = ROOT.parent / "shared" / "data" / "tokenizers" / "llama-3"
 
-needs_tokenizer = pytest.mark.skipif(
-    not tokenizer_path().exists(), reason="the embedded model's tokenizer is not in src/derivable/tiny/data"
-)
-
 
 def run(*arguments: str) -> tuple[int, str, str]:
     """Exit code, standard output, standard error."""
@@ -91,7 +87,7 @@ def test_examples_are_what_they_say() -> None:
 # --- mask and vocab
 
 
-@needs_tokenizer
+@needs_weights
 def test_mask() -> None:
     code, output, _ = run("mask", "20", "-r", DATE, "--limit", "3")
     vocabulary = dv.Vocabulary.from_tokenizer_json(tokenizer_path())
@@ -105,19 +101,19 @@ def test_mask() -> None:
     assert f"and {len(allowed) - 3:,} more" in output
 
 
-@needs_tokenizer
+@needs_weights
 def test_mask_at_the_end() -> None:
     code, output, _ = run("mask", "2026-11-20", "-r", DATE)
     assert code == 0 and "1 of " in output and "end of text <|end|>" in output
 
 
-@needs_tokenizer
+@needs_weights
 def test_mask_after_an_impossible_text() -> None:
     code, _, error = run("mask", "20x", "-r", DATE)
     assert code == 2 and "TokenRejectedError" in error and "b'x'" in error and "byte 2" in error
 
 
-@needs_tokenizer
+@needs_weights
 def test_vocab() -> None:
     for arguments in ([], [str(tokenizer_path())]):
         code, output, _ = run("vocab", *arguments)
@@ -281,7 +277,7 @@ def test_check_with_other_files(tmp_path: Path, name: str, text: str, inside: st
         assert run("check", inside, "-g", str(path))[0] == 2
 
 
-@needs_tokenizer
+@needs_weights
 def test_more_grammars(tmp_path: Path) -> None:
     (tmp_path / "words.lark").write_text('WORD: "a".."z"+\nnames: WORD ("," WORD)*\n', encoding="utf-8")
     (tmp_path / "main.lark").write_text('%import .words.names\nstart: "<" names ">"\n', encoding="utf-8")

@@ -66,6 +66,47 @@ def test_masks_count() -> None:
     assert compiler.stats()["bytes"] > before
 
 
+def test_a_compilation_looks_at_few_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By counting: hundreds kept cost a compilation no more than a handful."""
+    looks, stats = 0, dv.Constraint.stats
+
+    def counted(constraint: dv.Constraint) -> dict[str, int | bool]:
+        nonlocal looks
+        looks += 1
+        return stats(constraint)
+
+    monkeypatch.setattr(dv.Constraint, "stats", counted)
+    compiler, each = dv.Compiler(VOCABULARY), []
+    for at in range(120):
+        before = looks
+        compiler.compile(regex(f"k{at}"))
+        each.append(looks - before)
+    assert max(each) <= 8 and compiler.stats()["kept"] == 120
+    tight = dv.Compiler(VOCABULARY, budget=compiler.stats()["bytes"] // 4)
+    before = looks
+    for at in range(120):
+        tight.compile(regex(f"k{at}"))
+    assert looks - before <= 10 * 120 and tight.stats()["forgotten"] > 60
+
+
+def test_masks_that_were_made_later_count_too() -> None:
+    patterns = [f"[a-z]{{1,60}}{at}" for at in range(12)]
+    sizes = dv.Compiler(VOCABULARY)
+    for pattern in patterns:
+        sizes.compile(regex(pattern))
+    compiler = dv.Compiler(VOCABULARY, budget=sizes.stats()["bytes"] * 3 // 2)
+    matchers = [compiler.compile(regex(pattern)).matcher() for pattern in patterns]
+    for matcher in matchers:
+        for _ in range(50):
+            matcher.allowed_tokens()
+            matcher.advance(97)
+    assert sizes.stats()["bytes"] > compiler.budget  # the same constraints, looked at now
+    for at in range(12):  # nobody asks `compiler` for its stats meanwhile
+        compiler.compile(regex(f"y{at}"))
+    stats = compiler.stats()
+    assert stats["bytes"] <= compiler.budget and stats["forgotten"] > 0
+
+
 def test_many_threads_compile_once() -> None:
     compiler, grammar = dv.Compiler(VOCABULARY), regex("(a|b)*a(a|b){9}")
     barrier = threading.Barrier(8)

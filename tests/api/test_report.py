@@ -8,7 +8,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from test_cli import JSON, needs_tokenizer, run
+from embedded_model import needs_weights
+from test_cli import JSON, run
 
 import derivable as dv
 from derivable.index.view import spans_of
@@ -113,7 +114,7 @@ def test_the_page_needs_nothing_else() -> None:
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
 
 
-@needs_tokenizer
+@needs_weights
 def test_report_verb(tmp_path: Path) -> None:
     html = tmp_path / "report.html"
     code, output, _ = run("report", JSON, "-n", "20", "--html", str(html))
@@ -125,7 +126,7 @@ def test_report_verb(tmp_path: Path) -> None:
     assert code == 2 and "give a grammar" in re.sub(r"\s+", " ", error)
 
 
-@needs_tokenizer
+@needs_weights
 def test_compile_verb(tmp_path: Path) -> None:
     file = tmp_path / "date.constraint"
     code, output, _ = run("compile", "-r", "[0-9]{4}", "-o", str(file), "-n", "5")

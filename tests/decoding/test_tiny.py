@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 import string
+import sys
 import unicodedata
 from pathlib import Path
 
@@ -12,8 +14,8 @@ import pytest
 
 from derivable.errors import DerivableError, VocabularyError
 from derivable.tiny import TinyModel, TinyTokenizer, tokenizer_path
+from derivable.tiny.data import data_file
 from derivable.tiny.export import export
-from derivable.tiny.model import WEIGHTS
 
 TEXTS = [
     "",
@@ -131,8 +133,22 @@ def test_greedy_output_is_deterministic_and_sensible(model: TinyModel, tokenizer
     assert text.lstrip().startswith("{") and '"John Smith"' in text
 
 
+def test_an_installed_package_is_found_and_its_absence_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("derivable.tiny.data._CHECKOUT", tmp_path / "nowhere")
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "derivable_demo", raising=False)
+    with pytest.raises(DerivableError, match=r"pip install 'derivable\[demo\]'"):
+        tokenizer_path()
+    (tmp_path / "derivable_demo").mkdir()
+    with pytest.raises(DerivableError, match="derivable"):  # a folder without the data
+        tokenizer_path()
+    (tmp_path / "derivable_demo" / "tokenizer.json").write_text("{}")
+    importlib.invalidate_caches()
+    assert tokenizer_path() == tmp_path / "derivable_demo" / "tokenizer.json"
+
+
 def test_weights_are_small() -> None:
-    assert WEIGHTS.stat().st_size < 8_000_000
+    assert data_file("weights.npz").stat().st_size < 8_000_000
 
 
 def test_export_agrees_with_transformers(model: TinyModel, tokenizer: TinyTokenizer, tmp_path: Path) -> None:

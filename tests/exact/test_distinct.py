@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from accepting import BYTES, accepts
+from finite_languages import check_masks
 
 import derivable as dv
 
@@ -143,7 +145,6 @@ def pieces_of(texts: Texts, items: Texts, rng: random.Random) -> set[str]:
 def test_masks_are_the_prefixes_of_the_language(name: str, tmp_path: Path) -> None:
     item, items, low, high = CASES[name]
     texts = sorted(language(items, low, high))
-    prefixes = {t[:n] for t in texts for n in range(len(t) + 1)}
     rng = random.Random(name)
     tokens = sorted(pieces_of(texts, items, rng))
     vocab = dv.Vocabulary.from_bytes([*(p.encode() for p in tokens), None], eos=[len(tokens)])
@@ -153,43 +154,7 @@ def test_masks_are_the_prefixes_of_the_language(name: str, tmp_path: Path) -> No
     grammar = dv.Grammar.from_json_schema(schema, whitespace="none", draft="draft4" if name == "digits" else None)
     made = dv.compile(grammar, vocab)
     made.save(tmp_path / "saved")
-    outcomes = [*tokens, "end"]
-    seen: set[str] = set()
-    for constraint in (made, dv.Constraint.load(tmp_path / "saved", vocab)):
-        for _ in range(40):
-            matcher, text = constraint.matcher(), ""
-            while True:
-                allowed = set(matcher.allowed_tokens().tolist())
-                if text not in seen:
-                    expected = {i for i, t in enumerate(tokens) if text + t in prefixes}
-                    expected |= {len(tokens)} if text in texts else set()
-                    assert {outcomes[i] for i in allowed} == {outcomes[i] for i in expected}, text
-                    assert matcher.is_accepting is (text in texts)
-                    assert allowed == {i for i in range(len(tokens) + 1) if matcher.allows(i)}
-                    seen.add(text)
-                choices = sorted(allowed - {len(tokens)})
-                if not choices or (len(tokens) in allowed and rng.random() < 0.2):
-                    break
-                token = rng.choice(choices)
-                fork = matcher.fork()
-                matcher.advance(token)
-                matcher.rollback(1)
-                assert set(matcher.allowed_tokens().tolist()) == allowed
-                matcher.advance(token)
-                assert fork.count_valid([token]) == 1
-                text += tokens[token]
-
-
-def accepts(constraint: dv.Constraint, text: str) -> bool:
-    matcher = constraint.matcher()
-    try:
-        matcher.advance_bytes(text.encode())
-    except dv.TokenRejectedError:
-        return False
-    return matcher.is_accepting
-
-
-BYTES = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), None], eos=[256])
+    check_masks([made, dv.Constraint.load(tmp_path / "saved", vocab)], tokens, texts, rng)
 
 
 @pytest.mark.parametrize(

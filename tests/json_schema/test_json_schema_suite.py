@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from accepting import accepts
 from shared_data import require_shared
 
 import derivable as dv
@@ -59,15 +60,6 @@ def orders(value: Any) -> Any:
     if isinstance(value, dict):
         return len(value) > 1 or any(map(orders, value.values()))
     return isinstance(value, list) and any(map(orders, value))
-
-
-def accepts(constraint: dv.Constraint, text: str) -> bool:
-    matcher = constraint.matcher()
-    try:
-        matcher.advance_bytes(text.encode("utf-8", "surrogatepass"))
-    except dv.TokenRejectedError:
-        return False
-    return matcher.is_accepting
 
 
 def compiled(schema: Any, **options: Any) -> dv.Constraint | str | None:

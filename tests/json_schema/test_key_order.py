@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import referencing
+from finite_languages import check_masks
 from random_schemas import random_schema
 
 import derivable as dv
@@ -146,8 +147,6 @@ def pieces_of(texts: Texts, rng: random.Random) -> set[str]:
 def test_masks_are_the_prefixes_of_the_language(name: str, order: Any, tmp_path: Path) -> None:
     schema, listed = CASES[name]
     texts = sorted(set(listed))
-    known = set(texts)
-    prefixes = {t[:n] for t in texts for n in range(len(t) + 1)}
     rng = random.Random(name)
     tokens = sorted(pieces_of(texts, rng))
     vocab = dv.Vocabulary.from_bytes([*(p.encode() for p in tokens), None], eos=[len(tokens)])
@@ -156,35 +155,7 @@ def test_masks_are_the_prefixes_of_the_language(name: str, order: Any, tmp_path:
     made = dv.compile(grammar, vocab)
     made.save(tmp_path / "saved")
     pickled = dv.compile(pickle.loads(pickle.dumps(grammar)), vocab)
-    outcomes = [*tokens, "end"]
-    seen: set[str] = set()
-    for constraint in (made, dv.Constraint.load(tmp_path / "saved", vocab), pickled):
-        for _ in range(40):
-            matcher, text = constraint.matcher(), ""
-            while True:
-                allowed = set(matcher.allowed_tokens().tolist())
-                if text not in seen:
-                    expected = {i for i, t in enumerate(tokens) if text + t in prefixes}
-                    expected |= {len(tokens)} if text in known else set()
-                    assert {outcomes[i] for i in allowed} == {outcomes[i] for i in expected}, text
-                    assert matcher.is_accepting is (text in known)
-                    assert allowed == {i for i in range(len(tokens) + 1) if matcher.allows(i)}
-                    forced = text + b"".join(tokens[t].encode() for t in matcher.forced_tokens()).decode()
-                    assert forced in prefixes
-                    seen.add(text)
-                choices = sorted(allowed - {len(tokens)})
-                if not choices or (len(tokens) in allowed and rng.random() < 0.2):
-                    break
-                token = rng.choice(choices)
-                fork = matcher.fork()
-                matcher.advance(token)
-                matcher.rollback(1)
-                assert set(matcher.allowed_tokens().tolist()) == allowed
-                matcher.advance(token)
-                assert fork.count_valid([token]) == 1
-                text += tokens[token]
-            matcher.reset()
-            assert matcher.allowed_tokens().tolist() == constraint.matcher().allowed_tokens().tolist()
+    check_masks([made, dv.Constraint.load(tmp_path / "saved", vocab), pickled], tokens, texts, rng)
 
 
 WORDS = [

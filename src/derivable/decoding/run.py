@@ -141,19 +141,10 @@ class Run:
         """What there is."""
         decoder, counts = self.decoder, self.decoder.counts
         stats = Stats(
-            self._prompt_read - self._begun,
-            (self._ended or perf_counter()) - self._prompt_read,
-            counts.steps,
-            counts.mask_seconds,
-            counts.interventions,
-            counts.forced,
-            len(decoder.token_ids),
-            counts.model_calls,
-            counts.model_seconds,
-            counts.masks,
-            counts.drafted,
-            counts.accepted,
-            counts.draft_seconds,
+            prompt_seconds=self._prompt_read - self._begun,
+            seconds=(self._ended or perf_counter()) - self._prompt_read,
+            tokens=len(decoder.token_ids),
+            **vars(counts),
         )
         matcher, reason = decoder.matcher, decoder.finish_reason or "length"
         complete = reason == "stop" or (reason == "length" and matcher is not None and _accepts(decoder))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import groupby
 
 from .. import _kernel
@@ -112,10 +112,19 @@ def _pieces(expr: Expr, all_count: bool) -> Expr:
                     else [_pieces(i, all_count) for i in run]
                 )
             return Concat(tuple(out))
+        case _:
+            return _rebuilt(expr, lambda item: _pieces(item, all_count))
+
+
+def _rebuilt(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """A sequence, choice or repetition of changed parts; anything else as it is."""
+    match expr:
+        case Concat(items):
+            return Concat(tuple([change(item) for item in items]))
         case Alt(items):
-            return Alt(tuple(_pieces(i, all_count) for i in items))
+            return Alt(tuple([change(item) for item in items]))
         case Repeat(item, low, high, lazy):
-            return Repeat(_pieces(item, all_count), low, high, lazy)
+            return Repeat(change(item), low, high, lazy)
         case _:
             return expr
 
@@ -146,17 +155,7 @@ def _cost(expr: Expr, costs: Mapping[str, int]) -> int:
 
 
 def _substitute(expr: Expr, bodies: Mapping[str, Expr]) -> Expr:
-    match expr:
-        case Ref(name):
-            return bodies[name]
-        case Concat(items):
-            return Concat(tuple(_substitute(i, bodies) for i in items))
-        case Alt(items):
-            return Alt(tuple(_substitute(i, bodies) for i in items))
-        case Repeat(item, low, high, lazy):
-            return Repeat(_substitute(item, bodies), low, high, lazy)
-        case _:
-            return expr
+    return bodies[expr.name] if isinstance(expr, Ref) else _rebuilt(expr, lambda item: _substitute(item, bodies))
 
 
 def _mark(expr: Expr, bodies: Mapping[str, Expr], costs: Mapping[str, int]) -> Expr:

@@ -1,7 +1,7 @@
 """The embedded model's forward pass in numpy, with a key/value cache.
 
 A Llama network: token embedding, per layer (RMS norm, rotary causal attention, RMS norm, SwiGLU), a final
-norm, and logits by the transposed embedding. The weights are float16 in ``data/weights.npz``; everything is
+norm, and logits by the transposed embedding. The weights are float16 in ``weights.npz``; everything is
 computed in float32. Sizes used below: ``V`` vocabulary, ``H`` hidden, ``M`` intermediate, ``A`` attention
 heads, ``D`` head dimension (``A * D = H``), ``L`` layers, ``T`` tokens in one call.
 
@@ -13,19 +13,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derivable.errors import DerivableError
+from derivable.tiny.data import data_file
 
 __all__ = ["State", "TinyModel", "load_arrays"]
 
 Array = NDArray[np.float32]
 
-WEIGHTS = Path(__file__).parent / "data" / "weights.npz"
 _FIRST_CAPACITY = 128
 
 
@@ -221,7 +220,7 @@ def _rotated(x: Array, cos: Array, sin: Array) -> Array:
 
 def load_arrays() -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The configuration and the float16 arrays of the package, under their transformers names."""
-    with np.load(WEIGHTS) as archive:
+    with np.load(data_file("weights.npz")) as archive:
         arrays = {name: archive[name] for name in archive.files}
     config: dict[str, Any] = json.loads(arrays.pop("config").tobytes())
     return config, arrays

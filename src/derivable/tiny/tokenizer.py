@@ -1,4 +1,4 @@
-"""The embedded model's byte-level BPE, read from ``data/tokenizer.json`` with the standard library alone.
+"""The embedded model's byte-level BPE, read from ``tokenizer.json`` with the standard library alone.
 
 Encoding cuts the text into pieces by the pattern below, then merges the bytes of each piece in the order of
 the trained merges. It gives the ids of the ``tokenizers`` library (a test compares them); special tokens in
@@ -16,16 +16,20 @@ from itertools import pairwise
 from pathlib import Path
 
 from derivable.errors import VocabularyError
+from derivable.tiny.data import data_file
 
 __all__ = ["TinyTokenizer", "tokenizer_path"]
 
-_PATH = Path(__file__).parent / "data" / "tokenizer.json"
 _MAX_CACHED_PIECES = 50_000
 
 
 def tokenizer_path() -> Path:
-    """The package's ``tokenizer.json``, an ordinary Hugging Face tokenizer file."""
-    return _PATH
+    """The model's ``tokenizer.json``, an ordinary Hugging Face tokenizer file, in the package ``derivable-demo``.
+
+    Raises:
+        DerivableError: that package is not installed.
+    """
+    return data_file("tokenizer.json")
 
 
 class TinyTokenizer:
@@ -98,7 +102,7 @@ class TinyTokenizer:
 
 @lru_cache(maxsize=1)
 def _packaged() -> TinyTokenizer:
-    return TinyTokenizer(_PATH)
+    return TinyTokenizer(tokenizer_path())
 
 
 def _byte_characters() -> dict[int, str]:

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Builds the kernel with counters, runs the fast tests that are closest to it, and fails where they reach fewer of its lines than the least that is
+# stated here. Usage: tools/coverage.sh; needs the environment that `make test` sets up. The page: build/coverage/report/index.html.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tools/instrumented.sh
+least=90
+build_instrumented coverage build/coverage
+find build/coverage -name '*.gcda' -delete
+run_instrumented tests/kernel tests/api/test_matcher.py tests/api/test_warm.py tests/api/test_batch.py tests/api/test_apply_bitmask.py \
+    tests/api/test_store.py tests/guards/test_limits.py tests/exact/test_golden.py tests/exact/test_repeated.py tests/exact/test_indentation.py \
+    tests/json_schema/test_key_order.py tests/json_schema/test_json_schema_keywords.py
+mkdir -p build/coverage/report
+"$(dirname "$python")/gcovr" --root . --filter src/kernel/ --object-directory build/coverage --exclude-unreachable-branches --exclude-throw-branches \
+    --merge-mode-functions=merge-use-line-min --print-summary --html-details build/coverage/report/index.html --txt --fail-under-line "$least"
