@@ -60,6 +60,10 @@ def _kind(i: int) -> dict[str, Any]:
     return {"properties": {f"k{i}": {"type": "string"}}}
 
 
+def _tagged(i: int) -> dict[str, Any]:
+    return {"properties": {"t": {"const": i}, f"k{i}": {"type": "string"}}, "required": ["t"]}
+
+
 def _need(key: str) -> dict[str, Any]:
     return {"required": [key]}
 
@@ -86,23 +90,31 @@ CASES: dict[str, tuple[Callable[[int], Case], tuple[int, ...]]] = {
     ),
     "oneOf nested, objects": (
         lambda n: nested(n, lambda i, s: {"oneOf": [_kind(i), s]}, {"required": ["a"]}, {"k0": 1, "a": 1}),
-        (5, 10, 40),
+        (10, 20, 40),
+    ),
+    "oneOf nested, keys": (
+        lambda n: nested(n, lambda i, s: {"oneOf": [_need(f"a{i}"), s]}, _need("a"), {"a1": 1}),
+        (10, 20, 40),
+    ),
+    "oneOf nested, tagged": (
+        lambda n: nested(n, lambda i, s: {"oneOf": [_tagged(i), s]}, _need("a"), {"t": 1, "k1": "text"}),
+        (10, 20, 40),
     ),
     "oneOf nested twice": (
         lambda n: nested(n, lambda i, s: {"oneOf": [s, {"not": s}, _kind(i)]}, {"type": "object"}, 1),
-        (5, 10, 40),
+        (10, 20, 40),
     ),
     "if/then/else nested, objects": (
         lambda n: nested(n, lambda i, s: {"if": _kind(i), "then": s, "else": _need("e")}, {}, {"k0": 1, "e": 1}),
-        (5, 10, 25),
+        (10, 20, 40),
     ),
     "if/then/else nested, in if": (
         lambda n: nested(n, lambda i, s: {"if": s, "then": _kind(i), "else": _need(f"e{i}")}, {"minimum": 1}, 1),
-        (5, 10, 25),
+        (10, 20, 40),
     ),
     "if/then/else nested, values": (
         lambda n: nested(n, lambda i, s: {"if": {"multipleOf": i + 2}, "then": s, "else": {"minimum": i}}, {}, 99),
-        (5, 10, 25),
+        (10, 20, 40),
     ),
 }
 

@@ -24,6 +24,7 @@ from .expr import (
     Not,
     Repeat,
     star,
+    width,
 )
 from .limits import Limits
 
@@ -226,6 +227,9 @@ def _without_bound(expr: Expr) -> tuple[Expr, int | None]:
     """An intersection without the upper bounds of length in it, and the least of these: the kernel counts by rule."""
     if isinstance(expr, JsonStrings) and expr.negated:
         return replace(expr, max_length=None), expr.max_length
+    if isinstance(expr, JsonText):
+        unbounded, most = _without_last_bound(expr.item)
+        return expr if most is None else JsonText(unbounded), most
     if not isinstance(expr, And):
         return expr, None
     parts = [_without_bound(item) for item in expr.items]
@@ -233,6 +237,27 @@ def _without_bound(expr: Expr) -> tuple[Expr, int | None]:
     if isinstance(kept[0], Not):
         kept.insert(0, _ANY_STRING)
     return And(tuple(kept)), min((most for _, most in parts if most is not None), default=None)
+
+
+_MANY_CHARACTERS = 16
+
+
+def _without_last_bound(expr: Expr) -> tuple[Expr, int | None]:
+    """Characters that end with many of one class, as `.{1,255}` does, behind what always has one length: without that
+    bound, and the length of the whole that it comes to.
+
+    PERF: an automaton has a state for each of them, and a first mask tries all tokens at many: `"^.{1,255}$"` took
+    36 ms, and now 2.
+    """
+    match expr:
+        case Repeat(item, low, int(high), lazy) if high - low >= _MANY_CHARACTERS and width(item) == (1, 1):
+            return Repeat(item, low, None, lazy), high
+        case Concat((*before, last)):
+            rest, most = _without_last_bound(last)
+            widths = [width(item) for item in before]
+            if most is not None and all(least == longest for least, longest in widths):
+                return Concat((*before, rest)), most + sum(least for least, _ in widths)
+    return expr, None
 
 
 def is_empty(expr: Expr, limits: Limits) -> bool:

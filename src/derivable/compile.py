@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from . import _kernel
@@ -18,7 +18,7 @@ from .collector import without_collector
 from .errors import ArgumentError, ArtifactError, GrammarError, LimitError, VocabularyError, number
 from .expr import NOTHING, Special
 from .grammar import Grammar
-from .index.ahead import fill
+from .index.ahead import fill, follow, wanted
 from .index.artifact import VERSION, Plan, packed, read, unpacked, write
 from .index.content import code_digest, grammar_digest
 from .index.store import ArtifactStore, store_at
@@ -100,8 +100,9 @@ class Constraint:
         Raises:
             ArtifactError: the file cannot be written.
 
-        Cost: the size of the automata, usually well below a megabyte, and of the masks computed ahead of time,
-        each as what differs from another one.
+        Cost: the size of the automata, usually well below a megabyte, and of what was filled ahead of time: the
+        masks, each as what differs from another one; and, unless lexing is ``scannerless``, the lexer's states with
+        what the tokens do in them (Python and llama-3: 3 to 10 MB).
         """
         write(self._plan, self.vocabulary.fingerprint, file_path("path", path))
 
@@ -180,20 +181,35 @@ class Constraint:
         return self
 
     def _fill_ahead(
-        self, situations: int, progress: Callable[[int, int], object] | None = None, deadline: float | None = None
+        self,
+        ahead_of_time: int | tuple[str, ...],
+        progress: Callable[[int, int], object] | None = None,
+        deadline: float | None = None,
     ) -> None:
         """Fills the index, as `compile(ahead_of_time=)` does.
 
         Args:
-            situations: at most so many.
-            progress: called with (situations done, situations known so far).
+            ahead_of_time: at most so many situations, or along texts.
+            progress: called with (situations done, situations known so far), or (texts done, texts).
             deadline: when to stop, on `time.perf_counter`'s clock.
         """
-        named = (named for _, named in self._lowered.references if not named.negated)
-        tokens = [resolve_token(each.token, self.vocabulary) for each in named]
         most = self._plan.limits.cache_bytes // 2
-        index = fill(self._kernel, tokens, situations, progress=progress, deadline=deadline, most_bytes=most)
-        self._plan = replace(self._plan, index=index)
+        index = self._plan.index
+        if isinstance(ahead_of_time, tuple):
+            tokens = (self.vocabulary.encode_forced(text.encode()) for text in ahead_of_time)
+            follow(
+                partial(Matcher, self),
+                tokens,
+                len(ahead_of_time),
+                progress=progress,
+                deadline=deadline,
+                most_bytes=most,
+            )
+        else:
+            named = (named for _, named in self._lowered.references if not named.negated)
+            special = [resolve_token(each.token, self.vocabulary) for each in named]
+            index = fill(self._kernel, special, ahead_of_time, progress=progress, deadline=deadline, most_bytes=most)
+        self._plan = replace(self._plan, index=index, splits=self._kernel.saved_splits())
 
     def __reduce__(self) -> tuple[Callable[..., Constraint], tuple[object, ...]]:
         return _unpickled, (self.to_bytes(), self.vocabulary, self._plan.limits, self.canonical)
@@ -253,16 +269,13 @@ def _unpickled(data: bytes, vocabulary: Vocabulary, limits: Limits, canonical: b
 
 _LONGEST_REPLAY = 10.0  # seconds that loading an index may take; the rest of it is left
 
-_AHEAD_OF_TIME = 10_000
-"""Situations that `ahead_of_time=True` visits at most."""
-
 
 @without_collector
 def compile(
     grammar: Grammar,
     vocabulary: Vocabulary,
     *,
-    ahead_of_time: bool | int = False,
+    ahead_of_time: bool | int | Sequence[str] = False,
     lookahead: int | None = None,
     canonical: bool = False,
     limits: Limits = Limits(),  # noqa: B008
@@ -283,7 +296,9 @@ def compile(
         ahead_of_time: fill the index now, so that generations meet few situations for the first time: the most
             different first, told apart by the lexer's state and the uppermost parser states. A number bounds them
             (`True`: 10,000). Costs up to a few milliseconds each at 128,000 tokens. It ends when half of
-            `limits.cache_bytes` is used, or at `timeout`: the rest is filled as generations visit it.
+            `limits.cache_bytes` is used, or at `timeout`: the rest is filled as generations visit it. Or texts of the
+            kind that will be generated, which are followed as far as they are in the language: for programming
+            languages a hundred of them spare more than any number of situations.
         lookahead: how many lexemes may end *inside* a token, ignored ones included (DOMINO's k; one that ends where
             the token begins does not count). `None`, the default, is exact. With a number the texts stay in the
             language, but tokens that span more lexemes are refused, so models write what they would not have written.
@@ -295,7 +310,8 @@ def compile(
         limits: bounds on memory and time; grammars are untrusted input.
         timeout: seconds that this call may take at most (`None`: any time). Filling the index ahead stops there,
             and is no error; a grammar that is not compiled by then is.
-        progress: called while the index is filled ahead of time, with (situations done, situations known so far).
+        progress: called while the index is filled ahead of time, with (situations done, situations known so far), or
+            (texts done, texts).
         store: a folder or a URL (with `fsspec`) that keeps artifacts for other processes: what is there is loaded, and
             what is not is compiled and written. An `ArtifactStore` has a budget of its own; docs/warm.md says more.
         prefetch: after each mask, a thread beside computes those that may be asked for next, while the model runs. It
@@ -329,8 +345,7 @@ def compile(
         if not 0 <= lookahead < 1 << 32:
             hint = "Use 0 or more, or None for all."
             raise GrammarError(f"lookahead={number(lookahead, '')} is not a number of lexemes", hint=hint)
-    if not isinstance(ahead_of_time, bool):
-        ahead_of_time = integer("ahead_of_time", ahead_of_time)
+    ahead_of_time = wanted(ahead_of_time)
     instance("prefetch", prefetch, bool, "True or False")
     instance("canonical", canonical, bool, "True or False")
     if progress is not None and not callable(progress):
@@ -353,7 +368,7 @@ def compile(
                 cache.constraints[key] = constraint
         if ahead_of_time and (progress or not (entry and entry.has(constraint))):
             deadline = None if timeout is None else begun + timeout
-            constraint._fill_ahead(_AHEAD_OF_TIME if ahead_of_time is True else ahead_of_time, progress, deadline)
+            constraint._fill_ahead(ahead_of_time, progress, deadline)
         if entry:
             entry.keep(constraint)
         constraint.prefetches |= prefetch
@@ -372,10 +387,10 @@ class _Entry:
         vocabulary: Vocabulary,
         lookahead: int | None,
         limits: Limits,
-        ahead_of_time: bool | int,
+        ahead_of_time: int | tuple[str, ...],
     ) -> None:
         special = sorted(vocabulary.special_ids.items())
-        parts = [vocabulary.fingerprint, special, lookahead, limits, int(ahead_of_time), grammar_digest(grammar)]
+        parts = [vocabulary.fingerprint, special, lookahead, limits, ahead_of_time, grammar_digest(grammar)]
         text = f"{code_digest()} {VERSION} {parts!r}"
         self.key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         self._store, self._grammar, self._vocabulary, self._limits = store, grammar, vocabulary, limits

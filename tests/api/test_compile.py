@@ -12,6 +12,7 @@ import pytest
 import derivable as dv
 from derivable.expr import Bytes, Concat, JsonStrings, Special
 from derivable.grammar import Terminal
+from derivable.index.artifact import VERSION
 
 TOKENS = [
     b"1",
@@ -169,7 +170,7 @@ def test_files_that_cannot_be_loaded(tmp_path: Path) -> None:
         (data[:30], "not a saved constraint"),
         (data[:-1], "damaged"),
         (data[:200] + b"\0" + data[201:], "damaged"),
-        (data[:21] + b"\x07" + data[22:], "format version 7"),
+        (data[:21] + bytes([VERSION + 1]) + data[22:], f"format version {VERSION + 1}"),
     ]:
         path.write_bytes(damaged)
         with pytest.raises(dv.ArtifactError, match=says):

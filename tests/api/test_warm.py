@@ -9,6 +9,7 @@ import subprocess
 import sys
 import weakref
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from words import BYTES
 
 import derivable as dv
 from derivable import _kernel
+from derivable.index.artifact import packed
 from derivable.index.prefetch import prefetcher
 
 SCHEMA = {
@@ -180,6 +182,140 @@ def test_real_schemas_and_programs() -> None:
             one.advance(token)
             two.advance(token)
     assert compared > 500
+
+
+# Lexer states and splits
+
+_LARK = {
+    "names": GRAMMARS["lark"],
+    "python": GRAMMARS["python"],
+    "go": lambda: dv.Grammar.builtin("go"),
+    "look-around": lambda: dv.Grammar.from_lark(
+        'start: (A | B ";")+\nA: /[a-z]+(?!;)/\nB.1: /(?<=a)b|[0-9]+(?=.x)/\n%ignore " "'
+    ),
+    "basic": lambda: dv.Grammar.from_lark(
+        'start: "let" NAME "=" (NAME | "(" start ")")\nNAME: /[a-z]+/\n%ignore / +/', lexing="basic"
+    ),
+    "repeated": lambda: dv.Grammar.from_lark('start: (NAME | "--" | ";")+\nNAME: /[a-z]+/\n%ignore " "'),
+}
+_TEXTS = {
+    "names": ["let ab 12 c;", "let let;"],
+    "python": [
+        "def f(x):\n    return [x, 'a', {\"b\": 1.5}]\n\n\nclass A(B):\n    pass\n",
+        "if x:\n  y = 1\nelse: z\n",
+    ],
+    "go": ['package main\n\nfunc f(x int) string {\n\treturn "a" // b\n}\n'],
+    "look-around": ["abc 12;x ab"],
+    "basic": ["let a=(let b = c)"],
+    "repeated": ["a" + "-" * 40 + ";" * 9],
+}
+
+
+def filled(name: str) -> bytes:
+    return dv.compile(_LARK[name](), VOCABULARY, ahead_of_time=_TEXTS[name]).to_bytes()
+
+
+@pytest.mark.parametrize("name", _LARK)
+def test_what_texts_split_is_loaded_and_not_split_again(name: str) -> None:
+    data = filled(name)
+    dv.cache.clear()
+    loaded = dv.Constraint.from_bytes(data, VOCABULARY)
+    assert loaded.to_bytes() == data
+    before = loaded._plan.splits
+    assert loaded._kernel.saved_splits() == before
+    for text in _TEXTS[name]:
+        matcher = loaded.matcher()
+        for token in VOCABULARY.encode_bytes_greedy(text.encode()):
+            matcher.allowed_tokens()
+            assert matcher.allows(token), (text, matcher.explain(token))
+            matcher.advance(token)
+        matcher.allowed_tokens()
+    assert loaded._kernel.saved_splits() == before
+
+
+@pytest.mark.parametrize("name", _LARK)
+def test_masks_beside_loaded_splits_are_those_of_a_new_constraint(name: str) -> None:
+    """Along other texts, too, where what is left of tokens is read and merged after all; and saved a second time."""
+    data = filled(name)
+    dv.cache.clear()
+    loaded = dv.Constraint.from_bytes(data, VOCABULARY)
+    lazy = dv.compile(_LARK[name](), VOCABULARY)
+    again: dv.Constraint | None = None
+    for seed in range(3):
+        for taken, allowed in walks(lazy, seed):
+            for constraint in filter(None, (loaded, again)):
+                matcher = constraint.matcher()
+                for token in taken:
+                    matcher.advance(token)
+                assert matcher.allowed_tokens().tolist() == allowed
+        plan = replace(loaded._plan, splits=loaded._kernel.saved_splits())
+        again = dv.Constraint.from_bytes(packed(plan, VOCABULARY.fingerprint), VOCABULARY)
+
+
+@pytest.mark.parametrize("name", _LARK)
+def test_splits_that_were_changed(name: str) -> None:
+    """Refused by name, or used without harm: a mask may be wrong, a number never leads anywhere."""
+    plan = dv.Constraint.from_bytes(filled(name), VOCABULARY)._plan
+    draw = random.Random(name)
+    ends = {"refused": 0, "used": 0}
+    limits = dv.Limits(max_step_work=2_000_000, max_liveness_steps=100_000)
+    for _ in range(80 if name in ("python", "go") else 250):
+        data = bytearray(plan.splits)
+        for _ in range(draw.choice((1, 1, 2, 8))):
+            at = draw.randrange(len(data)) // 4 * 4
+            word = draw.choice(
+                (0, 1, 2, 3, 255, 1 << 30, 1 << 31, 0x7FFFFFFF, 0xFFFFFFFF, 0xFFFFFFFE, draw.randrange(300))
+            )
+            data[at : at + 4] = word.to_bytes(4, "little")
+        if draw.random() < 0.1:
+            del data[draw.randrange(len(data)) :]
+        try:
+            changed = packed(replace(plan, splits=bytes(data)), VOCABULARY.fingerprint)
+            matcher = dv.Constraint.from_bytes(changed, VOCABULARY, limits=limits).matcher()
+        except dv.ArtifactError:
+            ends["refused"] += 1
+            continue
+        ends["used"] += 1
+        for _ in range(12):
+            try:
+                allowed = matcher.allowed_tokens()
+                assert allowed.size == 0 or 0 <= allowed[0] <= allowed[-1] < VOCABULARY.size
+                matcher.advance(int(draw.choice(allowed.tolist() or [0])))
+            except (dv.TokenRejectedError, dv.LimitError):
+                break
+    assert min(ends.values()) > 5
+
+
+def test_splits_of_another_kind_of_lexer() -> None:
+    plan = dv.Constraint.from_bytes(filled("names"), VOCABULARY)._plan
+    for name, match in (("schema", "splits"), ("python", "index"), ("basic", "index")):
+        other = dv.compile((GRAMMARS | _LARK)[name](), VOCABULARY)._plan
+        with pytest.raises(dv.ArtifactError, match=match):
+            dv.Constraint.from_bytes(packed(replace(other, splits=plan.splits), VOCABULARY.fingerprint), VOCABULARY)
+
+
+def test_ahead_of_time_along_texts(tmp_path: Path) -> None:
+    seen = list[tuple[int, int]]()
+    texts = ["let ab 12 c;", "let $ never", "ab" * 9]
+    constraint = dv.compile(
+        GRAMMARS["lark"](), VOCABULARY, ahead_of_time=texts, progress=lambda done, all_: seen.append((done, all_))
+    )
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+    before = constraint.stats()
+    matcher = constraint.matcher()
+    for token in VOCABULARY.encode_bytes_greedy(b"let ab 12 c;"):
+        matcher.allowed_tokens()
+        matcher.advance(token)
+    after = constraint.stats()
+    assert after["mask_hits"] - before["mask_hits"] == after["masks"] - before["masks"] > 5
+    store = dv.ArtifactStore(tmp_path)
+    for some in (texts, texts[:1], texts):
+        dv.compile(GRAMMARS["lark"](), VOCABULARY, ahead_of_time=some, store=store)
+        dv.cache.clear()
+    assert store.stats()["hits"] == 1 and store.stats()["writes"] == 2
+    for wrong in ("let", [b"let"], 1.5, [1]):
+        with pytest.raises(dv.ArgumentError, match="ahead_of_time"):
+            dv.compile(GRAMMARS["lark"](), VOCABULARY, ahead_of_time=wrong)  # type: ignore[arg-type]
 
 
 # Beside the model

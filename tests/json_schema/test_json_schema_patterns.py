@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 
 import pytest
+from accepting import BYTES, accepts
 from json_spelling import encode, quoted
 
+import derivable as dv
 from derivable.automata import compile_expr
 from derivable.expr import And
 from derivable.frontends.json_schema.texts.json_text import spelled
@@ -119,3 +122,32 @@ def test_spelling_an_automaton_is_spelling_every_character(source: str) -> None:
     decoded = pattern(source)
     by_character = compile_expr(quoted(And((encode(decoded),))))
     assert compile_expr(spelled(decoded)).fingerprint() == by_character.fingerprint()
+
+
+LAST_BOUNDS = [
+    (r"^.{1,40}$", "x"),
+    (r"^.{3,40}$", "\U0001f600"),
+    (r"^[^a]{0,17}$", "\ud800"),
+    (r"^ab[c-e]{2,30}$", "c"),
+    (r"^(?=.*z$)x.{0,20}$", "z"),
+    (r"^(?:ab|cd)é[^\n]{2,30}$", "z"),
+    (r"^(?:ab|c)[d-z]{2,30}$", "z"),  # what is before has no one length
+    (r"^.{2,30}b?$", "b"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(LAST_BOUNDS)))
+@pytest.mark.parametrize("more", [{}, {"minLength": 5}, {"maxLength": 25}, {"not": {"pattern": "zzz$"}}])
+def test_a_last_bound_is_kept(case: int, more: dict[str, object]) -> None:
+    """Patterns that end with many of one class have no state for each of them; the bound is kept all the same."""
+    source, last = LAST_BOUNDS[case]
+    constraint = dv.compile(dv.Grammar.from_json_schema({"type": "string", "pattern": source, **more}), BYTES)
+    low, high = (int(str(more.get(bound, none))) for bound, none in (("minLength", 0), ("maxLength", 99)))
+    for start in ("", "ab", "c", "cdé", "abé", "x", "a"):
+        for count in range(46):
+            value = start + last * count
+            wanted = re.search(source, value) is not None and low <= len(value) <= high
+            wanted &= "not" not in more or not value.endswith("zzz")
+            assert accepts(constraint, json.dumps(value)) is wanted, value
+            if last != "\ud800":
+                assert accepts(constraint, json.dumps(value, ensure_ascii=False)) is wanted, value

@@ -1,21 +1,85 @@
-"""Filling the index ahead of time, by a walk over the situations that texts can lead to, the most different first.
-
-The kernel walks (`matching/explore`); here are its bounds. Whatever ends it, the rest is filled as texts come to it.
+"""Filling the index ahead of time: by a walk over the situations that texts can lead to, the most different first
+(`matching/explore` of the kernel), or along texts. Whatever ends it, the rest is filled as texts come to it.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from .. import _kernel
+from ..arguments import integer
+from ..errors import ArgumentError, LimitError
 
-__all__ = ["fill"]
+if TYPE_CHECKING:
+    from ..matcher import Matcher
+
+__all__ = ["fill", "follow", "wanted"]
 
 _FOREVER = 1e9  # seconds
 
+_SITUATIONS = 10_000
+"""That `ahead_of_time=True` visits at most."""
+
 _AT_ONCE = 256
 """Situations between two looks at signals, if nobody wants to know how far it is."""
+
+
+def wanted(ahead_of_time: bool | int | Sequence[str]) -> int | tuple[str, ...]:
+    """The situations or texts that a caller asks for; 0: none.
+
+    Raises:
+        ArgumentError: it is neither a number nor a list of texts.
+    """
+    if isinstance(ahead_of_time, bool):
+        return _SITUATIONS if ahead_of_time else 0
+    if isinstance(ahead_of_time, (list, tuple)):
+        if not all(isinstance(text, str) for text in ahead_of_time):
+            raise ArgumentError("ahead_of_time", "texts of type str", ahead_of_time)
+        return tuple(ahead_of_time)
+    return integer("ahead_of_time", ahead_of_time)
+
+
+def follow(
+    matcher: Callable[[], Matcher],
+    texts: Iterable[Sequence[int]],
+    count: int,
+    *,
+    progress: Callable[[int, int], object] | None = None,
+    deadline: float | None = None,
+    most_bytes: int,
+) -> None:
+    """Computes the masks along texts, each as far as it is allowed.
+
+    Args:
+        matcher: makes one, at the start of a text.
+        texts: their tokens.
+        count: how many texts.
+        progress: called with (texts done, texts).
+        deadline: when to stop, on `time.perf_counter`'s clock.
+        most_bytes: memory of the constraint past which no more is filled.
+    """
+    for done, tokens in enumerate(texts, 1):
+        one = matcher()
+        bitmask = np.zeros((1, (one.constraint.vocabulary.size + 31) // 32), dtype=np.int32)
+        try:
+            for token in tokens:
+                if deadline is not None and time.perf_counter() >= deadline:
+                    return
+                one.fill_bitmask(bitmask)
+                if not one.allows(token):
+                    break
+                one.advance(token)
+            one.fill_bitmask(bitmask)
+        except LimitError:  # the next text asks for other masks
+            pass
+        if progress is not None:
+            progress(done, count)
+        if one.constraint.stats()["run_bytes"] > most_bytes:
+            return
 
 
 def fill(

@@ -1,11 +1,12 @@
 """Saved constraints: what compiling works out of a grammar, in one file.
 
 A file is a line that says what it is, a version, a SHA-256 of the rest, and the rest: a JSON header and the automata
-of the terminals as the kernel writes them, and what was filled ahead of time: situations, each by the byte that leads
-there from another one, and their masks. Loading one parses no grammar, builds no automata and computes no mask that is
-there. Nothing in a file is executed; everything is checked,
-for a checksum keeps out accidents and nobody else: shapes and ranges here (`_SHAPE`), what one part says about another
-in `_plan`, automata and numbers of symbols in the kernel. Bounds are not in a file: they are the loader's.
+of the terminals as the kernel writes them; what was filled ahead of time: situations, each by the byte that leads there
+from another one, and their masks; and the lexer's states with the splits of the vocabulary by them. Loading one parses
+no grammar, builds no automata, computes no mask and walks no vocabulary for what is there. Nothing in a file is
+executed; everything is checked, for a checksum keeps out accidents and nobody else: shapes and ranges here (`_SHAPE`),
+what one part says about another in `_plan`, automata, numbers of symbols and the index in the kernel. Bounds are not in
+a file: they are the loader's.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from ..lowering import Lowered
 __all__ = ["VERSION", "Plan", "packed", "read", "unpacked", "write"]
 
 _MAGIC = b"derivable constraint\n"
-VERSION = 6
+VERSION = 7
 _PREFIX = struct.Struct("<I32s")
 _LENGTH = struct.Struct("<Q")
 
@@ -45,6 +46,8 @@ class Plan:
         lexing, start, relaxed: as in `Grammar`.
         limits, lookahead: as given to `compile`.
         index: situations visited ahead of time, with their masks, as the kernel writes them.
+        splits: lexer states, and what tokens do in them, as the kernel writes them; empty under ``scannerless``, where
+            they are the vocabulary's and not the constraint's.
     """
 
     lowered: Lowered
@@ -54,6 +57,7 @@ class Plan:
     limits: Limits
     lookahead: int | None
     index: bytes = b""
+    splits: bytes = b""
 
 
 def write(plan: Plan, fingerprint: str, path: Path) -> None:
@@ -97,9 +101,10 @@ def packed(plan: Plan, fingerprint: str) -> bytes:
         "distinct": plan.lowered.distinct,
         "tallies": plan.lowered.tallies,
         "index": len(plan.index),
+        "splits": len(plan.splits),
     }
     text = json.dumps(header, separators=(",", ":")).encode()
-    rest = b"".join([_LENGTH.pack(len(text)), text, *automata, plan.index])
+    rest = b"".join([_LENGTH.pack(len(text)), text, *automata, plan.index, plan.splits])
     return _MAGIC + _PREFIX.pack(VERSION, hashlib.sha256(rest).digest()) + rest
 
 
@@ -184,6 +189,7 @@ _SHAPE: dict[str, Any] = {
         )
     ),
     "index": _LONG,
+    "splits": _LONG,
 }
 """What a header holds: a type, a range of integers, a list of one shape, words, or places of given shapes (a tuple)."""
 
@@ -258,8 +264,11 @@ def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
         assert automaton is not None
         terminals.append((automaton, rank, ignored))
         at += length
-    if at + header["index"] != len(blobs):
-        raise ValueError("terminals, index: the automata or the index are longer or shorter than it says")
+    if scannerless and header["splits"]:
+        raise ValueError("splits: under 'scannerless' lexing they are not the constraint's")
+    ends = at + header["index"]
+    if ends + header["splits"] != len(blobs):
+        raise ValueError("terminals, index, splits: the automata or the index are longer or shorter than it says")
     lowered = Lowered(
         terminals=terminals,
         strings=strings,
@@ -280,7 +289,8 @@ def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
         relaxed=tuple(header["relaxed"]),
         limits=limits,
         lookahead=header["lookahead"],
-        index=bytes(blobs[at:]),
+        index=bytes(blobs[at:ends]),
+        splits=bytes(blobs[ends:]),
     )
 
 

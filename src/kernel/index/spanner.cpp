@@ -35,6 +35,7 @@ void Spanner::forget() {
     num_lately_ = 0;
     bytes_ = 0;
     joints_.clear();
+    image_.reset();
     for (const auto* all : {&tables_, &joint_tables_})
         for (const auto& tables : *all) tables->clear();
     begin();
@@ -46,10 +47,11 @@ const std::vector<Spanner::Root>& Spanner::roots(uint32_t branch, Beside& beside
     Branch* found;
     if (beside.look([&] { return !(found = &branches_[branch])->roots.empty(); })) return found->roots;
     Branch& b = *found;
+    const std::vector<TrieNodes>& given = parts(b, beside);
     constexpr uint64_t kMaxMerged = 2'000'000, kWorthSparing = 2'000;
     uint64_t size = 0;
     Root largest{nullptr, 0};
-    for (const TrieNodes& p : b.parts)
+    for (const TrieNodes& p : given)
         for (uint32_t n : p.nodes) {
             size += p.trie->end[n] - n;
             if (!largest.trie || p.trie->end[n] - n > largest.size()) largest = {p.trie, n};
@@ -57,7 +59,7 @@ const std::vector<Spanner::Root>& Spanner::roots(uint32_t branch, Beside& beside
     if (size > kMaxMerged) throw TooAmbiguous();
     work(10 + 3 * size);
     // SAFETY: nothing is kept before all is made: merging may be refused.
-    std::vector<TrieNodes> others = b.parts;
+    std::vector<TrieNodes> others = given;
     std::vector<Root> roots;
     std::unique_ptr<Trie> merged;
     // PERF: behind a blank nearly all tokens come from one subtree, those with one blank before: copying it was 20 (Java) to 43% (Python) of the first walk there.
@@ -133,7 +135,7 @@ uint32_t Spanner::add_branch(uint8_t byte, std::vector<TrieNodes> parts) {
     auto [it, fresh] = branch_ids_.try_emplace(std::move(key), uint32_t(branches_.size()));
     if (fresh) {
         bytes_ += sizeof(Branch) + it->first.size() * 8 + 64;
-        branches_.push_back({byte, std::move(parts), nullptr, {}});
+        branches_.push_back({byte, std::move(parts), nullptr, {}, nullptr});
     }
     return it->second;
 }
@@ -263,9 +265,10 @@ const Split* Spanner::repeated(uint32_t residual, LexState state, uint32_t termi
     std::unique_ptr<Split> result;
     if (left.size() >= kWorthwhile && left.size() <= kMost) {
         std::map<const Trie*, std::vector<uint32_t>> nodes;
+        Beside beside(holder);
         for (uint32_t r : left)
             for (uint32_t b : residuals_[r].branches)
-                for (const TrieNodes& part : branches_[b].parts)
+                for (const TrieNodes& part : parts(branches_[b], beside))
                     nodes[part.trie].insert(nodes[part.trie].end(), part.nodes.begin(), part.nodes.end());
         std::vector<TrieNodes> parts;
         for (auto& [trie, of_trie] : nodes) {

@@ -154,6 +154,10 @@ class Spanner {
         std::atomic<int>& walks_;
     };
     void forget();
+    // Not under scannerless. Lexer states and splits as they are numbered, and again for a spanner of the same vocabulary to which the same terminals were added
+    // and that split nothing yet. restore() throws BadArtifact where something refers to what is not there; then the spanner is not to be used.
+    void save(ImageWriter& out) const;
+    void restore(ImageReader& in);
     void publish_bytes() { published_bytes_.store(bytes(), std::memory_order_relaxed); }
 
   private:
@@ -172,7 +176,8 @@ class Spanner {
         uint8_t byte;
         std::vector<TrieNodes> parts;
         std::unique_ptr<Trie> merged;
-        std::vector<Root> roots;  // empty until a walk enters
+        std::vector<Root> roots;          // empty until a walk enters
+        const uint32_t* saved = nullptr;  // parts, in image_, while nobody has asked for them
     };
     // Some tokens with a prefix removed: branches by ascending byte.
     struct Residual {
@@ -182,6 +187,12 @@ class Spanner {
         bool once;           // no token is there twice (cut in two ways)
     };
     void begin();
+    const std::vector<TrieNodes>& parts(Branch& b, Beside& beside);
+    void save_branches(ImageWriter& out) const;
+    void save_splits(ImageWriter& out) const;
+    void restore_branches(ImageReader& in);
+    void restore_splits(ImageReader& in);
+    std::unique_ptr<Split> restored_split(ImageReader& in, const std::vector<std::shared_ptr<const TokenSet>>& sets);
     const std::vector<Root>& roots(uint32_t branch, Beside& beside);
     uint32_t add_branch(uint8_t byte, std::vector<TrieNodes> parts);
     uint32_t add_residual(const std::vector<TrieNodes>& parts, bool once);
@@ -231,6 +242,7 @@ class Spanner {
     std::array<LexState, 8> lately_{};  // states of JSON strings of patterns that the whole vocabulary was split by
     size_t num_lately_ = 0;
     std::unordered_map<LexState, bool> may_be_newline_;
+    std::shared_ptr<const std::vector<uint32_t>> image_;  // that was restored
     Interner producible_sets_;
     std::unordered_map<LexState, uint32_t> producible_;
     std::atomic<size_t> bytes_{0};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "support/hashing.hpp"
+#include "support/image.hpp"
 
 namespace derivable {
 
@@ -29,6 +30,27 @@ void TokenSet::spread(uint32_t words) {
 void TokenSet::pack() {
     std::sort(ids_.begin(), ids_.end());  // neighbouring bits one after the other
     ids_.shrink_to_fit();
+}
+
+void TokenSet::save(ImageWriter& out) const {
+    out.put(2 * count_ + !dense_.empty());
+    out.list(dense_.empty() ? ids_ : dense_);
+}
+
+TokenSet TokenSet::restored(ImageReader& in, uint32_t vocabulary_size) {
+    const uint32_t head = in.next();
+    std::vector<uint32_t> words = in.list();
+    TokenSet out;
+    out.count_ = head / 2;
+    if (head % 2) {
+        ImageReader::check(words.size() == (vocabulary_size + 31) / 32 && !words.empty() &&
+                           !(vocabulary_size % 32 && words.back() >> vocabulary_size % 32));
+        out.dense_ = std::move(words);
+    } else {
+        for (uint32_t token : words) ImageReader::check(token < vocabulary_size);
+        out.ids_ = std::move(words);
+    }
+    return out;
 }
 
 }  // namespace derivable

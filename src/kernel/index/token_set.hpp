@@ -9,6 +9,9 @@
 
 namespace derivable {
 
+class ImageReader;
+class ImageWriter;
+
 // Some token ids of a vocabulary, as whichever of a list and a bitmask is faster to OR into a mask.
 class TokenSet {
   public:
@@ -35,6 +38,8 @@ class TokenSet {
     void or_into(uint32_t* mask) const;
     uint32_t count() const { return count_; }
     uint64_t cost() const { return 1 + ids_.size() / 4 + dense_.size() / 80; }  // of or_into, as `work` counts
+    void save(ImageWriter& out) const;
+    static TokenSet restored(ImageReader& in, uint32_t vocabulary_size);
     size_t bytes() const { return (ids_.capacity() + dense_.capacity()) * 4; }
 
   private:

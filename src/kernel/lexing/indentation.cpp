@@ -44,8 +44,12 @@ Indentations::Effect Indentations::step_effect(Effect e, uint8_t byte) {
     if (byte == '\n') next = "\n";
     else if (byte == '\r' || (!next.empty() && next.back() == '.')) return e;
     else next.push_back(byte == ' ' || byte == '\t' || byte == '\f' ? char(byte) : '.');  // any other ends the blanks
-    auto [it, fresh] = effect_ids_.try_emplace(next, Effect(effects_.size()));
-    if (fresh) effects_.push_back(std::move(next));
+    return effect(next);
+}
+
+Indentations::Effect Indentations::effect(const std::string& bytes) {
+    auto [it, fresh] = effect_ids_.try_emplace(bytes, Effect(effects_.size()));
+    if (fresh) effects_.push_back(bytes);
     return it->second;
 }
 

@@ -68,6 +68,9 @@ class Indentations {
     static constexpr Effect kNothing = 0;
     Effect step_effect(Effect e, uint8_t byte);
     Id apply(Effect e, Id id);
+    const std::vector<std::string>& effects() const { return effects_; }
+    // The number of an effect, as it is in effects().
+    Effect effect(const std::string& bytes);
 
     // What the column of a newline lexeme that ends here means to the parser.
     struct Turn {

@@ -26,6 +26,9 @@
 
 namespace derivable {
 
+class ImageReader;
+class ImageWriter;
+
 enum class Policy : uint8_t { kScannerless, kLongest, kBasic };
 
 using LexState = uint32_t;
@@ -146,6 +149,12 @@ class Lexer {
     // Bytes that act differently in some terminal, one of each class (all of a class act alike).
     const std::vector<uint8_t>& representative_bytes();
     std::vector<LexState> successors(LexState s);  // one byte further, each once
+    // Not under scannerless. The states as they are numbered, and the same states again for a lexer to which the same terminals were added. restore() throws
+    // BadArtifact where something refers to what is not there; then the lexer is not to be used.
+    void save(ImageWriter& out) const;
+    void restore(ImageReader& in);
+    bool is_state(LexState s) const;
+    uint32_t num_obligations() const { return obligation_lists_.size(); }  // formulas
     size_t bytes() const {
         return bytes_ + languages_.bytes() + rows_.bytes() + exits_of_single_.bytes() + exits_of_set_.bytes() + exits_of_pair_.bytes();
     }
@@ -170,6 +179,9 @@ class Lexer {
     };
 
     uint32_t single(uint32_t automaton, uint32_t state);
+    bool is_members(LexState s) const;
+    void restore_obligation(ImageReader& in, uint32_t number);
+    void count_words(size_t words);  // of one more formula
     void canonicalize(LexState single);
     bool accepting(uint32_t automaton, uint32_t state) const {
         return dfas_[automaton] ? bool(dfas_[automaton]->accepting[state]) : strings_[automaton]->accepts(state);

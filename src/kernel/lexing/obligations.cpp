@@ -43,8 +43,13 @@ uint32_t Lexer::any_of(std::vector<std::vector<uint32_t>> alts) {
     }
     check_size(words.size(), kMaxWords);
     const uint32_t before = obligation_lists_.size(), id = obligation_lists_.intern(words);
-    if (id == before) check_size(obligation_words_ += words.size(), kMaxAllWords);
+    if (id == before) count_words(words.size());
     return id;
+}
+
+void Lexer::count_words(size_t words) {
+    check_size(words, kMaxWords);
+    check_size(obligation_words_ += words, kMaxAllWords);
 }
 
 uint32_t Lexer::conjunction(const std::vector<uint32_t>& obligations) { return any_of({obligations}); }

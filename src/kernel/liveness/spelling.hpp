@@ -28,6 +28,9 @@
 
 namespace derivable {
 
+class ImageReader;
+class ImageWriter;
+
 class Spelling {
   public:
     Spelling(Lexer& lexer, Adjacency& adjacency, Productions& productions, const std::vector<uint32_t>& to_lexer,
@@ -75,6 +78,9 @@ class Spelling {
     bool safe(Symbol last, uint32_t obligations);
     // Terminals that some text can spell, in some company that the grammar may put them in.
     const Bits& spellable();
+    // What was found out, by the numbers of a lexer that is saved, too; and again, into one that found out nothing yet. Throws BadArtifact.
+    void save(ImageWriter& out) const;
+    void restore(ImageReader& in);
     // Bytes that lexing may be tried on before the next call; then it throws LimitExceeded.
     void allow(uint64_t steps) { until_ = steps_ + steps, allowed_ = steps; }
 

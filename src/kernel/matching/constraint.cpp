@@ -6,6 +6,7 @@
 
 #include "matching/prewarm.hpp"
 #include "support/errors.hpp"
+#include "support/image.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
@@ -37,6 +38,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
         spanner_->column_matters = !lexemes_.blocks().newline_goes_on();
     }
     if (lexer.policy() != Policy::kScannerless) spanner_->always_alive = [this](LexState s) { return liveness_.always_alive(s); };
+    if (!spec.splits.empty()) restore_splits(spec.splits);
     initial_ = {{lexemes_.between(stacks_.bottom(), kNoEnvironment), stacks_.bottom()}};
     if (!lexemes_.alive(initial_[0]) && !lexemes_.may_end(initial_[0]).value)
         throw BadGrammar("under longest match no text at all is in the language: some lexeme always swallows the next one",
@@ -59,6 +61,23 @@ void Constraint::prepare() {
     } catch (const LimitExceeded&) {  // will be met again where it matters
     }
     masks_.counters = {};
+}
+
+void Constraint::restore_splits(const std::string& saved) {
+    if (spanner_->lexer.policy() == Policy::kScannerless) throw BadArtifact("its index is of another kind of lexer");
+    ImageReader in(saved);
+    spanner_->restore(in);
+    liveness_.restore(in);
+    if (!in.at_end()) throw BadArtifact("its index is longer than it says");
+}
+
+std::string Constraint::saved_splits() {
+    Operation all(access_, Task::kUnbounded);
+    if (access_.lexer().policy() == Policy::kScannerless) return {};
+    ImageWriter out;
+    spanner_->save(out);
+    liveness_.save(out);
+    return out.bytes();
 }
 
 bool Constraint::can_begin() {

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "liveness/liveness.hpp"
@@ -42,6 +43,7 @@ struct ConstraintSpec {
     TallySpec tallies;
     Productions productions;
     ConstraintLimits limits;
+    std::string splits;  // of another process (Constraint::saved_splits()); or empty
 };
 
 struct Stats {
@@ -78,12 +80,15 @@ class Constraint {
     // Operations of their own:
     bool can_begin();  // some token may come first
     Stats stats();
+    // Lexer states and splits, for ConstraintSpec::splits of the same grammar and vocabulary. Empty under scannerless, where they are the vocabulary's.
+    std::string saved_splits();
     const std::vector<Symbol>& unproductive() { return lr_.productions().unproductive(); }
     const uint64_t serial = next_serial_++;  // in this process
 
   private:
     static inline std::atomic<uint64_t> next_serial_{1};
     bool wants_collection() const { return stacks_.wants_collection() || environments_.tallies.wants_collection(); }
+    void restore_splits(const std::string& saved);
     void prepare();
     void collect();
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "support/errors.hpp"
+#include "support/image.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
@@ -26,38 +27,10 @@ bool complete(Step step) {
     return false;
 }
 
-void put(std::string& out, uint32_t n) {
-    for (int shift : {0, 8, 16, 24}) out.push_back(char(n >> shift));
-}
-
-// Numbers of a file that may say anything.
-class Numbers {
-  public:
-    explicit Numbers(std::string_view data) : data_(data) {}
-    uint32_t next() {
-        if (data_.size() - at_ < 4) throw BadArtifact("its index is cut off");
-        uint32_t n = 0;
-        for (int i = 3; i >= 0; i--) n = n << 8 | uint8_t(data_[at_ + size_t(i)]);
-        at_ += 4;
-        return n;
-    }
-    // So many of things that take at least `size` numbers each.
-    uint32_t count(uint32_t size) {
-        const uint32_t n = next();
-        if (uint64_t(n) * size * 4 > data_.size() - at_) throw BadArtifact("its index is cut off");
-        return n;
-    }
-    bool at_end() const { return at_ == data_.size(); }
-
-  private:
-    std::string_view data_;
-    size_t at_ = 0;
-};
-
 constexpr uint32_t kRaw = ~0u;  // a row that is like no other
 
 // A row as what differs from one of those just before it (0: from nothing), or as it is.
-void put_row(std::string& out, const std::vector<const std::vector<uint32_t>*>& rows, size_t i) {
+void put_row(ImageWriter& out, const std::vector<const std::vector<uint32_t>*>& rows, size_t i) {
     constexpr size_t kNear = 8;
     const std::vector<uint32_t>& row = *rows[i];
     auto difference = [&](const std::vector<uint32_t>* base, auto act) {
@@ -70,16 +43,16 @@ void put_row(std::string& out, const std::vector<const std::vector<uint32_t>*>& 
         difference(k ? rows[i - k] : nullptr, [&](uint32_t) { count++; });
         if (count < least) least = count, best = k ? i - k + 1 : 0;
     }
-    put(out, uint32_t(best));
+    out.put(best);
     if (best == kRaw) {
-        for (uint32_t word : row) put(out, word);
+        out.run(row.data(), row.data() + row.size());
         return;
     }
-    put(out, uint32_t(least));
-    difference(best ? rows[best - 1] : nullptr, [&](uint32_t w) { put(out, w), put(out, row[w]); });
+    out.put(least);
+    difference(best ? rows[best - 1] : nullptr, [&](uint32_t w) { out.put(w), out.put(row[w]); });
 }
 
-std::vector<std::vector<uint32_t>> read_rows(Numbers& in, const Vocabulary& vocabulary) {
+std::vector<std::vector<uint32_t>> read_rows(ImageReader& in, const Vocabulary& vocabulary) {
     const uint32_t words = vocabulary.words(), tail = vocabulary.size() % 32;
     std::vector<std::vector<uint32_t>> rows(in.count(2));
     for (size_t i = 0; i < rows.size(); i++) {
@@ -236,20 +209,20 @@ Explorer::End Explorer::visit(const Bounds& bounds) {
 }
 
 std::string Explorer::saved() const {
-    std::string out;
-    put(out, uint32_t(rows_.size()));
+    ImageWriter out;
+    out.put(rows_.size());
     for (size_t i = 0; i < rows_.size(); i++) put_row(out, rows_, i);
-    put(out, uint32_t(record_.size()));
+    out.put(record_.size());
     for (const Visited& v : record_) {
-        put(out, v.from);
-        put(out, v.step);
-        put(out, uint32_t(v.masks.size()));
+        out.put(v.from);
+        out.put(v.step);
+        out.put(v.masks.size());
         for (const Mask& m : v.masks) {
-            put(out, m.known ? m.row : kRaw);
-            put(out, m.key.hops << 8 | m.key.beside);
+            out.put(m.known ? m.row : kRaw);
+            out.put(m.key.hops << 8 | m.key.beside);
         }
     }
-    return out;
+    return out.bytes();
 }
 
 uint32_t Explorer::replay(const std::shared_ptr<Constraint>& constraint, std::string_view data, double seconds) {
@@ -258,7 +231,7 @@ uint32_t Explorer::replay(const std::shared_ptr<Constraint>& constraint, std::st
     task.enter();
     uint32_t kept = 0;
     try {
-        Numbers in(data);
+        ImageReader in(data);
         const std::vector<std::vector<uint32_t>> rows = read_rows(in, c.vocabulary());
         std::vector<std::unique_ptr<Matcher>> places(in.count(3));
         for (size_t i = 0; i < places.size(); i++) {

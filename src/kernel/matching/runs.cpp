@@ -75,29 +75,9 @@ bool Runs::accepting(const Threads& threads) {
     return std::any_of(threads.begin(), threads.end(), [&](const Thread& t) { return lexemes_.may_end(t).value; });
 }
 
-ByteSet Runs::likely_bytes(const Threads& threads) {
-    ByteSet all;
-    auto add = [&](LexState s) {
-        if (s == kNoState) return;
-        const ByteSet some = access_.lexer().bytes(spanner_.lexer.members(s));
-        for (size_t w = 0; w < all.words.size(); w++) all.words[w] |= some.words[w];
-    };
-    for (const Thread& t : threads) {
-        add(t.lex);
-        for (const Lexer::Exit& e : access_.lexer().exits(t.lex))
-            for (Symbol symbol : terminals_.of(e.terminal)) {
-                if (terminals_.is_ignored(symbol)) add(lexemes_.start(stacks_.accepts(t.stack), e.obligations, t.environment).value);
-                access_.rest();
-                const After after = lexemes_.after(symbol, t.stack, t.environment);
-                if (after.stack != kNoFrontier) add(lexemes_.start(stacks_.accepts(after.stack), e.obligations, after.environment).value);
-            }
-    }
-    return all;
-}
-
 std::array<uint64_t, 4> Runs::next_bytes(const Threads& threads) {
     ByteSet likely, out;
-    if (spanner_.lexer.policy() == Policy::kScannerless) likely = likely_bytes(threads);
+    if (spanner_.lexer.policy() == Policy::kScannerless) likely = stepper_.likely_bytes(threads);
     else likely.words.fill(~0ULL);
     Threads next;
     likely.each([&](uint8_t byte) {

@@ -16,8 +16,6 @@
 
 namespace derivable {
 
-
-
 class Runs {
   public:
     // `lookahead`: lexemes that may end inside a token (DOMINO's k).
@@ -48,8 +46,8 @@ class Runs {
     bool names_token(const Threads& threads);
     // The text may end.
     bool accepting(const Threads& threads);
-    // Bytes that may follow, and perhaps some that may not: what the lexemes in progress and those that may begin can take.
-    ByteSet likely_bytes(const Threads& threads);
+    // As Stepper::likely_bytes.
+    ByteSet likely_bytes(const Threads& threads) { return stepper_.likely_bytes(threads); }
     // Bytes that may follow, as 256 bits.
     std::array<uint64_t, 4> next_bytes(const Threads& threads);
 

@@ -70,4 +70,24 @@ void Stepper::step(const Threads& from, uint8_t byte, Threads& stays, Threads* l
         for (Thread& t : *leaves) t.stack = stacks_.minimal(t.stack);
 }
 
+ByteSet Stepper::likely_bytes(const Threads& threads) {
+    ByteSet all;
+    auto add = [&](LexState s) {
+        if (s == kNoState) return;
+        const ByteSet some = access_.lexer().bytes(spanner_.lexer.members(s));
+        for (size_t w = 0; w < all.words.size(); w++) all.words[w] |= some.words[w];
+    };
+    for (const Thread& t : threads) {
+        add(t.lex);
+        for (const Lexer::Exit& e : access_.lexer().exits(t.lex))
+            for (Symbol symbol : terminals_.of(e.terminal)) {
+                if (terminals_.is_ignored(symbol)) add(lexemes_.start(stacks_.accepts(t.stack), e.obligations, t.environment).value);
+                access_.rest();
+                const After after = lexemes_.after(symbol, t.stack, t.environment);
+                if (after.stack != kNoFrontier) add(lexemes_.start(stacks_.accepts(after.stack), e.obligations, after.environment).value);
+            }
+    }
+    return all;
+}
+
 }  // namespace derivable

@@ -53,6 +53,16 @@ void bind_constraints(nb::module_& m) {
             "Frees all that can be made again: masks, what is known about stacks, LR states that no matcher's stack has.")
         .def(
             "unproductive", [](Constraint& c) { return c.unproductive(); }, "Nonterminals, by symbol, that derive no text.")
+        .def(
+            "saved_splits",
+            [](Constraint& c) {
+                std::string out = [&] {
+                    Unlocked unlocked;
+                    return c.saved_splits();
+                }();
+                return nb::bytes(out.data(), out.size());
+            },
+            "Lexer states and splits, for a plan's `splits`; empty under scannerless.")
         .def("index_view", &index_view, "What the index holds: a dict (src/kernel/matching/index_view.hpp).")
         .def("stats", [](Constraint& c) {
             Stats s;

@@ -129,6 +129,11 @@ ConstraintLimits read_limits(nb::handle plan) {
             part<std::optional<uint64_t>>(plan, "lookahead").value_or(kNoLookahead), part<uint64_t>(limits, "max_step_work")};
 }
 
+std::string saved_splits(nb::handle plan) {
+    const auto splits = part<nb::bytes>(plan, "splits");
+    return {splits.c_str(), splits.size()};
+}
+
 }  // namespace
 
 ConstraintSpec read_plan(nb::handle plan, nb::handle references, uint32_t vocabulary_size, Policy& policy) {
@@ -149,7 +154,8 @@ ConstraintSpec read_plan(nb::handle plan, nb::handle references, uint32_t vocabu
             std::move(distinct),
             tallies ? tally_spec(*tallies, count, scannerless) : TallySpec{},
             read_productions(lowered, count),
-            read_limits(plan)};
+            read_limits(plan),
+            saved_splits(plan)};
 }
 
 }  // namespace derivable

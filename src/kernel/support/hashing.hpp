@@ -82,6 +82,15 @@ class FlatMap {
         }
     }
     bool empty() const { return pieces_.empty(); }
+    template <class Visit>  // (key, value), in no order
+    void each(Visit visit) const {
+        for (size_t k = 0; k < directory_.size(); k++) {
+            const View& view = directory_[k];
+            if (k && directory_[k - 1].piece == view.piece) continue;
+            for (uint32_t i = 0; i <= view.mask; i++)
+                if (view.entries[i].key != kNoKey) visit(view.entries[i].key, view.entries[i].value);
+        }
+    }
     // Of a table that is not used any more: frees some entries, and returns how many.
     size_t drop_piece() {
         const size_t size = pieces_.back().size;

@@ -29,7 +29,7 @@ def describe(work: Work) -> bool:
     for disjunction in work.disjunctions:
         try:
             parts.append(describer.disjunction(disjunction))
-        except _OtherwiseError:
+        except (_OtherwiseError, RecursionError):  # deeper than Python calls: cases may be few
             others.append(disjunction)
     if not parts:
         return False

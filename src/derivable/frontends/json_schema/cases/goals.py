@@ -31,6 +31,7 @@ def expand(context: Context, goal: Goal) -> list[Facts]:
     """
     if len(goal) == 1 and goal[0][1] and (facts := _plain(context, goal[0][0])):
         return [facts] if facts.types else []
+    context.goal = goal
     work = _start(context, goal)
     # The overwhelmingly common case: nothing to decide.
     if not absorb(work):
@@ -39,7 +40,7 @@ def expand(context: Context, goal: Goal) -> list[Facts]:
         facts = finish(work, goal)
         return [facts] if facts else []
     stack, results = [work], list[Facts]()
-    if not _take_apart(stack, results, goal, _MANY):
+    if not _take_apart(stack, results, goal, _MANY, _MUCH):
         again = _start(context, goal)
         absorb(again)
         if described := _by_conditions(again, goal):
@@ -66,14 +67,18 @@ def _by_conditions(work: Work, goal: Goal) -> list[Facts] | None:
     return alternatives
 
 
-def _take_apart(stack: list[Work], results: list[Facts], goal: Goal, most: int | None = None) -> bool:
-    """Adds the alternatives of the cases on a stack; `False` if there are still some after `most` cases."""
+def _take_apart(
+    stack: list[Work], results: list[Facts], goal: Goal, cases: int | None = None, looks: int | None = None
+) -> bool:
+    """Adds the alternatives of the cases on a stack; `False` if some are left after so many cases, or looks."""
     context = stack[0].context
-    count = 0
+    last_case = None if cases is None else context.cases + cases
+    last_look = None if looks is None else context.looks + looks
     while stack:
-        if count == most:
+        if (last_case is not None and context.cases >= last_case) or (
+            last_look is not None and context.looks >= last_look
+        ):
             return False
-        count += 1
         context.cases += 1
         if context.cases > context.limits.max_cases:
             raise LimitError(
@@ -110,8 +115,8 @@ def _take_apart(stack: list[Work], results: list[Facts], goal: Goal, most: int |
     return True
 
 
-_MANY = 256
-"""Cases beyond which conditions on the members of objects become a formula."""
+_MANY, _MUCH = 256, 10_000
+"""Cases, and looks at what is open in them, beyond which conditions on the members of objects become a formula."""
 _PLAIN = frozenset({"type", "properties", "required", "additionalProperties", "items"})
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ....errors import LimitError
 from ....expr import NOTHING, Concat, Ref, Repeat, Sequences
 from ..cases.goals import expand
+from ..keywords.work import STATE
 from ..reading.facts import BOOLEAN, NULL, Facts, Goal
 from ..reading.values import Json, canonical
 from .counting import has_values
@@ -258,8 +258,7 @@ def _write_tracked(
             if to not in names:
                 names[to] = f"{rule}·{len(names)}"
                 bodies[to] = []
-                if len(names) > writer.limits.max_cases:
-                    raise LimitError("max_cases", len(names), writer.limits.max_cases, "the states of an array")
+                writer.context.look(STATE)
             bodies[to] += (value, None) if state is start else (names[state], comma, value, None)
             if to not in seen:
                 seen.add(to)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ....errors import LimitError
 from ....expr import Ref
 from ..cases.implication import goal_state
 from ..reading.facts import Goal
@@ -14,11 +13,8 @@ from .writer import Clauses
 
 __all__ = ["Asked"]
 
-_MOST_CLASSES = 256
-"""Classes that conditions may tell the values of one key apart into."""
-
-Class = tuple[tuple[bool, ...], Goal, str]
-"""Which of the schemas that are asked about values of this class satisfy, their goal, their symbol."""
+Class = tuple[frozenset[object], Goal, str]
+"""The meanings of the schemas that are asked about and that values of this class satisfy, their goal, their symbol."""
 
 
 class Asked:
@@ -42,7 +38,6 @@ class Asked:
         members.update((key, (goal, value)) for key, goal, value in body.free)
         keys = [*(key for key in members if key in self._subs), *(key for key in self._subs if key not in members)]
         self._levels = {key: level for level, key in enumerate(keys)}
-        self._places = {key: {meaning: i for i, meaning in enumerate(subs)} for key, subs in self._subs.items()}
         self._classes = [self._told_apart(body, key, *members[key]) if key in members else [] for key in keys]
         self._diagrams = Diagrams([len(classes) + 1 for classes in self._classes], self.context.look)
         required = [Present(key, True) for key in body.facts.required if key in self._levels]
@@ -61,26 +56,32 @@ class Asked:
             self._collect(part, done)
 
     def _told_apart(self, body: Body, key: str, goal: Goal, value: str) -> list[Class]:
-        """The classes of a key's values by the schemas that are asked about."""
-        classes: list[tuple[tuple[bool, ...], Goal]] = [((), goal)]
-        for sub in self._subs[key].values():
-            split: list[tuple[tuple[bool, ...], Goal]] = []
-            for signs, so_far in classes:
-                state = goal_state(self.context, so_far, ((sub, True),))
-                for sign in (True, False):
-                    if state is None or state is sign:
-                        split.append(((*signs, sign), so_far if state is sign else (*so_far, (sub, sign))))
-            self.context.look(len(split))
-            if len(split) > _MOST_CLASSES:
-                detail = f"the classes that conditions tell values of {key!r:.80} apart into"
-                raise LimitError("max_cases", len(split), _MOST_CLASSES, detail)
+        """The classes of a key's values by the schemas that are asked about. Cost: classes times schemas."""
+        context = self.context
+        classes: list[tuple[frozenset[object], Goal]] = [(frozenset(), goal)]
+        for meaning, sub in self._subs[key].items():
+            split: list[tuple[frozenset[object], Goal]] = []
+            there, wrong = ((sub, True),), ((sub, False),)
+            for satisfied, so_far in classes:
+                state = goal_state(context, so_far, there)
+                if state is not False:
+                    split.append((satisfied | {meaning}, so_far if state else self._shorter(goal, so_far, there)))
+                if not state:
+                    split.append((satisfied, so_far if state is False else (*so_far, *wrong)))
+            context.look(len(split))
             classes = split
-        symbols = [(signs, own, Ref(value) if own == goal else body.value(key, own)) for signs, own in classes]
-        return [(signs, own, symbol.name) for signs, own, symbol in symbols if isinstance(symbol, Ref)]
+        symbols = [(known, own, Ref(value) if own == goal else body.value(key, own)) for known, own in classes]
+        return [(known, own, symbol.name) for known, own, symbol in symbols if isinstance(symbol, Ref)]
+
+    def _shorter(self, goal: Goal, so_far: Goal, added: Goal) -> Goal:
+        """A goal and one more: without what came between, where that says nothing about the values that are left."""
+        candidates, whole = self.context.validator.candidates, (*so_far, *added)
+        left = candidates(whole)
+        return (*goal, *added) if left is not None and left == candidates((*goal, *added)) else whole
 
     def _fits(self, asked: Fits) -> tuple[bool, ...]:
-        at = self._places[asked.key][self.context.reader.meaning(asked.sub)]
-        return (True, *[signs[at] is asked.holds for signs, _, _ in self._classes[self._levels[asked.key]]])
+        meaning = self.context.reader.meaning(asked.sub)
+        return (True, *[(meaning in known) is asked.holds for known, _, _ in self._classes[self._levels[asked.key]]])
 
     def take(self, node: int, key: str, goal: Goal, value: str) -> list[tuple[int, Goal, str]]:
         """What is asked after a key is there, with the goals and symbols of its values; none: it cannot be."""

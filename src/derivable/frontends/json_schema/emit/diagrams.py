@@ -40,7 +40,7 @@ class Diagrams:
             return after[0]
         found = self._nodes.get((level, after))
         if found is None:
-            self._look(len(after))
+            self._look(1 + len(after) // 8)
             found = self._nodes[level, after] = len(self._levels)
             self._levels.append(level)
             self._after.append(after)

@@ -170,6 +170,7 @@ def _listed(writer: Writer, facts: Facts, also: Collection[str] = ()) -> tuple[d
     named = {key: place for c in facts.conditions for key, place in c.named.items() if key not in places}
     places.update((key, place) for key, place in named.items() if key in also)
     keys = sorted(places, key=lambda key: places[key][1:])
+    writer.context.look(len(rows) * len(keys) // 4)
     return {key: writer.reader.member_goal(rows, key) for key in keys}, named
 
 

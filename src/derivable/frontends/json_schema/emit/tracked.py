@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....errors import LimitError
 from ....expr import NOTHING, Expr, Ref, Sequences
+from ..keywords.work import STATE
 from ..reading.facts import Goal
 from .conditions import Asked
 from .diagrams import FALSE, TRUE
@@ -38,14 +38,7 @@ def write_tracked(body: Body, low: int, high: int | None, clauses: Clauses) -> N
         return
     writer, rules, stem = body.writer, body.writer.rules, body.rule
     opening, closing, empty_closing, comma, colon = body.marks()
-    most, spent, count = writer.limits.max_cases * 3, 0, 0
-
-    def spend(states: int) -> None:
-        nonlocal spent
-        spent += states
-        if spent > most:
-            detail = "the states of an object, which are bounded by 3 times max_cases"
-            raise LimitError("max_cases", spent, most, detail)
+    look, count = writer.context.look, 0
 
     def fresh() -> str:
         nonlocal count
@@ -54,7 +47,7 @@ def write_tracked(body: Body, low: int, high: int | None, clauses: Clauses) -> N
 
     def named(states: dict[State, tuple[str, list[str | None]]], state: State) -> tuple[str, list[str | None]]:
         if state not in states:
-            spend(1)
+            look(STATE)
             states[state] = fresh(), []
         return states[state]
 
@@ -84,7 +77,7 @@ def write_tracked(body: Body, low: int, high: int | None, clauses: Clauses) -> N
                 skip = tracker.skip(i - 1, state)
                 if skip is not None:
                     ways.setdefault(skip, []).append(name)
-        spend(len(ways))
+        look(STATE * len(ways))
         decided = {}
         for state, names in ways.items():
             decided[state] = names[0]

@@ -12,10 +12,13 @@ from ..reading.reader import Reader
 from ..reading.resources import Sub
 from .validator import Validator
 
-__all__ = ["Chain", "Context", "Disjunction", "Entry", "Option", "Work", "path"]
+__all__ = ["STATE", "Chain", "Context", "Disjunction", "Entry", "Option", "Work", "path"]
 
 _LOOKS = 50
-"""Times `Limits.max_cases`: how often, in all cases, an option or a row of members may be looked at."""
+"""Times `Limits.max_cases`: what may be looked at to translate one schema, in all cases and states. PERF: a look takes
+one or two µs, so translating ends within a second or two; no schema of MaskBench takes 4,000."""
+STATE = 10
+"""Looks that a state of an object or array takes."""
 
 
 class Option:
@@ -36,14 +39,20 @@ class Context:
         self.denied: dict[tuple[int, int], list[Option]] = {}  # by schema and type
         self.implied: dict[tuple[Goal, Goal], bool | None] = {}
         self.cases = 0  # of disjunctions, in all goals
-        self.looks = 0  # at options and rows, in all cases
+        self.looks = 0  # at options and rows in all cases, at states of objects and arrays, and at what they lead to
+        self.goal: Goal = ()  # what is being translated
 
     def look(self, count: int) -> None:
-        """Counts what is looked at: cases alone bound no time, for each looks at every disjunction."""
+        """Counts what is looked at: the cost of translating.
+
+        Raises:
+            LimitError: it is too much. Cases alone bound no time, for each looks at every disjunction.
+        """
         self.looks += count
         most = self.limits.max_cases * _LOOKS
         if self.looks > most:
-            detail = f"options looked at in all combinations, which are bounded by {_LOOKS} times max_cases"
+            place = self.goal[0][0].pointer() if self.goal else "#"
+            detail = f"options and states looked at, in all combinations, up to {place}: {_LOOKS} times max_cases"
             raise LimitError("max_cases", self.looks, most, detail)
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from ...._kernel import Dfa
 from ....automata import compile_expr, is_empty, string_values
 from ....errors import LimitError
-from ....expr import NOTHING, Alt, And, Bytes, Chars, Concat, Expr, JsonStrings, Look, Not, Repeat, star, walk
+from ....expr import NOTHING, Alt, And, Chars, Expr, JsonStrings, Look, Not, star, walk, width
 from ....limits import Limits
 from .formats import format_expr
 from .json_text import json_string, spelled
@@ -48,36 +48,7 @@ _ANY = Chars.of((0, 0x10FFFF))
 @lru_cache(maxsize=4_096)
 def _widths(text: Text) -> tuple[int, int | None]:
     """The fewest and most characters that a pattern or format matches, as far as its shape tells."""
-    return _width(decoded(text))
-
-
-def _width(expr: Expr) -> tuple[int, int | None]:
-    match expr:
-        case Chars(_):
-            return 1, 1
-        case Bytes(value):
-            length = len(value.decode())
-            return length, length
-        case Concat(items):
-            parts = [_width(i) for i in items]
-            highs = [h for _, h in parts]
-            return sum(low for low, _ in parts), None if None in highs else sum(h for h in highs if h is not None)
-        case Alt(items) if items:
-            parts = [_width(i) for i in items]
-            highs = [h for _, h in parts]
-            return min(low for low, _ in parts), None if None in highs else max(h for h in highs if h is not None)
-        case Repeat(item, low, high, _):
-            inner = _width(item)
-            most = 0 if high == 0 else None if high is None or inner[1] is None else inner[1] * high
-            return inner[0] * low, most
-        case Look():
-            return 0, 0
-        case And(items):
-            parts = [_width(i) for i in items]
-            bounded = [h for _, h in parts if h is not None]
-            return max(low for low, _ in parts), min(bounded) if bounded else None
-        case _:
-            return 0, None
+    return width(decoded(text))
 
 
 @lru_cache(maxsize=4_096)

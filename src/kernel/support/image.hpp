@@ -1,0 +1,78 @@
+// What a table is written down as: words of 32 bits, the lowest byte first. And reading them again, from a file that may say anything.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "support/errors.hpp"
+
+namespace derivable {
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are copied as they are");
+
+class ImageWriter {
+  public:
+    void put(size_t n) { words_.push_back(uint32_t(n)); }
+    void run(const uint32_t* begin, const uint32_t* end) { words_.insert(words_.end(), begin, end); }
+    void list(const std::vector<uint32_t>& words) {
+        put(words.size());
+        run(words.data(), words.data() + words.size());
+    }
+    std::string bytes() const { return {reinterpret_cast<const char*>(words_.data()), words_.size() * 4}; }
+
+  private:
+    std::vector<uint32_t> words_;
+};
+
+// Throws BadArtifact where there is less than was written, or a number is too large.
+class ImageReader {
+  public:
+    explicit ImageReader(std::string_view data) {
+        if (data.size() % 4) throw BadArtifact("its index is cut off");
+        auto words = std::make_shared<std::vector<uint32_t>>(data.size() / 4);
+        if (!data.empty()) std::memcpy(words->data(), data.data(), data.size());
+        words_ = std::move(words);
+    }
+    uint32_t next() {
+        if (at_ == words_->size()) throw BadArtifact("its index is cut off");
+        return (*words_)[at_++];
+    }
+    uint32_t below(size_t bound) {
+        const uint32_t n = next();
+        check(n < bound);
+        return n;
+    }
+    // So many of things that take at least `size` words each.
+    uint32_t count(size_t size = 1) {
+        const uint32_t n = next();
+        if (uint64_t(n) * size > words_->size() - at_) throw BadArtifact("its index is cut off");
+        return n;
+    }
+    // SAFETY: valid as long as what words() gives.
+    const uint32_t* run(size_t n) {
+        if (n > words_->size() - at_) throw BadArtifact("its index is cut off");
+        return words_->data() + std::exchange(at_, at_ + n);
+    }
+    std::vector<uint32_t> list() {
+        const uint32_t n = count();
+        const uint32_t* begin = run(n);
+        return {begin, begin + n};
+    }
+    static void check(bool fits) {
+        if (!fits) throw BadArtifact("a number of its index is out of place");
+    }
+    bool at_end() const { return at_ == words_->size(); }
+    const std::shared_ptr<const std::vector<uint32_t>>& words() const { return words_; }
+
+  private:
+    std::shared_ptr<const std::vector<uint32_t>> words_;
+    size_t at_ = 0;
+};
+
+}  // namespace derivable
