@@ -5,18 +5,29 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 KERNEL := $(wildcard src/kernel/*/*.cpp src/kernel/*/*.hpp) CMakeLists.txt pyproject.toml
 
+MEASURED := $(addprefix tests/,analysis api decoding frontends json_schema)
 PYTHON_FOLDERS := src tests benchmarks tools training
 
-.PHONY: demo test test-all test-hosts lint format docs sanitize clean
+.PHONY: demo test test-all test-hosts coverage-kernel lint format docs sanitize clean
 
 demo: $(STAMP)
 	$(BIN)/derivable demo
 
+# With COVERAGE=1 the lines of the Python code are counted (that part takes half as long again); the least that may be reached is in pyproject.toml.
 test: $(STAMP)
+ifdef COVERAGE
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile --cov --cov-report=html:build/coverage-python $(MEASURED)
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile $(addprefix --ignore=,$(MEASURED))
+else
 	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile
+endif
 
 test-all: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+# On demand: the kernel is built with counters.
+coverage-kernel: $(STAMP)
+	bash tools/coverage.sh
 
 # Hosts that bring an engine of their own (vLLM, Ray), in an environment of its own.
 test-hosts:
