@@ -136,3 +136,14 @@ def test_compile_verb(tmp_path: Path) -> None:
     loaded = dv.Constraint.load(file, vocabulary_of(None)).matcher()
     loaded.advance_bytes(b"2026")
     assert loaded.is_accepting
+    (tmp_path / "one").write_text("let ab = 12;\n", encoding="utf-8")
+    grammar = tmp_path / "names.lark"
+    grammar.write_text(
+        'start: ("let" NAME "=" INT ";")+\nNAME: /[a-z]+/\nINT: /[0-9]+/\n%ignore /[ \\n]+/\n', encoding="utf-8"
+    )
+    sizes = []
+    for sample in ([], ["--sample", str(tmp_path / "one")]):
+        code, _, error = run("compile", str(grammar), "-o", str(file), "-n", "5", *sample)
+        assert code == 0, error
+        sizes.append(len(dv.Constraint.load(file, vocabulary_of(None))._plan.splits))
+    assert sizes[0] == 0 < sizes[1]

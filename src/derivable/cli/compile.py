@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..compile import compile as compile_grammar
 from .app import app
 from .options import (
     BuiltinOption,
@@ -35,6 +36,15 @@ def compile_command(
     builtin: BuiltinOption = None,
     start: StartOption = None,
     situations: SituationsOption = 50,
+    sample: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--sample",
+            exists=True,
+            dir_okay=False,
+            help="A text of the kind that will be generated (may be given often): what it meets is saved, too.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
     html: HtmlOption = None,
 ) -> None:
@@ -44,7 +54,11 @@ def compile_command(
     """
     chosen = required(grammar_of(regex, grammar, choices, builtin, start))
     title = str(grammar or builtin or regex or choices)
-    constraint, found = compiled(chosen, vocabulary_of(vocabulary), title, situations)
+    tokens = vocabulary_of(vocabulary)
+    constraint, found = compiled(chosen, tokens, title, situations)
+    if sample:
+        texts = [path.read_text(encoding="utf-8") for path in sample]
+        constraint = compile_grammar(chosen, tokens, ahead_of_time=texts)  # the same one, that was filled
     constraint.save(output)
     show(found, as_json, html)
     if not as_json:
