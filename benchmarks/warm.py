@@ -14,6 +14,7 @@ Needs the shared data (`DERIVABLE_SHARED`, or ../shared beside the repository).
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 import tempfile
@@ -72,11 +73,16 @@ def cold(tokenizer: Tokenizer = "llama-3", runs: int = 5) -> None:
     source = shared() / "data" / "tokenizers" / tokenizer
     table = Table("ms of processor time", "import", "vocabulary", "grammar, compile, mask", "all")
     with tempfile.TemporaryDirectory() as folder:
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+        environment["PYTHONPYCACHEPREFIX"] = folder
         saved = Path(folder) / "vocabulary"
         dv.Vocabulary.from_tokenizer_json(source).save(saved)
         for name, load, path in (("tokenizer.json", "from_tokenizer_json", source), ("saved", "load", saved)):
             command = [sys.executable, "-c", COLD.format(load=load), str(path)]
-            found = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(runs)]
+            found = [
+                subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+                for _ in range(runs)
+            ]
             best = min(([float(x) for x in each.split()] for each in found), key=lambda each: each[-1])
             table.add_row(name, *(f"{1e3 * x:.0f}" for x in best))
     console.print(table)

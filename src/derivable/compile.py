@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,6 @@ from .index.ahead import fill, follow, wanted
 from .index.artifact import VERSION, Plan, packed, read, unpacked, write
 from .index.content import code_digest, grammar_digest
 from .index.store import ArtifactStore, store_at
-from .index.view import Index, view
 from .limits import Limits
 from .lowering import Lowered, lower, with_tokens
 from .matcher import Matcher
@@ -32,6 +30,7 @@ from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from .decoding.speculator import Speculator
+    from .index.view import Index
 
 __all__ = ["Constraint", "compile"]
 
@@ -196,15 +195,8 @@ class Constraint:
         most = self._plan.limits.cache_bytes // 2
         index = self._plan.index
         if isinstance(ahead_of_time, tuple):
-            tokens = (self.vocabulary.encode_forced(text.encode()) for text in ahead_of_time)
-            follow(
-                partial(Matcher, self),
-                tokens,
-                len(ahead_of_time),
-                progress=progress,
-                deadline=deadline,
-                most_bytes=most,
-            )
+            new, known = partial(Matcher, self), self.vocabulary
+            follow(self._kernel, new, known, ahead_of_time, progress=progress, deadline=deadline, most_bytes=most)
         else:
             named = (named for _, named in self._lowered.references if not named.negated)
             special = [resolve_token(each.token, self.vocabulary) for each in named]
@@ -235,6 +227,8 @@ class Constraint:
 
         Cost: a millisecond for each hundred masks of 128,000 tokens.
         """
+        from .index.view import view  # PERF: its classes take a tenth of what importing the library takes
+
         lowered = self._lowered
         flat, at, productions = lowered.productions, 0, 0
         while at + 1 < len(flat):
@@ -314,8 +308,8 @@ def compile(
             (texts done, texts).
         store: a folder or a URL (with `fsspec`) that keeps artifacts for other processes: what is there is loaded, and
             what is not is compiled and written. An `ArtifactStore` has a budget of its own; docs/warm.md says more.
-        prefetch: after each mask, a thread beside computes those that may be asked for next, while the model runs. It
-            gives way to whoever asks for a mask. `Constraint.prefetches` switches it off again.
+        prefetch: after each mask, a thread beside computes some that may be asked for next, while the model runs. Where
+            it was measured it did harm (docs/warm.md); `Constraint.prefetches` switches it off again.
 
     Raises:
         ArtifactError: the store is a URL that cannot be opened. (A damaged entry is compiled anew.)
@@ -475,6 +469,8 @@ def resolve_token(token: str | int, vocabulary: Vocabulary) -> int:
     spelled = token.encode("utf-8", "replace")
     if spelled in vocabulary.tokens:
         return vocabulary.tokens.index(spelled)
+    from difflib import get_close_matches
+
     close = get_close_matches(token, vocabulary.special_ids, 4, 0.5)
     known = f" It has {', '.join(map(repr, close))}." if close else ""
     raise VocabularyError(

@@ -5,17 +5,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from .. import _kernel
 from ..arguments import integer
 from ..errors import ArgumentError, LimitError
-
-if TYPE_CHECKING:
-    from ..matcher import Matcher
+from ..vocabulary import Vocabulary
 
 __all__ = ["fill", "follow", "wanted"]
 
@@ -43,10 +41,17 @@ def wanted(ahead_of_time: bool | int | Sequence[str]) -> int | tuple[str, ...]:
     return integer("ahead_of_time", ahead_of_time)
 
 
+class _Matcher(Protocol):
+    def fill_bitmask(self, bitmask: Any) -> None: ...
+    def allows(self, token_id: int) -> bool: ...
+    def advance(self, token_id: int) -> None: ...
+
+
 def follow(
-    matcher: Callable[[], Matcher],
-    texts: Iterable[Sequence[int]],
-    count: int,
+    constraint: _kernel.Constraint,
+    matcher: Callable[[], _Matcher],
+    vocabulary: Vocabulary,
+    texts: tuple[str, ...],
     *,
     progress: Callable[[int, int], object] | None = None,
     deadline: float | None = None,
@@ -55,18 +60,17 @@ def follow(
     """Computes the masks along texts, each as far as it is allowed.
 
     Args:
-        matcher: makes one, at the start of a text.
-        texts: their tokens.
-        count: how many texts.
+        matcher: makes one of the constraint, at the start of a text.
+        texts: which become the tokens that the tokenizer itself would make of them, if it is known.
         progress: called with (texts done, texts).
         deadline: when to stop, on `time.perf_counter`'s clock.
         most_bytes: memory of the constraint past which no more is filled.
     """
-    for done, tokens in enumerate(texts, 1):
+    bitmask = np.zeros((1, (vocabulary.size + 31) // 32), dtype=np.int32)
+    for done, text in enumerate(texts, 1):
         one = matcher()
-        bitmask = np.zeros((1, (one.constraint.vocabulary.size + 31) // 32), dtype=np.int32)
         try:
-            for token in tokens:
+            for token in vocabulary.encode_forced(text.encode()):
                 if deadline is not None and time.perf_counter() >= deadline:
                     return
                 one.fill_bitmask(bitmask)
@@ -77,8 +81,8 @@ def follow(
         except LimitError:  # the next text asks for other masks
             pass
         if progress is not None:
-            progress(done, count)
-        if one.constraint.stats()["run_bytes"] > most_bytes:
+            progress(done, len(texts))
+        if constraint.stats()["run_bytes"] > most_bytes:
             return
 
 
