@@ -8,22 +8,22 @@ KERNEL := $(wildcard src/kernel/*/*.cpp src/kernel/*/*.hpp) CMakeLists.txt pypro
 MEASURED := $(addprefix tests/,analysis api decoding frontends json_schema)
 PYTHON_FOLDERS := src tests benchmarks tools training
 
-.PHONY: demo test test-all test-hosts coverage coverage-kernel lint format docs sanitize clean
+.PHONY: demo test test-all test-hosts coverage-kernel lint format docs sanitize clean
 
 demo: $(STAMP)
 	$(BIN)/derivable demo
 
+# With COVERAGE=1 the lines of the Python code are counted (that part takes half as long again); the least that may be reached is in pyproject.toml.
 test: $(STAMP)
+ifdef COVERAGE
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile --cov --cov-report=html:build/coverage-python $(MEASURED)
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile $(addprefix --ignore=,$(MEASURED))
+else
 	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile
+endif
 
 test-all: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist loadfile
-
-# The fast tests: those of the Python code with its lines counted (half as long again as without), then the others.
-# The least that may be reached is in pyproject.toml.
-coverage: $(STAMP)
-	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile --cov --cov-report=html:build/coverage-python $(MEASURED)
-	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile $(addprefix --ignore=,$(MEASURED))
 
 # On demand: the kernel is built with counters.
 coverage-kernel: $(STAMP)

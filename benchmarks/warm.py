@@ -2,6 +2,7 @@
 
     python benchmarks/warm.py cold                    import to the first JSON mask, with a tokenizer.json and saved
     python benchmarks/warm.py ahead --grammar python  ahead of time, saved, loaded; first passes over programs
+    python benchmarks/warm.py after --grammar python  what a prefetch that is waited for finds; nothing is timed
     python benchmarks/warm.py beside --grammar python first passes with a model that thinks, with and without prefetch
 
 `ahead` and `beside` time the processor of the thread that asks for masks (others share the machine). `beside` also
@@ -29,6 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 import derivable as dv
+from derivable.index.prefetch import prefetcher
 
 app = typer.Typer(add_completion=False)
 console = Console()
@@ -98,21 +100,35 @@ def texts_of(language: str, vocabulary: dv.Vocabulary, count: int) -> list[list[
 
 @app.command()
 def ahead(
-    grammar: Language = "python", tokenizer: Tokenizer = "llama-3", count: Count = 80, situations: int = 10_000
+    grammar: Language = "python",
+    tokenizer: Tokenizer = "llama-3",
+    count: Count = 80,
+    situations: int = 2_000,
+    samples: Annotated[int, typer.Option(help="Other programs, that are followed ahead of time.")] = 400,
 ) -> None:
-    """Builds an artifact, loads it into a new constraint, and passes over programs with that."""
+    """Builds an artifact, loads it into a new constraint, and passes over programs with that.
+
+    Where there are fewer programs than asked for, half of them are samples.
+    """
     vocabulary = dv.Vocabulary.from_tokenizer_json(shared() / "data" / "tokenizers" / tokenizer)
-    texts = texts_of(grammar, vocabulary, count)
+    texts = texts_of(grammar, vocabulary, count + samples)
+    count = min(count, len(texts) // 2)
+    others = [b"".join(vocabulary.token_bytes(t) or b"" for t in tokens).decode() for tokens in texts[count:]]
+    texts = texts[:count]
     table = Table("us of thread time a mask", "mean", "p50", "p99", "p99.9", "max")
-    for name, some in (("nothing ahead of time", 0), (f"{situations:,} situations", situations)):
+    kinds: list[tuple[str, int | list[str]]] = [("nothing ahead of time", 0)]
+    kinds += [(f"{situations:,} situations", situations), (f"{len(others)} other programs", others)]
+    for name, some in kinds:
         dv.cache.clear()
         begun = time.process_time()
         data = dv.compile(dv.Grammar.builtin(grammar), vocabulary, ahead_of_time=some).to_bytes()
-        built = time.process_time()
-        dv.cache.clear()
-        constraint = dv.Constraint.from_bytes(data, vocabulary)
-        loaded = time.process_time()
-        facts = f"built in {built - begun:.2f} s, {len(data) / 1e6:.1f} MB, loaded in {1e3 * (loaded - built):.0f} ms"
+        built, loads = time.process_time(), list[float]()
+        for _ in range(5):
+            dv.cache.clear()
+            before = time.process_time()
+            constraint = dv.Constraint.from_bytes(data, vocabulary)
+            loads.append(1e3 * (time.process_time() - before))
+        facts = f"built in {built - begun:.2f} s, {len(data) / 1e6:.1f} MB, loaded in {min(loads):.0f} ms"
         console.print(f"{name}: {facts}")
         bitmask, times = dv.allocate_bitmask(1, vocabulary.size), list[float]()
         gc.disable()
@@ -122,6 +138,31 @@ def ahead(
             times.append((time.thread_time_ns() - before) / 1e3)
         gc.enable()
         table.add_row(*row(name, times))
+    console.print(f"{count} programs, {len(times):,} masks")
+    console.print(table)
+
+
+@app.command()
+def after(grammar: Language = "python", tokenizer: Tokenizer = "llama-3", count: Count = 5) -> None:
+    """How many masks are known when they are asked for, if a prefetch is waited for after each: the most it can do."""
+    vocabulary = dv.Vocabulary.from_tokenizer_json(shared() / "data" / "tokenizers" / tokenizer)
+    texts = texts_of(grammar, vocabulary, count)
+    table = Table("", "masks", "known", "us of thread time: mean", "p99", "max", "situations visited")
+    for prefetch in (False, True):
+        dv.cache.clear()
+        constraint = dv.compile(dv.Grammar.builtin(grammar), vocabulary)
+        bitmask, times, known, visited = dv.allocate_bitmask(1, vocabulary.size), list[float](), 0, prefetcher.visited
+        for matcher, _ in walk(constraint, texts):
+            prefetcher.wait(10.0)
+            before, thread = constraint.stats(), time.thread_time_ns()
+            matcher.fill_bitmask(bitmask)
+            times.append((time.thread_time_ns() - thread) / 1e3)
+            known += constraint.stats()["mask_hits"] - before["mask_hits"]
+            if prefetch:
+                matcher.prefetch()
+        name = "with prefetch, waited for" if prefetch else "without"
+        mean, *_, p99, _, most = row("", times)[1:]
+        table.add_row(name, f"{len(times):,}", f"{known:,}", mean, p99, most, f"{prefetcher.visited - visited:,}")
     console.print(table)
 
 

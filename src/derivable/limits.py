@@ -20,7 +20,7 @@ class Limits:
         max_dfa_states: states of one terminal's deterministic automaton, before minimisation.
         max_symbols: terminals + nonterminals + right-hand-side symbols of the lowered grammar.
         max_cases: combinations that the boolean keywords of a schema may lead to, and a fiftieth of
-            what may be looked at to translate it, options and states above all, which bounds that to a second or two.
+            what may be looked at to translate it, options and states above all, which bounds that to some seconds.
         max_parses: simultaneous parses of one text.
         max_bytes: memory that the kernel may take while one grammar is compiled.
         max_step_work: what one mask, or one token advanced, may cost, in counted units of about 10 ns of work (by

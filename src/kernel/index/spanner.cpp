@@ -76,8 +76,8 @@ const std::vector<Spanner::Root>& Spanner::roots(uint32_t branch, Beside& beside
     beside.look([&] {
         if (!b.roots.empty()) return;  // by others meanwhile
         if (merged) {
-            merged->first_id = num_nodes_;
-            num_nodes_ += merged->size();
+            if (b.size < merged->size()) b.first_id = num_nodes_, b.size = merged->size(), num_nodes_ += b.size;
+            merged->first_id = b.first_id;
             bytes_ += merged->size() * 20 + merged->tokens.size() * 4;
         }
         b.merged = std::move(merged);
@@ -135,7 +135,7 @@ uint32_t Spanner::add_branch(uint8_t byte, std::vector<TrieNodes> parts) {
     auto [it, fresh] = branch_ids_.try_emplace(std::move(key), uint32_t(branches_.size()));
     if (fresh) {
         bytes_ += sizeof(Branch) + it->first.size() * 8 + 64;
-        branches_.push_back({byte, std::move(parts), nullptr, {}, nullptr});
+        branches_.push_back({byte, std::move(parts), nullptr, {}, nullptr, 0, 0});
     }
     return it->second;
 }

@@ -178,6 +178,7 @@ class Spanner {
         std::unique_ptr<Trie> merged;
         std::vector<Root> roots;          // empty until a walk enters
         const uint32_t* saved = nullptr;  // parts, in image_, while nobody has asked for them
+        uint32_t first_id = 0, size = 0;  // numbers of nodes that are kept for the merged trie
     };
     // Some tokens with a prefix removed: branches by ascending byte.
     struct Residual {

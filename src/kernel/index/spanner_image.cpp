@@ -1,7 +1,8 @@
 // Splits, written down and read again: so a process need not walk the vocabulary for what another one did.
 //
 // What is left of tokens is written as nodes of tries, most of which are merged from others and never needed again, for what a walk would find in them is
-// written, too. So tries are not written. A branch that somebody enters after all reads its nodes then, and merges those of others that they belong to.
+// written, too. So tries are not written, only how large they are: their nodes have numbers, by which equal residuals are one. A branch that somebody
+// enters after all reads its nodes then, and merges those of others that they belong to.
 #include <algorithm>
 #include <string>
 
@@ -12,8 +13,9 @@ namespace derivable {
 
 namespace {
 
-constexpr uint32_t kLayout = 1;     // raised where words mean something else
-constexpr uint32_t kDeepest = 512;  // tries, each merged from parts of the one before
+constexpr uint32_t kLayout = 1;                                 // raised where words mean something else
+constexpr uint32_t kDeepest = 512;                              // tries, each merged from parts of the one before
+constexpr uint32_t kLargest = 1u << 22, kMostNodes = 1u << 31;  // nodes of a trie, and of all
 
 void put_effect(ImageWriter& out, const std::string& effect) {
     out.put(effect.size());
@@ -61,7 +63,7 @@ void Spanner::restore(ImageReader& in) {
     image_ = in.words();
 }
 
-// A part is written as the branch whose trie it belongs to, and one (0: the vocabulary's), and its nodes.
+// A branch: its byte, how large its trie is (0: it has none), its parts. A part is written as the branch whose trie it belongs to, and one (0: the vocabulary's), and its nodes.
 void Spanner::save_branches(ImageWriter& out) const {
     std::unordered_map<const Trie*, uint32_t> owners{{&vocabulary_->trie, 0}};
     for (uint32_t b = 0; b < branches_.size(); b++)
@@ -70,6 +72,7 @@ void Spanner::save_branches(ImageWriter& out) const {
     for (size_t b = sizes_.size(); b < branches_.size(); b++) {
         const Branch& branch = branches_[b];
         out.put(branch.byte);
+        out.put(branch.size);
         if (branch.saved) {
             const uint32_t* end = branch.saved + 1;
             for (uint32_t n = *branch.saved; n > 0; n--) end += 2 + end[1];
@@ -90,22 +93,28 @@ void Spanner::save_branches(ImageWriter& out) const {
 }
 
 void Spanner::restore_branches(ImageReader& in) {
-    const uint32_t first = uint32_t(sizes_.size()), count = in.count(2);
+    const uint32_t first = uint32_t(sizes_.size()), count = in.count(3);
     ImageReader::check(branches_.size() == first && residuals_.size() == 1 && (first || !count));
-    std::vector<uint32_t> depths(first, 0);
+    std::vector<uint32_t> depths(first, 0), key;
     for (uint32_t b = first; b < first + count; b++) {
-        const auto byte = uint8_t(in.below(256));
-        const uint32_t* saved = in.run(0);
+        Branch branch{uint8_t(in.below(256)), {}, nullptr, {}, nullptr, num_nodes_, in.below(kLargest)};
+        ImageReader::check(branch.size < kMostNodes - num_nodes_);
+        num_nodes_ += branch.size;
+        branch.saved = in.run(0);
         uint32_t depth = 0;
+        key.clear();
         for (uint32_t parts = in.count(2); parts > 0; parts--) {
-            const uint32_t owner = in.below(b + 1);
-            if (owner) depth = std::max(depth, depths[owner - 1] + 1);
-            in.run(in.count());
+            const uint32_t owner = in.below(b + 1), size = in.count();
+            const uint32_t* nodes = in.run(size);
+            if (owner) ImageReader::check(branches_[owner - 1].size), depth = std::max(depth, depths[owner - 1] + 1);
+            key.push_back(owner ? branches_[owner - 1].first_id : vocabulary_->trie.first_id);
+            key.push_back(size);
+            key.insert(key.end(), nodes, nodes + size);
         }
-        ImageReader::check(depth < kDeepest);
+        ImageReader::check(depth < kDeepest && branch_ids_.try_emplace(key, b).second);
         depths.push_back(depth);
-        bytes_ += sizeof(Branch) + 64;
-        branches_.push_back({byte, {}, nullptr, {}, saved});
+        bytes_ += sizeof(Branch) + key.size() * 8 + 64;
+        branches_.push_back(std::move(branch));
     }
     for (uint32_t r = 1, n = in.count(2); r <= n; r++) {
         const uint32_t flags = in.below(4);

@@ -106,13 +106,14 @@ class Tallies {
     uint64_t key_of(const Set& s) const { return s.hash ^ mix(~uint64_t(s.extra)); }
     Id find(Id below, uint32_t held);
     bool judge(const TallyRole& r, uint32_t held, bool forced);
-    bool completable(const Membership& m, const Set& set, uint64_t more, uint32_t mark);
+    bool completable(uint32_t membership, const Set& set, uint64_t more, uint32_t mark);
     bool complete(const Membership& m, const Set& set) const;
     bool is_its_turn(uint32_t membership, uint32_t mark, uint32_t held);
     bool any_key(const TallyRole& comma, uint32_t held, bool forced);
 
     std::vector<Membership> memberships_;
-    std::vector<TallyRole> roles_;  // by terminal symbol
+    std::vector<std::vector<uint64_t>> required_;  // of each membership, a bit for each mark
+    std::vector<TallyRole> roles_;                 // by terminal symbol
     bool ordered_;
     Pages<Tally> tallies_;
     Pages<Set> sets_;

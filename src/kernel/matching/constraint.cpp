@@ -43,12 +43,12 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
     if (!lexemes_.alive(initial_[0]) && !lexemes_.may_end(initial_[0]).value)
         throw BadGrammar("under longest match no text at all is in the language: some lexeme always swallows the next one",
                          "Separate lexemes that can run together, for example with an ignored white space terminal.");
-    if (lexer.policy() != Policy::kScannerless) prepare();
+    if (lexer.policy() != Policy::kScannerless) prepare(!spec.splits.empty());
     all.forget_bytes();  // counted by who compiles
 }
 
-// What every text needs, rather now than in the middle of one.
-void Constraint::prepare() {
+// What every text needs, rather now than in the middle of one. Where splits were restored there is little left to be done for the others.
+void Constraint::prepare(bool restored) {
     constexpr uint64_t kWorthwhile = 10;  // steps
     constexpr size_t kManyTerminals = 32;
     try {
@@ -56,7 +56,7 @@ void Constraint::prepare() {
         task.enter();
         liveness_.prepare();
         masks_.row(initial_[0]);
-        if (spanner_->lexer.policy() == Policy::kLongest && terminals_.size() > kManyTerminals)
+        if (!restored && spanner_->lexer.policy() == Policy::kLongest && terminals_.size() > kManyTerminals)
             prewarm(spanner_->lexer, stacks_, terminals_, environments_, lexemes_, runs_, masks_);
     } catch (const LimitExceeded&) {  // will be met again where it matters
     }

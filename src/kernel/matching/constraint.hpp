@@ -89,7 +89,7 @@ class Constraint {
     static inline std::atomic<uint64_t> next_serial_{1};
     bool wants_collection() const { return stacks_.wants_collection() || environments_.tallies.wants_collection(); }
     void restore_splits(const std::string& saved);
-    void prepare();
+    void prepare(bool restored);
     void collect();
 
     const std::shared_ptr<const Vocabulary> vocabulary_;

@@ -16,8 +16,8 @@ __all__ = ["STATE", "Chain", "Context", "Disjunction", "Entry", "Option", "Work"
 
 _LOOKS = 50
 """Times `Limits.max_cases`: what may be looked at to translate one schema, in all cases and states. PERF: a look takes
-one or two µs, so translating ends within a second or two; no schema of MaskBench takes 4,000."""
-STATE = 10
+one to five µs, so translating ends within some seconds; no schema of MaskBench takes 4,000."""
+STATE = 16
 """Looks that a state of an object or array takes."""
 
 
