@@ -65,7 +65,7 @@ def regex_rules() -> tuple[dict[str, Expr], dict[str, tuple[str | None, ...]]]:
         "class range": _class_range(),
         "]*": Concat((_spelled(_re(r"-?\]")), quantifier)),
     }
-    # A body holds no named group, or one; none of them is empty. Where one ends with items, no items stand before these.
+    # A body holds no named group, or one; none of them is empty. Before items that end one, no items stand.
     # PERF: items are one terminal, so a token of many letters is read by its automaton: a mask of 67 ms takes 3.
     bodies = (("regex body", "regex end", "regex group"), ("named body", "named end", "named group"))
     rules: dict[str, list[tuple[str, ...]]] = {"regex": [], "regex class": [("[", "]*"), ("[", "class", "]*")]}
