@@ -240,7 +240,7 @@ def test_no_lookahead(value: Any) -> None:
     refused(lambda: dv.compile(GRAMMAR, VOCABULARY, lookahead=value))
 
 
-@pytest.mark.parametrize("value", [None, "1", 1.5, [], -1, 2**70], ids=kind_of)
+@pytest.mark.parametrize("value", [None, "1", 1.5, [], [5], ["a", None], -1, 2**70], ids=kind_of)
 def test_no_number_of_situations(value: Any) -> None:
     refused(lambda: dv.compile(GRAMMAR, VOCABULARY, ahead_of_time=value), dv.ArgumentError)
     refused(lambda: dv.compile(GRAMMAR, VOCABULARY, ahead_of_time=True, progress=5), dv.ArgumentError)  # type: ignore[arg-type]

@@ -30,13 +30,13 @@ def wanted(ahead_of_time: bool | int | Sequence[str]) -> int | tuple[str, ...]:
     """The situations or texts that a caller asks for; 0: none.
 
     Raises:
-        ArgumentError: it is neither a number nor a list of texts.
+        ArgumentError: it is neither a number nor a list of texts, one at least.
     """
     if isinstance(ahead_of_time, bool):
         return _SITUATIONS if ahead_of_time else 0
     if isinstance(ahead_of_time, (list, tuple)):
-        if not all(isinstance(text, str) for text in ahead_of_time):
-            raise ArgumentError("ahead_of_time", "texts of type str", ahead_of_time)
+        if not ahead_of_time or not all(isinstance(text, str) for text in ahead_of_time):
+            raise ArgumentError("ahead_of_time", "texts of type str, one at least", ahead_of_time)
         return tuple(ahead_of_time)
     return integer("ahead_of_time", ahead_of_time)
 
