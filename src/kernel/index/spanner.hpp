@@ -103,7 +103,7 @@ class Spanner {
     static constexpr uint32_t kWholeVocabulary = 0;
     Lexer lexer;
     Discard discarded;  // what was forgotten
-    FairLock
+    AdaptiveLock
         lock;  // SAFETY: guards everything here, where it is shared (Operation). What the functions return by reference stays where it is.
 
     LockHolder* holder = nullptr;  // if it is shared

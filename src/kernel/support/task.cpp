@@ -14,6 +14,7 @@ namespace derivable {
 
 thread_local Task* Task::current_ = nullptr;
 void (*Task::look_around)() = nullptr;
+void (*Task::let_others_run)() = nullptr;
 
 Task::Task(uint64_t work, Memory memory, double seconds)
     : allowed_(std::min(work, kUnbounded)),
@@ -38,7 +39,7 @@ void Task::enter() {
         }
     }
     soft_bytes_ = most_bytes_ - most_bytes_ / 8;
-    next_stop_ = std::min(allowed_ + 1, kInterval);
+    next_stop_ = std::min(allowed_ + 1, kLong);
 }
 
 void Task::leave() {
@@ -50,6 +51,7 @@ void Task::leave() {
 }
 
 void Task::stop() {
+    about_to_take_long();
     next_stop_ = spent_ + kInterval;  // what counts while the exception passes is not refused again
     if (spent_ > allowed_)
         throw LimitExceeded(
