@@ -82,7 +82,7 @@ class Task {
     static void (*let_others_run)();
 
   private:
-    static constexpr uint64_t kInterval = 50'000, kLong = 2'000;
+    static constexpr uint64_t kInterval = 50'000;
     void stop();
     [[noreturn]] void refuse_memory(int64_t more) const;
 #if defined(__GNUC__)
