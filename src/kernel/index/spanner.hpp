@@ -50,7 +50,7 @@ class Spanner {
     Prospects prospects;
     Discard discarded;  // what was forgotten
     // SAFETY: guards everything here, where it is shared (Operation). What the functions return by reference stays where it is.
-    FairLock lock;
+    AdaptiveLock lock;
     LockHolder* holder = nullptr;  // if it is shared
 
     // `state`: under scannerless a canonical one. Throws TooAmbiguous.
