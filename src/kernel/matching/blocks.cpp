@@ -26,7 +26,7 @@ After Blocks::after_newline(Frontier f, Environment id, bool at_end) {
     Reach reach{0, true};
     if (indentations_[id].depth) return {f, indentations_.idle(id), reach, 0};
     // Where no line may end, the columns of blocks are not looked at.
-    const Answer<uint32_t> accepts = stacks_.accepted(f);
+    const Answer<AcceptSet> accepts = stacks_.accepted(f);
     if (!stacks_.contains(accepts.value, spec.newline)) return {kNoFrontier, id, reach | accepts.reach, 0};
     if (at_end) id = indentations_.intern({indentations_[id].level, 0, 1});  // the line that begins here is empty
     const bool ends_line = indentations_[id].phase != 0;
@@ -77,7 +77,7 @@ Answer<bool> Blocks::closes(Frontier f, Environment environment) {
         f = s.frontier;
     }
     if (f == kNoFrontier) return {false, reach};
-    const Answer<uint32_t> accepts = stacks_.accepted(f);
+    const Answer<AcceptSet> accepts = stacks_.accepted(f);
     return {stacks_.contains(accepts.value, kEnd), reach | accepts.reach.below(above)};
 }
 

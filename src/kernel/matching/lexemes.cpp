@@ -4,11 +4,11 @@
 
 namespace derivable {
 
-LexState Lexemes::start(uint32_t accept_set, uint32_t obligations) {
+LexState Lexemes::start(AcceptSet accept_set, uint32_t obligations) {
     const uint32_t past = scannerless_ ? 0 : spanner_.lexer.past(obligations);
     if (starts_.size() <= past) starts_.resize(past + 1);
-    std::vector<LexState>& starts = starts_[past];
-    if (starts.size() <= accept_set) starts.resize(accept_set + 1, kUnknownStart);
+    IdVector<AcceptSet, LexState>& starts = starts_[past];
+    starts.reach(accept_set, 0, kUnknownStart);
     if (starts[accept_set] == kUnknownStart) {
         Lexer& lexer = access_.lexer();
         std::vector<uint32_t> candidates;
@@ -28,14 +28,14 @@ LexState Lexemes::start(uint32_t accept_set, uint32_t obligations) {
 }
 
 LexState Lexemes::between(Frontier stack, Environment environment) {
-    const uint32_t accepts = stacks_.accepts(stack);
+    const AcceptSet accepts = stacks_.accepts(stack);
     Lexer& lexer = access_.lexer();
     const LexState first = start(accepts, lexer.text_start(), environment).value;
     return lexer.fresh(first == kNoState ? lexer.none() : first);
 }
 
 Answer<bool> Lexemes::may_end(const Thread& t) {
-    return stops(t, [&](Frontier f, uint32_t set, Environment environment) -> Answer<bool> {
+    return stops(t, [&](Frontier f, AcceptSet set, Environment environment) -> Answer<bool> {
         if (blocks_.active()) return blocks_.may_end(f, environment);
         return {stacks_.contains(set, kEnd), {}};
     });
