@@ -263,29 +263,48 @@ uint64_t SplitTables::calm(Local s) {
 
 SplitTables::Local SplitTables::steady(const Trie& t, uint32_t i, Local s) {
     if (s == kDead) return s;
+    const bool scannerless = lexer_.policy() == Policy::kScannerless;
     uint64_t kinds = t.below[i];
-    if (lexer_.policy() == Policy::kScannerless) {
-        if (kinds & (kFirst | kMore)) {
-            const auto [place, home] = standing(s);
-            if (home == kDead || !(t.well_formed[i] >> place & 1)) return kUnknown;
+    if (kinds & (kFirst | kMore)) {
+        const auto [place, home] = standing(s);
+        const bool stands = home != kDead && t.well_formed[i] >> place & 1;
+        if (scannerless) {
+            if (!stands) return kUnknown;
             s = home;
-        }
-        return kinds & ~calm(s) ? kUnknown : s;
-    }
-    if (kinds & (kFirst | kMore))
-        if (const auto [place, home] = standing(s); home != kDead && t.well_formed[i] >> place & 1 && !(kinds & kFirst & ~characters(home)))
+        } else if (stands && !(kinds & kFirst & ~characters(home))) {
             kinds &= ~(kFirst | kMore), s = home;
-    if (kinds & states_[s].unsteady) return kUnknown;
-    for (uint64_t unknown = kinds & ~states_[s].steady; unknown; unknown &= unknown - 1) {
-        uint64_t kind = unknown & -unknown;
-        for (uint8_t b : bytes_of_kind(uint8_t(__builtin_ctzll(kind))))
-            if (next(s, b) != s) {
-                states_[s].unsteady |= kind;
-                return kUnknown;
-            }
-        states_[s].steady |= kind;
+        }
     }
+    if (kinds & states_[s].unsteady) return kUnknown;
+    uint64_t elsewhere = 0;
+    for (uint64_t unknown = kinds & ~states_[s].steady; unknown; unknown &= unknown - 1) {
+        const uint64_t kind = unknown & -unknown;
+        const Local to = where(s, uint8_t(__builtin_ctzll(unknown)), scannerless);
+        if (to == kDead || (to != s && !scannerless)) {
+            states_[s].unsteady |= kind;
+            return kUnknown;
+        }
+        (to == s ? states_[s].steady : elsewhere) |= kind;
+    }
+    if (!elsewhere) return s;
+    if (const uint64_t not_calm = elsewhere & ~calm(s)) {
+        states_[s].unsteady |= not_calm;
+        return kUnknown;
+    }
+    states_[s].steady |= elsewhere;
     return s;
+}
+
+// Where bytes of one kind lead: to `s` if each leads back to it, to kDead if one leads nowhere, else to some other state.
+SplitTables::Local SplitTables::where(Local s, uint8_t kind, bool by_characters) {
+    Local to = s;
+    for (uint8_t b : bytes_of_kind(kind)) {
+        if (by_characters && character_step(kBetween, b) == kNowhere) continue;
+        const Local here = by_characters ? behind(s, b) : next(s, b);
+        if (here == kDead) return kDead;
+        if (here != s) to = here;
+    }
+    return to;
 }
 
 }  // namespace derivable

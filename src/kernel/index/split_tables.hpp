@@ -120,6 +120,7 @@ class SplitTables {
     uint64_t calm(Local s);
     uint64_t deadly(Local s);
     Local behind(Local s, uint8_t first);
+    Local where(Local s, uint8_t kind, bool by_characters);
 
     const Piece* find(const Trie& t, uint32_t node, Local s) const {
         const uint32_t* known = piece_ids_.find(pack(t.first_id + node, s));
