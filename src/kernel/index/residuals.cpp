@@ -4,7 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "index/split.hpp"
 #include "support/image.hpp"
 #include "support/task.hpp"
 
@@ -83,7 +82,7 @@ const std::vector<Residuals::Root>& Residuals::roots(uint32_t branch, Beside& be
     return b.roots;
 }
 
-uint32_t Residuals::add(const std::vector<TrieNodes>& parts, bool once) {
+ResidualId Residuals::add(const std::vector<TrieNodes>& parts, bool once) {
     std::array<uint16_t, 256> places{};  // one more than that in by_byte
     std::vector<std::pair<uint8_t, std::vector<TrieNodes>>> by_byte;
     for (const TrieNodes& part : parts)
@@ -117,7 +116,7 @@ uint32_t Residuals::add_branch(uint8_t byte, std::vector<TrieNodes> parts) {
     return it->second;
 }
 
-uint32_t Residuals::add(std::vector<uint32_t> branches, bool of_vocabulary, bool once) {
+ResidualId Residuals::add(std::vector<uint32_t> branches, bool of_vocabulary, bool once) {
     std::vector<uint32_t> key = branches;
     key.push_back(2 * of_vocabulary + once);
     auto [it, fresh] = residual_ids_.try_emplace(std::move(key), uint32_t(residuals_.size()));
@@ -130,8 +129,8 @@ uint32_t Residuals::add(std::vector<uint32_t> branches, bool of_vocabulary, bool
     return it->second;
 }
 
-uint32_t Residuals::select(uint32_t residual, std::vector<uint32_t> branches) {
-    const Residual& r = residuals_[residual];
+ResidualId Residuals::select(ResidualId residual, std::vector<uint32_t> branches) {
+    const Residual& r = (*this)[residual];
     return add(std::move(branches), r.of_vocabulary, r.once);
 }
 
@@ -200,7 +199,7 @@ void Residuals::restore(ImageReader& in) {
             ImageReader::check(b < (flags & 2 ? first : branches_.size()) && branches_[b].byte > before);
             before = branches_[b].byte;
         }
-        ImageReader::check(add(branches, flags & 2, flags & 1) == r);
+        ImageReader::check(add(branches, flags & 2, flags & 1).index() == r);
     }
 }
 

@@ -96,7 +96,7 @@ std::shared_ptr<const TokenSet> SplitTables::tokens(const Lists& lists) {
     return result;
 }
 
-uint32_t SplitTables::residual(const Lists& lists, bool once) {
+ResidualId SplitTables::residual(const Lists& lists, bool once) {
     std::vector<uint32_t> key;
     if (!lists.kept.empty()) {
         key = key_of(lists, once);
@@ -108,7 +108,7 @@ uint32_t SplitTables::residual(const Lists& lists, bool once) {
         if (parts.empty() || parts.back().trie != &t) parts.push_back({&t, {}});
         parts.back().nodes.insert(parts.back().nodes.end(), begin, end);
     });
-    const uint32_t result = parts_.residuals.add(parts, once);
+    const ResidualId result = parts_.residuals.add(parts, once);
     if (!lists.kept.empty()) {
         bytes_ += key.size() * 4 + 64;
         residuals_.emplace(std::move(key), result);
@@ -144,8 +144,8 @@ uint32_t SplitTables::group_of(LexState s, Indentations::Effect effect) {
     return it->second;
 }
 
-uint16_t SplitTables::way_of(uint32_t terminal, uint32_t obligations, Indentations::Effect effect) {
-    const std::array<uint32_t, 3> key{terminal, obligations, effect};
+uint16_t SplitTables::way_of(TerminalId terminal, Obligations obligations, Indentations::Effect effect) {
+    const std::array<uint32_t, 3> key{terminal.index(), obligations.index(), effect};
     auto known = way_ids_.find(key);
     if (known != way_ids_.end()) return uint16_t(known->second);
     if (ways_.size() >= kNoWay) throw TooAmbiguous();  // SAFETY: with nothing kept, which would come out as kNoWay when asked again
@@ -157,7 +157,7 @@ uint16_t SplitTables::way_out(State& x, size_t e, uint8_t byte) {
     uint16_t& known = x.ways[e][byte];
     if (known != kUnknownWay) return known;
     Lexer::Exit exit = x.exits[e];
-    uint32_t after = lexer_.step_obligations(exit.obligations, byte);
+    const Obligations after = lexer_.step_obligations(exit.obligations, byte);
     // If the first byte settles the obligations they need not be carried along.
     return known = after == Lexer::kViolated ? kNoWay : way_of(exit.terminal, after == Lexer::kFree ? Lexer::kFree : exit.obligations);
 }

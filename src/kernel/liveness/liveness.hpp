@@ -28,7 +28,7 @@ namespace derivable {
 
 class Liveness {
   public:
-    Liveness(Lexer& lexer, Stacks& stacks, const std::vector<uint32_t>& to_lexer, const std::vector<char>& ignored, uint64_t max_steps)
+    Liveness(Lexer& lexer, Stacks& stacks, const std::vector<TerminalId>& to_lexer, const std::vector<char>& ignored, uint64_t max_steps)
         : lexer_(lexer),
           stacks_(stacks),
           adjacency_(stacks.lr()),
@@ -47,7 +47,7 @@ class Liveness {
     // Some text completes a lexeme in progress on these stacks to a member of the language. `depth`: of brackets that are open there.
     Answer<bool> alive(LexState s, Frontier f, uint32_t depth);
     // The same between two lexemes, under these obligations.
-    Answer<bool> alive_after(uint32_t obligations, Frontier f, uint32_t depth);
+    Answer<bool> alive_after(Obligations obligations, Frontier f, uint32_t depth);
     // As Spelling::save(), with the states whose lexemes can always be completed.
     void save(ImageWriter& out) const;
     void restore(ImageReader& in);
@@ -65,9 +65,9 @@ class Liveness {
     using Landing = Spelling::Landing;
 
     bool always_alive_after(const Landing& l);
-    Answer<Verdict> judge(uint32_t obligations, Frontier f);
-    Answer<Verdict> search(uint32_t obligations, Frontier f, uint32_t depth, uint64_t patience);
-    Answer<bool> decide(uint32_t obligations, Frontier f, uint32_t depth);
+    Answer<Verdict> judge(Obligations obligations, Frontier f);
+    Answer<Verdict> search(Obligations obligations, Frontier f, uint32_t depth, uint64_t patience);
+    Answer<bool> decide(Obligations obligations, Frontier f, uint32_t depth);
     Answer<bool> find_alive(LexState s, Frontier f, uint32_t depth);
     Completion& completion(const Bits& terminals);
 

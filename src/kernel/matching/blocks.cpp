@@ -188,7 +188,7 @@ class Blocks::NewlineSearch {
         found_ = may_end.value;
     }
 
-    void go_on(Symbol symbol, uint32_t obligations, Environment at) {
+    void go_on(Symbol symbol, Obligations obligations, Environment at) {
         if (found_ || (symbol == indentations_.spec.newline && !newline_)) return;
         const After next = after(symbol, at, false);
         Reach reach = next.reach;
@@ -235,7 +235,7 @@ Answer<bool> Blocks::alive_in_newline(LexState lex, Frontier f, Environment envi
     return newline_alive_[key] = NewlineSearch(*this, f, begun, newline, columns).run(lex, environment);
 }
 
-bool Blocks::newline_goes_on(uint32_t newline) {
+bool Blocks::newline_goes_on(TerminalId newline) {
     LexState start = lexer_.start({newline}, lexer_.text_start());
     if (start == kNoState) return false;
     std::vector<LexState> all{lexer_.members(start)};
