@@ -29,7 +29,7 @@ test-all: $(STAMP)
 coverage-kernel: $(STAMP)
 	bash tools/coverage.sh
 
-# Hosts that bring an engine of their own (vLLM, Ray), in an environment of its own.
+# Hosts that bring an engine of their own (vLLM, Ray, SGLang, llama-cpp-python), in an environment of its own.
 test-hosts:
 	PYTHON=$(PYTHON) bash tools/test_hosts.sh
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The tests of hosts that bring an engine of their own (vLLM on a CPU, Ray), in an environment of its own: some 4 GB.
+# The tests of hosts that bring an engine of their own (vLLM on a CPU, Ray, SGLang's classes, llama-cpp-python), in an
+# environment of its own: some 4 GB, and ten minutes of one core for llama.cpp.
 # Where the packages cannot be had it says so and succeeds: these tests are then skipped, as pytest skips them elsewhere.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,10 +17,16 @@ if [ ! -e "$VENV/.installed" ]; then
         exit 0
     fi
     "$VENV/bin/python" -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+    # SGLang asks for CUDA's libraries; the classes that are tested do without.
+    pip orjson ipython gguf && pip --no-deps "sglang==0.5.23" || echo "without SGLang: it cannot be installed here"
     pip "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja
+    parts="-DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF"
+    CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAMA_CURL=OFF -DGGML_OPENMP=OFF $parts" pip "llama-cpp-python>=0.3.36" ||
+        echo "without llama-cpp-python: it cannot be built here"
     pip --no-build-isolation --config-settings=build-dir=build/hosts . packages/derivable-demo
     touch "$VENV/.installed"
 fi
 # Warnings are errors elsewhere; those of the hosts are for their authors.
 "$VENV/bin/python" -m pytest -q -W default tests/hosts/test_vllm.py
-"$VENV/bin/python" -m pytest -q -W default tests/hosts/test_ray.py tests/hosts/test_hosts.py
+"$VENV/bin/python" -m pytest -q -W default tests/hosts/test_ray.py tests/hosts/test_hosts.py tests/hosts/test_llama_cpp_python.py
+"$VENV/bin/python" -m pytest -q -W default tests/hosts/test_sglang.py || [ $? = 5 ] # 5: skipped as a whole

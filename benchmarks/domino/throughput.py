@@ -5,9 +5,10 @@
     python benchmarks/domino/throughput.py --trained folder      # the model of train_model.py, on its tasks
     python benchmarks/domino/throughput.py --beside              # the same texts, at a larger model's price
 
-As in the paper: texts of up to 128 tokens at temperature 1; ten of them warm up, and the counts for speculation are
-frozen then. The variants take turns, text by text, and what is compared is processor time, so other work on the machine
-falls on all of them alike. Unconstrained texts run to 128 tokens or their own end.
+As in the paper: texts of up to 128 tokens, at temperature 1 and greedy; ten of them warm up, and the counts for
+speculation are frozen then. The embedded model's prompts differ, and those that warm up are not measured; the paper has
+five of each kind. The variants take turns, text by text, and what is compared is processor time of one thread, so
+other work on the machine falls on all of them alike. Unconstrained texts run to 128 tokens or their own end.
 
 The ratio depends on what a forward pass costs, and several tokens in one pass: with `--beside` each pass of the small
 model has beside it one of a transformers model with random weights, 102 million parameters, on as many tokens. Texts,
@@ -18,6 +19,7 @@ Writes `throughput*.md` (and `.svg`, with matplotlib) into `benchmarks/record/do
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections import defaultdict
@@ -25,6 +27,9 @@ from importlib import import_module
 from pathlib import Path
 from time import process_time
 from typing import Annotated, Any
+
+# Before numpy is loaded: a second thread that waits for the first is processor time, too.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import typer
 from model import TrainedModel
@@ -68,24 +73,26 @@ class Sums:
         self.drafted += made.stats.drafted
 
 
-def run(model: Any, workload: Workload, texts: int, warm_up: int, lengths: list[int]) -> dict[str, Sums]:
+def run(
+    model: Any, workload: Workload, temperature: float, texts: int, warm_up: int, lengths: list[int]
+) -> dict[str, Sums]:
     """All variants of one workload, in turns."""
+    common: dict[str, Any] = {"max_tokens": MOST, "temperature": temperature}
+    apart = warm_up if len(workload.prompts) >= texts + warm_up else 0
     constraint = dv.compile(workload.grammar(), model.vocabulary)
     speculator = dv.Speculator()
     learner = model.own if isinstance(model, Beside) else model  # the texts are the same, and cheaper
     for number in range(warm_up):
         prompt = workload.prompts[number % len(workload.prompts)]
-        dv.generate(learner, prompt, constraint, max_tokens=MOST, seed=10_000 + number, speculator=speculator)
+        dv.generate(learner, prompt, constraint, seed=10_000 + number, speculator=speculator, **common)
     speculator.freeze()
     sums: dict[str, Sums] = defaultdict(Sums)
     for number in track(range(texts), workload.name, console=Console(stderr=True)):
-        prompt = workload.prompts[number % len(workload.prompts)]
+        prompt = workload.prompts[(number + apart) % len(workload.prompts)]
         for name, options in variants(lengths).items():
             grammar = None if options is None else constraint
             started = process_time()
-            made = dv.generate(
-                model, prompt, grammar, max_tokens=MOST, seed=number, speculator=speculator, **(options or {})
-            )
+            made = dv.generate(model, prompt, grammar, seed=number, speculator=speculator, **common, **(options or {}))
             sums[name].add(made, process_time() - started)
     return sums
 
@@ -133,6 +140,7 @@ def main(
     model: Annotated[Path | None, typer.Option(help="Folder of a transformers model.")] = None,
     trained: Annotated[Path | None, typer.Option(help="What train_model.py wrote.")] = None,
     beside: Annotated[bool, typer.Option("--beside", help="At the price of a larger model.")] = False,
+    temperatures: Annotated[str, typer.Option(help="Separated by commas; the plot is of the first.")] = "1,0",
     texts: Annotated[int, typer.Option(help="Texts of each variant.")] = 100,
     warm_up: Annotated[int, typer.Option(help="Texts before.")] = 10,
     names: Annotated[str, typer.Option(help="Workloads, separated by commas.")] = "json,schema,c,xml,template",
@@ -142,18 +150,26 @@ def main(
     """Runs the table."""
     drafts = [int(s) for s in lengths.split(",")]
     own = TrainedModel(trained) if trained is not None else load(model)
-    chosen = task_workloads() if trained is not None else workloads(names.split(","), for_tiny=model is None)
+    by_name = workloads(names.split(","), for_tiny=model is None, prompts_each=texts + warm_up)
+    chosen = task_workloads(texts + warm_up) if trained is not None else by_name
     loaded = Beside(own) if beside else own
-    found = {w.name: run(loaded, w, texts, warm_up, drafts) for w in chosen}
     command = "python benchmarks/domino/throughput.py " + shlex.join(sys.argv[1:])
     title = "Throughput against unconstrained decoding" + ", at the price of 102 million parameters" * beside
-    text = heading(title, command.strip()) + table(found)
+    text = heading(title, command.strip())
     name = "throughput" + "_tasks" * (trained is not None) + "_beside" * beside
     out.mkdir(parents=True, exist_ok=True)
-    (out / f"{name}.md").write_text(text, encoding="utf-8")
+    shown: dict[str, dict[str, Sums]] = {}
+    for temperature in map(float, temperatures.split(",")):
+        found: dict[str, dict[str, Sums]] = {}
+        for workload in chosen:
+            found[workload.name] = run(loaded, workload, temperature, texts, warm_up, drafts)
+            part = f"## {f'Temperature {temperature:g}' if temperature else 'Greedy'}\n\n{table(found)}\n"
+            (out / f"{name}.md").write_text(text + part, encoding="utf-8")
+        text += part
+        shown = shown or found
     print(text)
     try:
-        plot(found, drafts, out / f"{name}.svg")
+        plot(shown, drafts, out / f"{name}.svg")
     except ImportError:
         print("no plot: matplotlib is not installed", file=sys.stderr)
 

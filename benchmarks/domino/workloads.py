@@ -1,7 +1,7 @@
 """The workloads of DOMINO's Table 3 (Beurer-Kellner et al. 2024, Appendix C), for a model of one's own.
 
-The grammars and prompts are the paper's (`data/grammars/domino` of the shared data). Prompts of the embedded model are
-phrased as it was trained; the paper's are used with any other.
+The grammars and prompts are the paper's (`data/grammars/domino` of the shared data). Prompts of the embedded model come
+from the generators of its training texts; the paper's are used with any other.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import platform
+import random
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -22,6 +24,11 @@ from tasks import problems
 
 import derivable as dv
 from derivable.decoding.models import TinyLanguageModel, TransformersLanguageModel, TransformersState, tiny
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "training"))
+
+from generators import GENERATORS
+from generators.common import BOUNDARY
 
 SHARED = Path(os.environ.get("DERIVABLE_SHARED", Path(__file__).resolve().parents[3] / "shared"))
 RECORD = Path(__file__).resolve().parents[1] / "record" / "domino"
@@ -37,13 +44,14 @@ SCHEMA = {
     "required": ["name", "age", "email", "city", "hobbies"],
     "additionalProperties": False,
 }
-TINY_PROMPTS = {
-    "json": ["A person as JSON:\n", "A product as JSON:\n", "An order as JSON:\n"],
-    "schema": ["A person as JSON:\n"],
-    "c": ["A C program that prints the sum of two integers:\n"],
-    "xml": ["An XML person with friends:\n", "An XML person:\n"],
-    "template": ["A character as JSON:\n"],
+DOCUMENTS = {
+    "json": ("json_person", "json_record"),
+    "schema": ("json_person",),
+    "c": ("c_program",),
+    "xml": ("xml_person",),
+    "template": ("character",),
 }
+"""The generators of the embedded model's training texts that begin with a prompt for a workload."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +63,23 @@ class Workload:
     prompts: tuple[str, ...]
 
 
-def workloads(names: list[str], for_tiny: bool) -> list[Workload]:
-    """Those of the names."""
+def trained_prompts(name: str, count: int) -> tuple[str, ...]:
+    """Different prompts as the embedded model was trained on them, with other names and numbers in them."""
+    rng = random.Random(name)
+    found: dict[str, None] = {}
+    while len(found) < count:
+        document = GENERATORS[rng.choice(DOCUMENTS[name])][0](rng)
+        if BOUNDARY in document:
+            prompt = document[: document.index(BOUNDARY)]
+        else:  # up to the end of the line that opens the code, if there is one
+            prompt = document[: document.find("\n", document.find("\n```") + 1) + 1] if "\n```" in document else ""
+        if prompt.endswith("\n"):
+            found[prompt] = None
+    return tuple(found)
+
+
+def workloads(names: list[str], for_tiny: bool, prompts_each: int = 20) -> list[Workload]:
+    """Those of the names, with `prompts_each` prompts for the embedded model, or the paper's five."""
     folder = SHARED / "data" / "grammars" / "domino"
     prompts = json.loads((folder / "prompts.json").read_text(encoding="utf-8"))
 
@@ -70,8 +93,11 @@ def workloads(names: list[str], for_tiny: bool) -> list[Workload]:
         "xml": gbnf("xml"),
         "template": lambda: dv.Grammar.from_lark((folder / "template.lark").read_text(encoding="utf-8")),
     }
-    own = TINY_PROMPTS if for_tiny else prompts | {"schema": prompts["json"]}
-    return [Workload(name, grammars[name], tuple(own[name])) for name in names]
+    of_paper = prompts | {"schema": prompts["json"]}
+    return [
+        Workload(name, grammars[name], trained_prompts(name, prompts_each) if for_tiny else tuple(of_paper[name]))
+        for name in names
+    ]
 
 
 class Beside:
@@ -144,10 +170,10 @@ def task_grammar(task: str) -> dv.Grammar:
     return dv.Grammar.from_gbnf((SHARED / "data/grammars/domino/gsm8k.gbnf").read_text(encoding="utf-8"))
 
 
-def task_workloads() -> list[Workload]:
+def task_workloads(count: int) -> list[Workload]:
     """The tasks that a model was trained for, as workloads: schemas that the model knows."""
     prompts = {
-        task: tuple(p.prompt for p in islice(problems(task, 2, True), 20)) for task in ("arithmetic", "entities")
+        task: tuple(p.prompt for p in islice(problems(task, 2, True), count)) for task in ("arithmetic", "entities")
     }
     return [Workload(task, partial(task_grammar, task), prompts[task]) for task in prompts]
 

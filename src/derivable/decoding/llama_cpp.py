@@ -77,12 +77,12 @@ class LlamaCppLanguageModel:
 
     Args:
         llama: a `llama_cpp.Llama`.
-        vocabulary: of its tokenizer; by default read from the model's file (needs the `gguf` library).
+        vocabulary: of its tokenizer; by default the model's own.
 
     Raises:
         ArgumentError: not a `Llama`.
-        DerivableError: it was loaded without `logits_all=True`.
-        VocabularyError: the file's tokenizer cannot be read.
+        DerivableError: it was loaded without `logits_all=True`, or with a draft model.
+        VocabularyError: its tokenizer cannot be read.
 
     Attributes:
         vocabulary: of its tokenizer.
@@ -96,8 +96,13 @@ class LlamaCppLanguageModel:
         parameters = getattr(llama, "context_params", None)  # where older versions say it
         if not getattr(llama, "_logits_all", getattr(parameters, "logits_all", False)):
             raise DerivableError("this Llama keeps no logits to choose from. Load it with Llama(..., logits_all=True).")
+        if getattr(llama, "draft_model", None) is not None:  # it keeps the logits of the last batch alone then
+            raise DerivableError(
+                "this Llama has a draft model, which its own loop alone uses. Load it without: generate() drafts by "
+                "itself (speculate=..., drafters=...)."
+            )
         self.llama = llama
-        self.vocabulary = vocabulary or Vocabulary.from_gguf(llama.model_path)
+        self.vocabulary = vocabulary or Vocabulary.from_gguf(llama)
         self.context: int = int(llama.n_ctx())
         self.current: LlamaCppState | None = None
 

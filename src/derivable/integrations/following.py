@@ -67,7 +67,8 @@ class Follower:
         if self._steps is not None and len(generated) - len(self._generated) > self._steps:
             raise MatcherError(
                 f"{len(generated) - len(self._generated)} tokens came at once: some of them are drafts that nobody has "
-                "verified, for which no mask is right. Generate without a draft model."
+                "verified, for which no mask is right (generate without a draft model), or this is a new prompt that "
+                "begins with the former one (call reset() before)."
             )
         if shared < len(self._generated):
             self._matcher.rollback(len(self._generated) - shared)

@@ -2,15 +2,15 @@
 
     from derivable.integrations.llama_cpp import processors
 
-    vocabulary = dv.Vocabulary.from_gguf("model.gguf")
-    constraint = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary)
-    llama("A person as JSON: ", logits_processor=processors(constraint), max_tokens=200)
+    llama = Llama("model.gguf")
+    constraint = dv.compile(dv.Grammar.from_json_schema(schema), dv.Vocabulary.from_gguf(llama))
+    ours = processors(constraint, llama)
+    llama("A person as JSON: ", logits_processor=ours, stopping_criteria=ours.stop, max_tokens=200)
 
-Two of its traps (version 0.3.36) are avoided. Together with `logit_bias` it forgets all processors, because it keeps
-what `list.extend` returns; the list made here returns itself. With a draft model it shows processors tokens that nobody
-has verified, so that no mask is right: that is refused with a `MatcherError`.
-
-Tested against the calls that it makes, not with the library itself.
+Three traps of version 0.3.36. Together with `logit_bias` it forgets all processors, because it keeps what `list.extend`
+returns; the list made here returns itself. With a draft model it shows processors tokens that nobody has verified, so
+that no mask is right; that is refused. And processors are called from C, where an exception is printed and then
+forgotten, and the generation would go on without a mask: here it ends at once, and `stop` raises the exception.
 """
 
 from __future__ import annotations
@@ -18,8 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..apply import apply_bitmask
 from ..compile import Constraint
+from ..errors import MatcherError
 from .following import Follower
 
 __all__ = ["Processors", "processors"]
@@ -28,7 +32,53 @@ _Processor = Callable[[Any, Any], Any]
 
 
 class Processors(list[_Processor]):
-    """As `llama_cpp.LogitsProcessorList`, but it is not lost where `logit_bias` is given, too."""
+    """As `llama_cpp.LogitsProcessorList`, but it is not lost where `logit_bias` is given, too.
+
+    Attributes:
+        error: why the last generation was ended; `None` if it was not.
+    """
+
+    def __init__(self, constraint: Constraint, llama: Any = None) -> None:
+        if getattr(llama, "draft_model", None) is not None:
+            raise MatcherError(
+                "this Llama has a draft model: processors are shown drafts that nobody has verified, for which no mask "
+                "is right. Load it without, or generate with derivable.decoding.llama_cpp, which drafts by itself."
+            )
+        super().__init__([self._mask])
+        self.error: BaseException | None = None
+        self._follower = Follower(constraint, steps=1)
+        self._drafts = llama is None  # it may have a draft model, for all that is known
+        self._last: NDArray[np.int64] | None = None
+
+    def _mask(self, input_ids: Any, scores: Any) -> Any:
+        ids = np.array(input_ids, np.int64)
+        if not self._drafts and not (self._last is not None and np.array_equal(ids[:-1], self._last)):
+            self._follower.reset()
+        self._last = ids
+        try:
+            return apply_bitmask(scores, self._follower.mask(ids))
+        except BaseException as error:  # whatever it is, nobody else will see it
+            self.error = error
+            self._follower.reset()
+            scores[:] = -np.inf
+            scores[list(self._follower.constraint.vocabulary.eos_ids) or [0]] = 0.0
+            raise
+
+    def stop(self, input_ids: Any, logits: Any) -> bool:
+        """For the argument `stopping_criteria`: raises what went wrong in a mask.
+
+        Raises:
+            BaseException: what it was; see `processors`.
+        """
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+        return False
+
+    def reset(self) -> None:
+        """The next call begins a generation. Needed without a `llama`, where a prompt goes on from the last one."""
+        self._follower.reset()
+        self.error = None
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """The scores after all processors, one after the other."""
@@ -42,18 +92,20 @@ class Processors(list[_Processor]):
         return self
 
 
-def processors(constraint: Constraint) -> Processors:
+def processors(constraint: Constraint, llama: Any = None) -> Processors:
     """Processors for the argument `logits_processor`, of one generation after the other.
 
-    They take int32 [n] ids and float32 [V] scores, which they mask in place.
+    They take int32 [n] ids and float32 [V] scores, which they mask in place. Where no mask can be made, they allow the
+    end of sequence alone; `Processors.stop` raises why.
+
+    Args:
+        constraint: compiled for the model's vocabulary.
+        llama: the `llama_cpp.Llama`. With it a draft model is refused at once, and a prompt that goes on from the last
+            one, as in a chat, is known to be a new one.
 
     Raises:
+        MatcherError: the model drafts tokens, or (without a `llama`) the prompt goes on from the last one's.
         TokenRejectedError: a token was chosen that the mask refused.
-        MatcherError: the model drafts tokens.
+        LimitError: a mask takes more work than a step may.
     """
-    follower = Follower(constraint, steps=1)
-
-    def mask(input_ids: Any, scores: Any) -> Any:
-        return apply_bitmask(scores, follower.mask(input_ids))
-
-    return Processors([mask])
+    return Processors(constraint, llama)

@@ -1,7 +1,8 @@
-"""Vocabularies that need their own library: tiktoken, SentencePiece, GGUF. Each is imported when first used."""
+"""Vocabularies that need their own library: tiktoken, SentencePiece, gguf, llama-cpp-python; imported when used."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from derivable.arguments import file_path
 from derivable.errors import VocabularyError
 from derivable.vocabularies.source import GIVE_BYTES, Source, byte_level, byte_literal, table, utf8
 
-__all__ = ["piece_bytes", "read_gguf", "read_sentencepiece", "read_tiktoken"]
+__all__ = ["piece_bytes", "read_gguf", "read_llama_cpp", "read_sentencepiece", "read_tiktoken"]
 
 # GGUF token types other than 1, normal; and the id that means none.
 _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = 2, 3, 4, 5, 6
@@ -171,6 +172,71 @@ def read_gguf(path: str | os.PathLike[str]) -> Source:
         ids_by_text={text: token_id for token_id, text in reversed(list(enumerate(texts)))},
         named_eos=[(key, int(_scalar(fields, key))) for key in keys if _scalar(fields, key) not in (None, _NO_TOKEN)],
         strips_leading_space=model != "gpt2",
+    )
+
+
+class LlamaCppEncoder:
+    """A loaded model's tokenizer as an encoder. A copy in another process has no model, and so no tokenizer."""
+
+    def __init__(self, llama: Any) -> None:
+        self._llama = llama
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LlamaCppEncoder, (None,)
+
+    def __call__(self, text: str) -> list[int]:
+        if self._llama is None:
+            raise VocabularyError("the tokenizer of a llama_cpp.Llama stays in its process. Read the vocabulary there.")
+        return list(self._llama.tokenize(text.encode("utf-8"), add_bos=False, special=False))
+
+
+def read_llama_cpp(llama: Any) -> Source:
+    """A `Source` from a `llama_cpp.Llama`: the pieces that llama.cpp itself prints."""
+    where = str(llama.model_path)
+    try:
+        import llama_cpp
+
+        vocab = llama_cpp.llama_model_get_vocab(llama.model)
+        family, size = llama_cpp.llama_vocab_type(vocab), llama_cpp.llama_vocab_n_tokens(vocab)
+    except (ImportError, AttributeError, ctypes.ArgumentError) as error:
+        raise VocabularyError(f"{where}: its vocabulary cannot be asked for ({error}). Give the model file.") from error
+    names = {llama_cpp.LLAMA_VOCAB_TYPE_SPM: "llama", llama_cpp.LLAMA_VOCAB_TYPE_BPE: "gpt2"}
+    names[llama_cpp.LLAMA_VOCAB_TYPE_UGM] = "t5"
+    if family not in names:
+        raise VocabularyError(
+            f"{where}: only llama, t5 (SentencePiece) and gpt2 (byte-level) vocabularies can be read exactly, not "
+            f"llama.cpp's type {family}. {GIVE_BYTES}"
+        )
+    named = llama_cpp.LLAMA_TOKEN_ATTR_UNKNOWN | llama_cpp.LLAMA_TOKEN_ATTR_CONTROL
+    buffer = ctypes.create_string_buffer(256)
+    tokens: list[bytes | None] = []
+    texts: dict[str, int] = {}
+    special: dict[str, int] = {}
+    for token_id in range(size):
+        kind = llama_cpp.llama_vocab_get_attr(vocab, token_id)
+        text = llama_cpp.llama_vocab_get_text(vocab, token_id).decode("utf-8", "replace")
+        texts.setdefault(text, token_id)
+        if kind & named:
+            special.setdefault(text, token_id)
+        if kind & (named | llama_cpp.LLAMA_TOKEN_ATTR_UNUSED):
+            tokens.append(None)
+            continue
+        length = llama_cpp.llama_token_to_piece(vocab, token_id, buffer, len(buffer), 0, False)
+        if length < 0:  # it is longer than the buffer
+            buffer = ctypes.create_string_buffer(-length)
+            length = llama_cpp.llama_token_to_piece(vocab, token_id, buffer, len(buffer), 0, False)
+        tokens.append(buffer.raw[:length])
+    ends = [token_id for token_id in range(size) if llama_cpp.llama_vocab_is_eog(vocab, token_id)]
+    return Source(
+        kind=f"GGUF {names[family]}",
+        where=where,
+        tokens=tokens,
+        special=special,
+        ids_by_text=texts,
+        named_eos=[("llama.cpp", token_id) for token_id in ends],
+        eos_is_complete=True,
+        encoder=LlamaCppEncoder(llama),
+        strips_leading_space=names[family] != "gpt2",
     )
 
 

@@ -67,7 +67,9 @@ using Language = std::variant<std::shared_ptr<Dfa>, std::shared_ptr<JsonStrings>
 
 std::vector<TerminalSpec> read_terminals(nb::handle lowered, bool scannerless) {
     std::vector<TerminalSpec> specs;
-    for (const auto& [language, rank, ignored] : part<std::vector<std::tuple<Language, uint32_t, bool>>>(lowered, "terminals")) {
+    const auto saved = part<std::vector<std::tuple<Language, uint32_t, bool>>>(lowered, "terminals");
+    specs.reserve(saved.size());
+    for (const auto& [language, rank, ignored] : saved) {
         if (!scannerless && !std::holds_alternative<std::shared_ptr<Dfa>>(language)) refuse("a terminal has no table");
         auto add = [&specs, rank = rank, ignored = ignored](const auto& automaton) {
             if (!automaton) refuse("a terminal has no automaton");
