@@ -1,4 +1,5 @@
-// What tokens do inside a JSON string whose length is bounded, between two of its characters: one walk of the vocabulary serves every bound.
+// What tokens do inside a JSON string whose length is bounded, between two of its characters: one walk of the vocabulary serves every
+// bound.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// What becomes of a lexeme in which a token ends: how sure it is that it can be completed, by which terminals, and whether it may be a newline.
+// What becomes of a lexeme in which a token ends: how sure it is that it can be completed, by which terminals, and whether it may be a
+// newline.
 #pragma once
 
 #include <algorithm>

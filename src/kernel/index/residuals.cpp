@@ -58,7 +58,8 @@ const std::vector<Residuals::Root>& Residuals::roots(uint32_t branch, Beside& be
     std::vector<TrieNodes> others = given;
     std::vector<Root> roots;
     std::unique_ptr<Trie> merged;
-    // PERF: behind a blank nearly all tokens come from one subtree, those with one blank before: copying it was 20 (Java) to 43% (Python) of the first walk there.
+    // PERF: behind a blank nearly all tokens come from one subtree, those with one blank before: copying it was 20 (Java) to 43% (Python)
+    // of the first walk there.
     const bool spared = largest.size() == size || (largest.size() >= kWorthSparing && largest.size() * 4 >= size * 3);
     if (spared) {
         for (TrieNodes& p : others)
@@ -99,8 +100,8 @@ ResidualId Residuals::add(const std::vector<TrieNodes>& parts, bool once) {
     return add(std::move(branches), false, once);
 }
 
-// PERF: contexts that differ in a few keywords leave the same tokens behind a name or a blank. Finding out that they are the same halved the
-// first passes over programs (llama-3: Java 93 to 62 us a mask, Python 307 to 153) and took their memory to a third and a tenth.
+// PERF: contexts that differ in a few keywords leave the same tokens behind a name or a blank. Finding out that they are the same halved
+// the first passes over programs (llama-3: Java 93 to 62 us a mask, Python 307 to 153) and took their memory to a third and a tenth.
 uint32_t Residuals::add_branch(uint8_t byte, std::vector<TrieNodes> parts) {
     std::vector<uint32_t> key;
     for (const TrieNodes& part : parts) {
@@ -134,10 +135,11 @@ ResidualId Residuals::select(ResidualId residual, std::vector<uint32_t> branches
     return add(std::move(branches), r.of_vocabulary, r.once);
 }
 
-// Tries are not written, only how large they are: their nodes have numbers, by which equal residuals are one. A branch that somebody enters after all reads its
-// nodes then, and merges those of others that they belong to.
+// Tries are not written, only how large they are: their nodes have numbers, by which equal residuals are one. A branch that somebody enters
+// after all reads its nodes then, and merges those of others that they belong to.
 //
-// A branch: its byte, how large its trie is (0: it has none), its parts. A part is written as the branch whose trie it belongs to, and one (0: the vocabulary's), and its nodes.
+// A branch: its byte, how large its trie is (0: it has none), its parts. A part is written as the branch whose trie it belongs to, and one
+// (0: the vocabulary's), and its nodes.
 void Residuals::save(ImageWriter& out) const {
     std::unordered_map<const Trie*, uint32_t> owners{{&vocabulary_, 0}};
     for (uint32_t b = 0; b < branches_.size(); b++)

@@ -1,8 +1,8 @@
 // What is left of tokens behind the lexemes that they have completed.
 //
-// A residual is a set of tokens, each with a prefix removed, as a trie. It is made of branches, one for each first byte, and a branch of nodes of tries that are
-// there already. Equal residuals are one, whatever left them, and so are equal branches. Only where a walk enters a branch are its nodes merged into a trie of
-// its own; most never are, because the next lexeme cannot begin with that byte.
+// A residual is a set of tokens, each with a prefix removed, as a trie. It is made of branches, one for each first byte, and a branch of
+// nodes of tries that are there already. Equal residuals are one, whatever left them, and so are equal branches. Only where a walk enters a
+// branch are its nodes merged into a trie of its own; most never are, because the next lexeme cannot begin with that byte.
 #pragma once
 
 #include <atomic>
@@ -68,8 +68,8 @@ class Residuals {
     void restore(ImageReader& in);
 
   private:
-    // Nodes of one byte, side by side in a trie: one branch of what is left of some tokens. Several are merged into one (but for one that is much larger than
-    // the rest).
+    // Nodes of one byte, side by side in a trie: one branch of what is left of some tokens. Several are merged into one (but for one that
+    // is much larger than the rest).
     struct Branch {
         uint8_t byte;
         std::vector<TrieNodes> parts;

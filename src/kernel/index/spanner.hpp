@@ -65,8 +65,8 @@ class Spanner {
     const Joint& joint(ResidualId residual, LexState members);
     // They cannot be: there are too many exits.
     void part(ResidualId residual, LexState members) { joints_[pack(residual, members)].together = kNoState; }
-    // For a lexeme that leads back to where it began (`a--`, `;;`), before which stands `state`: all that is left of a residual after it any number of times, split
-    // as one, but for that lexeme itself. Null if that is not worth it.
+    // For a lexeme that leads back to where it began (`a--`, `;;`), before which stands `state`: all that is left of a residual after it
+    // any number of times, split as one, but for that lexeme itself. Null if that is not worth it.
     const Split* repeated(ResidualId residual, LexState state, TerminalId terminal, Obligations obligations);
     size_t bytes() const { return bytes_ + residuals_.bytes() + lexer.bytes(); }
     // The same as it was when the lock was last let go, for those who do not have it.
@@ -89,8 +89,9 @@ class Spanner {
         std::atomic<int>& walks_;
     };
     void forget();
-    // Not under scannerless. Lexer states and splits as they are numbered, and again for a spanner of the same vocabulary to which the same terminals were added
-    // and that split nothing yet. restore() throws BadArtifact where something refers to what is not there; then the spanner is not to be used.
+    // Not under scannerless. Lexer states and splits as they are numbered, and again for a spanner of the same vocabulary to which the same
+    // terminals were added and that split nothing yet. restore() throws BadArtifact where something refers to what is not there; then the
+    // spanner is not to be used.
     void save(ImageWriter& out) const;
     void restore(ImageReader& in);
     void publish_bytes() { published_bytes_.store(bytes(), std::memory_order_relaxed); }

@@ -162,8 +162,8 @@ uint16_t SplitTables::way_out(State& x, size_t e, uint8_t byte) {
     return known = after == Lexer::kViolated ? kNoWay : way_of(exit.terminal, after == Lexer::kFree ? Lexer::kFree : exit.obligations);
 }
 
-// The state that a text leads to which ends a character, from `place` in it; kDead if that hangs on the character, or if something else than the rest of
-// a character may follow. A lexeme can be completed from here if it can from there.
+// The state that a text leads to which ends a character, from `place` in it; kDead if that hangs on the character, or if something else
+// than the rest of a character may follow. A lexeme can be completed from here if it can from there.
 SplitTables::Local SplitTables::end_of_character(Utf8State place, Local s) {
     if (place == kBetween || s == kDead) return s;
     const uint64_t key = pack(s, place);
@@ -196,7 +196,8 @@ uint64_t SplitTables::characters(Local s) {
     return characters_[s] = all & ~others;
 }
 
-// The inside of a text that may hold characters of several bytes: the place in a character, and the state behind it. Elsewhere that is kDead.
+// The inside of a text that may hold characters of several bytes: the place in a character, and the state behind it. Elsewhere that is
+// kDead.
 std::pair<Utf8State, SplitTables::Local> SplitTables::standing(Local s) {
     if (states_[s].home == kUnknown) {
         uint32_t place = kBetween;
@@ -231,8 +232,8 @@ uint64_t SplitTables::deadly(Local s) {
 }
 
 // Under scannerless: kinds of bytes such that the lexeme can still be completed after any characters that begin with them.
-// PERF: a pattern that may stand anywhere ("wifi") leaves the state at each letter of its own, but no letter leads nowhere. Its first mask was 0.8 million units
-// of work, nearly all nodes.
+// PERF: a pattern that may stand anywhere ("wifi") leaves the state at each letter of its own, but no letter leads nowhere. Its first mask
+// was 0.8 million units of work, nearly all nodes.
 uint64_t SplitTables::calm(Local s) {
     constexpr size_t kMost = 24;  // states
     if (states_[s].calm_known) return states_[s].calm;

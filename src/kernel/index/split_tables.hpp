@@ -1,4 +1,5 @@
-// What walks of splits keep from one to the next: lexer states by small numbers, and what becomes of whole subtrees. Those of one walk at a time.
+// What walks of splits keep from one to the next: lexer states by small numbers, and what becomes of whole subtrees. Those of one walk at a
+// time.
 #pragma once
 
 #include <array>
@@ -112,8 +113,8 @@ class SplitTables {
     uint16_t way_of(TerminalId terminal, Obligations obligations, Indentations::Effect effect = Indentations::kNothing);
     // The way of leaving through exit `e` before `byte`; kNoWay if a obligation is violated.
     uint16_t way_out(State& x, size_t e, uint8_t byte);
-    // Whatever is below node i ends inside, and can be completed if a lexeme can from the state returned. kUnknown: that is not so. (A lexeme may end before,
-    // too. But what can be completed that way can be completed from that state.)
+    // Whatever is below node i ends inside, and can be completed if a lexeme can from the state returned. kUnknown: that is not so. (A
+    // lexeme may end before, too. But what can be completed that way can be completed from that state.)
     Local steady(const Trie& t, uint32_t i, Local s);
     std::pair<Utf8State, Local> standing(Local s);
     Local end_of_character(Utf8State place, Local s);

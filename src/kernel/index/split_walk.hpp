@@ -216,8 +216,9 @@ class SplitWalk {
         }
     }
 
-    // Through a subtree that is entered in state `s`, where it would be `other` off a list of strings: visits nodes on the list, and the first ones
-    // off it where the two differ. PERF: a name is left soon: no tables of next states, as other walks use them, are made (docs/design.md).
+    // Through a subtree that is entered in state `s`, where it would be `other` off a list of strings: visits nodes on the list, and the
+    // first ones off it where the two differ. PERF: a name is left soon: no tables of next states, as other walks use them, are made
+    // (docs/design.md).
     template <typename Visit>  // (node, state, other state, on the list)
     void follow_list(const Trie& t, uint32_t root, LexState s, LexState other, Visit&& visit) {
         struct Step {

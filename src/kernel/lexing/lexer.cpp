@@ -63,8 +63,8 @@ LexState Lexer::single(uint32_t automaton, uint32_t state) {
 }
 
 void Lexer::canonicalize(LexState s) {
-    // PERF: finding out what else is the same takes 70 units of work a state, 200 ms for an enumeration of 100,000 integers. So large an automaton has little in
-    // common with others.
+    // PERF: finding out what else is the same takes 70 units of work a state, 200 ms for an enumeration of 100,000 integers. So large an
+    // automaton has little in common with others.
     constexpr uint32_t kLarge = 1u << 12;
     work(10);
     const Automaton& a = automata_[single_automaton_[s]];

@@ -65,8 +65,8 @@ class Lexer {
     LexState none() { return intern_set({}); }                                   // no terminal at all: only the end can follow
     LexState fresh(LexState s) { return with_obligations(members(s), fresh_); }  // before the first byte of a text
     bool is_fresh(LexState s) const { return obligations(s) == fresh_; }
-    // Obligations at the start of a text: none. But where look-behind reaches past its own lexeme, all obligations say what stands before: each
-    // alternative holds one kPast. It is never broken and owes nothing; the next lexeme is chosen by it.
+    // Obligations at the start of a text: none. But where look-behind reaches past its own lexeme, all obligations say what stands before:
+    // each alternative holds one kPast. It is never broken and owes nothing; the next lexeme is chosen by it.
     Obligations text_start() const { return text_start_; }
     bool owes(Obligations obligations) const {
         const auto& words = obligation_lists_[obligations.index()];
@@ -176,8 +176,8 @@ class Lexer {
     // Bytes that act differently in some terminal, one of each class (all of a class act alike).
     const std::vector<uint8_t>& representative_bytes();
     std::vector<LexState> successors(LexState s);  // one byte further, each once
-    // Not under scannerless. The states as they are numbered, and the same states again for a lexer to which the same terminals were added. restore() throws
-    // BadArtifact where something refers to what is not there; then the lexer is not to be used.
+    // Not under scannerless. The states as they are numbered, and the same states again for a lexer to which the same terminals were added.
+    // restore() throws BadArtifact where something refers to what is not there; then the lexer is not to be used.
     void save(ImageWriter& out) const;
     void restore(ImageReader& in);
     bool is_state(LexState s) const;

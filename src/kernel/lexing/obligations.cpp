@@ -187,11 +187,11 @@ bool Lexer::obligations_hold_at_end(Obligations formula) const {
     return false;
 }
 
-// Every way in which the lexeme in progress may end breaks a obligation before. So it is with a name behind a keyword or behind another name,
-// which only comes out at the end of its first character.
+// Every way in which the lexeme in progress may end breaks a obligation before. So it is with a name behind a keyword or behind another
+// name, which only comes out at the end of its first character.
 //
-// PERF: with Unicode names there are over a thousand such states, each of which `Liveness` would have to decide on every stack. First pass over Java
-// programs, llama-3: 67 to 46 us a mask; its p99.9 10.6 to 3.8 ms.
+// PERF: with Unicode names there are over a thousand such states, each of which `Liveness` would have to decide on every stack. First pass
+// over Java programs, llama-3: 67 to 46 us a mask; its p99.9 10.6 to 3.8 ms.
 bool Lexer::is_dead(uint32_t pair) {
     if (pairs_[pair].fate == Pair::kUnjudged) {
         const LexState m = pairs_[pair].members;

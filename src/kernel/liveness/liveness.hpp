@@ -8,8 +8,8 @@
 //   3  both   a search of what can really come next, from lexeme to lexeme, up to a bound: 1 and 2 decide its leaves;
 //   4  both   `Summaries`, exact under `basic`, and under `longest` where no parse is ever undecided.
 //
-// In grammars with blanks 1 decides nearly everything, and once for all stacks: `always_alive`. What is left over is refused: whether a stack has a
-// future under `longest`, where which terminals compete depends on several undecided parses, is not decidable in general (the
+// In grammars with blanks 1 decides nearly everything, and once for all stacks: `always_alive`. What is left over is refused: whether a
+// stack has a future under `longest`, where which terminals compete depends on several undecided parses, is not decidable in general (the
 // future of one parse may hang on the complement of another, and inclusion of context-free languages is undecidable).
 #pragma once
 

@@ -121,8 +121,8 @@ std::vector<Obligations> Spelling::through_ignored(Obligations obligations, size
 
 // A byte that settles all that is owed, and begins an ignored lexeme that leads to the recurrent boundary where nothing is owed.
 //
-// PERF: most obligations are longer attempts that the next blank puts an end to; then nothing has to be walked. First pass over Java programs, llama-3:
-// 102 to 93 us a mask.
+// PERF: most obligations are longer attempts that the next blank puts an end to; then nothing has to be walked. First pass over Java
+// programs, llama-3: 102 to 93 us a mask.
 bool Spelling::reaches_at_once(Obligations obligations, Recurrent& recurrent) {
     const Obligations free = lexer_.nothing_owed(obligations);
     auto ways = recurrent.ways_in.find(lexer_.past(obligations));
@@ -168,7 +168,8 @@ bool Spelling::reaches(Obligations obligations, Recurrent& recurrent) {
     return false;
 }
 
-// Some text of characters settles what is owed; true in doubt. (What is cut off within a character settles most, but hardly any terminal can be spelled so.)
+// Some text of characters settles what is owed; true in doubt. (What is cut off within a character settles most, but hardly any terminal
+// can be spelled so.)
 bool Spelling::can_settle(Obligations obligations) {
     constexpr size_t kMostKinds = 100;
     std::vector<std::pair<Obligations, Utf8State>> work{{obligations, kBetween}};
@@ -307,8 +308,8 @@ const Bits& Spelling::spellable() {
     const std::vector<Obligations> pasts = lexer_.all_pasts(kMaxPasts);
     for (Symbol t = 1; t < ignored_.size(); t++)
         if (open(t) && (is_token(t) || pasts.empty())) found.add(t);
-    // Most can be spelled against all. PERF: what else is acceptable takes all LR states to find out: with that asked first a saved Python grammar took
-    // 24.9 instead of 19.1 ms to its first mask, Java 13.6 instead of 6.7.
+    // Most can be spelled against all. PERF: what else is acceptable takes all LR states to find out: with that asked first a saved Python
+    // grammar took 24.9 instead of 19.1 ms to its first mask, Java 13.6 instead of 6.7.
     for (Obligations past : pasts)
         walk(everything(past), open, [&](Landing l) {
             if (open(l.terminal)) found.add(l.terminal);

@@ -2,11 +2,12 @@
 //
 // Everything here rests on one observation. Fewer candidates only make longer attempts, and so obligations, fewer: if a text is cut into
 // the terminals t1 t2 ... with many candidates, then also with few, as long as each ti is among them; and what can be spelled under some
-// obligations can be spelled under weaker ones. So what can be spelled against *all* candidates can be spelled wherever the parser wants it.
+// obligations can be spelled under weaker ones. So what can be spelled against *all* candidates can be spelled wherever the parser wants
+// it.
 //
-// A *recurrent boundary* is one (the obligations after a lexeme; typically those after a blank) with its *unconditional* terminals: each can be spelled
-// there, whatever else is acceptable, in a way that leads back to the recurrent boundary through ignored lexemes. At a boundary that reaches a recurrent boundary, any
-// sequence of its unconditional terminals can be spelled, and the text may end.
+// A *recurrent boundary* is one (the obligations after a lexeme; typically those after a blank) with its *unconditional* terminals: each
+// can be spelled there, whatever else is acceptable, in a way that leads back to the recurrent boundary through ignored lexemes. At a
+// boundary that reaches a recurrent boundary, any sequence of its unconditional terminals can be spelled, and the text may end.
 //
 // Grammars without ignored lexemes have no such meeting place. There the pairs (last terminal, obligations) are judged: a pair is
 // *safe* if every terminal that may follow the last one can be spelled, leading to a safe pair again.
@@ -94,8 +95,8 @@ class Spelling {
         std::unordered_map<Obligations, bool> reached_from;
         // By past: bytes with which an ignored lexeme may begin that leads here, if nothing is owed before it.
         std::unordered_map<uint32_t, std::vector<uint8_t>> ways_in;
-        // States of ignored lexemes that do not lead here. PERF: what is owed mostly comes to the same after a byte or two: 75 boundaries of Python
-        // took 130 us each to be found not to lead to one recurrent boundary.
+        // States of ignored lexemes that do not lead here. PERF: what is owed mostly comes to the same after a byte or two: 75 boundaries
+        // of Python took 130 us each to be found not to lead to one recurrent boundary.
         States in_vain;
     };
     static Symbol symbol(TerminalId terminal) { return terminal.index() + 1; }  // there is one, under longest and basic
@@ -107,8 +108,8 @@ class Spelling {
                                 "deciding which lexemes can still follow under longest match");
     }
     // Calls `visit(landing)` for the ways a lexeme begun in `s` may end, breadth first, following only states in which a terminal is in
-    // progress for which `keep` (of an ignored one: of 0) says yes, that were not `seen` and are not `in_vain`; stops when `visit` returns true, and then
-    // returns true.
+    // progress for which `keep` (of an ignored one: of 0) says yes, that were not `seen` and are not `in_vain`; stops when `visit` returns
+    // true, and then returns true.
     template <class Keep, class Visit>
     bool walk(LexState s, Keep keep, Visit visit, States& seen, const States& in_vain);
     template <class Keep, class Visit>
@@ -136,7 +137,8 @@ class Spelling {
     Symbol newline_ = kEnd, indent_ = kEnd, dedent_ = kEnd;
     Bits wanted_, spellable_;
     std::unordered_map<LexState, std::vector<Landing>> landings_;
-    // PERF: walks for one recurrent boundary and the next go through the same states: a saved Python grammar's first mask took 19.1 ms, and now 14.0.
+    // PERF: walks for one recurrent boundary and the next go through the same states: a saved Python grammar's first mask took 19.1 ms, and
+    // now 14.0.
     std::unordered_map<LexState, std::vector<LexState>> successors_;
     std::deque<Recurrent> recurrents_;  // grows while one of them is asked
     std::unordered_map<Obligations, uint32_t> recurrent_of_;

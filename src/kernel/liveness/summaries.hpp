@@ -39,8 +39,8 @@ class Summaries {
     void forget_states() { contexts_ = {}, profiles_ = {}; }
 
   private:
-    // What the next lexeme starts under: the obligations, and (under longest) the accept set of the real top of the stack. That is the stack
-    // before any reductions: candidates are chosen while it is still open which rules have ended. And whether brackets are open.
+    // What the next lexeme starts under: the obligations, and (under longest) the accept set of the real top of the stack. That is the
+    // stack before any reductions: candidates are chosen while it is still open which rules have ended. And whether brackets are open.
     using Context = uint32_t;
     Context context(Obligations obligations, AcceptSet accept_set, bool inside) {
         return contexts_.intern({obligations.index(), lexer_.policy() == Policy::kBasic ? 0 : accept_set.index(), inside});

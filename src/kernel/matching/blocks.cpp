@@ -112,8 +112,8 @@ const Blocks::Rest& Blocks::rest_of_newline(LexState lex) {
     return rests_.emplace(lex, std::move(rest)).first->second;
 }
 
-// Breadth first over what may still be read of a lexeme that may be a newline. Where it cannot always go on to another line, its column is followed
-// too; else any column can still be had.
+// Breadth first over what may still be read of a lexeme that may be a newline. Where it cannot always go on to another line, its column is
+// followed too; else any column can still be had.
 class Blocks::NewlineSearch {
   public:
     NewlineSearch(Blocks& blocks, Frontier f, Reach begun, bool newline, bool columns)

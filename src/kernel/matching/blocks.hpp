@@ -1,7 +1,7 @@
 // What lexemes mean to a grammar with indentation; the definition is in docs/lexing.md.
 //
-// A newline lexeme carries a column. When it ends the parser is told what that means: a line of the same block, a deeper block (INDENT), or the end of
-// blocks (DEDENT). Between brackets, and where no line may end, it means nothing.
+// A newline lexeme carries a column. When it ends the parser is told what that means: a line of the same block, a deeper block (INDENT), or
+// the end of blocks (DEDENT). Between brackets, and where no line may end, it means nothing.
 #pragma once
 
 #include <cstdint>
