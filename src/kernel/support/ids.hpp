@@ -73,5 +73,5 @@ class IdVector {
 
 template <class Tag>
 struct std::hash<derivable::Id<Tag>> {
-    size_t operator()(derivable::Id<Tag> id) const { return id.index(); }
+    size_t operator()(derivable::Id<Tag> id) const noexcept { return id.index(); }
 };
