@@ -20,12 +20,12 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
       environments_(std::move(spec.indentation), std::move(spec.tallies)),
       access_(*spanner_, limits_.cache_bytes, [this] { return wants_collection(); }),
       liveness_(spanner_->lexer, stacks_, terminals_.all_to_lexer(), terminals_.all_ignored(), limits_.max_liveness_steps),
-      lexemes_(access_, *spanner_, stacks_, liveness_, terminals_, environments_),
-      stepper_(access_, *spanner_, stacks_, liveness_, terminals_, environments_, lexemes_, limits_.max_parses),
+      engine_{access_, *spanner_, stacks_, liveness_, terminals_, environments_},
+      lexemes_(engine_),
+      stepper_(engine_, lexemes_, limits_.max_parses),
       unique_items_(access_, stepper_, limits_.max_liveness_steps),
-      runs_(access_, *spanner_, stacks_, terminals_, lexemes_, stepper_, unique_items_, *vocabulary_, limits_.lookahead),
-      masks_(access_, *spanner_, stacks_, liveness_, terminals_, environments_, lexemes_, runs_, *vocabulary_, limits_.lookahead,
-             limits_.cache_bytes, serial) {
+      runs_(engine_, lexemes_, stepper_, unique_items_, *vocabulary_, limits_.lookahead),
+      masks_(engine_, lexemes_, runs_, *vocabulary_, limits_.lookahead, limits_.cache_bytes, serial) {
     Operation all(access_, Task::kUnbounded);
     Lexer& lexer = access_.lexer();
     terminals_.add(lexer, std::move(spec.terminals), std::move(spec.references), spec.distinct);

@@ -101,6 +101,7 @@ class Constraint {
     Access access_;
     Terminals terminals_;
     Liveness liveness_;
+    const Engine engine_;
     Lexemes lexemes_;
     Stepper stepper_;
     UniqueItems unique_items_;

@@ -5,31 +5,31 @@
 namespace derivable {
 
 LexState Lexemes::start(AcceptSet accept_set, Obligations obligations) {
-    const uint32_t past = scannerless_ ? 0 : spanner_.lexer.past(obligations);
+    const uint32_t past = scannerless_ ? 0 : engine_.spanner.lexer.past(obligations);
     if (starts_.size() <= past) starts_.resize(past + 1);
     IdVector<AcceptSet, LexState>& starts = starts_[past];
     starts.reach(accept_set, 0, kUnknownStart);
     if (starts[accept_set] == kUnknownStart) {
-        Lexer& lexer = access_.lexer();
+        Lexer& lexer = engine_.access.lexer();
         std::vector<TerminalId> candidates;
-        work(5 + stacks_.terminals(accept_set).size());
+        work(5 + engine_.stacks.terminals(accept_set).size());
         if (lexer.policy() == Policy::kBasic) {
-            candidates.assign(terminals_.all_to_lexer().begin() + 1, terminals_.all_to_lexer().end());
+            candidates.assign(engine_.terminals.all_to_lexer().begin() + 1, engine_.terminals.all_to_lexer().end());
         } else {
-            candidates = terminals_.everywhere();
-            for (Symbol s : stacks_.terminals(accept_set))
-                if (s != kEnd) candidates.push_back(terminals_.to_lexer(s));
+            candidates = engine_.terminals.everywhere();
+            for (Symbol s : engine_.stacks.terminals(accept_set))
+                if (s != kEnd) candidates.push_back(engine_.terminals.to_lexer(s));
         }
         const LexState s = lexer.start(candidates, obligations);
         starts[accept_set] = s == kNoState ? s : lexer.members(s);
     }
     const LexState s = starts[accept_set];
-    return scannerless_ || s == kNoState ? s : spanner_.lexer.with_obligations(s, obligations);
+    return scannerless_ || s == kNoState ? s : engine_.spanner.lexer.with_obligations(s, obligations);
 }
 
 LexState Lexemes::between(Frontier stack, Environment environment) {
-    const AcceptSet accepts = stacks_.accepts(stack);
-    Lexer& lexer = access_.lexer();
+    const AcceptSet accepts = engine_.stacks.accepts(stack);
+    Lexer& lexer = engine_.access.lexer();
     const LexState first = start(accepts, lexer.text_start(), environment).value;
     return lexer.fresh(first == kNoState ? lexer.none() : first);
 }
@@ -37,7 +37,7 @@ LexState Lexemes::between(Frontier stack, Environment environment) {
 Answer<bool> Lexemes::may_end(const Thread& t) {
     return stops(t, [&](Frontier f, AcceptSet set, Environment environment) -> Answer<bool> {
         if (blocks_.active()) return blocks_.may_end(f, environment);
-        return {stacks_.contains(set, kEnd), {}};
+        return {engine_.stacks.contains(set, kEnd), {}};
     });
 }
 
@@ -45,19 +45,19 @@ Answer<bool> Lexemes::alive(Frontier stack, Environment environment, const Split
     switch (group.sureness) {
         case Split::Sureness::kSure: return {true, {}};
         case Split::Sureness::kProducible: {
-            const auto [set, reach] = stacks_.accepted(stack);
+            const auto [set, reach] = engine_.stacks.accepted(stack);
             auto fits = [&, accepted = set](TerminalId terminal) {
-                const Terminals::Symbols all = terminals_.of(terminal);
+                const Terminals::Symbols all = engine_.terminals.of(terminal);
                 return std::any_of(all.begin(), all.end(),
-                                   [&](Symbol s) { return terminals_.is_ignored(s) || stacks_.contains(accepted, s); });
+                                   [&](Symbol s) { return engine_.terminals.is_ignored(s) || engine_.stacks.contains(accepted, s); });
             };
-            return {spanner_.prospects.any_producible(group.key, fits), reach};
+            return {engine_.spanner.prospects.any_producible(group.key, fits), reach};
         }
         case Split::Sureness::kExact: {
             const LexState state(group.key);
-            if (spanner_.prospects.may_be_newline(state))
-                return blocks_.alive_in_newline(state, stack, environments_.indentations.apply(group.effect, environment));
-            return liveness_.alive(state, stack, environments_.brackets(environment));
+            if (engine_.spanner.prospects.may_be_newline(state))
+                return blocks_.alive_in_newline(state, stack, engine_.environments.indentations.apply(group.effect, environment));
+            return engine_.liveness.alive(state, stack, engine_.environments.brackets(environment));
         }
     }
     return {false, {}};
@@ -65,9 +65,9 @@ Answer<bool> Lexemes::alive(Frontier stack, Environment environment, const Split
 
 bool Lexemes::alive(const Thread& t) {
     if (scannerless_) return true;
-    if (spanner_.prospects.may_be_newline(t.lex) && !spanner_.lexer.is_fresh(t.lex))
+    if (engine_.spanner.prospects.may_be_newline(t.lex) && !engine_.spanner.lexer.is_fresh(t.lex))
         return blocks_.alive_in_newline(t.lex, t.stack, t.environment).value;
-    return liveness_.alive(t.lex, t.stack, environments_.brackets(t.environment)).value;
+    return engine_.liveness.alive(t.lex, t.stack, engine_.environments.brackets(t.environment)).value;
 }
 
 }  // namespace derivable

@@ -5,14 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "index/spanner.hpp"
-#include "liveness/liveness.hpp"
 #include "matching/blocks.hpp"
 #include "matching/counted_members.hpp"
-#include "matching/environment.hpp"
+#include "matching/engine.hpp"
 #include "matching/history.hpp"
-#include "matching/operation.hpp"
-#include "matching/terminals.hpp"
 
 namespace derivable {
 
@@ -20,15 +16,10 @@ constexpr uint64_t kNoLookahead = ~0ULL;  // any number of lexemes may end insid
 
 class Lexemes {
   public:
-    Lexemes(Access& access, Spanner& spanner, Stacks& stacks, Liveness& liveness, const Terminals& terminals, Environments& environments)
-        : access_(access),
-          spanner_(spanner),
-          stacks_(stacks),
-          liveness_(liveness),
-          terminals_(terminals),
-          environments_(environments),
-          blocks_(stacks, spanner, liveness, terminals, environments.indentations),
-          members_(access, stacks, terminals, environments.tallies) {}
+    explicit Lexemes(const Engine& engine)
+        : engine_(engine),
+          blocks_(engine.stacks, engine.spanner, engine.liveness, engine.terminals, engine.environments.indentations),
+          members_(engine.access, engine.stacks, engine.terminals, engine.environments.tallies) {}
 
     Blocks& blocks() { return blocks_; }
     CountedMembers& members() { return members_; }
@@ -46,11 +37,11 @@ class Lexemes {
     After after(Symbol symbol, Frontier f, Environment environment, bool at_end = false) {
         if (blocks_.active()) return blocks_.after(symbol, f, environment, at_end);
         if (members_.counts(symbol)) return members_.after(symbol, f, environment);
-        const Stacks::Shifted s = stacks_.shift(f, symbol);
+        const Stacks::Shifted s = engine_.stacks.shift(f, symbol);
         return {s.frontier, environment, s.reach, s.above};
     }
     // A lexeme that is dropped leaves the stack as it is.
-    After after_ignored(Frontier f, Environment environment) { return {f, environments_.indentations.idle(environment), {}, 0}; }
+    After after_ignored(Frontier f, Environment environment) { return {f, engine_.environments.indentations.idle(environment), {}, 0}; }
 
     // Calls `at(stack, accept set, environment)` for every stack on which the text may stop here and owe nothing, until it answers yes.
     template <class At>
@@ -72,24 +63,19 @@ class Lexemes {
   private:
     static constexpr LexState kUnknownStart{~0u - 2};
 
-    Access& access_;
-    Spanner& spanner_;
-    Stacks& stacks_;
-    Liveness& liveness_;
-    const Terminals& terminals_;
-    Environments& environments_;
+    const Engine engine_;
     Blocks blocks_;
     CountedMembers members_;
-    const bool scannerless_ = spanner_.lexer.policy() == Policy::kScannerless;
+    const bool scannerless_ = engine_.spanner.lexer.policy() == Policy::kScannerless;
     std::vector<IdVector<AcceptSet, LexState>> starts_;  // by past: members
 };
 
 template <class At>
 Answer<bool> Lexemes::stops(const Thread& t, At at) {
-    Lexer& lexer = access_.lexer();
+    Lexer& lexer = engine_.access.lexer();
     Reach looked;
     auto stop = [&](Frontier f, Environment environment, int above) {
-        const auto [set, reach] = stacks_.accepted(f);
+        const auto [set, reach] = engine_.stacks.accepted(f);
         const Answer<bool> answer = at(f, set, environment);
         looked |= (reach | answer.reach).below(above);
         return answer.value;
@@ -100,9 +86,10 @@ Answer<bool> Lexemes::stops(const Thread& t, At at) {
     }
     for (const Lexer::Exit& e : lexer.exits(t.lex)) {
         if (!scannerless_ && !lexer.obligations_hold_at_end(e.obligations)) continue;
-        for (Symbol symbol : terminals_.of(e.terminal)) {
+        for (Symbol symbol : engine_.terminals.of(e.terminal)) {
             work(2);
-            if (terminals_.is_ignored(symbol) && stop(t.stack, after_ignored(t.stack, t.environment).environment, 0)) return {true, looked};
+            if (engine_.terminals.is_ignored(symbol) && stop(t.stack, after_ignored(t.stack, t.environment).environment, 0))
+                return {true, looked};
             const After next = after(symbol, t.stack, t.environment, true);
             looked |= next.reach;
             if (next.stack != kNoFrontier && stop(next.stack, next.environment, next.above)) return {true, looked};

@@ -22,7 +22,7 @@ void Masks::fill(const Threads& threads, uint32_t* mask) {
     for (const Thread& t : threads) {
         own = row({t.lex, t.stack, t.environment});
         work(own.size() / 40);
-        if (t.writing) take_repeated(runs_, access_, terminals_, vocabulary_, t, own.data());
+        if (t.writing) take_repeated(runs_, engine_.access, engine_.terminals, vocabulary_, t, own.data());
         for (size_t i = 0; i < all.size(); i++) all[i] |= own[i];
     }
     std::copy(all.begin(), all.end(), mask);
@@ -46,19 +46,19 @@ const MaskCache::Mask& Masks::row(Thread t) {
 
 const MaskCache::Mask* Masks::keep(const Thread& t, MaskCache::Key key, const MaskCache::Mask& words) {
     if (key.hops > MaskCache::kMaxHops) return nullptr;
-    if (!access_.is_suspended() && (cache_.bytes() + stack_trie_.bytes() > cache_bytes_ || cache_.is_large())) forget();
+    if (!engine_.access.is_suspended() && (cache_.bytes() + stack_trie_.bytes() > cache_bytes_ || cache_.is_large())) forget();
     return cache_.keep(t, key, words);
 }
 
 Reach Masks::compute(const Thread& t, MaskCache::Mask& words) {
     words.assign(vocabulary_.words(), 0);
     work(words.size() / 64);
-    access_.take();
+    engine_.access.take();
     Reach looked;
     bool by_bytes = find_partial(t) != nullptr;
     if (!by_bytes) try {
-            const SpanWalk::Parts parts{access_,  spanner_,    stacks_,         terminals_, environments_,
-                                        lexemes_, stack_trie_, counters.walked, lookahead_};
+            const SpanWalk::Parts parts{engine_.access, engine_.spanner, engine_.stacks,  engine_.terminals, engine_.environments,
+                                        lexemes_,       stack_trie_,     counters.walked, lookahead_};
             looked = SpanWalk(parts, words).run(t);
         } catch (const TooAmbiguous&) { by_bytes = true; }
     if (by_bytes) {
@@ -66,7 +66,7 @@ Reach Masks::compute(const Thread& t, MaskCache::Mask& words) {
         compute_by_bytes(t, words);
         looked = {MaskCache::kMaxHops + 1, true, true};
     }
-    if (terminals_.has_distinct()) take_repeated(runs_, access_, terminals_, vocabulary_, t, words.data());
+    if (engine_.terminals.has_distinct()) take_repeated(runs_, engine_.access, engine_.terminals, vocabulary_, t, words.data());
     const Answer<bool> may_end = lexemes_.may_end(t);
     if (may_end.value)
         for (uint32_t e : vocabulary_.eos) words[e >> 5] |= 1u << (e & 31);
@@ -103,7 +103,7 @@ void Masks::compute_by_bytes(const Thread& t, MaskCache::Mask& words) {
 }
 
 Reach Masks::fill_references(const Thread& t, MaskCache::Mask& words) {
-    const std::vector<TokenReference>& references = terminals_.references();
+    const std::vector<TokenReference>& references = engine_.terminals.references();
     if (references.empty()) return {};
     std::vector<char> done(references.size(), 0);
     auto take = [&](const TokenReference& r) {
@@ -116,12 +116,12 @@ Reach Masks::fill_references(const Thread& t, MaskCache::Mask& words) {
     auto fill = [&](Frontier f, AcceptSet set, Environment environment) -> Answer<bool> {
         Reach looked;
         for (size_t i = 0; i < references.size(); i++) {
-            if (done[i] || !stacks_.contains(set, references[i].symbol)) continue;
-            const Stacks::Shifted s = stacks_.shift(f, references[i].symbol);
+            if (done[i] || !engine_.stacks.contains(set, references[i].symbol)) continue;
+            const Stacks::Shifted s = engine_.stacks.shift(f, references[i].symbol);
             looked |= s.reach;
             if (!scannerless_) {
                 const LexState next = lexemes_.between(s.frontier, kNoEnvironment);
-                const Answer<bool> alive = liveness_.alive(next, s.frontier, environments_.brackets(environment));
+                const Answer<bool> alive = engine_.liveness.alive(next, s.frontier, engine_.environments.brackets(environment));
                 looked |= alive.reach.below(s.above);
                 if (!alive.value) continue;
             }
@@ -154,7 +154,7 @@ void Masks::note_miss(const Thread& t, std::chrono::steady_clock::time_point beg
     auto* listener = SlowMasks::listener.load();
     if (!listener) return;
     std::vector<uint32_t> lexeme;
-    for (auto [symbol, state] : named_lexeme(access_.lexer(), terminals_, t.lex)) lexeme.push_back(symbol);
+    for (auto [symbol, state] : named_lexeme(engine_.access.lexer(), engine_.terminals, t.lex)) lexeme.push_back(symbol);
     listener({serial_, ns, counters.walked - walked, hops > MaskCache::kMaxHops, std::move(lexeme)});
 }
 

@@ -16,21 +16,16 @@ namespace derivable {
 class Masks {
   public:
     // `serial`: the constraint's, for whoever monitors it (matching/slow_masks.hpp).
-    Masks(Access& access, Spanner& spanner, Stacks& stacks, Liveness& liveness, const Terminals& terminals, Environments& environments,
-          Lexemes& lexemes, Runs& runs, const Vocabulary& vocabulary, uint64_t lookahead, uint64_t cache_bytes, uint64_t serial)
-        : access_(access),
-          spanner_(spanner),
-          stacks_(stacks),
-          liveness_(liveness),
-          terminals_(terminals),
-          environments_(environments),
+    Masks(const Engine& engine, Lexemes& lexemes, Runs& runs, const Vocabulary& vocabulary, uint64_t lookahead, uint64_t cache_bytes,
+          uint64_t serial)
+        : engine_(engine),
           lexemes_(lexemes),
           runs_(runs),
           vocabulary_(vocabulary),
           lookahead_(lookahead),
           cache_bytes_(cache_bytes),
           serial_(serial),
-          cache_(stacks, environments) {}
+          cache_(engine.stacks, engine.environments) {}
 
     // Writes the mask of the threads (end-of-sequence tokens included) into vocabulary.words() words; nothing if it is refused.
     void fill(const Threads& threads, uint32_t* mask);
@@ -76,17 +71,12 @@ class Masks {
     // A mask was computed since then: for whoever monitors it.
     void note_miss(const Thread& t, std::chrono::steady_clock::time_point begin, uint64_t walked, int hops);
 
-    Access& access_;
-    Spanner& spanner_;
-    Stacks& stacks_;
-    Liveness& liveness_;
-    const Terminals& terminals_;
-    Environments& environments_;
+    const Engine engine_;
     Lexemes& lexemes_;
     Runs& runs_;
     const Vocabulary& vocabulary_;
     const uint64_t lookahead_, cache_bytes_, serial_;
-    const bool scannerless_ = spanner_.lexer.policy() == Policy::kScannerless;
+    const bool scannerless_ = engine_.spanner.lexer.policy() == Policy::kScannerless;
     MaskCache cache_;
     StackTrie stack_trie_;  // under longest and basic
     std::deque<Partial> partials_;

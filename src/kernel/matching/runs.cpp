@@ -9,7 +9,7 @@ bool Runs::advance(const Threads& from, std::string_view bytes, Threads& to) {
     if (bytes.empty()) to = from;
     Threads now;
     for (size_t i = 0; i < bytes.size(); i++) {
-        access_.pass();
+        engine_.access.pass();
         step(i ? now : from, uint8_t(bytes[i]), to);
         if (to.empty()) return false;
         if (i + 1 < bytes.size()) now.swap(to);
@@ -50,11 +50,11 @@ bool Runs::step_path(std::vector<Layers>& path, size_t depth, uint8_t byte) {
 }
 
 void Runs::step_token(const Threads& from, uint32_t token, Threads& to) {
-    for (const TokenReference& r : terminals_.references())
+    for (const TokenReference& r : engine_.terminals.references())
         if (r.matches(token, vocabulary_.bytes[token]))
             for (const Thread& t : from)
                 lexemes_.stops(t, [&](Frontier f, AcceptSet, Environment environment) -> Answer<bool> {
-                    const Frontier after = stacks_.shift(f, r.symbol).frontier;
+                    const Frontier after = engine_.stacks.shift(f, r.symbol).frontier;
                     if (after != kNoFrontier)
                         stepper_.add(to, {lexemes_.between(after, environment), after, environment, t.writing}, unique_items_.keep());
                     return {false, {}};
@@ -62,9 +62,10 @@ void Runs::step_token(const Threads& from, uint32_t token, Threads& to) {
 }
 
 bool Runs::names_token(const Threads& threads) {
-    const std::vector<TokenReference>& references = terminals_.references();
+    const std::vector<TokenReference>& references = engine_.terminals.references();
     auto named = [&](Frontier, AcceptSet set, Environment) -> Answer<bool> {
-        return {std::any_of(references.begin(), references.end(), [&](const TokenReference& r) { return stacks_.contains(set, r.symbol); }),
+        return {std::any_of(references.begin(), references.end(),
+                            [&](const TokenReference& r) { return engine_.stacks.contains(set, r.symbol); }),
                 {}};
     };
     return !references.empty() &&
@@ -77,7 +78,7 @@ bool Runs::accepting(const Threads& threads) {
 
 std::array<uint64_t, 4> Runs::next_bytes(const Threads& threads) {
     ByteSet likely, out;
-    if (spanner_.lexer.policy() == Policy::kScannerless) likely = stepper_.likely_bytes(threads);
+    if (engine_.spanner.lexer.policy() == Policy::kScannerless) likely = stepper_.likely_bytes(threads);
     else likely.words.fill(~0ULL);
     Threads next;
     likely.each([&](uint8_t byte) {

@@ -19,12 +19,9 @@ namespace derivable {
 class Runs {
   public:
     // `lookahead`: lexemes that may end inside a token (DOMINO's k).
-    Runs(Access& access, Spanner& spanner, Stacks& stacks, const Terminals& terminals, Lexemes& lexemes, Stepper& stepper,
-         UniqueItems& unique_items, const Vocabulary& vocabulary, uint64_t lookahead)
-        : access_(access),
-          spanner_(spanner),
-          stacks_(stacks),
-          terminals_(terminals),
+    Runs(const Engine& engine, Lexemes& lexemes, Stepper& stepper, UniqueItems& unique_items, const Vocabulary& vocabulary,
+         uint64_t lookahead)
+        : engine_(engine),
           lexemes_(lexemes),
           stepper_(stepper),
           unique_items_(unique_items),
@@ -62,10 +59,7 @@ class Runs {
   private:
     bool step_layers(const Layers& from, uint8_t byte, bool first, Layers& to);
 
-    Access& access_;
-    Spanner& spanner_;
-    Stacks& stacks_;
-    const Terminals& terminals_;
+    const Engine engine_;
     Lexemes& lexemes_;
     Stepper& stepper_;
     UniqueItems& unique_items_;
@@ -82,7 +76,7 @@ void Runs::each_token(const Threads& threads, uint32_t& next, Visit&& visit) {
         else step_path(path, trie.depth[i], trie.byte[i]), i++;
     while (next < trie.size()) {
         work(2);
-        access_.pass();
+        engine_.access.pass();
         if (!step_path(path, trie.depth[next], trie.byte[next])) {
             next = trie.end[next];
             continue;

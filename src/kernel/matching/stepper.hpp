@@ -12,16 +12,7 @@ namespace derivable {
 
 class Stepper {
   public:
-    Stepper(Access& access, Spanner& spanner, Stacks& stacks, Liveness& liveness, const Terminals& terminals, Environments& environments,
-            Lexemes& lexemes, uint64_t max_parses)
-        : access_(access),
-          spanner_(spanner),
-          stacks_(stacks),
-          liveness_(liveness),
-          terminals_(terminals),
-          environments_(environments),
-          lexemes_(lexemes),
-          max_parses_(max_parses) {}
+    Stepper(const Engine& engine, Lexemes& lexemes, uint64_t max_parses) : engine_(engine), lexemes_(lexemes), max_parses_(max_parses) {}
 
     // Whether a thread that remembers what it has written may go on.
     using Keep = std::function<bool(const Thread&)>;
@@ -35,15 +26,10 @@ class Stepper {
     void add(Threads& to, Thread t, const Keep& keep);
 
   private:
-    Access& access_;
-    Spanner& spanner_;
-    Stacks& stacks_;
-    Liveness& liveness_;
-    const Terminals& terminals_;
-    Environments& environments_;
+    const Engine engine_;
     Lexemes& lexemes_;
     const uint64_t max_parses_;
-    const bool scannerless_ = spanner_.lexer.policy() == Policy::kScannerless;
+    const bool scannerless_ = engine_.spanner.lexer.policy() == Policy::kScannerless;
 };
 
 }  // namespace derivable
