@@ -67,8 +67,8 @@ bool Completion::optional(uint32_t production, size_t dot) {
     });
 }
 
-bool Completion::fine(uint32_t state) {
-    if (fine_.size() <= state) fine_.resize(std::max<size_t>(stacks_.lr().num_states(), state + 1), -1);
+bool Completion::fine(LrState state) {
+    fine_.reach(state, stacks_.lr().num_states(), -1);
     if (fine_[state] < 0) {
         int8_t fine = 0;
         for (auto [production, dot] : stacks_.lr().kernel(state))
@@ -96,7 +96,7 @@ Answer<bool> Completion::completes_node(NodeId n) {
             looked = std::max(looked, x.above + known->reach.hops);
             continue;
         }
-        const uint32_t state = stacks_.state(x.node);
+        const LrState state = stacks_.state(x.node);
         bool alive = known || fine(state);
         if (!alive)
             for (auto [production, dot] : stacks_.lr().kernel(state)) {

@@ -33,7 +33,7 @@ class Completion {
     // In A -> w . x nothing waits for x if A -> w, too: A was begun for both.
     bool optional(uint32_t production, size_t dot);
     Answer<bool> completes_node(NodeId n);
-    bool fine(uint32_t state);
+    bool fine(LrState state);
 
     Stacks& stacks_;
     Bits terminals_;
@@ -41,7 +41,7 @@ class Completion {
     std::vector<char> productive_;             // by symbol: derives a text of these terminals
     std::vector<std::vector<char>> suffixes_;  // by production and dot: so does what is behind the dot
     std::vector<char> fine_after_;             // by symbol: wherever it was parsed, what must come after it can come
-    std::vector<int8_t> fine_;                 // by LR state: any stack with it on top; -1 if not known yet
+    IdVector<LrState, int8_t> fine_;           // any stack with it on top; -1 if not known yet
     FlatMap<Answer<bool>> known_;              // by node
 };
 

@@ -115,7 +115,7 @@ Answer<Liveness::Verdict> Liveness::judge(uint32_t obligations, Frontier f) {
     if (!possible.value) return {Verdict::kDead, looked};
     if (recurrent != Spelling::kNoRecurrent || !completion(spelling_.spellable()).always()) return {Verdict::kUnknown, looked};
     // One lexeme further everything may be safe.
-    const Answer<uint32_t> accepts = stacks_.accepted(f);
+    const Answer<AcceptSet> accepts = stacks_.accepted(f);
     looked |= accepts.reach;
     Bits candidates(stacks_.lr().productions().num_terminals() + 1);
     for (Symbol t : stacks_.terminals(accepts.value)) candidates.add(t);

@@ -12,7 +12,7 @@ namespace derivable {
 
 LexState Summaries::start(Context c, uint32_t obligations) {
     Bits candidates(stacks_.lr().productions().num_terminals() + 1);
-    for (Symbol s : stacks_.terminals(contexts_[c][1])) candidates.add(s);
+    for (Symbol s : stacks_.terminals(accept_set(c))) candidates.add(s);
     return spelling_.start(candidates, obligations);
 }
 
@@ -26,12 +26,12 @@ bool Summaries::alive(uint32_t obligations, Frontier f, uint32_t depth) {
 
 // Everything about the stack below `n` that parsing on top of it can notice: what may follow each rule that is under way.
 uint32_t Summaries::profile(NodeId n) {
-    std::vector<uint32_t> words{stacks_.state(n), stacks_.accepts(n)};
+    std::vector<uint32_t> words{stacks_.state(n).index(), accepts(n).index()};
     for (auto [production, dot] : stacks_.lr().kernel(stacks_.state(n))) {
         if (production == 0) continue;
         std::vector<uint32_t> sets;
         for (NodeId below : stacks_.pop(n, dot))
-            sets.push_back(stacks_.accepts(stacks_.after(below, stacks_.lr().productions()[production].head)));
+            sets.push_back(accepts(stacks_.after(below, stacks_.lr().productions()[production].head)).index());
         std::sort(sets.begin(), sets.end());
         words.insert(words.end(), sets.begin(), sets.end());
         words.push_back(~0u);
@@ -65,14 +65,14 @@ void Summaries::solve() {
             const NodeId n = summaries_[i].node;
             const Symbol x = summaries_[i].symbol;
             if (productions.is_terminal(x)) {
-                const uint32_t accepts = contexts_[first][1];
+                const AcceptSet before = accept_set(first);
                 const bool inside = contexts_[first][2];
                 std::vector<uint32_t> through{contexts_[first][0]};
                 if (spelling_.is_indentation(x)) {
-                    add(i, context(contexts_[first][0], stacks_.accepts(stacks_.after(n, x)), inside));
+                    add(i, context(contexts_[first][0], accepts(stacks_.after(n, x)), inside));
                     continue;
                 }
-                const uint32_t above = x == kEnd ? accepts : stacks_.accepts(stacks_.after(n, x));
+                const AcceptSet above = x == kEnd ? before : accepts(stacks_.after(n, x));
                 for (size_t j = 0; j < through.size(); j++) {
                     if (x == kEnd && lexer_.obligations_hold_at_end(through[j])) add(i, first);
                     if (spelling_.is_token(x) && lexer_.obligations_hold_at_end(through[j]))
@@ -112,8 +112,7 @@ std::vector<Summaries::Context> Summaries::sequence(Context c, NodeId n, const s
                 std::vector<Context> after = summary(before, node, s);
                 if (after.empty()) return;
                 NodeId above = s == kEnd ? node : stacks_.after(node, s);
-                for (Context a : after)
-                    next.emplace_back(turn ? context(contexts_[a][0], contexts_[a][1], !outside || depth > 0) : a, above);
+                for (Context a : after) next.emplace_back(turn ? context(contexts_[a][0], accept_set(a), !outside || depth > 0) : a, above);
             };
             if (productions.is_terminal(body[k])) over(body[k]);
             else

@@ -42,10 +42,12 @@ class Summaries {
     // What the next lexeme starts under: the obligations, and (under longest) the accept set of the real top of the stack. That is the stack
     // before any reductions: candidates are chosen while it is still open which rules have ended. And whether brackets are open.
     using Context = uint32_t;
-    Context context(uint32_t obligations, uint32_t accept_set, bool inside) {
-        return contexts_.intern({obligations, lexer_.policy() == Policy::kBasic ? 0 : accept_set, inside});
+    Context context(uint32_t obligations, AcceptSet accept_set, bool inside) {
+        return contexts_.intern({obligations, lexer_.policy() == Policy::kBasic ? 0 : accept_set.index(), inside});
     }
     int change(Symbol s) const { return newline_ == kEnd ? 0 : (*opens_)[s] - (*closes_)[s]; }  // of depth, by a terminal
+    AcceptSet accept_set(Context c) const { return AcceptSet(contexts_[c][1]); }
+    AcceptSet accepts(NodeId n) { return stacks_.accepts(StackGraph::one(n)); }
     LexState start(Context c, uint32_t obligations);
     bool alive_at(Context c, NodeId n, uint32_t depth);
     uint32_t profile(NodeId n);

@@ -15,8 +15,8 @@ After CountedMembers::after(Symbol symbol, Frontier f, Environment tally) {
     return {s.frontier, tallies_.after(symbol, tally), reach, s.above};
 }
 
-bool CountedMembers::asks(uint32_t accept_set) {
-    if (asks_.size() <= accept_set) asks_.resize(accept_set + 1);
+bool CountedMembers::asks(AcceptSet accept_set) {
+    asks_.reach(accept_set);
     char& known = asks_[accept_set];
     if (!known) {
         const std::vector<Symbol>& all = stacks_.terminals(accept_set);
@@ -25,7 +25,7 @@ bool CountedMembers::asks(uint32_t accept_set) {
     return known == 2;
 }
 
-Answer<LexState> CountedMembers::start(uint32_t accept_set, Environment tally, bool in_order) {
+Answer<LexState> CountedMembers::start(AcceptSet accept_set, Environment tally, bool in_order) {
     const Reach reach{0, false, false, tallies_.depth(tally)};
     const uint64_t key = pack(tallies_.held(tally) << 1 | in_order, accept_set);
     const LexState* known = starts_.find(key);
@@ -45,7 +45,7 @@ Threads CountedMembers::in_order(const Threads& threads) {
     if (!tallies_.ordered()) return threads;
     Threads out;
     for (Thread t : threads) {
-        const uint32_t accepts = stacks_.accepts(t.stack);
+        const AcceptSet accepts = stacks_.accepts(t.stack);
         Lexer& lexer = access_.lexer();
         if (asks(accepts) && !lexer.is_fresh(t.lex))
             t.lex = lexer.members_if(t.lex, [&](LexState single) {

@@ -23,9 +23,9 @@ class CountedMembers {
     bool counts(Symbol symbol) const { return tallies_.counts(symbol); }
     After after(Symbol symbol, Frontier f, Environment tally);
     // What may follow depends on the tally.
-    bool asks(uint32_t accept_set);
+    bool asks(AcceptSet accept_set);
     // The state before a lexeme of what a stack accepts and the tally allows; `in_order`: and would be written where the order is free.
-    Answer<LexState> start(uint32_t accept_set, Environment tally, bool in_order);
+    Answer<LexState> start(AcceptSet accept_set, Environment tally, bool in_order);
     // What is left of threads if keys come in their order: of lexemes in progress, too. All, if the text has left it.
     Threads in_order(const Threads& threads);
     // Tallies, or sets of terminals, are about to be numbered anew.
@@ -37,8 +37,8 @@ class CountedMembers {
     Stacks& stacks_;
     const Terminals& terminals_;
     Tallies& tallies_;
-    std::vector<char> asks_;    // by accept set: 1 no, 2 yes
-    FlatMap<LexState> starts_;  // by set of keys, whether in order, and accept set; and one
+    IdVector<AcceptSet, char> asks_;  // 1 no, 2 yes
+    FlatMap<LexState> starts_;        // by set of keys, whether in order, and accept set; and one
 };
 
 }  // namespace derivable

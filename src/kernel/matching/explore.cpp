@@ -90,7 +90,7 @@ void Explorer::leave_waiting() {
 // Two situations with one key are taken for one, and the second is not visited: nothing depends on it.
 uint64_t Explorer::key_of(const Threads& threads, int hops) const {
     std::vector<uint64_t> keys;
-    std::vector<uint32_t> states;
+    std::vector<LrState> states;
     for (const Thread& t : threads) {
         uint64_t key = mix(t.lex);
         constraint_->stacks().each_level(t.stack, hops, [&](const std::vector<NodeId>& level) {
@@ -98,7 +98,7 @@ uint64_t Explorer::key_of(const Threads& threads, int hops) const {
             for (NodeId n : level) states.push_back(constraint_->stacks().state(n));
             std::sort(states.begin(), states.end());
             states.erase(std::unique(states.begin(), states.end()), states.end());
-            for (uint32_t state : states) key = mix(key ^ state);
+            for (LrState state : states) key = mix(key ^ state.index());
             key = mix(key + states.size());
         });
         keys.push_back(key);

@@ -34,9 +34,9 @@ class Lexemes {
     CountedMembers& members() { return members_; }
 
     // The state before a lexeme of what a stack accepts, under obligations.
-    LexState start(uint32_t accept_set, uint32_t obligations);
+    LexState start(AcceptSet accept_set, uint32_t obligations);
     // ... and the environment allows; `in_order`: keys of objects come in the order of the schema's text.
-    Answer<LexState> start(uint32_t accept_set, uint32_t obligations, Environment environment, bool in_order = false) {
+    Answer<LexState> start(AcceptSet accept_set, uint32_t obligations, Environment environment, bool in_order = false) {
         if (members_.active() && members_.asks(accept_set)) return members_.start(accept_set, environment, in_order);
         return {start(accept_set, obligations), {}};
     }
@@ -81,7 +81,7 @@ class Lexemes {
     Blocks blocks_;
     CountedMembers members_;
     const bool scannerless_ = spanner_.lexer.policy() == Policy::kScannerless;
-    std::vector<std::vector<LexState>> starts_;  // by past and accept set: members
+    std::vector<IdVector<AcceptSet, LexState>> starts_;  // by past: members
 };
 
 template <class At>

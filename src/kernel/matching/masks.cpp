@@ -113,7 +113,7 @@ Reach Masks::fill_references(const Thread& t, MaskCache::Mask& words) {
             for (uint32_t v = 0; v < vocabulary_.size(); v++)
                 if (r.matches(v, vocabulary_.bytes[v])) words[v >> 5] |= 1u << (v & 31);
     };
-    auto fill = [&](Frontier f, uint32_t set, Environment environment) -> Answer<bool> {
+    auto fill = [&](Frontier f, AcceptSet set, Environment environment) -> Answer<bool> {
         Reach looked;
         for (size_t i = 0; i < references.size(); i++) {
             if (done[i] || !stacks_.contains(set, references[i].symbol)) continue;

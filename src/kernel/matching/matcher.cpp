@@ -198,10 +198,10 @@ std::string Matcher::situation(int64_t hops) {
         for (const Thread& t : now()->threads) {
             std::vector<uint32_t>& words = threads.emplace_back(1, t.lex);
             stacks.each_level(t.stack, hops, [&](const std::vector<NodeId>& level) {
-                std::set<uint32_t> states;
+                std::set<LrState> states;
                 for (NodeId n : level) states.insert(stacks.state(n));
                 words.push_back(~0u);
-                words.insert(words.end(), states.begin(), states.end());
+                for (LrState state : states) words.push_back(state.index());
             });
         }
         return true;

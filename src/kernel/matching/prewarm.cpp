@@ -12,12 +12,13 @@ void prewarm(Lexer& lexer, Stacks& stacks, const Terminals& terminals, const Env
     struct Place {
         Frontier stack;
         Environment environment;
-        uint32_t accepts;
+        AcceptSet accepts;
         size_t before;    // the place from which it was reached,
         Symbol terminal;  // by this
     };
     std::vector<Place> places{{stacks.bottom(), kNoEnvironment, stacks.accepts(stacks.bottom()), 0, kEnd}};
-    std::vector<char> seen(places[0].accepts + 1, 0);
+    IdVector<AcceptSet, char> seen;
+    seen.reach(places[0].accepts);
     seen[places[0].accepts] = 1;
     for (size_t i = 0; i < places.size() && places.size() < kMostPlaces; i++) {
         const Place from = places[i];
@@ -29,8 +30,8 @@ void prewarm(Lexer& lexer, Stacks& stacks, const Terminals& terminals, const Env
                 continue;
             const After after = lexemes.after(t, from.stack, from.environment);
             if (after.stack == kNoFrontier) continue;
-            const uint32_t accepts = stacks.accepts(after.stack);
-            if (seen.size() <= accepts) seen.resize(accepts + 1, 0);
+            const AcceptSet accepts = stacks.accepts(after.stack);
+            seen.reach(accepts);
             if (!std::exchange(seen[accepts], 1)) places.push_back({after.stack, after.environment, accepts, i, t});
         }
     }

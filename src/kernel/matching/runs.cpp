@@ -53,7 +53,7 @@ void Runs::step_token(const Threads& from, uint32_t token, Threads& to) {
     for (const TokenReference& r : terminals_.references())
         if (r.matches(token, vocabulary_.bytes[token]))
             for (const Thread& t : from)
-                lexemes_.stops(t, [&](Frontier f, uint32_t, Environment environment) -> Answer<bool> {
+                lexemes_.stops(t, [&](Frontier f, AcceptSet, Environment environment) -> Answer<bool> {
                     const Frontier after = stacks_.shift(f, r.symbol).frontier;
                     if (after != kNoFrontier)
                         stepper_.add(to, {lexemes_.between(after, environment), after, environment, t.writing}, unique_items_.keep());
@@ -63,7 +63,7 @@ void Runs::step_token(const Threads& from, uint32_t token, Threads& to) {
 
 bool Runs::names_token(const Threads& threads) {
     const std::vector<TokenReference>& references = terminals_.references();
-    auto named = [&](Frontier, uint32_t set, Environment) -> Answer<bool> {
+    auto named = [&](Frontier, AcceptSet set, Environment) -> Answer<bool> {
         return {std::any_of(references.begin(), references.end(), [&](const TokenReference& r) { return stacks_.contains(set, r.symbol); }),
                 {}};
     };

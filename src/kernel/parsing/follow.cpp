@@ -42,7 +42,7 @@ Adjacency& Adjacency::computed() {
 bool Adjacency::explore() {
     if (explored_ >= 0) return explored_;
     for (uint32_t q = 0; q < lr_.num_states(); q++) {
-        for (Symbol s : lr_.symbols(q)) lr_.move(q, s);
+        for (Symbol s : lr_.symbols(LrState(q))) lr_.move(LrState(q), s);
         if (lr_.num_states() > kMaxStates) return (explored_ = 0) != 0;
     }
     return (explored_ = 1) != 0;
@@ -57,8 +57,8 @@ const Bits* Adjacency::company(Symbol t) {
         for (uint32_t q = 0; q < lr_.num_states(); q++) {
             work(10);
             Bits here(terminals);
-            for (Symbol s : lr_.shifts(q)) here.add(s);
-            for (Symbol s : lr_.shifts(q)) {
+            for (Symbol s : lr_.shifts(LrState(q))) here.add(s);
+            for (Symbol s : lr_.shifts(LrState(q))) {
                 if (met[s]) company[s].keep(here);
                 else company[s] = here, met[s] = 1;
             }
@@ -73,8 +73,8 @@ bool Adjacency::deterministic() {
     if (!explore()) return (deterministic_ = 0) != 0;
     for (uint32_t q = 0; q < lr_.num_states(); q++) {
         Bits taken(lr_.productions().num_terminals() + 1);
-        for (Symbol s : lr_.shifts(q)) taken.add(s);
-        for (const LrAutomaton::Reduction& r : lr_.reductions(q)) {
+        for (Symbol s : lr_.shifts(LrState(q))) taken.add(s);
+        for (const LrAutomaton::Reduction& r : lr_.reductions(LrState(q))) {
             if (taken.meets(follow(r.head))) return (deterministic_ = 0) != 0;
             taken.add_all(follow(r.head));
         }

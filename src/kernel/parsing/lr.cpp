@@ -34,10 +34,10 @@ void LrAutomaton::each_reached(Symbol symbol, Visit visit) {
         for (Symbol u : productions_.units(reached_[i])) reach(u);
 }
 
-void LrAutomaton::expand(uint32_t id) {
+void LrAutomaton::expand(LrState id) {
     State state;  // SAFETY: counting may throw, so it comes when the state is complete
     uint64_t looked_at = 0;
-    std::vector<uint32_t> work = kernels_[id];
+    std::vector<uint32_t> work = kernels_[id.index()];
     visit_++;
     if (id == kStart && productions_.start_nullable()) state.items.push_back(pack(kEnd, item(0, 2))), state.shifts.push_back(kEnd);
     for (size_t i = 0; i < work.size(); i++) {
@@ -63,11 +63,11 @@ void LrAutomaton::expand(uint32_t id) {
     state.is_complete = state.items.empty() && state.reductions.size() == 1;
     state.is_expanded = true;
     looked_at += 8 * state.items.size();
-    states_[id] = std::move(state);
+    states_[id.index()] = std::move(state);
     derivable::work(looked_at);
 }
 
-uint32_t LrAutomaton::move(uint32_t id, Symbol symbol) {
+LrState LrAutomaton::move(LrState id, Symbol symbol) {
     State& state = expanded(id);
     auto it = std::lower_bound(state.moves.begin(), state.moves.end(), symbol, [](const auto& m, Symbol s) { return m.first < s; });
     if (it != state.moves.end() && it->first == symbol) return it->second;
@@ -77,25 +77,25 @@ uint32_t LrAutomaton::move(uint32_t id, Symbol symbol) {
              i != state.items.end() && Symbol(*i >> 32) == next; ++i)
             kernel.push_back(uint32_t(*i));
     std::sort(kernel.begin(), kernel.end());
-    const uint32_t target = kernel.empty() ? kNone : kernels_.intern(kernel);
-    if (target == states_.size()) states_.emplace_back();
+    const LrState target = kernel.empty() ? kNone : LrState(kernels_.intern(kernel));
+    if (target.index() == states_.size()) states_.emplace_back();
     state.moves.insert(it, {symbol, target});
     derivable::work(10 + productions_.reaching(symbol).size() + 4 * kernel.size());
     return target;
 }
 
-std::vector<uint32_t> LrAutomaton::forget_states(const std::vector<char>& kept) {
-    std::vector<uint32_t> numbers(states_.size(), kNone);
+IdVector<LrState, LrState> LrAutomaton::forget_states(const IdVector<LrState, char>& kept) {
+    IdVector<LrState, LrState> numbers(states_.size(), kNone);
     Interner kernels;
     for (uint32_t s = 0; s < numbers.size(); s++)
-        if (s == kStart || kept[s]) numbers[s] = kernels.intern(kernels_[s]);
+        if (LrState(s) == kStart || kept[LrState(s)]) numbers[LrState(s)] = LrState(kernels.intern(kernels_[s]));
     kernels_ = std::move(kernels);
     states_.clear();
     states_.resize(kernels_.size());
     return numbers;
 }
 
-std::vector<Symbol> LrAutomaton::symbols(uint32_t state) {
+std::vector<Symbol> LrAutomaton::symbols(LrState state) {
     const std::vector<uint64_t>& items = expanded(state).items;
     std::vector<Symbol> out;
     visit_++;
@@ -104,9 +104,9 @@ std::vector<Symbol> LrAutomaton::symbols(uint32_t state) {
     return out;
 }
 
-const std::vector<std::pair<uint32_t, uint32_t>> LrAutomaton::kernel(uint32_t state) const {
+const std::vector<std::pair<uint32_t, uint32_t>> LrAutomaton::kernel(LrState state) const {
     std::vector<std::pair<uint32_t, uint32_t>> out;
-    for (uint32_t i : kernels_[state]) out.emplace_back(production_of_[i], i - offset_[production_of_[i]]);
+    for (uint32_t i : kernels_[state.index()]) out.emplace_back(production_of_[i], i - offset_[production_of_[i]]);
     return out;
 }
 

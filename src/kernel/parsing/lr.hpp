@@ -16,6 +16,8 @@
 
 namespace derivable {
 
+using LrState = Id<struct LrStateTag>;
+
 class LrAutomaton {
   public:
     explicit LrAutomaton(Productions productions);
@@ -25,24 +27,23 @@ class LrAutomaton {
         uint32_t length;
         bool operator==(const Reduction& o) const { return head == o.head && length == o.length; }
     };
-    static constexpr uint32_t kNone = ~0u;
-    static constexpr uint32_t kStart = 0;
+    static constexpr LrState kNone{}, kStart{0};
 
     // The state after moving over a symbol; kNone if no item allows it.
-    uint32_t move(uint32_t state, Symbol symbol);
-    const std::vector<Reduction>& reductions(uint32_t state) { return expanded(state).reductions; }
+    LrState move(LrState state, Symbol symbol);
+    const std::vector<Reduction>& reductions(LrState state) { return expanded(state).reductions; }
     // Nothing is possible but one reduction.
-    bool is_complete(uint32_t state) { return expanded(state).is_complete; }
+    bool is_complete(LrState state) { return expanded(state).is_complete; }
     // Terminals that can be shifted directly, sorted; the end of the text counts as one.
-    const std::vector<Symbol>& shifts(uint32_t state) { return expanded(state).shifts; }
+    const std::vector<Symbol>& shifts(LrState state) { return expanded(state).shifts; }
     // Every symbol that can be moved over.
-    std::vector<Symbol> symbols(uint32_t state);
+    std::vector<Symbol> symbols(LrState state);
     // Forgets all states but the start and those for which `kept` is not 0, and numbers those anew in their order. Returns the new numbers.
-    std::vector<uint32_t> forget_states(const std::vector<char>& kept);
+    IdVector<LrState, LrState> forget_states(const IdVector<LrState, char>& kept);
     uint32_t num_states() const { return uint32_t(states_.size()); }
     Productions& productions() { return productions_; }
     // (production, dot) of the items a state was made from; for explanations and analyses.
-    const std::vector<std::pair<uint32_t, uint32_t>> kernel(uint32_t state) const;
+    const std::vector<std::pair<uint32_t, uint32_t>> kernel(LrState state) const;
 
   private:
     // PERF: which items a move takes along is worked out when it is made. All moves of a state at once take the square of the length of a chain of units
@@ -51,14 +52,14 @@ class LrAutomaton {
         bool is_expanded = false, is_complete = false;
         std::vector<Reduction> reductions;
         std::vector<Symbol> shifts;
-        std::vector<uint64_t> items;                     // next symbol and the item after it, sorted
-        std::vector<std::pair<Symbol, uint32_t>> moves;  // made so far, sorted by symbol; where to, or kNone
+        std::vector<uint64_t> items;                    // next symbol and the item after it, sorted
+        std::vector<std::pair<Symbol, LrState>> moves;  // made so far, sorted by symbol; where to, or kNone
     };
-    State& expanded(uint32_t state) {
-        if (!states_[state].is_expanded) expand(state);
-        return states_[state];
+    State& expanded(LrState state) {
+        if (!states_[state.index()].is_expanded) expand(state);
+        return states_[state.index()];
     }
-    void expand(uint32_t state);
+    void expand(LrState state);
     // An item is a position in the concatenation of all bodies, each followed by one end position.
     uint32_t item(uint32_t production, uint32_t dot) const { return offset_[production] + dot; }
 

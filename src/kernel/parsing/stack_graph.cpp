@@ -9,23 +9,21 @@
 
 namespace derivable {
 
-NodeId StackGraph::new_node(uint32_t state, uint32_t parent) {
-    NodeId id;
+NodeId StackGraph::new_node(LrState state, uint32_t parent) {
     work(5);
     int32_t height = 0;
-    if (parent != kNoNode && parent & kManyBit)
+    if (parent != kNoParent && parent & kManyBit)
         for (NodeId p : parent_lists_[parent & ~kManyBit]) height = std::max(height, nodes_[p].height + 1);
-    else if (parent != kNoNode) height = nodes_[parent].height + 1;
+    else if (parent != kNoParent) height = nodes_[NodeId(parent)].height + 1;
     if (!free_.empty()) {
-        id = free_.back();
+        const NodeId id = free_.back();
         free_.pop_back();
         nodes_[id] = Node{state, parent, height};
-    } else {
-        id = NodeId(nodes_.size());
-        if (id >= kManyBit) throw LimitExceeded("parser stack nodes", id, kManyBit, "all parses of a constraint's matchers");
-        nodes_.push_back({state, parent, height});
+        return id;
     }
-    return id;
+    if (nodes_.size() >= kManyBit)
+        throw LimitExceeded("parser stack nodes", nodes_.size(), kManyBit, "all parses of a constraint's matchers");
+    return nodes_.add({state, parent, height});
 }
 
 uint32_t StackGraph::place(std::vector<std::vector<NodeId>>& lists, std::vector<uint32_t>& unused, std::vector<NodeId> list) {
@@ -39,7 +37,7 @@ uint32_t StackGraph::place(std::vector<std::vector<NodeId>>& lists, std::vector<
     return at;
 }
 
-NodeId StackGraph::find_child(NodeId parent, uint32_t state) const {
+NodeId StackGraph::find_child(NodeId parent, LrState state) const {
     NodeId c = nodes_[parent].first_child;
     uint32_t listed = 0;
     for (; c != kNoNode && nodes_[c].state != state; listed++) c = nodes_[c].next_sibling;
@@ -59,10 +57,10 @@ void StackGraph::add_child(NodeId parent, NodeId child) {
     nodes_[parent].first_child = child;
 }
 
-NodeId StackGraph::child(NodeId parent, uint32_t state) {
+NodeId StackGraph::child(NodeId parent, LrState state) {
     NodeId c = find_child(parent, state);
     if (c != kNoNode) return c;
-    c = new_node(state, parent);
+    c = new_node(state, parent.index());
     add_child(parent, c);
     return c;
 }
@@ -72,12 +70,12 @@ void StackGraph::sort(std::vector<NodeId>& nodes) const {
               [&](NodeId x, NodeId y) { return nodes_[x].state != nodes_[y].state ? nodes_[x].state < nodes_[y].state : x < y; });
 }
 
-NodeId StackGraph::node(uint32_t state, std::vector<NodeId> parents) {
+NodeId StackGraph::node(LrState state, std::vector<NodeId> parents) {
     sort(parents);
     parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
     if (parents.size() == 1) return child(parents[0], state);
-    std::vector<uint32_t> key{state};
-    key.insert(key.end(), parents.begin(), parents.end());
+    std::vector<uint32_t> key{state.index()};
+    for (NodeId p : parents) key.push_back(p.index());
     auto it = joined_.find(key);
     if (it != joined_.end()) return it->second;
     NodeId n = new_node(state, kManyBit | place(parent_lists_, free_lists_, std::move(parents)));
@@ -105,10 +103,10 @@ void StackGraph::join(std::vector<NodeId>& nodes) {
 }
 
 Frontier StackGraph::frontier(std::vector<NodeId> nodes) {
-    if (nodes.size() == 1) return nodes[0];
+    if (nodes.size() == 1) return one(nodes[0]);
     auto [it, fresh] = many_ids_.try_emplace(nodes, 0);
     if (fresh) it->second = place(many_, free_many_, std::move(nodes));
-    return kManyBit | it->second;
+    return Frontier(kManyBit | it->second);
 }
 
 std::vector<NodeId> StackGraph::pop(NodeId n, uint32_t count) const {
@@ -118,9 +116,9 @@ std::vector<NodeId> StackGraph::pop(NodeId n, uint32_t count) const {
         work(8 * level.size());
         for (NodeId x : level) {
             uint32_t p = nodes_[x].parent;
-            if (p & kManyBit && p != kNoNode)
+            if (p & kManyBit && p != kNoParent)
                 next.insert(next.end(), parent_lists_[p & ~kManyBit].begin(), parent_lists_[p & ~kManyBit].end());
-            else if (p != kNoNode) next.push_back(p);
+            else if (p != kNoParent) next.push_back(NodeId(p));
         }
         if (next.size() > 1) {
             std::sort(next.begin(), next.end());
@@ -133,16 +131,17 @@ std::vector<NodeId> StackGraph::pop(NodeId n, uint32_t count) const {
 
 void StackGraph::collect(const std::function<void(const std::function<void(Frontier)>&)>& roots,
                          const std::function<void(NodeId, const std::function<void(NodeId)>&)>& each_kept) {
-    std::vector<char> live(nodes_.size(), 0), live_many(many_.size(), 0);
+    IdVector<NodeId, char> live(nodes_.size(), 0);
+    std::vector<char> live_many(many_.size(), 0);
     std::vector<NodeId> work;
     auto mark = [&](NodeId n) {
         if (!live[n]) live[n] = 1, work.push_back(n);
     };
-    mark(0);
+    mark(NodeId(0));
     roots([&](Frontier f) {
-        if (!(f & kManyBit)) return mark(f);
-        live_many[f & ~kManyBit] = 1;
-        for (NodeId n : many_[f & ~kManyBit]) mark(n);
+        if (is_one(f)) return mark(only(f));
+        live_many[place_of(f)] = 1;
+        for (NodeId n : many_[place_of(f)]) mark(n);
     });
     while (!work.empty()) {
         const NodeId n = work.back();
@@ -151,23 +150,23 @@ void StackGraph::collect(const std::function<void(const std::function<void(Front
         each_kept(n, mark);
     }
     // The next collections need not look at the last ones again.
-    while (!live[nodes_.size() - 1]) nodes_.pop_back();
+    while (!live[NodeId(size() - 1)]) nodes_.pop_back();
     free_.clear();
     further_children_ = {};
-    for (NodeId n = 0; n < nodes_.size(); n++) {
+    for (NodeId n : nodes_.ids()) {
         nodes_[n].first_child = nodes_[n].next_sibling = kNoNode;
         if (!live[n]) nodes_[n].lower = kUnknown, free_.push_back(n);
     }
-    for (NodeId n = 0; n < nodes_.size(); n++) {
+    for (NodeId n : nodes_.ids()) {
         uint32_t p = nodes_[n].parent;
-        if (!live[n] || p == kNoNode || p & kManyBit) continue;
-        add_child(p, n);
+        if (!live[n] || p & kManyBit) continue;
+        add_child(NodeId(p), n);
     }
     for (auto it = joined_.begin(); it != joined_.end();) it = live[it->second] ? std::next(it) : joined_.erase(it);
     // Lists of dead nodes are emptied in place: indices of live ones must not move.
     std::vector<char> used(parent_lists_.size(), 0);
-    for (NodeId n = 0; n < nodes_.size(); n++)
-        if (live[n] && nodes_[n].parent != kNoNode && nodes_[n].parent & kManyBit) used[nodes_[n].parent & ~kManyBit] = 1;
+    for (NodeId n : nodes_.ids())
+        if (live[n] && nodes_[n].parent != kNoParent && nodes_[n].parent & kManyBit) used[nodes_[n].parent & ~kManyBit] = 1;
     for (uint32_t i = 0; i < parent_lists_.size(); i++)
         if (!used[i] && !parent_lists_[i].empty()) std::vector<NodeId>().swap(parent_lists_[i]), free_lists_.push_back(i);
     for (auto it = many_ids_.begin(); it != many_ids_.end();) {
@@ -182,22 +181,24 @@ void StackGraph::collect(const std::function<void(const std::function<void(Front
 }
 
 void StackGraph::forget_states() {
-    std::vector<char> live(nodes_.size(), 1), kept(lr_.num_states(), 0);
+    IdVector<NodeId, char> live(nodes_.size(), 1);
+    IdVector<LrState, char> kept(lr_.num_states(), 0);
     for (NodeId n : free_) live[n] = 0;
-    for (NodeId n = 0; n < nodes_.size(); n++)
+    for (NodeId n : nodes_.ids())
         if (live[n]) kept[nodes_[n].state] = 1;
-    const std::vector<uint32_t> numbers = lr_.forget_states(kept);  // in the same order: what is sorted by state stays so
-    for (NodeId n = 0; n < nodes_.size(); n++) {
+    const IdVector<LrState, LrState> numbers = lr_.forget_states(kept);  // in the same order: what is sorted by state stays so
+    for (NodeId n : nodes_.ids()) {
         Node& x = nodes_[n];
         if (!live[n]) continue;
         x.state = numbers[x.state];
-        x.accept = x.lower = kUnknown;
+        x.accept = {};
+        x.lower = kUnknown;
         x.reached = x.tried = 0;
     }
     std::unordered_map<std::vector<uint32_t>, NodeId, WordsHash> joined;
     for (auto& [key, n] : joined_) {
         std::vector<uint32_t> renumbered = key;
-        renumbered[0] = nodes_[n].state;
+        renumbered[0] = nodes_[n].state.index();
         joined.emplace(std::move(renumbered), n);
     }
     joined_ = std::move(joined);

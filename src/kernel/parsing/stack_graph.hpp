@@ -16,35 +16,43 @@
 
 namespace derivable {
 
-using NodeId = uint32_t;
-using Frontier = uint32_t;  // a NodeId, or kManyBit | index of an interned set of nodes
-constexpr Frontier kNoFrontier = ~0u;
+using NodeId = Id<struct StackNodeTag>;
+using Frontier = Id<struct FrontierTag>;    // that of a node, or kManyBit | index of an interned set of nodes
+using AcceptSet = Id<struct AcceptSetTag>;  // terminals that can follow (Stacks)
+constexpr NodeId kNoNode{};
+constexpr Frontier kNoFrontier{};
 
 class StackGraph {
   public:
-    explicit StackGraph(LrAutomaton& lr) : lr_(lr) { new_node(LrAutomaton::kStart, kNoNode); }
+    explicit StackGraph(LrAutomaton& lr) : lr_(lr) { new_node(LrAutomaton::kStart, kNoParent); }
 
-    static constexpr uint32_t kManyBit = 1u << 31, kNoNode = ~0u, kUnknown = ~0u;
+    static constexpr uint32_t kManyBit = 1u << 31, kNoParent = ~0u, kUnknown = ~0u;
+    static Frontier one(NodeId n) { return Frontier(n.index()); }
+    static bool is_one(Frontier f) { return !(f.index() & kManyBit); }
+    static NodeId only(Frontier f) { return NodeId(f.index()); }  // of one
     struct Node {
-        uint32_t state;
-        uint32_t parent;  // a node, kManyBit | index into parent_lists_, or kNoNode
+        LrState state;
+        uint32_t parent;  // a node's index, kManyBit | index into parent_lists_, or kNoParent
         int32_t height;   // states below, on the longest way
         // Remembered by Stacks: the terminals that can follow, and how far that looks.
-        uint32_t accept = kUnknown;
+        AcceptSet accept{};
         int32_t accept_hops = 0;
         // Remembered by Subsumption: the list of what reductions lead to, if that is not all; how many nodes they lead to in the end, and
         // how many there were when it was last tried to make them fewer.
         uint32_t lower = kUnknown;
         uint16_t reached = 0, tried = 0;
-        NodeId first_child = kNoNode, next_sibling = kNoNode;  // nodes with this one as their only parent, but for further_children_
+        NodeId first_child{}, next_sibling{};  // nodes with this one as their only parent, but for further_children_
     };
 
     Node& operator[](NodeId n) { return nodes_[n]; }
     const Node& operator[](NodeId n) const { return nodes_[n]; }
     uint32_t size() const { return uint32_t(nodes_.size()); }
+    auto ids() const { return nodes_.ids(); }
     uint32_t num_live() const { return uint32_t(nodes_.size() - free_.size()); }
     LrAutomaton& lr() const { return lr_; }
-    bool has_one_parent(NodeId n) const { return nodes_[n].parent == kNoNode || !(nodes_[n].parent & kManyBit); }
+    bool has_one_parent(NodeId n) const { return nodes_[n].parent == kNoParent || !(nodes_[n].parent & kManyBit); }
+    // kNoNode if there are several, or none.
+    NodeId only_parent(NodeId n) const { return nodes_[n].parent & kManyBit ? kNoNode : NodeId(nodes_[n].parent); }
     // None, one, or a list of the graph's. SAFETY: valid until a collection.
     class Nodes {
       public:
@@ -63,15 +71,15 @@ class StackGraph {
     };
     Nodes parents(NodeId n) const {
         const uint32_t p = nodes_[n].parent;
-        if (p == kNoNode) return {};
-        return p & kManyBit ? Nodes(parent_lists_[p & ~kManyBit]) : Nodes(p);
+        if (p == kNoParent) return {};
+        return p & kManyBit ? Nodes(parent_lists_[p & ~kManyBit]) : Nodes(NodeId(p));
     }
-    Nodes nodes(Frontier f) const { return f & kManyBit ? Nodes(many_[f & ~kManyBit]) : Nodes(f); }
+    Nodes nodes(Frontier f) const { return is_one(f) ? Nodes(only(f)) : Nodes(many_[place_of(f)]); }
 
     // The state on top of this parent alone; find_child: if there is such a node.
-    NodeId child(NodeId parent, uint32_t state);
-    NodeId find_child(NodeId parent, uint32_t state) const;
-    NodeId node(uint32_t state, std::vector<NodeId> parents);
+    NodeId child(NodeId parent, LrState state);
+    NodeId find_child(NodeId parent, LrState state) const;
+    NodeId node(LrState state, std::vector<NodeId> parents);
     // After reducing to a nonterminal on top of `below`.
     NodeId after(NodeId below, Symbol nonterminal) { return child(below, lr_.move(nodes_[below].state, nonterminal)); }
     // Nodes `count` below, each once.
@@ -81,19 +89,19 @@ class StackGraph {
     void each_below(NodeId n, uint32_t count, Visit visit) const {
         for (; count > 0; count--) {
             const uint32_t p = nodes_[n].parent;
-            if (p == kNoNode) return;
+            if (p == kNoParent) return;
             if (p & kManyBit) {
                 for (NodeId x : pop(n, count)) visit(x);
                 return;
             }
-            n = p;
+            n = NodeId(p);
         }
         visit(n);
     }
     // Calls visit(node, states popped less one) for what each reduction leads to.
     template <class Visit>
     void each_reduced(NodeId n, Visit visit) {
-        const uint32_t state = nodes_[n].state;
+        const LrState state = nodes_[n].state;
         for (size_t i = 0; i < lr_.reductions(state).size(); i++) {  // SAFETY: moves may add states
             const LrAutomaton::Reduction r = lr_.reductions(state)[i];
             each_below(n, r.length, [&](NodeId below) { visit(after(below, r.head), int32_t(r.length) - 1); });
@@ -114,11 +122,12 @@ class StackGraph {
 
   private:
     static uint32_t place(std::vector<std::vector<NodeId>>& lists, std::vector<uint32_t>& unused, std::vector<NodeId> list);
-    NodeId new_node(uint32_t state, uint32_t parent);
+    static uint32_t place_of(Frontier f) { return f.index() & ~kManyBit; }
+    NodeId new_node(LrState state, uint32_t parent);
     void add_child(NodeId parent, NodeId child);
 
     LrAutomaton& lr_;
-    std::vector<Node> nodes_;
+    IdVector<NodeId, Node> nodes_;
     std::vector<NodeId> free_;
     // PERF: nearly all nodes have one or two children. Behind `x? x? x? ...` they have thousands: looking for one in a list was 73% of a mask.
     static constexpr uint32_t kListed = 8;
@@ -126,7 +135,7 @@ class StackGraph {
     std::vector<std::vector<NodeId>> parent_lists_, many_;
     std::vector<uint32_t> free_lists_, free_many_;                         // indices of lists that a collection has emptied
     std::unordered_map<std::vector<uint32_t>, NodeId, WordsHash> joined_;  // (state, parents...) of nodes with several parents
-    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> many_ids_;
+    std::unordered_map<std::vector<NodeId>, uint32_t, WordsHash> many_ids_;
 };
 
 }  // namespace derivable

@@ -9,56 +9,61 @@
 
 namespace derivable {
 
-uint32_t Stacks::intern_set(std::vector<Symbol> sorted) {
-    uint32_t id = sets_.intern(sorted);
-    if (id == bits_.size()) {
+namespace {
+constexpr AcceptSet kNotAsked{};
+}
+
+AcceptSet Stacks::intern_set(std::vector<Symbol> sorted) {
+    const AcceptSet id(sets_.intern(sorted));
+    if (!bits_.has(id)) {
         std::vector<uint64_t> bits;
         for (Symbol s : sorted) {
             if (bits.size() <= s / 64) bits.resize(s / 64 + 1);
             bits[s / 64] |= 1ULL << (s % 64);
         }
-        bits_.push_back(std::move(bits));
+        bits_.add(std::move(bits));
     }
     return id;
 }
 
-uint32_t Stacks::unite(uint32_t a, uint32_t b) {
+AcceptSet Stacks::unite(AcceptSet a, AcceptSet b) {
     if (a == b) return a;
     if (a > b) std::swap(a, b);
-    auto [it, fresh] = unions_.try_emplace(pack(a, b), 0);
+    auto [it, fresh] = unions_.try_emplace(pack(a, b));
     if (!fresh) return it->second;
     std::vector<Symbol> both;
-    std::set_union(sets_[a].begin(), sets_[a].end(), sets_[b].begin(), sets_[b].end(), std::back_inserter(both));
-    uint32_t id = intern_set(std::move(both));
+    const std::vector<Symbol>&x = terminals(a), &y = terminals(b);
+    std::set_union(x.begin(), x.end(), y.begin(), y.end(), std::back_inserter(both));
+    const AcceptSet id = intern_set(std::move(both));
     return unions_[pack(a, b)] = id;
 }
 
-uint32_t Stacks::accept_of(NodeId n) {
-    if (graph_[n].accept != kUnknown) return graph_[n].accept;
+AcceptSet Stacks::accept_of(NodeId n) {
+    if (graph_[n].accept != kNotAsked) return graph_[n].accept;
     // Depth first with an explicit stack: chains of reductions may be as long as the parser stack. Every reduction leads to a
     // lower node (all right-hand sides have two symbols or more), so this ends.
     std::vector<NodeId> work{n};
     while (!work.empty()) {
         derivable::work(10);
         const NodeId x = work.back();
-        if (graph_[x].accept != kUnknown) {
+        if (graph_[x].accept != kNotAsked) {
             work.pop_back();
             continue;
         }
-        const uint32_t state = graph_[x].state;
-        if (direct_.size() <= state) direct_.resize(std::max<size_t>(lr_.num_states(), state + 1), kUnknown);
-        if (direct_[state] == kUnknown) direct_[state] = intern_set(lr_.shifts(state));
+        const LrState state = graph_[x].state;
+        direct_.reach(state, lr_.num_states());
+        if (direct_[state] == kNotAsked) direct_[state] = intern_set(lr_.shifts(state));
         const size_t before = work.size();
         lower_.clear();
         subsumption_.each_lower(x, [&](NodeId y, int32_t popped) {
             lower_.push_back({y, popped});
-            if (graph_[y].accept == kUnknown) work.push_back(y);
+            if (graph_[y].accept == kNotAsked) work.push_back(y);
         });
         if (work.size() > before) continue;
         const bool was_pruned = subsumption_.is_pruned(x);
         if (!was_pruned) subsumption_.prune(x, lower_);
         if (!was_pruned && subsumption_.is_pruned(x)) continue;
-        uint32_t set = direct_[state];
+        AcceptSet set = direct_[state];
         int32_t hops = subsumption_.hops(x, Reach::kDeep);
         for (auto [y, popped] : lower_) {
             set = unite(set, graph_[y].accept);
@@ -71,22 +76,23 @@ uint32_t Stacks::accept_of(NodeId n) {
     return graph_[n].accept;
 }
 
-Answer<uint32_t> Stacks::accepted(Frontier f) {
-    if (!(f & kManyBit)) {
-        const uint32_t set = accept_of(f);
-        return {set, {graph_[f].accept_hops}};
+Answer<AcceptSet> Stacks::accepted(Frontier f) {
+    if (StackGraph::is_one(f)) {
+        const NodeId n = StackGraph::only(f);
+        const AcceptSet set = accept_of(n);
+        return {set, {graph_[n].accept_hops}};
     }
-    Answer<uint32_t> all{kUnknown, {}};
+    Answer<AcceptSet> all{kNotAsked, {}};
     for (NodeId n : nodes(f)) {
-        const uint32_t set = accept_of(n);
+        const AcceptSet set = accept_of(n);
         all.reach |= {graph_[n].accept_hops};
-        all.value = all.value == kUnknown ? set : unite(all.value, set);
+        all.value = all.value == kNotAsked ? set : unite(all.value, set);
     }
     return all;
 }
 
 uint32_t Stacks::see(NodeId n, uint32_t depth, std::vector<Seen>& seen) {
-    if (marks_.size() <= n) marks_.resize(graph_.size());
+    marks_.reach(n, graph_.size());
     Mark& mark = marks_[n];
     if (mark.visit != visit_) {
         mark = {visit_, uint32_t(seen.size())};
@@ -116,7 +122,7 @@ std::vector<Stacks::Shifter> Stacks::shifters(Frontier f, Symbol t) {
         seen[i].is_expanded = true;
         seen[i].begin = seen[i].end = uint32_t(edges.size());
         if (seen[i].depth >= kFar && far_.find(pack(n, t)) != far_.end()) continue;
-        const uint32_t state = graph_[n].state;
+        const LrState state = graph_[n].state;
         subsumption_.each_lower(n, [&](NodeId y, int32_t less) {
             derivable::work(5);
             if (contains(accept_of(y), t)) edges.emplace_back(see(y, seen[i].depth + 1, seen), less);
@@ -146,7 +152,7 @@ std::vector<Stacks::Shifter> Stacks::shifters(Frontier f, Symbol t) {
 Stacks::Shifter Stacks::only_shifter(NodeId n, Symbol t) {
     int32_t above = 0;
     for (uint32_t depth = 0; depth < kFar; depth++) {
-        const uint32_t state = graph_[n].state;
+        const LrState state = graph_[n].state;
         bool shifts = contains(direct_[state], t), several = false;
         NodeId next = kNoNode;
         int32_t popped = 0;
@@ -166,14 +172,15 @@ Stacks::Shifter Stacks::only_shifter(NodeId n, Symbol t) {
 // PERF: where nothing but one reduction is possible it is made at once, so what follows is asked of fewer different stacks: `f(x)`, `f.x` and
 // `f[x]` become one. First passes walk 9% (Python) to 14% (Java) fewer nodes. Only a few at a time: masks ask again and again.
 Stacks::Shifted Stacks::reduced(Shifted s) {
-    for (uint32_t i = 0; i < kFar && lr_.is_complete(graph_[s.frontier].state); i++) {
-        const LrAutomaton::Reduction r = lr_.reductions(graph_[s.frontier].state)[0];
-        NodeId below = s.frontier;
+    for (uint32_t i = 0; i < kFar; i++) {
+        NodeId below = StackGraph::only(s.frontier);
+        if (!lr_.is_complete(graph_[below].state)) break;
+        const LrAutomaton::Reduction r = lr_.reductions(graph_[below].state)[0];
         for (uint32_t k = 0; k < r.length; k++)
-            if ((below = graph_[below].parent) & kManyBit) return s;  // several, or none
+            if ((below = graph_.only_parent(below)) == kNoNode) return s;
         s.above += int(r.length) - 1;
         s.reach |= {s.above + 1};
-        s.frontier = after(below, r.head);
+        s.frontier = StackGraph::one(after(below, r.head));
     }
     return s;
 }
@@ -181,14 +188,14 @@ Stacks::Shifted Stacks::reduced(Shifted s) {
 Stacks::Shifted Stacks::shift(Frontier f, Symbol t) {
     const auto [set, reach] = accepted(f);
     if (!contains(set, t)) return {kNoFrontier, reach, 0};
-    if (!(f & kManyBit))
-        if (const Shifter s = only_shifter(f, t); s.node != kNoNode)
-            return reduced({graph_.child(s.node, lr_.move(graph_[s.node].state, t)), reach, s.above - 1});
+    if (StackGraph::is_one(f))
+        if (const Shifter s = only_shifter(StackGraph::only(f), t); s.node != kNoNode)
+            return reduced({StackGraph::one(graph_.child(s.node, lr_.move(graph_[s.node].state, t))), reach, s.above - 1});
     int above = -1;
     std::vector<NodeId> below;
     for (Shifter s : shifters(f, t)) above = std::max(above, s.above - 1), below.push_back(s.node);
     graph_.join(below);
-    std::vector<std::pair<uint32_t, NodeId>> targets;
+    std::vector<std::pair<LrState, NodeId>> targets;
     for (NodeId n : below) targets.emplace_back(lr_.move(graph_[n].state, t), n);
     std::sort(targets.begin(), targets.end());
     std::vector<NodeId> result;
@@ -215,13 +222,13 @@ bool Stacks::signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out) {
     out.clear();
     uint32_t depth = 0;
     words_.clear();
-    if (!(f & kManyBit)) {
+    if (StackGraph::is_one(f)) {
         // One stack: its states.
-        for (NodeId n = f;; depth++) {
-            out.push_back(graph_[n].state);
-            uint32_t p = graph_[n].parent;
-            if (depth == hops || p == kNoNode) return true;
-            if (p & kManyBit) {
+        for (NodeId n = StackGraph::only(f);; depth++) {
+            out.push_back(graph_[n].state.index());
+            const NodeId p = graph_.only_parent(n);
+            if (depth == hops || (p == kNoNode && graph_.has_one_parent(n))) return true;
+            if (p == kNoNode) {
                 const StackGraph::Nodes below = parents(n);
                 level_.assign(below.begin(), below.end());
                 words_.push_back(uint32_t(level_.size()));
@@ -237,7 +244,7 @@ bool Stacks::signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out) {
     // Several: the tree of parents, level by level, as interned lists: how many parents each node above has, then the states. A
     // shorter signature must be a prefix of a longer one, so a level does not say how many parents it has itself.
     for (;; depth++) {
-        for (NodeId n : level_) words_.push_back(graph_[n].state);
+        for (NodeId n : level_) words_.push_back(graph_[n].state.index());
         out.push_back((1ULL << 32) | levels_.intern(words_));
         if (depth == hops) return true;
         words_.clear();
@@ -256,7 +263,7 @@ bool Stacks::signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out) {
 void Stacks::collect(const std::function<void(const std::function<void(Frontier)>&)>& roots) {
     // What a stack accepts rests on where its reductions lead. Without those nodes the next question would make them all again.
     graph_.collect(roots, [&](NodeId n, const std::function<void(NodeId)>& mark) {
-        if (graph_[n].accept == kUnknown) return;
+        if (graph_[n].accept == kNotAsked) return;
         if (subsumption_.is_pruned(n)) return subsumption_.each_lower(n, [&](NodeId y, int32_t) { mark(y); });
         for (const auto& r : lr_.reductions(graph_[n].state))
             graph_.each_below(n, r.length, [&](NodeId below) {

@@ -23,14 +23,14 @@ class Stacks {
   public:
     explicit Stacks(LrAutomaton& lr) : lr_(lr), graph_(lr) {}
 
-    Frontier bottom() const { return 0; }
+    Frontier bottom() const { return Frontier(0); }
 
     // Interned set of terminals (sorted) that may follow; kEnd among them if the text may end.
-    uint32_t accepts(Frontier f) { return f & kManyBit ? accepted(f).value : accept_of(f); }
-    Answer<uint32_t> accepted(Frontier f);  // the same, and what it depends on
-    const std::vector<Symbol>& terminals(uint32_t accept_set) const { return sets_[accept_set]; }
-    bool contains(uint32_t accept_set, Symbol t) const {
-        const auto& bits = bits_[accept_set];
+    AcceptSet accepts(Frontier f) { return StackGraph::is_one(f) ? accept_of(StackGraph::only(f)) : accepted(f).value; }
+    Answer<AcceptSet> accepted(Frontier f);  // the same, and what it depends on
+    const std::vector<Symbol>& terminals(AcceptSet set) const { return sets_[set.index()]; }
+    bool contains(AcceptSet set, Symbol t) const {
+        const auto& bits = bits_[set];
         return t / 64 < bits.size() && (bits[t / 64] >> (t % 64) & 1);
     }
 
@@ -69,7 +69,7 @@ class Stacks {
             level.swap(below);
         }
     }
-    uint32_t state(NodeId n) const { return graph_[n].state; }
+    LrState state(NodeId n) const { return graph_[n].state; }
     StackGraph::Nodes parents(NodeId n) const { return graph_.parents(n); }
     // After reducing to a nonterminal on top of `below`.
     NodeId after(NodeId below, Symbol nonterminal) { return graph_.after(below, nonterminal); }
@@ -86,14 +86,13 @@ class Stacks {
   private:
     // PERF: nodes alive before a collection, which takes 120 ns a node. With 65,536 it was a stall of 8 ms.
     static constexpr uint32_t kCollectAt = 1u << 14;
-    static constexpr uint32_t kManyBit = StackGraph::kManyBit, kNoNode = StackGraph::kNoNode, kUnknown = StackGraph::kUnknown;
 
     struct Shifter {
         NodeId node;
         int32_t above;
     };
 
-    uint32_t accept_of(NodeId n);
+    AcceptSet accept_of(NodeId n);
     // The nodes from which t is shifted. How far these look is never further than accepts() does.
     std::vector<Shifter> shifters(Frontier f, Symbol t);
     struct Seen {  // by shifters()
@@ -107,23 +106,23 @@ class Stacks {
     Shifter only_shifter(NodeId n, Symbol t);
     static constexpr uint32_t kFar = 8;  // reductions
     Shifted reduced(Shifted s);          // with the reductions that are sure
-    uint32_t intern_set(std::vector<Symbol> sorted);
-    uint32_t unite(uint32_t a, uint32_t b);
+    AcceptSet intern_set(std::vector<Symbol> sorted);
+    AcceptSet unite(AcceptSet a, AcceptSet b);
 
     LrAutomaton& lr_;
     StackGraph graph_;
     Subsumption subsumption_{graph_};
     Interner sets_;
-    std::vector<std::vector<uint64_t>> bits_;
-    std::unordered_map<uint64_t, uint32_t, MixHash> unions_;
-    std::vector<uint32_t> direct_;           // by LR state: the interned set of its direct shifts
+    IdVector<AcceptSet, std::vector<uint64_t>> bits_;
+    std::unordered_map<uint64_t, AcceptSet, MixHash> unions_;
+    IdVector<LrState, AcceptSet> direct_;    // the set of its direct shifts
     std::vector<Subsumption::Lower> lower_;  // of the node whose set is made
     // Where a terminal is shifted after long chains of reductions; see shifters().
     std::unordered_map<uint64_t, Shifter, MixHash> far_;
     struct Mark {
         uint32_t visit = 0, index = 0;
     };
-    std::vector<Mark> marks_;  // by node: the last shifters() that saw it
+    IdVector<NodeId, Mark> marks_;  // the last shifters() that saw it
     uint32_t visit_ = 0;
     Interner levels_;  // of signature()
     std::vector<NodeId> level_, next_level_;

@@ -14,18 +14,19 @@ bool has(const List& list, const Value& value) {
 }
 }  // namespace
 
-const std::vector<Subsumption::Item>& Subsumption::open_items(uint32_t state) {
-    if (items_.size() <= state) items_.resize(state + 1), known_items_.resize(state + 1);
-    if (!known_items_[state]) {
+const std::vector<Subsumption::Item>& Subsumption::open_items(LrState state) {
+    const size_t at = state.index();
+    if (items_.size() <= at) items_.resize(at + 1), known_items_.resize(at + 1);
+    if (!known_items_[at]) {
         Productions& productions = graph_.lr().productions();
         for (auto [production, dot] : graph_.lr().kernel(state)) {
             const Production& p = productions[production];
             if (dot == p.body.size()) continue;
-            items_[state].push_back({rests_.intern({p.body.begin() + dot, p.body.end()}), p.head, production ? dot : 0});
+            items_[at].push_back({rests_.intern({p.body.begin() + dot, p.body.end()}), p.head, production ? dot : 0});
         }
-        known_items_[state] = 1;
+        known_items_[at] = 1;
     }
-    return items_[state];
+    return items_[at];
 }
 
 void Subsumption::close(Nodes& nodes) {
@@ -227,7 +228,7 @@ void Subsumption::forget() {
     pairs_ = {};
     num_pairs_ = 0;
     std::vector<char> used(lists_.size(), 0);
-    for (NodeId n = 0; n < graph_.size(); n++)
+    for (NodeId n : graph_.ids())
         if (is_pruned(n)) used[graph_[n].lower] = 1;
     free_lists_.clear();
     for (uint32_t i = 0; i < lists_.size(); i++)

@@ -40,7 +40,11 @@ class Subsumption {
     // Derives the same as `f`. Nodes that many others are reached from should have been pruned.
     Frontier minimal(Frontier f);
     // One way down, and nothing to reduce.
-    bool is_plain(Frontier f) const { return !(f & StackGraph::kManyBit) && graph_.has_one_parent(f) && !has_reductions(f); }
+    bool is_plain(Frontier f) const {
+        if (!StackGraph::is_one(f)) return false;
+        const NodeId n = StackGraph::only(f);
+        return graph_.has_one_parent(n) && !has_reductions(n);
+    }
     // Some of the nodes that n's reductions lead to, perhaps in several steps, such that they and n's open items derive what n does.
     // Calls visit(node, states popped less one for each step).
     template <class Visit>
@@ -82,7 +86,7 @@ class Subsumption {
         int32_t lowest;  // height of what was looked at for it
     };
 
-    const std::vector<Item>& open_items(uint32_t state);
+    const std::vector<Item>& open_items(LrState state);
     bool has_reductions(NodeId n) const { return !graph_.lr().reductions(graph_[n].state).empty(); }
     Frontier compute(const Nodes& nodes);
     // Replaces nodes whose own terms add nothing to the rest, and to those of n, by what they lead to.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "support/arena.hpp"
+#include "support/ids.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
@@ -25,12 +26,32 @@ inline uint64_t mix(uint64_t h) {
 
 inline uint64_t pack(uint32_t high, uint32_t low) { return (uint64_t(high) << 32) | low; }
 
+template <class Tag, class Low>
+uint64_t pack(Id<Tag> high, Low low) {
+    return pack(high.index(), low);
+}
+template <class Tag>
+uint64_t pack(uint32_t high, Id<Tag> low) {
+    return pack(high, low.index());
+}
+
 struct MixHash {
     size_t operator()(uint64_t key) const { return mix(key); }
 };
 
 struct WordsHash {
+    template <class Tag>
+    size_t operator()(const std::vector<Id<Tag>>& ids) const {
+        static_assert(sizeof(Id<Tag>) == sizeof(uint32_t), "ids are hashed as words");
+        return hash(ids, [](Id<Tag> id) { return id.index(); });
+    }
     size_t operator()(const std::vector<uint32_t>& words) const {
+        return hash(words, [](uint32_t word) { return word; });
+    }
+
+  private:
+    template <class Words, class Word>
+    static size_t hash(const Words& words, Word word) {
         uint64_t h = words.size() * 0x9e3779b97f4a7c15ULL;
         size_t i = 0;
         if (words.size() >= 64) {
@@ -47,8 +68,8 @@ struct WordsHash {
             }
             for (uint64_t lane : lanes) h = mix(h ^ lane);
         }
-        for (; i + 2 <= words.size(); i += 2) h = (h ^ pack(words[i], words[i + 1])) * 0x9ddfea08eb382d69ULL, h ^= h >> 29;
-        return mix(i < words.size() ? h ^ words[i] : h);
+        for (; i + 2 <= words.size(); i += 2) h = (h ^ pack(word(words[i]), word(words[i + 1]))) * 0x9ddfea08eb382d69ULL, h ^= h >> 29;
+        return mix(i < words.size() ? h ^ word(words[i]) : h);
     }
 };
 
@@ -65,6 +86,14 @@ class FlatMap {
         const uint64_t hash = mix(key);
         const Entry& e = directory_[place(hash)].entry(key, hash);
         return e.key == key ? &e.value : nullptr;
+    }
+    template <class Tag>
+    const Value* find(Id<Tag> key) const {
+        return find(key.index());
+    }
+    template <class Tag>
+    Value& operator[](Id<Tag> key) {
+        return (*this)[key.index()];
     }
     // SAFETY: references are valid until the next call.
     Value& operator[](uint64_t key) {

@@ -60,12 +60,12 @@ def number(sub: Sub, keyword: str, value: Json) -> Decimal:
 
 
 def number_or_bool(sub: Sub, keyword: str, value: Json) -> None:
-    if type(value) is not bool:  # up to draft 4
+    if type(value) is not int and type(value) is not bool:  # a boolean up to draft 4
         number(sub, keyword, value)
 
 
 def step(sub: Sub, keyword: str, value: Json) -> None:
-    if number(sub, keyword, value) <= 0:
+    if (value if type(value) is int else number(sub, keyword, value)) <= 0:
         _malformed(sub, keyword, "a number greater than 0", value)
 
 
@@ -94,7 +94,7 @@ def boolean(sub: Sub, keyword: str, value: Json) -> None:
 
 
 def strings(sub: Sub, keyword: str, value: Json) -> None:
-    if type(value) is not list or any(type(item) is not str for item in value):
+    if type(value) is not list or not _TEXTS.issuperset(map(type, value)):
         _malformed(sub, keyword, "an array of strings", value)
 
 
@@ -137,6 +137,7 @@ def _values(sub: Sub, keyword: str, values: list[Json]) -> None:
 
 
 _SIMPLE = frozenset({str, int, bool, type(None)})
+_TEXTS = frozenset({str})
 
 
 def mapping(sub: Sub, keyword: str, value: Json) -> None:
