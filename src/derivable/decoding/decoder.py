@@ -347,7 +347,9 @@ class Decoder:
             self._healing = None
         self.token_ids.append(token)
         self._history.append(token)
-        data = step.token_bytes or b""
+        data = step.token_bytes
+        if data is None:  # a grammar allows special tokens only where it names them
+            data = (step.name or "").encode() if matcher is not None else b""
         prefix = min(len(data), self._unhealed)
         self._unhealed -= prefix
         searched = len(self.text)

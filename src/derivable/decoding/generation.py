@@ -65,7 +65,8 @@ class Generation:
     Attributes:
         token_ids: the tokens, without the end token. Where the prompt was healed, the first of them spell the end of
             the prompt again (`healed`).
-        text_bytes: what was generated, behind the prompt; special tokens spell nothing.
+        text_bytes: what was generated, behind the prompt. Special tokens that a grammar names stand there by name;
+            without a grammar they spell nothing.
         finish_reason: `stop`: the end token was chosen, so under a matcher the text is in the language. `length`: the
             limit was reached; the text is a prefix of the language (`is_complete` says whether it is more).
             `stop_string`: the text was cut before one of `stop`.
