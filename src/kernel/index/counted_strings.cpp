@@ -67,10 +67,11 @@ std::unique_ptr<Split> CountedStrings::split(uint64_t need, uint64_t room) {
         for (uint64_t n = need; n <= last && n < exit_nodes_.size(); n++)
             nodes.insert(nodes.end(), exit_nodes_[n].begin(), exit_nodes_[n].end());
         work(nodes.size() / 2);
-        const uint32_t made = nodes.empty() ? Residuals::kWholeVocabulary : residuals_.add({{&vocabulary_.trie, std::move(nodes)}}, true);
+        const ResidualId made = nodes.empty() ? Residuals::kWholeVocabulary : residuals_.add({{&vocabulary_.trie, std::move(nodes)}}, true);
         it = residuals_behind_.emplace(key, made).first;
     }
-    if (it->second != Residuals::kWholeVocabulary) result->exits.push_back({0, Lexer::kFree, it->second, Indentations::kNothing, {}});
+    if (it->second != Residuals::kWholeVocabulary)
+        result->exits.push_back({TerminalId(), Lexer::kFree, it->second, Indentations::kNothing, {}});
     result->exits_once = true;
     return result;
 }

@@ -1,4 +1,5 @@
-// What tokens do inside a JSON string whose length is bounded, between two of its characters: one walk of the vocabulary serves every bound.
+// What tokens do inside a JSON string whose length is bounded, between two of its characters: one walk of the vocabulary serves every
+// bound.
 #pragma once
 
 #include <atomic>
@@ -28,10 +29,10 @@ class CountedStrings {
     Residuals& residuals_;
     std::atomic<size_t>& bytes_;
     // By the number of characters that they need room for.
-    std::vector<TokenSet> inside_;                                      // [n]: tokens that need room for n or fewer
-    std::vector<std::vector<uint32_t>> closing_;                        // [n]: that end with the closing quote after n
-    std::vector<std::vector<uint32_t>> exit_nodes_;                     // [n]: that go on after it
-    std::unordered_map<uint64_t, uint32_t, MixHash> residuals_behind_;  // by need and room
+    std::vector<TokenSet> inside_;                                        // [n]: tokens that need room for n or fewer
+    std::vector<std::vector<uint32_t>> closing_;                          // [n]: that end with the closing quote after n
+    std::vector<std::vector<uint32_t>> exit_nodes_;                       // [n]: that go on after it
+    std::unordered_map<uint64_t, ResidualId, MixHash> residuals_behind_;  // by need and room
 };
 
 }  // namespace derivable

@@ -8,7 +8,7 @@
 
 namespace derivable {
 
-void Prospects::set_newline(Indentations& indentations, uint32_t newline, bool column_matters) {
+void Prospects::set_newline(Indentations& indentations, TerminalId newline, bool column_matters) {
     indentations_ = &indentations;
     newline_ = newline;
     column_matters_ = column_matters;
@@ -16,7 +16,7 @@ void Prospects::set_newline(Indentations& indentations, uint32_t newline, bool c
 
 std::pair<Split::Sureness, uint32_t> Prospects::sureness(LexState s) {
     if (lexer_.policy() == Policy::kScannerless) return {Split::Sureness::kSure, 0};
-    if (!always_alive_(s)) return {Split::Sureness::kExact, s};
+    if (!always_alive_(s)) return {Split::Sureness::kExact, s.index()};
     if (lexer_.policy() == Policy::kBasic) return {Split::Sureness::kProducible, producible_set(s)};
     return {Split::Sureness::kSure, 0};
 }
@@ -38,7 +38,7 @@ uint32_t Prospects::producible_set(LexState s) {
     std::vector<uint32_t> winners;
     for (size_t i = 0; i < todo.size(); i++) {
         work(lexer_.representative_bytes().size());
-        for (const Lexer::Exit& e : lexer_.exits(todo[i])) winners.push_back(e.terminal);
+        for (const Lexer::Exit& e : lexer_.exits(todo[i])) winners.push_back(e.terminal.index());
         for (uint8_t b : lexer_.representative_bytes()) {
             LexState next = lexer_.step(todo[i], b);
             if (next != kNoState && seen.try_emplace(next, 1).second) todo.push_back(next);

@@ -4,7 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "index/split.hpp"
 #include "support/image.hpp"
 #include "support/task.hpp"
 
@@ -59,7 +58,8 @@ const std::vector<Residuals::Root>& Residuals::roots(uint32_t branch, Beside& be
     std::vector<TrieNodes> others = given;
     std::vector<Root> roots;
     std::unique_ptr<Trie> merged;
-    // PERF: behind a blank nearly all tokens come from one subtree, those with one blank before: copying it was 20 (Java) to 43% (Python) of the first walk there.
+    // PERF: behind a blank nearly all tokens come from one subtree, those with one blank before: copying it was 20 (Java) to 43% (Python)
+    // of the first walk there.
     const bool spared = largest.size() == size || (largest.size() >= kWorthSparing && largest.size() * 4 >= size * 3);
     if (spared) {
         for (TrieNodes& p : others)
@@ -83,7 +83,7 @@ const std::vector<Residuals::Root>& Residuals::roots(uint32_t branch, Beside& be
     return b.roots;
 }
 
-uint32_t Residuals::add(const std::vector<TrieNodes>& parts, bool once) {
+ResidualId Residuals::add(const std::vector<TrieNodes>& parts, bool once) {
     std::array<uint16_t, 256> places{};  // one more than that in by_byte
     std::vector<std::pair<uint8_t, std::vector<TrieNodes>>> by_byte;
     for (const TrieNodes& part : parts)
@@ -100,8 +100,8 @@ uint32_t Residuals::add(const std::vector<TrieNodes>& parts, bool once) {
     return add(std::move(branches), false, once);
 }
 
-// PERF: contexts that differ in a few keywords leave the same tokens behind a name or a blank. Finding out that they are the same halved the
-// first passes over programs (llama-3: Java 93 to 62 us a mask, Python 307 to 153) and took their memory to a third and a tenth.
+// PERF: contexts that differ in a few keywords leave the same tokens behind a name or a blank. Finding out that they are the same halved
+// the first passes over programs (llama-3: Java 93 to 62 us a mask, Python 307 to 153) and took their memory to a third and a tenth.
 uint32_t Residuals::add_branch(uint8_t byte, std::vector<TrieNodes> parts) {
     std::vector<uint32_t> key;
     for (const TrieNodes& part : parts) {
@@ -117,7 +117,7 @@ uint32_t Residuals::add_branch(uint8_t byte, std::vector<TrieNodes> parts) {
     return it->second;
 }
 
-uint32_t Residuals::add(std::vector<uint32_t> branches, bool of_vocabulary, bool once) {
+ResidualId Residuals::add(std::vector<uint32_t> branches, bool of_vocabulary, bool once) {
     std::vector<uint32_t> key = branches;
     key.push_back(2 * of_vocabulary + once);
     auto [it, fresh] = residual_ids_.try_emplace(std::move(key), uint32_t(residuals_.size()));
@@ -130,15 +130,16 @@ uint32_t Residuals::add(std::vector<uint32_t> branches, bool of_vocabulary, bool
     return it->second;
 }
 
-uint32_t Residuals::select(uint32_t residual, std::vector<uint32_t> branches) {
-    const Residual& r = residuals_[residual];
+ResidualId Residuals::select(ResidualId residual, std::vector<uint32_t> branches) {
+    const Residual& r = (*this)[residual];
     return add(std::move(branches), r.of_vocabulary, r.once);
 }
 
-// Tries are not written, only how large they are: their nodes have numbers, by which equal residuals are one. A branch that somebody enters after all reads its
-// nodes then, and merges those of others that they belong to.
+// Tries are not written, only how large they are: their nodes have numbers, by which equal residuals are one. A branch that somebody enters
+// after all reads its nodes then, and merges those of others that they belong to.
 //
-// A branch: its byte, how large its trie is (0: it has none), its parts. A part is written as the branch whose trie it belongs to, and one (0: the vocabulary's), and its nodes.
+// A branch: its byte, how large its trie is (0: it has none), its parts. A part is written as the branch whose trie it belongs to, and one
+// (0: the vocabulary's), and its nodes.
 void Residuals::save(ImageWriter& out) const {
     std::unordered_map<const Trie*, uint32_t> owners{{&vocabulary_, 0}};
     for (uint32_t b = 0; b < branches_.size(); b++)
@@ -200,7 +201,7 @@ void Residuals::restore(ImageReader& in) {
             ImageReader::check(b < (flags & 2 ? first : branches_.size()) && branches_[b].byte > before);
             before = branches_[b].byte;
         }
-        ImageReader::check(add(branches, flags & 2, flags & 1) == r);
+        ImageReader::check(add(branches, flags & 2, flags & 1).index() == r);
     }
 }
 

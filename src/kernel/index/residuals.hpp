@@ -1,8 +1,8 @@
 // What is left of tokens behind the lexemes that they have completed.
 //
-// A residual is a set of tokens, each with a prefix removed, as a trie. It is made of branches, one for each first byte, and a branch of nodes of tries that are
-// there already. Equal residuals are one, whatever left them, and so are equal branches. Only where a walk enters a branch are its nodes merged into a trie of
-// its own; most never are, because the next lexeme cannot begin with that byte.
+// A residual is a set of tokens, each with a prefix removed, as a trie. It is made of branches, one for each first byte, and a branch of
+// nodes of tries that are there already. Equal residuals are one, whatever left them, and so are equal branches. Only where a walk enters a
+// branch are its nodes merged into a trie of its own; most never are, because the next lexeme cannot begin with that byte.
 #pragma once
 
 #include <atomic>
@@ -17,6 +17,7 @@
 #include "support/byte_set.hpp"
 #include "support/discard.hpp"
 #include "support/hashing.hpp"
+#include "support/ids.hpp"
 #include "support/lock.hpp"
 
 namespace derivable {
@@ -24,9 +25,15 @@ namespace derivable {
 class ImageReader;
 class ImageWriter;
 
+// Thrown by Spanner::split() where so many segmentations of so many tokens are possible that listing them is not worth the memory (comments
+// that may end anywhere, beside white space that may too). The caller walks the vocabulary byte by byte instead.
+struct TooAmbiguous {};
+
+using ResidualId = Id<struct ResidualTag>;
+
 class Residuals {
   public:
-    static constexpr uint32_t kWholeVocabulary = 0;
+    static constexpr ResidualId kWholeVocabulary{0};
     explicit Residuals(const Trie& vocabulary);  // outlives it
     struct Residual {
         std::vector<uint32_t> branches;  // by ascending byte
@@ -40,12 +47,12 @@ class Residuals {
         uint64_t size() const { return trie->end[node] - node; }
     };
     // SAFETY: does not stay where it is when others are added.
-    const Residual& operator[](uint32_t residual) const { return residuals_[residual]; }
+    const Residual& operator[](ResidualId residual) const { return residuals_[residual.index()]; }
     uint32_t size() const { return uint32_t(residuals_.size()); }
     // What is below some nodes, with them.
-    uint32_t add(const std::vector<TrieNodes>& parts, bool once);
+    ResidualId add(const std::vector<TrieNodes>& parts, bool once);
     // Some branches of another one.
-    uint32_t select(uint32_t residual, std::vector<uint32_t> branches);
+    ResidualId select(ResidualId residual, std::vector<uint32_t> branches);
 
     uint8_t byte(uint32_t branch) const { return branches_[branch].byte; }
     // Of a branch of the vocabulary: its nodes.
@@ -61,8 +68,8 @@ class Residuals {
     void restore(ImageReader& in);
 
   private:
-    // Nodes of one byte, side by side in a trie: one branch of what is left of some tokens. Several are merged into one (but for one that is much larger than
-    // the rest).
+    // Nodes of one byte, side by side in a trie: one branch of what is left of some tokens. Several are merged into one (but for one that
+    // is much larger than the rest).
     struct Branch {
         uint8_t byte;
         std::vector<TrieNodes> parts;
@@ -74,15 +81,16 @@ class Residuals {
     void begin();
     const std::vector<TrieNodes>& parts(Branch& b, Beside& beside);
     uint32_t add_branch(uint8_t byte, std::vector<TrieNodes> parts);
-    uint32_t add(std::vector<uint32_t> branches, bool of_vocabulary, bool once);
+    ResidualId add(std::vector<uint32_t> branches, bool of_vocabulary, bool once);
 
     const Trie& vocabulary_;
     std::deque<Branch> branches_;  // SAFETY: grows while references into it are held
     std::vector<uint32_t> sizes_;  // of the first branches, those of the vocabulary: nodes
     uint32_t num_nodes_;           // of all tries
     std::vector<Residual> residuals_;
-    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> branch_ids_, residual_ids_;  // by what they are made of
-    std::shared_ptr<const std::vector<uint32_t>> image_;                                        // that was restored
+    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> branch_ids_;
+    std::unordered_map<std::vector<uint32_t>, ResidualId, WordsHash> residual_ids_;  // by what they are made of
+    std::shared_ptr<const std::vector<uint32_t>> image_;                             // that was restored
     std::atomic<size_t> bytes_{0};
 };
 

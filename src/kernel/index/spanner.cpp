@@ -32,7 +32,7 @@ void Spanner::forget() {
 
 Spanner::~Spanner() = default;
 
-std::unique_ptr<Split> Spanner::walk(uint32_t residual, LexState state) {
+std::unique_ptr<Split> Spanner::walk(ResidualId residual, LexState state) {
     // The tables are those that were used last: they know the most. Walks side by side have tables of their own.
     struct Workplace {
         std::vector<std::unique_ptr<SplitTables>>& all;
@@ -70,7 +70,7 @@ Neighbour Spanner::alone(LexState state) {
     return none;
 }
 
-Neighbour Spanner::neighbour(uint32_t residual, LexState state) {
+Neighbour Spanner::neighbour(ResidualId residual, LexState state) {
     Neighbour beside;
     if (!is_single(state)) return beside;  // most subtrees are known from other walks, which is better
     if (lexer.on_list(state, beside.listed)) {
@@ -85,7 +85,7 @@ Neighbour Spanner::neighbour(uint32_t residual, LexState state) {
     return beside;
 }
 
-LexState Spanner::similar(uint32_t of, LexState state) {
+LexState Spanner::similar(ResidualId of, LexState state) {
     const Residuals::Residual& residual = residuals_[of];
     // PERF: below this many nodes a walk costs less than the comparison (a few microseconds).
     constexpr uint64_t kWorthwhile = 2000;
@@ -122,7 +122,7 @@ LexState Spanner::similar(uint32_t of, LexState state) {
     return kNoState;
 }
 
-LexState Spanner::alike(uint32_t residual, LexState state) const {
+LexState Spanner::alike(ResidualId residual, LexState state) const {
     constexpr uint64_t kWorthwhile = 4;  // bytes
     if (residual != Residuals::kWholeVocabulary) return kNoState;
     for (size_t i = 0; i < std::min(num_lately_, lately_.size()); i++) {
@@ -132,12 +132,12 @@ LexState Spanner::alike(uint32_t residual, LexState state) const {
     return kNoState;
 }
 
-bool Spanner::is_plain(uint32_t residual, LexState state) const {
+bool Spanner::is_plain(ResidualId residual, LexState state) const {
     uint64_t need, room;
     return residual != Residuals::kWholeVocabulary || !is_single(state) || !lexer.is_counted(state, need, room);
 }
 
-const Split& Spanner::split(uint32_t residual, LexState state) {
+const Split& Spanner::split(ResidualId residual, LexState state) {
     if (const Split* known = find(residual, state)) return *known;
     uint64_t need, room;
     std::unique_ptr<Split> result;
@@ -153,34 +153,34 @@ const Split& Spanner::split(uint32_t residual, LexState state) {
 }
 
 // PERF: of five overlapping classes of keys there are 32 terminals, each of which was a walk of 2 ms: one walk follows all of them.
-const Spanner::Joint& Spanner::joint(uint32_t residual, LexState members) {
+const Spanner::Joint& Spanner::joint(ResidualId residual, LexState members) {
     constexpr size_t kMany = 4;
     static const Joint kNone{kNoState, {}};
-    auto [begin, end] = lexer.singles(members);
-    if (size_t(end - begin) < kMany || !residuals_[residual].of_vocabulary) return kNone;
+    const Lexer::Singles all = lexer.singles(members);
+    if (all.size() < kMany || !residuals_[residual].of_vocabulary) return kNone;
     const uint64_t key = pack(residual, members);
     if (auto known = joints_.find(key); known != joints_.end()) return known->second;
-    std::vector<uint32_t> dear, rest;
+    std::vector<LexState> dear, rest;
     ByteSet bytes;
-    for (const uint32_t* single = begin; single != end; single++) {
+    for (LexState single : all) {
         work(5);
-        const LexState s = lexer.canonical(*single);
-        (find(residual, s) || lexer.on_list(s, bytes) || !is_plain(residual, s) ? rest : dear).push_back(*single);
+        const LexState s = lexer.canonical(single);
+        (find(residual, s) || lexer.on_list(s, bytes) || !is_plain(residual, s) ? rest : dear).push_back(single);
     }
     if (dear.size() < kMany) return joints_[key] = {kNoState, {}};
     return joints_[key] = {lexer.together(dear), std::move(rest)};
 }
 
-// PERF: tokens of up to 128 dashes were 64 lexemes one behind the other, walked anew in each new context. Thirty programs of SynCode's Java: 42,347 to 27,958 nodes
-// walked, 8% fewer instructions.
-const Split* Spanner::repeated(uint32_t residual, LexState state, uint32_t terminal, uint32_t obligations) {
+// PERF: tokens of up to 128 dashes were 64 lexemes one behind the other, walked anew in each new context. Thirty programs of SynCode's
+// Java: 42,347 to 27,958 nodes walked, 8% fewer instructions.
+const Split* Spanner::repeated(ResidualId residual, LexState state, TerminalId terminal, Obligations obligations) {
     constexpr size_t kWorthwhile = 4, kMost = 256;  // residuals
-    const std::array<uint32_t, 4> key{residual, state, terminal, obligations};
+    const std::array<uint32_t, 4> key{residual.index(), state.index(), terminal.index(), obligations.index()};
     if (auto known = repeated_.find(key); known != repeated_.end()) return known->second.get();
     auto again = [&](const Split::Exit& e) {
         return e.terminal == terminal && e.obligations == obligations && e.effect == Indentations::kNothing && e.except.empty();
     };
-    std::vector<uint32_t> left{residual};
+    std::vector<ResidualId> left{residual};
     for (size_t i = 0; i < left.size() && left.size() <= kMost; i++)
         for (const Split::Exit& e : split(left[i], state).exits)
             if (again(e) && std::find(left.begin(), left.end(), e.residual) == left.end()) left.push_back(e.residual);
@@ -188,7 +188,7 @@ const Split* Spanner::repeated(uint32_t residual, LexState state, uint32_t termi
     if (left.size() >= kWorthwhile && left.size() <= kMost) {
         std::map<const Trie*, std::vector<uint32_t>> nodes;
         Beside beside(holder);
-        for (uint32_t r : left)
+        for (ResidualId r : left)
             for (uint32_t b : residuals_[r].branches)
                 for (const TrieNodes& part : residuals_.parts(b, beside))
                     nodes[part.trie].insert(nodes[part.trie].end(), part.nodes.begin(), part.nodes.end());

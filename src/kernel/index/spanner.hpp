@@ -54,20 +54,20 @@ class Spanner {
     LockHolder* holder = nullptr;  // if it is shared
 
     // `state`: under scannerless a canonical one. Throws TooAmbiguous.
-    const Split& split(uint32_t residual, LexState state);
-    const Split* known(uint32_t residual, LexState state) const { return find(residual, state); }  // null: not split yet
+    const Split& split(ResidualId residual, LexState state);
+    const Split* known(ResidualId residual, LexState state) const { return find(residual, state); }  // null: not split yet
     uint32_t num_splits() const { return num_splits_; }
     // Under scannerless, members that are better split together: many, each of which would be a walk of its own.
     struct Joint {
         LexState together;           // kNoState: none are
-        std::vector<uint32_t> rest;  // the other members
+        std::vector<LexState> rest;  // the other members
     };
-    const Joint& joint(uint32_t residual, LexState members);
+    const Joint& joint(ResidualId residual, LexState members);
     // They cannot be: there are too many exits.
-    void part(uint32_t residual, LexState members) { joints_[pack(residual, members)].together = kNoState; }
-    // For a lexeme that leads back to where it began (`a--`, `;;`), before which stands `state`: all that is left of a residual after it any number of times, split
-    // as one, but for that lexeme itself. Null if that is not worth it.
-    const Split* repeated(uint32_t residual, LexState state, uint32_t terminal, uint32_t obligations);
+    void part(ResidualId residual, LexState members) { joints_[pack(residual, members)].together = kNoState; }
+    // For a lexeme that leads back to where it began (`a--`, `;;`), before which stands `state`: all that is left of a residual after it
+    // any number of times, split as one, but for that lexeme itself. Null if that is not worth it.
+    const Split* repeated(ResidualId residual, LexState state, TerminalId terminal, Obligations obligations);
     size_t bytes() const { return bytes_ + residuals_.bytes() + lexer.bytes(); }
     // The same as it was when the lock was last let go, for those who do not have it.
     size_t published_bytes() const { return published_bytes_.load(std::memory_order_relaxed); }
@@ -89,8 +89,9 @@ class Spanner {
         std::atomic<int>& walks_;
     };
     void forget();
-    // Not under scannerless. Lexer states and splits as they are numbered, and again for a spanner of the same vocabulary to which the same terminals were added
-    // and that split nothing yet. restore() throws BadArtifact where something refers to what is not there; then the spanner is not to be used.
+    // Not under scannerless. Lexer states and splits as they are numbered, and again for a spanner of the same vocabulary to which the same
+    // terminals were added and that split nothing yet. restore() throws BadArtifact where something refers to what is not there; then the
+    // spanner is not to be used.
     void save(ImageWriter& out) const;
     void restore(ImageReader& in);
     void publish_bytes() { published_bytes_.store(bytes(), std::memory_order_relaxed); }
@@ -100,26 +101,26 @@ class Spanner {
     void save_splits(ImageWriter& out) const;
     void restore_splits(ImageReader& in);
     std::unique_ptr<Split> restored_split(ImageReader& in, const std::vector<std::shared_ptr<const TokenSet>>& sets);
-    const Split* find(uint32_t residual, LexState state) const {
+    const Split* find(ResidualId residual, LexState state) const {
         const std::unique_ptr<Split>* known = splits_.find(pack(residual, state));
         return known ? known->get() : nullptr;
     }
-    const Split* keep(uint32_t residual, LexState state, std::unique_ptr<Split> split) {
+    const Split* keep(ResidualId residual, LexState state, std::unique_ptr<Split> split) {
         if (const Split* known = find(residual, state)) return known;  // made by others meanwhile
         split->id = num_splits_++;
         return (splits_[pack(residual, state)] = std::move(split)).get();
     }
     // Of one member under scannerless: splits are the terminal's own.
     bool is_single(LexState state) const { return lexer.policy() == Policy::kScannerless && Lexer::is_single(state); }
-    bool is_plain(uint32_t residual, LexState state) const;  // not for CountedStrings
-    std::unique_ptr<Split> walk(uint32_t residual, LexState state);
+    bool is_plain(ResidualId residual, LexState state) const;  // not for CountedStrings
+    std::unique_ptr<Split> walk(ResidualId residual, LexState state);
     // What a walk goes beside; `alone`: nothing else that is split.
-    Neighbour neighbour(uint32_t residual, LexState state);
+    Neighbour neighbour(ResidualId residual, LexState state);
     Neighbour alone(LexState state);
     // Under scannerless: a state to compare `state` with, or kNoState if walking everything is cheaper.
-    LexState similar(uint32_t residual, LexState state);
+    LexState similar(ResidualId residual, LexState state);
     // A state of the same JSON string, split before, that only the longest tokens can tell from this one; or kNoState.
-    LexState alike(uint32_t residual, LexState state) const;
+    LexState alike(ResidualId residual, LexState state) const;
 
     std::shared_ptr<const Vocabulary> vocabulary_;
     Residuals residuals_;

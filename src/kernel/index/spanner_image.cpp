@@ -59,7 +59,7 @@ void Spanner::save_splits(ImageWriter& out) const {
             for (uint32_t word : {uint32_t(i.sureness), i.key, uint32_t(i.effect), numbers.at(i.tokens.get())}) out.put(word);
         out.put(split.exits.size());
         for (const Split::Exit& e : split.exits) {
-            for (uint32_t word : {e.terminal, e.obligations, e.residual, uint32_t(e.effect)}) out.put(word);
+            for (uint32_t word : {e.terminal.index(), e.obligations.index(), e.residual.index(), uint32_t(e.effect)}) out.put(word);
             out.list(e.except);
         }
         out.put(split.exits_before);
@@ -87,8 +87,9 @@ std::unique_ptr<Split> Spanner::restored_split(ImageReader& in, const std::vecto
         Split::Inside i{};
         i.sureness = Split::Sureness(in.below(3));
         i.key = in.next();
-        ImageReader::check(i.sureness == Split::Sureness::kSure ||
-                           (i.sureness == Split::Sureness::kExact ? lexer.is_state(i.key) : i.key < prospects.num_producible_sets()));
+        ImageReader::check(
+            i.sureness == Split::Sureness::kSure ||
+            (i.sureness == Split::Sureness::kExact ? lexer.is_state(LexState(i.key)) : i.key < prospects.num_producible_sets()));
         i.effect = in.below(effects);
         i.tokens = sets[in.below(sets.size())];
         split->inside.push_back(std::move(i));
@@ -97,10 +98,10 @@ std::unique_ptr<Split> Spanner::restored_split(ImageReader& in, const std::vecto
     split->exits.reserve(exits);
     for (uint32_t n = exits; n > 0; n--) {
         Split::Exit e{};
-        e.terminal = in.below(lexer.num_terminals());
-        e.obligations = in.below(lexer.num_obligations());
+        e.terminal = TerminalId(in.below(lexer.num_terminals()));
+        e.obligations = Obligations(in.below(lexer.num_obligations()));
         ImageReader::check(e.obligations != Lexer::kViolated);
-        e.residual = in.below(residuals_.size());
+        e.residual = ResidualId(in.below(residuals_.size()));
         e.effect = in.below(effects);
         e.except = in.list();
         for (uint32_t token : e.except) ImageReader::check(token < vocabulary_->size());
@@ -120,7 +121,8 @@ void Spanner::restore_splits(ImageReader& in) {
         bytes_ += set->bytes();
     }
     for (uint32_t n = in.count(6); n > 0; n--) {
-        const uint32_t residual = in.below(residuals_.size()), state = in.next();
+        const ResidualId residual(in.below(residuals_.size()));
+        const LexState state(in.next());
         ImageReader::check(lexer.is_state(state));
         std::unique_ptr<Split>& split = splits_[pack(residual, state)];
         ImageReader::check(!split);

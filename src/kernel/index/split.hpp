@@ -5,8 +5,10 @@
 #include <memory>
 #include <vector>
 
+#include "index/residuals.hpp"
 #include "index/token_set.hpp"
 #include "lexing/indentation.hpp"
+#include "lexing/lexer.hpp"
 
 namespace derivable {
 
@@ -32,9 +34,10 @@ struct Split {
         }  // of that, as `work` counts
     };
     struct Exit {
-        uint32_t terminal,
-            obligations;  // of a state of one member under scannerless: unused, the terminal is the member's and nothing is owed
-        uint32_t residual;
+        // Of a state of one member under scannerless: unused, the terminal is the member's and nothing is owed.
+        TerminalId terminal;
+        Obligations obligations;
+        ResidualId residual;
         Indentations::Effect effect = Indentations::kNothing;  // of the bytes before it, if a newline lexeme ends
         std::vector<uint32_t> except;                          // tokens of the residual that this state does not let out
     };
@@ -59,9 +62,5 @@ inline void Split::Inside::or_into(uint32_t* mask) const {
     if (base) add_except(mask, removed, [&] { base->or_into(mask); });
     if (tokens) tokens->or_into(mask);
 }
-
-// Thrown by Spanner::split() where so many segmentations of so many tokens are possible that listing them is not worth the memory (comments
-// that may end anywhere, beside white space that may too). The caller walks the vocabulary byte by byte instead.
-struct TooAmbiguous {};
 
 }  // namespace derivable

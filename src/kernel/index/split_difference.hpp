@@ -92,7 +92,7 @@ class SplitComparison {
             result.exits.push_back(std::move(exit));
         }
         if (!exits_added_.empty())
-            result.exits.push_back({0, Lexer::kFree, parts_.residuals.add(exits_added_, false), Indentations::kNothing, {}});
+            result.exits.push_back({TerminalId(), Lexer::kFree, parts_.residuals.add(exits_added_, false), Indentations::kNothing, {}});
     }
 
   private:

@@ -96,7 +96,7 @@ std::shared_ptr<const TokenSet> SplitTables::tokens(const Lists& lists) {
     return result;
 }
 
-uint32_t SplitTables::residual(const Lists& lists, bool once) {
+ResidualId SplitTables::residual(const Lists& lists, bool once) {
     std::vector<uint32_t> key;
     if (!lists.kept.empty()) {
         key = key_of(lists, once);
@@ -108,7 +108,7 @@ uint32_t SplitTables::residual(const Lists& lists, bool once) {
         if (parts.empty() || parts.back().trie != &t) parts.push_back({&t, {}});
         parts.back().nodes.insert(parts.back().nodes.end(), begin, end);
     });
-    const uint32_t result = parts_.residuals.add(parts, once);
+    const ResidualId result = parts_.residuals.add(parts, once);
     if (!lists.kept.empty()) {
         bytes_ += key.size() * 4 + 64;
         residuals_.emplace(std::move(key), result);
@@ -144,8 +144,8 @@ uint32_t SplitTables::group_of(LexState s, Indentations::Effect effect) {
     return it->second;
 }
 
-uint16_t SplitTables::way_of(uint32_t terminal, uint32_t obligations, Indentations::Effect effect) {
-    const std::array<uint32_t, 3> key{terminal, obligations, effect};
+uint16_t SplitTables::way_of(TerminalId terminal, Obligations obligations, Indentations::Effect effect) {
+    const std::array<uint32_t, 3> key{terminal.index(), obligations.index(), effect};
     auto known = way_ids_.find(key);
     if (known != way_ids_.end()) return uint16_t(known->second);
     if (ways_.size() >= kNoWay) throw TooAmbiguous();  // SAFETY: with nothing kept, which would come out as kNoWay when asked again
@@ -157,13 +157,13 @@ uint16_t SplitTables::way_out(State& x, size_t e, uint8_t byte) {
     uint16_t& known = x.ways[e][byte];
     if (known != kUnknownWay) return known;
     Lexer::Exit exit = x.exits[e];
-    uint32_t after = lexer_.step_obligations(exit.obligations, byte);
+    const Obligations after = lexer_.step_obligations(exit.obligations, byte);
     // If the first byte settles the obligations they need not be carried along.
     return known = after == Lexer::kViolated ? kNoWay : way_of(exit.terminal, after == Lexer::kFree ? Lexer::kFree : exit.obligations);
 }
 
-// The state that a text leads to which ends a character, from `place` in it; kDead if that hangs on the character, or if something else than the rest of
-// a character may follow. A lexeme can be completed from here if it can from there.
+// The state that a text leads to which ends a character, from `place` in it; kDead if that hangs on the character, or if something else
+// than the rest of a character may follow. A lexeme can be completed from here if it can from there.
 SplitTables::Local SplitTables::end_of_character(Utf8State place, Local s) {
     if (place == kBetween || s == kDead) return s;
     const uint64_t key = pack(s, place);
@@ -196,7 +196,8 @@ uint64_t SplitTables::characters(Local s) {
     return characters_[s] = all & ~others;
 }
 
-// The inside of a text that may hold characters of several bytes: the place in a character, and the state behind it. Elsewhere that is kDead.
+// The inside of a text that may hold characters of several bytes: the place in a character, and the state behind it. Elsewhere that is
+// kDead.
 std::pair<Utf8State, SplitTables::Local> SplitTables::standing(Local s) {
     if (states_[s].home == kUnknown) {
         uint32_t place = kBetween;
@@ -231,8 +232,8 @@ uint64_t SplitTables::deadly(Local s) {
 }
 
 // Under scannerless: kinds of bytes such that the lexeme can still be completed after any characters that begin with them.
-// PERF: a pattern that may stand anywhere ("wifi") leaves the state at each letter of its own, but no letter leads nowhere. Its first mask was 0.8 million units
-// of work, nearly all nodes.
+// PERF: a pattern that may stand anywhere ("wifi") leaves the state at each letter of its own, but no letter leads nowhere. Its first mask
+// was 0.8 million units of work, nearly all nodes.
 uint64_t SplitTables::calm(Local s) {
     constexpr size_t kMost = 24;  // states
     if (states_[s].calm_known) return states_[s].calm;

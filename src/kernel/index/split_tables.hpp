@@ -1,4 +1,5 @@
-// What walks of splits keep from one to the next: lexer states by small numbers, and what becomes of whole subtrees. Those of one walk at a time.
+// What walks of splits keep from one to the next: lexer states by small numbers, and what becomes of whole subtrees. Those of one walk at a
+// time.
 #pragma once
 
 #include <array>
@@ -56,7 +57,8 @@ class SplitTables {
         Indentations::Effect effect;
     };
     struct Way {  // for a lexeme to end
-        uint32_t terminal, obligations;
+        TerminalId terminal;
+        Obligations obligations;
         Indentations::Effect effect;
     };
     // What a token may do in one lexer state.
@@ -108,11 +110,11 @@ class SplitTables {
         return rows_[from][byte] = beside_->look([&] { return local(step(states_[from].lex, byte)); });
     }
     uint32_t group_of(LexState s, Indentations::Effect effect = Indentations::kNothing);
-    uint16_t way_of(uint32_t terminal, uint32_t obligations, Indentations::Effect effect = Indentations::kNothing);
+    uint16_t way_of(TerminalId terminal, Obligations obligations, Indentations::Effect effect = Indentations::kNothing);
     // The way of leaving through exit `e` before `byte`; kNoWay if a obligation is violated.
     uint16_t way_out(State& x, size_t e, uint8_t byte);
-    // Whatever is below node i ends inside, and can be completed if a lexeme can from the state returned. kUnknown: that is not so. (A lexeme may end before,
-    // too. But what can be completed that way can be completed from that state.)
+    // Whatever is below node i ends inside, and can be completed if a lexeme can from the state returned. kUnknown: that is not so. (A
+    // lexeme may end before, too. But what can be completed that way can be completed from that state.)
     Local steady(const Trie& t, uint32_t i, Local s);
     std::pair<Utf8State, Local> standing(Local s);
     Local end_of_character(Utf8State place, Local s);
@@ -136,7 +138,7 @@ class SplitTables {
     bool is_antichain(const Lists& lists) const;
     // The tokens of some lists, and the residual below the nodes of some: made once if some of the lists are kept.
     std::shared_ptr<const TokenSet> tokens(const Lists& lists);
-    uint32_t residual(const Lists& lists, bool once);
+    ResidualId residual(const Lists& lists, bool once);
 
   private:
     static constexpr uint16_t kUnknownWay = 0xFFFF;
@@ -162,7 +164,7 @@ class SplitTables {
     std::unordered_map<std::vector<uint32_t>, ListId, WordsHash> list_ids_;  // by trie and items
     std::vector<List> lists_;
     std::unordered_map<std::vector<uint32_t>, std::shared_ptr<const TokenSet>, WordsHash> token_sets_;
-    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> residuals_;
+    std::unordered_map<std::vector<uint32_t>, ResidualId, WordsHash> residuals_;
     size_t bytes_ = 0;
 };
 

@@ -26,7 +26,7 @@ struct Neighbour {
 // One walk of split(). What becomes of a token is kept by outcome; beside a similar state, only differences are.
 class SplitWalk {
   public:
-    SplitWalk(const SplitParts& parts, SplitTables& tables, Beside& beside, uint32_t residual, LexState state)
+    SplitWalk(const SplitParts& parts, SplitTables& tables, Beside& beside, ResidualId residual, LexState state)
         : parts_(parts),
           tables_(tables),
           beside_(beside),
@@ -116,7 +116,7 @@ class SplitWalk {
         if (!x.leaves || i + 1 == t.end[i]) return;
         for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) {
             work(2 + 2 * x.exits.size());
-            if (single_) of_kind(into.exits, tables_.way_of(0, Lexer::kFree)).push_back(n);
+            if (single_) of_kind(into.exits, tables_.way_of(TerminalId(), Lexer::kFree)).push_back(n);
             for (size_t e = 0; e < x.exits.size(); e++)
                 if (uint16_t w = tables_.way_out(x, e, t.byte[n]); w != kNoWay) of_kind(into.exits, w).push_back(n);
         }
@@ -132,7 +132,8 @@ class SplitWalk {
                 uint16_t w = kNoWay;
                 if (x.exits[e].terminal != prospects_.newline()) {
                     w = tables_.way_out(x, e, t.byte[n]);
-                } else if (uint32_t after = lexer_.step_obligations(x.exits[e].obligations, t.byte[n]); after != Lexer::kViolated) {
+                } else if (const Obligations after = lexer_.step_obligations(x.exits[e].obligations, t.byte[n]);
+                           after != Lexer::kViolated) {
                     w = tables_.way_of(prospects_.newline(), after == Lexer::kFree ? Lexer::kFree : x.exits[e].obligations, effect);
                 }
                 if (w != kNoWay) of_kind(into.exits, w).push_back(n);
@@ -215,8 +216,9 @@ class SplitWalk {
         }
     }
 
-    // Through a subtree that is entered in state `s`, where it would be `other` off a list of strings: visits nodes on the list, and the first ones
-    // off it where the two differ. PERF: a name is left soon: no tables of next states, as other walks use them, are made (docs/design.md).
+    // Through a subtree that is entered in state `s`, where it would be `other` off a list of strings: visits nodes on the list, and the
+    // first ones off it where the two differ. PERF: a name is left soon: no tables of next states, as other walks use them, are made
+    // (docs/design.md).
     template <typename Visit>  // (node, state, other state, on the list)
     void follow_list(const Trie& t, uint32_t root, LexState s, LexState other, Visit&& visit) {
         struct Step {
@@ -287,14 +289,14 @@ class SplitWalk {
     // The lexeme may have ended before the token began.
     void exits_before(const std::vector<uint32_t>& branches, Split& result) {
         if (single_) {
-            if (lexer_.accepts_single(state_)) result.exits.push_back({0, Lexer::kFree, residual_, Indentations::kNothing, {}});
+            if (lexer_.accepts_single(state_)) result.exits.push_back({TerminalId(), Lexer::kFree, residual_, Indentations::kNothing, {}});
         } else {
-            std::vector<std::pair<std::pair<uint32_t, uint32_t>, std::vector<uint32_t>>> found;
+            std::vector<std::pair<std::pair<TerminalId, Obligations>, std::vector<uint32_t>>> found;
             for (const Lexer::Exit& e : std::vector<Lexer::Exit>(lexer_.exits(state_)))
                 for (uint32_t branch : branches) {
-                    uint32_t after = lexer_.step_obligations(e.obligations, residuals_.byte(branch));
+                    const Obligations after = lexer_.step_obligations(e.obligations, residuals_.byte(branch));
                     if (after == Lexer::kViolated) continue;
-                    std::pair<uint32_t, uint32_t> key{e.terminal, after == Lexer::kFree ? Lexer::kFree : e.obligations};
+                    std::pair<TerminalId, Obligations> key{e.terminal, after == Lexer::kFree ? Lexer::kFree : e.obligations};
                     auto it = std::find_if(found.begin(), found.end(), [&](auto& x) { return x.first == key; });
                     if (it == found.end()) it = found.insert(found.end(), {key, {}});
                     it->second.push_back(branch);
@@ -331,7 +333,7 @@ class SplitWalk {
     Lexer& lexer_ = parts_.lexer;
     Prospects& prospects_ = parts_.prospects;
     Residuals& residuals_ = parts_.residuals;
-    uint32_t residual_;
+    ResidualId residual_;
     LexState state_;
     const bool single_ = tables_.single();
     ByKind<SplitTables::Lists> inside_, exits_;

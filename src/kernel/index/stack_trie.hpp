@@ -5,8 +5,8 @@
 // tokens that become allowed by questions of just that reach, and what is still open there: the questions that looked further, with the
 // way to them. A stack that was met before as far as depth d has only those left to ask.
 //
-// There is such a trie for each split behind which there is an exit, and, where answers depend on it, each depth of brackets: whatever stands
-// below `f(`, what may stand in front of the next closing bracket is the same.
+// There is such a trie for each split behind which there is an exit, and, where answers depend on it, each depth of brackets: whatever
+// stands below `f(`, what may stand in front of the next closing bracket is the same.
 #pragma once
 
 #include <cstddef>

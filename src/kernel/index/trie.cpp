@@ -30,8 +30,8 @@ uint8_t byte_kind(uint8_t byte) {
         together('a', 'f');
         together('g', 'z');
         apart('{', 0x7F);
-        // Of characters of several bytes: all that begin with C4 to CA, D0, D1, E5 to E9, EB and EC are letters, and among those with C2, E1, E2, E3
-        // and EF there are spaces or the like.
+        // Of characters of several bytes: all that begin with C4 to CA, D0, D1, E5 to E9, EB and EC are letters, and among those with C2,
+        // E1, E2, E3 and EF there are spaces or the like.
         together(0x80, 0xBF);
         for (auto [lo, hi] : {std::pair(0xC0, 0xC2), {0xC3, 0xC3}, {0xC4, 0xCA}, {0xCB, 0xCF}, {0xD0, 0xD1}, {0xD2, 0xDF}})
             together(lo, hi);

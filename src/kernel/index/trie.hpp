@@ -39,8 +39,8 @@ struct Trie {
     std::vector<uint8_t> child_byte;
 
     uint32_t size() const { return uint32_t(byte.size()); }
-    // visit(child, byte) for the children whose byte is in a set, in order. PERF: the children of a node high up lie far apart: asking each for its byte takes two
-    // misses of the caches.
+    // visit(child, byte) for the children whose byte is in a set, in order. PERF: the children of a node high up lie far apart: asking each
+    // for its byte takes two misses of the caches.
     template <typename Visit>
     void each_child(uint32_t node, const ByteSet& bytes, Visit&& visit) const {
         if (child_begin.empty()) {

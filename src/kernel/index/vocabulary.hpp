@@ -24,8 +24,8 @@ struct Vocabulary {
     void find_commas();
     // The trie and the commas, of the bytes. `order`: the tokens of text in the order of their bytes, if that is known.
     void index(const std::vector<uint32_t>& order = {});
-    // From tables as they are saved: little-endian lengths (-1: never text) of `size` tokens, their bytes, and the ids of those of text in the order of their bytes
-    // (or nothing). Throws BadArtifact.
+    // From tables as they are saved: little-endian lengths (-1: never text) of `size` tokens, their bytes, and the ids of those of text in
+    // the order of their bytes (or nothing). Throws BadArtifact.
     static Vocabulary from_tables(std::string_view lengths, std::string_view blob, std::string_view order, std::vector<uint32_t> eos);
     uint32_t size() const { return uint32_t(bytes.size()); }
     uint32_t words() const { return (size() + 31) / 32; }

@@ -34,7 +34,8 @@ enum Decoder : uint8_t {
     kAfterED,
     kAfterF0,
     kAfterF4,
-    kNumDecoders
+    kNumDecoders,
+    kStuck = JsonStrings::kStuck
 };
 
 inline std::string utf8(uint32_t c) {

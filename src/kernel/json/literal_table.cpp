@@ -326,8 +326,8 @@ bool JsonStrings::has_more_accepted(int32_t state, uint64_t n) const {
 
 uint64_t JsonStrings::alike_for(uint32_t a, uint32_t b) {
     const State &x = states_[a], &y = states_[b];
-    // No text spells values that are longer. But it may end with a backslash, behind which some character of four bytes must be possible; and
-    // a high surrogate that stands before it may turn out to have been alone.
+    // No text spells values that are longer. But it may end with a backslash, behind which some character of four bytes must be possible;
+    // and a high surrogate that stands before it may turn out to have been alone.
     const uint64_t margin = x.decoder == Decoder::kBoundary ? 4 : 8;
     if (x.kind != State::kValue || y.kind != State::kValue || x.decoder != y.decoder || x.count != y.count) return 0;
     uint64_t bytes = apart(automaton_state(int32_t(x.node)), automaton_state(int32_t(y.node)));

@@ -20,10 +20,10 @@ bool is_one_of(uint8_t b, const char* set) {
     return false;
 }
 
-uint8_t plain(uint8_t b, uint8_t escape) {
+Decoder plain(uint8_t b, Decoder escape) {
     if (b == '"') return kEnd;
     if (b == '\\') return escape;
-    if (b < 0x20) return JsonStrings::kStuck;
+    if (b < 0x20) return kStuck;
     if (b < 0x80) return kBoundary;
     if (b >= 0xC2 && b <= 0xDF) return kMore1;
     if (b == 0xE0) return kAfterE0;
@@ -32,20 +32,20 @@ uint8_t plain(uint8_t b, uint8_t escape) {
     if (b == 0xF0) return kAfterF0;
     if (b >= 0xF1 && b <= 0xF3) return kMore3;
     if (b == 0xF4) return kAfterF4;
-    return JsonStrings::kStuck;
+    return kStuck;
 }
 
 uint8_t decode_byte(uint8_t s, uint8_t b) {
-    auto between = [&](int lo, int hi, uint8_t to) { return b >= lo && b <= hi ? to : JsonStrings::kStuck; };
-    auto hex = [&](uint8_t to) { return is_hex(b) ? to : JsonStrings::kStuck; };
+    auto between = [&](int lo, int hi, Decoder to) { return b >= lo && b <= hi ? to : kStuck; };
+    auto hex = [&](Decoder to) { return is_hex(b) ? to : kStuck; };
     switch (s) {
-        case kBefore: return b == '"' ? kBoundary : JsonStrings::kStuck;
+        case kBefore: return b == '"' ? kBoundary : kStuck;
         case kBoundary: return plain(b, kEscape);
         case kHigh: return plain(b, kHighEscape);
         case kEscape:
         case kHighEscape:
             if (b == 'u') return s == kEscape ? kHex : kHighHex;
-            return is_one_of(b, "\"\\/bfnrt") ? kBoundary : JsonStrings::kStuck;
+            return is_one_of(b, "\"\\/bfnrt") ? kBoundary : kStuck;
         case kHex:
         case kHighHex:
             if (b == 'd' || b == 'D') return s == kHex ? kHexD : kHighHexD;
@@ -66,7 +66,7 @@ uint8_t decode_byte(uint8_t s, uint8_t b) {
         case kAfterED: return between(0x80, 0x9F, kMore1);
         case kAfterF0: return between(0x90, 0xBF, kMore2);
         case kAfterF4: return between(0x80, 0x8F, kMore2);
-        default: return JsonStrings::kStuck;
+        default: return kStuck;
     }
 }
 

@@ -8,8 +8,8 @@
 // The decoder reads one character after the other. A surrogate pair of escapes is one character, a lone surrogate escape is one, too:
 // so after a high surrogate the decoder remembers it.
 //
-// A list may also be taken *verbatim*: its texts as they are, without quotes and escapes. So long literals and long lists of words are states by
-// rule, too: a table has a row of all byte classes for each of their bytes (a megabyte: 500 MB, and 3.5 s to the first mask).
+// A list may also be taken *verbatim*: its texts as they are, without quotes and escapes. So long literals and long lists of words are
+// states by rule, too: a table has a row of all byte classes for each of their bytes (a megabyte: 500 MB, and 3.5 s to the first mask).
 //
 // Values may also be given as an automaton over characters (a pattern). Its literals take several times as many states, most of them
 // for the digits of escapes; here a state is one of the automaton with one of the decoder and the digits so far.
@@ -116,8 +116,8 @@ class JsonStrings {
         }
     };
     static constexpr int32_t kUnknown = -3;
-    // Of the trie of the list: the values from `first` to `last` begin with the same text. PERF: made when another text gets there; it does to few of
-    // the names of a schema.
+    // Of the trie of the list: the values from `first` to `last` begin with the same text. PERF: made when another text gets there; it does
+    // to few of the names of a schema.
     struct Node {
         uint32_t first, last, bytes, characters;
         uint32_t c;                      // the last character

@@ -156,8 +156,8 @@ bool Tallies::any_key(const TallyRole& comma, uint32_t held, bool forced) {
     });
 }
 
-// Whether an object that has had `set`, and `more` members, among them `mark` if that is one, can be completed. The fewest keys that can be are
-// the least model of the clauses.
+// Whether an object that has had `set`, and `more` members, among them `mark` if that is one, can be completed. The fewest keys that can be
+// are the least model of the clauses.
 bool Tallies::completable(uint32_t membership, const Set& set, uint64_t more, uint32_t mark) {
     const Membership& m = memberships_[membership];
     if (m.clauses.empty() && m.high == Membership::kNoMaximum) return true;
@@ -208,8 +208,8 @@ bool Tallies::complete(const Membership& m, const Set& set) const {
     });
 }
 
-// In their order: those behind the last one that was taken, up to the first that is required. If none of these is, also the first required one that
-// was left out. If there is none of either, and the object is not complete, any.
+// In their order: those behind the last one that was taken, up to the first that is required. If none of these is, also the first required
+// one that was left out. If there is none of either, and the object is not complete, any.
 bool Tallies::is_its_turn(uint32_t membership, uint32_t mark, uint32_t held) {
     const Membership& m = memberships_[membership];
     const Set& set = written(held);

@@ -1,12 +1,13 @@
 // Tallies: which keys the open objects have had, where keys come in any order.
 //
-// That is not a matter of rules: n keys have 2^n subsets. So it is part of the matcher's state. A grammar gives some terminals a *role*: they open or
-// close an object, are one of its keys, or the comma between members. From the opening on there is a tally, the keys so far (*marks*, numbers that stand
-// for names) and how many other members; a key, a comma or a closing is refused where the tally says so. What an object asks of its keys together is its
+// That is not a matter of rules: n keys have 2^n subsets. So it is part of the matcher's state. A grammar gives some terminals a *role*:
+// they open or close an object, are one of its keys, or the comma between members. From the opening on there is a tally, the keys so far
+// (*marks*, numbers that stand for names) and how many other members; a key, a comma or a closing is refused where the tally says so. What
+// an object asks of its keys together is its
 // *membership*. Nothing is begun that cannot be completed.
 //
-// Tallies are interned: equal ones have equal ids. Adding a mark costs two look-ups; which marks a set holds is written out when it is asked for, for a
-// mask tries every key that may come, and few are taken.
+// Tallies are interned: equal ones have equal ids. Adding a mark costs two look-ups; which marks a set holds is written out when it is
+// asked for, for a mask tries every key that may come, and few are taken.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,8 @@ struct Membership {
     std::vector<uint32_t> required;       // of these
     uint64_t low = 0, high = kNoMaximum;  // members
     bool others = false;                  // any number of members with other keys
-    // Of each clause one literal holds: the mark is there, or it is not. SAFETY: `low` is 0 where there are clauses and a maximum, and without a maximum
-    // each has a literal that a mark is there; with one they are Horn clauses. Else what completable() says is not exact.
+    // Of each clause one literal holds: the mark is there, or it is not. SAFETY: `low` is 0 where there are clauses and a maximum, and
+    // without a maximum each has a literal that a mark is there; with one they are Horn clauses. Else what completable() says is not exact.
     std::vector<std::vector<std::pair<uint32_t, bool>>> clauses;
 };
 

@@ -26,7 +26,8 @@ ValueRef finished(JsonValue v) {
     return std::make_shared<const JsonValue>(std::move(v));
 }
 
-// A value in the order in which its text is written: its kind, then a number with its sign, the others as they are. Of arrays and objects the hash.
+// A value in the order in which its text is written: its kind, then a number with its sign, the others as they are. Of arrays and objects
+// the hash.
 std::string index_text(const JsonValue& v) {
     std::string out(1, char('0' + int(v.kind)));
     if (v.kind == Kind::kNumber && v.text != "0" && v.text[0] != '-') out += '+';

@@ -1,11 +1,13 @@
 // Arrays of distinct items (JSON Schema's uniqueItems): what a thread remembers of the values that it has written.
 //
-// Which values an array holds so far is not context-free, so it is part of the matcher's state. A grammar names the terminals that open such
-// arrays; from there on a thread carries a *writing*: the arrays and objects that are open, the values in them, and the scalar in progress. It
-// steps with every byte of JSON text (what is none does no harm), knows nothing of terminals, and is immutable, so that rollback and fork stay pointer moves.
+// Which values an array holds so far is not context-free, so it is part of the matcher's state. A grammar names the terminals that open
+// such arrays; from there on a thread carries a *writing*: the arrays and objects that are open, the values in them, and the scalar in
+// progress. It steps with every byte of JSON text (what is none does no harm), knows nothing of terminals, and is immutable, so that
+// rollback and fork stay pointer moves.
 //
-// Every open frame keeps the values that it may still come out equal to, its *likes*: earlier items of a distinct array, or what they hold in
-// the same place. A writing without likes where it stands can no longer repeat an item, whatever follows, until another item begins: it is
+// Every open frame keeps the values that it may still come out equal to, its *likes*: earlier items of a distinct array, or what they hold
+// in the same place. A writing without likes where it stands can no longer repeat an item, whatever follows, until another item begins: it
+// is
 // *safe*. One that is not safe is alive if some continuation makes it safe; the constraint searches for one.
 #pragma once
 

@@ -10,11 +10,11 @@
 namespace derivable {
 
 namespace {
-constexpr LexState kUnknown = ~0u - 1;
+constexpr LexState kUnknown{~0u - 1};
 }
 
-uint32_t Lexer::add(const Recognizer& recognizer, uint32_t rank) {
-    const uint32_t id = num_terminals();
+TerminalId Lexer::add(const Recognizer& recognizer, uint32_t rank) {
+    const TerminalId id(num_terminals());
     if (policy_ == Policy::kScannerless) {
         const auto seen = by_identity_.find(recognizer.identity());
         if (seen != by_identity_.end()) return seen->second;
@@ -31,41 +31,40 @@ uint32_t Lexer::add(const Recognizer& recognizer, uint32_t rank) {
     } else {
         add_automaton(t.recognizer, id);
     }
-    terminals_.push_back(std::move(t));
+    terminals_.add(std::move(t));
     representatives_.clear();
     return id;
 }
 
-void Lexer::add_automaton(const Recognizer& recognizer, uint32_t terminal) {
+void Lexer::add_automaton(const Recognizer& recognizer, TerminalId terminal) {
     const auto id = uint32_t(automata_.size()), first = uint32_t(single_automaton_.size());
-    for (uint32_t s = 0; s < recognizer.num_states(); s++) single_automaton_.push_back(id), single_state_.push_back(s);
-    canonical_.resize(single_automaton_.size(), kNoState);
+    for (uint32_t s = 0; s < recognizer.num_states(); s++) single_automaton_.add(id), single_state_.add(s), canonical_.add(kNoState);
     if (single_automaton_.size() >= kSetBit)
         throw LimitExceeded("lexer states", single_automaton_.size(), kSetBit, "the automata of all terminals of a vocabulary");
     bytes_ += recognizer.bytes();
     automata_.push_back({recognizer, terminal, first, {}});
 }
 
-uint32_t Lexer::single(uint32_t automaton, uint32_t state) {
+LexState Lexer::single(uint32_t automaton, uint32_t state) {
     Automaton& a = automata_[automaton];
-    if (a.recognizer.has_table()) return a.first + state;
-    if (a.singles.size() <= state) a.singles.resize(state + 1, kNoState);
-    if (a.singles[state] == kNoState) {
+    if (a.recognizer.has_table()) return LexState(a.first + state);
+    if (a.singles.size() <= state) a.singles.resize(state + 1, kNoState.index());
+    if (a.singles[state] == kNoState.index()) {
         const auto number = uint32_t(single_automaton_.size());
         if (number >= kSetBit) throw LimitExceeded("lexer states", number, kSetBit, "the automata of all terminals of a vocabulary");
         work(10);
-        single_automaton_.push_back(automaton);
-        single_state_.push_back(state);
-        canonical_.push_back(kNoState);
+        single_automaton_.add(automaton);
+        single_state_.add(state);
+        canonical_.add(kNoState);
         a.singles[state] = number;
         bytes_ += 160;
     }
-    return a.singles[state];
+    return LexState(a.singles[state]);
 }
 
 void Lexer::canonicalize(LexState s) {
-    // PERF: finding out what else is the same takes 70 units of work a state, 200 ms for an enumeration of 100,000 integers. So large an automaton has little in
-    // common with others.
+    // PERF: finding out what else is the same takes 70 units of work a state, 200 ms for an enumeration of 100,000 integers. So large an
+    // automaton has little in common with others.
     constexpr uint32_t kLarge = 1u << 12;
     work(10);
     const Automaton& a = automata_[single_automaton_[s]];
@@ -74,11 +73,11 @@ void Lexer::canonicalize(LexState s) {
         canonical_[s] = s;
     } else if (a.recognizer.has_table()) {
         const std::vector<uint32_t> known = a.recognizer.equal_states(languages_, a.first);
-        std::copy(known.begin(), known.end(), canonical_.begin() + a.first);
+        for (size_t i = 0; i < known.size(); i++) canonical_[LexState(a.first + uint32_t(i))] = LexState(known[i]);
     } else if (const std::string* text = a.recognizer.text_of_any_string(state)) {
-        if (any_string_ == kNoState) any_string_ = add(Recognizer::any_string(), 0);
+        if (any_string_ == TerminalId()) any_string_ = add(Recognizer::any_string(), 0);
         const Automaton& any = automata_[terminals_[any_string_].first];
-        canonical_[s] = canonical(any.first + any.recognizer.run(*text));
+        canonical_[s] = canonical(LexState(any.first + any.recognizer.run(*text)));
     } else {
         std::string key = a.recognizer.state_key(state, longest_token_);
         canonical_[s] = key.empty() ? s : counted_.try_emplace(std::move(key), s).first->second;
@@ -86,16 +85,15 @@ void Lexer::canonicalize(LexState s) {
 }
 
 ByteSet Lexer::bytes(LexState m) {
-    if (m >= kSetBit)
+    if (!is_single(m))
         if (const ByteSet* known = bytes_of_.find(m)) return *known;
     ByteSet all;
-    auto [begin, end] = singles(m);
-    work(10 * uint64_t(end - begin));
-    for (const uint32_t* single = begin; single != end; single++) {
-        const ByteSet some = recognizer_of(*single).bytes(single_state_[*single]);
+    work(10 * singles(m).size());
+    for (LexState single : singles(m)) {
+        const ByteSet some = recognizer_of(single).bytes(single_state_[single]);
         for (size_t w = 0; w < all.words.size(); w++) all.words[w] |= some.words[w];
     }
-    if (m >= kSetBit) bytes_of_[m] = all;
+    if (!is_single(m)) bytes_of_[m] = all;
     return all;
 }
 
@@ -112,24 +110,24 @@ bool Lexer::is_counted(LexState s, uint64_t& need, uint64_t& room) const {
 }
 
 uint64_t Lexer::alike_for(LexState a, LexState b) const {
-    if (a >= kSetBit || b >= kSetBit || single_automaton_[a] != single_automaton_[b]) return 0;
+    if (!is_single(a) || !is_single(b) || single_automaton_[a] != single_automaton_[b]) return 0;
     return recognizer_of(a).alike_for(single_state_[a], single_state_[b]);
 }
 
 bool Lexer::has_more_strings(LexState members, uint64_t n) const {
-    auto [begin, end] = singles(members);
-    return std::any_of(begin, end, [&](uint32_t s) { return recognizer_of(s).has_more_values(single_state_[s], n); });
+    const Singles all = singles(members);
+    return std::any_of(all.begin(), all.end(), [&](LexState s) { return recognizer_of(s).has_more_values(single_state_[s], n); });
 }
 
-LexState Lexer::start(const std::vector<uint32_t>& terminals, uint32_t obligations) {
+LexState Lexer::start(const std::vector<TerminalId>& terminals, Obligations obligations) {
     std::vector<uint32_t> singles;
-    for (uint32_t t : terminals) {
+    for (TerminalId t : terminals) {
         uint32_t a = terminals_[t].first;
         if (terminals_[t].looks_back != ~0u) {
             uint32_t place = terminals_[t].looks_back;
             a += looking_back_[place]->variant[pasts_[past(obligations)][place]];
         }
-        if (!automata_[a].recognizer.is_empty()) singles.push_back(single(a, 0));
+        if (!automata_[a].recognizer.is_empty()) singles.push_back(single(a, 0).index());
     }
     std::sort(singles.begin(), singles.end());
     singles.erase(std::unique(singles.begin(), singles.end()), singles.end());
@@ -151,13 +149,13 @@ void Lexer::look_back() {
     fresh_ = conjunction(obligations);
 }
 
-uint32_t Lexer::past(uint32_t obligations) const {
-    for (uint32_t w : obligation_lists_[obligations])
+uint32_t Lexer::past(Obligations obligations) const {
+    for (uint32_t w : obligation_lists_[obligations.index()])
         if (w != kSeparator && obligation_table_[w].kind == Obligation::kPast) return obligation_table_[w].subject;
     return 0;
 }
 
-uint32_t Lexer::nothing_owed(uint32_t obligations) {
+Obligations Lexer::nothing_owed(Obligations obligations) {
     return looking_back_.empty() ? kFree : only({Obligation::kPast, past(obligations), 0, 0, false});
 }
 
@@ -169,18 +167,18 @@ uint32_t Lexer::step_past(uint32_t past, uint8_t byte) {
     return past_steps_[pack(past, byte)] = pasts_.intern(next);
 }
 
-std::vector<uint32_t> Lexer::all_pasts(size_t limit) {
-    std::vector<uint32_t> out{text_start_};
+std::vector<Obligations> Lexer::all_pasts(size_t limit) {
+    std::vector<Obligations> out{text_start_};
     for (size_t i = 0; i < out.size() && !looking_back_.empty(); i++)
         for (uint8_t byte : representative_bytes()) {
-            uint32_t next = step_obligations(out[i], byte);
+            const Obligations next = step_obligations(out[i], byte);
             if (std::find(out.begin(), out.end(), next) == out.end()) out.push_back(next);
             if (out.size() > limit) return {};
         }
     return out;
 }
 
-LexState Lexer::with_obligations(LexState m, uint32_t obligations) {
+LexState Lexer::with_obligations(LexState m, Obligations obligations) {
     if (obligations == kFree || m == kNoState) return m;
     uint32_t& id = pair_ids_[pack(m, obligations)];
     if (id == 0) {
@@ -188,43 +186,49 @@ LexState Lexer::with_obligations(LexState m, uint32_t obligations) {
         bytes_ += 40;
         id = uint32_t(pairs_.size());
     }
-    return kPairBit | (id - 1);
+    return LexState(kPairBit | (id - 1));
 }
 
 LexState Lexer::intern_set(std::vector<uint32_t> singles) {
-    if (singles.size() == 1) return singles[0];
+    if (singles.size() == 1) return LexState(singles[0]);
     const uint32_t before = set_lists_.size(), id = set_lists_.intern(singles);
     if (id == before) bytes_ += singles.size() * 4 + 64;
-    return kSetBit | id;
+    return LexState(kSetBit | id);
+}
+
+LexState Lexer::together(const std::vector<LexState>& singles) {
+    std::vector<uint32_t> words;
+    for (LexState single : singles) words.push_back(single.index());
+    return intern_set(std::move(words));
 }
 
 LexState Lexer::step_slow(LexState s, uint8_t byte) {
-    if (s < kSetBit) {
+    if (is_single(s)) {
         const uint32_t a = single_automaton_[s];
         work(2);
         const int32_t next = automata_[a].recognizer.step(single_state_[s], byte);
         return next < 0 ? kNoState : single(a, uint32_t(next));
     }
-    if (!(s & kPairBit)) return step_set(s & ~kSetBit, byte);
-    Pair p = pairs_[s & ~kPairBit];
+    if (!is_pair(s)) return step_set(number(s), byte);
+    Pair p = pairs_[number(s)];
     LexState m = step(p.members, byte);
     if (m == kNoState) return kNoState;
-    uint32_t obligations = step_obligations(p.obligations, byte);
+    const Obligations obligations = step_obligations(p.obligations, byte);
     if (obligations == kViolated) return kNoState;
     return stepped(m, obligations, byte);
 }
 
-LexState Lexer::stepped(LexState m, uint32_t obligations, uint8_t byte) {
+LexState Lexer::stepped(LexState m, Obligations obligations, uint8_t byte) {
     const LexState next = with_obligations(m, obligations);
-    return byte >= kFirstOfSeveral && next & kPairBit && is_dead(next & ~kPairBit) ? kNoState : next;
+    return byte >= kFirstOfSeveral && is_pair(next) && is_dead(number(next)) ? kNoState : next;
 }
 
 std::vector<LexState> Lexer::successors(LexState s) {
     const LexState m = members(s);
-    const uint32_t d = obligations(s);
+    const Obligations d = obligations(s);
     work(representative_bytes().size());
     std::vector<LexState> found;
-    std::pair<LexState, uint32_t> last{kNoState, kViolated};
+    std::pair<LexState, Obligations> last{kNoState, kViolated};
     for (uint8_t byte : representative_bytes()) {
         const LexState next_members = step(m, byte);
         if (next_members == kNoState) continue;
@@ -248,8 +252,8 @@ LexState Lexer::step_set(uint32_t id, uint8_t byte) {
     work(5 + 2 * set_lists_[id].size());
     std::vector<uint32_t> next;
     for (uint32_t s : set_lists_[id]) {
-        LexState to = step(s, byte);
-        if (to != kNoState) next.push_back(to);
+        LexState to = step(LexState(s), byte);
+        if (to != kNoState) next.push_back(to.index());
     }
     std::sort(next.begin(), next.end());
     LexState result = next.empty() ? kNoState : intern_set(std::move(next));
@@ -270,7 +274,7 @@ const std::vector<Lexer::Option>& Lexer::options(LexState m) {
     auto rank = [this](uint32_t automaton) { return terminals_[automata_[automaton].terminal].rank; };
     std::stable_sort(accepted.begin(), accepted.end(), [&](auto x, auto y) { return rank(x.first) < rank(y.first); });
     std::vector<Option> out;
-    uint32_t better_fail = kFree;
+    Obligations better_fail = kFree;
     for (auto [a, q] : accepted) {
         const Conditions* c = automata_[a].recognizer.conditions(q);
         if (!c) {
@@ -284,8 +288,8 @@ const std::vector<Lexer::Option>& Lexer::options(LexState m) {
     return options_.emplace(m, std::move(out)).first->second;
 }
 
-uint32_t Lexer::refutation(LexState m) {
-    uint32_t result = kFree;
+Obligations Lexer::refutation(LexState m) {
+    Obligations result = kFree;
     for (auto [a, q] : progress(m)) {
         const Recognizer& r = automata_[a].recognizer;
         if (!r.accepts(q)) continue;
@@ -300,18 +304,18 @@ const std::vector<Lexer::Exit>& Lexer::exits(LexState s) {
     Exits& exits = exits_at(s);
     if (exits.known) return exits.list;
     const LexState of = members(s);
-    work(5 + (of < kSetBit ? 1 : set_lists_[of & ~kSetBit].size()));
+    work(5 + singles(of).size());
     std::vector<Exit> out;
     if (policy_ == Policy::kScannerless) {
         for (auto [a, q] : progress(s))
             if (automata_[a].recognizer.accepts(q)) out.push_back({automata_[a].terminal, kFree});
     } else {
         LexState m = members(s);
-        uint32_t before = obligations(s);
+        Obligations before = obligations(s);
         if (before == fresh_) before = text_start_;
         for (const Option& o : options(m)) {
-            uint32_t after = all_of(before, o.condition);
-            if (has_next(m)) after = all_of(after, only({Obligation::kLonger, m, 0, 0, false}));
+            Obligations after = all_of(before, o.condition);
+            if (has_next(m)) after = all_of(after, only({Obligation::kLonger, m.index(), 0, 0, false}));
             if (after != kViolated) out.push_back({o.terminal, after});
         }
     }
@@ -322,18 +326,13 @@ const std::vector<Lexer::Exit>& Lexer::exits(LexState s) {
 
 std::vector<std::pair<uint32_t, uint32_t>> Lexer::progress(LexState s) const {
     std::vector<std::pair<uint32_t, uint32_t>> out;
-    s = members(s);
-    if (s < kSetBit) {
-        out.emplace_back(single_automaton_[s], single_state_[s]);
-    } else {
-        for (uint32_t x : set_lists_[s & ~kSetBit]) out.emplace_back(single_automaton_[x], single_state_[x]);
-    }
+    for (LexState single : singles(members(s))) out.emplace_back(single_automaton_[single], single_state_[single]);
     return out;
 }
 
-std::vector<std::pair<uint32_t, uint32_t>> Lexer::describe(LexState s) const {
-    std::vector<std::pair<uint32_t, uint32_t>> out = progress(s);
-    for (auto& [id, state] : out) id = automata_[id].terminal;
+std::vector<std::pair<TerminalId, uint32_t>> Lexer::describe(LexState s) const {
+    std::vector<std::pair<TerminalId, uint32_t>> out;
+    for (auto [automaton, state] : progress(s)) out.emplace_back(automata_[automaton].terminal, state);
     return out;
 }
 

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -31,8 +32,10 @@ class ImageWriter;
 
 enum class Policy : uint8_t { kScannerless, kLongest, kBasic };
 
-using LexState = uint32_t;
-constexpr LexState kNoState = ~0u;
+using LexState = Id<struct LexStateTag>;
+using TerminalId = Id<struct TerminalTag>;      // of the lexer: several symbols of a grammar may be one
+using Obligations = Id<struct ObligationsTag>;  // a formula
+constexpr LexState kNoState{};
 
 class Lexer {
   public:
@@ -42,44 +45,44 @@ class Lexer {
         look_back();
     }
 
-    static constexpr uint32_t kViolated = 0, kFree = 1;
+    static constexpr Obligations kViolated{0}, kFree{1};
 
     Policy policy() const { return policy_; }
     // Terminals are numbered in order of addition. Equal automata share a number under scannerless, where only languages count.
     // `rank`: lower wins between lexemes of equal length.
-    uint32_t add(const Recognizer& recognizer, uint32_t rank);
+    TerminalId add(const Recognizer& recognizer, uint32_t rank);
     // Lets go of automata, which Python may own: what is left can be freed by any thread, and no more can be done with it.
     void let_go() {
         terminals_.clear();
         for (Automaton& a : automata_) a.recognizer.let_go();
     }
     uint32_t num_terminals() const { return uint32_t(terminals_.size()); }
-    const Recognizer& recognizer(uint32_t terminal) const { return terminals_[terminal].recognizer; }
+    const Recognizer& recognizer(TerminalId terminal) const { return terminals_[terminal].recognizer; }
 
     // The state before the first byte of a lexeme of one of `terminals`, with `obligations` from before. kNoState if there are none.
-    LexState start(const std::vector<uint32_t>& terminals, uint32_t obligations);
-    LexState with_obligations(LexState members, uint32_t obligations);
+    LexState start(const std::vector<TerminalId>& terminals, Obligations obligations);
+    LexState with_obligations(LexState members, Obligations obligations);
     LexState none() { return intern_set({}); }                                   // no terminal at all: only the end can follow
     LexState fresh(LexState s) { return with_obligations(members(s), fresh_); }  // before the first byte of a text
     bool is_fresh(LexState s) const { return obligations(s) == fresh_; }
-    // Obligations at the start of a text: none. But where look-behind reaches past its own lexeme, all obligations say what stands before: each
-    // alternative holds one kPast. It is never broken and owes nothing; the next lexeme is chosen by it.
-    uint32_t text_start() const { return text_start_; }
-    bool owes(uint32_t obligations) const {
-        const auto& words = obligation_lists_[obligations];
+    // Obligations at the start of a text: none. But where look-behind reaches past its own lexeme, all obligations say what stands before:
+    // each alternative holds one kPast. It is never broken and owes nothing; the next lexeme is chosen by it.
+    Obligations text_start() const { return text_start_; }
+    bool owes(Obligations obligations) const {
+        const auto& words = obligation_lists_[obligations.index()];
         return obligations != kFree && !(words.size() == 2 && obligation_table_[words[0]].kind == Obligation::kPast);
     }
-    uint32_t past(uint32_t obligations) const;
-    uint32_t nothing_owed(uint32_t obligations);  // the same past, and nothing owed
+    uint32_t past(Obligations obligations) const;
+    Obligations nothing_owed(Obligations obligations);  // the same past, and nothing owed
     // Owing nothing, after each text that look-behind tells apart; empty if there are more than `limit`.
-    std::vector<uint32_t> all_pasts(size_t limit);
+    std::vector<Obligations> all_pasts(size_t limit);
 
     LexState step(LexState s, uint8_t byte) {
-        if (s < kSetBit) {
+        if (is_single(s)) {
             const Automaton& a = automata_[single_automaton_[s]];
             if (a.recognizer.has_table()) {
                 const int32_t next = a.recognizer.step_table(single_state_[s], byte);
-                return next < 0 ? kNoState : a.first + uint32_t(next);
+                return next < 0 ? kNoState : LexState(a.first + uint32_t(next));
             }
         }
         return step_slow(s, byte);
@@ -107,53 +110,74 @@ class Lexer {
     uint64_t alike_for(LexState a, LexState b) const;
     // Under scannerless: the canonical state is before or within a list of strings, and acts as off_list() but for `bytes`.
     bool on_list(LexState canonical, ByteSet& bytes) const {
-        return canonical < kSetBit && recognizer_of(canonical).on_list(single_state_[canonical], bytes);
+        return is_single(canonical) && recognizer_of(canonical).on_list(single_state_[canonical], bytes);
     }
     LexState off_list(LexState on_list);  // kNoState: leads nowhere
     // No distinction is made between more characters than any token has: fewer states, the same masks.
     void set_longest_token(uint64_t bytes) { longest_token_ = bytes; }
-    // The members one by one, each a state of its own. `m`: without obligations; must outlive the answer.
-    std::pair<const uint32_t*, const uint32_t*> singles(const LexState& m) const {
-        if (m < kSetBit) return {&m, &m + 1};
-        const std::vector<uint32_t>& list = set_lists_[m & ~kSetBit];
-        return {list.data(), list.data() + list.size()};
-    }
+    // Some states of one member each. SAFETY: valid as long as the lexer.
+    class Singles {
+      public:
+        explicit Singles(LexState only) : only_(only.index()), size_(1) {}
+        explicit Singles(const std::vector<uint32_t>& list) : list_(list.data()), size_(list.size()) {}
+        struct Iterator {
+            using iterator_category = std::forward_iterator_tag;
+            using value_type = LexState;
+            using difference_type = std::ptrdiff_t;
+            using pointer = const LexState*;
+            using reference = LexState;
+            const uint32_t* at;
+            LexState operator*() const { return LexState(*at); }
+            Iterator& operator++() { return ++at, *this; }
+            bool operator==(Iterator o) const { return at == o.at; }
+            bool operator!=(Iterator o) const { return at != o.at; }
+        };
+        Iterator begin() const { return {list_ ? list_ : &only_}; }
+        Iterator end() const { return {begin().at + size_}; }
+        size_t size() const { return size_; }
+
+      private:
+        const uint32_t* list_ = nullptr;
+        uint32_t only_ = 0;
+        size_t size_;
+    };
+    // The members one by one, each a state of its own. `m`: without obligations.
+    Singles singles(LexState m) const { return is_single(m) ? Singles(m) : Singles(set_lists_[number(m)]); }
     // Those of the members that are to be kept, of a state without obligations; kNoState if there are none.
     template <class Keep>
     LexState members_if(LexState m, Keep keep) {
         std::vector<uint32_t> kept;
-        const auto [begin, end] = singles(m);
-        for (const uint32_t* single = begin; single != end; single++)
-            if (keep(*single)) kept.push_back(*single);
+        for (LexState single : singles(m))
+            if (keep(single)) kept.push_back(single.index());
         return kept.empty() ? kNoState : intern_set(std::move(kept));
     }
-    uint32_t terminal_of(LexState single) const { return automata_[single_automaton_[single]].terminal; }
+    TerminalId terminal_of(LexState single) const { return automata_[single_automaton_[single]].terminal; }
     // The state that has these members, sorted.
-    LexState together(const std::vector<uint32_t>& singles) { return intern_set(singles); }
-    static bool is_single(LexState s) { return s < kSetBit; }
+    LexState together(const std::vector<LexState>& singles);
+    static bool is_single(LexState s) { return s.index() < kSetBit; }
 
     struct Exit {
-        uint32_t terminal;
-        uint32_t obligations;  // before the next byte
+        TerminalId terminal;
+        Obligations obligations;  // before the next byte
     };
     // How the lexeme in progress may have ended before the next byte.
     const std::vector<Exit>& exits(LexState s);
     bool accepts(LexState s) { return !exits(s).empty(); }
     bool accepts_single(LexState single) const { return recognizer_of(single).accepts(single_state_[single]); }
 
-    LexState members(LexState s) const { return s & kPairBit ? pairs_[s & ~kPairBit].members : s; }
-    uint32_t obligations(LexState s) const { return s & kPairBit ? pairs_[s & ~kPairBit].obligations : kFree; }
-    uint32_t step_obligations(uint32_t obligations, uint8_t byte);
+    LexState members(LexState s) const { return is_pair(s) ? pairs_[number(s)].members : s; }
+    Obligations obligations(LexState s) const { return is_pair(s) ? pairs_[number(s)].obligations : kFree; }
+    Obligations step_obligations(Obligations obligations, uint8_t byte);
     // The obligations are met if the text ends here.
-    bool obligations_hold_at_end(uint32_t obligations) const;
+    bool obligations_hold_at_end(Obligations obligations) const;
 
     // (terminal, automaton state) of every member; for explanations and analyses.
-    std::vector<std::pair<uint32_t, uint32_t>> describe(LexState s) const;
+    std::vector<std::pair<TerminalId, uint32_t>> describe(LexState s) const;
     // Bytes that act differently in some terminal, one of each class (all of a class act alike).
     const std::vector<uint8_t>& representative_bytes();
     std::vector<LexState> successors(LexState s);  // one byte further, each once
-    // Not under scannerless. The states as they are numbered, and the same states again for a lexer to which the same terminals were added. restore() throws
-    // BadArtifact where something refers to what is not there; then the lexer is not to be used.
+    // Not under scannerless. The states as they are numbered, and the same states again for a lexer to which the same terminals were added.
+    // restore() throws BadArtifact where something refers to what is not there; then the lexer is not to be used.
     void save(ImageWriter& out) const;
     void restore(ImageReader& in);
     bool is_state(LexState s) const;
@@ -174,44 +198,47 @@ class Lexer {
     using Row = std::unique_ptr<LexState[]>;  // [256], kUnknown until asked for
     struct Pair {
         LexState members;
-        uint32_t obligations;
+        Obligations obligations;
         enum : uint8_t { kUnjudged, kOpen, kDead } fate = kUnjudged;
     };
     struct Option {
-        uint32_t terminal, condition;
+        TerminalId terminal;
+        Obligations condition;
     };
 
-    uint32_t single(uint32_t automaton, uint32_t state);
+    static bool is_pair(LexState s) { return s.index() & kPairBit; }
+    static uint32_t number(LexState s) { return s.index() & ~(kPairBit | kSetBit); }  // of its kind
+    LexState single(uint32_t automaton, uint32_t state);
     bool is_members(LexState s) const;
     void restore_obligation(ImageReader& in, uint32_t number);
     void count_words(size_t words);  // of one more formula
     void canonicalize(LexState single);
-    const Recognizer& recognizer_of(uint32_t single) const { return automata_[single_automaton_[single]].recognizer; }
-    void add_automaton(const Recognizer& recognizer, uint32_t terminal);
+    const Recognizer& recognizer_of(LexState single) const { return automata_[single_automaton_[single]].recognizer; }
+    void add_automaton(const Recognizer& recognizer, TerminalId terminal);
     std::vector<std::pair<uint32_t, uint32_t>> progress(LexState s) const;  // (automaton, state) of every member
     void look_back();                                                       // sets text_start_ and fresh_
     uint32_t step_past(uint32_t past, uint8_t byte);
     LexState step_slow(LexState s, uint8_t byte);
-    static constexpr uint8_t kFirstOfSeveral = 0xC0;                         // bytes of a character, from here on
-    LexState stepped(LexState members, uint32_t obligations, uint8_t byte);  // kNoState if that has no future
+    static constexpr uint8_t kFirstOfSeveral = 0xC0;                            // bytes of a character, from here on
+    LexState stepped(LexState members, Obligations obligations, uint8_t byte);  // kNoState if that has no future
     LexState step_set(uint32_t set, uint8_t byte);
     bool is_dead(uint32_t pair);
-    bool breaks(uint32_t single, uint32_t obligation);
+    bool breaks(LexState single, uint32_t obligation);
     LexState intern_set(std::vector<uint32_t> singles);
     bool has_next(LexState members);
     const std::vector<Option>& options(LexState members);
-    uint32_t refutation(LexState members);  // obligations under which no terminal accepts here
+    Obligations refutation(LexState members);  // obligations under which no terminal accepts here
 
     // Formulas over obligations.
     uint32_t add_obligation(const Obligation& d);
-    uint32_t conjunction(const std::vector<uint32_t>& obligations);
-    uint32_t only(const Obligation& d);  // the formula that is just this
-    uint32_t all_of(uint32_t a, uint32_t b);
-    uint32_t any_of(std::vector<std::vector<uint32_t>> alternatives);
-    std::vector<std::vector<uint32_t>> alternatives(uint32_t formula) const;
-    uint32_t conditions_formula(uint32_t automaton, const Conditions& c, bool negated);
-    uint32_t no_longer_match(LexState members);
-    uint32_t step_obligation(const Obligation& d, uint8_t byte);
+    Obligations conjunction(const std::vector<uint32_t>& obligations);
+    Obligations only(const Obligation& d);  // the formula that is just this
+    Obligations all_of(Obligations a, Obligations b);
+    Obligations any_of(std::vector<std::vector<uint32_t>> alternatives);
+    std::vector<std::vector<uint32_t>> alternatives(Obligations formula) const;
+    Obligations conditions_formula(uint32_t automaton, const Conditions& c, bool negated);
+    Obligations no_longer_match(LexState members);
+    Obligations step_obligation(const Obligation& d, uint8_t byte);
 
     Policy policy_;
     struct Terminal {
@@ -221,22 +248,22 @@ class Lexer {
     };
     struct Automaton {
         Recognizer recognizer;
-        uint32_t terminal;
+        TerminalId terminal;
         uint32_t first;                 // its first single, if it has a table: the others follow
         std::vector<uint32_t> singles;  // otherwise: by state, kNoState if there is none yet
     };
-    std::vector<Terminal> terminals_;
+    IdVector<TerminalId, Terminal> terminals_;
     std::vector<Automaton> automata_;
     std::vector<const Past*> looking_back_;
     Interner pasts_;  // states of all in looking_back_
-    uint32_t text_start_ = kFree;
-    std::unordered_map<std::string, uint32_t> by_language_;
-    std::unordered_map<const void*, uint32_t> by_identity_;  // PERF: saves comparing tables that are seen again and again
-    std::vector<uint32_t> single_automaton_, single_state_;
-    std::vector<LexState> canonical_;  // by single; kNoState if not asked for yet
+    Obligations text_start_ = kFree;
+    std::unordered_map<std::string, TerminalId> by_language_;
+    std::unordered_map<const void*, TerminalId> by_identity_;       // PERF: saves comparing tables that are seen again and again
+    IdVector<LexState, uint32_t> single_automaton_, single_state_;  // of those of one member
+    IdVector<LexState, LexState> canonical_;                        // kNoState if not asked for yet
     Languages languages_;
-    FlatMap<ByteSet> bytes_of_;       // by set
-    uint32_t any_string_ = kNoState;  // the terminal of all JSON strings
+    FlatMap<ByteSet> bytes_of_;  // by set
+    TerminalId any_string_;      // the terminal of all JSON strings
     std::unordered_map<std::string, LexState> counted_;
     uint64_t longest_token_ = ~0ULL;
     Interner set_lists_;
@@ -247,11 +274,11 @@ class Lexer {
     Interner obligation_ids_, obligation_lists_;
     size_t obligation_words_ = 0;  // in obligation_lists_
     std::vector<Obligation> obligation_table_;
-    Pages<uint32_t> only_;  // by obligation: its formula; kViolated if not asked for yet
-    uint32_t fresh_ = 0;
+    Pages<Obligations> only_;  // by obligation: its formula, if it was asked for
+    Obligations fresh_ = kViolated;
     std::unordered_map<uint64_t, uint32_t, MixHash> past_steps_;
-    FlatMap<uint32_t> obligation_steps_, no_longer_match_;
-    std::unordered_map<uint64_t, uint32_t, MixHash> conjunctions_;
+    FlatMap<Obligations> obligation_steps_, no_longer_match_;
+    std::unordered_map<uint64_t, Obligations, MixHash> conjunctions_;
     std::unordered_map<LexState, std::vector<Option>> options_;
     struct Exits {
         bool known = false;
@@ -259,7 +286,7 @@ class Lexer {
     };
     Pages<Exits> exits_of_single_, exits_of_set_, exits_of_pair_;
     Exits& exits_at(LexState s) {
-        return s & kPairBit ? exits_of_pair_[s & ~kPairBit] : s & kSetBit ? exits_of_set_[s & ~kSetBit] : exits_of_single_[s];
+        return is_pair(s) ? exits_of_pair_[number(s)] : is_single(s) ? exits_of_single_[number(s)] : exits_of_set_[number(s)];
     }
     std::vector<uint8_t> representatives_;
     size_t bytes_ = 0;

@@ -17,11 +17,9 @@ void restore_list(Interner& lists, uint32_t number, const std::vector<uint32_t>&
 }
 }  // namespace
 
-bool Lexer::is_members(LexState s) const {
-    return s < kSetBit ? s < single_automaton_.size() : !(s & kPairBit) && (s & ~kSetBit) < set_lists_.size();
-}
+bool Lexer::is_members(LexState s) const { return is_single(s) ? single_automaton_.has(s) : !is_pair(s) && number(s) < set_lists_.size(); }
 
-bool Lexer::is_state(LexState s) const { return s & kPairBit ? (s & ~kPairBit) < pairs_.size() : is_members(s); }
+bool Lexer::is_state(LexState s) const { return is_pair(s) ? (s.index() & ~kPairBit) < pairs_.size() : is_members(s); }
 
 void Lexer::save(ImageWriter& out) const {
     out.put(uint32_t(policy_));
@@ -38,7 +36,7 @@ void Lexer::save(ImageWriter& out) const {
     for (uint32_t i = 0; i < obligation_lists_.size(); i++) out.list(obligation_lists_[i]);
     out.put(pairs_.size());
     for (const Pair& p : pairs_)
-        for (uint32_t word : {p.members, p.obligations, uint32_t(p.fate)}) out.put(word);
+        for (uint32_t word : {p.members.index(), p.obligations.index(), uint32_t(p.fate)}) out.put(word);
 }
 
 void Lexer::restore(ImageReader& in) {
@@ -65,9 +63,10 @@ void Lexer::restore(ImageReader& in) {
         restore_list(obligation_lists_, i, words);
     }
     for (uint32_t i = 0, n = in.count(3); i < n; i++) {
-        const LexState members = in.next();
-        const uint32_t obligations = in.below(obligation_lists_.size()), fate = in.below(Pair::kDead + 1);
-        ImageReader::check(is_members(members) && obligations > kFree && with_obligations(members, obligations) == (kPairBit | i));
+        const LexState members(in.next());
+        const Obligations obligations(in.below(obligation_lists_.size()));
+        const uint32_t fate = in.below(Pair::kDead + 1);
+        ImageReader::check(is_members(members) && obligations > kFree && with_obligations(members, obligations) == LexState(kPairBit | i));
         pairs_[i].fate = decltype(Pair::fate)(fate);
     }
 }
@@ -80,7 +79,7 @@ void Lexer::restore_obligation(ImageReader& in, uint32_t number) {
     switch (d.kind) {
         case Obligation::kFresh: break;
         case Obligation::kPast: fits = d.subject < pasts_.size(); break;
-        case Obligation::kLonger: fits = is_members(d.subject); break;
+        case Obligation::kLonger: fits = is_members(LexState(d.subject)); break;
         case Obligation::kLook: fits = d.subject < automata_.size() && automata_[d.subject].recognizer.has_look(d.look, d.state); break;
     }
     ImageReader::check(fits && add_obligation(d) == number);

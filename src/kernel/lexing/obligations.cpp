@@ -31,7 +31,7 @@ uint32_t Lexer::add_obligation(const Obligation& d) {
     return id;
 }
 
-uint32_t Lexer::any_of(std::vector<std::vector<uint32_t>> alts) {
+Obligations Lexer::any_of(std::vector<std::vector<uint32_t>> alts) {
     work(10 * alts.size());
     std::sort(alts.begin(), alts.end());
     alts.erase(std::unique(alts.begin(), alts.end()), alts.end());
@@ -44,7 +44,7 @@ uint32_t Lexer::any_of(std::vector<std::vector<uint32_t>> alts) {
     check_size(words.size(), kMaxWords);
     const uint32_t before = obligation_lists_.size(), id = obligation_lists_.intern(words);
     if (id == before) count_words(words.size());
-    return id;
+    return Obligations(id);
 }
 
 void Lexer::count_words(size_t words) {
@@ -52,26 +52,26 @@ void Lexer::count_words(size_t words) {
     check_size(obligation_words_ += words, kMaxAllWords);
 }
 
-uint32_t Lexer::conjunction(const std::vector<uint32_t>& obligations) { return any_of({obligations}); }
+Obligations Lexer::conjunction(const std::vector<uint32_t>& obligations) { return any_of({obligations}); }
 
-uint32_t Lexer::only(const Obligation& d) {
+Obligations Lexer::only(const Obligation& d) {
     const uint32_t obligation = add_obligation(d);
-    uint32_t& formula = only_[obligation];
-    if (formula == kViolated) formula = conjunction({obligation});
+    Obligations& formula = only_[obligation];
+    if (formula == Obligations()) formula = conjunction({obligation});
     return formula;
 }
 
-std::vector<std::vector<uint32_t>> Lexer::alternatives(uint32_t formula) const {
+std::vector<std::vector<uint32_t>> Lexer::alternatives(Obligations formula) const {
     std::vector<std::vector<uint32_t>> out;
     std::vector<uint32_t> current;
-    for (uint32_t w : obligation_lists_[formula]) {
+    for (uint32_t w : obligation_lists_[formula.index()]) {
         if (w == kSeparator) out.push_back(std::move(current)), current.clear();
         else current.push_back(w);
     }
     return out;
 }
 
-uint32_t Lexer::all_of(uint32_t a, uint32_t b) {
+Obligations Lexer::all_of(Obligations a, Obligations b) {
     if (a == kFree || a == b) return b;
     if (b == kFree) return a;
     if (a == kViolated || b == kViolated) return kViolated;
@@ -100,7 +100,7 @@ uint32_t Lexer::all_of(uint32_t a, uint32_t b) {
     return conjunctions_[pack(a, b)] = any_of(std::move(out));
 }
 
-uint32_t Lexer::conditions_formula(uint32_t automaton, const Conditions& c, bool negated) {
+Obligations Lexer::conditions_formula(uint32_t automaton, const Conditions& c, bool negated) {
     auto obligation = [&](const Lookahead& o, bool flip) {
         return add_obligation({Obligation::kLook, automaton, o.look, o.state, o.negative != flip});
     };
@@ -114,7 +114,7 @@ uint32_t Lexer::conditions_formula(uint32_t automaton, const Conditions& c, bool
         }
         return any_of(std::move(alts));
     }
-    uint32_t result = kFree;  // every alternative has an obligation that fails
+    Obligations result = kFree;  // every alternative has an obligation that fails
     for (const Condition& all : c) {
         std::vector<std::vector<uint32_t>> alts;
         for (const Lookahead& o : all) alts.push_back({obligation(o, true)});
@@ -124,19 +124,19 @@ uint32_t Lexer::conditions_formula(uint32_t automaton, const Conditions& c, bool
 }
 
 // No attempt that has come so far may end here or later.
-uint32_t Lexer::no_longer_match(LexState m) {
-    if (const uint32_t* known = no_longer_match_.find(m)) return *known;
-    uint32_t result = refutation(m);
-    if (has_next(m)) result = all_of(result, only({Obligation::kLonger, m, 0, 0, false}));
+Obligations Lexer::no_longer_match(LexState m) {
+    if (const Obligations* known = no_longer_match_.find(m)) return *known;
+    Obligations result = refutation(m);
+    if (has_next(m)) result = all_of(result, only({Obligation::kLonger, m.index(), 0, 0, false}));
     return no_longer_match_[m] = result;
 }
 
-uint32_t Lexer::step_obligation(const Obligation& d, uint8_t byte) {
+Obligations Lexer::step_obligation(const Obligation& d, uint8_t byte) {
     switch (d.kind) {
         case Obligation::kFresh: return kFree;
         case Obligation::kPast: return only({Obligation::kPast, step_past(d.subject, byte), 0, 0, false});
         case Obligation::kLonger: {
-            const LexState next = step(d.subject, byte);
+            const LexState next = step(LexState(d.subject), byte);
             return next == kNoState ? kFree : no_longer_match(next);
         }
         case Obligation::kLook: {
@@ -148,13 +148,13 @@ uint32_t Lexer::step_obligation(const Obligation& d, uint8_t byte) {
     return kFree;
 }
 
-uint32_t Lexer::step_obligations(uint32_t formula, uint8_t byte) {
-    if (formula <= kFree) return formula;
+Obligations Lexer::step_obligations(Obligations formula, uint8_t byte) {
+    if (formula == kViolated || formula == kFree) return formula;
     uint64_t key = pack(formula, byte);
-    if (const uint32_t* known = obligation_steps_.find(key)) return *known;
-    std::vector<uint32_t> stepped;  // the alternatives
-    uint32_t all = kFree;
-    for (uint32_t word : obligation_lists_[formula]) {  // a list stays where it is while others are added
+    if (const Obligations* known = obligation_steps_.find(key)) return *known;
+    std::vector<Obligations> stepped;  // the alternatives
+    Obligations all = kFree;
+    for (uint32_t word : obligation_lists_[formula.index()]) {  // a list stays where it is while others are added
         if (word == kSeparator) {
             stepped.push_back(std::exchange(all, kFree));
         } else {
@@ -162,10 +162,10 @@ uint32_t Lexer::step_obligations(uint32_t formula, uint8_t byte) {
             all = all_of(all, step_obligation(d, byte));
         }
     }
-    uint32_t result = stepped[0];
+    Obligations result = stepped[0];
     if (stepped.size() > 1) {
         std::vector<std::vector<uint32_t>> out;
-        for (uint32_t one : stepped)
+        for (Obligations one : stepped)
             for (auto& a : alternatives(one)) out.push_back(std::move(a));
         result = any_of(std::move(out));
     }
@@ -174,7 +174,7 @@ uint32_t Lexer::step_obligations(uint32_t formula, uint8_t byte) {
     return result;
 }
 
-bool Lexer::obligations_hold_at_end(uint32_t formula) const {
+bool Lexer::obligations_hold_at_end(Obligations formula) const {
     for (const auto& conj : alternatives(formula)) {
         bool all = true;
         for (uint32_t id : conj) {
@@ -187,27 +187,28 @@ bool Lexer::obligations_hold_at_end(uint32_t formula) const {
     return false;
 }
 
-// Every way in which the lexeme in progress may end breaks a obligation before. So it is with a name behind a keyword or behind another name,
-// which only comes out at the end of its first character.
+// Every way in which the lexeme in progress may end breaks a obligation before. So it is with a name behind a keyword or behind another
+// name, which only comes out at the end of its first character.
 //
-// PERF: with Unicode names there are over a thousand such states, each of which `Liveness` would have to decide on every stack. First pass over Java
-// programs, llama-3: 67 to 46 us a mask; its p99.9 10.6 to 3.8 ms.
+// PERF: with Unicode names there are over a thousand such states, each of which `Liveness` would have to decide on every stack. First pass
+// over Java programs, llama-3: 67 to 46 us a mask; its p99.9 10.6 to 3.8 ms.
 bool Lexer::is_dead(uint32_t pair) {
     if (pairs_[pair].fate == Pair::kUnjudged) {
         const LexState m = pairs_[pair].members;
-        auto [begin, end] = singles(m);
+        const Singles all_members = singles(m);
         bool dead = true;
         for (const auto& all : alternatives(pairs_[pair].obligations))
-            dead = dead && std::any_of(all.begin(), all.end(), [&, begin = begin, end = end](uint32_t obligation) {
-                       return std::all_of(begin, end, [&](uint32_t single) { return breaks(single, obligation); });
-                   });
+            dead =
+                dead && std::any_of(all.begin(), all.end(), [&](uint32_t obligation) {
+                    return std::all_of(all_members.begin(), all_members.end(), [&](LexState single) { return breaks(single, obligation); });
+                });
         pairs_[pair].fate = dead ? Pair::kDead : Pair::kOpen;
     }
     return pairs_[pair].fate == Pair::kDead;
 }
 
 // A lexeme of this member cannot end before the obligation is broken. False where that would take long to find out.
-bool Lexer::breaks(uint32_t single, uint32_t obligation) {
+bool Lexer::breaks(LexState single, uint32_t obligation) {
     constexpr size_t kPatience = 200;
     auto known = breaks_.find(pack(single, obligation));
     if (known != breaks_.end()) return known->second;
@@ -241,7 +242,7 @@ bool Lexer::breaks(uint32_t single, uint32_t obligation) {
             return next >= 0 ? kOpen : (next == kMatched) == d.negative ? kBroken : kKept;
         });
     } else {
-        for (auto [automaton, start] : progress(d.subject)) {
+        for (auto [automaton, start] : progress(LexState(d.subject))) {
             const Recognizer& longer = automata_[automaton].recognizer;
             result = result || certain(start, [&](uint32_t state, uint8_t byte, int32_t& next) {
                          next = longer.step_table(state, byte);

@@ -1,7 +1,7 @@
 // What recognizes the lexemes of a terminal: an automaton, given by a table or by rule. Others need not know by which.
 //
-// Tables (Dfa) have states of fixed numbers, conditions (look-ahead) and a past (look-behind). The states of those by rule (JsonStrings) come into being, and get
-// their numbers, as a text reaches them; they have neither. Every state can reach acceptance; 0 is the start.
+// Tables (Dfa) have states of fixed numbers, conditions (look-ahead) and a past (look-behind). The states of those by rule (JsonStrings)
+// come into being, and get their numbers, as a text reaches them; they have neither. Every state can reach acceptance; 0 is the start.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,8 @@ class Recognizer {
     // Appends what tells a byte from others.
     void append_classes(uint8_t byte, std::vector<uint32_t>& key) const;
 
-    // Equal for equal languages, but a table and a rule are never equal. `identity`: the table itself, which is asked sooner; null for a rule.
+    // Equal for equal languages, but a table and a rule are never equal. `identity`: the table itself, which is asked sooner; null for a
+    // rule.
     std::string key() const { return table_ ? table_->fingerprint() : "json " + rule_->key(); }
     const void* identity() const { return table_; }
     size_t bytes() const;  // about

@@ -86,7 +86,7 @@ bool Liveness::always_alive(LexState s) {
     return always_alive_[s] = result;
 }
 
-Answer<Liveness::Verdict> Liveness::judge(uint32_t obligations, Frontier f) {
+Answer<Liveness::Verdict> Liveness::judge(Obligations obligations, Frontier f) {
     const uint32_t recurrent = spelling_.recurrent(obligations);
     Reach in_vain;
     if (recurrent != Spelling::kNoRecurrent && recurrent != Spelling::kMainRecurrent) {
@@ -119,7 +119,7 @@ Answer<Liveness::Verdict> Liveness::judge(uint32_t obligations, Frontier f) {
     looked |= accepts.reach;
     Bits candidates(stacks_.lr().productions().num_terminals() + 1);
     for (Symbol t : stacks_.terminals(accepts.value)) candidates.add(t);
-    std::vector<uint32_t> through{obligations};
+    std::vector<Obligations> through{obligations};
     for (size_t i = 0; i < through.size(); i++) {
         if (candidates.has(kEnd) && lexer_.obligations_hold_at_end(through[i])) return {Verdict::kAlive, looked};
         for (const Landing& l : spelling_.next(candidates, through[i])) {
@@ -134,9 +134,9 @@ Answer<Liveness::Verdict> Liveness::judge(uint32_t obligations, Frontier f) {
 }
 
 // Breadth first over what can really come next. `patience`: how many boundaries to look behind.
-Answer<Liveness::Verdict> Liveness::search(uint32_t obligations, Frontier f, uint32_t depth, uint64_t patience) {
+Answer<Liveness::Verdict> Liveness::search(Obligations obligations, Frontier f, uint32_t depth, uint64_t patience) {
     struct Item {
-        uint32_t obligations;
+        Obligations obligations;
         Frontier stack;
         uint32_t depth;
         int above;
@@ -174,7 +174,7 @@ Answer<Liveness::Verdict> Liveness::search(uint32_t obligations, Frontier f, uin
     return {Verdict::kDead, looked};
 }
 
-Answer<bool> Liveness::decide(uint32_t obligations, Frontier f, uint32_t depth) {
+Answer<bool> Liveness::decide(Obligations obligations, Frontier f, uint32_t depth) {
     if (const Answer<bool>* known = decided_.find(pack(obligations, f))) return *known;
     constexpr uint64_t kQuick = 64;
     Answer<Verdict> found = search(obligations, f, depth, kQuick);
@@ -190,7 +190,7 @@ Answer<bool> Liveness::decide(uint32_t obligations, Frontier f, uint32_t depth) 
     return decided_[pack(obligations, f)] = {found.value == Verdict::kAlive, found.reach};
 }
 
-Answer<bool> Liveness::alive_after(uint32_t obligations, Frontier f, uint32_t depth) {
+Answer<bool> Liveness::alive_after(Obligations obligations, Frontier f, uint32_t depth) {
     spelling_.allow(max_steps_);
     const auto [verdict, reach] = judge(obligations, f);
     if (verdict != Verdict::kUnknown) return {verdict == Verdict::kAlive, reach};
@@ -207,7 +207,7 @@ Answer<bool> Liveness::alive(LexState s, Frontier f, uint32_t depth) {
 Answer<bool> Liveness::find_alive(LexState s, Frontier f, uint32_t depth) {
     spelling_.allow(max_steps_);
     struct Open {
-        uint32_t obligations;
+        Obligations obligations;
         Frontier stack;
         uint32_t depth;
         int above;

@@ -8,8 +8,8 @@
 //   3  both   a search of what can really come next, from lexeme to lexeme, up to a bound: 1 and 2 decide its leaves;
 //   4  both   `Summaries`, exact under `basic`, and under `longest` where no parse is ever undecided.
 //
-// In grammars with blanks 1 decides nearly everything, and once for all stacks: `always_alive`. What is left over is refused: whether a stack has a
-// future under `longest`, where which terminals compete depends on several undecided parses, is not decidable in general (the
+// In grammars with blanks 1 decides nearly everything, and once for all stacks: `always_alive`. What is left over is refused: whether a
+// stack has a future under `longest`, where which terminals compete depends on several undecided parses, is not decidable in general (the
 // future of one parse may hang on the complement of another, and inclusion of context-free languages is undecidable).
 #pragma once
 
@@ -28,7 +28,7 @@ namespace derivable {
 
 class Liveness {
   public:
-    Liveness(Lexer& lexer, Stacks& stacks, const std::vector<uint32_t>& to_lexer, const std::vector<char>& ignored, uint64_t max_steps)
+    Liveness(Lexer& lexer, Stacks& stacks, const std::vector<TerminalId>& to_lexer, const std::vector<char>& ignored, uint64_t max_steps)
         : lexer_(lexer),
           stacks_(stacks),
           adjacency_(stacks.lr()),
@@ -47,7 +47,7 @@ class Liveness {
     // Some text completes a lexeme in progress on these stacks to a member of the language. `depth`: of brackets that are open there.
     Answer<bool> alive(LexState s, Frontier f, uint32_t depth);
     // The same between two lexemes, under these obligations.
-    Answer<bool> alive_after(uint32_t obligations, Frontier f, uint32_t depth);
+    Answer<bool> alive_after(Obligations obligations, Frontier f, uint32_t depth);
     // As Spelling::save(), with the states whose lexemes can always be completed.
     void save(ImageWriter& out) const;
     void restore(ImageReader& in);
@@ -65,9 +65,9 @@ class Liveness {
     using Landing = Spelling::Landing;
 
     bool always_alive_after(const Landing& l);
-    Answer<Verdict> judge(uint32_t obligations, Frontier f);
-    Answer<Verdict> search(uint32_t obligations, Frontier f, uint32_t depth, uint64_t patience);
-    Answer<bool> decide(uint32_t obligations, Frontier f, uint32_t depth);
+    Answer<Verdict> judge(Obligations obligations, Frontier f);
+    Answer<Verdict> search(Obligations obligations, Frontier f, uint32_t depth, uint64_t patience);
+    Answer<bool> decide(Obligations obligations, Frontier f, uint32_t depth);
     Answer<bool> find_alive(LexState s, Frontier f, uint32_t depth);
     Completion& completion(const Bits& terminals);
 

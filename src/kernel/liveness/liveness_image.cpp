@@ -35,11 +35,11 @@ auto sorted(const Map& map) {
 void Spelling::save(ImageWriter& out) const {
     out.put(recurrents_.size());
     for (const Recurrent& r : recurrents_) {
-        out.put(r.obligations);
+        out.put(r.obligations.index());
         put_bits(out, r.unconditional);
         put_bits(out, r.into_main);
         out.put(r.reached_from.size());
-        for (const auto& [from, reached] : sorted(r.reached_from)) out.put(from), out.put(reached);
+        for (const auto& [from, reached] : sorted(r.reached_from)) out.put(from.index()), out.put(reached);
         out.put(r.ways_in.size());
         for (const auto& [past, bytes] : sorted(r.ways_in)) {
             out.put(past);
@@ -47,12 +47,12 @@ void Spelling::save(ImageWriter& out) const {
         }
     }
     out.put(recurrent_of_.size());
-    for (const auto& [obligations, recurrent] : sorted(recurrent_of_)) out.put(obligations), out.put(recurrent);
+    for (const auto& [obligations, recurrent] : sorted(recurrent_of_)) out.put(obligations.index()), out.put(recurrent);
     out.put(!spellable_.words().empty());
     put_bits(out, spellable_);
     out.put(possible_.size());
     for (const auto& [obligations, bits] : sorted(possible_)) {
-        out.put(obligations);
+        out.put(obligations.index());
         put_bits(out, bits);
     }
 }
@@ -61,9 +61,9 @@ void Spelling::restore(ImageReader& in) {
     const size_t size = ignored_.size(), formulas = lexer_.num_obligations();
     ImageReader::check(recurrents_.empty());
     for (uint32_t n = in.count(); n > 0; n--) {
-        Recurrent r{in.below(formulas), read_bits(in, size), read_bits(in, size), {}, {}, {}};
+        Recurrent r{Obligations(in.below(formulas)), read_bits(in, size), read_bits(in, size), {}, {}, {}};
         for (uint32_t k = in.count(2); k > 0; k--) {
-            const uint32_t from = in.below(formulas);
+            const Obligations from(in.below(formulas));
             r.reached_from[from] = in.below(2);
         }
         for (uint32_t k = in.count(2); k > 0; k--) {
@@ -73,13 +73,14 @@ void Spelling::restore(ImageReader& in) {
         recurrents_.push_back(std::move(r));
     }
     for (uint32_t n = in.count(2); n > 0; n--) {
-        const uint32_t obligations = in.below(formulas), recurrent = in.next();
+        const Obligations obligations(in.below(formulas));
+        const uint32_t recurrent = in.next();
         ImageReader::check(recurrent < recurrents_.size() || recurrent == kNoRecurrent);
         recurrent_of_[obligations] = recurrent;
     }
     if (in.below(2)) spellable_ = read_bits(in, size);
     for (uint32_t n = in.count(); n > 0; n--) {
-        const uint32_t obligations = in.below(formulas);
+        const Obligations obligations(in.below(formulas));
         possible_[obligations] = read_bits(in, size);
     }
 }
@@ -87,13 +88,13 @@ void Spelling::restore(ImageReader& in) {
 void Liveness::save(ImageWriter& out) const {
     spelling_.save(out);
     out.put(always_alive_.size());
-    for (const auto& [state, alive] : sorted(always_alive_)) out.put(state), out.put(alive);
+    for (const auto& [state, alive] : sorted(always_alive_)) out.put(state.index()), out.put(alive);
 }
 
 void Liveness::restore(ImageReader& in) {
     spelling_.restore(in);
     for (uint32_t n = in.count(2); n > 0; n--) {
-        const LexState state = in.next();
+        const LexState state(in.next());
         ImageReader::check(lexer_.is_state(state));
         always_alive_[state] = in.below(2);
     }

@@ -30,14 +30,14 @@ const Bits& Spelling::wanted() {
     return wanted_;
 }
 
-LexState Spelling::start(const Bits& candidates, uint32_t obligations) {
-    std::vector<uint32_t> list;
+LexState Spelling::start(const Bits& candidates, Obligations obligations) {
+    std::vector<TerminalId> list;
     for (Symbol s = 1; s < ignored_.size(); s++)
         if (lexer_.policy() == Policy::kBasic || ignored_[s] || candidates.has(s) || s == newline_) list.push_back(to_lexer_[s]);
     return lexer_.start(list, obligations);
 }
 
-LexState Spelling::everything(uint32_t obligations) {
+LexState Spelling::everything(Obligations obligations) {
     uint32_t past = lexer_.past(obligations);
     if (everything_.size() <= past) everything_.resize(past + 1, kNoState);
     if (everything_[past] == kNoState) {
@@ -52,10 +52,9 @@ template <class Keep, class Visit>
 bool Spelling::walk(LexState s, Keep keep, Visit visit, States& seen, const States& in_vain) {
     if (s == kNoState || in_vain.count(s) || !seen.insert(s).second) return false;
     auto kept = [&](LexState x) {
-        const LexState members = lexer_.members(x);
-        auto [begin, end] = lexer_.singles(members);
-        return std::any_of(begin, end, [&](uint32_t single) {
-            const Symbol t = lexer_.terminal_of(single) + 1;
+        const Lexer::Singles members = lexer_.singles(lexer_.members(x));
+        return std::any_of(members.begin(), members.end(), [&](LexState single) {
+            const Symbol t = symbol(lexer_.terminal_of(single));
             return keep(ignored_[t] ? 0 : t);
         });
     };
@@ -95,7 +94,7 @@ const std::vector<Spelling::Landing>& Spelling::landings(LexState s) {
     return landings_.emplace(s, std::move(out)).first->second;
 }
 
-std::vector<Spelling::Landing> Spelling::next(const Bits& acceptable, uint32_t obligations) {
+std::vector<Spelling::Landing> Spelling::next(const Bits& acceptable, Obligations obligations) {
     std::vector<Landing> out = landings(start(acceptable, obligations));
     for (Symbol t = 1; t < ignored_.size(); t++) {
         if (!is_token(t) || !acceptable.has(t)) continue;
@@ -108,8 +107,8 @@ std::vector<Spelling::Landing> Spelling::next(const Bits& acceptable, uint32_t o
 // ---- recurrent boundaries ----
 
 // Boundaries that ignored lexemes lead to from here, nearest first, without `obligations` itself.
-std::vector<uint32_t> Spelling::through_ignored(uint32_t obligations, size_t at_most) {
-    std::vector<uint32_t> through{obligations};
+std::vector<Obligations> Spelling::through_ignored(Obligations obligations, size_t at_most) {
+    std::vector<Obligations> through{obligations};
     for (size_t i = 0; i < through.size() && through.size() <= at_most; i++)
         walk(everything(through[i]), is_ignored, [&](Landing l) {
             if (l.terminal == 0 && std::find(through.begin(), through.end(), l.obligations) == through.end())
@@ -122,10 +121,10 @@ std::vector<uint32_t> Spelling::through_ignored(uint32_t obligations, size_t at_
 
 // A byte that settles all that is owed, and begins an ignored lexeme that leads to the recurrent boundary where nothing is owed.
 //
-// PERF: most obligations are longer attempts that the next blank puts an end to; then nothing has to be walked. First pass over Java programs, llama-3:
-// 102 to 93 us a mask.
-bool Spelling::reaches_at_once(uint32_t obligations, Recurrent& recurrent) {
-    const uint32_t free = lexer_.nothing_owed(obligations);
+// PERF: most obligations are longer attempts that the next blank puts an end to; then nothing has to be walked. First pass over Java
+// programs, llama-3: 102 to 93 us a mask.
+bool Spelling::reaches_at_once(Obligations obligations, Recurrent& recurrent) {
+    const Obligations free = lexer_.nothing_owed(obligations);
     auto ways = recurrent.ways_in.find(lexer_.past(obligations));
     if (ways == recurrent.ways_in.end()) {
         std::vector<uint8_t> bytes;
@@ -140,15 +139,15 @@ bool Spelling::reaches_at_once(uint32_t obligations, Recurrent& recurrent) {
                        [&](uint8_t byte) { return lexer_.step_obligations(obligations, byte) == lexer_.step_obligations(free, byte); });
 }
 
-bool Spelling::reaches(uint32_t obligations, Recurrent& recurrent) {
-    const uint32_t goal = recurrent.obligations;
+bool Spelling::reaches(Obligations obligations, Recurrent& recurrent) {
+    const Obligations goal = recurrent.obligations;
     if (obligations == goal) return true;
     auto& known = recurrent.reached_from;
     auto it = known.find(obligations);
     if (it != known.end()) return it->second;
     if (reaches_at_once(obligations, recurrent)) return known[obligations] = true;
-    std::vector<uint32_t> through{obligations};
-    std::unordered_map<uint32_t, char> seen{{obligations, 1}};
+    std::vector<Obligations> through{obligations};
+    std::unordered_map<Obligations, char> seen{{obligations, 1}};
     States states;
     bool result = false;
     for (size_t i = 0; i < through.size() && !result; i++)
@@ -164,15 +163,16 @@ bool Spelling::reaches(uint32_t obligations, Recurrent& recurrent) {
             },
             states, recurrent.in_vain);
     if (result) return known[obligations] = true;
-    for (uint32_t d : through) known[d] = false;
+    for (Obligations d : through) known[d] = false;
     recurrent.in_vain.merge(states);
     return false;
 }
 
-// Some text of characters settles what is owed; true in doubt. (What is cut off within a character settles most, but hardly any terminal can be spelled so.)
-bool Spelling::can_settle(uint32_t obligations) {
+// Some text of characters settles what is owed; true in doubt. (What is cut off within a character settles most, but hardly any terminal
+// can be spelled so.)
+bool Spelling::can_settle(Obligations obligations) {
     constexpr size_t kMostKinds = 100;
-    std::vector<std::pair<uint32_t, Utf8State>> work{{obligations, kBetween}};
+    std::vector<std::pair<Obligations, Utf8State>> work{{obligations, kBetween}};
     for (size_t i = 0; i < work.size(); i++) {
         const auto [owed, place] = work[i];
         if (!lexer_.owes(owed) || work.size() > kMostKinds) return true;
@@ -187,12 +187,12 @@ bool Spelling::can_settle(uint32_t obligations) {
 
 Bits Spelling::unconditional_at(Recurrent& recurrent, uint32_t depth) {
     Bits unconditional(ignored_.size());
-    const uint32_t at = recurrent.obligations;
+    const Obligations at = recurrent.obligations;
     const bool main = recurrents_.empty();
     if (!lexer_.obligations_hold_at_end(at)) return unconditional;
     const bool near_main = !main && (lexer_.owes(recurrents_[kMainRecurrent].obligations) || can_settle(at));
     bool by_main = false;
-    auto returns = [&](uint32_t obligations) {
+    auto returns = [&](Obligations obligations) {
         if (reaches(obligations, recurrent)) return true;
         if (!near_main || !reaches(obligations, recurrents_[kMainRecurrent])) return false;
         return by_main = true;
@@ -258,18 +258,18 @@ Bits Spelling::unconditional_at(Recurrent& recurrent, uint32_t depth) {
     return unconditional;
 }
 
-uint32_t Spelling::make_recurrent(uint32_t obligations, uint32_t depth) {
+uint32_t Spelling::make_recurrent(Obligations obligations, uint32_t depth) {
     if (recurrents_.size() >= kMaxRecurrents) return kNoRecurrent;
     auto count = [](const Bits& b) {
         size_t n = 0;
         for (uint64_t w : b.words()) n += size_t(__builtin_popcountll(w));
         return n;
     };
-    std::vector<uint32_t> candidates = through_ignored(obligations, kMaxCandidates);
+    std::vector<Obligations> candidates = through_ignored(obligations, kMaxCandidates);
     candidates.push_back(obligations);
     Recurrent best{lexer_.text_start(), Bits(ignored_.size()), Bits(ignored_.size()), {}, {}};
     size_t best_count = 0;
-    for (uint32_t candidate : candidates) {
+    for (Obligations candidate : candidates) {
         Recurrent made{candidate, Bits(ignored_.size()), Bits(ignored_.size()), {}, {}};
         made.unconditional = unconditional_at(made, depth);
         size_t n = count(made.unconditional);
@@ -281,7 +281,7 @@ uint32_t Spelling::make_recurrent(uint32_t obligations, uint32_t depth) {
     return uint32_t(recurrents_.size() - 1);
 }
 
-uint32_t Spelling::recurrent(uint32_t obligations, uint32_t depth) {
+uint32_t Spelling::recurrent(Obligations obligations, uint32_t depth) {
     if (std::find(ignored_.begin(), ignored_.end(), char(1)) == ignored_.end()) return kNoRecurrent;
     auto found = recurrent_of_.find(obligations);
     if (found != recurrent_of_.end()) return found->second;
@@ -305,12 +305,12 @@ const Bits& Spelling::spellable() {
     Bits found(ignored_.size());  // nothing is kept of a question that is refused half-way
     auto open = [&](Symbol t) { return t != 0 && wanted().has(t) && !found.has(t); };
     // After one text or another, if look-behind tells them apart.
-    const std::vector<uint32_t> pasts = lexer_.all_pasts(kMaxPasts);
+    const std::vector<Obligations> pasts = lexer_.all_pasts(kMaxPasts);
     for (Symbol t = 1; t < ignored_.size(); t++)
         if (open(t) && (is_token(t) || pasts.empty())) found.add(t);
-    // Most can be spelled against all. PERF: what else is acceptable takes all LR states to find out: with that asked first a saved Python grammar took
-    // 24.9 instead of 19.1 ms to its first mask, Java 13.6 instead of 6.7.
-    for (uint32_t past : pasts)
+    // Most can be spelled against all. PERF: what else is acceptable takes all LR states to find out: with that asked first a saved Python
+    // grammar took 24.9 instead of 19.1 ms to its first mask, Java 13.6 instead of 6.7.
+    for (Obligations past : pasts)
         walk(everything(past), open, [&](Landing l) {
             if (open(l.terminal)) found.add(l.terminal);
             return found == wanted();
@@ -322,20 +322,21 @@ const Bits& Spelling::spellable() {
         Bits candidates(ignored_.size());
         if (company) candidates = *company;
         candidates.add(t);
-        if (std::any_of(pasts.begin(), pasts.end(),
-                        [&](uint32_t past) { return walk(start(candidates, past), only(t), [&](Landing l) { return l.terminal == t; }); }))
+        if (std::any_of(pasts.begin(), pasts.end(), [&](Obligations past) {
+                return walk(start(candidates, past), only(t), [&](Landing l) { return l.terminal == t; });
+            }))
             found.add(t);
     }
     return spellable_ = std::move(found);
 }
 
-const Bits& Spelling::possible(uint32_t obligations) {
+const Bits& Spelling::possible(Obligations obligations) {
     auto found = possible_.find(obligations);
     if (found != possible_.end()) return found->second;
     const Bits& base = spellable();
     Bits out(ignored_.size());
-    std::vector<uint32_t> through{obligations};
-    std::unordered_map<uint32_t, char> passed{{obligations, 1}};
+    std::vector<Obligations> through{obligations};
+    std::unordered_map<Obligations, char> passed{{obligations, 1}};
     for (size_t i = 0; i < through.size(); i++) {
         if (!lexer_.owes(through[i])) {  // the debts are paid
             out = base;
@@ -374,7 +375,7 @@ const Bits& Spelling::possible(uint32_t obligations) {
 
 // ---- safe pairs ----
 
-bool Spelling::safe(Symbol last, uint32_t obligations) {
+bool Spelling::safe(Symbol last, Obligations obligations) {
     Pair pair = pack(last, obligations);
     auto found = safe_.find(pair);
     if (found == safe_.end()) judge(pair), found = safe_.find(pair);
@@ -398,7 +399,7 @@ void Spelling::judge(Pair first) {
             return;
         }
         Facts f{Symbol(work[i] >> 32), {}};
-        std::vector<uint32_t> through{uint32_t(work[i])};
+        std::vector<Obligations> through{Obligations(uint32_t(work[i]))};
         for (size_t j = 0; j < through.size(); j++) {
             f.ends |= lexer_.obligations_hold_at_end(through[j]);
             for (const Landing& l : next(adjacency_.follow(f.last), through[j])) {

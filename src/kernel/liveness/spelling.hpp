@@ -2,11 +2,12 @@
 //
 // Everything here rests on one observation. Fewer candidates only make longer attempts, and so obligations, fewer: if a text is cut into
 // the terminals t1 t2 ... with many candidates, then also with few, as long as each ti is among them; and what can be spelled under some
-// obligations can be spelled under weaker ones. So what can be spelled against *all* candidates can be spelled wherever the parser wants it.
+// obligations can be spelled under weaker ones. So what can be spelled against *all* candidates can be spelled wherever the parser wants
+// it.
 //
-// A *recurrent boundary* is one (the obligations after a lexeme; typically those after a blank) with its *unconditional* terminals: each can be spelled
-// there, whatever else is acceptable, in a way that leads back to the recurrent boundary through ignored lexemes. At a boundary that reaches a recurrent boundary, any
-// sequence of its unconditional terminals can be spelled, and the text may end.
+// A *recurrent boundary* is one (the obligations after a lexeme; typically those after a blank) with its *unconditional* terminals: each
+// can be spelled there, whatever else is acceptable, in a way that leads back to the recurrent boundary through ignored lexemes. At a
+// boundary that reaches a recurrent boundary, any sequence of its unconditional terminals can be spelled, and the text may end.
 //
 // Grammars without ignored lexemes have no such meeting place. There the pairs (last terminal, obligations) are judged: a pair is
 // *safe* if every terminal that may follow the last one can be spelled, leading to a safe pair again.
@@ -33,7 +34,7 @@ class ImageWriter;
 
 class Spelling {
   public:
-    Spelling(Lexer& lexer, Adjacency& adjacency, Productions& productions, const std::vector<uint32_t>& to_lexer,
+    Spelling(Lexer& lexer, Adjacency& adjacency, Productions& productions, const std::vector<TerminalId>& to_lexer,
              const std::vector<char>& ignored)
         : lexer_(lexer),
           adjacency_(adjacency),
@@ -42,13 +43,14 @@ class Spelling {
           ignored_(ignored) {}
 
     struct Landing {
-        Symbol terminal;       // that ended; 0: an ignored one
-        uint32_t obligations;  // after it
+        Symbol terminal;          // that ended; 0: an ignored one
+        Obligations obligations;  // after it
         bool operator<(const Landing& o) const { return terminal != o.terminal ? terminal < o.terminal : obligations < o.obligations; }
         bool operator==(const Landing& o) const { return terminal == o.terminal && obligations == o.obligations; }
     };
-    Landing landing(const Lexer::Exit& e) const {  // one lexer terminal per symbol under longest and basic
-        return {ignored_[e.terminal + 1] ? 0 : e.terminal + 1, e.obligations};
+    Landing landing(const Lexer::Exit& e) const {
+        const Symbol s = symbol(e.terminal);
+        return {ignored_[s] ? 0 : s, e.obligations};
     }
     // Terminals without text are tokens by their id. Like the end, they can stand wherever nothing is owed.
     bool is_token(Symbol terminal) const { return terminal != kEnd && lexer_.recognizer(to_lexer_[terminal]).is_empty(); }
@@ -57,25 +59,25 @@ class Spelling {
     void set_indentation(Symbol newline, Symbol indent, Symbol dedent) { newline_ = newline, indent_ = indent, dedent_ = dedent; }
     bool is_indentation(Symbol t) const { return t != kEnd && (t == indent_ || t == dedent_); }
     // How the next lexeme may end (or token be taken) if these terminals are acceptable.
-    std::vector<Landing> next(const Bits& acceptable, uint32_t obligations);
+    std::vector<Landing> next(const Bits& acceptable, Obligations obligations);
     // How the lexeme in progress may end, sorted. O(lexer states reachable from `s`).
     const std::vector<Landing>& landings(LexState s);
     // The states that a lexeme in progress may be in one byte further, each once.
     const std::vector<LexState>& successors(LexState s);
     // The state before a lexeme, all of `candidates` (ignored ones are added; under basic, all terminals) competing.
-    LexState start(const Bits& candidates, uint32_t obligations);
+    LexState start(const Bits& candidates, Obligations obligations);
 
     static constexpr uint32_t kNoRecurrent = ~0u;
     // The best recurrent boundary that can be reached after `obligations`; kNoRecurrent if no terminal at all is sure to be spelled.
-    uint32_t recurrent(uint32_t obligations) { return recurrent(obligations, 0); }
+    uint32_t recurrent(Obligations obligations) { return recurrent(obligations, 0); }
     static constexpr uint32_t kMainRecurrent = 0;
     const Bits& unconditional(uint32_t recurrent) const { return recurrents_[recurrent].unconditional; }
     const Bits& into_main(uint32_t recurrent) const { return recurrents_[recurrent].into_main; }
     // Terminals that may be spelled at some time after `obligations`: no fewer than can, perhaps more.
-    const Bits& possible(uint32_t obligations);
+    const Bits& possible(Obligations obligations);
 
     // Every terminal that may follow `last` (but for those that nothing can spell) can be spelled, and so on for ever.
-    bool safe(Symbol last, uint32_t obligations);
+    bool safe(Symbol last, Obligations obligations);
     // Terminals that some text can spell, in some company that the grammar may put them in.
     const Bits& spellable();
     // What was found out, by the numbers of a lexer that is saved, too; and again, into one that found out nothing yet. Throws BadArtifact.
@@ -87,17 +89,18 @@ class Spelling {
   private:
     using States = std::unordered_set<LexState>;
     struct Recurrent {
-        uint32_t obligations;
+        Obligations obligations;
         Bits unconditional;
         Bits into_main;  // terminals that can be spelled here, whatever else is acceptable, and lead to the main recurrent boundary
-        std::unordered_map<uint32_t, bool> reached_from;  // by obligations
+        std::unordered_map<Obligations, bool> reached_from;
         // By past: bytes with which an ignored lexeme may begin that leads here, if nothing is owed before it.
         std::unordered_map<uint32_t, std::vector<uint8_t>> ways_in;
-        // States of ignored lexemes that do not lead here. PERF: what is owed mostly comes to the same after a byte or two: 75 boundaries of Python
-        // took 130 us each to be found not to lead to one recurrent boundary.
+        // States of ignored lexemes that do not lead here. PERF: what is owed mostly comes to the same after a byte or two: 75 boundaries
+        // of Python took 130 us each to be found not to lead to one recurrent boundary.
         States in_vain;
     };
-    using Pair = uint64_t;  // (last terminal, obligations)
+    static Symbol symbol(TerminalId terminal) { return terminal.index() + 1; }  // there is one, under longest and basic
+    using Pair = uint64_t;                                                      // (last terminal, obligations)
     void count_step() {
         work(1);
         if (++steps_ > until_)
@@ -105,8 +108,8 @@ class Spelling {
                                 "deciding which lexemes can still follow under longest match");
     }
     // Calls `visit(landing)` for the ways a lexeme begun in `s` may end, breadth first, following only states in which a terminal is in
-    // progress for which `keep` (of an ignored one: of 0) says yes, that were not `seen` and are not `in_vain`; stops when `visit` returns true, and then
-    // returns true.
+    // progress for which `keep` (of an ignored one: of 0) says yes, that were not `seen` and are not `in_vain`; stops when `visit` returns
+    // true, and then returns true.
     template <class Keep, class Visit>
     bool walk(LexState s, Keep keep, Visit visit, States& seen, const States& in_vain);
     template <class Keep, class Visit>
@@ -114,32 +117,33 @@ class Spelling {
         States seen;
         return walk(s, keep, visit, seen, {});
     }
-    LexState everything(uint32_t obligations);  // all terminals compete
-    const Bits& wanted();                       // terminals that the rules use
-    std::vector<uint32_t> through_ignored(uint32_t obligations, size_t at_most);
-    uint32_t recurrent(uint32_t obligations, uint32_t depth);
-    bool reaches(uint32_t obligations, Recurrent& recurrent);
-    bool reaches_at_once(uint32_t obligations, Recurrent& recurrent);
-    uint32_t make_recurrent(uint32_t obligations, uint32_t depth);
-    bool can_settle(uint32_t obligations);
+    LexState everything(Obligations obligations);  // all terminals compete
+    const Bits& wanted();                          // terminals that the rules use
+    std::vector<Obligations> through_ignored(Obligations obligations, size_t at_most);
+    uint32_t recurrent(Obligations obligations, uint32_t depth);
+    bool reaches(Obligations obligations, Recurrent& recurrent);
+    bool reaches_at_once(Obligations obligations, Recurrent& recurrent);
+    uint32_t make_recurrent(Obligations obligations, uint32_t depth);
+    bool can_settle(Obligations obligations);
     Bits unconditional_at(Recurrent& recurrent, uint32_t depth);
     void judge(Pair pair);
 
     Lexer& lexer_;
     Adjacency& adjacency_;
     Productions& productions_;
-    const std::vector<uint32_t>& to_lexer_;
+    const std::vector<TerminalId>& to_lexer_;
     const std::vector<char>& ignored_;
 
     Symbol newline_ = kEnd, indent_ = kEnd, dedent_ = kEnd;
     Bits wanted_, spellable_;
     std::unordered_map<LexState, std::vector<Landing>> landings_;
-    // PERF: walks for one recurrent boundary and the next go through the same states: a saved Python grammar's first mask took 19.1 ms, and now 14.0.
+    // PERF: walks for one recurrent boundary and the next go through the same states: a saved Python grammar's first mask took 19.1 ms, and
+    // now 14.0.
     std::unordered_map<LexState, std::vector<LexState>> successors_;
-    std::deque<Recurrent> recurrents_;                     // grows while one of them is asked
-    std::unordered_map<uint32_t, uint32_t> recurrent_of_;  // by obligations
-    std::vector<LexState> everything_;                     // by past: members; kNoState if not asked for yet
-    std::unordered_map<uint32_t, Bits> possible_;
+    std::deque<Recurrent> recurrents_;  // grows while one of them is asked
+    std::unordered_map<Obligations, uint32_t> recurrent_of_;
+    std::vector<LexState> everything_;  // by past: members; kNoState if not asked for yet
+    std::unordered_map<Obligations, Bits> possible_;
     std::unordered_map<Pair, bool, MixHash> safe_;
     uint64_t steps_ = 0, until_ = ~0ULL, allowed_ = 0;
 };

@@ -10,13 +10,13 @@
 
 namespace derivable {
 
-LexState Summaries::start(Context c, uint32_t obligations) {
+LexState Summaries::start(Context c, Obligations obligations) {
     Bits candidates(stacks_.lr().productions().num_terminals() + 1);
     for (Symbol s : stacks_.terminals(accept_set(c))) candidates.add(s);
     return spelling_.start(candidates, obligations);
 }
 
-bool Summaries::alive(uint32_t obligations, Frontier f, uint32_t depth) {
+bool Summaries::alive(Obligations obligations, Frontier f, uint32_t depth) {
     work_ = 0;
     Context c = context(obligations, stacks_.accepts(f), depth != 0);
     for (NodeId n : stacks_.nodes(f))
@@ -67,9 +67,9 @@ void Summaries::solve() {
             if (productions.is_terminal(x)) {
                 const AcceptSet before = accept_set(first);
                 const bool inside = contexts_[first][2];
-                std::vector<uint32_t> through{contexts_[first][0]};
+                std::vector<Obligations> through{obligations(first)};
                 if (spelling_.is_indentation(x)) {
-                    add(i, context(contexts_[first][0], accepts(stacks_.after(n, x)), inside));
+                    add(i, context(obligations(first), accepts(stacks_.after(n, x)), inside));
                     continue;
                 }
                 const AcceptSet above = x == kEnd ? before : accepts(stacks_.after(n, x));
@@ -112,7 +112,7 @@ std::vector<Summaries::Context> Summaries::sequence(Context c, NodeId n, const s
                 std::vector<Context> after = summary(before, node, s);
                 if (after.empty()) return;
                 NodeId above = s == kEnd ? node : stacks_.after(node, s);
-                for (Context a : after) next.emplace_back(turn ? context(contexts_[a][0], accept_set(a), !outside || depth > 0) : a, above);
+                for (Context a : after) next.emplace_back(turn ? context(obligations(a), accept_set(a), !outside || depth > 0) : a, above);
             };
             if (productions.is_terminal(body[k])) over(body[k]);
             else

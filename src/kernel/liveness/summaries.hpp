@@ -25,7 +25,7 @@ class Summaries {
           max_work_(max_steps) {}
 
     // `depth`: of brackets that are open there.
-    bool alive(uint32_t obligations, Frontier f, uint32_t depth);
+    bool alive(Obligations obligations, Frontier f, uint32_t depth);
     // Between brackets a newline lexeme is dropped. By terminal symbol; kept.
     void set_indentation(Symbol newline, const std::vector<char>* opens, const std::vector<char>* closes) {
         newline_ = newline, opens_ = opens, closes_ = closes;
@@ -39,16 +39,17 @@ class Summaries {
     void forget_states() { contexts_ = {}, profiles_ = {}; }
 
   private:
-    // What the next lexeme starts under: the obligations, and (under longest) the accept set of the real top of the stack. That is the stack
-    // before any reductions: candidates are chosen while it is still open which rules have ended. And whether brackets are open.
+    // What the next lexeme starts under: the obligations, and (under longest) the accept set of the real top of the stack. That is the
+    // stack before any reductions: candidates are chosen while it is still open which rules have ended. And whether brackets are open.
     using Context = uint32_t;
-    Context context(uint32_t obligations, AcceptSet accept_set, bool inside) {
-        return contexts_.intern({obligations, lexer_.policy() == Policy::kBasic ? 0 : accept_set.index(), inside});
+    Context context(Obligations obligations, AcceptSet accept_set, bool inside) {
+        return contexts_.intern({obligations.index(), lexer_.policy() == Policy::kBasic ? 0 : accept_set.index(), inside});
     }
     int change(Symbol s) const { return newline_ == kEnd ? 0 : (*opens_)[s] - (*closes_)[s]; }  // of depth, by a terminal
+    Obligations obligations(Context c) const { return Obligations(contexts_[c][0]); }
     AcceptSet accept_set(Context c) const { return AcceptSet(contexts_[c][1]); }
     AcceptSet accepts(NodeId n) { return stacks_.accepts(StackGraph::one(n)); }
-    LexState start(Context c, uint32_t obligations);
+    LexState start(Context c, Obligations obligations);
     bool alive_at(Context c, NodeId n, uint32_t depth);
     uint32_t profile(NodeId n);
     const std::vector<Context>& summary(Context c, NodeId n, Symbol x);

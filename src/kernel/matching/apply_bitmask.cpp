@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-// PERF: compiled twice, for AVX2 and for any processor of the family; which one is taken is decided when the module is loaded. Sanitizers are not ready then.
+// PERF: compiled twice, for AVX2 and for any processor of the family; which one is taken is decided when the module is loaded. Sanitizers
+// are not ready then.
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) && \
     !defined(__SANITIZE_ADDRESS__)
 #define FOR_SEVERAL_PROCESSORS __attribute__((target_clones("avx2", "default")))
@@ -19,7 +20,8 @@ constexpr uint32_t kAll = ~0u;
 
 #define INTO_EACH_OF_THEM __attribute__((always_inline)) inline
 
-// As many numbers as one vector register of AVX2 holds, or two of others. Every lane looks at a bit of its own: not all processors can shift lanes by different counts.
+// As many numbers as one vector register of AVX2 holds, or two of others. Every lane looks at a bit of its own: not all processors can
+// shift lanes by different counts.
 template <class Bits>
 struct Lanes {
     typedef Bits Vector __attribute__((vector_size(32)));

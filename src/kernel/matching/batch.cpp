@@ -17,8 +17,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// PERF: a thousand masks that are known. What is shorter is done before another thread is at work, and masks of scannerless grammars that are not known
-// meet at the lock of the index that they share: 64 first masks took 7 to 13 ms alone, and 17 with a second thread after 50 us.
+// PERF: a thousand masks that are known. What is shorter is done before another thread is at work, and masks of scannerless grammars that
+// are not known meet at the lock of the index that they share: 64 first masks took 7 to 13 ms alone, and 17 with a second thread after 50
+// us.
 constexpr std::chrono::microseconds kAlone{1000};
 
 void allow_end_only(const Vocabulary& vocabulary, uint32_t* mask) {

@@ -112,8 +112,8 @@ const Blocks::Rest& Blocks::rest_of_newline(LexState lex) {
     return rests_.emplace(lex, std::move(rest)).first->second;
 }
 
-// Breadth first over what may still be read of a lexeme that may be a newline. Where it cannot always go on to another line, its column is followed
-// too; else any column can still be had.
+// Breadth first over what may still be read of a lexeme that may be a newline. Where it cannot always go on to another line, its column is
+// followed too; else any column can still be had.
 class Blocks::NewlineSearch {
   public:
     NewlineSearch(Blocks& blocks, Frontier f, Reach begun, bool newline, bool columns)
@@ -188,7 +188,7 @@ class Blocks::NewlineSearch {
         found_ = may_end.value;
     }
 
-    void go_on(Symbol symbol, uint32_t obligations, Environment at) {
+    void go_on(Symbol symbol, Obligations obligations, Environment at) {
         if (found_ || (symbol == indentations_.spec.newline && !newline_)) return;
         const After next = after(symbol, at, false);
         Reach reach = next.reach;
@@ -235,7 +235,7 @@ Answer<bool> Blocks::alive_in_newline(LexState lex, Frontier f, Environment envi
     return newline_alive_[key] = NewlineSearch(*this, f, begun, newline, columns).run(lex, environment);
 }
 
-bool Blocks::newline_goes_on(uint32_t newline) {
+bool Blocks::newline_goes_on(TerminalId newline) {
     LexState start = lexer_.start({newline}, lexer_.text_start());
     if (start == kNoState) return false;
     std::vector<LexState> all{lexer_.members(start)};

@@ -1,7 +1,7 @@
 // What lexemes mean to a grammar with indentation; the definition is in docs/lexing.md.
 //
-// A newline lexeme carries a column. When it ends the parser is told what that means: a line of the same block, a deeper block (INDENT), or the end of
-// blocks (DEDENT). Between brackets, and where no line may end, it means nothing.
+// A newline lexeme carries a column. When it ends the parser is told what that means: a line of the same block, a deeper block (INDENT), or
+// the end of blocks (DEDENT). Between brackets, and where no line may end, it means nothing.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class Blocks {
     // Whether a lexeme that may be a newline can be completed.
     Answer<bool> alive_in_newline(LexState lex, Frontier f, Environment environment);
     // Wherever a newline lexeme has got, it can go on to another line. Then its column so far decides nothing.
-    bool newline_goes_on(uint32_t newline);
+    bool newline_goes_on(TerminalId newline);
     // Stack nodes are about to be freed.
     void forget_stacks() { newline_alive_ = {}, newline_questions_ = {}; }
 

@@ -33,7 +33,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
         const IndentationSpec& indentation = environments_.indentations.spec;
         terminals_.compete_everywhere(indentation.newline);
         liveness_.set_indentation(indentation);
-        const uint32_t newline = terminals_.to_lexer(indentation.newline);
+        const TerminalId newline = terminals_.to_lexer(indentation.newline);
         spanner_->prospects.set_newline(environments_.indentations, newline, !lexemes_.blocks().newline_goes_on(newline));
     }
     if (lexer.policy() != Policy::kScannerless)

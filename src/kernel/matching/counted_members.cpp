@@ -29,15 +29,15 @@ Answer<LexState> CountedMembers::start(AcceptSet accept_set, Environment tally, 
     const Reach reach{0, false, false, tallies_.depth(tally)};
     const uint64_t key = pack(tallies_.held(tally) << 1 | in_order, accept_set);
     const LexState* known = starts_.find(key);
-    if (known && *known) return {*known - 1, reach};
-    std::vector<uint32_t> candidates = terminals_.everywhere();
+    if (known) return {*known, reach};
+    std::vector<TerminalId> candidates = terminals_.everywhere();
     work(5 + stacks_.terminals(accept_set).size());
     for (Symbol s : stacks_.terminals(accept_set))
         if (s != kEnd && tallies_.allows(s, tally, in_order)) candidates.push_back(terminals_.to_lexer(s));
     Lexer& lexer = access_.lexer();
     LexState state = candidates.empty() ? kNoState : lexer.start(candidates, lexer.text_start());
     if (state != kNoState) state = lexer.members(state);
-    starts_[key] = state + 1;  // no state counts as not known
+    starts_[key] = state;
     return {state, reach};
 }
 

@@ -92,7 +92,7 @@ uint64_t Explorer::key_of(const Threads& threads, int hops) const {
     std::vector<uint64_t> keys;
     std::vector<LrState> states;
     for (const Thread& t : threads) {
-        uint64_t key = mix(t.lex);
+        uint64_t key = mix(t.lex.index());
         constraint_->stacks().each_level(t.stack, hops, [&](const std::vector<NodeId>& level) {
             states.clear();
             for (NodeId n : level) states.push_back(constraint_->stacks().state(n));

@@ -1,13 +1,13 @@
 // Situations that texts lead to, visited before a text does: ahead of time, and while a model thinks.
 //
-// A situation is a lexer state with the uppermost LR states of the stack. From each one that is visited every next byte (and every token that the grammar
-// names) leads to others. Those come first whose lexer state was not met before, for they take the longest; then those with another
-// state on top of the stack, and so on; among equals those met first. What is reached through an escape or by half a
-// character comes last: those are nearly all of the situations of a schema (five ways to spell each character of a name, twenty places within a character in each
-// string), and models seldom write them.
+// A situation is a lexer state with the uppermost LR states of the stack. From each one that is visited every next byte (and every token
+// that the grammar names) leads to others. Those come first whose lexer state was not met before, for they take the longest; then those
+// with another state on top of the stack, and so on; among equals those met first. What is reached through an escape or by half a
+// character comes last: those are nearly all of the situations of a schema (five ways to spell each character of a name, twenty places
+// within a character in each string), and models seldom write them.
 //
-// What was visited can be written down: for each situation the one that it was reached from, the byte, and its mask. Lexer and LR states have
-// no names that another process would know, but it can take the same steps, and finds masks where this one computed them.
+// What was visited can be written down: for each situation the one that it was reached from, the byte, and its mask. Lexer and LR states
+// have no names that another process would know, but it can take the same steps, and finds masks where this one computed them.
 #pragma once
 
 #include <array>
@@ -49,15 +49,16 @@ class Explorer {
         double seconds;        // 0: as long as it takes
         uint64_t bytes;        // of the constraint, as Access::run_bytes
     };
-    // One visit after the other. A situation that is refused (LimitExceeded) is left as it is: its mask is computed when it is asked for, or refused again.
+    // One visit after the other. A situation that is refused (LimitExceeded) is left as it is: its mask is computed when it is asked for,
+    // or refused again.
     End visit(const Bounds& bounds);
     uint64_t visited() const { return visited_; }
     uint64_t found() const;
 
     // What was visited, from the start of the text on.
     std::string saved() const;
-    // Takes the steps that `saved` gave and notes the masks, until `seconds` have passed or the memory for them is used up. Throws BadArtifact where a step leads nowhere, or
-    // a mask or a number cannot be. SAFETY: whatever it holds nothing but masks comes from it.
+    // Takes the steps that `saved` gave and notes the masks, until `seconds` have passed or the memory for them is used up. Throws
+    // BadArtifact where a step leads nowhere, or a mask or a number cannot be. SAFETY: whatever it holds nothing but masks comes from it.
     static uint32_t replay(const std::shared_ptr<Constraint>& constraint, std::string_view data, double seconds);
 
   private:

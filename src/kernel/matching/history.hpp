@@ -1,5 +1,5 @@
-// What a sequence remembers of its past: a chain of moments, each the threads after one more token. Going back is following the chain, forking is
-// sharing it.
+// What a sequence remembers of its past: a chain of moments, each the threads after one more token. Going back is following the chain,
+// forking is sharing it.
 #pragma once
 
 #include <atomic>
@@ -35,8 +35,8 @@ struct Moment {
 
 // The moments of one constraint.
 //
-// PERF: they lie side by side, and are used again rather than freed: letting go of a sequence of 28,000 tokens was a stall of 5 ms in the next one (most of it
-// malloc's, which then had its pieces to put together), and marking them for a collection of stack nodes one of 2.5.
+// PERF: they lie side by side, and are used again rather than freed: letting go of a sequence of 28,000 tokens was a stall of 5 ms in the
+// next one (most of it malloc's, which then had its pieces to put together), and marking them for a collection of stack nodes one of 2.5.
 class Moments {
   public:
     // The moment after `before`, which keeps it (null: there is none). Nothing refers to it yet.

@@ -29,9 +29,7 @@ void add_splits(LexerStateView& s, Spanner& spanner, uint32_t words, LexState le
         s.exits += split->exits.size();
     };
     if (spanner.lexer.policy() == Policy::kScannerless) {
-        const LexState members = spanner.lexer.members(lex);  // SAFETY: one member is its own list
-        auto [begin, end] = spanner.lexer.singles(members);
-        for (const uint32_t* single = begin; single != end; single++) add(spanner.lexer.canonical(*single));
+        for (LexState single : spanner.lexer.singles(spanner.lexer.members(lex))) add(spanner.lexer.canonical(single));
     } else {
         add(lex);
     }
@@ -54,7 +52,7 @@ class Unfolding {
   private:
     struct Item {
         size_t node;
-        uint32_t residual;
+        ResidualId residual;
         Thread thread;
         int above;  // as Stacks::Shifted
         uint32_t depth;
@@ -62,13 +60,11 @@ class Unfolding {
 
     void visit(const Item& x) {
         Lexer& lexer = c_.access().lexer();
-        if (!scannerless_) return split_by(x, x.thread.lex, 0);
-        const LexState members = lexer.members(x.thread.lex);
-        auto [begin, end] = lexer.singles(members);
-        for (const uint32_t* single = begin; single != end; single++) split_by(x, lexer.canonical(*single), lexer.terminal_of(*single));
+        if (!scannerless_) return split_by(x, x.thread.lex, TerminalId());
+        for (LexState single : lexer.singles(lexer.members(x.thread.lex))) split_by(x, lexer.canonical(single), lexer.terminal_of(single));
     }
 
-    void split_by(const Item& x, LexState state, uint32_t single_terminal) {
+    void split_by(const Item& x, LexState state, TerminalId single_terminal) {
         c_.access().take();
         const Split& split = c_.spanner().split(x.residual, state);
         for (const Split::Inside& group : split.inside) {

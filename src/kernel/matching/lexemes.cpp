@@ -4,14 +4,14 @@
 
 namespace derivable {
 
-LexState Lexemes::start(AcceptSet accept_set, uint32_t obligations) {
+LexState Lexemes::start(AcceptSet accept_set, Obligations obligations) {
     const uint32_t past = scannerless_ ? 0 : spanner_.lexer.past(obligations);
     if (starts_.size() <= past) starts_.resize(past + 1);
     IdVector<AcceptSet, LexState>& starts = starts_[past];
     starts.reach(accept_set, 0, kUnknownStart);
     if (starts[accept_set] == kUnknownStart) {
         Lexer& lexer = access_.lexer();
-        std::vector<uint32_t> candidates;
+        std::vector<TerminalId> candidates;
         work(5 + stacks_.terminals(accept_set).size());
         if (lexer.policy() == Policy::kBasic) {
             candidates.assign(terminals_.all_to_lexer().begin() + 1, terminals_.all_to_lexer().end());
@@ -46,15 +46,18 @@ Answer<bool> Lexemes::alive(Frontier stack, Environment environment, const Split
         case Split::Sureness::kSure: return {true, {}};
         case Split::Sureness::kProducible: {
             const auto [set, reach] = stacks_.accepted(stack);
-            for (uint32_t lexer_terminal : spanner_.prospects.producible(group.key))
-                for (Symbol s : terminals_.of(lexer_terminal))
-                    if (terminals_.is_ignored(s) || stacks_.contains(set, s)) return {true, reach};
-            return {false, reach};
+            auto fits = [&, accepted = set](TerminalId terminal) {
+                const Terminals::Symbols all = terminals_.of(terminal);
+                return std::any_of(all.begin(), all.end(),
+                                   [&](Symbol s) { return terminals_.is_ignored(s) || stacks_.contains(accepted, s); });
+            };
+            return {spanner_.prospects.any_producible(group.key, fits), reach};
         }
         case Split::Sureness::kExact: {
-            if (spanner_.prospects.may_be_newline(group.key))
-                return blocks_.alive_in_newline(group.key, stack, environments_.indentations.apply(group.effect, environment));
-            return liveness_.alive(group.key, stack, environments_.brackets(environment));
+            const LexState state(group.key);
+            if (spanner_.prospects.may_be_newline(state))
+                return blocks_.alive_in_newline(state, stack, environments_.indentations.apply(group.effect, environment));
+            return liveness_.alive(state, stack, environments_.brackets(environment));
         }
     }
     return {false, {}};

@@ -34,9 +34,9 @@ class Lexemes {
     CountedMembers& members() { return members_; }
 
     // The state before a lexeme of what a stack accepts, under obligations.
-    LexState start(AcceptSet accept_set, uint32_t obligations);
+    LexState start(AcceptSet accept_set, Obligations obligations);
     // ... and the environment allows; `in_order`: keys of objects come in the order of the schema's text.
-    Answer<LexState> start(AcceptSet accept_set, uint32_t obligations, Environment environment, bool in_order = false) {
+    Answer<LexState> start(AcceptSet accept_set, Obligations obligations, Environment environment, bool in_order = false) {
         if (members_.active() && members_.asks(accept_set)) return members_.start(accept_set, environment, in_order);
         return {start(accept_set, obligations), {}};
     }
@@ -70,7 +70,7 @@ class Lexemes {
     }
 
   private:
-    static constexpr LexState kUnknownStart = ~0u - 2;
+    static constexpr LexState kUnknownStart{~0u - 2};
 
     Access& access_;
     Spanner& spanner_;

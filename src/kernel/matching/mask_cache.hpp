@@ -1,7 +1,8 @@
 // Level 4 of the index: masks by lexer state and as much of stack and environment as they depend on.
 //
-// A trie for each lexer state. Its words are what is looked at of the environment, then the stack from its top down (Stacks::signature), as far as
-// some mask of that lexer state has looked. A mask stands where its own reach ends, so a stack finds it after as many steps as it depends on states.
+// A trie for each lexer state. Its words are what is looked at of the environment, then the stack from its top down (Stacks::signature), as
+// far as some mask of that lexer state has looked. A mask stands where its own reach ends, so a stack finds it after as many steps as it
+// depends on states.
 #pragma once
 
 #include <cstddef>

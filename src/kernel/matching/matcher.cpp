@@ -196,7 +196,7 @@ std::string Matcher::situation(int64_t hops) {
     operate([&](Operation&) {
         const Stacks& stacks = constraint_->stacks();
         for (const Thread& t : now()->threads) {
-            std::vector<uint32_t>& words = threads.emplace_back(1, t.lex);
+            std::vector<uint32_t>& words = threads.emplace_back(1, t.lex.index());
             stacks.each_level(t.stack, hops, [&](const std::vector<NodeId>& level) {
                 std::set<LrState> states;
                 for (NodeId n : level) states.insert(stacks.state(n));

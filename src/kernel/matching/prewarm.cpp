@@ -35,7 +35,7 @@ void prewarm(Lexer& lexer, Stacks& stacks, const Terminals& terminals, const Env
             if (!std::exchange(seen[accepts], 1)) places.push_back({after.stack, after.environment, accepts, i, t});
         }
     }
-    const uint32_t past = lexer.nothing_owed(lexer.step_obligations(lexer.text_start(), ' '));
+    const Obligations past = lexer.nothing_owed(lexer.step_obligations(lexer.text_start(), ' '));
     auto start = [&](const Place& p) { return lexemes.start(p.accepts, past); };
     auto visit = [&](const Place& p, uint8_t byte) {
         Threads threads;

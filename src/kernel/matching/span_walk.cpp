@@ -62,26 +62,27 @@ int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
     p_.walked++;
     if (scannerless_) {
         const LexState members = lexer_.members(x.lex);
-        auto [begin, end] = lexer_.singles(members);
+        auto visit_each = [&](const auto& singles) {
+            for (LexState single : singles) {
+                work(5);
+                p_.access.pass();
+                p_.access.take();
+                visit(part, x, p_.spanner.split(x.residual, lexer_.canonical(single)), lexer_.terminal_of(single));
+            }
+            return 0;
+        };
         if (const Spanner::Joint& joint = p_.spanner.joint(x.residual, members); joint.together != kNoState) {
             const Split* split = nullptr;
             try {
                 split = &p_.spanner.split(x.residual, joint.together);
             } catch (const TooAmbiguous&) { p_.spanner.part(x.residual, members); }
             if (split) {
-                begin = joint.rest.data(), end = begin + joint.rest.size();
                 visit(part, x, *split);
                 p_.access.take();
+                return visit_each(joint.rest);
             }
         }
-        for (const uint32_t* single = begin; single != end; single++) {
-            work(5);
-            p_.access.pass();
-            p_.access.take();
-            const uint32_t terminal = lexer_.terminal_of(*single);
-            visit(part, x, p_.spanner.split(x.residual, lexer_.canonical(*single)), terminal);
-        }
-        return 0;
+        return visit_each(lexer_.singles(members));
     }
     const Split& split = x.split ? *x.split : p_.spanner.split(x.residual, x.lex);
     if (split.exits.empty() || p_.lookahead != kNoLookahead)
@@ -99,7 +100,7 @@ int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
     return std::max(level_of(part, {x.above + own.looked.hops}), own.never ? StackTrie::kNever : 0);
 }
 
-int SpanWalk::visit(Part& part, const Item& x, const Split& split, uint32_t of) {
+int SpanWalk::visit(Part& part, const Item& x, const Split& split, TerminalId of) {
     int reach = 0;
     work(2 + split.inside.size() + split.exits.size());
     for (size_t i = 0; i < split.inside.size(); i++) reach = std::max(reach, ask(part, x, split, uint32_t(i)));

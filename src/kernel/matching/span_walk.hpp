@@ -38,7 +38,7 @@ class SpanWalk {
     using Question = StackTrie::Question;
     // Some tokens with a prefix removed, before them a lexer state and a stack.
     struct Item {
-        uint32_t residual;
+        ResidualId residual;
         LexState lex;
         Frontier stack;
         Environment environment;
@@ -61,9 +61,9 @@ class SpanWalk {
     void walk_part(Part& part, const Item& start, const Split& split, int known);
     // All return the furthest level (Question::reach). Ask everything:
     int enter(Part& part, const Item& x, const Question* open);
-    static constexpr uint32_t kOfExit = ~0u;
+    static constexpr TerminalId kOfExit{};
     int visit(Part& part, const Item& x, const Split& split,
-              uint32_t of = kOfExit);  // the terminal of all exits, unless they have their own
+              TerminalId of = kOfExit);  // the terminal of all exits, unless they have their own
     // Ask again what is open: the questions from `begin` to `end`.
     int revisit(Part& part, const Item& x, const Split& split, uint32_t begin, uint32_t end);
     int ask(Part& part, const Item& x, const Split& split, uint32_t index);

@@ -44,7 +44,7 @@ void Stepper::step(const Threads& from, uint8_t byte, Threads& stays, Threads* l
         add_to(stays, lexer.step(t.lex, byte), t.stack, t.environment, t.writing);
         if (!leaves) continue;
         for (const Lexer::Exit& e : access_.lexer().exits(t.lex)) {
-            const uint32_t obligations = lexer.step_obligations(e.obligations, byte);
+            const Obligations obligations = lexer.step_obligations(e.obligations, byte);
             if (obligations == Lexer::kViolated) continue;
             auto begin = [&](Frontier f, Environment environment, Symbol after = kEnd) {
                 LexState s = lexemes_.start(stacks_.accepts(f), e.obligations, environment, in_order).value;

@@ -25,10 +25,11 @@ class Stepper {
 
     // Whether a thread that remembers what it has written may go on.
     using Keep = std::function<bool(const Thread&)>;
-    // Adds to `stays` the threads whose lexeme goes on, to `leaves` (if any) those that begin one with the byte. `in_order`: where keys may come in any
-    // order and one is listed (TallySpec::ordered), they come in that.
+    // Adds to `stays` the threads whose lexeme goes on, to `leaves` (if any) those that begin one with the byte. `in_order`: where keys may
+    // come in any order and one is listed (TallySpec::ordered), they come in that.
     void step(const Threads& from, uint8_t byte, Threads& stays, Threads* leaves, const Keep& keep, bool in_order = false);
-    // Under scannerless: bytes that may follow, and perhaps some that may not: what the lexemes in progress and those that may begin can take.
+    // Under scannerless: bytes that may follow, and perhaps some that may not: what the lexemes in progress and those that may begin can
+    // take.
     ByteSet likely_bytes(const Threads& threads);
     // Adds a thread unless it has no future or is there already.
     void add(Threads& to, Thread t, const Keep& keep);

@@ -5,11 +5,11 @@ namespace derivable {
 void Terminals::add(Lexer& lexer, std::vector<TerminalSpec> specs, std::vector<TokenReference> references,
                     const std::vector<Symbol>& distinct) {
     references_ = std::move(references);
-    to_lexer_.push_back(0);  // the end of the text is no lexeme
+    to_lexer_.emplace_back();  // the end of the text is no lexeme
     ignored_.push_back(0);
     for (const TerminalSpec& t : specs) {
         const Symbol symbol = Symbol(to_lexer_.size());
-        const uint32_t id = lexer.add(t.recognizer, t.rank);
+        const TerminalId id = lexer.add(t.recognizer, t.rank);
         to_lexer_.push_back(id);
         ignored_.push_back(t.ignored);
         by_lexer_.push_back(symbol);

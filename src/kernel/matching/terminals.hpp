@@ -40,13 +40,13 @@ class Terminals {
     void compete_everywhere(Symbol symbol) { everywhere_.push_back(to_lexer_[symbol]); }
 
     size_t size() const { return to_lexer_.size(); }  // with the end of the text
-    uint32_t to_lexer(Symbol s) const { return to_lexer_[s]; }
+    TerminalId to_lexer(Symbol s) const { return to_lexer_[s]; }
     bool is_ignored(Symbol s) const { return ignored_[s]; }
     bool opens_distinct(Symbol s) const { return s < distinct_.size() && distinct_[s]; }
     bool has_distinct() const { return !distinct_.empty(); }
-    const std::vector<uint32_t>& all_to_lexer() const { return to_lexer_; }
+    const std::vector<TerminalId>& all_to_lexer() const { return to_lexer_; }
     const std::vector<char>& all_ignored() const { return ignored_; }
-    const std::vector<uint32_t>& everywhere() const { return everywhere_; }  // of the lexer
+    const std::vector<TerminalId>& everywhere() const { return everywhere_; }  // of the lexer
     const std::vector<TokenReference>& references() const { return references_; }
 
     struct Symbols {
@@ -55,15 +55,15 @@ class Terminals {
         const Symbol* end() const { return last; }
     };
     // The symbols of a terminal of the lexer (none if it is another grammar's).
-    Symbols of(uint32_t lexer_terminal) const {
-        const auto* range = ranges_.find(lexer_terminal);
+    Symbols of(TerminalId terminal) const {
+        const auto* range = ranges_.find(terminal);
         return range ? Symbols{&by_lexer_[range->first], &by_lexer_[range->first] + range->second} : Symbols{};
     }
 
   private:
-    std::vector<uint32_t> to_lexer_;
+    std::vector<TerminalId> to_lexer_;      // by symbol
     std::vector<char> ignored_, distinct_;  // by symbol; `distinct_` is empty if none is
-    std::vector<uint32_t> everywhere_;
+    std::vector<TerminalId> everywhere_;
     std::vector<TokenReference> references_;
     std::vector<Symbol> by_lexer_;  // in the order of their lexer terminals
     // Begin and length in by_lexer_. PERF: not a table by lexer terminal, of which many schemas together have tens of thousands.

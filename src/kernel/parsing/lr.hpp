@@ -46,8 +46,8 @@ class LrAutomaton {
     const std::vector<std::pair<uint32_t, uint32_t>> kernel(LrState state) const;
 
   private:
-    // PERF: which items a move takes along is worked out when it is made. All moves of a state at once take the square of the length of a chain of units
-    // (an object's optional keys are one), and few are made.
+    // PERF: which items a move takes along is worked out when it is made. All moves of a state at once take the square of the length of a
+    // chain of units (an object's optional keys are one), and few are made.
     struct State {
         bool is_expanded = false, is_complete = false;
         std::vector<Reduction> reductions;

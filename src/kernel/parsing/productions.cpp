@@ -39,8 +39,8 @@ std::vector<char> least_fixpoint(const std::vector<Production>& ps, std::vector<
     return holds;
 }
 
-// Symbols for "one up to n of X", where a body says X n times and X may be empty: what is left out need not be said n times, too. All their productions
-// are without empty symbols as they stand.
+// Symbols for "one up to n of X", where a body says X n times and X may be empty: what is left out need not be said n times, too. All their
+// productions are without empty symbols as they stand.
 class Counts {
   public:
     Counts(Symbol& num_symbols, std::vector<Production>& full, std::vector<Production>& units)

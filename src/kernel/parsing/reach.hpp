@@ -1,8 +1,8 @@
 // What an answer depended on: how far down the stack it looked, and what beside the stack.
 //
-// Masks are kept by just that (level 4 of the index), so a reach that says too little makes a wrong mask later. Therefore it is no parameter that may
-// be forgotten, but a part of every answer about stacks and environments: answers that rest on others join their reaches (`|`), and what was
-// asked of a stack that grew out of another one is told of that one (`below`).
+// Masks are kept by just that (level 4 of the index), so a reach that says too little makes a wrong mask later. Therefore it is no
+// parameter that may be forgotten, but a part of every answer about stacks and environments: answers that rest on others join their reaches
+// (`|`), and what was asked of a stack that grew out of another one is told of that one (`below`).
 #pragma once
 
 #include <algorithm>

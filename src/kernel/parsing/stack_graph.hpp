@@ -114,7 +114,8 @@ class StackGraph {
     // Of joined nodes.
     Frontier frontier(std::vector<NodeId> nodes);
 
-    // Frees every node that is not reached from the frontiers that `roots` reports. `each_kept` visits what a node needs beside its parents.
+    // Frees every node that is not reached from the frontiers that `roots` reports. `each_kept` visits what a node needs beside its
+    // parents.
     void collect(const std::function<void(const std::function<void(Frontier)>&)>& roots,
                  const std::function<void(NodeId, const std::function<void(NodeId)>&)>& each_kept);
     // Right after a collection: forgets what is known about the nodes, and the LR states that none of them has.
@@ -129,7 +130,8 @@ class StackGraph {
     LrAutomaton& lr_;
     IdVector<NodeId, Node> nodes_;
     std::vector<NodeId> free_;
-    // PERF: nearly all nodes have one or two children. Behind `x? x? x? ...` they have thousands: looking for one in a list was 73% of a mask.
+    // PERF: nearly all nodes have one or two children. Behind `x? x? x? ...` they have thousands: looking for one in a list was 73% of a
+    // mask.
     static constexpr uint32_t kListed = 8;
     std::unordered_map<uint64_t, NodeId, MixHash> further_children_;  // by parent and state, of those that have more
     std::vector<std::vector<NodeId>> parent_lists_, many_;

@@ -169,8 +169,8 @@ Stacks::Shifter Stacks::only_shifter(NodeId n, Symbol t) {
     return {kNoNode, 0};
 }
 
-// PERF: where nothing but one reduction is possible it is made at once, so what follows is asked of fewer different stacks: `f(x)`, `f.x` and
-// `f[x]` become one. First passes walk 9% (Python) to 14% (Java) fewer nodes. Only a few at a time: masks ask again and again.
+// PERF: where nothing but one reduction is possible it is made at once, so what follows is asked of fewer different stacks: `f(x)`, `f.x`
+// and `f[x]` become one. First passes walk 9% (Python) to 14% (Java) fewer nodes. Only a few at a time: masks ask again and again.
 Stacks::Shifted Stacks::reduced(Shifted s) {
     for (uint32_t i = 0; i < kFar; i++) {
         NodeId below = StackGraph::only(s.frontier);

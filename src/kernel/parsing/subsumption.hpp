@@ -1,21 +1,22 @@
 // Stacks that add nothing to others.
 //
-// A frontier stands for the union of what its nodes can still derive. In ambiguous grammars most of that is said many times: after n letters of
-// `s: s s | "a"` there are n stacks, and whatever one of them can do, the lowest can. So what adds nothing is left out:
+// A frontier stands for the union of what its nodes can still derive. In ambiguous grammars most of that is said many times: after n
+// letters of `s: s s | "a"` there are n stacks, and whatever one of them can do, the lowest can. So what adds nothing is left out:
 //
 //   x's open items    A -> u . v  is a term (v, c): first v, then what follows A where it began, the stack c. What a node derives is the
 //                     union of its terms, and of the nodes that its reductions lead to.
-//   x <= y            x derives only what y does. It is, if for each term (v, c) of x there is a term (v, d) of y with c <= d: a simulation.
+//   x <= y            x derives only what y does. It is, if for each term (v, c) of x there is a term (v, d) of y with c <= d: a
+//   simulation.
 //                     Terms derive at least one symbol before they get to their stack, so pairs that rest on each other in a circle hold
 //                     (induction on the length of the text).
 //
-// A node whose own terms add nothing to where its reductions lead is replaced by those (so is one that has none), a node that adds nothing to
-// the others is dropped, and what is left has one node for each LR state. With it, right recursion and all repetition of what can be repeated
-// anyway (`s s`, `s*` in `s`, infix operators without precedence) keep a stack as high as its brackets are deep. Where reductions lead to many
-// nodes, those that add nothing are skipped, too (`prune`).
+// A node whose own terms add nothing to where its reductions lead is replaced by those (so is one that has none), a node that adds nothing
+// to the others is dropped, and what is left has one node for each LR state. With it, right recursion and all repetition of what can be
+// repeated anyway (`s s`, `s*` in `s`, infix operators without precedence) keep a stack as high as its brackets are deep. Where reductions
+// lead to many nodes, those that add nothing are skipped, too (`prune`).
 //
-// Cost: a few loads where nothing can be reduced; else at most kPatience nodes and terms are looked at, once for a frontier or a node. Giving
-// up is no error: then there only are more nodes.
+// Cost: a few loads where nothing can be reduced; else at most kPatience nodes and terms are looked at, once for a frontier or a node.
+// Giving up is no error: then there only are more nodes.
 //
 // What rests on skipped nodes depends on all that was looked at to skip them. On a single way down that is said by the states so far: which
 // nodes are the same follows from their heights. Where ways meet it is not.
@@ -58,7 +59,8 @@ class Subsumption {
         const int32_t lowest = is_pruned(n) ? lists_[graph_[n].lower].lowest : graph_[n].height;
         return lowest == kAnywhere ? deep : graph_[n].height - lowest;
     }
-    // Makes what each_lower(n) leads to less if it is much. To be called once a node, lower nodes first. `lower`: what each_lower(n) visits.
+    // Makes what each_lower(n) leads to less if it is much. To be called once a node, lower nodes first. `lower`: what each_lower(n)
+    // visits.
     struct Lower {
         NodeId node;
         int32_t popped;

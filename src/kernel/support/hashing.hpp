@@ -74,8 +74,8 @@ struct WordsHash {
 };
 
 // A hash table by small integers. PERF: a look-up takes two lines of memory where a chain of nodes takes three; the tables of a vocabulary
-// that many schemas share do not stay in caches. And it grows piece by piece (extendible hashing: the upper bits of a hash select a piece, a
-// full piece is split in two): the tables of a vocabulary that moved as a whole stopped generations for up to 35 ms.
+// that many schemas share do not stay in caches. And it grows piece by piece (extendible hashing: the upper bits of a hash select a piece,
+// a full piece is split in two): the tables of a vocabulary that moved as a whole stopped generations for up to 35 ms.
 template <typename Value>
 class FlatMap {
   public:

@@ -1,7 +1,8 @@
 // Numbers of different things that cannot be taken for one another.
 //
-// Much here is numbered in the order in which it comes up: states, nodes, sets. One number looks like another, so each kind has a type of its own, and what is kept
-// by it a vector that takes no other (IdVector). There is no arithmetic; who needs the number itself says so (`index`).
+// Much here is numbered in the order in which it comes up: states, nodes, sets. One number looks like another, so each kind has a type of
+// its own, and what is kept by it a vector that takes no other (IdVector). There is no arithmetic; who needs the number itself says so
+// (`index`).
 #pragma once
 
 #include <cstddef>
