@@ -19,7 +19,6 @@ Writes `throughput*.md` (and `.svg`, with matplotlib) into `benchmarks/record/do
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections import defaultdict
@@ -27,9 +26,6 @@ from importlib import import_module
 from pathlib import Path
 from time import process_time
 from typing import Annotated, Any
-
-# Before numpy is loaded: a second thread that waits for the first is processor time, too.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import typer
 from model import TrainedModel
