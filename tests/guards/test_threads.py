@@ -89,6 +89,36 @@ def test_matchers_of_one_constraint(lexing: str) -> None:
         del constraint
 
 
+def test_others_run_beside_long_calls_only() -> None:
+    """A known mask and an advance keep the interpreter's lock; a text of a megabyte lets it go.
+
+    A thread that runs is not asked for the lock within the test, so another one has turns only where it is let go.
+    """
+    constraint = dv.compile(dv.Grammar.from_json_schema({}), vocabulary())
+    masks(constraint, b'["ab", 12]')
+    begin, turns = threading.Lock(), [0]
+    begin.acquire()
+
+    def other() -> None:
+        with begin:
+            while turns[0] < 1000:
+                turns[0] += 1
+
+    thread = threading.Thread(target=other)
+    interval = sys.getswitchinterval()
+    thread.start()
+    sys.setswitchinterval(100)
+    try:
+        begin.release()
+        masks(constraint, b'["ab", 12]')
+        assert turns[0] == 0
+        constraint.matcher().advance_bytes(b'["' + b"ab" * 500_000)
+        assert turns[0] == 1000
+    finally:
+        sys.setswitchinterval(interval)
+        thread.join()
+
+
 def test_one_matcher_in_two_threads_is_a_typed_error() -> None:
     matcher = dv.compile(dv.Grammar.from_regex("(a|b)*"), vocabulary()).matcher()
     unexpected: list[BaseException] = []

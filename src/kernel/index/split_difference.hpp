@@ -34,13 +34,12 @@ class SplitComparison {
     static constexpr Local kDead = SplitTables::kDead;
 
   public:
-    // `distant`: the other state is Spanner::alike().
-    SplitComparison(Spanner& spanner, SplitTables& tables, Beside& beside, const Split& base, bool distant)
-        : spanner_(spanner),
+    // `distant`: only the longest tokens can tell the two states apart.
+    SplitComparison(const SplitParts& parts, SplitTables& tables, Beside& beside, const Split& base, bool distant)
+        : parts_(parts),
           tables_(tables),
           beside_(beside),
-          lexer_(spanner.lexer),
-          words_(spanner.vocabulary_->words()),
+          words_(parts.vocabulary.words()),
           base_(base),
           distant_(distant) {}
 
@@ -93,7 +92,7 @@ class SplitComparison {
             result.exits.push_back(std::move(exit));
         }
         if (!exits_added_.empty())
-            result.exits.push_back({0, Lexer::kFree, spanner_.add_residual(exits_added_, false), Indentations::kNothing, {}});
+            result.exits.push_back({0, Lexer::kFree, parts_.residuals.add(exits_added_, false), Indentations::kNothing, {}});
     }
 
   private:
@@ -117,7 +116,7 @@ class SplitComparison {
     bool are_alike(Local s, Local o, uint16_t height) {
         if (s == kDead || o == kDead) return false;
         uint64_t& bytes = alike_for_[pack(s, o)];  // and one
-        if (!bytes) bytes = beside_.look([&] { return lexer_.alike_for(tables_[s].lex, tables_[o].lex); }) + 1;
+        if (!bytes) bytes = beside_.look([&] { return parts_.lexer.alike_for(tables_[s].lex, tables_[o].lex); }) + 1;
         return height + 1u < bytes;
     }
 
@@ -137,7 +136,7 @@ class SplitComparison {
             inside.removed.clear();
         }
         added_.pack();
-        spanner_.bytes_ += added_.bytes();
+        parts_.bytes += added_.bytes();
         if (added_.count()) inside.tokens = std::make_shared<const TokenSet>(std::move(added_));
         result.inside.push_back(std::move(inside));
     }
@@ -147,8 +146,8 @@ class SplitComparison {
         if (exits_removed_.empty()) return;
         for (TrieNodes& r : exits_removed_) std::sort(r.nodes.begin(), r.nodes.end());
         std::vector<TrieNodes> parts;
-        for (uint32_t branch : spanner_.residuals_[exit.residual].branches)
-            for (const TrieNodes& p : spanner_.branches_[branch].parts) {
+        for (uint32_t branch : parts_.residuals[exit.residual].branches)
+            for (const TrieNodes& p : parts_.residuals.parts(branch, beside_)) {
                 auto gone = [&](uint32_t n) {
                     return std::any_of(exits_removed_.begin(), exits_removed_.end(), [&](const TrieNodes& r) {
                         return r.trie == p.trie && std::binary_search(r.nodes.begin(), r.nodes.end(), n);
@@ -157,13 +156,12 @@ class SplitComparison {
                 parts.push_back({p.trie, {}});
                 std::copy_if(p.nodes.begin(), p.nodes.end(), std::back_inserter(parts.back().nodes), [&](uint32_t n) { return !gone(n); });
             }
-        exit.residual = spanner_.add_residual(parts, false);
+        exit.residual = parts_.residuals.add(parts, false);
     }
 
-    Spanner& spanner_;
+    const SplitParts& parts_;
     SplitTables& tables_;
     Beside& beside_;
-    Lexer& lexer_;
     const uint32_t words_;
     const Split& base_;
     const bool distant_;

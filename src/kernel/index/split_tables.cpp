@@ -8,7 +8,7 @@
 namespace derivable {
 
 void SplitTables::clear() {
-    spanner_.discarded.take(states_);
+    parts_.discarded.take(states_);
     states_.emplace_back();
     numbers_ = {};
     ends_of_characters_ = {};
@@ -21,10 +21,10 @@ void SplitTables::clear() {
     way_ids_.clear();
     piece_ids_ = {};
     lists_.clear();
-    spanner_.discarded.take(pieces_);
-    spanner_.discarded.take(list_ids_);
-    spanner_.discarded.take(token_sets_);
-    spanner_.discarded.take(residuals_);
+    parts_.discarded.take(pieces_);
+    parts_.discarded.take(list_ids_);
+    parts_.discarded.take(token_sets_);
+    parts_.discarded.take(residuals_);
     bytes_ = 0;
 }
 
@@ -81,13 +81,13 @@ std::shared_ptr<const TokenSet> SplitTables::tokens(const Lists& lists) {
         for (const uint32_t* range = begin; range != end; range += 2) count += range[1] - range[0];
     });
     work(count / 4);
-    all.expect(count, spanner_.vocabulary_->words());
+    all.expect(count, parts_.vocabulary.words());
     each(lists, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
         for (const uint32_t* range = begin; range != end; range += 2)
-            for (uint32_t k = range[0]; k < range[1]; k++) all.add(t.tokens[k], spanner_.vocabulary_->words());
+            for (uint32_t k = range[0]; k < range[1]; k++) all.add(t.tokens[k], parts_.vocabulary.words());
     });
     all.pack();
-    spanner_.bytes_ += all.bytes();
+    parts_.bytes += all.bytes();
     auto result = std::make_shared<const TokenSet>(std::move(all));
     if (!lists.kept.empty()) {
         bytes_ += result->bytes() + key.size() * 4 + 128;
@@ -108,7 +108,7 @@ uint32_t SplitTables::residual(const Lists& lists, bool once) {
         if (parts.empty() || parts.back().trie != &t) parts.push_back({&t, {}});
         parts.back().nodes.insert(parts.back().nodes.end(), begin, end);
     });
-    const uint32_t result = spanner_.add_residual(parts, once);
+    const uint32_t result = parts_.residuals.add(parts, once);
     if (!lists.kept.empty()) {
         bytes_ += key.size() * 4 + 64;
         residuals_.emplace(std::move(key), result);
@@ -121,7 +121,7 @@ SplitTables::Local SplitTables::local(LexState s) {
     if (const Local* known = numbers_.find(s)) return *known;
     work(20);
     // SAFETY: what is asked about a state may be refused (LimitExceeded). It has no number before all is answered.
-    State x{s, group_of(s), false, spanner_.may_be_newline(s), 0, 0, kBetween, kUnknown, {}, {}};
+    State x{s, group_of(s), false, parts_.prospects.may_be_newline(s), 0, 0, kBetween, kUnknown, {}, {}};
     if (single_) {
         x.leaves = lexer_.accepts_single(s);
     } else {
@@ -137,16 +137,8 @@ SplitTables::Local SplitTables::local(LexState s) {
 }
 
 uint32_t SplitTables::group_of(LexState s, Indentations::Effect effect) {
-    Group g{Split::Sureness::kSure, 0, effect};
-    if (lexer_.policy() != Policy::kScannerless) {
-        if (!spanner_.always_alive(s)) {
-            g.sureness = Split::Sureness::kExact;
-            g.key = s;
-        } else if (lexer_.policy() == Policy::kBasic) {
-            g.sureness = Split::Sureness::kProducible;
-            g.key = spanner_.producible_set(s);
-        }
-    }
+    const auto [sureness, key] = parts_.prospects.sureness(s);
+    const Group g{sureness, key, effect};
     auto [it, fresh] = group_ids_.try_emplace({uint32_t(g.sureness), g.key, effect}, uint32_t(groups_.size()));
     if (fresh) groups_.push_back(g);
     return it->second;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -11,11 +12,28 @@
 #include <utility>
 #include <vector>
 
-#include "index/spanner.hpp"
+#include "index/prospects.hpp"
+#include "index/residuals.hpp"
+#include "index/split.hpp"
+#include "index/token_set.hpp"
+#include "index/vocabulary.hpp"
+#include "lexing/lexer.hpp"
 #include "support/arena.hpp"
+#include "support/discard.hpp"
 #include "support/hashing.hpp"
+#include "support/lock.hpp"
 
 namespace derivable {
+
+// What splits are made of.
+struct SplitParts {
+    const Vocabulary& vocabulary;
+    Lexer& lexer;
+    Prospects& prospects;
+    Residuals& residuals;
+    Discard& discarded;          // what was forgotten
+    std::atomic<size_t>& bytes;  // of all splits: what is made is counted there
+};
 
 // PERF: lexer states met on a walk get small numbers with rows of 256 next states, filled as they are asked for: one load a node instead
 // of the seven that the shared tables take. Contexts differ in a few keywords, so most subtrees have been walked from the same state
@@ -24,9 +42,9 @@ namespace derivable {
 class SplitTables {
   public:
     // `single`: of states of one member each, whose terminal is the walk's; otherwise exits have theirs.
-    SplitTables(Spanner& spanner, bool single) : spanner_(spanner), lexer_(spanner.lexer), single_(single) { clear(); }
+    SplitTables(const SplitParts& parts, bool single) : parts_(parts), single_(single) { clear(); }
     bool single() const { return single_; }
-    LexState step(LexState s, uint8_t byte) { return single_ ? spanner_.step(s, byte) : lexer_.step(s, byte); }
+    LexState step(LexState s, uint8_t byte) { return single_ ? lexer_.step_canonical(s, byte) : lexer_.step(s, byte); }
 
     using Local = uint32_t;
     static constexpr Local kUnknown = 0, kDead = ~0u;
@@ -126,8 +144,8 @@ class SplitTables {
     void each(const Lists& lists, Visit&& visit) const;
     static std::vector<uint32_t> key_of(const Lists& lists, uint32_t kind);
 
-    Spanner& spanner_;
-    Lexer& lexer_;
+    const SplitParts parts_;
+    Lexer& lexer_ = parts_.lexer;
     const bool single_;
     Beside* beside_ = nullptr;   // of the walk under way
     std::vector<State> states_;  // the first is none

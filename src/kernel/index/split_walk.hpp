@@ -14,81 +14,57 @@
 
 namespace derivable {
 
+// The state that a walk goes beside: what becomes of most tokens is as there.
+struct Neighbour {
+    LexState state = kNoState;  // none: all tokens are walked
+    const Split* split = nullptr;
+    bool on_list = false;  // it differs only within a list of strings (or, if there is none, the list is all): `listed` are the next bytes
+    bool distant = false;  // only the longest tokens can tell the two apart
+    ByteSet listed;
+};
+
 // One walk of split(). What becomes of a token is kept by outcome; beside a similar state, only differences are.
 class SplitWalk {
   public:
-    SplitWalk(Spanner& spanner, SplitTables& tables, Beside& beside, uint32_t residual, LexState state)
-        : spanner_(spanner),
+    SplitWalk(const SplitParts& parts, SplitTables& tables, Beside& beside, uint32_t residual, LexState state)
+        : parts_(parts),
           tables_(tables),
           beside_(beside),
-          lexer_(spanner.lexer),
           residual_(residual),
           state_(state) {
         work(100);
-        spanner_.discarded.some(200);
+        parts.discarded.some(200);
     }
     SplitWalk(const SplitWalk&) = delete;
     SplitWalk& operator=(const SplitWalk&) = delete;
 
-    std::unique_ptr<Split> run(bool beside_another) {
+    std::unique_ptr<Split> run(const Neighbour& beside) {
         // SAFETY: references to residuals do not stay valid while there are walks.
         std::vector<uint32_t> branches;
         auto result = std::make_unique<Split>();
-        LexState other = kNoState;
-        ByteSet listed_bytes;
-        bool distant = false, on_list = single_ && lexer_.on_list(state_, listed_bytes);
-        if (on_list) {
-            other = lexer_.off_list(state_);
-            on_list = other == kNoState || (beside_another && spanner_.residuals_[residual_].once);
-            if (!on_list) other = kNoState;
-        } else if (beside_another && single_) {  // else most subtrees are known from other walks, which is better
-            other = spanner_.alike(residual_, state_);
-            distant = other != kNoState;
-            if (!distant) other = spanner_.similar(spanner_.residuals_[residual_], state_);
-        }
-        const Spanner::Residual& residual = spanner_.residuals_[residual_];
-        if (!on_list) branches = residual.branches;
+        const Residuals::Residual& residual = residuals_[residual_];
+        if (!beside.on_list) branches = residual.branches;
         else
-            listed_bytes.each([&](uint8_t byte) {
+            beside.listed.each([&](uint8_t byte) {
                 if (residual.bytes[byte]) branches.push_back(residual.branches[residual.bytes.rank(byte)]);
             });
         exits_before(branches, *result);
         std::vector<std::pair<uint32_t, uint8_t>> bytes;  // of the branches: what is read here is not read aside
-        for (uint32_t branch : branches) bytes.emplace_back(branch, spanner_.branches_[branch].byte);
-        if (other == kNoState) {
+        for (uint32_t branch : branches) bytes.emplace_back(branch, residuals_.byte(branch));
+        if (beside.state == kNoState) {
             for (auto [branch, byte] : bytes)
                 if (LexState s = step(state_, byte); s != kNoState)
-                    for (auto [trie, root] : spanner_.roots(branch, beside_)) {
-                        if (on_list) walk_list(*trie, root, s);
+                    for (auto [trie, root] : residuals_.roots(branch, beside_)) {
+                        if (beside.on_list) walk_list(*trie, root, s);
                         else walk(*trie, root, local(s));
                     }
             finish(*result);
         } else {
-            // The other one is walked whole: two states may each be the most similar to the other.
-            const Split* base = spanner_.find(residual_, other);
-            if (!base)
-                base = spanner_.is_plain(residual_, other)
-                           ? spanner_.keep(residual_, other, SplitWalk(spanner_, tables_, beside_, residual_, other).run(false))
-                           : &spanner_.split(residual_, other);
-            SplitComparison comparison(spanner_, tables_, beside_, *base, distant);
-            for (auto [branch, byte] : bytes) {
-                const LexState s = step(state_, byte), o = step(other, byte);
-                if (s == o) continue;
-                for (auto [trie, root] : spanner_.roots(branch, beside_)) {
-                    if (distant && trie->height[root] < beside_.look([&] { return lexer_.alike_for(s, o); })) continue;
-                    if (on_list)
-                        follow_list(*trie, root, s, o, [&, t = trie](uint32_t node, LexState x, LexState y, bool listed) {
-                            if (!listed) comparison.compare(*t, node, local(x), local(y));
-                        });
-                    else comparison.compare(*trie, root, local(s), local(o));
-                }
-            }
-            beside_.end();
-            comparison.finish(*result);
+            compare(beside, bytes, *result);
         }
-        spanner_.bytes_ += sizeof(Split) + 64 + result->inside.size() * sizeof(Split::Inside);
-        for (const Split::Inside& i : result->inside) spanner_.bytes_ += i.removed.size() * 4;
-        for (const Split::Exit& e : result->exits) spanner_.bytes_ += sizeof(Split::Exit) + e.except.size() * 4;
+        parts_.bytes += sizeof(Split) + 64 + result->inside.size() * sizeof(Split::Inside);
+        for (const Split::Inside& i : result->inside) parts_.bytes += i.removed.size() * 4;
+        for (const Split::Exit& e : result->exits) parts_.bytes += sizeof(Split::Exit) + e.except.size() * 4;
         return result;
     }
 
@@ -148,16 +124,16 @@ class SplitWalk {
 
     // As arrive(), in a lexeme that may be a newline: what the bytes so far do to a indentation is part of the outcome.
     void arrive_in_newline(Draft& into, const Trie& t, uint32_t i, Local s, Indentations::Effect effect) {
-        take(into, spanner_.column_matters ? tables_.group_of(tables_[s].lex, effect) : tables_[s].group, t.token_begin[i],
+        take(into, prospects_.column_matters() ? tables_.group_of(tables_[s].lex, effect) : tables_[s].group, t.token_begin[i],
              t.token_begin[i + 1]);
         State& x = tables_[s];
         for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n])
             for (size_t e = 0; e < x.exits.size(); e++) {
                 uint16_t w = kNoWay;
-                if (x.exits[e].terminal != spanner_.newline) {
+                if (x.exits[e].terminal != prospects_.newline()) {
                     w = tables_.way_out(x, e, t.byte[n]);
                 } else if (uint32_t after = lexer_.step_obligations(x.exits[e].obligations, t.byte[n]); after != Lexer::kViolated) {
-                    w = tables_.way_of(spanner_.newline, after == Lexer::kFree ? Lexer::kFree : x.exits[e].obligations, effect);
+                    w = tables_.way_of(prospects_.newline(), after == Lexer::kFree ? Lexer::kFree : x.exits[e].obligations, effect);
                 }
                 if (w != kNoWay) of_kind(into.exits, w).push_back(n);
             }
@@ -183,7 +159,7 @@ class SplitWalk {
             const uint32_t size = t.end[i] - i;
             if (s == kDead) {
                 i = t.end[i];
-            } else if (size > SplitTables::kBigSubtree && !(spanner_.column_matters && tables_[s].may_be_newline) &&
+            } else if (size > SplitTables::kBigSubtree && !(prospects_.column_matters() && tables_[s].may_be_newline) &&
                        (same = tables_.steady(t, i, s)) != SplitTables::kUnknown) {
                 take(into, tables_[same].group, t.token_begin[i], t.token_begin[t.end[i]]);
                 i = t.end[i];
@@ -197,7 +173,7 @@ class SplitWalk {
                 if (tables_[s].may_be_newline) {
                     // Terminals only drop out of a lexeme: so may it have been on all of the path.
                     if (effects.size() <= d) effects.resize(2 * d + 16);
-                    effects[d] = spanner_.indentations->step_effect(d ? effects[d - 1] : Indentations::kNothing, t.byte[i]);
+                    effects[d] = prospects_.step_effect(d ? effects[d - 1] : Indentations::kNothing, t.byte[i]);
                     arrive_in_newline(into, t, i, s, effects[d]);
                 } else {
                     arrive(into, t, i, s);
@@ -275,14 +251,32 @@ class SplitWalk {
         for (auto& [group, ranges] : draft.inside) of_kind(inside_, group).own.push_back({&t, std::move(ranges)});
     }
 
+    void compare(const Neighbour& with, const std::vector<std::pair<uint32_t, uint8_t>>& bytes, Split& result) {
+        SplitComparison comparison(parts_, tables_, beside_, *with.split, with.distant);
+        for (auto [branch, byte] : bytes) {
+            const LexState s = step(state_, byte), o = step(with.state, byte);
+            if (s == o) continue;
+            for (auto [trie, root] : residuals_.roots(branch, beside_)) {
+                if (with.distant && trie->height[root] < beside_.look([&] { return lexer_.alike_for(s, o); })) continue;
+                if (with.on_list)
+                    follow_list(*trie, root, s, o, [&, t = trie](uint32_t node, LexState x, LexState y, bool listed) {
+                        if (!listed) comparison.compare(*t, node, local(x), local(y));
+                    });
+                else comparison.compare(*trie, root, local(s), local(o));
+            }
+        }
+        beside_.end();
+        comparison.finish(result);
+    }
+
     // Nearly all branches: then the whole residual, which other states split too, without the tokens of the others. False if that is
     // not worth it.
-    bool without(const std::vector<uint32_t>& branches, const std::vector<uint32_t>& selected, std::vector<uint32_t>& except) const {
-        const Spanner::Residual& r = spanner_.residuals_[residual_];
+    bool without(const std::vector<uint32_t>& branches, const std::vector<uint32_t>& selected, std::vector<uint32_t>& except) {
+        const Residuals::Residual& r = residuals_[residual_];
         if (!r.of_vocabulary || !r.once || selected.size() * 4 < branches.size() * 3) return false;
         for (uint32_t b : branches) {
             if (std::binary_search(selected.begin(), selected.end(), b)) continue;
-            const TrieNodes& whole = spanner_.branches_[b].parts[0];
+            const TrieNodes& whole = residuals_.parts(b, beside_)[0];
             uint32_t n = whole.nodes[0];
             except.insert(except.end(), whole.trie->tokens.begin() + whole.trie->token_begin[n],
                           whole.trie->tokens.begin() + whole.trie->token_begin[whole.trie->end[n]]);
@@ -298,7 +292,7 @@ class SplitWalk {
             std::vector<std::pair<std::pair<uint32_t, uint32_t>, std::vector<uint32_t>>> found;
             for (const Lexer::Exit& e : std::vector<Lexer::Exit>(lexer_.exits(state_)))
                 for (uint32_t branch : branches) {
-                    uint32_t after = lexer_.step_obligations(e.obligations, spanner_.branches_[branch].byte);
+                    uint32_t after = lexer_.step_obligations(e.obligations, residuals_.byte(branch));
                     if (after == Lexer::kViolated) continue;
                     std::pair<uint32_t, uint32_t> key{e.terminal, after == Lexer::kFree ? Lexer::kFree : e.obligations};
                     auto it = std::find_if(found.begin(), found.end(), [&](auto& x) { return x.first == key; });
@@ -309,7 +303,7 @@ class SplitWalk {
                 Split::Exit exit{key.first, key.second, residual_, Indentations::kNothing, {}};
                 if (!without(branches, selected, exit.except)) {
                     exit.except.clear();
-                    exit.residual = spanner_.select(residual_, std::move(selected));
+                    exit.residual = residuals_.select(residual_, std::move(selected));
                 }
                 result.exits.push_back(std::move(exit));
             }
@@ -323,7 +317,7 @@ class SplitWalk {
             result.inside.push_back({g.sureness, g.key, tables_.tokens(lists), g.effect, nullptr, {}});
         }
         beside_.end();
-        result.exits_once = spanner_.residuals_[residual_].once &&
+        result.exits_once = residuals_[residual_].once &&
                             std::all_of(exits_.begin(), exits_.end(), [&](const auto& x) { return tables_.is_antichain(x.second); });
         for (const auto& [id, lists] : exits_) {
             const SplitTables::Way& w = tables_.way(id);
@@ -331,10 +325,12 @@ class SplitWalk {
         }
     }
 
-    Spanner& spanner_;
+    const SplitParts& parts_;
     SplitTables& tables_;
     Beside& beside_;
-    Lexer& lexer_;
+    Lexer& lexer_ = parts_.lexer;
+    Prospects& prospects_ = parts_.prospects;
+    Residuals& residuals_ = parts_.residuals;
     uint32_t residual_;
     LexState state_;
     const bool single_ = tables_.single();

@@ -94,6 +94,10 @@ class Lexer {
         if (canonical_[single] == kNoState) canonicalize(single);
         return canonical_[single];
     }
+    LexState step_canonical(LexState s, uint8_t byte) {
+        const LexState next = step(s, byte);
+        return next == kNoState ? next : canonical(next);
+    }
     // A canonical state between two characters of a JSON string whose length is bounded; how many must and may still come.
     bool is_counted(LexState canonical, uint64_t& need, uint64_t& room) const;
     // Some member is in a JSON string that may still come out as more than n different values. False in doubt.

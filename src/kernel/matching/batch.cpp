@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "support/pool.hpp"
+#include "support/task.hpp"
 
 namespace derivable {
 
@@ -56,10 +57,12 @@ void Batch::run(uint32_t threads, const std::function<void(size_t)>& act) {
     for (size_t group; (group = next++) < count;) {
         act_on_group(group);
         const size_t taken = next.load();
-        if (!help && threads > 1 && taken < count && Clock::now() - begin > kAlone)
+        if (!help && threads > 1 && taken < count && Clock::now() - begin > kAlone) {
+            Task::about_to_take_long();
             help.emplace(uint32_t(std::min<size_t>(threads - 1, count - taken)), [&] {
                 for (size_t mine; (mine = next++) < count;) act_on_group(mine);
             });
+        }
     }
 }
 

@@ -105,7 +105,7 @@ const Blocks::Rest& Blocks::rest_of_newline(LexState lex) {
         for (uint8_t byte : bytes_in_newlines()) {
             LexState next = lexer_.step(todo[i], byte);
             if (next == kNoState) continue;
-            std::vector<LexState>& into = spanner_.may_be_newline(next) ? todo : rest.others;
+            std::vector<LexState>& into = spanner_.prospects.may_be_newline(next) ? todo : rest.others;
             if (std::find(into.begin(), into.end(), next) == into.end()) into.push_back(next);
         }
     }
@@ -149,7 +149,7 @@ class Blocks::NewlineSearch {
             for (uint8_t byte : b_.bytes_in_newlines()) {
                 const LexState next = found_ ? kNoState : b_.lexer_.step(state, byte);
                 if (next == kNoState) continue;
-                if (!b_.spanner_.may_be_newline(next)) {
+                if (!b_.spanner_.prospects.may_be_newline(next)) {
                     become_other(next);
                     continue;
                 }
@@ -226,7 +226,7 @@ Answer<bool> Blocks::alive_in_newline(LexState lex, Frontier f, Environment envi
     const auto [accepts, begun] = stacks_.accepted(f);
     const bool inside = indentations_[environment].depth != 0;
     const bool newline = inside || stacks_.contains(accepts, indentations_.spec.newline);
-    const bool columns = newline && spanner_.column_matters && !inside;
+    const bool columns = newline && spanner_.prospects.column_matters() && !inside;
     if (!columns) environment = indentations_.idle(environment);
     uint32_t& question = newline_questions_[pack(lex, environment)];
     if (!question) question = ++num_newline_questions_;
@@ -235,8 +235,8 @@ Answer<bool> Blocks::alive_in_newline(LexState lex, Frontier f, Environment envi
     return newline_alive_[key] = NewlineSearch(*this, f, begun, newline, columns).run(lex, environment);
 }
 
-bool Blocks::newline_goes_on() {
-    LexState start = lexer_.start({spanner_.newline}, lexer_.text_start());
+bool Blocks::newline_goes_on(uint32_t newline) {
+    LexState start = lexer_.start({newline}, lexer_.text_start());
     if (start == kNoState) return false;
     std::vector<LexState> all{lexer_.members(start)};
     std::unordered_map<LexState, char> seen{{all[0], 1}};

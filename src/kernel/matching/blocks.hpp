@@ -33,7 +33,7 @@ class Blocks {
     // Whether a lexeme that may be a newline can be completed.
     Answer<bool> alive_in_newline(LexState lex, Frontier f, Environment environment);
     // Wherever a newline lexeme has got, it can go on to another line. Then its column so far decides nothing.
-    bool newline_goes_on();
+    bool newline_goes_on(uint32_t newline);
     // Stack nodes are about to be freed.
     void forget_stacks() { newline_alive_ = {}, newline_questions_ = {}; }
 

@@ -33,11 +33,11 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
         const IndentationSpec& indentation = environments_.indentations.spec;
         terminals_.compete_everywhere(indentation.newline);
         liveness_.set_indentation(indentation);
-        spanner_->indentations = &environments_.indentations;
-        spanner_->newline = terminals_.to_lexer(indentation.newline);
-        spanner_->column_matters = !lexemes_.blocks().newline_goes_on();
+        const uint32_t newline = terminals_.to_lexer(indentation.newline);
+        spanner_->prospects.set_newline(environments_.indentations, newline, !lexemes_.blocks().newline_goes_on(newline));
     }
-    if (lexer.policy() != Policy::kScannerless) spanner_->always_alive = [this](LexState s) { return liveness_.always_alive(s); };
+    if (lexer.policy() != Policy::kScannerless)
+        spanner_->prospects.set_always_alive([this](LexState s) { return liveness_.always_alive(s); });
     if (!spec.splits.empty()) restore_splits(spec.splits);
     initial_ = {{lexemes_.between(stacks_.bottom(), kNoEnvironment), stacks_.bottom()}};
     if (!lexemes_.alive(initial_[0]) && !lexemes_.may_end(initial_[0]).value)

@@ -22,7 +22,7 @@ uint64_t count(const std::vector<uint32_t>& words) {
 void add_splits(LexerStateView& s, Spanner& spanner, uint32_t words, LexState lex) {
     std::vector<uint32_t> inside(words, 0);
     auto add = [&](LexState state) {
-        const Split* split = spanner.known(Spanner::kWholeVocabulary, state);
+        const Split* split = spanner.known(Residuals::kWholeVocabulary, state);
         if (!split) return;
         s.is_split = true;
         for (const Split::Inside& group : split->inside) group.or_into(inside.data());
@@ -46,7 +46,7 @@ class Unfolding {
         for (const Thread& t : threads) {
             if (out_.size() >= most_) break;
             out_.push_back({-1, kEnd, false, 0, 0, 0});
-            visit({out_.size() - 1, Spanner::kWholeVocabulary, t, 0, 0});
+            visit({out_.size() - 1, Residuals::kWholeVocabulary, t, 0, 0});
         }
         return std::move(out_);
     }

@@ -46,13 +46,13 @@ Answer<bool> Lexemes::alive(Frontier stack, Environment environment, const Split
         case Split::Sureness::kSure: return {true, {}};
         case Split::Sureness::kProducible: {
             const auto [set, reach] = stacks_.accepted(stack);
-            for (uint32_t lexer_terminal : spanner_.producible(group.key))
+            for (uint32_t lexer_terminal : spanner_.prospects.producible(group.key))
                 for (Symbol s : terminals_.of(lexer_terminal))
                     if (terminals_.is_ignored(s) || stacks_.contains(set, s)) return {true, reach};
             return {false, reach};
         }
         case Split::Sureness::kExact: {
-            if (spanner_.may_be_newline(group.key))
+            if (spanner_.prospects.may_be_newline(group.key))
                 return blocks_.alive_in_newline(group.key, stack, environments_.indentations.apply(group.effect, environment));
             return liveness_.alive(group.key, stack, environments_.brackets(environment));
         }
@@ -62,7 +62,7 @@ Answer<bool> Lexemes::alive(Frontier stack, Environment environment, const Split
 
 bool Lexemes::alive(const Thread& t) {
     if (scannerless_) return true;
-    if (spanner_.may_be_newline(t.lex) && !spanner_.lexer.is_fresh(t.lex))
+    if (spanner_.prospects.may_be_newline(t.lex) && !spanner_.lexer.is_fresh(t.lex))
         return blocks_.alive_in_newline(t.lex, t.stack, t.environment).value;
     return liveness_.alive(t.lex, t.stack, environments_.brackets(t.environment)).value;
 }

@@ -54,19 +54,18 @@ void Operation::pass() {
     // SAFETY: the spanner first: who holds the constraint may wait for it.
     if (shared_ && !missing_) leave_spanner();
     if (!lock_.wanted()) return;
-    let_go();
-    take_again();
+    suspend();
+    lock_.give_way();
+    resume();
 }
 
-void Operation::let_go() {
+void Operation::suspend() {
     settle_bytes();
     access_.operation_ = outer_;
     access_.suspended_++;
-    lock_.unlock();
 }
 
-void Operation::take_again() {
-    lock_.lock();
+void Operation::resume() {
     access_.suspended_--;
     outer_ = std::exchange(access_.operation_, this);
 }
@@ -75,12 +74,14 @@ bool Operation::step_aside() {
     // SAFETY: nothing is freed while somebody refers to it. Who is aside does, so where much is to be freed nobody steps aside.
     if (!is_wanted() || spanner_.is_full() || access_.is_full()) return false;
     leave_spanner();
-    let_go();
+    suspend();
+    lock_.unlock();
     return true;
 }
 
 void Operation::come_back() {
-    take_again();
+    lock_.lock();
+    resume();
     take_spanner();
 }
 

@@ -45,7 +45,7 @@ class Access {
   private:
     static constexpr uint64_t kWorkspace = 64u << 20;  // bytes beside the cache, for what is under way
     // SAFETY: guards the constraint, but for its vocabulary.
-    FairLock lock_;
+    AdaptiveLock lock_;
     Spanner& spanner_;
     const uint64_t cache_bytes_;
     const std::function<bool()> is_full_;
@@ -88,12 +88,13 @@ class Access::Operation final : private LockHolder {
     void come_back() override;
     void begin_look() override { spanner_lock_.lock(); }
     void end_look() override { spanner_lock_.unlock(); }
-    void let_go();
-    void take_again();
+    // With the lock: what is under way is not this, or is this again.
+    void suspend();
+    void resume();
     void settle_bytes();  // what was allocated so far is the constraint's
     Access& access_;
     Spanner& spanner_;
-    FairLock &lock_, &spanner_lock_;
+    AdaptiveLock &lock_, &spanner_lock_;
     Operation* outer_ = nullptr;
     const bool shared_;
     bool missing_;  // the lock of a shared spanner is not held

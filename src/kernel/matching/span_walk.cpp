@@ -14,7 +14,7 @@ constexpr size_t kMaxGrowth = 64u << 20;  // of the spanner, in bytes, for one m
 }  // namespace
 
 Reach SpanWalk::run(const Thread& thread) {
-    const Item start{Spanner::kWholeVocabulary, thread.lex, thread.stack, thread.environment, 0, -1, 0, 0};
+    const Item start{Residuals::kWholeVocabulary, thread.lex, thread.stack, thread.environment, 0, -1, 0, 0};
     Part part;
     Spanner::Walk walk(p_.spanner);
     bytes_before_ = p_.spanner.bytes();

@@ -34,7 +34,7 @@ void Stepper::step(const Threads& from, uint8_t byte, Threads& stays, Threads* l
     auto add_to = [&](Threads& to, LexState lex, Frontier stack, Environment environment, WritingRef writing) {
         if (lex == kNoState) return;
         if (indentations.active())
-            environment = spanner_.may_be_newline(lex) ? indentations.step(environment, byte) : indentations.idle(environment);
+            environment = spanner_.prospects.may_be_newline(lex) ? indentations.step(environment, byte) : indentations.idle(environment);
         if (writing && !Writing::step(writing, byte)) return;
         add(to, {lex, stack, environment, std::move(writing)}, keep);
     };

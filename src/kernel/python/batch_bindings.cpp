@@ -53,7 +53,7 @@ void fill_bitmasks(nb::list given, nb::handle bitmask, uint32_t threads, const R
     }
     Bitmask b(bitmask, words);
     const std::vector<uint32_t*> at = rows_of(b, batch.size(), rows);
-    Unlocked unlocked;
+    Call call;
     for (size_t i = 0; i < batch.size(); i++) {
         if (!batch[i]) std::fill_n(at[i], b.stride(), ~0u);
         else std::fill(at[i] + words, at[i] + b.stride(), 0u);
@@ -73,7 +73,7 @@ void advance(nb::list given, nb::handle tokens, uint32_t threads) {
     std::vector<char> taken(ids.size(), 0), refused(ids.size(), 0);
     size_t first = 0;
     {
-        Unlocked unlocked;
+        Call call;
         batch.run(threads, [&](size_t row) {
             Matcher& matcher = *batch[row];
             const auto& eos = matcher.constraint().vocabulary().eos;
@@ -109,7 +109,7 @@ std::vector<bool> fill_draft_of(const Matcher& matcher, nb::handle tokens, nb::h
         rows.push_back(b.row(row + int64_t(i)));
         b.clear_tail(row + int64_t(i));
     }
-    Unlocked unlocked;
+    Call call;
     return fill_draft(matcher, ids, parents, rows);
 }
 
@@ -137,7 +137,9 @@ void apply(nb::handle logits, uint64_t minimum, nb::handle bitmask, const std::v
         if (row < 0 || row >= x.shape[0] || row >= w.shape[0])
             throw BadBitmask{"row " + std::to_string(row) + " is outside logits of " + std::to_string(x.shape[0]) +
                              " rows, or a bitmask of " + std::to_string(w.shape[0]) + "."};
-    Unlocked unlocked;
+    constexpr size_t kFew = 4;  // rows of 15 us each where much is masked
+    Call call;
+    if (rows.size() > kFew) call.let_others_run();
     for (int64_t row : rows)
         apply_bitmask({static_cast<char*>(x.buf) + row * x.strides[0], size_t(x.shape[1]), x.strides[1], uint32_t(x.itemsize), minimum},
                       static_cast<const uint32_t*>(w.buf) + row * w.shape[1], size_t(w.shape[1]));

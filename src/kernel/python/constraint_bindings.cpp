@@ -41,7 +41,7 @@ void bind_constraints(nb::module_& m) {
              "`plan`: what a grammar was lowered to, with limits. `references`: (terminal symbol, token ids, negated) of terminals that "
              "are tokens.")
         .def_ro("serial", &Constraint::serial, "Its number in this process.")
-        .def("can_begin", &Constraint::can_begin, nb::call_guard<Unlocked>(),
+        .def("can_begin", &Constraint::can_begin, nb::call_guard<Call>(),
              "Some token of the vocabulary may come first, or the empty text is complete.")
         .def(
             "give_back",
@@ -67,7 +67,7 @@ void bind_constraints(nb::module_& m) {
         .def("stats", [](Constraint& c) {
             Stats s;
             {
-                Unlocked unlocked;
+                Call call;
                 s = c.stats();
             }
             nb::dict d;

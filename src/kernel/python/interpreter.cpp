@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "support/pool.hpp"
 
@@ -17,20 +18,17 @@ struct Gate {
     std::mutex mutex;
     std::condition_variable changed;
 
-    void enter() {
-        for (;;) {
-            inside.fetch_add(1);
-            if (!closed.load()) return;
-            leave();
-            std::unique_lock<std::mutex> guard(mutex);
-            changed.wait(guard, [&] { return !closed.load(); });
-        }
+    void wait() {
+        std::unique_lock<std::mutex> guard(mutex);
+        changed.wait(guard, [&] { return !closed.load(); });
     }
+    // SAFETY: also where it is closed, by a thread that holds the interpreter's lock and has begun: who closed it looks again with that lock.
+    void enter() { inside.fetch_add(1); }
     void leave() {
-        if (inside.fetch_sub(1) == 1 && closed.load()) {
-            std::lock_guard<std::mutex> guard(mutex);
-            changed.notify_all();
-        }
+        inside.fetch_sub(1);
+        if (!closed.load()) return;
+        std::lock_guard<std::mutex> guard(mutex);
+        changed.notify_all();
     }
 };
 Gate* gate = new Gate();  // never freed: threads may wait at it to the end
@@ -45,7 +43,8 @@ unsigned long main_thread = 0;
 #define AT_A_FIXED_PLACE
 #endif
 AT_A_FIXED_PLACE thread_local bool private_work = false;
-AT_A_FIXED_PLACE thread_local bool is_inside = false;
+AT_A_FIXED_PLACE thread_local Call* current_call = nullptr;
+AT_A_FIXED_PLACE thread_local bool is_beside = false;  // in the kernel, and without the interpreter's lock
 AT_A_FIXED_PLACE thread_local bool is_known = false;
 
 bool is_main() { return PyThread_get_thread_ident() == main_thread; }
@@ -73,32 +72,65 @@ void know_thread() {
 
 // Now and then, by a thread with a task.
 void look_around() {
-    if (ending.load(std::memory_order_relaxed) && is_inside && !is_main()) throw Interrupted();
-    if (private_work && is_inside && gate->closed.load(std::memory_order_relaxed)) gate->leave(), gate->enter();
+    using Clock = std::chrono::steady_clock;
+    // PERF: it has to wait for the interpreter's lock.
+    constexpr std::chrono::milliseconds kBetweenSignals{20};
+    static Clock::time_point last_look;  // of the main thread
+    if (ending.load(std::memory_order_relaxed) && current_call && !is_main()) throw Interrupted();
+    if (private_work && is_beside && gate->closed.load(std::memory_order_relaxed)) {
+        do {
+            gate->leave();
+            gate->wait();
+            gate->enter();
+        } while (gate->closed.load());
+    }
     if (!is_main()) return;
+    const Clock::time_point now = Clock::now();
+    if (now - last_look < kBetweenSignals) return;
+    last_look = now;
     const PyGILState_STATE state = PyGILState_Ensure();
     const bool raised = PyErr_CheckSignals() != 0;
     PyGILState_Release(state);
     if (raised) throw Interrupted();
 }
 
-}  // namespace
-
-Unlocked::Unlocked() {
-    if (is_inside) throw Reentered();
-    if (!is_known) know_thread();
-    state_ = PyEval_SaveThread();
-    if (ending.load() && !is_main()) keep_thread();
-    gate->enter();
-    is_inside = true;
+void let_others_run() {
+    if (current_call) current_call->let_others_run();
 }
 
-Unlocked::~Unlocked() {
-    is_inside = false;
-    if (ending.load() && !is_main()) {
-        gate->leave();
+}  // namespace
+
+Call::Call() {
+    if (current_call) throw Reentered();
+    if (!is_known) know_thread();
+    if (ending.load(std::memory_order_relaxed) && !is_main()) {
+        PyEval_SaveThread();
         keep_thread();
     }
+    while (gate->closed.load(std::memory_order_relaxed)) {
+        PyThreadState* state = PyEval_SaveThread();
+        gate->wait();
+        PyEval_RestoreThread(state);
+    }
+    current_call = this;
+}
+
+void Call::let_others_run() {
+    if (state_) return;
+    gate->enter();
+    is_beside = true;
+    state_ = PyEval_SaveThread();
+}
+
+Call::~Call() {
+    current_call = nullptr;
+    const bool beside = std::exchange(is_beside, false);
+    if (ending.load(std::memory_order_relaxed) && !is_main()) {
+        if (beside) gate->leave();
+        else PyEval_SaveThread();
+        keep_thread();
+    }
+    if (!beside) return;
     PyEval_RestoreThread(state_);
     gate->leave();  // only now: shut_down() waits for threads that are to come back
 }
@@ -119,6 +151,7 @@ void watch_interpreter() {
     Py_XDECREF(thread);
     Py_XDECREF(threading);
     Task::look_around = look_around;
+    Task::let_others_run = let_others_run;
 }
 
 bool shut_down() {
@@ -137,14 +170,19 @@ bool shut_down() {
 }
 
 void before_fork() {
-    PyThreadState* state = PyEval_SaveThread();
-    {
-        std::unique_lock<std::mutex> guard(gate->mutex);
-        gate->changed.wait(guard, [] { return !gate->closed.load(); });  // another thread forks
-        gate->closed = true;
-        gate->changed.wait(guard, [] { return gate->inside.load() == int(is_inside); });
-    }
-    PyEval_RestoreThread(state);
+    auto nobody_else = [] { return gate->inside.load() == int(is_beside); };
+    bool closed = false;  // by this thread
+    do {
+        PyThreadState* state = PyEval_SaveThread();
+        {
+            std::unique_lock<std::mutex> guard(gate->mutex);
+            if (!closed) gate->changed.wait(guard, [] { return !gate->closed.load(); });  // another thread forks
+            closed = gate->closed = true;
+            gate->changed.wait(guard, nobody_else);
+        }
+        PyEval_RestoreThread(state);
+        // Who had the interpreter's lock meanwhile may have gone on without it.
+    } while (!nobody_else());
 }
 
 void after_fork(bool in_child) {
@@ -153,7 +191,7 @@ void after_fork(bool in_child) {
         gate = new Gate();
         forget_pool();
         users = kept = 0;
-        gate->inside = is_inside;
+        gate->inside = int(is_beside);
         main_thread = PyThread_get_thread_ident();
         return;
     }

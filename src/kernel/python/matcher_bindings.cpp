@@ -31,7 +31,7 @@ void fill_row(Matcher& m, nb::handle bitmask, nb::handle which) {
     const int64_t row = number("row", which);
     uint32_t* words = b.row(row);
     b.clear_tail(row);
-    Unlocked unlocked;
+    Call call;
     m.fill(words);
 }
 
@@ -40,7 +40,7 @@ nb::object allowed_tokens(Matcher& m) {
     std::vector<int32_t>* ids = new std::vector<int32_t>();
     nb::capsule owner(ids, [](void* p) noexcept { delete static_cast<std::vector<int32_t>*>(p); });
     {
-        Unlocked unlocked;
+        Call call;
         m.fill(words.data());
         for (size_t w = 0; w < words.size(); w++)
             for (uint32_t bits = words[w]; bits; bits &= bits - 1) ids->push_back(int32_t(w * 32 + size_t(__builtin_ctz(bits))));
@@ -55,14 +55,14 @@ void bind_matchers(nb::module_& m) {
         .def(
             "__init__",
             [](Matcher* self, std::shared_ptr<Constraint> constraint) {
-                Unlocked unlocked;
+                Call call;
                 new (self) Matcher(std::move(constraint));
             },
             nb::arg("constraint"))
         .def(
             "__init__",
             [](Matcher* self, const Matcher& other) {
-                Unlocked unlocked;
+                Call call;
                 new (self) Matcher(other);
             },
             nb::arg("other"))
@@ -72,7 +72,7 @@ void bind_matchers(nb::module_& m) {
                 uint32_t t = token_of(self.constraint(), token);
                 Matcher::Verdict v;
                 {
-                    Unlocked unlocked;
+                    Call call;
                     v = self.advance(t);
                 }
                 if (v != Matcher::Verdict::kAccepted)
@@ -88,7 +88,7 @@ void bind_matchers(nb::module_& m) {
                 std::string_view text = bytes_of("data", data);
                 bool ok;
                 {
-                    Unlocked unlocked;
+                    Call call;
                     ok = self.advance_bytes(text);
                 }
                 if (!ok) throw TokenRejected{-1, std::string(text), self.finished() ? "the sequence is finished" : ""};
@@ -100,7 +100,7 @@ void bind_matchers(nb::module_& m) {
             "allows",
             [](Matcher& self, nb::handle token) {
                 uint32_t t = token_of(self.constraint(), token);
-                Unlocked unlocked;
+                Call call;
                 return self.allows(t);
             },
             nb::arg("token_id").none(), "Whether a token is allowed, without building the mask (DOMINO's opportunistic check).")
@@ -108,7 +108,7 @@ void bind_matchers(nb::module_& m) {
             "count_valid",
             [](Matcher& self, nb::handle tokens) {
                 std::vector<uint32_t> ids = known_tokens(self.constraint(), tokens);
-                Unlocked unlocked;
+                Call call;
                 return self.count_valid(ids);
             },
             nb::arg("token_ids").none(),
@@ -120,7 +120,7 @@ void bind_matchers(nb::module_& m) {
                 const int64_t count = number("count", steps);
                 bool ok = false;
                 if (count >= 0) {
-                    Unlocked unlocked;
+                    Call call;
                     ok = self.rollback(uint64_t(count));
                 }
                 if (!ok) throw BadRollback{count, self.length()};
@@ -130,7 +130,7 @@ void bind_matchers(nb::module_& m) {
         .def(
             "reset",
             [](Matcher& self) {
-                Unlocked unlocked;
+                Call call;
                 self.reset();
             },
             "Goes back to the start.")
@@ -148,7 +148,7 @@ void bind_matchers(nb::module_& m) {
                 const int64_t max_length = number("max_length", most);
                 std::string out;
                 {
-                    Unlocked unlocked;
+                    Call call;
                     out = self.forced_bytes(size_t(std::max<int64_t>(max_length, 0)));
                 }
                 return nb::bytes(out.data(), out.size());
@@ -159,7 +159,7 @@ void bind_matchers(nb::module_& m) {
             [](Matcher& self) {
                 std::array<uint64_t, 4> bits;
                 {
-                    Unlocked unlocked;
+                    Call call;
                     bits = self.next_bytes();
                 }
                 std::string out;
@@ -174,7 +174,7 @@ void bind_matchers(nb::module_& m) {
                 const int64_t hops = number("hops", depth);
                 std::string key;
                 {
-                    Unlocked unlocked;
+                    Call call;
                     key = self.situation(hops);
                 }
                 return nb::bytes(key.data(), key.size());
@@ -185,7 +185,7 @@ void bind_matchers(nb::module_& m) {
             "context",
             [](Matcher& self, nb::handle depth) {
                 const int64_t hops = number("hops", depth);
-                Unlocked unlocked;
+                Call call;
                 return self.context(hops);
             },
             nb::arg("hops").none(),
@@ -199,7 +199,7 @@ void bind_matchers(nb::module_& m) {
             [](Matcher& self) {
                 std::vector<Explanation> threads;
                 {
-                    Unlocked unlocked;
+                    Call call;
                     threads = self.explain();
                 }
                 nb::list out;
@@ -210,7 +210,7 @@ void bind_matchers(nb::module_& m) {
         .def_prop_ro(
             "is_accepting",
             [](Matcher& self) {
-                Unlocked unlocked;
+                Call call;
                 return self.accepting();
             },
             "The text so far is a member of the language: end of sequence is allowed.")

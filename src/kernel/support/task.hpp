@@ -74,6 +74,12 @@ class Task {
 
     // Called now and then by the threads that have a task; may throw. Set once, by the bindings.
     static void (*look_around)();
+    // To be called before a thread waits for another, and by a task that has done some work: a few microseconds more do not matter from here on.
+    static void about_to_take_long() {
+        if (let_others_run) let_others_run();
+    }
+    // What that does. Throws nothing. Set once, by the bindings.
+    static void (*let_others_run)();
 
   private:
     static constexpr uint64_t kInterval = 50'000;

@@ -1,0 +1,67 @@
+// What a lexer state makes of the tokens of a residual: those that end inside the lexeme, and how it may end inside others.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "index/token_set.hpp"
+#include "lexing/indentation.hpp"
+
+namespace derivable {
+
+struct Split {
+    // How sure it is that a token ending inside may be completed.
+    enum class Sureness : uint8_t {
+        kSure,        // whenever this lexer state was reached
+        kProducible,  // if the parser can use one of the terminals in `key` (a set of Prospects::producible)
+        kExact        // to be decided for lexer state `key` and the stack
+    };
+    struct Inside {
+        Sureness sureness;
+        uint32_t key;
+        std::shared_ptr<const TokenSet> tokens;
+        Indentations::Effect effect =
+            Indentations::kNothing;  // where a newline lexeme is in progress, and its column may make a difference
+        // Beside those of a similar state, without some.
+        const Inside* base = nullptr;
+        std::vector<uint32_t> removed;
+        void or_into(uint32_t* mask) const;
+        uint64_t cost() const {
+            return (tokens ? tokens->cost() : 0) + (base ? base->cost() + removed.size() / 2 : 0);
+        }  // of that, as `work` counts
+    };
+    struct Exit {
+        uint32_t terminal,
+            obligations;  // of a state of one member under scannerless: unused, the terminal is the member's and nothing is owed
+        uint32_t residual;
+        Indentations::Effect effect = Indentations::kNothing;  // of the bytes before it, if a newline lexeme ends
+        std::vector<uint32_t> except;                          // tokens of the residual that this state does not let out
+    };
+    uint32_t id = 0;  // of those of a spanner
+    std::vector<Inside> inside;
+    std::vector<Exit> exits;    // those before the first byte come first
+    uint32_t exits_before = 0;  // so many
+    bool exits_once = false;    // no token goes through two of the others
+};
+
+// Runs something that adds tokens to a mask, and takes `except` out of what it added.
+template <typename Add>
+void add_except(uint32_t* mask, const std::vector<uint32_t>& except, Add&& add) {
+    std::vector<uint32_t> fresh;
+    for (uint32_t t : except)
+        if (!(mask[t >> 5] >> (t & 31) & 1)) fresh.push_back(t);
+    add();
+    for (uint32_t t : fresh) mask[t >> 5] &= ~(1u << (t & 31));
+}
+
+inline void Split::Inside::or_into(uint32_t* mask) const {
+    if (base) add_except(mask, removed, [&] { base->or_into(mask); });
+    if (tokens) tokens->or_into(mask);
+}
+
+// Thrown by Spanner::split() where so many segmentations of so many tokens are possible that listing them is not worth the memory (comments
+// that may end anywhere, beside white space that may too). The caller walks the vocabulary byte by byte instead.
+struct TooAmbiguous {};
+
+}  // namespace derivable
