@@ -17,6 +17,7 @@ void SplitTables::clear() {
     rows_ = {};
     groups_.clear();
     ways_.clear();
+    given_up_ = 0;
     group_ids_.clear();
     way_ids_.clear();
     piece_ids_ = {};
@@ -124,6 +125,7 @@ SplitTables::Local SplitTables::local(LexState s) {
     State x{s, group_of(s), false, parts_.prospects.may_be_newline(s), 0, 0, kBetween, kUnknown, {}, {}};
     if (single_) {
         x.leaves = lexer_.accepts_single(s);
+        x.bounded = lexer_.is_bounded(s);
     } else {
         x.exits = lexer_.exits(s);
         x.leaves = !x.exits.empty();
@@ -134,6 +136,13 @@ SplitTables::Local SplitTables::local(LexState s) {
     const auto number = Local(states_.size() - 1);
     rows_[number];
     return numbers_[s] = number;
+}
+
+SplitTables::Local SplitTables::find_alike(Local s, size_t reach) {
+    const Local found = lexer_.policy() != Policy::kScannerless
+                            ? s
+                            : beside_->look([&] { return local(lexer_.for_short_texts(states_[s].lex, kReaches[reach])); });
+    return states_[s].alike[reach] = found;
 }
 
 uint32_t SplitTables::group_of(LexState s, Indentations::Effect effect) {
@@ -230,47 +239,72 @@ uint64_t SplitTables::deadly(Local s) {
     return deadly_[s] = found;
 }
 
-// Under scannerless: kinds of bytes such that the lexeme can still be completed after any characters that begin with them.
+// Under scannerless: kinds of bytes such that the lexeme can still be completed after any characters that begin with them, in texts of a reach.
 // PERF: a pattern that may stand anywhere ("wifi") leaves the state at each letter of its own, but no letter leads nowhere. Its first mask was 0.8 million units
 // of work, nearly all nodes.
-uint64_t SplitTables::calm(Local s) {
-    constexpr size_t kMost = 24;  // states
-    if (states_[s].calm_known) return states_[s].calm;
+uint64_t SplitTables::calm(Local s, size_t reach) {
+    if (states_[s].calm_known >> reach & 1) return states_[s].calm[reach];
+    const uint64_t dead = deadly(s), all = ~dead & ~kMore;
+    uint64_t kinds = all;
+    const std::vector<Local> reached = all_after(s, reach, kinds);
+    const uint64_t found = kinds & kFirst ? kinds | kMore : kinds;
+    // It is so of the states that were reached, too; and no more is, where the same kinds are left out at once.
+    for (Local r : reached) {
+        bool same = r == s;
+        if (!same && kinds && !(states_[r].calm_known >> reach & 1) && deadly(r) == dead) {
+            same = true;
+            for (uint64_t rest = all & ~kinds; rest && same; rest &= rest - 1) {
+                const auto& bytes = bytes_of_kind(uint8_t(__builtin_ctzll(rest)));
+                same = std::any_of(bytes.begin(), bytes.end(), [&](uint8_t b) { return is_worse(after(r, b, reach), dead); });
+            }
+        }
+        if (!same) continue;
+        states_[r].calm_known |= uint8_t(1u << reach);
+        states_[r].calm[reach] = found;
+    }
+    return found;
+}
+
+// The states after any characters of some kinds. Where more is deadly than at first, the kind of bytes that led there is left out, and the others are looked at
+// anew; none are left if there are too many states.
+std::vector<SplitTables::Local> SplitTables::all_after(Local s, size_t reach, uint64_t& kinds) {
+    const size_t most = given_up_ < 16 ? 256 : 24;
     const uint64_t dead = deadly(s);
-    uint64_t kinds = ~dead & ~kMore;
+    std::vector<Local> reached;
     for (bool again = true; again && kinds;) {
         again = false;
-        std::vector<Local> reached{s};
+        reached.assign(1, s);
         for (size_t i = 0; i < reached.size() && !again; i++)
-            for (uint64_t rest = kinds; rest; rest &= rest - 1) {
+            for (uint64_t rest = kinds; rest && !again; rest &= rest - 1) {
                 const auto kind = uint8_t(__builtin_ctzll(rest));
                 for (uint8_t b : bytes_of_kind(kind)) {
-                    if (character_step(kBetween, b) == kNowhere) continue;
-                    const Local to = behind(reached[i], b);
+                    if (again || character_step(kBetween, b) == kNowhere) continue;
+                    const Local to = after(reached[i], b, reach);
                     if (std::find(reached.begin(), reached.end(), to) != reached.end()) continue;
-                    // Where more is deadly, this kind of bytes is left out, and the others are looked at anew.
-                    if (to == kDead || deadly(to) & ~dead || reached.size() == kMost) {
-                        kinds &= ~(1ULL << kind), again = true;
-                        break;
+                    if (reached.size() == most) {
+                        given_up_++;
+                        kinds = 0;
+                        return {s};
                     }
-                    reached.push_back(to);
+                    if (is_worse(to, dead)) kinds &= ~(1ULL << kind), again = true;
+                    else reached.push_back(to);
                 }
             }
     }
-    states_[s].calm_known = true;
-    return states_[s].calm = kinds & kFirst ? kinds | kMore : kinds;
+    return kinds ? reached : std::vector<Local>{s};
 }
 
 SplitTables::Local SplitTables::steady(const Trie& t, uint32_t i, Local s) {
     if (s == kDead) return s;
     uint64_t kinds = t.below[i];
     if (lexer_.policy() == Policy::kScannerless) {
+        if (states_[s].bounded && t.height[i] > kReaches.back()) return kUnknown;  // whether all has room depends on the text
         if (kinds & (kFirst | kMore)) {
             const auto [place, home] = standing(s);
             if (home == kDead || !(t.well_formed[i] >> place & 1)) return kUnknown;
             s = home;
         }
-        return kinds & ~calm(s) ? kUnknown : s;
+        return kinds & ~calm(s, reach_of(t.height[i])) ? kUnknown : s;
     }
     if (kinds & (kFirst | kMore))
         if (const auto [place, home] = standing(s); home != kDead && t.well_formed[i] >> place & 1 && !(kinds & kFirst & ~characters(home)))

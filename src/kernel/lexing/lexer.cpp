@@ -99,20 +99,45 @@ void Lexer::canonicalize(LexState s) {
     JsonStrings::Free free;
     if (!strings_[a]->is_free(single_state_[s], free)) {
         std::string key = strings_[a]->counted_key(single_state_[s], longest_token_);
-        canonical_[s] = key.empty() ? s : counted_.try_emplace(std::move(key), s).first->second;
+        const LexState same = key.empty() ? s : for_short_texts(s, longest_token_);  // as without a bound, if that is far
+        canonical_[s] = key.empty() || same != s ? same : counted_.try_emplace(std::move(key), s).first->second;
         return;
     }
     if (free.need == 0 && free.room == JsonStrings::kNoMaximum) {
-        if (any_string_ == kNoState)
-            any_string_ = terminals_[add(std::make_shared<Dfa>(JsonStrings({}, true, 0, JsonStrings::kNoMaximum).to_dfa(1000)), 0)].first;
-        int32_t q = dfas_[any_string_]->run(JsonStrings::example(free.decoder));
-        canonical_[s] = canonical(base_[any_string_] + uint32_t(q));
+        const LexState whole = in_any_string(free.decoder);
+        canonical_[s] = whole;
         return;
     }
     std::string key(1, char(free.decoder));
     for (uint64_t n : {std::min(free.need, longest_token_), std::min(free.room, longest_token_)})
         key.append(reinterpret_cast<const char*>(&n), sizeof n);
     canonical_[s] = counted_.try_emplace(std::move(key), s).first->second;
+}
+
+LexState Lexer::in_any_string(uint8_t decoder) {
+    if (any_string_ == kNoState)
+        any_string_ = terminals_[add(std::make_shared<Dfa>(JsonStrings({}, true, 0, JsonStrings::kNoMaximum).to_dfa(1000)), 0)].first;
+    return canonical(base_[any_string_] + uint32_t(dfas_[any_string_]->run(JsonStrings::example(decoder))));
+}
+
+LexState Lexer::for_short_texts(LexState s, uint64_t bytes) {
+    const uint32_t a = single_dfa_[s], state = single_state_[s];
+    if (dfas_[a]) {
+        if (!KEquivalence::is_worthwhile(*dfas_[a])) return s;
+        std::unique_ptr<const KEquivalence>& known = short_texts_[a];
+        if (!known) known = std::make_unique<const KEquivalence>(*dfas_[a]);
+        return canonical(base_[a] + known->first_alike(state, bytes));
+    }
+    JsonStrings::Free free;
+    if (strings_[a]->is_free(state, free))
+        return free.need == 0 && free.room > bytes + 1 && free.decoder != JsonStrings::kEnd ? in_any_string(free.decoder) : s;
+    uint32_t whole = a;
+    if (strings_[a]->values() && strings_[a]->max_length() != JsonStrings::kNoMaximum) {
+        if (const uint32_t* known = unbounded_.find(a)) whole = *known;
+        else whole = unbounded_[a] = terminals_[add(strings_[a]->without_bound())].first;
+    }
+    const int32_t alike = strings_[whole]->acting_as(*strings_[a], state, bytes);
+    return alike == kDead ? s : canonical(single(whole, uint32_t(alike)));
 }
 
 ByteSet Lexer::bytes(LexState m) {
@@ -147,6 +172,11 @@ bool Lexer::is_counted(LexState s, uint64_t& need, uint64_t& room) const {
     need = free.need;
     room = free.room;
     return true;
+}
+
+bool Lexer::is_bounded(LexState s) const {
+    const auto* strings = s < kSetBit ? strings_[single_dfa_[s]].get() : nullptr;
+    return strings && strings->max_length() != JsonStrings::kNoMaximum;
 }
 
 uint64_t Lexer::alike_for(LexState a, LexState b) const {

@@ -98,6 +98,10 @@ class Lexer {
         const LexState next = step(s, byte);
         return next == kNoState ? next : canonical(next);
     }
+    // Under scannerless: a canonical state that acts as this one on all texts of so many bytes, one for as many states as are known to be alike.
+    LexState for_short_texts(LexState canonical, uint64_t bytes);
+    // No text of it can go on for ever, since its characters are counted.
+    bool is_bounded(LexState s) const;
     // A canonical state between two characters of a JSON string whose length is bounded; how many must and may still come.
     bool is_counted(LexState canonical, uint64_t& need, uint64_t& room) const;
     // Some member is in a JSON string that may still come out as more than n different values. False in doubt.
@@ -187,6 +191,7 @@ class Lexer {
     void restore_obligation(ImageReader& in, uint32_t number);
     void count_words(size_t words);  // of one more formula
     void canonicalize(LexState single);
+    LexState in_any_string(uint8_t decoder);
     bool accepting(uint32_t automaton, uint32_t state) const {
         return dfas_[automaton] ? bool(dfas_[automaton]->accepting[state]) : strings_[automaton]->accepts(state);
     }
@@ -227,6 +232,8 @@ class Lexer {
     std::vector<std::shared_ptr<JsonStrings>> strings_;  // or states by rule, with
     std::vector<std::vector<uint32_t>> string_singles_;  // their singles
     std::vector<uint32_t> terminal_of_, base_;           // by automaton
+    FlatMap<uint32_t> unbounded_;                        // the same strings without a bound on their length; by automaton, if asked for
+    FlatMap<std::unique_ptr<const KEquivalence>> short_texts_;  // of tables; by automaton, if asked for
     std::vector<const Past*> looking_back_;
     Interner pasts_;  // states of all in looking_back_
     uint32_t text_start_ = kFree;
