@@ -17,7 +17,6 @@ void SplitTables::clear() {
     rows_ = {};
     groups_.clear();
     ways_.clear();
-    given_up_ = 0;
     group_ids_.clear();
     way_ids_.clear();
     piece_ids_ = {};
@@ -122,7 +121,7 @@ SplitTables::Local SplitTables::local(LexState s) {
     if (const Local* known = numbers_.find(s)) return *known;
     work(20);
     // SAFETY: what is asked about a state may be refused (LimitExceeded). It has no number before all is answered.
-    State x{s, group_of(s), false, parts_.prospects.may_be_newline(s), 0, 0, kBetween, kUnknown, {}, {}};
+    State x{s, group_of(s), false, parts_.prospects.may_be_newline(s)};
     if (single_) {
         x.leaves = lexer_.accepts_single(s);
         x.bounded = lexer_.is_bounded(s);
@@ -139,10 +138,10 @@ SplitTables::Local SplitTables::local(LexState s) {
 }
 
 SplitTables::Local SplitTables::find_alike(Local s, size_t reach) {
-    const Local found = lexer_.policy() != Policy::kScannerless
-                            ? s
-                            : beside_->look([&] { return local(lexer_.for_short_texts(states_[s].lex, kReaches[reach])); });
-    return states_[s].alike[reach] = found;
+    Local found = s;
+    if (lexer_.policy() == Policy::kScannerless)
+        found = beside_->look([&] { return local(lexer_.for_short_texts(states_[s].lex, kReaches[reach])); });
+    return states_[s].habits[reach].alike = found;
 }
 
 uint32_t SplitTables::group_of(LexState s, Indentations::Effect effect) {
@@ -243,83 +242,79 @@ uint64_t SplitTables::deadly(Local s) {
 // PERF: a pattern that may stand anywhere ("wifi") leaves the state at each letter of its own, but no letter leads nowhere. Its first mask was 0.8 million units
 // of work, nearly all nodes.
 uint64_t SplitTables::calm(Local s, size_t reach) {
-    if (states_[s].calm_known >> reach & 1) return states_[s].calm[reach];
-    const uint64_t dead = deadly(s), all = ~dead & ~kMore;
-    uint64_t kinds = all;
-    const std::vector<Local> reached = all_after(s, reach, kinds);
-    const uint64_t found = kinds & kFirst ? kinds | kMore : kinds;
-    // It is so of the states that were reached, too; and no more is, where the same kinds are left out at once.
-    for (Local r : reached) {
-        bool same = r == s;
-        if (!same && kinds && !(states_[r].calm_known >> reach & 1) && deadly(r) == dead) {
-            same = true;
-            for (uint64_t rest = all & ~kinds; rest && same; rest &= rest - 1) {
-                const auto& bytes = bytes_of_kind(uint8_t(__builtin_ctzll(rest)));
-                same = std::any_of(bytes.begin(), bytes.end(), [&](uint8_t b) { return is_worse(after(r, b, reach), dead); });
-            }
-        }
-        if (!same) continue;
-        states_[r].calm_known |= uint8_t(1u << reach);
-        states_[r].calm[reach] = found;
-    }
-    return found;
-}
-
-// The states after any characters of some kinds. Where more is deadly than at first, the kind of bytes that led there is left out, and the others are looked at
-// anew; none are left if there are too many states.
-std::vector<SplitTables::Local> SplitTables::all_after(Local s, size_t reach, uint64_t& kinds) {
-    const size_t most = given_up_ < 16 ? 256 : 24;
+    constexpr size_t kMost = 24;  // states
+    if (states_[s].habits[reach].calm_known) return states_[s].habits[reach].calm;
     const uint64_t dead = deadly(s);
-    std::vector<Local> reached;
+    uint64_t kinds = ~dead & ~kMore;
     for (bool again = true; again && kinds;) {
         again = false;
-        reached.assign(1, s);
+        std::vector<Local> reached{s};
         for (size_t i = 0; i < reached.size() && !again; i++)
-            for (uint64_t rest = kinds; rest && !again; rest &= rest - 1) {
+            for (uint64_t rest = kinds; rest; rest &= rest - 1) {
                 const auto kind = uint8_t(__builtin_ctzll(rest));
                 for (uint8_t b : bytes_of_kind(kind)) {
-                    if (again || character_step(kBetween, b) == kNowhere) continue;
-                    const Local to = after(reached[i], b, reach);
+                    if (character_step(kBetween, b) == kNowhere) continue;
+                    const Local to = behind(reached[i], b, reach);
                     if (std::find(reached.begin(), reached.end(), to) != reached.end()) continue;
-                    if (reached.size() == most) {
-                        given_up_++;
-                        kinds = 0;
-                        return {s};
+                    // Where more is deadly, this kind of bytes is left out, and the others are looked at anew.
+                    if (to == kDead || deadly(to) & ~dead || reached.size() == kMost) {
+                        kinds &= ~(1ULL << kind), again = true;
+                        break;
                     }
-                    if (is_worse(to, dead)) kinds &= ~(1ULL << kind), again = true;
-                    else reached.push_back(to);
+                    reached.push_back(to);
                 }
             }
     }
-    return kinds ? reached : std::vector<Local>{s};
+    states_[s].habits[reach].calm_known = true;
+    return states_[s].habits[reach].calm = kinds & kFirst ? kinds | kMore : kinds;
 }
 
 SplitTables::Local SplitTables::steady(const Trie& t, uint32_t i, Local s) {
     if (s == kDead) return s;
+    const bool scannerless = lexer_.policy() == Policy::kScannerless;
+    if (states_[s].bounded) return kUnknown;  // it is near its bound, or for_subtree() would be another one
+    const size_t reach = reach_of(t.height[i]);
     uint64_t kinds = t.below[i];
-    if (lexer_.policy() == Policy::kScannerless) {
-        if (states_[s].bounded && t.height[i] > kReaches.back()) return kUnknown;  // whether all has room depends on the text
-        if (kinds & (kFirst | kMore)) {
-            const auto [place, home] = standing(s);
-            if (home == kDead || !(t.well_formed[i] >> place & 1)) return kUnknown;
+    if (kinds & (kFirst | kMore)) {
+        const auto [place, home] = standing(s);
+        const bool stands = home != kDead && t.well_formed[i] >> place & 1;
+        if (scannerless) {
+            if (!stands) return kUnknown;
             s = home;
-        }
-        return kinds & ~calm(s, reach_of(t.height[i])) ? kUnknown : s;
-    }
-    if (kinds & (kFirst | kMore))
-        if (const auto [place, home] = standing(s); home != kDead && t.well_formed[i] >> place & 1 && !(kinds & kFirst & ~characters(home)))
+        } else if (stands && !(kinds & kFirst & ~characters(home))) {
             kinds &= ~(kFirst | kMore), s = home;
-    if (kinds & states_[s].unsteady) return kUnknown;
-    for (uint64_t unknown = kinds & ~states_[s].steady; unknown; unknown &= unknown - 1) {
-        uint64_t kind = unknown & -unknown;
-        for (uint8_t b : bytes_of_kind(uint8_t(__builtin_ctzll(kind))))
-            if (next(s, b) != s) {
-                states_[s].unsteady |= kind;
-                return kUnknown;
-            }
-        states_[s].steady |= kind;
+        }
     }
+    if (kinds & states_[s].habits[reach].unsteady) return kUnknown;
+    uint64_t elsewhere = 0;
+    for (uint64_t unknown = kinds & ~states_[s].habits[reach].steady; unknown; unknown &= unknown - 1) {
+        const uint64_t kind = unknown & -unknown;
+        const Local to = where(s, uint8_t(__builtin_ctzll(unknown)), scannerless);
+        if (to == kDead || (to != s && !scannerless)) {
+            states_[s].habits[reach].unsteady |= kind;
+            return kUnknown;
+        }
+        (to == s ? states_[s].habits[reach].steady : elsewhere) |= kind;
+    }
+    if (!elsewhere) return s;
+    if (const uint64_t not_calm = elsewhere & ~calm(s, reach)) {
+        states_[s].habits[reach].unsteady |= not_calm;
+        return kUnknown;
+    }
+    states_[s].habits[reach].steady |= elsewhere;
     return s;
+}
+
+// Where bytes of one kind lead: to `s` if each leads back to it, to kDead if one leads nowhere, else to some other state.
+SplitTables::Local SplitTables::where(Local s, uint8_t kind, bool by_characters) {
+    Local to = s;
+    for (uint8_t b : bytes_of_kind(kind)) {
+        if (by_characters && character_step(kBetween, b) == kNowhere) continue;
+        const Local here = by_characters ? behind(s, b) : next(s, b);
+        if (here == kDead) return kDead;
+        if (here != s) to = here;
+    }
+    return to;
 }
 
 }  // namespace derivable

@@ -47,6 +47,12 @@ class SplitTables {
     LexState step(LexState s, uint8_t byte) { return single_ ? lexer_.step_canonical(s, byte) : lexer_.step(s, byte); }
 
     using Local = uint32_t;
+    // Texts are told apart by their length: a *reach* is one of some bounds in bytes, or, the last, none.
+    static constexpr std::array<uint16_t, 3> kReaches{4, 16, 40};
+    static constexpr size_t kNumReaches = kReaches.size() + 1;
+    static size_t reach_of(uint16_t height) {
+        return height <= kReaches[0] ? 0 : height <= kReaches[1] ? 1 : height <= kReaches[2] ? 2 : 3;
+    }
     static constexpr Local kUnknown = 0, kDead = ~0u;
     static constexpr uint16_t kNoWay = 0xFFFE;
     static constexpr uint32_t kBigSubtree = 4;  // nodes; below, asking steady() costs as much as walking
@@ -64,13 +70,16 @@ class SplitTables {
         LexState lex;
         uint32_t group;
         bool leaves, may_be_newline;
-        uint64_t steady = 0, unsteady = 0;  // kinds of bytes after which the state is known to be the same, or not to be
-        Utf8State place = kBetween;         // see standing(); its
-        Local home = kUnknown;              // is kUnknown if it was not asked for yet
-        std::array<Local, 3> alike{};       // see for_subtree(); kUnknown if not asked for yet
-        uint8_t calm_known = 0;             // bits, by reach
-        bool bounded = false;               // its characters are counted
-        std::array<uint64_t, 4> calm{};     // see calm()
+        bool bounded = false;        // its characters are counted
+        Utf8State place = kBetween;  // see standing(); its
+        Local home = kUnknown;       // is kUnknown if it was not asked for yet
+        struct Habits {              // on texts of a reach
+            Local alike = kUnknown;  // see within(); kUnknown if it was not asked for yet
+            bool calm_known = false;
+            uint64_t calm = 0;                  // see calm()
+            uint64_t steady = 0, unsteady = 0;  // kinds of bytes of which that is known, or the contrary; see steady()
+        };
+        std::array<Habits, kNumReaches> habits{};
         std::vector<Lexer::Exit> exits;
         // By exit and next byte: the way it is, or that it violates a obligation. Empty for states of one member.
         std::vector<std::array<uint16_t, 256>> ways;
@@ -109,8 +118,14 @@ class SplitTables {
         if (const Local known = std::as_const(rows_)[from][byte]; known != kUnknown) return known;
         return rows_[from][byte] = beside_->look([&] { return local(step(states_[from].lex, byte)); });
     }
-    // A state that acts as this one on all that is below a node of so many levels: one for as many as are known to be alike.
+    // PERF: an automaton that counts has thousands of states that only long texts tell apart, and the rest of a token is short.
+    // A state that acts as this one on all texts below a node of some height: one for as many as are known to be alike.
     Local for_subtree(Local s, uint16_t height) { return s == kDead || !single_ ? s : within(s, reach_of(height)); }
+    Local within(Local s, size_t reach) {
+        if (reach == kReaches.size()) return s;
+        const Local known = states_[s].habits[reach].alike;
+        return known != kUnknown ? known : find_alike(s, reach);
+    }
     uint32_t group_of(LexState s, Indentations::Effect effect = Indentations::kNothing);
     uint16_t way_of(uint32_t terminal, uint32_t obligations, Indentations::Effect effect = Indentations::kNothing);
     // The way of leaving through exit `e` before `byte`; kNoWay if a obligation is violated.
@@ -122,14 +137,13 @@ class SplitTables {
     Local end_of_character(Utf8State place, Local s);
     uint64_t characters(Local s);
     uint64_t calm(Local s, size_t reach);
-    std::vector<Local> all_after(Local s, size_t reach, uint64_t& kinds);
-    bool is_worse(Local to, uint64_t dead) { return to == kDead || deadly(to) & ~dead; }
-    Local after(Local s, uint8_t first, size_t reach) {
+    uint64_t deadly(Local s);
+    Local behind(Local s, uint8_t first);
+    Local behind(Local s, uint8_t first, size_t reach) {
         const Local to = behind(s, first);
         return to == kDead || !single_ ? to : within(to, reach);
     }
-    uint64_t deadly(Local s);
-    Local behind(Local s, uint8_t first);
+    Local where(Local s, uint8_t kind, bool by_characters);
 
     const Piece* find(const Trie& t, uint32_t node, Local s) const {
         const uint32_t* known = piece_ids_.find(pack(t.first_id + node, s));
@@ -148,17 +162,6 @@ class SplitTables {
     uint32_t residual(const Lists& lists, bool once);
 
   private:
-    // Texts are told apart by their length: a *reach* is one of these bounds in bytes, or, the last, none.
-    static constexpr std::array<uint16_t, 3> kReaches{4, 16, 40};
-    static size_t reach_of(uint16_t height) {
-        return height <= kReaches[0] ? 0 : height <= kReaches[1] ? 1 : height <= kReaches[2] ? 2 : 3;
-    }
-    // A state that acts as this one on all texts of a reach.
-    Local within(Local s, size_t reach) {
-        if (reach == kReaches.size()) return s;
-        const Local known = states_[s].alike[reach];
-        return known != kUnknown ? known : find_alike(s, reach);
-    }
     Local find_alike(Local s, size_t reach);
     static constexpr uint16_t kUnknownWay = 0xFFFF;
     static bool is_antichain(const Trie& t, const uint32_t* begin, const uint32_t* end);
@@ -177,7 +180,6 @@ class SplitTables {
     Pages<std::array<Local, 256>> rows_;  // by state and byte
     std::vector<Group> groups_;
     std::vector<Way> ways_;
-    size_t given_up_ = 0;  // times that too many states were reached
     std::map<std::array<uint32_t, 3>, uint32_t> group_ids_, way_ids_;
     FlatMap<uint32_t> piece_ids_;  // by node and state
     std::deque<Piece> pieces_;

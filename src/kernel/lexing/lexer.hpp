@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "automata/state_equivalence.hpp"
-#include "json/string_literals.hpp"
+#include "lexing/recognizer.hpp"
 #include "support/arena.hpp"
 #include "support/byte_set.hpp"
 #include "support/hashing.hpp"
@@ -47,13 +47,14 @@ class Lexer {
     Policy policy() const { return policy_; }
     // Terminals are numbered in order of addition. Equal automata share a number under scannerless, where only languages count.
     // `rank`: lower wins between lexemes of equal length.
-    uint32_t add(std::shared_ptr<const Dfa> dfa, uint32_t rank);
-    uint32_t add(const JsonStrings& strings);  // scannerless only
+    uint32_t add(const Recognizer& recognizer, uint32_t rank);
     // Lets go of automata, which Python may own: what is left can be freed by any thread, and no more can be done with it.
-    void let_go() { terminals_.clear(), dfas_.clear(); }
+    void let_go() {
+        terminals_.clear();
+        for (Automaton& a : automata_) a.recognizer.let_go();
+    }
     uint32_t num_terminals() const { return uint32_t(terminals_.size()); }
-    const Dfa& dfa(uint32_t terminal) const { return *terminals_[terminal].dfa; }
-    bool has_table(uint32_t terminal) const { return bool(terminals_[terminal].dfa); }
+    const Recognizer& recognizer(uint32_t terminal) const { return terminals_[terminal].recognizer; }
 
     // The state before the first byte of a lexeme of one of `terminals`, with `obligations` from before. kNoState if there are none.
     LexState start(const std::vector<uint32_t>& terminals, uint32_t obligations);
@@ -75,10 +76,10 @@ class Lexer {
 
     LexState step(LexState s, uint8_t byte) {
         if (s < kSetBit) {
-            uint32_t t = single_dfa_[s];
-            if (const Dfa* d = dfas_[t].get()) {
-                int32_t next = d->step(single_state_[s], byte);
-                return next < 0 ? kNoState : base_[t] + uint32_t(next);
+            const Automaton& a = automata_[single_automaton_[s]];
+            if (a.recognizer.has_table()) {
+                const int32_t next = a.recognizer.step_table(single_state_[s], byte);
+                return next < 0 ? kNoState : a.first + uint32_t(next);
             }
         }
         return step_slow(s, byte);
@@ -100,19 +101,16 @@ class Lexer {
     }
     // Under scannerless: a canonical state that acts as this one on all texts of so many bytes, one for as many states as are known to be alike.
     LexState for_short_texts(LexState canonical, uint64_t bytes);
-    // No text of it can go on for ever, since its characters are counted.
-    bool is_bounded(LexState s) const;
-    // A canonical state between two characters of a JSON string whose length is bounded; how many must and may still come.
+    bool is_bounded(LexState single) const { return recognizer_of(single).is_bounded(); }
+    // A canonical state between two characters of a string whose length is bounded; how many must and may still come.
     bool is_counted(LexState canonical, uint64_t& need, uint64_t& room) const;
-    // Some member is in a JSON string that may still come out as more than n different values. False in doubt.
+    // Some member is in a string that may still come out as more than n different values. False in doubt.
     bool has_more_strings(LexState members, uint64_t n) const;
-    // Canonical states of one JSON string that act alike on all texts of fewer bytes. 0: not known.
+    // Canonical states of one automaton that act alike on all texts of fewer bytes. 0: not known.
     uint64_t alike_for(LexState a, LexState b) const;
-    // Under scannerless: the canonical state is before or within a list of JSON strings, and acts as off_list() but for `bytes`.
+    // Under scannerless: the canonical state is before or within a list of strings, and acts as off_list() but for `bytes`.
     bool on_list(LexState canonical, ByteSet& bytes) const {
-        if (canonical >= kSetBit) return false;
-        const auto& strings = strings_[single_dfa_[canonical]];
-        return strings && strings->on_list(single_state_[canonical], bytes);
+        return canonical < kSetBit && recognizer_of(canonical).on_list(single_state_[canonical], bytes);
     }
     LexState off_list(LexState on_list);  // kNoState: leads nowhere
     // No distinction is made between more characters than any token has: fewer states, the same masks.
@@ -132,7 +130,7 @@ class Lexer {
             if (keep(*single)) kept.push_back(*single);
         return kept.empty() ? kNoState : intern_set(std::move(kept));
     }
-    uint32_t terminal_of(LexState single) const { return terminal_of_[single_dfa_[single]]; }
+    uint32_t terminal_of(LexState single) const { return automata_[single_automaton_[single]].terminal; }
     // The state that has these members, sorted.
     LexState together(const std::vector<uint32_t>& singles) { return intern_set(singles); }
     static bool is_single(LexState s) { return s < kSetBit; }
@@ -144,7 +142,7 @@ class Lexer {
     // How the lexeme in progress may have ended before the next byte.
     const std::vector<Exit>& exits(LexState s);
     bool accepts(LexState s) { return !exits(s).empty(); }
-    bool accepts_single(LexState single) const { return accepting(single_dfa_[single], single_state_[single]); }
+    bool accepts_single(LexState single) const { return recognizer_of(single).accepts(single_state_[single]); }
 
     LexState members(LexState s) const { return s & kPairBit ? pairs_[s & ~kPairBit].members : s; }
     uint32_t obligations(LexState s) const { return s & kPairBit ? pairs_[s & ~kPairBit].obligations : kFree; }
@@ -191,12 +189,10 @@ class Lexer {
     void restore_obligation(ImageReader& in, uint32_t number);
     void count_words(size_t words);  // of one more formula
     void canonicalize(LexState single);
-    LexState in_any_string(uint8_t decoder);
-    bool accepting(uint32_t automaton, uint32_t state) const {
-        return dfas_[automaton] ? bool(dfas_[automaton]->accepting[state]) : strings_[automaton]->accepts(state);
-    }
-    uint32_t add_dfa(std::shared_ptr<const Dfa> dfa, uint32_t terminal);
-    std::vector<std::pair<uint32_t, uint32_t>> automata(LexState s) const;  // (automaton, state) of every member
+    LexState in_any_string(const std::string& text);
+    const Recognizer& recognizer_of(uint32_t single) const { return automata_[single_automaton_[single]].recognizer; }
+    void add_automaton(const Recognizer& recognizer, uint32_t terminal);
+    std::vector<std::pair<uint32_t, uint32_t>> progress(LexState s) const;  // (automaton, state) of every member
     void look_back();                                                       // sets text_start_ and fresh_
     uint32_t step_past(uint32_t past, uint8_t byte);
     LexState step_slow(LexState s, uint8_t byte);
@@ -217,33 +213,35 @@ class Lexer {
     uint32_t all_of(uint32_t a, uint32_t b);
     uint32_t any_of(std::vector<std::vector<uint32_t>> alternatives);
     std::vector<std::vector<uint32_t>> alternatives(uint32_t formula) const;
-    uint32_t conditions_formula(uint32_t dfa, const Conditions& c, bool negated);
+    uint32_t conditions_formula(uint32_t automaton, const Conditions& c, bool negated);
     uint32_t no_longer_match(LexState members);
     uint32_t step_obligation(const Obligation& d, uint8_t byte);
 
     Policy policy_;
     struct Terminal {
-        std::shared_ptr<const Dfa> dfa;
+        Recognizer recognizer;
         uint32_t rank, first;       // of its automata: one for each variant of its past
         uint32_t looks_back = ~0u;  // place of its past in pasts_
     };
+    struct Automaton {
+        Recognizer recognizer;
+        uint32_t terminal;
+        uint32_t first;                 // its first single, if it has a table: the others follow
+        std::vector<uint32_t> singles;  // otherwise: by state, kNoState if there is none yet
+    };
     std::vector<Terminal> terminals_;
-    std::vector<std::shared_ptr<const Dfa>> dfas_;       // an automaton is a table,
-    std::vector<std::shared_ptr<JsonStrings>> strings_;  // or states by rule, with
-    std::vector<std::vector<uint32_t>> string_singles_;  // their singles
-    std::vector<uint32_t> terminal_of_, base_;           // by automaton
-    FlatMap<uint32_t> unbounded_;                        // the same strings without a bound on their length; by automaton, if asked for
-    FlatMap<std::unique_ptr<const KEquivalence>> short_texts_;  // of tables; by automaton, if asked for
+    std::vector<Automaton> automata_;
+    FlatMap<uint32_t> unbounded_;  // automata without the bound on their length; by automaton, itself where there is none
     std::vector<const Past*> looking_back_;
     Interner pasts_;  // states of all in looking_back_
     uint32_t text_start_ = kFree;
     std::unordered_map<std::string, uint32_t> by_language_;
-    std::unordered_map<const Dfa*, uint32_t> by_table_;  // PERF: saves comparing tables that are seen again and again
-    std::vector<uint32_t> single_dfa_, single_state_;
+    std::unordered_map<const void*, uint32_t> by_identity_;  // PERF: saves comparing tables that are seen again and again
+    std::vector<uint32_t> single_automaton_, single_state_;
     std::vector<LexState> canonical_;  // by single; kNoState if not asked for yet
     Languages languages_;
     FlatMap<ByteSet> bytes_of_;       // by set
-    uint32_t any_string_ = kNoState;  // the automaton of all JSON strings
+    uint32_t any_string_ = kNoState;  // the terminal of all JSON strings
     std::unordered_map<std::string, LexState> counted_;
     uint64_t longest_token_ = ~0ULL;
     Interner set_lists_;

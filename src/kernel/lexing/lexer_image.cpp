@@ -18,7 +18,7 @@ void restore_list(Interner& lists, uint32_t number, const std::vector<uint32_t>&
 }  // namespace
 
 bool Lexer::is_members(LexState s) const {
-    return s < kSetBit ? s < single_dfa_.size() : !(s & kPairBit) && (s & ~kSetBit) < set_lists_.size();
+    return s < kSetBit ? s < single_automaton_.size() : !(s & kPairBit) && (s & ~kSetBit) < set_lists_.size();
 }
 
 bool Lexer::is_state(LexState s) const { return s & kPairBit ? (s & ~kPairBit) < pairs_.size() : is_members(s); }
@@ -26,7 +26,7 @@ bool Lexer::is_state(LexState s) const { return s & kPairBit ? (s & ~kPairBit) <
 void Lexer::save(ImageWriter& out) const {
     out.put(uint32_t(policy_));
     out.put(terminals_.size());
-    out.put(single_dfa_.size());
+    out.put(single_automaton_.size());
     for (const Interner* lists : {&pasts_, &set_lists_}) {
         out.put(lists->size());
         for (uint32_t i = 0; i < lists->size(); i++) out.list((*lists)[i]);
@@ -42,7 +42,7 @@ void Lexer::save(ImageWriter& out) const {
 }
 
 void Lexer::restore(ImageReader& in) {
-    if (in.next() != uint32_t(policy_) || in.next() != terminals_.size() || in.next() != single_dfa_.size())
+    if (in.next() != uint32_t(policy_) || in.next() != terminals_.size() || in.next() != single_automaton_.size())
         throw BadArtifact("its index is of another lexer");
     for (uint32_t i = 0, n = in.count(); i < n; i++) {
         const std::vector<uint32_t> past = in.list();
@@ -52,7 +52,7 @@ void Lexer::restore(ImageReader& in) {
     }
     for (uint32_t i = 0, n = in.count(); i < n; i++) {
         const std::vector<uint32_t> singles = in.list();
-        ImageReader::check(singles.size() != 1 && ascends(singles) && (singles.empty() || singles.back() < single_dfa_.size()));
+        ImageReader::check(singles.size() != 1 && ascends(singles) && (singles.empty() || singles.back() < single_automaton_.size()));
         restore_list(set_lists_, i, singles);
         bytes_ += singles.size() * 4 + 64;
     }
@@ -81,10 +81,7 @@ void Lexer::restore_obligation(ImageReader& in, uint32_t number) {
         case Obligation::kFresh: break;
         case Obligation::kPast: fits = d.subject < pasts_.size(); break;
         case Obligation::kLonger: fits = is_members(d.subject); break;
-        case Obligation::kLook:
-            fits = d.subject < dfas_.size() && dfas_[d.subject] && d.look < dfas_[d.subject]->looks.size() &&
-                   d.state < dfas_[d.subject]->looks[d.look].matches_at_end.size();
-            break;
+        case Obligation::kLook: fits = d.subject < automata_.size() && automata_[d.subject].recognizer.has_look(d.look, d.state); break;
     }
     ImageReader::check(fits && add_obligation(d) == number);
 }

@@ -100,9 +100,9 @@ uint32_t Lexer::all_of(uint32_t a, uint32_t b) {
     return conjunctions_[pack(a, b)] = any_of(std::move(out));
 }
 
-uint32_t Lexer::conditions_formula(uint32_t dfa, const Conditions& c, bool negated) {
+uint32_t Lexer::conditions_formula(uint32_t automaton, const Conditions& c, bool negated) {
     auto obligation = [&](const Lookahead& o, bool flip) {
-        return add_obligation({Obligation::kLook, dfa, o.look, o.state, o.negative != flip});
+        return add_obligation({Obligation::kLook, automaton, o.look, o.state, o.negative != flip});
     };
     if (!negated) {
         std::vector<std::vector<uint32_t>> alts;
@@ -140,7 +140,7 @@ uint32_t Lexer::step_obligation(const Obligation& d, uint8_t byte) {
             return next == kNoState ? kFree : no_longer_match(next);
         }
         case Obligation::kLook: {
-            int32_t next = dfas_[d.subject]->looks[d.look].step(d.state, byte);
+            int32_t next = automata_[d.subject].recognizer.look(d.look).step(d.state, byte);
             if (next >= 0) return only({Obligation::kLook, d.subject, d.look, uint32_t(next), d.negative});
             return (next == kMatched) != d.negative ? kFree : kViolated;
         }
@@ -179,7 +179,8 @@ bool Lexer::obligations_hold_at_end(uint32_t formula) const {
         bool all = true;
         for (uint32_t id : conj) {
             const Obligation& d = obligation_table_[id];
-            if (d.kind == Obligation::kLook) all &= bool(dfas_[d.subject]->looks[d.look].matches_at_end[d.state]) != d.negative;
+            if (d.kind == Obligation::kLook)
+                all &= bool(automata_[d.subject].recognizer.look(d.look).matches_at_end[d.state]) != d.negative;
         }
         if (all) return true;
     }
@@ -212,20 +213,20 @@ bool Lexer::breaks(uint32_t single, uint32_t obligation) {
     if (known != breaks_.end()) return known->second;
     const Obligation d = obligation_table_[obligation];
     if (d.kind != Obligation::kLonger && d.kind != Obligation::kLook) return breaks_[pack(single, obligation)] = false;
-    const Dfa& member = *dfas_[single_dfa_[single]];
+    const Recognizer& member = recognizer_of(single);
     enum Fate { kKept, kOpen, kBroken };
     auto certain = [&](uint32_t start, auto&& step) {
         std::vector<std::pair<uint32_t, uint32_t>> todo{{single_state_[single], start}};
-        if (member.accepting[single_state_[single]]) return false;
+        if (member.accepts(single_state_[single])) return false;
         for (size_t i = 0; i < todo.size(); i++) {
             auto [state, other] = todo[i];
             if (i > kPatience) return false;
             work(100);
             for (int byte = 0; byte < 256; byte++) {
-                int32_t next = member.step(state, uint8_t(byte)), other_next = 0;
+                int32_t next = member.step_table(state, uint8_t(byte)), other_next = 0;
                 if (next < 0) continue;
                 Fate fate = step(other, uint8_t(byte), other_next);
-                if (fate == kKept || (fate == kOpen && member.accepting[size_t(next)])) return false;
+                if (fate == kKept || (fate == kOpen && member.accepts(uint32_t(next)))) return false;
                 std::pair<uint32_t, uint32_t> pair{uint32_t(next), uint32_t(other_next)};
                 if (fate == kOpen && std::find(todo.begin(), todo.end(), pair) == todo.end()) todo.push_back(pair);
             }
@@ -234,17 +235,17 @@ bool Lexer::breaks(uint32_t single, uint32_t obligation) {
     };
     bool result = false;
     if (d.kind == Obligation::kLook) {
-        const LookDfa& look = dfas_[d.subject]->looks[d.look];
+        const LookDfa& look = automata_[d.subject].recognizer.look(d.look);
         result = certain(d.state, [&](uint32_t state, uint8_t byte, int32_t& next) {
             next = look.step(state, byte);
             return next >= 0 ? kOpen : (next == kMatched) == d.negative ? kBroken : kKept;
         });
     } else {
-        for (auto [automaton, start] : automata(d.subject)) {
-            const Dfa& longer = *dfas_[automaton];
+        for (auto [automaton, start] : progress(d.subject)) {
+            const Recognizer& longer = automata_[automaton].recognizer;
             result = result || certain(start, [&](uint32_t state, uint8_t byte, int32_t& next) {
-                         next = longer.step(state, byte);
-                         return next < 0 ? kKept : longer.accepting[size_t(next)] && longer.condition[size_t(next)] == 0 ? kBroken : kOpen;
+                         next = longer.step_table(state, byte);
+                         return next < 0 ? kKept : longer.accepts(uint32_t(next)) && !longer.conditions(uint32_t(next)) ? kBroken : kOpen;
                      });
         }
     }

@@ -51,7 +51,7 @@ class Spelling {
         return {ignored_[e.terminal + 1] ? 0 : e.terminal + 1, e.obligations};
     }
     // Terminals without text are tokens by their id. Like the end, they can stand wherever nothing is owed.
-    bool is_token(Symbol terminal) const { return terminal != kEnd && lexer_.dfa(to_lexer_[terminal]).empty(); }
+    bool is_token(Symbol terminal) const { return terminal != kEnd && lexer_.recognizer(to_lexer_[terminal]).is_empty(); }
     // The newline terminal of a grammar with indentation competes everywhere. INDENT and DEDENT have no text and owe nothing: the column
     // of a newline lexeme brings them, and any column can be had.
     void set_indentation(Symbol newline, Symbol indent, Symbol dedent) { newline_ = newline, indent_ = indent, dedent_ = dedent; }

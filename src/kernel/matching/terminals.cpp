@@ -7,9 +7,9 @@ void Terminals::add(Lexer& lexer, std::vector<TerminalSpec> specs, std::vector<T
     references_ = std::move(references);
     to_lexer_.push_back(0);  // the end of the text is no lexeme
     ignored_.push_back(0);
-    for (TerminalSpec& t : specs) {
+    for (const TerminalSpec& t : specs) {
         const Symbol symbol = Symbol(to_lexer_.size());
-        const uint32_t id = t.strings ? lexer.add(*t.strings) : lexer.add(std::move(t.dfa), t.rank);
+        const uint32_t id = lexer.add(t.recognizer, t.rank);
         to_lexer_.push_back(id);
         ignored_.push_back(t.ignored);
         by_lexer_.push_back(symbol);

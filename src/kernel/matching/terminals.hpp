@@ -15,9 +15,8 @@
 namespace derivable {
 
 struct TerminalSpec {
-    std::shared_ptr<const Dfa> dfa;  // without the empty string; no text at all if the terminal is a token reference; null: `strings`
-    std::shared_ptr<const JsonStrings> strings;
-    uint32_t rank;  // lower wins between lexemes of equal length
+    Recognizer recognizer;  // without the empty string; no text at all if the terminal is a token reference
+    uint32_t rank;          // lower wins between lexemes of equal length
     bool ignored;
 };
 

@@ -68,11 +68,12 @@ using Language = std::variant<std::shared_ptr<Dfa>, std::shared_ptr<JsonStrings>
 std::vector<TerminalSpec> read_terminals(nb::handle lowered, bool scannerless) {
     std::vector<TerminalSpec> specs;
     for (const auto& [language, rank, ignored] : part<std::vector<std::tuple<Language, uint32_t, bool>>>(lowered, "terminals")) {
-        TerminalSpec spec{nullptr, nullptr, rank, ignored};
-        if (auto dfa = std::get_if<std::shared_ptr<Dfa>>(&language)) spec.dfa = *dfa;
-        if (auto strings = std::get_if<std::shared_ptr<JsonStrings>>(&language)) spec.strings = *strings;
-        if (!spec.dfa && (!spec.strings || !scannerless)) refuse("a terminal has no automaton");
-        specs.push_back(std::move(spec));
+        if (!scannerless && !std::holds_alternative<std::shared_ptr<Dfa>>(language)) refuse("a terminal has no table");
+        auto add = [&specs, rank = rank, ignored = ignored](const auto& automaton) {
+            if (!automaton) refuse("a terminal has no automaton");
+            specs.push_back({Recognizer(automaton), rank, ignored});
+        };
+        std::visit(add, language);
     }
     return specs;
 }

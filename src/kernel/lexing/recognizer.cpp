@@ -1,0 +1,83 @@
+#include "lexing/recognizer.hpp"
+
+#include <algorithm>
+
+namespace derivable {
+
+Recognizer Recognizer::any_string() {
+    return Recognizer(std::make_shared<const Dfa>(JsonStrings({}, true, 0, JsonStrings::kNoMaximum).to_dfa(1000)));
+}
+
+bool Recognizer::has_next(uint32_t state) const {
+    const auto row = table_->table.begin() + long(size_t(state) * table_->num_classes);
+    return std::any_of(row, row + table_->num_classes, [](int32_t next) { return next >= 0; });
+}
+
+ByteSet Recognizer::bytes(uint32_t state) const {
+    ByteSet all;
+    if (rule_ && rule_->on_list(state, all) && rule_->off_list(state) < 0) return all;
+    for (uint32_t byte = 0; byte < 256; byte++)
+        if (rule_ || table_->step(state, uint8_t(byte)) >= 0) all.set(uint8_t(byte));
+    return all;
+}
+
+void Recognizer::append_classes(uint8_t byte, std::vector<uint32_t>& key) const {
+    if (!table_) return;
+    key.push_back(table_->classes[byte]);
+    for (const LookDfa& look : table_->looks) key.push_back(look.classes[byte]);
+}
+
+size_t Recognizer::bytes() const {
+    return table_ ? table_->table.size() * 4 + table_->num_states() * 16 + 512 : 20 * rule_->key().size() + 512;
+}
+
+const Conditions* Recognizer::conditions(uint32_t state) const {
+    const uint32_t condition = table_->condition[state];
+    return condition ? &table_->conditions[condition - 1] : nullptr;
+}
+
+bool Recognizer::has_look(uint32_t i, uint32_t state) const {
+    return table_ && i < table_->looks.size() && state < table_->looks[i].matches_at_end.size();
+}
+
+std::vector<Recognizer> Recognizer::variants() const {
+    std::vector<Recognizer> all;
+    for (const Dfa& variant : past()->variants) all.emplace_back(std::shared_ptr<const Dfa>(owned_, &variant));
+    return all;
+}
+
+const std::string* Recognizer::text_of_any_string(uint32_t state, uint64_t bytes) const {
+    JsonStrings::Free free;
+    if (!rule_->is_free(state, free) || free.need > 0) return nullptr;
+    // A text of so many bytes begins no more characters than that, and the one before it may not be complete.
+    if (free.room != JsonStrings::kNoMaximum && (free.room < 2 || free.room - 2 < bytes)) return nullptr;
+    return &JsonStrings::example(free.decoder);
+}
+
+std::optional<Recognizer> Recognizer::unbounded() const {
+    if (!is_bounded() || !rule_->values()) return std::nullopt;
+    return Recognizer(std::make_shared<JsonStrings>(rule_->without_bound()));
+}
+
+int32_t Recognizer::acting_as(const Recognizer& other, uint32_t state, uint64_t bytes) {
+    if (rule_) return rule_->acting_as(*other.rule_, state, bytes);
+    if (!KEquivalence::is_worthwhile(*table_)) return int32_t(state);
+    if (!short_texts_) short_texts_ = std::make_shared<const KEquivalence>(*table_);
+    return int32_t(short_texts_->first_alike(state, bytes));
+}
+
+std::string Recognizer::state_key(uint32_t state, uint64_t longest) const {
+    JsonStrings::Free free;
+    if (!rule_->is_free(state, free)) return rule_->counted_key(state, longest);
+    std::string key(1, char(free.decoder));
+    for (uint64_t n : {std::min(free.need, longest), std::min(free.room, longest)}) key.append(reinterpret_cast<const char*>(&n), sizeof n);
+    return key;
+}
+
+std::optional<std::pair<uint64_t, uint64_t>> Recognizer::counted(uint32_t state) const {
+    JsonStrings::Free free;
+    if (!rule_ || !rule_->is_free(state, free) || free.decoder != JsonStrings::kBoundary) return std::nullopt;
+    return std::pair{free.need, free.room};
+}
+
+}  // namespace derivable

@@ -1,0 +1,93 @@
+// What recognizes the lexemes of a terminal: an automaton, given by a table or by rule. Others need not know by which.
+//
+// Tables (Dfa) have states of fixed numbers, conditions (look-ahead) and a past (look-behind). The states of those by rule (JsonStrings) come into being, and get
+// their numbers, as a text reaches them; they have neither. Every state can reach acceptance; 0 is the start.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "automata/dfa.hpp"
+#include "automata/k_equivalence.hpp"
+#include "automata/state_equivalence.hpp"
+#include "json/string_literals.hpp"
+#include "support/byte_set.hpp"
+
+namespace derivable {
+
+// Cost: a step in a table is one load behind a look at which of the two it is; a step by rule makes a state if it is the first one there.
+class Recognizer {
+  public:
+    explicit Recognizer(std::shared_ptr<const Dfa> table) : table_(table.get()), owned_(std::move(table)) {}
+    explicit Recognizer(std::shared_ptr<JsonStrings> rule) : rule_(std::move(rule)) {}
+    // With states of its own. SAFETY: so they come into being under the lock of who has it.
+    Recognizer copy() const { return rule_ ? Recognizer(std::make_shared<JsonStrings>(*rule_)) : *this; }
+    // All JSON strings.
+    static Recognizer any_string();  // by a table
+    // Of a table, which Python may own. No more can be done with it.
+    void let_go() { table_ = nullptr, owned_.reset(); }
+
+    // Its states have fixed numbers.
+    bool has_table() const { return table_; }
+    uint32_t num_states() const { return table_ ? table_->num_states() : 0; }  // of the table
+    int32_t step_table(uint32_t state, uint8_t byte) const { return table_->step(state, byte); }
+    int32_t step(uint32_t state, uint8_t byte) { return table_ ? table_->step(state, byte) : rule_->step(state, byte); }
+    bool accepts(uint32_t state) const { return table_ ? bool(table_->accepting[state]) : rule_->accepts(state); }
+    bool is_empty() const { return table_ ? table_->empty() : rule_->is_empty(); }
+    bool has_next(uint32_t state) const;  // of a table: some byte leads on
+    ByteSet bytes(uint32_t state) const;  // all that lead on, and perhaps some that do not
+    // Appends what tells a byte from others.
+    void append_classes(uint8_t byte, std::vector<uint32_t>& key) const;
+
+    // Equal for equal languages, but a table and a rule are never equal. `identity`: the table itself, which is asked sooner; null for a rule.
+    std::string key() const { return table_ ? table_->fingerprint() : "json " + rule_->key(); }
+    const void* identity() const { return table_; }
+    size_t bytes() const;  // about
+
+    // Look-ahead of an accepting state; null: it accepts whatever follows.
+    const Conditions* conditions(uint32_t state) const;
+    const LookDfa& look(uint32_t i) const { return table_->looks[i]; }
+    bool has_look(uint32_t i, uint32_t state) const;
+    // Look-behind; null: it is the same after all texts. Otherwise the recognizers by what stands before.
+    const Past* past() const { return table_ ? table_->past.get() : nullptr; }
+    std::vector<Recognizer> variants() const;
+
+    // ---- states that act alike ----
+
+    // By state of a table, numbered from `first`: the first one of all with the same language.
+    std::vector<uint32_t> equal_states(Languages& all, uint32_t first) const { return all.add(*table_, first); }
+    // The state acts as any_string() does after this text, at least on texts of so many bytes. Null: it does not.
+    const std::string* text_of_any_string(uint32_t state, uint64_t bytes = ~0ULL) const;
+    // The characters of its texts are counted: none can go on for ever.
+    bool is_bounded() const { return rule_ && rule_->max_length() != JsonStrings::kNoMaximum; }
+    // The same texts and longer ones, if they are strings whose values an automaton accepts, up to a length.
+    std::optional<Recognizer> unbounded() const;
+    // The state, of a table or of the other's unbounded(), that acts as the other's does on all texts of so many bytes: one for as many as are known to be
+    // alike. kDead: none is known.
+    int32_t acting_as(const Recognizer& other, uint32_t state, uint64_t bytes);
+    uint32_t run(const std::string& text) const { return uint32_t(table_->run(text)); }
+    // Equal for states that act alike on texts of `longest` bytes, as long as this or a copy lives. Empty: not known.
+    std::string state_key(uint32_t state, uint64_t longest) const;
+    // Two states act alike on all texts of fewer bytes. 0: not known.
+    uint64_t alike_for(uint32_t a, uint32_t b) const { return rule_ ? rule_->alike_for(a, b) : 0; }
+    // In a list of texts: the bytes with which one of them goes on. With all others the state acts as off_list().
+    bool on_list(uint32_t state, ByteSet& bytes) const { return rule_ && rule_->on_list(state, bytes); }
+    int32_t off_list(uint32_t state) const { return rule_->off_list(state); }
+    // Between two characters of a string of bounded length: how many must and may still come.
+    std::optional<std::pair<uint64_t, uint64_t>> counted(uint32_t state) const;
+    // More than n different values may still be spelled. False in doubt.
+    bool has_more_values(uint32_t state, uint64_t n) const { return rule_ && rule_->has_more_values(state, n); }
+
+  private:
+    const Dfa* table_ = nullptr;  // PERF: steps ask for nothing else
+    std::shared_ptr<const Dfa> owned_;
+    std::shared_ptr<JsonStrings> rule_;
+    std::shared_ptr<const KEquivalence> short_texts_;  // of the table, if it was asked for
+};
+
+}  // namespace derivable
