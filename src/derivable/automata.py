@@ -257,6 +257,10 @@ def _without_last_bound(expr: Expr) -> tuple[Expr, int | None]:
             widths = [width(item) for item in before]
             if most is not None and all(least == longest for least, longest in widths):
                 return Concat((*before, rest)), most + sum(least for least, _ in widths)
+        case And(items):
+            parts = [_without_last_bound(item) for item in items]
+            if bounds := [most for _, most in parts if most is not None]:
+                return And(tuple([part for part, _ in parts])), min(bounds)
     return expr, None
 
 

@@ -256,6 +256,19 @@ def test_digests_are_of_the_contents() -> None:
     assert len(digests) == 4 and grammar_digest(a) not in digests
 
 
+def test_digests_tell_tallies_apart(tmp_path: Path) -> None:
+    """Objects in any order differ in what is counted of them, and their rules may be the same."""
+    schema: dict[str, Any] = {"properties": {"a": {}, "b": {}, "c": {}}, "additionalProperties": False}
+    needed = [dv.Grammar.from_json_schema({**schema, "minProperties": n}, key_order="any") for n in (1, 2)]
+    assert len(set(map(grammar_digest, needed))) == 2
+    for grammar, ends in zip(needed, (True, False), strict=True):
+        matcher = dv.Compiler(BYTES, store=tmp_path).compile(grammar).matcher()
+        matcher.advance_bytes(b'{"b":0')
+        assert matcher.allows(ord("}")) is ends
+    orders: list[Any] = ["any", "preferred"]
+    assert len({grammar_digest(dv.Grammar.from_json_schema(schema, key_order=order)) for order in orders}) == 2
+
+
 def test_a_write_does_not_look_at_all_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 10,000 entries that would take longer than compiling."""
     store = dv.ArtifactStore(tmp_path)

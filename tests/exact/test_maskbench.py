@@ -11,8 +11,6 @@ from shared_data import require_shared
 import derivable as dv
 
 REFUSED = {
-    "Github_medium---o47944.json": "points to nothing",
-    "Github_ultra---o91126.json": "points to nothing",
     "Glaiveai2K---calculate_area_3a8a9f78.json": "no JSON value satisfies this schema",
     "Handwritten---allany17.json": "max_dfa_states",
 }
@@ -32,6 +30,7 @@ OTHER_ORDER = [
     "Github_hard---o83841",
     "Github_hard---o90924",
     "Github_hard---o90970",
+    "Github_medium---o47944",
     "Github_medium---o58609",
     "Github_medium---o83151",
     "Github_medium---o84199",

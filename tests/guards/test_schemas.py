@@ -6,6 +6,7 @@ Growth is asserted of counted work, so that the machine does not matter.
 from __future__ import annotations
 
 import random
+import sys
 from decimal import Decimal
 from typing import Any
 
@@ -142,6 +143,55 @@ def test_optional_keys_grow_linearly(more: dict[str, Any], typed: bool) -> None:
     few, many = work(500), work(5_000)
     assert many[0] <= 11 * few[0]
     assert many[1] <= 11 * few[1]
+
+
+def _calls(schema: Any) -> int:
+    """How many functions of Python are called to translate a schema, or to refuse it."""
+    calls = 0
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        dv.Grammar.from_json_schema(schema)
+    except dv.LimitError:
+        pass
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+def test_branches_that_a_member_tells_apart_grow_linearly() -> None:
+    def branches(n: int) -> Any:
+        tags = [{"properties": {"t": {"const": f"t{i}"}, f"v{i}": {"type": "string"}}} for i in range(n)]
+        return {"oneOf": [{"type": "object", "required": ["t"], **tag} for tag in tags]}
+
+    assert _calls(branches(800)) <= 5 * _calls(branches(200))
+    constraint = made(branches(200))
+    assert accepts(constraint, '{"t": "t7", "v7": ""}')
+    assert accepts(constraint, '{"t": "t7", "v8": 1}')
+    assert not accepts(constraint, '{"t": "t7", "v7": 1}')
+    assert not accepts(constraint, '{"t": "t200"}')
+
+
+def test_branches_that_nothing_tells_apart_are_refused_soon() -> None:
+    branches = [{"properties": {"t": {"const": f"t{i}"}}, "required": ["t"]} for i in range(2_000)]
+    assert _calls({"oneOf": branches}) < 500_000  # where other types are allowed all of them hold
+
+
+def test_counts_of_multiples_are_refused_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    from derivable.frontends.json_schema.emit import scalars
+
+    automata = []
+    compile_expr = scalars.compile_expr
+    monkeypatch.setattr(scalars, "compile_expr", lambda e, **k: automata.append(e) or compile_expr(e, **k))
+    contains = [{"contains": {"multipleOf": i + 2}, "minContains": 2} for i in range(12)]
+    with pytest.raises(dv.LimitError, match="max_cases"):
+        dv.Grammar.from_json_schema({"type": "array", "allOf": contains})
+    assert 0 < len(automata) < 300
 
 
 def test_classes_of_keys_are_those_that_differ() -> None:

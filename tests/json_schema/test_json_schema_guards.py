@@ -83,6 +83,23 @@ def test_references_that_consume_nothing() -> None:
             dv.Grammar.from_json_schema(schema)
 
 
+def test_a_pointer_out_of_an_embedded_schema_is_read_from_its_document() -> None:
+    part = {"id": "parts/a", "properties": {"x": {"$ref": "#/definitions/a/definitions/y"}}}
+    part |= {"$schema": "http://json-schema.org/draft-04/schema", "definitions": {"y": {"type": "boolean"}}}
+    schema: Any = {"properties": {"a": {"$ref": "#/definitions/a"}}, "definitions": {"a": part}}
+    made = constraint(schema)
+    assert accepts(made, '{"a": {"x": true}}')
+    assert not accepts(made, '{"a": {"x": 1}}')
+    # What the embedded schema has comes first.
+    part["definitions"]["a"] = {"definitions": {"y": {"type": "integer"}}}
+    made = constraint(schema)
+    assert accepts(made, '{"a": {"x": 1}}')
+    assert not accepts(made, '{"a": {"x": true}}')
+    part["properties"]["x"]["$ref"] = "#/definitions/b"
+    with pytest.raises(dv.GrammarError, match="points to nothing"):
+        dv.Grammar.from_json_schema(schema)
+
+
 def test_schemas_without_instances() -> None:
     for schema in (
         False,

@@ -133,6 +133,12 @@ def test_whatever_is_allowed_is_taken(kind: Any) -> None:
 st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
 LONG = datetime.timedelta(days=900_000_000)
 st.register_type_strategy(datetime.timedelta, st.timedeltas(-LONG, LONG))
+# As its fields say a tree has a list of trees, each as large as itself: now and then too large to be drawn.
+LEAVES = st.builds(Tree, value=st.integers(), children=st.just([]))
+TREES = st.recursive(
+    LEAVES, lambda trees: st.builds(Tree, value=st.integers(), children=st.lists(trees, max_size=3)), max_leaves=8
+)
+st.register_type_strategy(Tree, TREES)
 
 
 @pytest.mark.parametrize(

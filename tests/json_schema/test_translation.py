@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import gc
+import os
 import random
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Callable
 from itertools import chain, product
 
 import pytest
+from paths import ROOT, python_path
 
 from derivable import _kernel
 from derivable.collector import without_collector
@@ -191,3 +195,39 @@ def test_members_are_written_up_to_the_bound() -> None:
     productions: list[int] = []
     assert not _kernel.flatten([(-1, rule)], {}, {}, ["object"], productions, lambda expr: 0, lambda name: 1, 2_000)
     assert len(productions) < 4_000
+
+
+TRANSLATE = """
+import hashlib, random
+import derivable as dv
+from random_schemas import random_schema
+rng = random.Random(5)
+keys = ["length", "width", "radius", "base", "height", "shape"]
+needs = {"base": ["triangle"], "height": ["triangle", "shape"], "shape": ["rectangle", "circle", "triangle"]}
+given = [
+    {"properties": dict.fromkeys(keys, {}), "required": keys, "dependencies": needs},
+    {"anyOf": [{"required": [key]} for key in keys], "not": {"required": keys[:3]}, "type": "object"},
+    {"not": {"allOf": [{"required": keys[:2]}, {"not": {"required": keys[2:]}}]}, "type": "object"},
+    {"oneOf": [{"required": [key]} for key in keys], "patternProperties": {"a": {}, "e": {"type": "string"}}},
+]
+for schema in given + [random_schema(rng) for _ in range(150)]:
+    for order in ("listed", "any"):
+        try:
+            made = dv.Grammar.from_json_schema(schema, key_order=order)
+            said = repr((made.rules, made.terminals, made.tallied, made.distinct))
+        except dv.DerivableError as error:
+            said = str(error)
+        print(hashlib.sha256(said.encode()).hexdigest())
+"""
+
+
+def test_rules_do_not_depend_on_how_strings_hash() -> None:
+    said = []
+    for seed in ("1", "2"):
+        paths = os.pathsep.join([str(ROOT / "tests" / "support"), python_path()])
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": paths}
+        command = [sys.executable, "-c", TRANSLATE]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
+        said.append(done.stdout.splitlines())
+    assert len(said[0]) > 100
+    assert said[0] == said[1]

@@ -32,9 +32,10 @@ def grammar_digest(grammar: Grammar) -> str:
         tuple(grammar.terminals.items()),
         (grammar.start, grammar.lexing, tuple(grammar.ignore), tuple(grammar.relaxed), tuple(grammar.distinct)),
         grammar.indentation,
+        (tuple(grammar.tallied.items()), grammar.in_order),
     )
     _number(whole, numbers, known)
-    digest = hashlib.sha256(b"derivable grammar 1\n")
+    digest = hashlib.sha256(b"derivable grammar 2\n")
     for key in numbers:  # in the order of their numbers; the whole is the last one
         digest.update(repr(key).encode("utf-8", "surrogatepass"))
         digest.update(b"\n")

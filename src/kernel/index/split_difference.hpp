@@ -50,6 +50,10 @@ class SplitComparison {
         for (uint32_t i = root, end = t.end[root];;) {
             work(4);
             beside_.breathe();
+            if (s != o && t.end[i] - i > SplitTables::kBigSubtree) {
+                s = tables_.for_subtree(s, t.height[i]);
+                o = tables_.for_subtree(o, t.height[i]);
+            }
             if (s == o || (distant_ && are_alike(s, o, t.height[i]))) {
                 i = t.end[i];
             } else if (t.end[i] - i > SplitTables::kBigSubtree && tables_.steady(t, i, s) != SplitTables::kUnknown &&

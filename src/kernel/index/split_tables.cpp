@@ -121,9 +121,10 @@ SplitTables::Local SplitTables::local(LexState s) {
     if (const Local* known = numbers_.find(s)) return *known;
     work(20);
     // SAFETY: what is asked about a state may be refused (LimitExceeded). It has no number before all is answered.
-    State x{s, group_of(s), false, parts_.prospects.may_be_newline(s), 0, 0, kBetween, kUnknown, {}, {}};
+    State x{s, group_of(s), false, parts_.prospects.may_be_newline(s)};
     if (single_) {
         x.leaves = lexer_.accepts_single(s);
+        x.bounded = lexer_.is_bounded(s);
     } else {
         x.exits = lexer_.exits(s);
         x.leaves = !x.exits.empty();
@@ -134,6 +135,13 @@ SplitTables::Local SplitTables::local(LexState s) {
     const auto number = Local(states_.size() - 1);
     rows_[number];
     return numbers_[s] = number;
+}
+
+SplitTables::Local SplitTables::find_alike(Local s, size_t reach) {
+    Local found = s;
+    if (lexer_.policy() == Policy::kScannerless)
+        found = beside_->look([&] { return local(lexer_.for_short_texts(states_[s].lex, kReaches[reach])); });
+    return states_[s].habits[reach].alike = found;
 }
 
 uint32_t SplitTables::group_of(LexState s, Indentations::Effect effect) {
@@ -231,12 +239,12 @@ uint64_t SplitTables::deadly(Local s) {
     return deadly_[s] = found;
 }
 
-// Under scannerless: kinds of bytes such that the lexeme can still be completed after any characters that begin with them.
-// PERF: a pattern that may stand anywhere ("wifi") leaves the state at each letter of its own, but no letter leads nowhere. Its first mask
-// was 0.8 million units of work, nearly all nodes.
-uint64_t SplitTables::calm(Local s) {
+// Under scannerless: kinds of bytes such that the lexeme can still be completed after any characters that begin with them, in texts of a
+// reach. PERF: a pattern that may stand anywhere ("wifi") leaves the state at each letter of its own, but no letter leads nowhere. Its first
+// mask was 0.8 million units of work, nearly all nodes.
+uint64_t SplitTables::calm(Local s, size_t reach) {
     constexpr size_t kMost = 24;  // states
-    if (states_[s].calm_known) return states_[s].calm;
+    if (states_[s].habits[reach].calm_known) return states_[s].habits[reach].calm;
     const uint64_t dead = deadly(s);
     uint64_t kinds = ~dead & ~kMore;
     for (bool again = true; again && kinds;) {
@@ -247,7 +255,7 @@ uint64_t SplitTables::calm(Local s) {
                 const auto kind = uint8_t(__builtin_ctzll(rest));
                 for (uint8_t b : bytes_of_kind(kind)) {
                     if (character_step(kBetween, b) == kNowhere) continue;
-                    const Local to = behind(reached[i], b);
+                    const Local to = behind(reached[i], b, reach);
                     if (std::find(reached.begin(), reached.end(), to) != reached.end()) continue;
                     // Where more is deadly, this kind of bytes is left out, and the others are looked at anew.
                     if (to == kDead || deadly(to) & ~dead || reached.size() == kMost) {
@@ -258,13 +266,15 @@ uint64_t SplitTables::calm(Local s) {
                 }
             }
     }
-    states_[s].calm_known = true;
-    return states_[s].calm = kinds & kFirst ? kinds | kMore : kinds;
+    states_[s].habits[reach].calm_known = true;
+    return states_[s].habits[reach].calm = kinds & kFirst ? kinds | kMore : kinds;
 }
 
 SplitTables::Local SplitTables::steady(const Trie& t, uint32_t i, Local s) {
     if (s == kDead) return s;
     const bool scannerless = lexer_.policy() == Policy::kScannerless;
+    if (states_[s].bounded) return kUnknown;  // it is near its bound, or for_subtree() would be another one
+    const size_t reach = reach_of(t.height[i]);
     uint64_t kinds = t.below[i];
     if (kinds & (kFirst | kMore)) {
         const auto [place, home] = standing(s);
@@ -276,23 +286,23 @@ SplitTables::Local SplitTables::steady(const Trie& t, uint32_t i, Local s) {
             kinds &= ~(kFirst | kMore), s = home;
         }
     }
-    if (kinds & states_[s].unsteady) return kUnknown;
+    if (kinds & states_[s].habits[reach].unsteady) return kUnknown;
     uint64_t elsewhere = 0;
-    for (uint64_t unknown = kinds & ~states_[s].steady; unknown; unknown &= unknown - 1) {
+    for (uint64_t unknown = kinds & ~states_[s].habits[reach].steady; unknown; unknown &= unknown - 1) {
         const uint64_t kind = unknown & -unknown;
         const Local to = where(s, uint8_t(__builtin_ctzll(unknown)), scannerless);
         if (to == kDead || (to != s && !scannerless)) {
-            states_[s].unsteady |= kind;
+            states_[s].habits[reach].unsteady |= kind;
             return kUnknown;
         }
-        (to == s ? states_[s].steady : elsewhere) |= kind;
+        (to == s ? states_[s].habits[reach].steady : elsewhere) |= kind;
     }
     if (!elsewhere) return s;
-    if (const uint64_t not_calm = elsewhere & ~calm(s)) {
-        states_[s].unsteady |= not_calm;
+    if (const uint64_t not_calm = elsewhere & ~calm(s, reach)) {
+        states_[s].habits[reach].unsteady |= not_calm;
         return kUnknown;
     }
-    states_[s].steady |= elsewhere;
+    states_[s].habits[reach].steady |= elsewhere;
     return s;
 }
 

@@ -48,6 +48,12 @@ class SplitTables {
     LexState step(LexState s, uint8_t byte) { return single_ ? lexer_.step_canonical(s, byte) : lexer_.step(s, byte); }
 
     using Local = uint32_t;
+    // Texts are told apart by their length: a *reach* is one of some bounds in bytes, or, the last, none.
+    static constexpr std::array<uint16_t, 3> kReaches{4, 16, 40};
+    static constexpr size_t kNumReaches = kReaches.size() + 1;
+    static size_t reach_of(uint16_t height) {
+        return height <= kReaches[0] ? 0 : height <= kReaches[1] ? 1 : height <= kReaches[2] ? 2 : 3;
+    }
     static constexpr Local kUnknown = 0, kDead = ~0u;
     static constexpr uint16_t kNoWay = 0xFFFE;
     static constexpr uint32_t kBigSubtree = 4;  // nodes; below, asking steady() costs as much as walking
@@ -66,11 +72,16 @@ class SplitTables {
         LexState lex;
         uint32_t group;
         bool leaves, may_be_newline;
-        uint64_t steady = 0, unsteady = 0;  // kinds of bytes after which the state is known to be the same, or not to be
-        Utf8State place = kBetween;         // see standing(); its
-        Local home = kUnknown;              // is kUnknown if it was not asked for yet
-        bool calm_known = false;
-        uint64_t calm = 0;  // see calm()
+        bool bounded = false;        // its characters are counted
+        Utf8State place = kBetween;  // see standing(); its
+        Local home = kUnknown;       // is kUnknown if it was not asked for yet
+        struct Habits {              // on texts of a reach
+            Local alike = kUnknown;  // see within(); kUnknown if it was not asked for yet
+            bool calm_known = false;
+            uint64_t calm = 0;                  // see calm()
+            uint64_t steady = 0, unsteady = 0;  // kinds of bytes of which that is known, or the contrary; see steady()
+        };
+        std::array<Habits, kNumReaches> habits{};
         std::vector<Lexer::Exit> exits;
         // By exit and next byte: the way it is, or that it violates a obligation. Empty for states of one member.
         std::vector<std::array<uint16_t, 256>> ways;
@@ -109,6 +120,14 @@ class SplitTables {
         if (const Local known = std::as_const(rows_)[from][byte]; known != kUnknown) return known;
         return rows_[from][byte] = beside_->look([&] { return local(step(states_[from].lex, byte)); });
     }
+    // PERF: an automaton that counts has thousands of states that only long texts tell apart, and the rest of a token is short.
+    // A state that acts as this one on all texts below a node of some height: one for as many as are known to be alike.
+    Local for_subtree(Local s, uint16_t height) { return s == kDead || !single_ ? s : within(s, reach_of(height)); }
+    Local within(Local s, size_t reach) {
+        if (reach == kReaches.size()) return s;
+        const Local known = states_[s].habits[reach].alike;
+        return known != kUnknown ? known : find_alike(s, reach);
+    }
     uint32_t group_of(LexState s, Indentations::Effect effect = Indentations::kNothing);
     uint16_t way_of(TerminalId terminal, Obligations obligations, Indentations::Effect effect = Indentations::kNothing);
     // The way of leaving through exit `e` before `byte`; kNoWay if a obligation is violated.
@@ -119,9 +138,13 @@ class SplitTables {
     std::pair<Utf8State, Local> standing(Local s);
     Local end_of_character(Utf8State place, Local s);
     uint64_t characters(Local s);
-    uint64_t calm(Local s);
+    uint64_t calm(Local s, size_t reach);
     uint64_t deadly(Local s);
     Local behind(Local s, uint8_t first);
+    Local behind(Local s, uint8_t first, size_t reach) {
+        const Local to = behind(s, first);
+        return to == kDead || !single_ ? to : within(to, reach);
+    }
     Local where(Local s, uint8_t kind, bool by_characters);
 
     const Piece* find(const Trie& t, uint32_t node, Local s) const {
@@ -141,6 +164,7 @@ class SplitTables {
     ResidualId residual(const Lists& lists, bool once);
 
   private:
+    Local find_alike(Local s, size_t reach);
     static constexpr uint16_t kUnknownWay = 0xFFFF;
     static bool is_antichain(const Trie& t, const uint32_t* begin, const uint32_t* end);
     template <typename Visit>  // (trie, begin, end)

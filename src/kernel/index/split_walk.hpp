@@ -158,6 +158,7 @@ class SplitWalk {
             work(2);
             beside_.breathe();
             const uint32_t size = t.end[i] - i;
+            if (size > SplitTables::kBigSubtree) s = tables_.for_subtree(s, t.height[i]);
             if (s == kDead) {
                 i = t.end[i];
             } else if (size > SplitTables::kBigSubtree && !(prospects_.column_matters() && tables_[s].may_be_newline) &&
@@ -198,6 +199,7 @@ class SplitWalk {
     }
 
     void walk(const Trie& t, uint32_t root, Local s) {
+        s = tables_.for_subtree(s, t.height[root]);
         if (t.end[root] - root >= kWorthKeeping && !tables_[s].may_be_newline) {
             const Piece& whole = piece(t, root, s, 0);
             for (auto [group, id] : whole.inside) of_kind(inside_, group).kept.push_back(id);

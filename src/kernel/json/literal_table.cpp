@@ -64,8 +64,16 @@ bool has_lone_surrogates(const Dfa& d) {
 
 }  // namespace
 
-JsonStrings::JsonStrings(const Dfa& values, uint64_t max_states, uint64_t max) : negated_(false), min_(0), max_(max) {
-    values_ = std::make_shared<Dfa>(has_lone_surrogates(values) ? Dfa::product(values, all_values(), Dfa::Op::kAnd, max_states) : values);
+JsonStrings::JsonStrings(const Dfa& values, uint64_t max_states, uint64_t max)
+    : JsonStrings(
+          std::make_shared<Dfa>(has_lone_surrogates(values) ? Dfa::product(values, all_values(), Dfa::Op::kAnd, max_states) : values),
+          max) {}
+
+JsonStrings::JsonStrings(std::shared_ptr<const Dfa> values, uint64_t max)
+    : values_(std::move(values)),
+      negated_(false),
+      min_(0),
+      max_(max) {
     key_ = "values " + values_->fingerprint() + (max == kNoMaximum ? "" : "*" + std::to_string(max));
     states_.push_back({State::kStart});
     find_kinds();
@@ -322,6 +330,20 @@ bool JsonStrings::has_more_accepted(int32_t state, uint64_t n) const {
         }
     }
     return false;
+}
+
+int32_t JsonStrings::acting_as(const JsonStrings& other, uint32_t state, uint64_t bytes) {
+    const State& s = other.states_[state];
+    if (s.kind != State::kValue) return kDead;
+    const auto place = int32_t(s.node);
+    // A text of so many bytes begins no more characters than that, and the one whose digits are being read.
+    if (place & kCounted && other.max_ - other.characters_begun(place) <= bytes + other.most_least_) return kDead;
+    uint32_t q = other.automaton_state(place);
+    if (!short_values_ && KEquivalence::is_worthwhile(*values_)) short_values_ = std::make_shared<const KEquivalence>(*values_);
+    // No text spells values that are longer. But it may end in an escape: then a character of four bytes must be possible, or a lone surrogate and another.
+    constexpr uint64_t kMargin = 8;
+    if (short_values_) q = short_values_->first_alike(q, bytes + kMargin);
+    return value(int32_t(q), s.decoder, {uint32_t(s.count), uint32_t(s.count >> 32)});
 }
 
 uint64_t JsonStrings::alike_for(uint32_t a, uint32_t b) {

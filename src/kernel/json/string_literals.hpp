@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "automata/dfa.hpp"
+#include "automata/k_equivalence.hpp"
 #include "support/byte_set.hpp"
 #include "support/hashing.hpp"
 
@@ -66,6 +67,12 @@ class JsonStrings {
     // copy lives (they share the automaton). Else empty.
     std::string counted_key(uint32_t state, uint64_t longest) const;
 
+    // The same literals without a bound on their length, if they are given by an automaton.
+    JsonStrings without_bound() const { return {values_, kNoMaximum}; }
+    // The state of this one, which is the other's without_bound(), that acts as the other's does on all texts of so many bytes: one for as many of its states
+    // as are known to be alike. kDead: none is known.
+    int32_t acting_as(const JsonStrings& other, uint32_t state, uint64_t bytes);
+
     // What a state outside the list has to do with the literals of any value at all.
     struct Free {
         uint8_t decoder;
@@ -97,6 +104,8 @@ class JsonStrings {
     static uint8_t num_decoder_states();
 
   private:
+    JsonStrings(std::shared_ptr<const Dfa> values, uint64_t max);
+
     struct State {
         enum Kind : uint8_t { kStart, kListed, kFree, kValue, kEnd } kind;
         uint8_t decoder = 0;             // kFree, kValue
@@ -164,6 +173,7 @@ class JsonStrings {
     bool is_anything(uint32_t state);
 
     std::shared_ptr<const Dfa> values_;
+    std::shared_ptr<const KEquivalence> short_values_;  // if it was asked for
     std::unordered_map<uint64_t, Ranges, MixHash> characters_;
     std::unordered_map<uint32_t, bool> anything_;
     // Bytes of one kind act alike wherever is_raw(). By state and kind, where a state leads to.

@@ -75,13 +75,37 @@ void Lexer::canonicalize(LexState s) {
         const std::vector<uint32_t> known = a.recognizer.equal_states(languages_, a.first);
         for (size_t i = 0; i < known.size(); i++) canonical_[LexState(a.first + uint32_t(i))] = LexState(known[i]);
     } else if (const std::string* text = a.recognizer.text_of_any_string(state)) {
-        if (any_string_ == TerminalId()) any_string_ = add(Recognizer::any_string(), 0);
-        const Automaton& any = automata_[terminals_[any_string_].first];
-        canonical_[s] = canonical(LexState(any.first + any.recognizer.run(*text)));
+        const LexState same = in_any_string(*text);
+        canonical_[s] = same;
     } else {
         std::string key = a.recognizer.state_key(state, longest_token_);
-        canonical_[s] = key.empty() ? s : counted_.try_emplace(std::move(key), s).first->second;
+        const LexState same =
+            key.empty() || !a.recognizer.is_bounded() ? s : for_short_texts(s, longest_token_);  // as without the bound, if that is far
+        canonical_[s] = key.empty() || same != s ? same : counted_.try_emplace(std::move(key), s).first->second;
     }
+}
+
+LexState Lexer::in_any_string(const std::string& text) {
+    if (any_string_ == TerminalId()) any_string_ = add(Recognizer::any_string(), 0);
+    const Automaton& any = automata_[terminals_[any_string_].first];
+    return canonical(LexState(any.first + any.recognizer.run(text)));
+}
+
+LexState Lexer::for_short_texts(LexState s, uint64_t bytes) {
+    const uint32_t a = single_automaton_[s], state = single_state_[s];
+    uint32_t whole = a;
+    if (!automata_[a].recognizer.has_table()) {
+        if (const std::string* text = automata_[a].recognizer.text_of_any_string(state, bytes)) return in_any_string(*text);
+        if (const uint32_t* known = unbounded_.find(a)) {
+            whole = *known;
+        } else {
+            if (std::optional<Recognizer> all = automata_[a].recognizer.unbounded()) whole = terminals_[add(*all, 0)].first;
+            unbounded_[a] = whole;
+        }
+        if (whole == a && automata_[a].recognizer.is_bounded()) return s;
+    }
+    const int32_t alike = automata_[whole].recognizer.acting_as(automata_[a].recognizer, state, bytes);
+    return alike == kDead ? s : canonical(single(whole, uint32_t(alike)));
 }
 
 ByteSet Lexer::bytes(LexState m) {

@@ -102,6 +102,9 @@ class Lexer {
         const LexState next = step(s, byte);
         return next == kNoState ? next : canonical(next);
     }
+    // Under scannerless: a canonical state that acts as this one on all texts of so many bytes, one for as many states as are known to be alike.
+    LexState for_short_texts(LexState canonical, uint64_t bytes);
+    bool is_bounded(LexState single) const { return recognizer_of(single).is_bounded(); }
     // A canonical state between two characters of a string whose length is bounded; how many must and may still come.
     bool is_counted(LexState canonical, uint64_t& need, uint64_t& room) const;
     // Some member is in a string that may still come out as more than n different values. False in doubt.
@@ -213,6 +216,7 @@ class Lexer {
     void restore_obligation(ImageReader& in, uint32_t number);
     void count_words(size_t words);  // of one more formula
     void canonicalize(LexState single);
+    LexState in_any_string(const std::string& text);
     const Recognizer& recognizer_of(LexState single) const { return automata_[single_automaton_[single]].recognizer; }
     void add_automaton(const Recognizer& recognizer, TerminalId terminal);
     std::vector<std::pair<uint32_t, uint32_t>> progress(LexState s) const;  // (automaton, state) of every member
@@ -254,6 +258,7 @@ class Lexer {
     };
     IdVector<TerminalId, Terminal> terminals_;
     std::vector<Automaton> automata_;
+    FlatMap<uint32_t> unbounded_;  // automata without the bound on their length; by automaton, itself where there is none
     std::vector<const Past*> looking_back_;
     Interner pasts_;  // states of all in looking_back_
     Obligations text_start_ = kFree;

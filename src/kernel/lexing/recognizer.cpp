@@ -46,10 +46,24 @@ std::vector<Recognizer> Recognizer::variants() const {
     return all;
 }
 
-const std::string* Recognizer::text_of_any_string(uint32_t state) const {
+const std::string* Recognizer::text_of_any_string(uint32_t state, uint64_t bytes) const {
     JsonStrings::Free free;
-    if (!rule_->is_free(state, free) || free.need > 0 || free.room != JsonStrings::kNoMaximum) return nullptr;
+    if (!rule_->is_free(state, free) || free.need > 0) return nullptr;
+    // A text of so many bytes begins no more characters than that, and the one before it may not be complete.
+    if (free.room != JsonStrings::kNoMaximum && (free.room < 2 || free.room - 2 < bytes)) return nullptr;
     return &JsonStrings::example(free.decoder);
+}
+
+std::optional<Recognizer> Recognizer::unbounded() const {
+    if (!is_bounded() || !rule_->values()) return std::nullopt;
+    return Recognizer(std::make_shared<JsonStrings>(rule_->without_bound()));
+}
+
+int32_t Recognizer::acting_as(const Recognizer& other, uint32_t state, uint64_t bytes) {
+    if (rule_) return rule_->acting_as(*other.rule_, state, bytes);
+    if (!KEquivalence::is_worthwhile(*table_)) return int32_t(state);
+    if (!short_texts_) short_texts_ = std::make_shared<const KEquivalence>(*table_);
+    return int32_t(short_texts_->first_alike(state, bytes));
 }
 
 std::string Recognizer::state_key(uint32_t state, uint64_t longest) const {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "automata/dfa.hpp"
+#include "automata/k_equivalence.hpp"
 #include "automata/state_equivalence.hpp"
 #include "json/string_literals.hpp"
 #include "support/byte_set.hpp"
@@ -61,8 +62,15 @@ class Recognizer {
 
     // By state of a table, numbered from `first`: the first one of all with the same language.
     std::vector<uint32_t> equal_states(Languages& all, uint32_t first) const { return all.add(*table_, first); }
-    // The state acts as any_string() does after this text. Null: it does not.
-    const std::string* text_of_any_string(uint32_t state) const;
+    // The state acts as any_string() does after this text, at least on texts of so many bytes. Null: it does not.
+    const std::string* text_of_any_string(uint32_t state, uint64_t bytes = ~0ULL) const;
+    // The characters of its texts are counted: none can go on for ever.
+    bool is_bounded() const { return rule_ && rule_->max_length() != JsonStrings::kNoMaximum; }
+    // The same texts and longer ones, if they are strings whose values an automaton accepts, up to a length.
+    std::optional<Recognizer> unbounded() const;
+    // The state, of a table or of the other's unbounded(), that acts as the other's does on all texts of so many bytes: one for as many as are known to be
+    // alike. kDead: none is known.
+    int32_t acting_as(const Recognizer& other, uint32_t state, uint64_t bytes);
     uint32_t run(const std::string& text) const { return uint32_t(table_->run(text)); }
     // Equal for states that act alike on texts of `longest` bytes, as long as this or a copy lives. Empty: not known.
     std::string state_key(uint32_t state, uint64_t longest) const;
@@ -80,6 +88,7 @@ class Recognizer {
     const Dfa* table_ = nullptr;  // PERF: steps ask for nothing else
     std::shared_ptr<const Dfa> owned_;
     std::shared_ptr<JsonStrings> rule_;
+    std::shared_ptr<const KEquivalence> short_texts_;  // of the table, if it was asked for
 };
 
 }  // namespace derivable

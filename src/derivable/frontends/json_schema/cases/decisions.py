@@ -76,7 +76,7 @@ def _clauses(options: list[Option]) -> list[frozenset[tuple[str, bool]]] | None:
         if option.entries or any(change[0] not in _PRESENCE for change in option.changes):
             return None
         if option.changes[0][0] is Facts.clause:  # always alone
-            terms += [[literal] for literal in option.changes[0][1]]
+            terms += [[literal] for literal in sorted(option.changes[0][1])]
         else:
             terms.append([(key, change[0] is Facts.require) for change in option.changes for key in change[1:]])
     size = 1

@@ -36,7 +36,7 @@ class Body:
         facts = self.facts
         if not facts.clauses:
             return frozenset()
-        open_clauses = set(facts.clauses)
+        open_clauses = dict.fromkeys(facts.clauses)  # in the order of the text, which that of keys may follow
         changed = True
         while changed:
             changed = False
@@ -50,7 +50,7 @@ class Body:
                     elif known is there:
                         held = True
                 if held or len(rest) < len(clause) or len(rest) == 1:
-                    open_clauses.discard(clause)
+                    open_clauses.pop(clause, None)
                     changed = True
                 if held:
                     continue
@@ -61,7 +61,7 @@ class Body:
                     if not (facts.require(key) if there else facts.forbid(key)):
                         return None
                 else:
-                    open_clauses.add(frozenset(rest))
+                    open_clauses[frozenset(rest)] = None
         return frozenset(open_clauses)
 
     def find(self, clauses: Clauses) -> bool:

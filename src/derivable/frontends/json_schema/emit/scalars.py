@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from itertools import permutations
+from math import lcm
 
 from ....automata import compile_expr
 from ....expr import NOTHING, Alt, Bytes, Expr, JsonStrings, Ref, Sequences
@@ -13,7 +14,7 @@ from ..reading.reader import Reader
 from ..reading.resources import Sub
 from ..reading.values import Json, canonical, type_name
 from ..texts.json_text import json_string, literal_string
-from ..texts.numbers import DIGITS, INTEGER, equal, exact, listed_numbers, number_text
+from ..texts.numbers import DIGITS, INTEGER, equal, exact, fraction, listed_numbers, number_text
 from ..texts.numbers import NUMBER as ANY_NUMBER
 from ..texts.regex_format import REGEX, regex_rules
 from ..texts.strings import Text
@@ -118,6 +119,9 @@ def _number(writer: Writer, facts: Facts) -> Expr:
             found = NOTHING
         else:
             expr = number_text(low, high, facts.integral, facts.digits, facts.multiples, excluded, writer.limits)
+            # What several steps have in common is an automaton of their least common multiple, at worst.
+            states = lcm(*(fraction(step).numerator for step, _ in facts.multiples))
+            writer.context.look(min(states, writer.limits.max_dfa_states) // 8)
             empty = compile_expr(expr, limits=writer.limits).is_empty
             found = NOTHING if empty else writer.leaf(key, "number", expr)
         writer.leaves[key] = found

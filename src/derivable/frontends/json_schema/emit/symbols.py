@@ -126,6 +126,7 @@ class Symbols(Writer):
         exclusion = self.context.exclusion
         kinds = [self.reader.sub(sub, schema, keyword, i) for i, schema in enumerate(branches)]
         plain = len(kinds) == 1 or keyword == "anyOf" or (keyword == "oneOf" and exclusion.list_different_values(kinds))
+        plain = plain or (keyword == "oneOf" and exclusion.tagged(kinds, ALL, ()))
         if not plain and (keyword == "allOf" or not all(exclusion.apart(*pair) for pair in combinations(kinds, 2))):
             return None
         self._open.append(sub)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
+from ..reading.facts import OBJECT
 from ..reading.resources import Sub
 from ..reading.values import Json, canonical
 from .scalars import values_of
@@ -87,10 +88,20 @@ def one_of(v: Json, sub: Sub, work: Work) -> None:
     types = work.reader.shallow_types(sub) & work.facts.types
     needed = (*exclusion.needed(sub), *work.facts.required)
     unique = list(dict.fromkeys(branches))
+    if len(unique) == len(branches) and exclusion.tagged(unique, types, needed):
+        work.either([Option(((branch, True),)) for branch in branches])
+        return
+    allowed = {id(branch): work.reader.shallow_types(branch) & types for branch in unique}
 
     def alone(branch: Sub) -> Option:
         """The branch holds and others fail. PERF: most that do anyway are not asked, which would take a case each."""
-        others = [(o, False) for o in unique if o is not branch and not exclusion.apart(branch, o, types, needed)]
+        work.context.look(2 * len(unique))
+        own = allowed[id(branch)] & ~OBJECT
+        others = [
+            (o, False)
+            for o in unique
+            if o is not branch and (own & allowed[id(o)] or not exclusion.apart(branch, o, types, needed))
+        ]
         return Option(((branch, True), *others))
 
     # A branch that stands there twice never holds alone.

@@ -6,7 +6,7 @@ different lists of values, or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from .facts import ALL, OBJECT
@@ -104,6 +104,28 @@ class Exclusion:
             if values is None or not seen.isdisjoint(own):
                 return False
             seen |= own
+        return True
+
+    def tagged(self, subs: list[Sub], types: int, needed: Collection[str]) -> bool:
+        """Whether it is seen that no value of `types`, with the `needed` members, satisfies two of the schemas: one
+        member, which all need, tells which it is. Cost: the values of that member, where `apart` would be asked of all
+        pairs."""
+        if any(self.reader.shallow_types(sub) & types & ~OBJECT for sub in subs):
+            return False
+        marks = [self._marks_of(sub) for sub in subs]
+        given = set(needed)
+        return any(
+            all(key in given or key in mark.needed for mark in marks) and self._lists_each_once(marks, key)
+            for key in dict.fromkeys((*needed, *marks[0].needed))
+        )
+
+    def _lists_each_once(self, marks: list[_Marks], key: str) -> bool:
+        seen: set[Any] = set()
+        for mark in marks:
+            _, values = mark.member(self.reader, key)
+            if values is None or not seen.isdisjoint(values):
+                return False
+            seen |= values
         return True
 
     def apart(self, one: Sub, other: Sub, types: int = ALL, needed: Iterable[str] = ()) -> bool:

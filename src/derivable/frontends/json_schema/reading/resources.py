@@ -38,12 +38,13 @@ _INDEX = re.compile("[0-9]{1,9}")
 
 
 class Resource:
-    """A schema with a URI of its own: a document, or what an `$id` begins inside one."""
+    """A schema with a URI of its own: a document, or what an `$id` begins inside one (`document`: that one)."""
 
-    __slots__ = ("anchors", "draft", "dynamic", "recursive", "root", "uri")
+    __slots__ = ("anchors", "document", "draft", "dynamic", "recursive", "root", "uri")
 
-    def __init__(self, uri: str, root: Json, draft: int) -> None:
+    def __init__(self, uri: str, root: Json, draft: int, document: Resource | None = None) -> None:
         self.uri, self.root, self.draft = uri, root, draft
+        self.document = document or self
         self.anchors: dict[str, Json] = {}
         self.dynamic: dict[str, Json] = {}
         self.recursive = isinstance(root, dict) and root.get("$recursiveAnchor") is True
@@ -175,7 +176,7 @@ class Resources:
             return scope
         inner = self.by_uri.get(uri)
         if inner is None or inner.root is not schema:
-            inner = self.by_uri[uri] = Resource(uri, schema, draft)
+            inner = self.by_uri[uri] = Resource(uri, schema, draft, resource.document)
             self._index(inner)
         return self._enter(scope, inner)
 
@@ -212,7 +213,7 @@ class Resources:
                 if uri != owner.uri:
                     inner = self.by_uri.get(uri)
                     if inner is None:
-                        inner = Resource(uri, schema, self.draft_of(schema, owner.draft))
+                        inner = Resource(uri, schema, self.draft_of(schema, owner.draft), owner.document)
                         self.by_uri[uri] = inner
                     elif inner.root is not schema:
                         continue
@@ -297,7 +298,22 @@ class Resources:
         return resource
 
     def _at_pointer(self, sub: Sub, resource: Resource, pointer: str, reference: str, keyword: str) -> Sub:
-        shown = _shown(resource, self)
+        found = self._follow(resource, pointer)
+        if isinstance(found, str) and resource.document is not resource:
+            # Schemas that are put together of parts with an `id` each often mean the whole document, though "#" is the
+            # part: what else would be an error is read so.
+            whole = self._follow(resource.document, pointer)
+            if not isinstance(whole, str):
+                found, resource = whole, resource.document
+        if isinstance(found, str):
+            raise GrammarError(
+                f"{keyword} {reference!r} points to nothing (at {sub.pointer(keyword)})",
+                hint=f"There is no {found!r} on the way.",
+            )
+        return self._occurrence(sub, found[1], found[0], _shown(resource, self) + pointer)
+
+    def _follow(self, resource: Resource, pointer: str) -> tuple[Json, Resource] | str:
+        """The value that a pointer leads to and the resource that it is part of, or the token that leads nowhere."""
         above, slash, last = pointer.rpartition("/")
         place = id(resource), above
         known = self.places.get(place) if slash else None  # nearly all stand beside others
@@ -310,10 +326,7 @@ class Resources:
             elif type(value) is list and _INDEX.fullmatch(token) and int(token) < len(value):
                 value = value[int(token)]
             else:
-                raise GrammarError(
-                    f"{keyword} {reference!r} points to nothing (at {sub.pointer(keyword)})",
-                    hint=f"There is no {token!r} on the way.",
-                )
+                return token
             if type(value) is not dict or not ("$id" in value or "id" in value):
                 continue
             own = _own_id(value, self.draft_of(value, resource.draft))
@@ -322,12 +335,12 @@ class Resources:
                 if uri != resource.uri:
                     inner = self.by_uri.get(uri)
                     if inner is None or inner.root is not value:
-                        inner = Resource(uri, value, self.draft_of(value, resource.draft))
+                        inner = Resource(uri, value, self.draft_of(value, resource.draft), resource.document)
                         self.by_uri.setdefault(uri, inner)
                         self._index(inner)
                     resource = inner
         self.places[place] = before
-        return self._occurrence(sub, resource, value, shown + pointer)
+        return value, resource
 
     def _occurrence(self, sub: Sub, resource: Resource, schema: Json, place: str) -> Sub:
         scope = self._enter(sub.scope, resource)
