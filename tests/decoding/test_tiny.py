@@ -7,6 +7,7 @@ import random
 import string
 import sys
 import unicodedata
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import numpy as np
@@ -136,6 +137,7 @@ def test_greedy_output_is_deterministic_and_sensible(model: TinyModel, tokenizer
 def test_an_installed_package_is_found_and_its_absence_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("derivable.tiny.data._CHECKOUT", tmp_path / "nowhere")
     monkeypatch.setattr("sys.path", [str(tmp_path)])
+    monkeypatch.setattr("sys.meta_path", [PathFinder])  # an editable install has a finder of its own
     monkeypatch.delitem(sys.modules, "derivable_demo", raising=False)
     with pytest.raises(DerivableError, match=r"pip install 'derivable\[demo\]'"):
         tokenizer_path()
