@@ -384,7 +384,7 @@ def _shown(resource: Resource, resources: Resources) -> str:
 
 def _join(base: str, reference: str) -> tuple[str, str]:
     """An absolute URI and a fragment. (`urljoin` alone forgets bases such as URNs for a mere fragment.)"""
-    if reference.startswith("#"):
+    if reference[:1] in ("", "#"):
         return base, reference[1:]
     try:
         uri, fragment = urldefrag(urljoin(base, reference))

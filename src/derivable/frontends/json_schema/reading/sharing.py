@@ -24,7 +24,7 @@ class Sharing:
     """The goals of one translation; `sub` makes the sub-schemas, `saying` may change what one says of a value."""
 
     def __init__(self, sub: Callable[..., Sub], saying: frozenset[str]) -> None:
-        self.sub, self.saying = sub, saying
+        self.sub, self._says = sub, saying.__contains__
         self.goals: dict[tuple[Any, ...], Goal] = {}
         self.named: dict[tuple[Any, ...], tuple[Json, Goal] | None] = {}  # the first object with members of these names
         self.spelled = 0
@@ -39,8 +39,7 @@ class Sharing:
         elif schema == {}:
             key = (id(parent.scope),)
         elif type(schema) is dict:
-            saying = self.saying
-            said = [k for k in schema if k in saying]
+            said = [*filter(self._says, schema)]
             if len(said) == 1:
                 if said[0] in ("type", "$ref") and type(value := schema[said[0]]) is str:
                     key = said[0], value, id(parent.scope)
