@@ -1,6 +1,6 @@
 """Patterns that count: masks near bounds, and far from them, against the matcher's byte-by-byte verdict.
 
-Far from its bounds one count stands for all (k-equivalence, or no count at all); which it is depends on where the pattern counts.
+Far from its bounds one count stands for all: by k-equivalence, or because it is kept beside an automaton without one.
 """
 
 from __future__ import annotations
