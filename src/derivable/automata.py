@@ -33,7 +33,7 @@ __all__ = [
     "compile_expr",
     "is_empty",
     "json_strings",
-    "listed_strings",
+    "recognizer",
     "string_values",
     "without_empty",
 ]
@@ -202,22 +202,29 @@ def json_strings(expr: Expr, limits: Limits = Limits()) -> _kernel.JsonStrings |
     """
     if isinstance(expr, JsonStrings):
         return listed_strings(expr)
-    if not isinstance(expr, _MAY_BE_LITERALS):
+    if not isinstance(expr, JsonText | And | Alt):
         return None
-    bounds = limits.max_nfa_states, limits.max_dfa_states
-    seen = _texts.get(id(expr))
-    if seen is not None and seen[0] is expr and seen[1] == bounds:
-        return seen[2]
     unbounded, longest = _without_bound(expr)
     values = string_values(unbounded, limits)
-    found = None if values is None else _kernel.JsonStrings.of_values(values, limits.max_dfa_states, longest)
-    # States are made of the states of the values when a text reaches them.
-    _texts.remember(expr, (expr, bounds, found), _size(_kernel.content(expr)) + (4 * _states(values) if values else 0))
+    return None if values is None else _kernel.JsonStrings.of_values(values, limits.max_dfa_states, longest)
+
+
+def recognizer(expr: Expr, limits: Limits = Limits()) -> Dfa | _kernel.JsonStrings:  # noqa: B008
+    """What recognizes a terminal where no leftmost match counts: `json_strings`, or else `compile_expr`."""
+    if type(expr) is JsonStrings and expr.values:
+        return listed_strings(expr)
+    # PERF: front ends hand over the same objects again and again.
+    seen = _recognizers.get(id(expr))
+    if seen is not None and seen[0] is expr and (seen[1] is limits or seen[1] == limits):
+        return seen[2]
+    found = json_strings(expr, limits) or compile_expr(expr, limits=limits)
+    # A literal's states are made of those of its values when a text reaches them.
+    states = 4 * found.value_bytes if isinstance(found, _kernel.JsonStrings) else _states(found)
+    _recognizers.remember(expr, (expr, limits, found), _size(_kernel.content(expr)) + states)
     return found
 
 
-_MAY_BE_LITERALS = (JsonText, And, Alt)
-_texts: _ByIdentity[tuple[Expr, tuple[int, int], _kernel.JsonStrings | None]] = _ByIdentity()
+_recognizers: _ByIdentity[tuple[Expr, Limits, Dfa | _kernel.JsonStrings]] = _ByIdentity()
 
 
 _ANY_STRING = JsonStrings()
@@ -266,7 +273,7 @@ def _without_last_bound(expr: Expr) -> tuple[Expr, int | None]:
 
 def is_empty(expr: Expr, limits: Limits) -> bool:
     """Whether a regular expression matches nothing. Literals of JSON strings are not spelled out for it."""
-    return (json_strings(expr, limits) or compile_expr(expr, limits=limits)).is_empty
+    return recognizer(expr, limits).is_empty
 
 
 @lru_cache(maxsize=256)
@@ -279,20 +286,10 @@ cache.automata.on_clear.append(without_empty.cache_clear)
 
 
 def listed_strings(expr: JsonStrings) -> _kernel.JsonStrings:
-    """A list of JSON strings, or all but those of a list, as `json_strings` gives it."""
-    # PERF: a single string, names of members above all, is its own key. Strings, bytes and kernel objects are nothing
-    # to the cyclic collector, whereas a cache of expressions makes it walk the whole process again and again.
-    values = expr.values
-    key = values[0] if len(values) == 1 and not expr.negated else _kernel.content(expr)
-    found: _kernel.JsonStrings | None = cache.automata.get(key)
-    if found is None:
-        try:
-            encoded = [v.encode("utf-8") for v in values]
-        except UnicodeEncodeError as problem:
-            raise GrammarError(
-                f"the string {problem.object!r} holds a lone surrogate", hint="Remove it: it is no character."
-            ) from None
-        found = _kernel.JsonStrings(encoded, expr.negated, expr.min_length, expr.max_length)
-        # A node of its trie for every character.
-        cache.automata.put(key, found, _OVERHEAD + 70 * sum(map(len, values)) + len(key))
-    return found
+    """A list of JSON strings, or all but those of a list, as `json_strings` gives it. Cost: to sort them."""
+    try:
+        return _kernel.JsonStrings(expr.values, expr.negated, expr.min_length, expr.max_length)
+    except UnicodeEncodeError as problem:
+        raise GrammarError(
+            f"the string {problem.object!r} holds a lone surrogate", hint="Remove it: it is no character."
+        ) from None

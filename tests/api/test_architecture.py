@@ -327,7 +327,6 @@ SOURCES = sorted(
 )
 MOST_LINES, MOST_LINES_OF_A_FUNCTION = 500, 80
 LONGER = {
-    "src/kernel/python/automaton_bindings.cpp bind_automata": 100,
     "src/kernel/python/matcher_bindings.cpp bind_matchers": 167,
     "training/generators/reasoning.py problem": 87,
     "training/generators/tasks.py task": 264,

@@ -8,7 +8,6 @@ import random
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable
 from itertools import chain, product
 
 import pytest
@@ -117,13 +116,11 @@ def test_rules_become_numbers() -> None:
     productions: list[int] = []
     names: list[str] = ["a"]
     symbols = {"a": -1}
-    arguments = [(-1, rules["a"])], rules, symbols, names, productions, lambda expr: 1, lambda name: 1
+    arguments = [(-1, rules["a"])], rules, symbols, names, productions, lambda expr: 1, {}
     assert _kernel.flatten(*arguments, 100)
     assert (symbols, names) == ({"a": -1, "b": -2, "T": 1}, ["a", "b"])
     assert productions == [-1, 2, -2, 1, -1, 1, -2, -2, 1, 1]
-    assert not _kernel.flatten(
-        [(-1, rules["a"])], rules, symbols, names, productions, lambda expr: 1, lambda name: 1, 3
-    )
+    assert not _kernel.flatten([(-1, rules["a"])], rules, symbols, names, productions, lambda expr: 1, {}, 3)
 
 
 def test_sequences_are_what_they_expand_to() -> None:
@@ -135,19 +132,15 @@ def test_sequences_are_what_they_expand_to() -> None:
     results = []
     for rule in some, expanded:
         rules: dict[str, Expr] = {"a": rule, "b": Sequences(("a", "T"))}
-        asked: list[str] = []
+        terminals: dict[str, int] = {}
         symbols, names, productions = {"a": -1}, ["a"], list[int]()
 
-        def terminal(name: str, asked: list[str] = asked) -> int:
-            asked.append(name)
-            return len(asked)
-
-        def other(expr: Expr, terminal: Callable[[str], int] = terminal) -> int:
+        def other(expr: Expr, terminals: dict[str, int] = terminals) -> int:
             assert isinstance(expr, Ref)
-            return terminal(expr.name)
+            return terminals.setdefault(expr.name, 1 + len(terminals))
 
-        assert _kernel.flatten([(-1, rule)], rules, symbols, names, productions, other, terminal, 100)
-        results.append((symbols, names, productions, asked))
+        assert _kernel.flatten([(-1, rule)], rules, symbols, names, productions, other, terminals, 100)
+        results.append((symbols, names, productions, terminals))
     assert results[0] == results[1]
     assert results[0][2] == [-1, 2, -2, 1, -1, 1, 2, -1, 1, -2, -2, 2, -1, 1]
 
@@ -165,14 +158,9 @@ def test_members_come_in_order_and_others_between(required: str, others: str) ->
             wanted.add("{" + ",".join(f"{key}:{key.upper()}" for key in chosen) + "}")
     assert rule.renamed(str.lower).names == tuple(name.lower() for name in rule.names)
 
-    terminals: list[str] = []
-
-    def terminal(name: str) -> int:
-        terminals.append(name)
-        return len(terminals)
-
+    terminals: dict[str, int] = {}
     names, productions = ["object"], list[int]()
-    arguments = [(-1, rule)], {}, {"object": -1}, names, productions, lambda expr: 0, terminal, 1_000
+    arguments = [(-1, rule)], {}, {"object": -1}, names, productions, lambda expr: 0, terminals, 1_000
     assert _kernel.flatten(*arguments)
     assert set(names) == {"object"}
     bodies: list[tuple[int, list[int]]] = []
@@ -180,7 +168,7 @@ def test_members_come_in_order_and_others_between(required: str, others: str) ->
         head, size, *rest = productions
         bodies.append((head, rest[:size]))
         productions = rest[size:]
-    texts: dict[int, set[str]] = defaultdict(set, {i + 1: {name} for i, name in enumerate(terminals)})
+    texts: dict[int, set[str]] = defaultdict(set, {symbol: {name} for name, symbol in terminals.items()})
     size = -1
     while size < (size := sum(map(len, texts.values()))):
         for head, body in bodies:
@@ -193,7 +181,7 @@ def test_members_are_written_up_to_the_bound() -> None:
     others = tuple(chain(*((f"o{i}", "v") for i in range(100))))
     rule = Members(("{", "}", "e", ",", ":"), ("k", "v", False) * 100, others)
     productions: list[int] = []
-    assert not _kernel.flatten([(-1, rule)], {}, {}, ["object"], productions, lambda expr: 0, lambda name: 1, 2_000)
+    assert not _kernel.flatten([(-1, rule)], {}, {}, ["object"], productions, lambda expr: 0, {}, 2_000)
     assert len(productions) < 4_000
 
 

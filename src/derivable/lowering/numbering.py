@@ -6,11 +6,12 @@ first: a JSON string written character by character becomes one automaton, and t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from .. import _kernel
-from ..automata import compile_expr, json_strings, listed_strings, without_empty
+from ..automata import compile_expr, recognizer, without_empty
 from ..errors import GrammarError, LimitError
 from ..expr import (
     NOTHING,
@@ -38,6 +39,8 @@ from .words import cut_out_words, words
 
 __all__ = ["Lowered", "lower"]
 
+Automaton: TypeAlias = _kernel.Dfa | _kernel.JsonStrings
+
 _MAX_CHAIN = 12
 """Optional items up to which each gets a nonterminal: one parse at a time. Beyond, there are as many as bits."""
 
@@ -59,7 +62,7 @@ class Lowered:
         tallies: what objects ask of their members together, and the roles of symbols in them.
     """
 
-    terminals: list[tuple[_kernel.Dfa | _kernel.JsonStrings, int, bool]]
+    terminals: list[tuple[Automaton, int, bool]]
     references: list[tuple[int, Special]]
     strings: dict[int, JsonStrings]
     terminal_names: list[str]
@@ -95,11 +98,8 @@ class _Lowering:
         self.rules = dict(cut_into_leaves(grammar) if fold else grammar.rules)
         self.symbols: dict[str, int] = {}
         self.nonterminal_names: list[str] = []
-        self.terminal_ids: dict[str | Expr, int] = {}  # by name (named) or expression (inline): place in `dfas`
-        self.dfas: list[_kernel.Dfa | _kernel.JsonStrings] = []
-        self.terminal_names: list[str] = []
+        self.terminals: dict[str | Expr, int] = {}  # symbols, by name (named) or expression (inline)
         self.references: list[tuple[int, Special]] = []
-        self.optional: dict[int, int] = {}  # terminals that also match the empty string: T? -> T | (empty)
         self.strings: dict[int, JsonStrings] = {}
         self.words: dict[int, tuple[bytes, ...]] = {}
         self.pending: list[tuple[int, Expr]] = []
@@ -109,9 +109,9 @@ class _Lowering:
     def run(self) -> Lowered:
         start = self._symbol(Ref(self.grammar.start))
         for name in self.grammar.terminals if self.grammar.lexing == "basic" else self.grammar.ignore:
-            self._terminal(name, self.grammar.terminals[name])
+            self._terminal(name)
         for name in indentation_terminals(self.grammar):
-            self._terminal(name, self.grammar.terminals[name])
+            self._terminal(name)
         most = self.limits.max_symbols
         if not _kernel.flatten(
             self.pending,
@@ -120,30 +120,35 @@ class _Lowering:
             self.nonterminal_names,
             self.productions,
             self._symbol,
-            self._named,
+            self.terminals,
             most,
         ):
             raise LimitError("max_symbols", len(self.productions), most, "the size of the grammar")
-        indentation, start = self._indentation(start) if self.grammar.indentation else (None, start)
-        ignored = {self.terminal_ids[name] for name in self.grammar.ignore}
+        automata, names, optional = self._automata()
+        if optional:
+            start = self._let_be_empty(optional, names).get(start, start)
+        indentation, start = self._indentation(automata, start) if self.grammar.indentation else (None, start)
+        ignored = [False] * len(automata)
+        for name in self.grammar.ignore:
+            ignored[self.terminals[name] - 1] = True
         return Lowered(
-            terminals=[(dfa, rank, i in ignored) for i, (dfa, rank) in enumerate(zip(self.dfas, self._ranks()))],
+            terminals=[*zip(automata, self._ranks(), ignored)],
             references=self.references,
             strings=self.strings,
             words=self.words,
-            terminal_names=self.terminal_names,
+            terminal_names=names,
             nonterminal_names=self.nonterminal_names,
             productions=self.productions,
             start=start,
             indentation=indentation,
-            distinct=tuple(1 + self.terminal_ids[name] for name in self.grammar.distinct if name in self.terminal_ids),
-            tallies=lower_tallies(self.grammar, self.terminal_ids),
+            distinct=tuple([self.terminals[name] for name in self.grammar.distinct if name in self.terminals]),
+            tallies=lower_tallies(self.grammar, self.terminals),
         )
 
-    def _indentation(self, start: int) -> tuple[LoweredIndentation | None, int]:
-        symbols = {name: 1 + i for name, i in self.terminal_ids.items() if isinstance(name, str)}
+    def _indentation(self, automata: list[Automaton], start: int) -> tuple[LoweredIndentation | None, int]:
+        symbols = {name: symbol for name, symbol in self.terminals.items() if isinstance(name, str)}
         return lower_indentation(
-            self.grammar, symbols, self.dfas, self.productions, self.nonterminal_names, start, self.limits
+            self.grammar, symbols, automata, self.productions, self.nonterminal_names, start, self.limits
         )
 
     # -- symbols ------------------------------------------------------------------------------------------------
@@ -166,9 +171,9 @@ class _Lowering:
                     span=expr.span,
                     hint="Remove it from the rule or from the ignored terminals.",
                 )
-            return self._terminal(name, self.grammar.terminals[name])
+            return self._terminal(name)
         if isinstance(expr, Special):
-            return self._terminal(expr, Terminal(expr))
+            return self._terminal(expr)
         if isinstance(expr, Bytes | Chars | ByteSet | JsonStrings | JsonText | Look | And | Not | Graph):
             if not self.scannerless:
                 raise GrammarError(
@@ -176,14 +181,14 @@ class _Lowering:
                     source=self.grammar.source,
                     hint="Name it as a terminal.",
                 )
-            if type(expr) is And and expr not in self.terminal_ids and (parts := cut_out_words(expr)) is not expr:
+            if type(expr) is And and expr not in self.terminals and (parts := cut_out_words(expr)) is not expr:
                 return self._helper(parts)
-            return self._terminal(expr, Terminal(expr))
+            return self._terminal(expr)
         return self._helper(expr)
 
-    def _named(self, name: str) -> int:
-        """The symbol of a terminal that a `Sequences` or `Members` names."""
-        return self._terminal(name, self.grammar.terminals[name])
+    def _terminal(self, key: str | Expr) -> int:
+        """The symbol of a terminal, by its name or as it stands in a rule."""
+        return self.terminals.setdefault(key, 1 + len(self.terminals))
 
     def _new_nonterminal(self, name: str) -> int:
         self.nonterminal_names.append(name)
@@ -200,68 +205,75 @@ class _Lowering:
                 self.pending.append((symbol, expr))
         return symbol
 
-    def _terminal(self, key: str | Expr, terminal: Terminal) -> int:
-        index = self.terminal_ids.get(key)
-        if index is not None:
-            return self.optional.get(index) or 1 + index
-        expr = terminal.expr
-        name = key if isinstance(key, str) else show(expr)
-        if type(expr) is JsonStrings and expr.values and not expr.negated and self.scannerless:
-            self.strings[len(self.dfas)] = expr  # most terminals of a schema are names of members
-            return self._new_terminal(key, name, listed_strings(expr))
-        if isinstance(expr, Special):
-            if key in self.grammar.ignore:
-                raise GrammarError(
-                    f"the ignored terminal {name!r} is a token by its id, not text",
-                    source=self.grammar.source,
-                    hint="Ignore text only, and name the token in the rules where it may stand.",
-                )
-            self.references.append((1 + len(self.dfas), expr))
-            return self._new_terminal(key, name, compile_expr(NOTHING))
-        layout = self.grammar.indentation
-        if layout is not None and key in (layout.indent, layout.dedent):  # columns bring it, not text
-            return self._new_terminal(key, name, compile_expr(expr))
-        if self.scannerless:
-            texts = words(expr)
-            if texts is not None:
-                return self._words(key, name, texts)
-            strings = json_strings(expr, self.limits)
-            if strings is not None:
-                if strings.is_empty:
-                    self._refuse_empty(name)
-                if isinstance(expr, JsonStrings):
-                    self.strings[len(self.dfas)] = expr
-                return self._new_terminal(key, name, strings)
-        dfa = compile_expr(expr, leftmost_first=not self.scannerless, limits=self.limits)
-        index = len(self.dfas)
+    # -- automata -----------------------------------------------------------------------------------------------
+
+    def _automata(self) -> tuple[list[Automaton], list[str], dict[int, bool]]:
+        """What recognizes the terminals, and their names. Of the symbols of those that match the empty text, too:
+        whether they match any other."""
+        automata: list[Automaton] = []
+        names: list[str] = []
+        optional: dict[int, bool] = {}
+        terminals, limits = self.grammar.terminals, self.limits
+        for index, key in enumerate(self.terminals):
+            if isinstance(key, str):
+                expr = terminals[key].expr
+                names.append(key)
+            else:
+                expr = key
+                names.append(show(key))
+            found: Automaton
+            if self.scannerless and type(expr) is JsonStrings:  # most terminals of a schema are names of members
+                self.strings[index] = expr
+                found = recognizer(expr, limits)
+            elif isinstance(expr, Special):
+                self._refer(index, key, expr)
+                automata.append(compile_expr(NOTHING))
+                continue
+            elif not self.scannerless:
+                automata.append(self._without_empty(key, compile_expr(expr, leftmost_first=True, limits=limits)))
+                continue
+            elif (texts := words(expr)) is not None:
+                # The kernel makes their states when a text reaches them.
+                written = self.words[index] = tuple([text for text in texts if text])
+                found = _kernel.JsonStrings.verbatim(written)
+                if len(written) < len(texts):
+                    optional[1 + index] = True
+            else:
+                found = recognizer(expr, limits)
+                if isinstance(found, _kernel.Dfa) and found.accepts_empty:
+                    found = without_empty(found)
+                    optional[1 + index] = not found.is_empty
+            if found.is_empty and 1 + index not in optional:
+                self._refuse_empty(names[index])
+            automata.append(found)
+        return automata, names, optional
+
+    def _refer(self, index: int, key: str | Expr, token: Special) -> None:
+        if key in self.grammar.ignore:
+            raise GrammarError(
+                f"the ignored terminal {key!r} is a token by its id, not text",
+                source=self.grammar.source,
+                hint="Ignore text only, and name the token in the rules where it may stand.",
+            )
+        self.references.append((1 + index, token))
+
+    def _without_empty(self, key: str | Expr, dfa: _kernel.Dfa) -> _kernel.Dfa:
         if dfa.accepts_empty:
             dfa = without_empty(dfa)
-            if self.scannerless:
-                optional = self.optional[index] = self._new_nonterminal(f"<{name}?>")
-                self._emit(optional, [])
-                if not dfa.is_empty:
-                    self._emit(optional, [1 + index])
-        if dfa.is_empty and index not in self.optional:
-            self._refuse_empty(name)
-        self._new_terminal(key, name, dfa)
-        return self.optional.get(index) or 1 + index
+        blocks = self.grammar.indentation
+        if dfa.is_empty and (blocks is None or key not in (blocks.indent, blocks.dedent)):  # columns bring those
+            self._refuse_empty(str(key))
+        return dfa
 
-    def _words(self, key: str | Expr, name: str, texts: tuple[bytes, ...]) -> int:
-        """A terminal that is a long literal or list: the kernel makes its states when a text reaches them."""
-        index = len(self.dfas)
-        self.words[index] = written = tuple([text for text in texts if text])
-        self._new_terminal(key, name, _kernel.JsonStrings.verbatim(written))
-        if len(written) < len(texts):
-            optional = self.optional[index] = self._new_nonterminal(f"<{name}?>")
-            self._emit(optional, [])
-            self._emit(optional, [1 + index])
-        return self.optional.get(index) or 1 + index
-
-    def _new_terminal(self, key: str | Expr, name: str, automaton: _kernel.Dfa | _kernel.JsonStrings) -> int:
-        self.terminal_ids[key] = len(self.dfas)
-        self.dfas.append(automaton)
-        self.terminal_names.append(name)
-        return len(self.dfas)
+    def _let_be_empty(self, optional: Mapping[int, bool], names: list[str]) -> dict[int, int]:
+        """Terminals that also match the empty text: T? -> T | (empty) stands where they stood."""
+        instead = {symbol: self._new_nonterminal(f"<{names[symbol - 1]}?>") for symbol in optional}
+        _kernel.replace_symbols(self.productions, instead)
+        for symbol, has_text in optional.items():
+            self._emit(instead[symbol], [])
+            if has_text:
+                self._emit(instead[symbol], [symbol])
+        return instead
 
     def _refuse_empty(self, name: str) -> NoReturn:
         raise GrammarError(
@@ -338,10 +350,10 @@ class _Lowering:
     def _ranks(self) -> list[int]:
         """Longest-match ties: higher priority, then literals, then order of definition."""
         if self.scannerless:
-            return [0] * len(self.dfas)
+            return [0] * len(self.terminals)
         position = {name: i for i, name in enumerate(self.grammar.terminals)}
         order: list[tuple[int, bool, int, int]] = []
-        for key, index in self.terminal_ids.items():
+        for index, key in enumerate(self.terminals):
             terminal = self.grammar.terminals[key] if isinstance(key, str) else Terminal(key)
             order.append(
                 (-terminal.priority, not terminal.literal, position.get(key, 0) if isinstance(key, str) else 0, index)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import replace
+from operator import attrgetter
 
 from ..errors import GrammarError
 from ..expr import Alt, Concat, Expr, Ref, Special, Spelled, text
@@ -25,9 +26,10 @@ def with_tokens(grammar: Rules, names: Collection[str]) -> Rules:
         GrammarError: it is not clear what is meant: a trigger ends within a token that does not begin the text; or,
             under `longest` and `basic`, a literal is tokens and text.
     """
-    spelled = {name: terminal for name, terminal in grammar.terminals.items() if isinstance(terminal.expr, Spelled)}
-    if not spelled:
+    # PERF: hardly any grammar has one, and large ones have thousands of terminals.
+    if Spelled not in map(type, map(attrgetter("expr"), grammar.terminals.values())):
         return grammar
+    spelled = {name: terminal for name, terminal in grammar.terminals.items() if isinstance(terminal.expr, Spelled)}
     ordered = sorted(filter(None, names), key=len, reverse=True)
     token = re.compile("|".join(map(re.escape, ordered))) if ordered else None
     rules: dict[str, Expr] = dict(grammar.rules)

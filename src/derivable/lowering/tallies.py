@@ -17,7 +17,7 @@ _KINDS = {"open": 1, "key": 2, "other": 3, "comma": 4, "close": 5}
 
 
 def lower_tallies(grammar: Rules, terminals: Mapping[Any, int]) -> Tallies | None:
-    """The roles of terminals, given their places by name; `None` if there are none."""
+    """The roles of terminals, given their symbols by name; `None` if there are none."""
     if not grammar.tallied:
         return None
     marks: dict[str, int] = {}
@@ -40,8 +40,8 @@ def lower_tallies(grammar: Rules, terminals: Mapping[Any, int]) -> Tallies | Non
 
     roles = []
     for name, tally in grammar.tallied.items():
-        index = terminals.get(name)
-        if index is not None:
+        symbol = terminals.get(name)
+        if symbol is not None:
             named = mark(tally.name) if tally.role == "key" else 0
-            roles.append((1 + index, _KINDS[tally.role], place(tally.members), named))
+            roles.append((symbol, _KINDS[tally.role], place(tally.members), named))
     return lowered, roles, grammar.in_order

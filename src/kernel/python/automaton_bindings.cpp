@@ -34,6 +34,74 @@ std::shared_ptr<Dfa> apart(Make make) {
     return std::make_shared<Dfa>(make());
 }
 
+std::vector<std::string> utf8_of(nb::tuple values) {
+    std::vector<std::string> texts;
+    texts.reserve(values.size());
+    for (nb::handle v : values) {
+        Py_ssize_t size = 0;
+        const char* text = PyUnicode_AsUTF8AndSize(v.ptr(), &size);
+        if (!text) nb::raise_python_error();
+        texts.emplace_back(text, size_t(size));
+    }
+    return texts;
+}
+
+void bind_json_strings(nb::module_& m) {
+    nb::class_<JsonStrings>(m, "JsonStrings", "JSON string literals of given values, or of all others within bounds of length.")
+        .def(
+            "__init__",
+            [](JsonStrings* self, nb::tuple values, bool negated, uint64_t min, std::optional<uint64_t> max) {
+                std::vector<std::string> texts = utf8_of(values);
+                auto make = [&] { new (self) JsonStrings(std::move(texts), negated, min, max.value_or(JsonStrings::kNoMaximum)); };
+                // PERF: most are one name, and take less time than letting go of the interpreter's lock.
+                constexpr size_t kMany = 256;
+                if (texts.size() < kMany) return make();
+                Unlocked unlocked;
+                PrivateWork private_work;
+                make();
+            },
+            nb::arg("values"), nb::arg("negated"), nb::arg("min_length"), nb::arg("max_length").none())
+        .def_static(
+            "of_values",
+            [](const Dfa& values, uint64_t max_states, std::optional<uint64_t> max) {
+                Unlocked unlocked;
+                PrivateWork private_work;
+                return std::make_shared<JsonStrings>(values, max_states, max.value_or(JsonStrings::kNoMaximum));
+            },
+            nb::arg("values"), nb::arg("max_states"), nb::arg("max_length") = nb::none(),
+            "The literals of all strings of an automaton over characters that have `max_length` of them at most.")
+        .def_static(
+            "verbatim",
+            [](const std::vector<nb::bytes>& texts) {
+                std::vector<std::string> list;
+                for (const nb::bytes& t : texts) list.emplace_back(view(t));
+                return std::make_shared<JsonStrings>(JsonStrings::verbatim(std::move(list)));
+            },
+            nb::arg("texts"), "Exactly these texts, without quotes.")
+        .def_prop_ro(
+            "max_length",
+            [](const JsonStrings& s) {
+                return s.max_length() == JsonStrings::kNoMaximum ? std::nullopt : std::optional<uint64_t>(s.max_length());
+            },
+            "Characters at most.")
+        .def_prop_ro(
+            "values", [](const JsonStrings& s) { return s.values() ? std::make_shared<Dfa>(*s.values()) : nullptr; },
+            "The automaton it was made of.")
+        .def_prop_ro(
+            "value_bytes",
+            [](const JsonStrings& s) { return s.values() ? s.values()->table.size() * 4 + s.values()->num_states() * 5 : 0; },
+            "Of its table, about.")
+        .def_prop_ro("is_empty", &JsonStrings::is_empty, "No string is accepted.")
+        .def(
+            "step", [](JsonStrings& s, uint32_t state, uint8_t byte) { return state < s.num_states() ? s.step(state, byte) : kDead; },
+            nb::arg("state"), nb::arg("byte"))
+        .def(
+            "accepts", [](const JsonStrings& s, uint32_t state) { return state < s.num_states() && s.accepts(state); }, nb::arg("state"))
+        .def(
+            "to_dfa", [](const JsonStrings& s, uint64_t max) { return apart([&] { return JsonStrings(s).to_dfa(max); }); },
+            nb::arg("max_states"), "As a table.");
+}
+
 }  // namespace
 
 void bind_automata(nb::module_& m) {
@@ -89,52 +157,7 @@ void bind_automata(nb::module_& m) {
             },
             "Equal for equal languages.");
 
-    nb::class_<JsonStrings>(m, "JsonStrings", "JSON string literals of given values, or of all others within bounds of length.")
-        .def(
-            "__init__",
-            [](JsonStrings* self, const std::vector<nb::bytes>& values, bool negated, uint64_t min, std::optional<uint64_t> max) {
-                std::vector<std::string> texts;
-                for (const nb::bytes& v : values) texts.emplace_back(view(v));
-                Unlocked unlocked;
-                PrivateWork private_work;
-                new (self) JsonStrings(std::move(texts), negated, min, max.value_or(JsonStrings::kNoMaximum));
-            },
-            nb::arg("values"), nb::arg("negated"), nb::arg("min_length"), nb::arg("max_length").none())
-        .def_static(
-            "of_values",
-            [](const Dfa& values, uint64_t max_states, std::optional<uint64_t> max) {
-                Unlocked unlocked;
-                PrivateWork private_work;
-                return std::make_shared<JsonStrings>(values, max_states, max.value_or(JsonStrings::kNoMaximum));
-            },
-            nb::arg("values"), nb::arg("max_states"), nb::arg("max_length") = nb::none(),
-            "The literals of all strings of an automaton over characters that have `max_length` of them at most.")
-        .def_static(
-            "verbatim",
-            [](const std::vector<nb::bytes>& texts) {
-                std::vector<std::string> list;
-                for (const nb::bytes& t : texts) list.emplace_back(view(t));
-                return std::make_shared<JsonStrings>(JsonStrings::verbatim(std::move(list)));
-            },
-            nb::arg("texts"), "Exactly these texts, without quotes.")
-        .def_prop_ro(
-            "max_length",
-            [](const JsonStrings& s) {
-                return s.max_length() == JsonStrings::kNoMaximum ? std::nullopt : std::optional<uint64_t>(s.max_length());
-            },
-            "Characters at most.")
-        .def_prop_ro(
-            "values", [](const JsonStrings& s) { return s.values() ? std::make_shared<Dfa>(*s.values()) : nullptr; },
-            "The automaton it was made of.")
-        .def_prop_ro("is_empty", &JsonStrings::is_empty, "No string is accepted.")
-        .def(
-            "step", [](JsonStrings& s, uint32_t state, uint8_t byte) { return state < s.num_states() ? s.step(state, byte) : kDead; },
-            nb::arg("state"), nb::arg("byte"))
-        .def(
-            "accepts", [](const JsonStrings& s, uint32_t state) { return state < s.num_states() && s.accepts(state); }, nb::arg("state"))
-        .def(
-            "to_dfa", [](const JsonStrings& s, uint64_t max) { return apart([&] { return JsonStrings(s).to_dfa(max); }); },
-            nb::arg("max_states"), "As a table.");
+    bind_json_strings(m);
 }
 
 }  // namespace derivable

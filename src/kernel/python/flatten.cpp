@@ -141,7 +141,8 @@ struct Flattening {
     nb::list pending;
     nb::dict rules, symbols;
     nb::list names, productions;
-    nb::callable other, terminal;
+    nb::callable other;
+    nb::dict terminals;
     Py_ssize_t most;
 
     // PERF: numbers stay the objects they are in `symbols`: most are too small to be among those that Python shares.
@@ -181,11 +182,20 @@ struct Flattening {
             work_.emplace_back(made, nb::borrow(rule));
         } else {
             if (PyErr_Occurred()) nb::raise_python_error();
-            made = node.is_valid() ? other(node) : terminal(name);
+            if (!node.is_valid()) return terminal(name);
+            made = other(node);
             take_pending();
         }
         symbols[name] = made;
         return made;
+    }
+    nb::object terminal(nb::handle name) {
+        PyObject* known = PyDict_GetItemWithError(terminals.ptr(), name.ptr());
+        if (!known && PyErr_Occurred()) nb::raise_python_error();
+        nb::object symbol = known ? nb::borrow(known) : nb::object(nb::int_(1 + terminals.size()));
+        if (!known) terminals[name] = symbol;
+        symbols[name] = symbol;
+        return symbol;
     }
     nb::object fresh(nb::handle name) {
         names.append(name);
@@ -302,8 +312,20 @@ struct Flattening {
 };
 
 bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names, nb::list productions, nb::callable other,
-             nb::callable terminal, Py_ssize_t most) {
-    return Flattening{pending, rules, symbols, names, productions, other, terminal, most}.run();
+             nb::dict terminals, Py_ssize_t most) {
+    return Flattening{pending, rules, symbols, names, productions, other, terminals, most}.run();
+}
+
+// In bodies.
+void replace_symbols(nb::list productions, nb::dict instead) {
+    for (size_t at = 0; at + 1 < productions.size();) {
+        const size_t end = at + 2 + size_t(number(productions[at + 1]));
+        for (at += 2; at < end; at++) {
+            PyObject* other = PyDict_GetItemWithError(instead.ptr(), PyList_GET_ITEM(productions.ptr(), Py_ssize_t(at)));
+            if (other) productions[at] = nb::handle(other);
+            else if (PyErr_Occurred()) nb::raise_python_error();
+        }
+    }
 }
 
 }  // namespace
@@ -311,13 +333,15 @@ bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names,
 void bind_flatten(nb::module_& m) {
     m.def("dead_ends", &dead_ends, nb::arg("rules"),
           "The names of the rules that never end (every alternative leads back to one that does not), and of all others that name one.");
+    m.def("replace_symbols", &replace_symbols, nb::arg("productions"), nb::arg("instead"),
+          "Writes other symbols into the bodies of productions, as `flatten` lays them out.");
     m.def("flatten", &flatten, nb::arg("pending"), nb::arg("rules"), nb::arg("symbols"), nb::arg("names"), nb::arg("productions"),
-          nb::arg("other"), nb::arg("terminal"), nb::arg("most"),
+          nb::arg("other"), nb::arg("terminals"), nb::arg("most"),
           "Writes the productions of the (symbol, expression) pairs of `pending`, and of all rules they lead to.\n\n"
           "Args:\n    pending: emptied; `other` may add to it.\n    rules: by name.\n    symbols: numbers by name; extended.\n"
           "    names: of nonterminals; a new one's number is minus its place, counted from 1.\n"
           "    productions: head, length of the body, body; extended.\n    other: the symbol of what is not the name of a rule.\n    "
-          "terminal: the symbol of a terminal, by name.\n    most: numbers in `productions`.\n\n"
+          "terminals: symbols by name, numbered from 1 in this order; extended.\n    most: numbers in `productions`.\n\n"
           "Returns:\n    False if there are more.\n\nCost: about 100 ns a name.");
 }
 

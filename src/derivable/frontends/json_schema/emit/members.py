@@ -69,24 +69,26 @@ class Body:
         writer, facts = self.writer, self.facts
         rows, forbidden = facts.rows, facts.forbidden
         order, named = _listed(writer, facts)
-        required = set(facts.required)
+        required = frozenset(facts.required)
         # A symbol already made for a goal may be taken without `value` only where no name can be refused.
         symbols = self.known() if not facts.names else {}
         unlisted = [k for k in facts.required if k not in order]
-        asked = {k for clause in clauses for k, _ in clause}.union(named)
-        unlisted += sorted([k for k in asked if k not in order and k not in required])
+        if clauses or named:
+            asked = {k for clause in clauses for k, _ in clause}.union(named)
+            unlisted += sorted([k for k in asked if k not in order and k not in required])
         if writer.options.key_order != "listed":
             unlisted, order = [*order, *unlisted], {}
         elif len(unlisted) > _MOST_FREE_KEYS:
             order, _ = _listed(writer, facts, {k for k in unlisted if k in named})
             order = order | {key: writer.reader.member_goal(rows, key) for key in unlisted if key not in order}
             unlisted = []
+        listed = self.listed
         for key, goal in order.items():
             if key in forbidden:
                 continue
             value = symbols.get(goal) or self.value(key, goal)
-            if isinstance(value, Ref):
-                self.listed.append((key, goal, value.name, key in required))
+            if type(value) is Ref:
+                listed.append((key, goal, value.name, key in required))
             elif key in required:
                 return False
         for key in unlisted:

@@ -77,7 +77,8 @@ def _write(body: Body) -> None:
 
 def _members(body: Body) -> Members:
     listed: list[str | bool] = []
+    name = body.key
     for key, _, value, required in body.listed:
-        listed += (body.key(key), value, required)
+        listed += (name(key), value, required)
     others = tuple([name for key, _, value, _ in body.others for name in (key, value)])
     return Members(body.marks(), tuple(listed), others)

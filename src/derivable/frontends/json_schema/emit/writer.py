@@ -81,32 +81,33 @@ class Writer(ABC):
         return found
 
     def _terminal(self, name: str, terminal: Terminal) -> str:
-        while name in self.terminals:
+        while self.terminals.setdefault(name, terminal) is not terminal:
             self._count += 1
             name = f"{name}·{self._count}"
-        self.terminals[name] = terminal
         return name
 
     # -- what stands between values -----------------------------------------------------------------------------
 
-    def _mark(self, name: str) -> Ref:
-        return self.leaves.get(name) or self.leaf(name, name, self.options.style.texts[name])
+    def _mark(self, *names: str) -> tuple[str, ...]:
+        for name in names:
+            self.terminals[name] = self.options.style.terminals[name]
+        return names
 
     def marks(self, opening: str) -> tuple[str, ...]:
         """By name, with white space: `{` or `[`, its closing, that of an empty one, the comma, of `{` the colon."""
         found = self._marks.get(opening)
         if found is None:
-            found = self._marks[opening] = tuple([self._mark(name).name for name in _MARKS[opening]])
+            found = self._marks[opening] = self._mark(*_MARKS[opening])
         return found
 
     def opening_distinct(self) -> str:
         """The opening of an array whose items must differ."""
-        found = self._mark("distinct [").name
-        self.distinct = (found,)
-        return found
+        self.distinct = self._mark("distinct [")
+        return self.distinct[0]
 
     def document(self, value: Expr) -> Expr:
         """A whole text: white space may stand around the value."""
         if self.options.style.outer == EMPTY:
             return value
-        return Concat((self._mark("space"), value, Ref("space")))
+        space = Ref(self._mark("space")[0])
+        return Concat((space, value, space))

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 from ....errors import GrammarError
 from ....expr import EMPTY, Alt, Bytes, ByteSet, Concat, Expr, Repeat, optional, star
+from ....rules import Terminal
 from ...build import concatenation
 
 __all__ = ["Draft", "Formats", "KeyOrder", "Options", "Profile", "Style", "Whitespace"]
@@ -67,8 +68,8 @@ class Style:
         return Style(space, comma, Concat((space, Bytes(b":"), space)), space if outer is None else outer)
 
     @cached_property
-    def texts(self) -> dict[str, Expr]:
-        """The terminals: expressions by name."""
+    def terminals(self) -> dict[str, Terminal]:
+        """Those that stand between values, by name; no other terminal has such a name."""
         # PERF: made once, so every schema hands over the same objects, and what is known of them is found by identity.
         items: dict[str, tuple[Expr, ...]] = {"space": (self.space,), ",": (self.item_separator,)}
         items |= {":": (self.key_separator,), "distinct [": (Bytes(b"["), self.space)}
@@ -76,7 +77,7 @@ class Style:
             items[opening] = (Bytes(opening.encode()), self.space)
             items[closing] = (self.space, Bytes(closing.encode()))
             items[f"empty {closing}"] = (Bytes(closing.encode()),)
-        return {name: concatenation(parts) for name, parts in items.items()}
+        return {name: Terminal(concatenation(parts)) for name, parts in items.items()}
 
 
 @dataclass(frozen=True)

@@ -65,26 +65,27 @@ class Reader:
     def keywords(self, sub: Sub) -> tuple[str, ...]:
         """The keywords of a schema that its draft knows, in the order of the text. Their values have been checked."""
         found = sub.keywords
-        if found is None:
-            schema, draft = sub.schema, sub.scope.resource.draft
-            if type(schema) is bool:
-                found = ()
-            elif draft in OLD and "$ref" in schema:
-                found = ONLY_REF
-            else:
-                known = self.vocabulary.active[draft]
-                found = tuple([k for k in schema if k in known])
-                if draft == 3:
-                    for keyword in self.vocabulary.unsupported:
-                        if keyword in schema:
-                            raise UnsupportedFeatureError(
-                                keyword, f"{keyword} of draft 3 is not supported", pointer=sub.pointer(keyword)
-                            )
-            for keyword in found:
-                check = self.vocabulary.shapes.get(keyword)
-                if check is not None:
-                    check(sub, keyword, schema[keyword])
-            sub.keywords = found
+        if found is not None:
+            return found
+        schema, draft = sub.schema, sub.scope.resource.draft
+        if type(schema) is bool:
+            found = ()
+        elif "$ref" in schema and draft in OLD:
+            found = ONLY_REF
+        else:
+            found = tuple(filter(self.vocabulary.active[draft].__contains__, schema))
+            if draft == 3:
+                for keyword in self.vocabulary.unsupported:
+                    if keyword in schema:
+                        raise UnsupportedFeatureError(
+                            keyword, f"{keyword} of draft 3 is not supported", pointer=sub.pointer(keyword)
+                        )
+        check_of = self.vocabulary.shapes.get
+        for keyword in found:
+            check = check_of(keyword)
+            if check is not None:
+                check(sub, keyword, schema[keyword])
+        sub.keywords = found
         return found
 
     def target(self, sub: Sub) -> Sub:

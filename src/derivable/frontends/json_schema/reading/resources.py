@@ -35,6 +35,7 @@ _SINGLE = frozenset(
 
 
 _INDEX = re.compile("[0-9]{1,9}")
+_OWN_SCOPE = frozenset({"$id", "id", "$schema"})
 
 
 class Resource:
@@ -152,7 +153,7 @@ class Resources:
         if type(schema) is Sub:
             return schema
         scope = parent.scope
-        if type(schema) is dict and ("$id" in schema or "id" in schema or "$schema" in schema):
+        if type(schema) is dict and not _OWN_SCOPE.isdisjoint(schema):
             scope = self._inner_scope(schema, scope)
         key = (id(schema), id(scope))
         found = self.subs.get(key)
@@ -384,7 +385,7 @@ def _shown(resource: Resource, resources: Resources) -> str:
 
 def _join(base: str, reference: str) -> tuple[str, str]:
     """An absolute URI and a fragment. (`urljoin` alone forgets bases such as URNs for a mere fragment.)"""
-    if reference.startswith("#"):
+    if reference[:1] in ("", "#"):
         return base, reference[1:]
     try:
         uri, fragment = urldefrag(urljoin(base, reference))
