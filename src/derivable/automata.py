@@ -211,12 +211,12 @@ def json_strings(expr: Expr, limits: Limits = Limits()) -> _kernel.JsonStrings |
 
 def recognizer(expr: Expr, limits: Limits = Limits()) -> Dfa | _kernel.JsonStrings:  # noqa: B008
     """What recognizes a terminal where no leftmost match counts: `json_strings`, or else `compile_expr`."""
-    # PERF: front ends hand over the same objects again and again; nearly all others are names of members.
+    if type(expr) is JsonStrings and expr.values:
+        return listed_strings(expr)
+    # PERF: front ends hand over the same objects again and again.
     seen = _recognizers.get(id(expr))
     if seen is not None and seen[0] is expr and (seen[1] is limits or seen[1] == limits):
         return seen[2]
-    if type(expr) is JsonStrings and expr.values:
-        return listed_strings(expr)
     found = json_strings(expr, limits) or compile_expr(expr, limits=limits)
     # A literal's states are made of those of its values when a text reaches them.
     states = 4 * found.value_bytes if isinstance(found, _kernel.JsonStrings) else _states(found)

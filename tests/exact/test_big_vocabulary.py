@@ -67,6 +67,16 @@ CASES = {
         '"i né aarx_12b\\u00e9 rte"',
     ),
     "a word anywhere": (dv.Grammar.from_json_schema({"pattern": "name|retür"}), '"i nretür\\t é imp"'),
+    # A letter that leads back to where it is read leads nowhere from where another one leads to.
+    "words nowhere": (
+        dv.Grammar.from_json_schema({"pattern": "^(?!.*est).*$"}),
+        '"a xx_2 né \\u00e9 inres ip"',
+    ),
+    "counted": (dv.Grammar.from_json_schema({"pattern": "^.{24}$"}), '"a name inré_é\\u00e9-rt-imp3'),
+    "counted among others": (
+        dv.Grammar.from_json_schema({"pattern": r"^[^;\s]{3,9};([^;]{2,7};){0,2}(?!.*ab)[ -zé]{1,20}$"}),
+        '"aen\\u00e9_b;name;né ar;bax_ name é',
+    ),
     # Two states, each the most similar to the other.
     "alternating": (dv.Grammar.from_regex(r"[^=]*[a-z0-9_]=x"), "d e z a="),
     "regex": (dv.Grammar.from_regex(r'"([^"\\\n]|\\["\\n])*" [a-z]{2,9}(-[a-z0-9]+)*'), '"ab \\"c" abc-d1-x'),
@@ -95,6 +105,11 @@ def characters_vocabulary(seed: int = 7, size: int = 4000) -> dv.Vocabulary:
 def test_characters_of_several_bytes(lexing: Lexing) -> None:
     text = '"a漢é\u2028"; д한=%字a\n #é\n !漢 \nx'
     check(dv.Grammar.from_lark(CHARACTERS, lexing=lexing), text, characters_vocabulary())
+
+
+@pytest.mark.parametrize("pattern", [".{1,12}", "[^%é]{2,7}字?.{3}", "(?!.*é.?é)([^;]{1,3};){0,3}"])
+def test_counted_characters_of_several_bytes(pattern: str) -> None:
+    check(dv.Grammar.from_json_schema({"pattern": f"^{pattern}$"}), '"a漢\U0001f600;д;', characters_vocabulary())
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -5,11 +5,13 @@ Growth is asserted of counted work, so that the machine does not matter.
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 from decimal import Decimal
 from typing import Any
 
+import jsonschema
 import pytest
 from accepting import BYTES, accepts
 
@@ -192,6 +194,71 @@ def test_counts_of_multiples_are_refused_soon(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(dv.LimitError, match="max_cases"):
         dv.Grammar.from_json_schema({"type": "array", "allOf": contains})
     assert 0 < len(automata) < 300
+
+
+def test_items_that_contains_tells_apart_are_a_class_for_each_question() -> None:
+    def sizes(n: int, **more: Any) -> tuple[int, int]:
+        schema = {"type": "array", "allOf": [{"contains": {"const": i}} for i in range(n)], **more}
+        grammar = dv.Grammar.from_json_schema(schema)
+        return len(grammar.terminals), _calls({**schema, "title": "again"})
+
+    for more in ({}, {"uniqueItems": True}):
+        few, many = sizes(5, **more), sizes(10, **more)
+        assert many[0] <= few[0] + 5  # was 2ⁿ
+        assert many[1] < 80 * few[1]  # 32 times the sets of what is still asked, each of twice as many classes
+    with pytest.raises(dv.LimitError, match="max_cases"):
+        dv.Grammar.from_json_schema({"type": "array", "allOf": [{"contains": {"const": i}} for i in range(40)]})
+
+
+QUESTIONS: list[Any] = [
+    *({"contains": {"const": value}} for value in (1, 2, "a", [])),
+    {"contains": {"enum": [1, 2]}, "minContains": 2},
+    {"contains": {"enum": [2, "a"]}, "maxContains": 1},
+    {"contains": {"type": "integer"}, "maxContains": 3},
+    {"contains": {"minimum": 2}, "minContains": 0, "maxContains": 1},
+    {"contains": {"type": "string", "minLength": 1}},
+    {"not": {"contains": {"const": 2}}},
+    {"contains": {"not": {"enum": [1, "a"]}}},
+    {"prefixItems": [{"const": 1}, {}]},
+    {"prefixItems": [{}, {"type": ["string", "integer"]}], "minItems": 1},
+    {"uniqueItems": True, "items": {"enum": [1, 2, "a", []]}},
+]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_items_told_apart_in_classes_are_those_that_are_valid(seed: int) -> None:
+    rng = random.Random(seed)
+    schema = {"type": "array", "maxItems": 5, "allOf": rng.sample(QUESTIONS, rng.randint(2, 5))}
+    validator = jsonschema.Draft202012Validator(schema)
+    try:
+        constraint = made(schema)
+    except dv.GrammarError:  # no array is valid
+        constraint = None
+    for _ in range(60):
+        instance = rng.choices([1, 2, 3, "a", "", "b", [], None], k=rng.randint(0, 6))
+        accepted = constraint is not None and accepts(constraint, json.dumps(instance))
+        assert accepted is validator.is_valid(instance), (schema, instance)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_conditions_on_constants_of_a_key_hold(seed: int) -> None:
+    rng = random.Random(seed)
+    lists = [rng.sample(["a", "b", "c", 1, 2], rng.randint(1, 2)) for _ in range(12)]
+    conditions = [
+        {
+            "if": {"properties": {"t": {"enum": listed}}, "required": ["t"]},
+            "then": rng.choice([{"required": [f"k{i % 3}"]}, {"properties": {"v": {"minimum": i}}}]),
+            **rng.choice([{}, {"else": {"properties": {"w": {"type": "string"}}}}]),
+        }
+        for i, listed in enumerate(lists)
+    ]
+    schema = {"type": "object", "properties": {"t": rng.choice([{}, {"type": "string"}])}, "allOf": conditions}
+    validator = jsonschema.Draft202012Validator(schema)
+    constraint = dv.compile(dv.Grammar.from_json_schema(schema, key_order="any"), BYTES)
+    members = {"t": ["a", "b", "c", "d", 1, 2, 3], "k0": [1], "k1": [1], "k2": [1], "v": [0, 5, 20, "x"], "w": ["", 1]}
+    for _ in range(60):
+        instance = {key: rng.choice(values) for key, values in members.items() if rng.random() < 0.6}
+        assert accepts(constraint, json.dumps(instance)) is validator.is_valid(instance), (schema, instance)
 
 
 def test_classes_of_keys_are_those_that_differ() -> None:

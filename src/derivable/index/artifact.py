@@ -15,7 +15,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -90,7 +90,7 @@ def packed(plan: Plan, fingerprint: str) -> bytes:
             for i, (dfa, _, _) in enumerate(plan.lowered.terminals)
             if not isinstance(dfa, Dfa) and dfa.values
         ],
-        "strings": [[index, astuple(strings)] for index, strings in plan.lowered.strings.items()],
+        "strings": [[i, [s.values, s.negated, s.min_length, s.max_length]] for i, s in plan.lowered.strings.items()],
         "words": [[index, [text.decode("latin-1") for text in texts]] for index, texts in plan.lowered.words.items()],
         "references": [[symbol, named.tokens, named.negated] for symbol, named in plan.lowered.references],
         "terminal_names": plan.lowered.terminal_names,

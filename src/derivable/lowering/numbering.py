@@ -124,14 +124,15 @@ class _Lowering:
             most,
         ):
             raise LimitError("max_symbols", len(self.productions), most, "the size of the grammar")
-        names = [key if isinstance(key, str) else show(key) for key in self.terminals]
-        automata, optional = self._automata(names)
+        automata, names, optional = self._automata()
         if optional:
             start = self._let_be_empty(optional, names).get(start, start)
         indentation, start = self._indentation(automata, start) if self.grammar.indentation else (None, start)
-        ignored = {self.terminals[name] - 1 for name in self.grammar.ignore}
+        ignored = [False] * len(automata)
+        for name in self.grammar.ignore:
+            ignored[self.terminals[name] - 1] = True
         return Lowered(
-            terminals=[(dfa, rank, i in ignored) for i, (dfa, rank) in enumerate(zip(automata, self._ranks()))],
+            terminals=[*zip(automata, self._ranks(), ignored)],
             references=self.references,
             strings=self.strings,
             words=self.words,
@@ -206,19 +207,31 @@ class _Lowering:
 
     # -- automata -----------------------------------------------------------------------------------------------
 
-    def _automata(self, names: list[str]) -> tuple[list[Automaton], dict[int, bool]]:
-        """What recognizes the terminals. Of the symbols of those that match the empty text, too: whether any other."""
+    def _automata(self) -> tuple[list[Automaton], list[str], dict[int, bool]]:
+        """What recognizes the terminals, and their names. Of the symbols of those that match the empty text, too:
+        whether they match any other."""
         automata: list[Automaton] = []
+        names: list[str] = []
         optional: dict[int, bool] = {}
         terminals, limits = self.grammar.terminals, self.limits
         for index, key in enumerate(self.terminals):
-            expr = terminals[key].expr if isinstance(key, str) else key
+            if isinstance(key, str):
+                expr = terminals[key].expr
+                names.append(key)
+            else:
+                expr = key
+                names.append(show(key))
             found: Automaton
-            if isinstance(expr, Special):
+            if self.scannerless and type(expr) is JsonStrings:  # most terminals of a schema are names of members
+                self.strings[index] = expr
+                found = recognizer(expr, limits)
+            elif isinstance(expr, Special):
                 self._refer(index, key, expr)
-                found = compile_expr(NOTHING)
+                automata.append(compile_expr(NOTHING))
+                continue
             elif not self.scannerless:
-                found = self._without_empty(key, compile_expr(expr, leftmost_first=True, limits=limits))
+                automata.append(self._without_empty(key, compile_expr(expr, leftmost_first=True, limits=limits)))
+                continue
             elif (texts := words(expr)) is not None:
                 # The kernel makes their states when a text reaches them.
                 written = self.words[index] = tuple([text for text in texts if text])
@@ -227,15 +240,13 @@ class _Lowering:
                     optional[1 + index] = True
             else:
                 found = recognizer(expr, limits)
-                if type(expr) is JsonStrings:
-                    self.strings[index] = expr
-                elif isinstance(found, _kernel.Dfa) and found.accepts_empty:
+                if isinstance(found, _kernel.Dfa) and found.accepts_empty:
                     found = without_empty(found)
                     optional[1 + index] = not found.is_empty
-                if found.is_empty and 1 + index not in optional:
-                    self._refuse_empty(names[index])
+            if found.is_empty and 1 + index not in optional:
+                self._refuse_empty(names[index])
             automata.append(found)
-        return automata, optional
+        return automata, names, optional
 
     def _refer(self, index: int, key: str | Expr, token: Special) -> None:
         if key in self.grammar.ignore:

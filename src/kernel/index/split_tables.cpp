@@ -14,6 +14,7 @@ void SplitTables::clear() {
     ends_of_characters_ = {};
     characters_ = {};
     deadly_ = {};
+    parts_.discarded.take(successors_);
     rows_ = {};
     groups_.clear();
     ways_.clear();
@@ -124,7 +125,6 @@ SplitTables::Local SplitTables::local(LexState s) {
     State x{s, group_of(s), false, parts_.prospects.may_be_newline(s)};
     if (single_) {
         x.leaves = lexer_.accepts_single(s);
-        x.bounded = lexer_.is_bounded(s);
     } else {
         x.exits = lexer_.exits(s);
         x.leaves = !x.exits.empty();
@@ -204,24 +204,27 @@ uint64_t SplitTables::characters(Local s) {
     return characters_[s] = all & ~others;
 }
 
+namespace {
+// Kinds of bytes that go on in a character of several, and that begin one.
+const uint64_t kMore = 1ULL << byte_kind(0x80), kFirst = ~(2 * kMore - 1);
+}  // namespace
+
 // The inside of a text that may hold characters of several bytes: the place in a character, and the state behind it. Elsewhere that is
 // kDead.
 std::pair<Utf8State, SplitTables::Local> SplitTables::standing(Local s) {
     if (states_[s].home == kUnknown) {
+        // Under scannerless it is enough that some characters can follow: what they lead to is asked afterwards.
+        const bool scannerless = lexer_.policy() == Policy::kScannerless;
+        auto inside = [&](Local x) { return scannerless ? ~deadly(x) & kFirst : characters(x); };
         uint32_t place = kBetween;
-        Local home = characters(s) ? s : kDead;
+        Local home = inside(s) ? s : kDead;
         while (home == kDead && ++place < kNumUtf8States)
-            if (const Local end = end_of_character(Utf8State(place), s); end != kDead && characters(end)) home = end;
+            if (const Local end = end_of_character(Utf8State(place), s); end != kDead && inside(end)) home = end;
         states_[s].place = Utf8State(place);
         states_[s].home = home;
     }
     return {states_[s].place, states_[s].home};
 }
-
-namespace {
-// Kinds of bytes that go on in a character of several, and that begin one.
-const uint64_t kMore = 1ULL << byte_kind(0x80), kFirst = ~(2 * kMore - 1);
-}  // namespace
 
 // The state behind a character that begins with a byte; kDead if that hangs on the rest of it.
 SplitTables::Local SplitTables::behind(Local s, uint8_t first) {
@@ -239,42 +242,56 @@ uint64_t SplitTables::deadly(Local s) {
     return deadly_[s] = found;
 }
 
+// Where the characters lead that begin with bytes of some kinds, each state once, but for kinds of which some lead nowhere.
+const std::vector<std::pair<SplitTables::Local, uint64_t>>& SplitTables::successors(Local s) {
+    auto [it, fresh] = successors_.try_emplace(s);
+    auto& all = it->second;  // SAFETY: references to elements of an unordered_map stay valid
+    if (!fresh) return all;
+    const uint64_t dead = deadly(s);
+    for (uint32_t b = 0; b < 256; b++) {
+        const uint64_t kind = 1ULL << byte_kind(uint8_t(b));
+        if (dead & kind || character_step(kBetween, uint8_t(b)) == kNowhere) continue;
+        const Local to = behind(s, uint8_t(b));
+        auto known = std::find_if(all.begin(), all.end(), [&](const auto& x) { return x.first == to; });
+        if (known == all.end()) all.emplace_back(to, kind);
+        else known->second |= kind;
+    }
+    return all;
+}
+
 // Under scannerless: kinds of bytes such that the lexeme can still be completed after any characters that begin with them, in texts of a
 // reach. PERF: a pattern that may stand anywhere ("wifi") leaves the state at each letter of its own, but no letter leads nowhere. Its first
-// mask was 0.8 million units of work, nearly all nodes.
+// mask was 0.8 million units of work, nearly all nodes. One that counts leads nowhere only behind as many characters as there is room for.
 uint64_t SplitTables::calm(Local s, size_t reach) {
-    constexpr size_t kMost = 24;  // states
+    constexpr size_t kMost = 48;  // states
     if (states_[s].habits[reach].calm_known) return states_[s].habits[reach].calm;
+    const size_t longest = reach < kReaches.size() ? kReaches[reach] : ~size_t(0);
     const uint64_t dead = deadly(s);
     uint64_t kinds = ~dead & ~kMore;
     for (bool again = true; again && kinds;) {
         again = false;
-        std::vector<Local> reached{s};
-        for (size_t i = 0; i < reached.size() && !again; i++)
-            for (uint64_t rest = kinds; rest; rest &= rest - 1) {
-                const auto kind = uint8_t(__builtin_ctzll(rest));
-                for (uint8_t b : bytes_of_kind(kind)) {
-                    if (character_step(kBetween, b) == kNowhere) continue;
-                    const Local to = behind(reached[i], b, reach);
-                    if (std::find(reached.begin(), reached.end(), to) != reached.end()) continue;
-                    // Where more is deadly, this kind of bytes is left out, and the others are looked at anew.
-                    if (to == kDead || deadly(to) & ~dead || reached.size() == kMost) {
-                        kinds &= ~(1ULL << kind), again = true;
-                        break;
-                    }
-                    reached.push_back(to);
+        std::vector<std::pair<Local, size_t>> reached{{s, 0}};  // and after how many characters at least
+        for (size_t i = 0; i < reached.size() && reached[i].second + 1 < longest && !again; i++)
+            for (auto [behind, of] : successors(reached[i].first)) {
+                if (!(of & kinds)) continue;
+                const Local to = single_ ? within(behind, reach) : behind;
+                if (std::any_of(reached.begin(), reached.end(), [to = to](auto x) { return x.first == to; })) continue;
+                // Where more is deadly, these kinds of bytes are left out, and the others are looked at anew.
+                if (deadly(to) & ~dead || reached.size() == kMost) {
+                    kinds &= ~of;
+                    again = true;
+                    break;
                 }
+                reached.emplace_back(to, reached[i].second + 1);
             }
     }
     states_[s].habits[reach].calm_known = true;
-    return states_[s].habits[reach].calm = kinds & kFirst ? kinds | kMore : kinds;
+    return states_[s].habits[reach].calm = kinds | kMore;
 }
 
 SplitTables::Local SplitTables::steady(const Trie& t, uint32_t i, Local s) {
     if (s == kDead) return s;
     const bool scannerless = lexer_.policy() == Policy::kScannerless;
-    if (states_[s].bounded) return kUnknown;  // it is near its bound, or for_subtree() would be another one
-    const size_t reach = reach_of(t.height[i]);
     uint64_t kinds = t.below[i];
     if (kinds & (kFirst | kMore)) {
         const auto [place, home] = standing(s);
@@ -286,36 +303,25 @@ SplitTables::Local SplitTables::steady(const Trie& t, uint32_t i, Local s) {
             kinds &= ~(kFirst | kMore), s = home;
         }
     }
-    if (kinds & states_[s].habits[reach].unsteady) return kUnknown;
-    uint64_t elsewhere = 0;
-    for (uint64_t unknown = kinds & ~states_[s].habits[reach].steady; unknown; unknown &= unknown - 1) {
-        const uint64_t kind = unknown & -unknown;
-        const Local to = where(s, uint8_t(__builtin_ctzll(unknown)), scannerless);
-        if (to == kDead || (to != s && !scannerless)) {
-            states_[s].habits[reach].unsteady |= kind;
-            return kUnknown;
+    if (!(kinds & states_[s].leading_away))
+        for (uint64_t unknown = kinds & ~states_[s].leading_back; unknown; unknown &= unknown - 1) {
+            const uint64_t kind = unknown & -unknown;
+            const bool back = leads_back(s, uint8_t(__builtin_ctzll(unknown)), scannerless);
+            (back ? states_[s].leading_back : states_[s].leading_away) |= kind;
+            if (!back) break;
         }
-        (to == s ? states_[s].habits[reach].steady : elsewhere) |= kind;
-    }
-    if (!elsewhere) return s;
-    if (const uint64_t not_calm = elsewhere & ~calm(s, reach)) {
-        states_[s].habits[reach].unsteady |= not_calm;
-        return kUnknown;
-    }
-    states_[s].habits[reach].steady |= elsewhere;
-    return s;
+    if (!(kinds & ~states_[s].leading_back)) return s;
+    // All kinds together: one that leads back from here may lead nowhere from where another leads to.
+    return scannerless && !(kinds & deadly(s)) && !(kinds & ~calm(s, reach_of(t.height[i]))) ? s : kUnknown;
 }
 
-// Where bytes of one kind lead: to `s` if each leads back to it, to kDead if one leads nowhere, else to some other state.
-SplitTables::Local SplitTables::where(Local s, uint8_t kind, bool by_characters) {
-    Local to = s;
-    for (uint8_t b : bytes_of_kind(kind)) {
-        if (by_characters && character_step(kBetween, b) == kNowhere) continue;
-        const Local here = by_characters ? behind(s, b) : next(s, b);
-        if (here == kDead) return kDead;
-        if (here != s) to = here;
-    }
-    return to;
+// Whether each byte of a kind leads back to the state.
+bool SplitTables::leads_back(Local s, uint8_t kind, bool by_characters) {
+    const std::vector<uint8_t>& bytes = bytes_of_kind(kind);
+    return std::all_of(bytes.begin(), bytes.end(), [&](uint8_t b) {
+        if (by_characters) return character_step(kBetween, b) == kNowhere || behind(s, b) == s;
+        return next(s, b) == s;
+    });
 }
 
 }  // namespace derivable

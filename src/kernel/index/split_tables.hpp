@@ -72,16 +72,15 @@ class SplitTables {
         LexState lex;
         uint32_t group;
         bool leaves, may_be_newline;
-        bool bounded = false;        // its characters are counted
         Utf8State place = kBetween;  // see standing(); its
         Local home = kUnknown;       // is kUnknown if it was not asked for yet
         struct Habits {              // on texts of a reach
             Local alike = kUnknown;  // see within(); kUnknown if it was not asked for yet
             bool calm_known = false;
-            uint64_t calm = 0;                  // see calm()
-            uint64_t steady = 0, unsteady = 0;  // kinds of bytes of which that is known, or the contrary; see steady()
+            uint64_t calm = 0;  // see calm()
         };
         std::array<Habits, kNumReaches> habits{};
+        uint64_t leading_back = 0, leading_away = 0;  // kinds of bytes of which that is known; see leads_back()
         std::vector<Lexer::Exit> exits;
         // By exit and next byte: the way it is, or that it violates a obligation. Empty for states of one member.
         std::vector<std::array<uint16_t, 256>> ways;
@@ -141,11 +140,8 @@ class SplitTables {
     uint64_t calm(Local s, size_t reach);
     uint64_t deadly(Local s);
     Local behind(Local s, uint8_t first);
-    Local behind(Local s, uint8_t first, size_t reach) {
-        const Local to = behind(s, first);
-        return to == kDead || !single_ ? to : within(to, reach);
-    }
-    Local where(Local s, uint8_t kind, bool by_characters);
+    const std::vector<std::pair<Local, uint64_t>>& successors(Local s);
+    bool leads_back(Local s, uint8_t kind, bool by_characters);
 
     const Piece* find(const Trie& t, uint32_t node, Local s) const {
         const uint32_t* known = piece_ids_.find(pack(t.first_id + node, s));
@@ -179,6 +175,7 @@ class SplitTables {
     FlatMap<Local> numbers_;
     FlatMap<Local> ends_of_characters_;  // by state and place
     FlatMap<uint64_t> characters_, deadly_;
+    std::unordered_map<Local, std::vector<std::pair<Local, uint64_t>>> successors_;
     Pages<std::array<Local, 256>> rows_;  // by state and byte
     std::vector<Group> groups_;
     std::vector<Way> ways_;

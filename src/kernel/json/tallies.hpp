@@ -60,7 +60,7 @@ class Tallies {
     // Whether the terminal may stand here; `forced`: and would be written where the order is free.
     bool allows(uint32_t symbol, Id id, bool forced);
     Id after(uint32_t symbol, Id id);
-    // Objects that are open.
+    // Objects that are open. This and held() where it is active only.
     uint32_t depth(Id id) const { return tallies_[id].depth; }
     // What the innermost one has had: a number that is equal for equal sets. All that allows() looks at.
     uint32_t held(Id id) const { return tallies_[id].held; }

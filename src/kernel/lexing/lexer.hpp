@@ -104,7 +104,6 @@ class Lexer {
     }
     // Under scannerless: a canonical state that acts as this one on all texts of so many bytes, one for as many states as are known to be alike.
     LexState for_short_texts(LexState canonical, uint64_t bytes);
-    bool is_bounded(LexState single) const { return recognizer_of(single).is_bounded(); }
     // A canonical state between two characters of a string whose length is bounded; how many must and may still come.
     bool is_counted(LexState canonical, uint64_t& need, uint64_t& room) const;
     // Some member is in a string that may still come out as more than n different values. False in doubt.

@@ -230,7 +230,7 @@ Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symb
     r.drop_empty();
 
     by_head_.resize(r.num_symbols - num_terminals - 1);
-    for (Relation* relation : {&units_, &users_, &chains_, &reaching_}) relation->resize(r.num_symbols);
+    for (Relation* relation : {&units_, &users_}) relation->resize(r.num_symbols);
     visited_.resize(r.num_symbols);
     used_.assign(num_terminals + 1, 0);
     productions_.push_back({r.num_symbols, {start, kEnd}});
@@ -273,6 +273,7 @@ void Productions::keep_reached(Symbol start, std::vector<Production> full, const
 }
 
 const std::vector<Symbol>& Productions::closure(Symbol s, const Relation& step, Relation& known) {
+    if (known.empty()) known.resize(step.size());
     std::vector<Symbol>& c = known[s];
     if (!c.empty()) return c;
     visit_++;

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ....expr import NOTHING, Concat, Ref, Repeat, Sequences
+from ..cases.classes import told_apart
 from ..cases.goals import expand
 from ..keywords.work import STATE
 from ..reading.facts import BOOLEAN, NULL, Facts, Goal
@@ -248,13 +249,14 @@ def _write_tracked(
             return False
         return state[0] >= low and all(n >= least for n, (_, least, _, _) in zip(state[1], contains))
 
+    classes = _Classes(writer, facts)
     work: list[State] = [start]
     seen = {start}
     while work:
         state = work.pop()
         if high is not None and state[0] >= high:
             continue
-        for to, value in _steps(writer, facts, state, cap, prefix, finite):
+        for to, value in _steps(writer, facts, state, cap, prefix, finite, classes):
             if to not in names:
                 names[to] = f"{rule}·{len(names)}"
                 bodies[to] = []
@@ -272,7 +274,13 @@ def _write_tracked(
 
 
 def _steps(
-    writer: Writer, facts: Facts, state: State, cap: int, prefix: int, finite: list[list[Json]] | None
+    writer: Writer,
+    facts: Facts,
+    state: State,
+    cap: int,
+    prefix: int,
+    finite: list[list[Json]] | None,
+    classes: _Classes,
 ) -> Iterator[tuple[State, str]]:
     """What one more item leads to, with its value."""
     count, matches, used = state
@@ -297,24 +305,75 @@ def _steps(
                 for listed in emit_values(writer, [value]):
                     yield (min(count + 1, cap), tuple(counts), after), listed.name
         return
-    goal = _goal_at(facts, index)
-    options: list[tuple[tuple[int, ...], Goal]] = [((), goal)]
-    for n, (inner, least, most, start) in zip(matches, facts.contains):
-        split: list[tuple[tuple[int, ...], Goal]] = []
-        for counts_so_far, so_far in options:
-            if count < start or (most is None and n >= least):
-                split.append(((*counts_so_far, n), so_far))
-                continue
-            if most is None or n < most:
-                split.append(((*counts_so_far, n + 1), (*so_far, *inner)))
+    standing = tuple([at for at, (_, _, _, start) in enumerate(facts.contains) if count >= start])
+    asked = tuple([at for at in standing if facts.contains[at][2] is not None or matches[at] < facts.contains[at][1]])
+    for hits, symbol in classes(index, asked, standing):
+        counts_after = tuple([n + (at in hits) for at, n in enumerate(matches)])
+        if all(most is None or n <= most for n, (_, _, most, _) in zip(counts_after, facts.contains)):
+            yield (min(count + 1, cap), counts_after, used), symbol
+
+
+class _Classes:
+    """Items told apart by what they match, made once for a place and the questions that are still open there.
+
+    PERF: of n questions that exclude one another the classes are n + 1, and those of any of the questions are made of
+    them; told apart anew for each set of questions they were 2ⁿ terminals.
+    """
+
+    def __init__(self, writer: Writer, facts: Facts) -> None:
+        self._writer, self._facts = writer, facts
+        self._made: dict[tuple[int, tuple[int, ...]], list[tuple[tuple[int, ...], str]]] = {}
+        self._exclusive: dict[tuple[int, tuple[int, ...]], list[tuple[tuple[int, ...], str]] | None] = {}
+
+    def __call__(
+        self, index: int, asked: tuple[int, ...], standing: tuple[int, ...]
+    ) -> list[tuple[tuple[int, ...], str]]:
+        """Which of the questions `asked` (of `contains`) a class of items answers with yes, and its symbol.
+
+        Args:
+            index: the place of the item.
+            asked: the questions that are open.
+            standing: all that are asked at this place, answered ones among them.
+        """
+        found = self._made.get((index, asked))
+        if found is None:
+            found = self._made[index, asked] = self._find(index, asked, standing)
+        return found
+
+    def _find(self, index: int, asked: tuple[int, ...], standing: tuple[int, ...]) -> list[tuple[tuple[int, ...], str]]:
+        look = self._writer.context.look
+        look(1 + len(standing))
+        goal = _goal_at(self._facts, index)
+        if not asked or len(standing) == 1:
+            return list(self._split(goal, asked))
+        at = index, standing
+        if at not in self._exclusive:
+            split = list(self._split(goal, standing))
+            self._exclusive[at] = split if all(len(hits) <= 1 for hits, _ in split) else None
+        classes = self._exclusive[at]
+        if classes is None:
+            return list(self._split(goal, asked))
+        return [((hits[0],) if hits and hits[0] in asked else (), value) for hits, value in classes]
+
+    def _split(self, goal: Goal, asked: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], str]]:
+        writer, contains = self._writer, self._facts.contains
+        writer.context.look(STATE * len(asked))
+        single = [at for at in asked if len(contains[at][0]) == 1]
+        apart = told_apart(writer.context, goal, [contains[at][0][0] for at in single])
+        options = [(tuple([single[i] for i in yes]), own) for yes, own in apart]
+        for at in asked:
+            inner, _, most, _ = contains[at]
             if len(inner) == 1:
-                split.append(((*counts_so_far, n), (*so_far, (inner[0][0], not inner[0][1]))))
-            elif most is None:
-                split.append(((*counts_so_far, n), so_far))
+                continue
+            split = [((*hits, at), (*own, *inner)) for hits, own in options]
+            if most is None:  # a match need not be counted
+                split += options
             else:  # some part of the goal fails
-                split += [((*counts_so_far, n), (*so_far, (s, not sign))) for s, sign in inner]
-        options = split
-    for counts_after, so_far in options:
-        symbol = writer.symbol(tuple(dict.fromkeys(so_far)))
-        if isinstance(symbol, Ref):
-            yield (min(count + 1, cap), counts_after, used), symbol.name
+                split += [(hits, (*own, (s, not sign))) for hits, own in options for s, sign in inner]
+            writer.context.look(len(split))
+            options = split
+        for hits, own in options:
+            writer.context.look(10 * STATE)  # a terminal as a rule: its automaton takes about a millisecond
+            symbol = writer.symbol(tuple(dict.fromkeys(own)))
+            if isinstance(symbol, Ref):
+                yield hits, symbol.name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....expr import Ref
-from ..cases.implication import goal_state
+from ..cases.classes import told_apart
 from ..reading.facts import Goal
 from ..reading.formulas import All, Any, Fits, Formula, Present
 from ..reading.resources import Sub
@@ -56,28 +56,14 @@ class Asked:
             self._collect(part, done)
 
     def _told_apart(self, body: Body, key: str, goal: Goal, value: str) -> list[Class]:
-        """The classes of a key's values by the schemas that are asked about. Cost: classes times schemas."""
-        context = self.context
-        classes: list[tuple[frozenset[object], Goal]] = [(frozenset(), goal)]
-        for meaning, sub in self._subs[key].items():
-            split: list[tuple[frozenset[object], Goal]] = []
-            there, wrong = ((sub, True),), ((sub, False),)
-            for satisfied, so_far in classes:
-                state = goal_state(context, so_far, there)
-                if state is not False:
-                    split.append((satisfied | {meaning}, so_far if state else self._shorter(goal, so_far, there)))
-                if not state:
-                    split.append((satisfied, so_far if state is False else (*so_far, *wrong)))
-            context.look(len(split))
-            classes = split
-        symbols = [(known, own, Ref(value) if own == goal else body.value(key, own)) for known, own in classes]
-        return [(known, own, symbol.name) for known, own, symbol in symbols if isinstance(symbol, Ref)]
-
-    def _shorter(self, goal: Goal, so_far: Goal, added: Goal) -> Goal:
-        """A goal and one more: without what came between, where that says nothing about the values that are left."""
-        candidates, whole = self.context.validator.candidates, (*so_far, *added)
-        left = candidates(whole)
-        return (*goal, *added) if left is not None and left == candidates((*goal, *added)) else whole
+        """The classes of a key's values by the schemas that are asked about."""
+        subs = self._subs[key]
+        meanings = [*subs]
+        found = [
+            (frozenset([meanings[at] for at in yes]), own, Ref(value) if own == goal else body.value(key, own))
+            for yes, own in told_apart(self.context, goal, [(sub, True) for sub in subs.values()])
+        ]
+        return [(known, own, symbol.name) for known, own, symbol in found if isinstance(symbol, Ref)]
 
     def _fits(self, asked: Fits) -> tuple[bool, ...]:
         meaning = self.context.reader.meaning(asked.sub)

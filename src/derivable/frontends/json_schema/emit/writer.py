@@ -81,10 +81,9 @@ class Writer(ABC):
         return found
 
     def _terminal(self, name: str, terminal: Terminal) -> str:
-        while name in self.terminals:
+        while self.terminals.setdefault(name, terminal) is not terminal:
             self._count += 1
             name = f"{name}·{self._count}"
-        self.terminals[name] = terminal
         return name
 
     # -- what stands between values -----------------------------------------------------------------------------

@@ -35,6 +35,7 @@ _SINGLE = frozenset(
 
 
 _INDEX = re.compile("[0-9]{1,9}")
+_OWN_SCOPE = frozenset({"$id", "id", "$schema"})
 
 
 class Resource:
@@ -152,7 +153,7 @@ class Resources:
         if type(schema) is Sub:
             return schema
         scope = parent.scope
-        if type(schema) is dict and ("$id" in schema or "id" in schema or "$schema" in schema):
+        if type(schema) is dict and not _OWN_SCOPE.isdisjoint(schema):
             scope = self._inner_scope(schema, scope)
         key = (id(schema), id(scope))
         found = self.subs.get(key)

@@ -33,17 +33,14 @@ class Sharing:
         """That a sub-schema holds. Cost: what it says itself, and once more the text of an object like another."""
         key: tuple[Any, ...] | None = None
         names: tuple[Any, ...] = ()
-        # PERF: nearly all members of large objects are of these two kinds.
-        if type(schema) is dict and len(schema) == 1 and type(value := schema.get("type")) is str:
-            key = "type", value, id(parent.scope)
-        elif schema == {}:
-            key = (id(parent.scope),)
-        elif type(schema) is dict:
+        if type(schema) is dict:
             said = [*filter(self._says, schema)]
-            if len(said) == 1:
-                if said[0] in ("type", "$ref") and type(value := schema[said[0]]) is str:
-                    key = said[0], value, id(parent.scope)
-                elif said[0] == "type" and type(value) is list and all(type(name) is str for name in value):
+            if len(said) == 1:  # PERF: nearly all members of large objects
+                (word,) = said
+                value = schema[word]
+                if type(value) is str and word in ("type", "$ref"):
+                    key = word, value, id(parent.scope)
+                elif type(value) is list and word == "type" and all(type(name) is str for name in value):
                     key = "types", *value, id(parent.scope)
             elif _WORDS.issuperset(said):
                 values = [schema[k] for k in said]
