@@ -235,7 +235,7 @@ def _without_bound(expr: Expr) -> tuple[Expr, int | None]:
     if isinstance(expr, JsonStrings) and expr.negated:
         return replace(expr, max_length=None), expr.max_length
     if isinstance(expr, JsonText):
-        unbounded, most = _without_last_bound(expr.item)
+        unbounded, most = _without_many(expr.item)
         return expr if most is None else JsonText(unbounded), most
     if not isinstance(expr, And):
         return expr, None
@@ -249,23 +249,34 @@ def _without_bound(expr: Expr) -> tuple[Expr, int | None]:
 _MANY_CHARACTERS = 16
 
 
-def _without_last_bound(expr: Expr) -> tuple[Expr, int | None]:
-    """Characters that end with many of one class, as `.{1,255}` does, behind what always has one length: without that
+def _without_many(expr: Expr) -> tuple[Expr, int | None]:
+    """Characters of which many are counted, as in `.{1,255}`, beside what always has one length: without that upper
     bound, and the length of the whole that it comes to.
 
     PERF: an automaton has a state for each of them, and a first mask tries all tokens at many: `"^.{1,255}$"` took
     36 ms, and now 2.
     """
     match expr:
-        case Repeat(item, low, int(high), lazy) if high - low >= _MANY_CHARACTERS and width(item) == (1, 1):
+        case Repeat(item, low, int(high), lazy) if high >= _MANY_CHARACTERS and width(item) == (1, 1):
             return Repeat(item, low, None, lazy), high
-        case Concat((*before, last)):
-            rest, most = _without_last_bound(last)
-            widths = [width(item) for item in before]
-            if most is not None and all(least == longest for least, longest in widths):
-                return Concat((*before, rest)), most + sum(least for least, _ in widths)
+        case Repeat(item, 0, 1, lazy):
+            rest, most = _without_many(item)
+            return (expr, None) if most is None else (Repeat(rest, 0, 1, lazy), most)
+        case Concat(items):
+            widths = [width(item) for item in items]
+            for i in reversed(range(len(items))):
+                others = widths[:i] + widths[i + 1 :]
+                least, longest = widths[i]
+                if longest is None or any(low != high for low, high in others):
+                    continue
+                # What may follow begins anywhere once there is no bound. So it does where there is room for all of it.
+                if sum(low for low, _ in widths[i + 1 :]) > longest - least:
+                    continue
+                rest, most = _without_many(items[i])
+                if most is not None:
+                    return Concat((*items[:i], rest, *items[i + 1 :])), most + sum(low for low, _ in others)
         case And(items):
-            parts = [_without_last_bound(item) for item in items]
+            parts = [_without_many(item) for item in items]
             if bounds := [most for _, most in parts if most is not None]:
                 return And(tuple([part for part, _ in parts])), min(bounds)
     return expr, None

@@ -9,7 +9,7 @@ import numpy as np
 
 import derivable as dv
 
-__all__ = ["check", "synthetic_vocabulary"]
+__all__ = ["check", "mask_of", "synthetic_vocabulary"]
 
 
 def synthetic_vocabulary(seed: int = 5, size: int = 6000) -> dv.Vocabulary:

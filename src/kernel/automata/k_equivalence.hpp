@@ -26,7 +26,7 @@ class KEquivalence {
 
   private:
     static constexpr std::array<uint64_t, 3> kBytes{12, 24, 48};
-    static constexpr uint32_t kFewStates = 64, kManyStates = 1u << 15;
+    static constexpr uint32_t kFewStates = 64, kManyStates = 1u << 17;
     std::array<std::vector<uint32_t>, kBytes.size()> first_;  // by k and state
 };
 

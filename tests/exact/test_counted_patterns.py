@@ -1,0 +1,90 @@
+"""Patterns that count: masks near bounds, and far from them, against the matcher's byte-by-byte verdict.
+
+Far from its bounds one count stands for all: by k-equivalence, or because it is kept beside an automaton without one.
+"""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from big_vocabulary import mask_of, synthetic_vocabulary
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import derivable as dv
+
+CLASSES = (".", r"[^,\n]", r"\S", r"[a-z]", r"\w", r"[a-e_0-9é]", r"[^\x00-\x1f]", r"[\s\S]")
+FIXED = ("", "", "a", "ab", r"\d", "(a|é)", r"\S", ":")
+FREE = (*FIXED, "a*", r"[a-z]+:", "(if)?", ",*")
+AHEAD = ("", "", "(?=.*a)", "(?!.*nn)", r"(?=.*\d)(?=.*[a-z])")
+
+
+@st.composite
+def counted_patterns(draw: st.DrawFn) -> str:
+    part = st.builds(
+        lambda of, low, more: f"{of}{{{low},{low + more}}}" if more else f"{of}{{{low}}}",
+        st.sampled_from(CLASSES),
+        st.integers(0, 30),
+        st.sampled_from([0, 5, 20, 60, 300]),
+    )
+    pattern = draw(st.sampled_from(FREE)) + draw(part) + draw(st.sampled_from(FIXED))
+    if draw(st.booleans()):
+        pattern += "," + draw(part) + draw(st.sampled_from(FIXED))
+    if draw(st.integers(0, 3)) == 0:
+        pattern = f"({pattern})?{draw(part)}"
+    return f"^{draw(st.sampled_from(AHEAD))}{pattern}$"
+
+
+VOCABULARY = synthetic_vocabulary()
+LONG = [t for t in range(VOCABULARY.size - 1) if len(VOCABULARY.token_bytes(t)) > 4]
+
+
+def check_along(pattern: str, seed: int) -> int:
+    """Masks checked: in a walk from the opening quote, over tokens short and long, until the text ends."""
+    rng = random.Random(seed)
+    matcher = dv.compile(dv.Grammar.from_json_schema({"type": "string", "pattern": pattern}), VOCABULARY).matcher()
+    matcher.advance_bytes(b'"')
+    steps, checked = 40, sorted(rng.sample(range(40), 6))
+    for step in range(steps):
+        mask = mask_of(matcher, VOCABULARY)
+        if step in checked:
+            verdicts = np.fromiter((matcher.allows(t) for t in range(VOCABULARY.size)), dtype=np.uint8)
+            wrong = np.flatnonzero(mask != verdicts)
+            assert not wrong.size, (pattern, step, [VOCABULARY.token_bytes(int(t)) for t in wrong[:5]])
+        allowed = np.flatnonzero(mask)
+        allowed = allowed[~np.isin(allowed, VOCABULARY.eos_ids)]
+        inside = [t for t in rng.sample(LONG, 200) if mask[t] and b'"' not in VOCABULARY.token_bytes(t)]
+        if not allowed.size:
+            return step
+        matcher.advance(int(rng.choice(inside) if inside and rng.random() < 0.7 else rng.choice(allowed.tolist())))
+    return steps
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(counted_patterns(), st.integers(0, 1 << 30))
+def test_random_counts(pattern: str, seed: int) -> None:
+    try:
+        check_along(pattern, seed)
+    except dv.LimitError as error:
+        assert "dfa_states" in error.limit
+    except dv.GrammarError:
+        pass  # it matches nothing
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"^[a-z]+:.{1,300}$",
+        r"^.{60}$",
+        r"^.{3,50}$",
+        r"^\S.{0,80}\S$",
+        r"^(?=.*[A-Z])(?=.*\d).{8,40}$",
+        r"^[^@\s]{1,64}@[^@\s]{1,255}$",
+        r"^[A-Za-z0-9]{43}=$",
+        r"^(\w{1,30}\.){1,5}\w{1,30}$",
+    ],
+)
+def test_common_counts(pattern: str) -> None:
+    assert max(check_along(pattern, seed) for seed in range(4)) > 2
