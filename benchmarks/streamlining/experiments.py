@@ -66,8 +66,7 @@ class Texts:
         return [(0, self.parser.parser())]
 
     def advance(self, threads: list[tuple[int, Matcher]], data: bytes) -> list[tuple[int, Matcher]]:
-        found = []
-        seen = set()
+        by_state: dict[int, list[Matcher]] = {}
         for state, parser in threads:
             for after, added in self.store.advance(state, data):
                 moved = parser.fork()
@@ -75,10 +74,12 @@ class Texts:
                     self.parser.read(moved, added)
                 except TokenRejectedError:
                     continue
-                key = after, moved.situation(64)
-                if key not in seen:
-                    seen.add(key)
-                    found.append((after, moved))
+                by_state.setdefault(after, []).append(moved)
+        found = []
+        for after, parsers in by_state.items():
+            if len(parsers) > 1:  # situations are a hundred times as slow to name as to reach
+                parsers = list({parser.situation(64): parser for parser in parsers}.values())
+            found += [(after, parser) for parser in parsers]
         return found
 
     def allows(self, threads: list[tuple[int, Matcher]], token_id: int) -> bool:

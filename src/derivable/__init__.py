@@ -11,11 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from . import process as _process  # noqa: F401 -- what is to be done when the process forks or ends
-from .apply import apply_bitmask
 from .batch import advance, allocate_bitmask, fill_bitmasks
 from .caches import Cache, cache
 from .compile import Constraint, compile
-from .compiler import Compiler, compile_async
 from .errors import (
     ArgumentError,
     ArtifactError,
@@ -39,6 +37,8 @@ from .monitoring import warn_of_slow_masks
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from .apply import apply_bitmask
+    from .compiler import Compiler, compile_async
     from .decoding.generate import Generation, generate
     from .decoding.masks import fill_tree, sequence_bitmask
     from .decoding.speculator import Speculator
@@ -91,21 +91,25 @@ __all__ = [
 ]
 
 _LATER = {
-    "Generation": "generate",
-    "Speculator": "speculator",
-    "Template": "template",
-    "Trace": "trace",
-    "fill_tree": "masks",
-    "generate": "generate",
-    "sequence_bitmask": "masks",
+    "Compiler": "compiler",
+    "Generation": "decoding.generate",
+    "Speculator": "decoding.speculator",
+    "Template": "decoding.template",
+    "Trace": "decoding.trace",
+    "apply_bitmask": "apply",
+    "compile_async": "compiler",
+    "fill_tree": "decoding.masks",
+    "generate": "decoding.generate",
+    "sequence_bitmask": "decoding.masks",
 }
-"""Public names of modules in `decoding`, which are imported when first asked for: servers have a loop of their own."""
+"""Public names of modules that no first mask needs, imported when first asked for. Nor does one need numpy, unless for
+`allocate_bitmask`: that takes as long to import as all of this library."""
 
 
 def __getattr__(name: str) -> object:
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.decoding.{_LATER[name]}"), name)
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
     return value
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from types import NoneType
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from . import _kernel
 from .arguments import LARGEST, integer, items
 from .errors import BitmaskShapeError
 from .matcher import Matcher
 from .matchers import CanonicalMatcher, PrefetchingMatcher
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["advance", "allocate_bitmask", "fill_bitmasks"]
 
@@ -29,6 +30,8 @@ def allocate_bitmask(batch: int, vocab_size: int) -> NDArray[np.int32]:
 
     The layout is that of xgrammar, llguidance and vLLM: bit `t % 32` of word `t // 32` stands for token `t`.
     """
+    import numpy as np  # PERF: half of importing this library
+
     batch, vocab_size = integer("batch", batch, -LARGEST), integer("vocab_size", vocab_size, -LARGEST)
     if batch < 0 or vocab_size <= 0:
         raise BitmaskShapeError(

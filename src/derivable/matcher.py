@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from . import _kernel
 from .arguments import LARGEST, integer, items
 from .errors import ArgumentError, LimitError, TokenRejectedError
 from .index.prefetch import prefetcher
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from .compile import Constraint
 
 __all__ = ["Explanation", "Matcher"]
@@ -168,6 +168,8 @@ class Matcher(_kernel.Matcher):
         before = range(-1, len(tokens) - 1) if parents is None else items("parents", parents, "a list of indices")
         indices = [integer("parents", parent, -LARGEST) for parent in before]
         start = integer("row", row, -LARGEST)
+        import numpy as np
+
         return np.array(_kernel.fill_draft(self, tokens, bitmask, indices, start), dtype=np.bool_)
 
     def explain(self, token_id: int) -> Explanation:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .arguments import LARGEST, integer, items
 from .errors import TokenRejectedError
 from .matcher import Matcher
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from .compile import Constraint
 
 __all__ = ["CanonicalMatcher", "PrefetchingMatcher"]
@@ -58,6 +58,8 @@ class CanonicalMatcher(Matcher):
 
     def _narrow(self, bitmask: Any, row: int) -> None:
         """Takes the tokens out of a mask that would not be canonical, if any are left."""
+        import numpy as np
+
         words = np.asarray(bitmask)[row]
         bits = np.zeros(len(words) * 32, np.uint8)
         bits[: self._pairs.size] = self._kept()
@@ -123,6 +125,8 @@ class CanonicalMatcher(Matcher):
     ) -> NDArray[np.bool_]:
         """As `Matcher.fill_draft`."""
         tokens = [integer("token_id", token) for token in items("token_ids", token_ids, "a list of token ids")]
+        import numpy as np
+
         valid = super().fill_draft(tokens, bitmask, parents=parents, row=row)
         above = range(-1, len(tokens) - 1) if parents is None else parents
         nodes: list[CanonicalMatcher | None] = []
@@ -155,6 +159,8 @@ class CanonicalMatcher(Matcher):
 
 
 def _write(bitmask: Any, row: int, allowed: NDArray[np.bool_]) -> None:
+    import numpy as np
+
     words = np.asarray(bitmask)[row]
     bits = np.zeros(len(words) * 32, np.uint8)
     bits[: len(allowed)] = allowed

@@ -6,7 +6,6 @@ are told one by one to the logger `derivable`, once `warn_of_slow_masks` has ask
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -14,8 +13,6 @@ from . import _kernel
 from .errors import ArgumentError
 
 __all__ = ["alive", "warn_of_slow_masks"]
-
-logger = logging.getLogger("derivable")
 
 alive: WeakValueDictionary[int, Any] = WeakValueDictionary()
 """The constraints of this process by the kernel's numbers for them."""
@@ -53,6 +50,8 @@ def warn_of_slow_masks(seconds: float | None = 0.01) -> None:
 
 
 def _warn(serial: int, nanoseconds: int, nodes: int, by_bytes: bool, lexeme: list[int]) -> None:
+    import logging
+
     constraint = alive.get(serial)
     known = () if constraint is None else constraint._lowered.terminal_names
     names = list(dict.fromkeys(known[symbol - 1] for symbol in lexeme if 0 < symbol <= len(known)))
@@ -62,7 +61,7 @@ def _warn(serial: int, nanoseconds: int, nodes: int, by_bytes: bool, lexeme: lis
         why = f"{nodes:,} sequences of terminals, which a token may span, had to be walked"
     else:
         why = f"it waited for others, or met a terminal for the first time ({nodes:,} sequences of terminals walked)"
-    logger.warning(
+    logging.getLogger("derivable").warning(
         "a mask took %.1f ms: %s. In progress: %s. Of %s. Compiled with ahead_of_time, such places are met before.",
         nanoseconds / 1e6,
         why,

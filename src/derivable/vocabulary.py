@@ -24,8 +24,7 @@ from typing import Any
 from derivable.arguments import LARGEST, file_path, instance, integer, items, texts
 from derivable.caches import cache
 from derivable.errors import VocabularyError
-from derivable.vocabularies.canonical import canonical_pairs
-from derivable.vocabularies.huggingface import read_tokenizer_json, read_transformers
+from derivable.vocabularies.huggingface import canonical_pairs, read_tokenizer_json, read_transformers
 from derivable.vocabularies.libraries import read_gguf, read_llama_cpp, read_sentencepiece, read_tiktoken
 from derivable.vocabularies.saved import Saved, Tables, read, write
 from derivable.vocabularies.source import MAX_SIZE, Source, resolve_eos

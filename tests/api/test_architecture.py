@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -434,3 +436,10 @@ def test_the_drawing_of_the_error_tree_is_the_tree() -> None:
     assert sorted(errors.__all__) == sorted(classes)
     assert set(classes) <= set(PUBLIC)
     assert errors.DerivableError.__bases__ == (Exception,)
+
+
+def test_importing_the_library_does_not_import_what_a_first_mask_does_not_need() -> None:
+    later = ("numpy", "logging", "uuid", "concurrent.futures", "asyncio")
+    program = f"import sys, derivable; print([name for name in {later} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

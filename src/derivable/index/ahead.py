@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
 from .. import _kernel
 from ..arguments import integer
 from ..errors import ArgumentError, LimitError
@@ -66,6 +64,8 @@ def follow(
         deadline: when to stop, on `time.perf_counter`'s clock.
         most_bytes: memory of the constraint past which no more is filled.
     """
+    import numpy as np
+
     bitmask = np.zeros((1, (vocabulary.size + 31) // 32), dtype=np.int32)
     for done, text in enumerate(texts, 1):
         one = matcher()

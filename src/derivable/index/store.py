@@ -17,7 +17,6 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
-from uuid import uuid4
 
 from ..arguments import integer
 from ..errors import ArgumentError, ArtifactError
@@ -57,7 +56,7 @@ class _Folder:
 
     def write(self, name: str, data: bytes) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
-        beside = self.path / f"{name}.{uuid4().hex}{_UNFINISHED}"
+        beside = self.path / f"{name}.{os.urandom(16).hex()}{_UNFINISHED}"
         try:
             beside.write_bytes(data)
             os.replace(beside, self.path / name)
@@ -107,7 +106,7 @@ class _FileSystem:
 
     def write(self, name: str, data: bytes) -> None:
         self.system.makedirs(self.path, exist_ok=True)
-        beside = self._at(f"{name}.{uuid4().hex}{_UNFINISHED}")
+        beside = self._at(f"{name}.{os.urandom(16).hex()}{_UNFINISHED}")
         self.system.pipe_file(beside, data)
         self.system.mv(beside, self._at(name))
 

@@ -28,10 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derivable.errors import UnsupportedFeatureError
-from derivable.vocabularies.huggingface import TokenizersEncoder
-from derivable.vocabularies.tokenizer_json import parse_json
 
-__all__ = ["CanonicalPairs", "canonical_pairs"]
+__all__ = ["CanonicalPairs"]
 
 _Spine: TypeAlias = tuple[int, list[tuple[int, int]]]
 """The character at an end of a token, and for each piece there after it the highest rank of the merges up to it."""
@@ -233,19 +231,3 @@ def _splits_nothing(splitter: Any) -> bool:
     return (splitter.get("type") == "ByteLevel" and splitter.get("use_regex", True) is False) or (
         splitter.get("type") == "Metaspace" and splitter.get("split", True) is False
     )
-
-
-def canonical_pairs(vocabulary: Any) -> CanonicalPairs:
-    """Which tokens a vocabulary's own tokenizer would put next to each other.
-
-    Raises:
-        UnsupportedFeatureError: something beside merges decides, or there is no tokenizer.json to read.
-    """
-    encoder, kind = vocabulary._encoder, vocabulary.kind
-    if not isinstance(encoder, TokenizersEncoder):
-        raise UnsupportedFeatureError(
-            "canonical",
-            f"a vocabulary of kind {kind!r} has no merges to read",
-            hint="Load it with from_tokenizer_json or from_transformers, or compile without canonical=True.",
-        )
-    return CanonicalPairs(parse_json(encoder.text(), kind), vocabulary.tokens, f"this {kind} tokenizer")

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from derivable.arguments import file_path
-from derivable.errors import VocabularyError
+from derivable.errors import UnsupportedFeatureError, VocabularyError
 from derivable.vocabularies.libraries import piece_bytes
 from derivable.vocabularies.source import GIVE_BYTES, Source, byte_level, table, utf8
 from derivable.vocabularies.tokenizer_json import parse_json, read_document
 
-__all__ = ["read_tokenizer_json", "read_transformers"]
+if TYPE_CHECKING:
+    from derivable.vocabularies.canonical import CanonicalPairs
+
+__all__ = ["canonical_pairs", "read_tokenizer_json", "read_transformers"]
 
 
 def _read_text(path: Path) -> str:
@@ -211,3 +214,21 @@ def _read_slow(tokenizer: Any, name: str) -> Source:
         encoder=SlowEncoder(tokenizer),
         strips_leading_space=processor is not None,
     )
+
+
+def canonical_pairs(vocabulary: Any) -> CanonicalPairs:
+    """Which tokens a vocabulary's own tokenizer would put next to each other.
+
+    Raises:
+        UnsupportedFeatureError: something beside merges decides, or there is no tokenizer.json to read.
+    """
+    from derivable.vocabularies.canonical import CanonicalPairs  # PERF: numpy, for those who do not ask
+
+    encoder, kind = vocabulary._encoder, vocabulary.kind
+    if not isinstance(encoder, TokenizersEncoder):
+        raise UnsupportedFeatureError(
+            "canonical",
+            f"a vocabulary of kind {kind!r} has no merges to read",
+            hint="Load it with from_tokenizer_json or from_transformers, or compile without canonical=True.",
+        )
+    return CanonicalPairs(parse_json(encoder.text(), kind), vocabulary.tokens, f"this {kind} tokenizer")

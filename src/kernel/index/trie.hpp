@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -58,6 +59,7 @@ struct Trie {
     static Trie merge(const std::vector<TrieNodes>& roots);
 
   private:
+    static std::optional<Trie> of_sorted(const std::vector<std::pair<std::string_view, uint32_t>>& entries);
     void note_below(uint32_t node);
     void append(const Trie& other, uint32_t node, uint32_t at_depth);
     void reserve(size_t nodes, size_t of_tokens);
