@@ -1,4 +1,4 @@
-"""What a grammar says, as a digest: equal in every process for grammars of equal rules, whatever they were read from."""
+"""What a grammar says, as a digest: equal in every process for grammars of equal rules, however they were made."""
 
 from __future__ import annotations
 
