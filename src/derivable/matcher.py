@@ -164,12 +164,12 @@ class Matcher(_kernel.Matcher):
 
         Cost: of each token an advance and a mask.
         """
+        import numpy as np
+
         tokens = list(items("token_ids", token_ids, "a list of token ids"))
         before = range(-1, len(tokens) - 1) if parents is None else items("parents", parents, "a list of indices")
         indices = [integer("parents", parent, -LARGEST) for parent in before]
         start = integer("row", row, -LARGEST)
-        import numpy as np
-
         return np.array(_kernel.fill_draft(self, tokens, bitmask, indices, start), dtype=np.bool_)
 
     def explain(self, token_id: int) -> Explanation:

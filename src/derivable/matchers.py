@@ -124,9 +124,9 @@ class CanonicalMatcher(Matcher):
         self, token_ids: Iterable[int], bitmask: Any, *, parents: Sequence[int] | None = None, row: int = 0
     ) -> NDArray[np.bool_]:
         """As `Matcher.fill_draft`."""
-        tokens = [integer("token_id", token) for token in items("token_ids", token_ids, "a list of token ids")]
         import numpy as np
 
+        tokens = [integer("token_id", token) for token in items("token_ids", token_ids, "a list of token ids")]
         valid = super().fill_draft(tokens, bitmask, parents=parents, row=row)
         above = range(-1, len(tokens) - 1) if parents is None else parents
         nodes: list[CanonicalMatcher | None] = []

@@ -30,6 +30,17 @@ def made(schema: Any, **options: Any) -> dv.Constraint:
     return dv.compile(dv.Grammar.from_json_schema(schema, **options), BYTES)
 
 
+def test_a_class_of_a_pattern_is_no_array() -> None:
+    """What opens a class and what opens an array are terminals of one name, whichever of them comes first."""
+    pattern, array = {"format": "regex", "type": "string"}, {"type": "array"}
+    for properties in {"p": pattern, "a": array}, {"a": array, "p": pattern}:
+        constraint = made({"type": "object", "properties": properties, "additionalProperties": False})
+        for text in r'{"p":"[a]"}', r'{"p":"\u005ba]"}', '{"a":[ 1]}', '{"a":[\n]}':
+            assert accepts(constraint, text), text
+        for text in '{"p":"[\na]"}', '{"p":"[\ta]"}', r'{"a":\u005b1]}':
+            assert not accepts(constraint, text), text
+
+
 def test_patterns_and_what_is_none() -> None:
     constraint = made({"format": "regex", "type": "string"})
     assert constraint.relaxed == ()

@@ -89,9 +89,8 @@ class Writer(ABC):
     # -- what stands between values -----------------------------------------------------------------------------
 
     def _mark(self, *names: str) -> tuple[str, ...]:
-        for name in names:
-            self.terminals[name] = self.options.style.terminals[name]
-        return names
+        marks = self.options.style.terminals
+        return tuple([self._terminal(name, marks[name]) for name in names])
 
     def marks(self, opening: str) -> tuple[str, ...]:
         """By name, with white space: `{` or `[`, its closing, that of an empty one, the comma, of `{` the colon."""

@@ -69,7 +69,7 @@ class Style:
 
     @cached_property
     def terminals(self) -> dict[str, Terminal]:
-        """Those that stand between values, by name; no other terminal has such a name."""
+        """Those that stand between values, by name."""
         # PERF: made once, so every schema hands over the same objects, and what is known of them is found by identity.
         items: dict[str, tuple[Expr, ...]] = {"space": (self.space,), ",": (self.item_separator,)}
         items |= {":": (self.key_separator,), "distinct [": (Bytes(b"["), self.space)}
