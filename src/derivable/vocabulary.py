@@ -259,7 +259,7 @@ class Vocabulary:
         Raises:
             VocabularyError: no such file, not a saved vocabulary, another format version, or damaged.
 
-        Cost: 15 ms for 128,000 tokens. `encode` loads its library at the first call.
+        Cost: 20 to 30 ms for 128,000 tokens. `encode` loads its library at the first call.
 
         Example:
             >>> import derivable as dv, os, tempfile
