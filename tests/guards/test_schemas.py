@@ -303,6 +303,14 @@ def test_conditions_on_patterns_cost_what_their_strings_tell_apart() -> None:
         dv.Grammar.from_json_schema(schema(20, lambda i: f"[{chr(97 + i)}]"))
 
 
+def test_numbers_of_too_many_states_are_named_by_their_place() -> None:
+    schema: Any = {}
+    for i in range(25):
+        schema = {"if": {"multipleOf": i + 2}, "then": schema, "else": {"minimum": i}}
+    with pytest.raises(dv.LimitError, match="#/properties/a"):
+        dv.Grammar.from_json_schema({"type": "object", "properties": {"a": schema}})
+
+
 def test_classes_of_keys_are_those_that_differ() -> None:
     def classes(n: int, value: Any) -> int:
         patterns = {chr(97 + i): value(i) for i in range(n)}
