@@ -240,6 +240,15 @@ def _child(options: argparse.Namespace) -> None:
     name, size = options.one
     bound = int(options.memory * (1 << 30))
     vocab = vocabulary(options.tokenizer)
+    for front_end, text in (
+        (dv.Grammar.from_lark, 'start: "b"'),
+        (dv.Grammar.from_regex, "b"),
+        (dv.Grammar.from_gbnf, 'root ::= "b"'),
+    ):
+        dv.compile(
+            front_end(text), vocab
+        ).matcher().allowed_tokens()  # what is imported when it is first needed is not measured
+    dv.Grammar.from_json_schema({"type": "object", "properties": {"a": {"const": 1}, "b": {"pattern": "b"}}})
     resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
     print(json.dumps(_measure(by_name(name), int(size), vocab)))
 

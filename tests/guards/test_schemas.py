@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -259,6 +260,55 @@ def test_conditions_on_constants_of_a_key_hold(seed: int) -> None:
     for _ in range(60):
         instance = {key: rng.choice(values) for key, values in members.items() if rng.random() < 0.6}
         assert accepts(constraint, json.dumps(instance)) is validator.is_valid(instance), (schema, instance)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_conditions_on_patterns_of_a_key_hold(seed: int) -> None:
+    rng = random.Random(seed)
+    patterns = ["^a", "^ab", "b$", "^[ab]*$", "c", "^.{2}$", "^(?!a)", "a.c", "^$"]
+    questions: list[Any] = [{"pattern": source} for source in rng.sample(patterns, 4)]
+    questions += [{"type": "string", "pattern": rng.choice(patterns)}, {"enum": ["a", "bc", 1]}, {"const": "ab"}]
+    rng.shuffle(questions)
+    conditions = [
+        {
+            "if": {"properties": {"t": question}, "required": ["t"]},
+            "then": rng.choice([{"required": [f"k{i % 3}"]}, {"properties": {"v": {"minimum": i}}}]),
+            **rng.choice([{}, {"else": {"properties": {"w": {"type": "string"}}}}]),
+        }
+        for i, question in enumerate(questions)
+    ]
+    types = rng.choice([{}, {"type": "string"}, {"type": ["integer", "null"]}])
+    schema = {"type": "object", "properties": {"t": types}, "allOf": conditions}
+    validator = jsonschema.Draft202012Validator(schema)
+    constraint = dv.compile(dv.Grammar.from_json_schema(schema, key_order="any"), BYTES)
+    tags = ["", "a", "b", "ab", "bc", "abc", "ca", "axc", "dd", 1, None]
+    members = {"t": tags, "k0": [1], "k1": [1], "k2": [1], "v": [0, 5, 20, "x"], "w": ["", 1]}
+    for _ in range(80):
+        instance = {key: rng.choice(values) for key, values in members.items() if rng.random() < 0.7}
+        assert accepts(constraint, json.dumps(instance)) is validator.is_valid(instance), (schema, instance)
+
+
+def test_conditions_on_patterns_cost_what_their_strings_tell_apart() -> None:
+    def schema(n: int, pattern: Callable[[int], str]) -> dict[str, Any]:
+        parts = [
+            {"if": {"properties": {"t": {"pattern": pattern(i)}}}, "then": {"required": [f"k{i}"]}} for i in range(n)
+        ]
+        return {"type": "object", "properties": {"t": {"type": "string"}}, "required": ["t"], "allOf": parts}
+
+    few, many = (len(dv.Grammar.from_json_schema(schema(n, lambda i: f"^v{i}x")).terminals) for n in (10, 100))
+    assert many < 11 * few  # was 2 ** n
+    with pytest.raises(dv.LimitError, match="max_cases"):  # each says something of its own: a class for each set
+        dv.Grammar.from_json_schema(schema(12, lambda i: f"[{chr(97 + i)}]"))
+    with pytest.raises(dv.LimitError, match="#/allOf/0/if/properties/t"):
+        dv.Grammar.from_json_schema(schema(20, lambda i: f"[{chr(97 + i)}]"))
+
+
+def test_numbers_of_too_many_states_are_named_by_their_place() -> None:
+    schema: Any = {}
+    for i in range(25):
+        schema = {"if": {"multipleOf": i + 2}, "then": schema, "else": {"minimum": i}}
+    with pytest.raises(dv.LimitError, match="#/properties/a"):
+        dv.Grammar.from_json_schema({"type": "object", "properties": {"a": schema}})
 
 
 def test_classes_of_keys_are_those_that_differ() -> None:

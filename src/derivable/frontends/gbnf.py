@@ -29,6 +29,7 @@ __all__ = ["CONTROL_ESCAPES", "SPACE_AND_NEWLINES", "Dialect", "Group", "Parser"
 _DEFAULTS = Limits()
 _SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
 SPACE_AND_NEWLINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
+_PLAIN = re.compile(r'[^"\\\r\n\ud800-\udfff]*')
 _NUMBER = re.compile(r"[0-9]+")
 _HEX_NUMBER = re.compile(r"[0-9a-fA-F]+")
 _REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
@@ -250,7 +251,7 @@ class Parser:
         """The characters of a string in quotes."""
         begin = self.pos
         self.pos += 1
-        chars: list[str] = []
+        chars = [self.skip(_PLAIN)]  # PERF: most strings are nothing else
         while (char := self.peek()) != '"':
             if not char or (char in "\r\n" and not self.dialect.raw_newlines):
                 hint = 'Add `"`; a quote inside is written `\\"`, a new line `\\n`.'
@@ -264,7 +265,7 @@ class Parser:
                     self.pos,
                     "Write the character itself, or its code point as `\\UXXXXXXXX`.",
                 )
-            chars.append(chr(code))
+            chars += (chr(code), self.skip(_PLAIN))
         self.pos += 1
         return "".join(chars)
 

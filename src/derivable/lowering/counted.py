@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import _kernel
-from ..expr import Expr, walk
+from ..expr import Expr, children
 
 __all__ = ["counted_walk"]
 
@@ -19,7 +19,14 @@ def counted_walk(expr: Expr) -> Iterator[Expr]:
     Raises:
         LimitError: the budget of the thread is used up.
     """
-    for i, part in enumerate(walk(expr)):
-        if not i % _PART:
-            _kernel.check(_OF_ONE * (_PART if i else 1))
-        yield part
+    _kernel.check(_OF_ONE)
+    stack, left = [expr], _PART
+    while stack:
+        if not left:
+            _kernel.check(_OF_ONE * _PART)
+            left = _PART
+        left -= 1
+        node = stack.pop()
+        yield node
+        if below := children(node):
+            stack.extend(reversed(below))

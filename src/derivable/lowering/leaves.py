@@ -26,7 +26,6 @@ from ..expr import (
     Spelled,
     children,
     is_regular,
-    refs,
 )
 from ..rules import Rules
 from .counted import counted_walk
@@ -35,6 +34,7 @@ __all__ = ["cut_into_leaves", "names_only"]
 
 _MAX_FOLDED_NODES = 400
 """Expression nodes, counted repeats multiplied out, up to which a regular rule becomes a terminal."""
+_NEVER_FOLDED = Look, Special, Spelled
 
 
 def names_only(grammar: Rules) -> bool:
@@ -69,8 +69,7 @@ def cut_into_leaves(grammar: Rules) -> Mapping[str, Expr]:
             if finished:
                 open_rules.discard(name)
                 expr = pieces[name]
-                inner = [n for n in counted_walk(expr) if isinstance(n, Ref)]
-                if name in unfit or any(r.name not in bodies for r in inner) or _looks(expr) or _has_special(expr):
+                if name in unfit or not _is_foldable(expr, bodies):
                     unfit.add(name)
                     continue
                 cost = _cost(expr, costs)
@@ -138,8 +137,12 @@ def _looks(expr: Expr) -> bool:
     return any(isinstance(n, Look) for n in counted_walk(expr))
 
 
-def _has_special(expr: Expr) -> bool:
-    return any(isinstance(n, Special | Spelled) for n in counted_walk(expr))
+def _is_foldable(expr: Expr, bodies: Mapping[str, Expr]) -> bool:
+    """Whether all that it names is regular, and nothing in it looks around or is a token."""
+    for node in counted_walk(expr):
+        if isinstance(node, _NEVER_FOLDED) or (isinstance(node, Ref) and node.name not in bodies):
+            return False
+    return True
 
 
 def _cost(expr: Expr, costs: Mapping[str, int]) -> int:
@@ -162,8 +165,7 @@ def _mark(expr: Expr, bodies: Mapping[str, Expr], costs: Mapping[str, int]) -> E
     """Makes every maximal regular part of an irregular expression one leaf."""
     if is_regular(expr):
         return _leaf(expr)
-    foldable = not _has_special(expr) and not _looks(expr) and all(r.name in bodies for r in refs(expr))
-    if foldable and _cost(expr, costs) <= _MAX_FOLDED_NODES:
+    if _is_foldable(expr, bodies) and _cost(expr, costs) <= _MAX_FOLDED_NODES:
         return _leaf(_substitute(expr, bodies))
     match expr:
         case Concat(items):
@@ -172,12 +174,7 @@ def _mark(expr: Expr, bodies: Mapping[str, Expr], costs: Mapping[str, int]) -> E
             run: list[Expr] = []
             cost = 0
             for item in (*items, None):
-                if (
-                    item is not None
-                    and not _has_special(item)
-                    and not _looks(item)
-                    and all(r.name in bodies for r in refs(item))
-                ):
+                if item is not None and _is_foldable(item, bodies):
                     cost += _cost(item, costs)
                     if cost <= _MAX_FOLDED_NODES:
                         run.append(item)

@@ -2,36 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from ....errors import LimitError
+from ....expr import Expr
 from ..keywords.work import Context
-from ..reading.facts import Goal, Literal
+from ..reading.facts import ALL, STRING, Goal, Literal
+from ..reading.resources import Sub
+from ..texts.json_text import json_string
+from ..texts.partitions import partition
 from .implication import goal_state
 
 __all__ = ["told_apart"]
 
 Class = tuple[frozenset[int], Goal]
 
+_PATTERNS = ({"pattern"}, {"type", "pattern"})
+
 
 def told_apart(context: Context, goal: Goal, asked: Sequence[Literal]) -> list[Class]:
     """The values of a goal in classes: which of the questions each answers with yes, and its goal.
 
-    Cost: classes times questions; of questions for values that no other lists, linear.
+    Cost: classes times questions; of questions for values that no other lists, linear; of several about strings, the
+    square of the answers that some string gives.
     """
     classes, others = _listed_apart(context, goal, asked)
+    texts = {at: found for at in others if (found := _texts(context, asked[at][0])) is not None}
+    if len(texts) > 1:
+        classes = _strings_apart(context, goal, classes, asked, texts)
+        others = [at for at in others if at not in texts]
     for at in others:
-        sub, sign = asked[at]
-        split: list[Class] = []
-        there, wrong = ((sub, sign),), ((sub, not sign),)
-        for satisfied, so_far in classes:
-            state = goal_state(context, so_far, there)
-            if state is not False:
-                split.append((satisfied | {at}, so_far if state else _shorter(context, goal, so_far, there)))
-            if not state:
-                split.append((satisfied, so_far if state is False else (*so_far, *wrong)))
-        context.look(len(split))
-        classes = split
+        classes = _split(context, goal, classes, asked[at], at)
     return classes
+
+
+def _split(context: Context, goal: Goal, classes: list[Class], asked: Literal, at: int) -> list[Class]:
+    """The classes, each taken apart by one more question."""
+    sub, sign = asked
+    split: list[Class] = []
+    there, wrong = ((sub, sign),), ((sub, not sign),)
+    for satisfied, so_far in classes:
+        state = goal_state(context, so_far, there)
+        if state is not False:
+            split.append((satisfied | {at}, so_far if state else _shorter(context, goal, so_far, there)))
+        if not state:
+            split.append((satisfied, so_far if state is False else (*so_far, *wrong)))
+    context.look(len(split))
+    return split
 
 
 def _listed_apart(context: Context, goal: Goal, asked: Sequence[Literal]) -> tuple[list[Class], list[int]]:
@@ -63,3 +80,62 @@ def _shorter(context: Context, goal: Goal, so_far: Goal, added: Goal) -> Goal:
     candidates, whole = context.validator.candidates, (*so_far, *added)
     left = candidates(whole)
     return (*goal, *added) if left is not None and left == candidates((*goal, *added)) else whole
+
+
+def _texts(context: Context, sub: Sub) -> Expr | None:
+    """The texts of the strings that a schema allows which is a pattern, and perhaps the type."""
+    sub = context.reader.target(sub)
+    if type(sub.schema) is not dict or set(context.reader.keywords(sub)) not in _PATTERNS:
+        return None
+    schema = sub.schema
+    if schema.get("type", "string") != "string":
+        return None
+    return context.reader.strings.texts(("pattern", schema["pattern"]), sub, "pattern")
+
+
+def _strings_apart(
+    context: Context, goal: Goal, classes: list[Class], asked: Sequence[Literal], texts: Mapping[int, Expr]
+) -> list[Class]:
+    """The classes taken apart by questions about strings.
+
+    PERF: of the combinations of many patterns few have a string. They are found by one automaton for all.
+    """
+    reader = context.reader
+    try:
+        _, _, answers = partition(json_string(), [*texts.values()], context.limits)
+    except LimitError as error:
+        detail = f"overlapping patterns, as at {asked[next(iter(texts))][0].pointer()}"
+        raise LimitError(error.limit, error.used, error.allowed, detail) from None
+    context.look(len(answers) * len(answers) // 2)
+    of_strings = [frozenset(at for at, sign in zip(texts, signs) if sign) for signs in answers]
+    of_others = frozenset(at for at in texts if "type" not in reader.keywords(reader.target(asked[at][0])))
+    split: list[Class] = []
+    for satisfied, so_far in classes:
+        if context.validator.candidates(so_far) is not None:  # each value is asked
+            asking = [(satisfied, so_far)]
+            for at in texts:
+                asking = _split(context, goal, asking, asked[at], at)
+            split += asking
+            continue
+        types = ALL
+        for sub, sign in so_far:
+            types &= reader.shallow_types(sub) if sign else ALL
+        thinkable = [*of_strings] if types & STRING else []
+        if types & ~STRING and of_others not in thinkable:
+            thinkable.append(of_others)
+        for matched in thinkable:
+            failed = _told_by(matched, thinkable)
+            literals = [(asked[at][0], at in matched) for at in texts if at in matched or at in failed]
+            yes = {at for at in texts if (at in matched) is asked[at][1]}
+            split.append((satisfied | yes, (*so_far, *literals)))
+    return split
+
+
+def _told_by(matched: frozenset[int], thinkable: list[frozenset[int]]) -> set[int]:
+    """Questions whose answer is no for one of the sets of questions that are answered with yes, and that no larger one
+    answers so."""
+    failed: set[int] = set()
+    for larger in sorted([other - matched for other in thinkable if matched < other], key=len):
+        if failed.isdisjoint(larger):
+            failed.add(min(larger))
+    return failed

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from ...._kernel import Partition
-from ....automata import compile_expr, is_empty, string_values
+from ....automata import is_empty
 from ....expr import Alt, And, Expr, Graph, JsonStrings, JsonText, Not, Ref
 from ..cases.goals import expand
 from ..reading.facts import STRING, Facts, Goal, MemberRow, Some
 from ..reading.resources import Sub
 from ..texts.json_text import json_string, literal_string
+from ..texts.partitions import Signs, partition
 from .scalars import enforced
-from .writer import Signs, Writer
+from .writer import Writer
 
 __all__ = ["other_keys"]
 
@@ -106,7 +107,10 @@ class _Told:
         key = tuple([q if isinstance(q, JsonStrings) else id(q) for q in asked])
         found = writer.partitions.get(key)
         if found is None:
-            found = writer.partitions[key] = asked, *_partition(writer, given, questions)
+            found = writer.partitions[key] = (
+                asked,
+                *partition(given[0] if given else json_string(), questions, writer.limits),
+            )
         _, self.partition, self.of_values, self.answers = found
 
     def texts(self, members: list[int], listed: Mapping[Signs, list[str]]) -> Expr:
@@ -131,20 +135,6 @@ def _is_among(signs: Signs, answers: Iterable[Signs]) -> bool:
     if None not in signs:
         return signs in answers
     return any(all(one is None or one is other for one, other in zip(signs, answer)) for answer in answers)
-
-
-def _partition(
-    writer: Writer, given: tuple[Expr, ...], questions: tuple[Expr, ...]
-) -> tuple[Partition, bool, list[Signs]]:
-    """The strings of all keys by their answers, and whether the strings are the values of the texts."""
-    limits = writer.limits
-    texts = (given[0] if given else json_string(), *questions)
-    values = [v for text in texts if (v := string_values(text, limits)) is not None]
-    of_values = len(values) == len(texts)
-    if not of_values:  # some of them is not made of literals alone
-        values = [compile_expr(text, limits=limits) for text in texts]
-    partition = Partition(values[0], values[1:], limits.max_dfa_states, limits.max_cases)
-    return partition, of_values, [tuple(signs) for signs in partition.answers]
 
 
 def _names(writer: Writer, goal: Goal) -> Expr:

@@ -7,6 +7,7 @@ from itertools import permutations
 from math import lcm
 
 from ....automata import compile_expr
+from ....errors import LimitError
 from ....expr import NOTHING, Alt, Bytes, Expr, JsonStrings, Ref, Sequences
 from ..reading import check
 from ..reading.facts import BOOLEAN, NULL, NUMBER, STRING, Facts
@@ -118,11 +119,17 @@ def _number(writer: Writer, facts: Facts) -> Expr:
         if low and high and (low[0] > high[0] or (low[0] == high[0] and (low[1] or high[1]))):
             found = NOTHING
         else:
-            expr = number_text(low, high, facts.integral, facts.digits, facts.multiples, excluded, writer.limits)
-            # What several steps have in common is an automaton of their least common multiple, at worst.
-            states = lcm(*(fraction(step).numerator for step, _ in facts.multiples))
-            writer.context.look(min(states, writer.limits.max_dfa_states) // 8)
-            empty = compile_expr(expr, limits=writer.limits).is_empty
+            try:
+                expr = number_text(low, high, facts.integral, facts.digits, facts.multiples, excluded, writer.limits)
+                # What several steps have in common is an automaton of their least common multiple, at worst.
+                states = lcm(*(fraction(step).numerator for step, _ in facts.multiples))
+                writer.context.look(min(states, writer.limits.max_dfa_states) // 8)
+                empty = compile_expr(expr, limits=writer.limits).is_empty
+            except LimitError as error:
+                if error.limit == "max_cases":
+                    raise
+                detail = f"the numbers at {writer.context.place()}"
+                raise LimitError(error.limit, error.used, error.allowed, detail) from None
             found = NOTHING if empty else writer.leaf(key, "number", expr)
         writer.leaves[key] = found
     return found

@@ -12,14 +12,12 @@ from ....rules import Terminal
 from ..keywords.work import Context
 from ..reading.facts import Facts, Goal
 from ..texts.json_text import literal_terminal
+from ..texts.partitions import Signs
 
 if TYPE_CHECKING:
     from ...._kernel import Partition
 
-__all__ = ["Clauses", "Counted", "Signs", "Writer"]
-
-Signs = tuple[bool | None, ...]
-"""What a key answers to each question; `None`: either."""
+__all__ = ["Clauses", "Counted", "Writer"]
 
 Clauses = frozenset[frozenset[tuple[str, bool]]]
 """Each wants some key there (`True`) or absent."""

@@ -102,6 +102,7 @@ def one_of(v: Json, sub: Sub, work: Work) -> None:
             for o in unique
             if o is not branch and (own & allowed[id(o)] or not exclusion.apart(branch, o, types, needed))
         ]
+        work.context.look(len(others))  # at least once in the cases to come
         return Option(((branch, True), *others))
 
     # A branch that stands there twice never holds alone.

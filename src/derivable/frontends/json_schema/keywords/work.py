@@ -51,9 +51,14 @@ class Context:
         self.looks += count
         most = self.limits.max_cases * _LOOKS
         if self.looks > most:
-            place = self.goal[0][0].pointer() if self.goal else "#"
-            detail = f"options and states looked at, in all combinations, up to {place}: {_LOOKS} times max_cases"
+            detail = (
+                f"options and states looked at, in all combinations, up to {self.place()}: {_LOOKS} times max_cases"
+            )
             raise LimitError("max_cases", self.looks, most, detail)
+
+    def place(self) -> str:
+        """What is being translated."""
+        return self.goal[0][0].pointer() if self.goal else "#"
 
 
 class Disjunction:
