@@ -53,10 +53,11 @@ std::unique_ptr<Split> Spanner::walk(ResidualId residual, LexState state) {
     };
     const SplitParts parts{*vocabulary_, lexer, prospects, residuals_, discarded, bytes_};
     const bool single = is_single(state);
+    Neighbour beside = neighbour(residual, state);
+    if (beside.unbounded) beside.split = &split(residual, beside.state);
     Workplace at(single ? tables_ : joint_tables_, parts, single, holder);
     auto walked = [&](LexState s, const Neighbour& beside) { return SplitWalk(parts, *at.tables, at.beside, residual, s).run(beside); };
-    Neighbour beside = neighbour(residual, state);
-    if (beside.state != kNoState && !(beside.split = find(residual, beside.state))) {
+    if (beside.state != kNoState && !beside.unbounded && !(beside.split = find(residual, beside.state))) {
         // That one is walked whole: two states may each be the most similar to the other.
         beside.split = is_plain(residual, beside.state) ? keep(residual, beside.state, walked(beside.state, alone(beside.state)))
                                                         : &split(residual, beside.state);
@@ -73,7 +74,9 @@ Neighbour Spanner::alone(LexState state) {
 Neighbour Spanner::neighbour(ResidualId residual, LexState state) {
     Neighbour beside;
     if (!is_single(state)) return beside;  // most subtrees are known from other walks, which is better
-    if (lexer.on_list(state, beside.listed)) {
+    if ((beside.state = lexer.without_bound(state)) != kNoState) {
+        beside.unbounded = true;
+    } else if (lexer.on_list(state, beside.listed)) {
         beside.state = lexer.off_list(state);
         beside.on_list = beside.state == kNoState || residuals_[residual].once;
         if (!beside.on_list) beside.state = kNoState;

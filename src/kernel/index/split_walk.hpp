@@ -20,6 +20,7 @@ struct Neighbour {
     const Split* split = nullptr;
     bool on_list = false;  // it differs only within a list of strings (or, if there is none, the list is all): `listed` are the next bytes
     bool distant = false;  // only the longest tokens can tell the two apart
+    bool unbounded = false;  // it is the same one without the bound on the characters that are counted
     ByteSet listed;
 };
 
@@ -258,6 +259,10 @@ class SplitWalk {
     void compare(const Neighbour& with, const std::vector<std::pair<uint32_t, uint8_t>>& bytes, Split& result) {
         SplitComparison comparison(parts_, tables_, beside_, *with.split, with.distant);
         for (auto [branch, byte] : bytes) {
+            if (with.unbounded) {
+                for (auto [trie, root] : residuals_.roots(branch, beside_)) comparison.compare_counted(*trie, root, state_, with.state);
+                continue;
+            }
             const LexState s = step(state_, byte), o = step(with.state, byte);
             if (s == o) continue;
             for (auto [trie, root] : residuals_.roots(branch, beside_)) {
