@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from .compile import Constraint
+    from .constraint import Constraint
 
 __all__ = ["Explanation", "Matcher"]
 
@@ -89,6 +89,13 @@ class Matcher(_kernel.Matcher):
         Cost: about 3 us.
         """
         prefetcher.ask(self.constraint, self)
+
+    def place(self, hops: int) -> tuple[int, int]:
+        """Where it stands, and in which language: `context(hops)`, and a number of the grammar and the vocabulary.
+
+        Both are of 64 bits and the same in every process, so counts of what models chose can be kept by them.
+        """
+        return self.context(hops), self.constraint._number
 
     def forced_tokens(self) -> list[int]:
         """Tokens that must come next, tokenized as the tokenizer itself would.
