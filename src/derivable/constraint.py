@@ -90,8 +90,10 @@ class Constraint:
         return Speculator()
 
     @cached_property
-    def _number(self) -> int:
-        """Of the grammar and the vocabulary: the same in every process."""
+    def fingerprint(self) -> int:
+        """A number of 64 bits for the grammar and the vocabulary, the same in every process; with `Matcher.context` it
+        tells places of different grammars apart. Terminals count by their names, not by their patterns.
+        """
         lowered = self._lowered
         digest = sha256(self.vocabulary.fingerprint.encode())
         named = (self._plan.lexing, lowered.terminal_names, lowered.start)

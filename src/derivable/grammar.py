@@ -87,9 +87,7 @@ class Grammar(Rules):
 
         instance("limits", limits, Limits, "Limits(...)")
         flags = integer("flags", flags)
-        return remembered(
-            ("regex", pattern, flags, limits), lambda: Grammar.of(grammar_from_regex(pattern, flags, limits=limits))
-        )
+        return _remembered(("regex", pattern, flags, limits), lambda: grammar_from_regex(pattern, flags, limits=limits))
 
     @staticmethod
     def from_choices(choices: Sequence[str], *, limits: Limits = Limits()) -> Grammar:  # noqa: B008
@@ -128,9 +126,7 @@ class Grammar(Rules):
 
         texts(text=text, start=start)
         instance("limits", limits, Limits, "Limits(...)")
-        return remembered(
-            ("gbnf", text, start, limits), lambda: Grammar.of(grammar_from_gbnf(text, start, limits=limits))
-        )
+        return _remembered(("gbnf", text, start, limits), lambda: grammar_from_gbnf(text, start, limits=limits))
 
     @staticmethod
     def from_ebnf(text: str, *, start: str = "root", root: str = "", limits: Limits = Limits()) -> Grammar:  # noqa: B008
@@ -161,9 +157,7 @@ class Grammar(Rules):
         texts(text=text, start=start, root=root)
         first = root or start
         instance("limits", limits, Limits, "Limits(...)")
-        return remembered(
-            ("ebnf", text, first, limits), lambda: Grammar.of(grammar_from_ebnf(text, first, limits=limits))
-        )
+        return _remembered(("ebnf", text, first, limits), lambda: grammar_from_ebnf(text, first, limits=limits))
 
     @staticmethod
     def from_lark(

@@ -90,13 +90,6 @@ class Matcher(_kernel.Matcher):
         """
         prefetcher.ask(self.constraint, self)
 
-    def place(self, hops: int) -> tuple[int, int]:
-        """Where it stands, and in which language: `context(hops)`, and a number of the grammar and the vocabulary.
-
-        Both are of 64 bits and the same in every process, so counts of what models chose can be kept by them.
-        """
-        return self.context(hops), self.constraint._number
-
     def forced_tokens(self) -> list[int]:
         """Tokens that must come next, tokenized as the tokenizer itself would.
 

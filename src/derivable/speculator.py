@@ -2,7 +2,7 @@
 
     P(token | place) = #{the model chose the token at the place} / #{the place was reached}
 
-A place is the lexer's state and a part of the parser's (its uppermost states), as `Matcher.place` numbers them, with
+A place is the lexer's state and a part of the parser's (its uppermost states), as `Matcher.context` numbers them, with
 the two tokens before it, with one, and without: the closest description that says enough is believed. Structured text
 is predictable: after two records the keys of the third, their order and their spacing are known. Whatever is predicted
 is verified by the model, so a bad count costs time and never changes a text.
@@ -31,10 +31,17 @@ _MASK = (1 << 64) - 1
 _FORMAT = "derivable speculator 1"
 
 
-class _Placed(Protocol):
+class _Constraint(Protocol):
+    @property
+    def fingerprint(self) -> int: ...
+
+
+class _Matcher(Protocol):
     """A matcher, as far as counting needs it."""
 
-    def place(self, hops: int) -> tuple[int, int]: ...
+    @property
+    def constraint(self) -> _Constraint: ...
+    def context(self, hops: int) -> int: ...
 
 
 class Speculator:
@@ -79,9 +86,9 @@ class Speculator:
         """Number of places."""
         return len(self._counts)
 
-    def places(self, matcher: _Placed, token_ids: Sequence[int]) -> tuple[int, ...]:
+    def places(self, matcher: _Matcher, token_ids: Sequence[int]) -> tuple[int, ...]:
         """Where a matcher stands, after these tokens: the closest description first. Cost: about 4 us."""
-        found = [_mixed(*matcher.place(self.hops))]
+        found = [_mixed(matcher.context(self.hops), matcher.constraint.fingerprint)]
         for back in range(1, _BEFORE + 1):
             found.append(_mixed(found[-1], token_ids[-back] + 1 if back <= len(token_ids) else 0))
         return tuple(reversed(found))
@@ -119,7 +126,7 @@ class Speculator:
                     return token_id, probability
         return -1, 0.0
 
-    def draft(self, matcher: _Placed, token_ids: Sequence[int], most: int) -> list[int]:
+    def draft(self, matcher: _Matcher, token_ids: Sequence[int], most: int) -> list[int]:
         """At most one token: the next one, if it is likely enough."""
         token_id, probability = self.probability(self.places(matcher, token_ids))
         return [token_id] if most > 0 and token_id >= 0 and probability >= self.threshold else []

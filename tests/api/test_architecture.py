@@ -339,7 +339,6 @@ SOURCES = sorted(
 )
 MOST_LINES, MOST_LINES_OF_A_FUNCTION = 500, 80
 LONGER = {
-    "src/kernel/python/matcher_bindings.cpp bind_matchers": 167,
     "training/generators/reasoning.py problem": 87,
     "training/generators/tasks.py task": 264,
     "training/train.py main": 104,
