@@ -83,7 +83,7 @@ Neighbour Spanner::neighbour(ResidualId residual, LexState state) {
     } else {
         beside.state = alike(residual, state);
         beside.distant = beside.state != kNoState;
-        if (!beside.distant) beside.state = similar(residual, state);
+        if (!beside.distant && (beside.state = any_string(residual, state)) == kNoState) beside.state = similar(residual, state);
     }
     return beside;
 }
@@ -123,6 +123,21 @@ LexState Spanner::similar(ResidualId of, LexState state) {
         if (same * 4 >= alive) return other;
     }
     return kNoState;
+}
+
+LexState Spanner::any_string(ResidualId of, LexState state) {
+    if (of != Residuals::kWholeVocabulary) return kNoState;
+    const LexState any = lexer.any_string(state);
+    if (any == kNoState) return any;
+    uint64_t all = 0, alive = 0;
+    const Residuals::Residual& residual = residuals_[of];
+    size_t i = 0;
+    residual.bytes.each([&](uint8_t byte) {
+        const uint64_t weight = residuals_.num_nodes(residual.branches[i++]);
+        all += weight;
+        if (lexer.step_canonical(state, byte) != kNoState) alive += weight;
+    });
+    return alive * 2 > all ? any : kNoState;
 }
 
 LexState Spanner::alike(ResidualId residual, LexState state) const {

@@ -57,10 +57,7 @@ class SplitComparison {
             }
             if (s == o || (distant_ && are_alike(s, o, t.height[i]))) {
                 i = t.end[i];
-            } else if (t.end[i] - i > SplitTables::kBigSubtree && tables_.steady(t, i, s) != SplitTables::kUnknown &&
-                       tables_.steady(t, i, o) != SplitTables::kUnknown) {
-                take(t, t.token_begin[i], t.token_begin[t.end[i]], s, true);
-                take(t, t.token_begin[i], t.token_begin[t.end[i]], o, false);
+            } else if (t.end[i] - i > SplitTables::kBigSubtree && (tables_.agree(t, i, s, o) || take_whole(t, i, s, o))) {
                 i = t.end[i];
             } else {
                 size_t d = size_t(t.depth[i] - base);
@@ -68,9 +65,12 @@ class SplitComparison {
                 if (other_path_.size() <= d) other_path_.resize(2 * d + 16);
                 path_[d] = s;
                 other_path_[d] = o;
-                bool alike = s != kDead && o != kDead && tables_[s].leaves && tables_[o].leaves;
-                arrive(t, i, s, true, !alike);
-                arrive(t, i, o, false, !alike);
+                const bool leaves = s != kDead && tables_[s].leaves, other_leaves = o != kDead && tables_[o].leaves;
+                if (s == kDead || o == kDead) {
+                    take(t, t.token_begin[i], t.token_begin[i + 1], s, true);
+                    take(t, t.token_begin[i], t.token_begin[i + 1], o, false);
+                }
+                if (leaves != other_leaves) leave(t, i, leaves ? exits_added_ : exits_removed_);
                 i++;
             }
             if (i >= end) return;
@@ -150,10 +150,18 @@ class SplitComparison {
         for (uint32_t k = begin; k < end; k++) added_.add(t.tokens[k], words_);
     }
 
-    void arrive(const Trie& t, uint32_t i, Local s, bool add, bool may_leave) {
-        take(t, t.token_begin[i], t.token_begin[i + 1], s, add);
-        if (s == kDead || !may_leave || !tables_[s].leaves || i + 1 == t.end[i]) return;
-        std::vector<TrieNodes>& parts = add ? exits_added_ : exits_removed_;
+    // All below node i ends inside in each of the two, or nothing does.
+    bool take_whole(const Trie& t, uint32_t i, Local s, Local o) {
+        if (tables_.steady(t, i, s) == SplitTables::kUnknown || tables_.steady(t, i, o) == SplitTables::kUnknown) return false;
+        if (s == kDead || o == kDead) {
+            take(t, t.token_begin[i], t.token_begin[t.end[i]], s, true);
+            take(t, t.token_begin[i], t.token_begin[t.end[i]], o, false);
+        }
+        return true;
+    }
+
+    void leave(const Trie& t, uint32_t i, std::vector<TrieNodes>& parts) {
+        if (i + 1 == t.end[i]) return;
         if (parts.empty() || parts.back().trie != &t) parts.push_back({&t, {}});
         for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) exit_nodes_.note(1), parts.back().nodes.push_back(n);
     }

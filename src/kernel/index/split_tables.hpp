@@ -57,7 +57,10 @@ class SplitTables {
     static constexpr Local kUnknown = 0, kDead = ~0u;
     static constexpr uint16_t kNoWay = 0xFFFE;
     static constexpr uint32_t kBigSubtree = 4;  // nodes; below, asking steady() costs as much as walking
-    struct Group {                              // of tokens that end inside
+    // Nodes: what takes hundreds of steps to find out of a state is asked for by larger subtrees only. PERF: a mask inside a string visits most
+    // states within an escape once or twice.
+    static constexpr uint32_t kWorthAsking = 64;
+    struct Group {  // of tokens that end inside
         Split::Sureness sureness;
         uint32_t key;
         Indentations::Effect effect;
@@ -134,6 +137,8 @@ class SplitTables {
     // Whatever is below node i ends inside, and can be completed if a lexeme can from the state returned. kUnknown: that is not so. (A
     // lexeme may end before, too. But what can be completed that way can be completed from that state.)
     Local steady(const Trie& t, uint32_t i, Local s);
+    // Whatever is below node i comes to the same from both states.
+    bool agree(const Trie& t, uint32_t i, Local s, Local other);
     std::pair<Utf8State, Local> standing(Local s);
     Local end_of_character(Utf8State place, Local s);
     uint64_t characters(Local s);
@@ -142,6 +147,7 @@ class SplitTables {
     Local behind(Local s, uint8_t first);
     const std::vector<std::pair<Local, uint64_t>>& successors(Local s);
     bool leads_back(Local s, uint8_t kind, bool by_characters);
+    uint64_t agreeing(Local s, Local other);
 
     const Piece* find(const Trie& t, uint32_t node, Local s) const {
         const uint32_t* known = piece_ids_.find(pack(t.first_id + node, s));
@@ -175,6 +181,7 @@ class SplitTables {
     FlatMap<Local> numbers_;
     FlatMap<Local> ends_of_characters_;  // by state and place
     FlatMap<uint64_t> characters_, deadly_;
+    FlatMap<uint64_t> agreeing_;  // by two states
     std::unordered_map<Local, std::vector<std::pair<Local, uint64_t>>> successors_;
     Pages<std::array<Local, 256>> rows_;  // by state and byte
     std::vector<Group> groups_;

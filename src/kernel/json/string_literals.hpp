@@ -78,6 +78,11 @@ class JsonStrings {
     bool meets_bound(uint32_t state, uint64_t bytes) const;
     // How characters are counted beside an automaton; null if they are not.
     const std::shared_ptr<const CountedValues>& counted_values() const { return counted_values_; }
+    // In values of an automaton, without a count.
+    bool is_between_characters(uint32_t state) const {
+        const State& s = states_[state];
+        return s.kind == State::kValue && s.decoder == kBoundary && !(s.node & uint32_t(kCounted));
+    }
     // Of a state between or within characters as they stand that counts them, where it is; and the state that is there between two.
     std::optional<CountedValues::Place> place(uint32_t state) const;
     int32_t between_characters(const CountedValues::Place& place) { return value(count(place), kBoundary, {}); }

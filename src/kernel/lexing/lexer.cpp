@@ -119,6 +119,10 @@ LexState Lexer::without_bound(LexState s) {
     return acting_as(unbounded(single_automaton_[s]), s, ~0ULL);
 }
 
+LexState Lexer::any_string(LexState s) {
+    return is_single(s) && recognizer_of(s).is_between_characters(single_state_[s]) ? in_any_string("\"") : kNoState;
+}
+
 LexState Lexer::between_characters(LexState of, const CountedValues::Place& place) {
     const uint32_t a = single_automaton_[of];
     const int32_t state = automata_[a].recognizer.between_characters(place);

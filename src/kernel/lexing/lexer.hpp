@@ -108,6 +108,9 @@ class Lexer {
     // Of a canonical state of strings whose characters are counted beside an automaton, the one that does the same without the bound on their
     // number. kNoState: it is not such a state, or there is none.
     LexState without_bound(LexState canonical);
+    // Of a canonical state between two characters of strings whose values an automaton accepts, the one that is there in any string at all.
+    // Else kNoState.
+    LexState any_string(LexState canonical);
     // How they are counted, where a canonical state of them is, and the state of the same strings that is there between two characters.
     std::shared_ptr<const CountedValues> counted_values(LexState canonical) const { return recognizer_of(canonical).counted_values(); }
     std::optional<CountedValues::Place> place(LexState canonical) const { return recognizer_of(canonical).place(single_state_[canonical]); }

@@ -71,6 +71,8 @@ class Recognizer {
     // The state, of a table or of the other's unbounded(), that acts as the other's does, but for the bound, on all texts of so many bytes: one
     // for as many as are known to be alike. kDead: none is known.
     int32_t acting_as(const Recognizer& other, uint32_t state, uint64_t bytes);
+    // In values that an automaton accepts, without a count.
+    bool is_between_characters(uint32_t state) const { return rule_ && rule_->is_between_characters(state); }
     // Some text of so many bytes may be cut off by the bound. True in doubt.
     bool meets_bound(uint32_t state, uint64_t bytes) const { return rule_ && rule_->meets_bound(state, bytes); }
     // How the characters of its texts are counted beside an automaton; null if they are not.
