@@ -43,6 +43,15 @@ class Constraint:
         canonical: whether only the tokenizer's own tokenization is allowed (see `compile`).
         prefetches: its matchers have masks computed ahead, as `compile(prefetch=True)` says. May be set at any time;
             matchers that were made while it was false do not look at it.
+
+    Example:
+        >>> import derivable as dv
+        >>> vocab = dv.Vocabulary.from_bytes([b"yes", b"no", None], eos=[2])
+        >>> constraint = dv.compile(dv.Grammar.from_choices(["yes", "no"]), vocab)
+        >>> one, other = constraint.matcher(), constraint.matcher()  # as many as there are texts
+        >>> one.advance(0)
+        >>> one.allowed_tokens().tolist(), other.allowed_tokens().tolist()
+        ([2], [0, 1])
     """
 
     def __init__(self, plan: Plan, vocabulary: Vocabulary, grammar: Grammar | None = None) -> None:

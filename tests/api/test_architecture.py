@@ -35,7 +35,8 @@ RANKS = {
     "automata": 6,
     "lowering": 8,
     "frontends": 9,
-    "grammar": 10,
+    "combining": 10,
+    "grammar": 11,
     "tools": 10,
     "vocabularies": 10,
     "vocabulary": 11,
@@ -411,6 +412,18 @@ def test_every_public_name_has_a_docstring(name: str) -> None:
         for attribute, member in vars(value).items():
             if not attribute.startswith("_") and (inspect.isroutine(member) or isinstance(member, property)):
                 assert inspect.getdoc(getattr(value, attribute)), f"{name}.{attribute}"
+
+
+def test_editors_show_what_the_kernel_says_of_matchers() -> None:
+    """The stub repeats the docstrings of the compiled class, which editors cannot read, word for word."""
+    tree = ast.parse((PACKAGE / "_kernel.pyi").read_text(encoding="utf-8"))
+    stub = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Matcher")
+    shown = {node.name: ast.get_docstring(node) or "" for node in stub.body if isinstance(node, ast.FunctionDef)}
+    for name, text in shown.items():
+        if name != "__init__":
+            told = re.sub(rf"^{name}\(.*\n\n", "", getattr(dv._kernel.Matcher, name).__doc__)
+            assert text.split() == told.split(), name
+    assert shown.keys() == {name for name in vars(dv._kernel.Matcher) if not name.startswith("_")} | {"__init__"}
 
 
 def test_the_lexing_policies_are_documented() -> None:
