@@ -404,6 +404,14 @@ def test_the_public_names() -> None:
     assert [name for name in PUBLIC if not hasattr(dv, name)] == []
 
 
+def test_the_reference_has_every_public_name() -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    listed = set(
+        re.findall(r"^\.\. (?:autoclass|autofunction|autodata|py:data):: derivable\.(\w+)$", page, re.MULTILINE)
+    )
+    assert listed | set(errors.__all__) == set(PUBLIC)  # errors: by their module
+
+
 @pytest.mark.parametrize("name", [name for name in PUBLIC if name != "Lexing"])  # a `Literal` can hold none
 def test_every_public_name_has_a_docstring(name: str) -> None:
     value = getattr(dv, name)
