@@ -75,6 +75,7 @@ class SplitTables {
         LexState lex;
         uint32_t group;
         bool leaves, may_be_newline;
+        enum : uint8_t { kNotAsked, kYes, kNo } recurs = kNotAsked;
         Utf8State place = kBetween;  // see standing(); its
         Local home = kUnknown;       // is kUnknown if it was not asked for yet
         struct Habits {              // on texts of a reach
@@ -129,6 +130,16 @@ class SplitTables {
         if (reach == kReaches.size()) return s;
         const Local known = states_[s].habits[reach].alike;
         return known != kUnknown ? known : find_alike(s, reach);
+    }
+    // A common byte leads back to it.
+    bool recurs(Local s) {
+        State& x = states_[s];
+        if (x.recurs == State::kNotAsked) {
+            bool found = false;
+            for (char byte : {'e', ' ', '0', 'E'}) found = found || next(s, uint8_t(byte)) == s;
+            states_[s].recurs = found ? State::kYes : State::kNo;
+        }
+        return states_[s].recurs == State::kYes;
     }
     uint32_t group_of(LexState s, Indentations::Effect effect = Indentations::kNothing);
     uint16_t way_of(TerminalId terminal, Obligations obligations, Indentations::Effect effect = Indentations::kNothing);
