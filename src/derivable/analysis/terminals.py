@@ -94,8 +94,8 @@ class TerminalGrammar:
         and no
         text, are erased (the homomorphic image of the language)."""
         num = len(lowered.terminals)
-        layout = lowered.indentation
-        erased = {layout[1], layout[2]} if layout is not None else set()
+        indentation = lowered.indentation
+        erased = {indentation[1], indentation[2]} if indentation is not None else set()
         productions: list[Production] = []
         flat, at = lowered.productions, 0
         while at + 1 < len(flat):

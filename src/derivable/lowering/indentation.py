@@ -32,8 +32,8 @@ def indentation_terminals(grammar: Rules) -> Iterator[str]:
     Raises:
         GrammarError: one is not defined, named twice, ignored, or the grammar has no lexer.
     """
-    layout = grammar.indentation
-    if layout is None:
+    indentation = grammar.indentation
+    if indentation is None:
         return
     if grammar.lexing == "scannerless":
         raise GrammarError(
@@ -41,10 +41,15 @@ def indentation_terminals(grammar: Rules) -> Iterator[str]:
             source=grammar.source,
             hint="Use 'longest' or 'basic'.",
         )
-    if not 1 <= layout.tab <= 1000:
-        raise GrammarError(f"a tab of {layout.tab} columns makes no sense", hint="Choose 1 to 1000, usually 8.")
+    if not 1 <= indentation.tab <= 1000:
+        raise GrammarError(f"a tab of {indentation.tab} columns makes no sense", hint="Choose 1 to 1000, usually 8.")
     seen: set[str] = set()
-    for name in (layout.newline, layout.indent, layout.dedent, *(name for pair in layout.brackets for name in pair)):
+    for name in (
+        indentation.newline,
+        indentation.indent,
+        indentation.dedent,
+        *(name for pair in indentation.brackets for name in pair),
+    ):
         if name not in grammar.terminals:
             raise GrammarError(
                 f"the indentation names the terminal {name!r}, which the grammar does not use",
@@ -85,27 +90,36 @@ def lower_indentation(
         GrammarError: a rule is broken.
         LimitError: too much would be added.
     """
-    layout = grammar.indentation
-    if layout is None:
+    indentation = grammar.indentation
+    if indentation is None:
         return None, start
     productions = list(_unpacked(flat, len(dfas)))
-    newline, indent, dedent = (symbols[name] for name in (layout.newline, layout.indent, layout.dedent))
-    opening = [symbols[first] for first, _ in layout.brackets]
-    closing = [symbols[second] for _, second in layout.brackets]
+    newline, indent, dedent = (symbols[name] for name in (indentation.newline, indentation.indent, indentation.dedent))
+    opening = [symbols[first] for first, _ in indentation.brackets]
+    closing = [symbols[second] for _, second in indentation.brackets]
     names = {symbol: name for name, symbol in symbols.items()}
-    spec = (newline, indent, dedent, opening, closing, layout.tab, layout.tab_stops, layout.final_newline)
+    spec = (
+        newline,
+        indent,
+        dedent,
+        opening,
+        closing,
+        indentation.tab,
+        indentation.tab_stops,
+        indentation.final_newline,
+    )
     pattern = dfas[newline - 1]
     if isinstance(pattern, JsonStrings) or not all(
         pattern.accepts(b"\n" + b" " * blanks) for blanks in range(pattern.num_states + 1)
     ):
         raise _refused(
-            grammar, f"the newline terminal {layout.newline!r} must match a line feed and any blanks behind it"
+            grammar, f"the newline terminal {indentation.newline!r} must match a line feed and any blanks behind it"
         )
-    for name in (layout.indent, layout.dedent):
+    for name in (indentation.indent, indentation.dedent):
         if not dfas[symbols[name] - 1].is_empty:
             raise _refused(grammar, f"the terminal {name!r} has a pattern, but columns bring it, not text")
     special = {newline, indent, dedent}
-    touches = _reaching(productions, len(dfas), special)
+    touches = _reaching(productions, special)
     for _, *body in productions:
         blocks = depth = 0
         for symbol in body:
@@ -115,7 +129,7 @@ def lower_indentation(
                 raise _refused(grammar, f"a production has {names[symbol]!r} without the terminal that it closes")
             if depth and symbol in touches:
                 raise _refused(
-                    grammar, f"{layout.newline!r} stands between brackets, where newline lexemes are dropped"
+                    grammar, f"{indentation.newline!r} stands between brackets, where newline lexemes are dropped"
                 )
         if blocks or depth:
             raise _refused(grammar, "a production opens a block or bracket that it does not close")
@@ -133,7 +147,7 @@ def lower_indentation(
                 return spec, _number(first, len(dfas))
         if wrong:
             behind = repr(names[wrong[0]]) if wrong[0] else "the start of the text"
-            raise _refused(grammar, f"{names[symbol]!r} stands behind {behind}, not behind {layout.newline!r}")
+            raise _refused(grammar, f"{names[symbol]!r} stands behind {behind}, not behind {indentation.newline!r}")
     return spec, start
 
 
@@ -159,7 +173,7 @@ def _refused(grammar: Rules, problem: str) -> GrammarError:
     )
 
 
-def _reaching(productions: Sequence[Sequence[int]], terminals: int, goal: set[int]) -> set[int]:
+def _reaching(productions: Sequence[Sequence[int]], goal: set[int]) -> set[int]:
     """The symbols that derive some text with one of `goal` in it (and perhaps some that do not end)."""
     uses: dict[int, list[int]] = {}
     for head, *body in productions:

@@ -31,19 +31,15 @@ def recursive_ref(v: Json, sub: Sub, work: Work) -> None:
 
 
 def fails_ref(v: Json, sub: Sub, work: Work) -> list[Option]:
-    return _fails_reference(sub, work.reader.resources.resolve(sub, v, "$ref"), work)
+    return [Option(((work.reader.resources.resolve(sub, v, "$ref"), False),))]
 
 
 def fails_dynamic_ref(v: Json, sub: Sub, work: Work) -> list[Option]:
-    return _fails_reference(sub, work.reader.resources.resolve_dynamic(sub, v), work)
+    return [Option(((work.reader.resources.resolve_dynamic(sub, v), False),))]
 
 
 def fails_recursive_ref(v: Json, sub: Sub, work: Work) -> list[Option]:
-    return _fails_reference(sub, work.reader.resources.resolve_recursive(sub, v), work)
-
-
-def _fails_reference(sub: Sub, target: Sub, work: Work) -> list[Option]:
-    return [Option(((target, False),))]
+    return [Option(((work.reader.resources.resolve_recursive(sub, v), False),))]
 
 
 def all_of(v: Json, sub: Sub, work: Work) -> None:
