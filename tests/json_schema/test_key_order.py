@@ -440,3 +440,21 @@ def test_roles_are_checked() -> None:
         with pytest.raises((dv.GrammarError, dv.ArgumentError)):
             dv.Grammar(**fields, tallied=tallied)  # type: ignore[arg-type]
     assert Tally("close", members=Membership(("a",))) == Tally("close", members=Membership(("a",)))
+
+
+@pytest.mark.parametrize("combined", [{"if": 0, "then": 1}, {"oneOf": [{"allOf": [0, 1]}, {"not": 0}]}])
+@pytest.mark.parametrize("also", [{}, {"unevaluatedProperties": False}])
+def test_the_listed_order_is_that_of_the_text_through_conditions(combined: Any, also: Any) -> None:
+    """What `if` lists stands before what `then` does, as in the text of the schema."""
+    parts = [{"properties": {"a": {"const": 1}}, "required": ["a"]}, {"properties": {"b": {"const": 2}}}]
+
+    def filled(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {key: filled(value) for key, value in part.items()}
+        return [filled(value) for value in part] if isinstance(part, list) else parts[part]
+
+    grammar = dv.Grammar.from_json_schema({"type": "object", **filled(combined), **also}, separators=(",", ":"))
+    texts = {b'{"a":1,"b":2}': True, b'{"b":2,"a":1}': False}
+    for text, taken in texts.items():
+        matcher = dv.compile(grammar, BYTES).matcher()
+        assert (matcher.count_valid(list(text)) == len(text)) is taken

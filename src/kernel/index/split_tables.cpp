@@ -122,6 +122,8 @@ SplitTables::Local SplitTables::local(LexState s) {
     if (s == kNoState) return kDead;
     if (const Local* known = numbers_.find(s)) return *known;
     work(20);
+    // A state is 2 KB and more, with the lists made of it: where each walk meets thousands, as many that were forgotten are freed, or they pile up.
+    parts_.discarded.some(4);
     // SAFETY: what is asked about a state may be refused (LimitExceeded). It has no number before all is answered.
     State x{s, group_of(s), false, parts_.prospects.may_be_newline(s)};
     if (single_) {
@@ -129,8 +131,7 @@ SplitTables::Local SplitTables::local(LexState s) {
     } else {
         x.exits = lexer_.exits(s);
         x.leaves = !x.exits.empty();
-        x.ways.resize(x.exits.size());
-        for (auto& row : x.ways) row.fill(kUnknownWay);
+        x.ways.assign(x.exits.size() * (lexer_.policy() == Policy::kScannerless ? 1 : 256), kUnknownWay);
     }
     states_.push_back(std::move(x));
     const auto number = Local(states_.size() - 1);
@@ -163,7 +164,7 @@ uint16_t SplitTables::way_of(TerminalId terminal, Obligations obligations, Inden
 }
 
 uint16_t SplitTables::way_out(State& x, size_t e, uint8_t byte) {
-    uint16_t& known = x.ways[e][byte];
+    uint16_t& known = x.ways[x.ways.size() == x.exits.size() ? e : e * 256 + byte];
     if (known != kUnknownWay) return known;
     Lexer::Exit exit = x.exits[e];
     const Obligations after = lexer_.step_obligations(exit.obligations, byte);

@@ -86,8 +86,9 @@ class SplitTables {
         std::array<Habits, kNumReaches> habits{};
         uint64_t leading_back = 0, leading_away = 0;  // kinds of bytes of which that is known; see leads_back()
         std::vector<Lexer::Exit> exits;
-        // By exit and next byte: the way it is, or that it violates a obligation. Empty for states of one member.
-        std::vector<std::array<uint16_t, 256>> ways;
+        // By exit and next byte: the way it is, or that it violates a obligation; under scannerless, where nothing is owed, by exit. Empty
+        // for states of one member.
+        std::vector<uint16_t> ways;
     };
     // Ranges of a trie's tokens (begin and end), or nodes of it.
     struct List {

@@ -271,7 +271,7 @@ LexState Lexer::stepped(LexState m, Obligations obligations, uint8_t byte) {
 std::vector<LexState> Lexer::successors(LexState s) {
     const LexState m = members(s);
     const Obligations d = obligations(s);
-    work(representative_bytes().size());
+    work((d == kFree ? 1 : 4) * representative_bytes().size());
     std::vector<LexState> found;
     std::pair<LexState, Obligations> last{kNoState, kViolated};
     for (uint8_t byte : representative_bytes()) {

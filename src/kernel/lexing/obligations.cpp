@@ -38,6 +38,7 @@ Obligations Lexer::any_of(std::vector<std::vector<uint32_t>> alts) {
     if (!alts.empty() && alts[0].empty()) return kFree;
     std::vector<uint32_t> words;
     for (auto& a : alts) {
+        work(a.size());
         words.insert(words.end(), a.begin(), a.end());
         words.push_back(kSeparator);
     }
@@ -159,9 +160,11 @@ Obligations Lexer::step_obligations(Obligations formula, uint8_t byte) {
             stepped.push_back(std::exchange(all, kFree));
         } else {
             const Obligation d = obligation_table_[word];  // a copy: stepping may add obligations
+            work(10);                                      // what is known of both is looked up in large tables
             all = all_of(all, step_obligation(d, byte));
         }
     }
+    work(20);
     Obligations result = stepped[0];
     if (stepped.size() > 1) {
         std::vector<std::vector<uint32_t>> out;

@@ -60,8 +60,10 @@ bool Spelling::walk(LexState s, Keep keep, Visit visit, States& seen, const Stat
     };
     std::vector<LexState> work{s};
     for (size_t i = 0; i < work.size(); i++) {
-        for (const Lexer::Exit& e : lexer_.exits(work[i]))
+        for (const Lexer::Exit& e : lexer_.exits(work[i])) {
+            derivable::work(10);
             if (visit(landing(e))) return true;
+        }
         for (LexState next : successors(work[i])) {
             count_step();
             if (!seen.count(next) && !in_vain.count(next) && kept(next)) seen.insert(next), work.push_back(next);
@@ -407,6 +409,7 @@ void Spelling::judge(Pair first) {
                 else if (std::find(through.begin(), through.end(), l.obligations) == through.end()) through.push_back(l.obligations);
             }
         }
+        derivable::work(20 * f.next.size());
         for (const Landing& l : f.next) {
             Pair p = pack(l.terminal, l.obligations);
             if (!safe_.count(p) && ids.try_emplace(p, uint32_t(work.size())).second) work.push_back(p);
@@ -417,6 +420,7 @@ void Spelling::judge(Pair first) {
         changed = false;
         for (Facts& f : facts) {
             if (!f.good) continue;
+            derivable::work(10 + 20 * f.next.size());
             Bits have(ignored_.size());
             if (f.ends) have.add(kEnd);
             for (const Landing& l : f.next) {

@@ -102,7 +102,7 @@ class Spelling {
     static Symbol symbol(TerminalId terminal) { return terminal.index() + 1; }  // there is one, under longest and basic
     using Pair = uint64_t;                                                      // (last terminal, obligations)
     void count_step() {
-        work(1);
+        work(8);  // a state met for the first time is an entry of two tables: some 100 ns
         if (++steps_ > until_)
             throw LimitExceeded("max_liveness_steps", steps_ - until_ + allowed_, allowed_,
                                 "deciding which lexemes can still follow under longest match");

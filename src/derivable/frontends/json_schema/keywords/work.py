@@ -199,6 +199,7 @@ class Work:
 
     def apply(self, disjunction: Disjunction, option: Option) -> bool:
         """Takes an option; says whether the facts can still hold."""
-        for holds_sub, holds in option.entries:
-            self.todo.append((holds_sub, holds, disjunction.collectors, disjunction.chain, disjunction.order))
+        collectors, chain, order = disjunction.collectors, disjunction.chain, disjunction.order
+        for place, (sub, holds) in enumerate(option.entries):
+            self.todo.append((sub, holds, collectors, chain, (order, place)))
         return all(change(self.facts, *arguments) for change, *arguments in option.changes)
