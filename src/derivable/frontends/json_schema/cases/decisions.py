@@ -233,7 +233,7 @@ def forks(work: Work, chosen: Disjunction) -> list[Work]:
     cases = []
     absent: list[str] = []
     for key, option in options:
-        work.context.look(len(work.known) // 4)  # that many are copied
+        work.context.look(len(work.known) // 32)  # that many are copied
         fork = work.fork(ALL)
         if fork.facts.forbid(*absent) and fork.apply(chosen, option):
             cases.append(fork)
