@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from . import process as _process  # noqa: F401 -- what is to be done when the process forks or ends
 from .batch import advance, allocate_bitmask, fill_bitmasks
 from .caches import Cache, cache
-from .compile import Constraint, compile
+from .compile import compile
+from .constraint import Constraint
 from .errors import (
     ArgumentError,
     ArtifactError,
@@ -41,9 +42,9 @@ if TYPE_CHECKING:
     from .compiler import Compiler, compile_async
     from .decoding.generate import Generation, generate
     from .decoding.masks import fill_tree, sequence_bitmask
-    from .decoding.speculator import Speculator
     from .decoding.template import Template
     from .decoding.trace import Trace
+    from .speculator import Speculator
 
 __version__ = "0.1.0"
 
@@ -93,7 +94,7 @@ __all__ = [
 _LATER = {
     "Compiler": "compiler",
     "Generation": "decoding.generate",
-    "Speculator": "decoding.speculator",
+    "Speculator": "speculator",
     "Template": "decoding.template",
     "Trace": "decoding.trace",
     "apply_bitmask": "apply",

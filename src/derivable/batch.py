@@ -29,6 +29,15 @@ def allocate_bitmask(batch: int, vocab_size: int) -> NDArray[np.int32]:
     """A bitmask for `batch` rows: int32 [batch, ceil(vocab_size / 32)], all bits 0 (nothing allowed).
 
     The layout is that of xgrammar, llguidance and vLLM: bit `t % 32` of word `t // 32` stands for token `t`.
+
+    Raises:
+        BitmaskShapeError: a negative batch, no tokens, or more than fits into memory.
+
+    Example:
+        >>> import derivable as dv
+        >>> mask = dv.allocate_bitmask(2, 128_256)
+        >>> mask.shape, mask.dtype.name
+        ((2, 4008), 'int32')
     """
     import numpy as np  # PERF: half of importing this library
 

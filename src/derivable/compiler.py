@@ -17,7 +17,8 @@ from time import perf_counter_ns
 from typing import Any
 
 from .arguments import instance, integer
-from .compile import Constraint, compile
+from .compile import compile
+from .constraint import Constraint
 from .errors import VocabularyError
 from .grammar import Grammar
 from .index.store import ArtifactStore, store_at

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from .arguments import instance, integer, items, texts
 from .caches import remembered, text_of
+from .combining import Combining
 from .limits import Limits
 from .rules import Indentation, Lexing, Rules, SpecialTokens, Terminal
 
@@ -18,7 +19,7 @@ __all__ = ["Grammar", "Indentation", "Lexing", "SpecialTokens", "Terminal"]
 
 
 @dataclass(frozen=True, repr=False)
-class Grammar(Rules):
+class Grammar(Combining):
     """Rules, terminals and how text is cut into lexemes. Immutable; made by the `from_*` constructors.
 
     Attributes:
@@ -36,14 +37,6 @@ class Grammar(Rules):
         tallied: terminals that mean something to JSON objects whose keys come in any order. Only under `scannerless`.
         in_order: where a text is forced, keys that may come in any order come in that of their objects.
     """
-
-    @staticmethod
-    def of(made: Rules) -> Grammar:
-        """What a front end made, with the methods of a grammar."""
-        instance("made", made, Rules, "the rules that a front end made")
-        grammar = object.__new__(Grammar)
-        grammar.__dict__.update(made.__dict__)
-        return made if isinstance(made, Grammar) else grammar
 
     def with_lexing(self, lexing: Lexing) -> Grammar:
         """The same rules read under another lexing policy."""
@@ -82,14 +75,18 @@ class Grammar(Rules):
             GrammarSyntaxError: the pattern cannot be parsed (caret at the place).
             UnsupportedFeatureError: it is not regular.
             LimitError: it is longer or deeper than `limits` allows.
+
+        Example:
+            >>> import derivable as dv
+            >>> vocab = dv.Vocabulary.from_bytes([b"20", b"24-", b"x", None], eos=[3])
+            >>> dv.compile(dv.Grammar.from_regex(r"\\d{4}-\\d\\d"), vocab).matcher().allowed_tokens().tolist()
+            [0]
         """
         from .frontends.regex import grammar_from_regex
 
         instance("limits", limits, Limits, "Limits(...)")
         flags = integer("flags", flags)
-        return remembered(
-            ("regex", pattern, flags, limits), lambda: Grammar.of(grammar_from_regex(pattern, flags, limits=limits))
-        )
+        return _remembered(("regex", pattern, flags, limits), lambda: grammar_from_regex(pattern, flags, limits=limits))
 
     @staticmethod
     def from_choices(choices: Sequence[str], *, limits: Limits = Limits()) -> Grammar:  # noqa: B008
@@ -98,6 +95,12 @@ class Grammar(Rules):
         Raises:
             GrammarError: no choices, or one that is not a string.
             LimitError: they are longer together than `limits.max_source`.
+
+        Example:
+            >>> import derivable as dv
+            >>> vocab = dv.Vocabulary.from_bytes([b"yes", b"n", b"o", b"maybe", None], eos=[4])
+            >>> dv.compile(dv.Grammar.from_choices(["yes", "no"]), vocab).matcher().allowed_tokens().tolist()
+            [0, 1]
         """
         from .frontends.choices import grammar_from_choices
 
@@ -128,9 +131,7 @@ class Grammar(Rules):
 
         texts(text=text, start=start)
         instance("limits", limits, Limits, "Limits(...)")
-        return remembered(
-            ("gbnf", text, start, limits), lambda: Grammar.of(grammar_from_gbnf(text, start, limits=limits))
-        )
+        return _remembered(("gbnf", text, start, limits), lambda: grammar_from_gbnf(text, start, limits=limits))
 
     @staticmethod
     def from_ebnf(text: str, *, start: str = "root", root: str = "", limits: Limits = Limits()) -> Grammar:  # noqa: B008
@@ -161,9 +162,7 @@ class Grammar(Rules):
         texts(text=text, start=start, root=root)
         first = root or start
         instance("limits", limits, Limits, "Limits(...)")
-        return remembered(
-            ("ebnf", text, first, limits), lambda: Grammar.of(grammar_from_ebnf(text, first, limits=limits))
-        )
+        return _remembered(("ebnf", text, first, limits), lambda: grammar_from_ebnf(text, first, limits=limits))
 
     @staticmethod
     def from_lark(
@@ -313,71 +312,6 @@ class Grammar(Rules):
         )
         return Grammar.of(made)
 
-    # Combinators. All of them give scannerless grammars; operands may be grammars of any front end, or literal text.
-
-    @staticmethod
-    def concatenate(*operands: Grammar | str) -> Grammar:
-        """One operand after the other; also `a + b`. A `str` is that text. Cost: the number of rules.
-
-        Raises:
-            GrammarError: an operand is under `longest` or `basic` lexing, where the parts would not keep their
-                languages; `with_lexing("scannerless")` reads it as a plain context-free grammar.
-
-        Example:
-            >>> import derivable as dv
-            >>> call = "f(" + Grammar.from_json_schema({"type": "integer", "maximum": 9, "minimum": 0}) + ")"
-            >>> vocab = dv.Vocabulary.from_bytes([b"f(", b"12", b"1", b")", None], eos=[4])
-            >>> m = dv.compile(call, vocab).matcher()
-            >>> m.advance_bytes(b"f(1")
-            >>> m.allowed_tokens().tolist()
-            [3]
-        """
-        from .frontends.combine import concatenate
-
-        return Grammar.of(concatenate(operands))
-
-    @staticmethod
-    def alternate(*operands: Grammar | str) -> Grammar:
-        """Any one of the operands; also `a | b`.
-
-        Raises:
-            GrammarError: no operands, or one under another lexing policy (see `concatenate`).
-
-        Example:
-            >>> sorted((Grammar.from_regex("[0-9]+") | "none").terminals)
-            ['"none"', '[0-9]+']
-        """
-        from .frontends.combine import alternate
-
-        return Grammar.of(alternate(operands))
-
-    def repeat(self, min: int = 0, max: int | None = None) -> Grammar:
-        """This grammar at least `min` and at most `max` times, one after the other (`None`: without bound).
-
-        Raises:
-            GrammarError: the bounds are not numbers in ascending order, or another lexing policy (see `concatenate`).
-
-        Example:
-            >>> import derivable as dv
-            >>> vocab = dv.Vocabulary.from_bytes([b"ab", b"abab", b"ababab", None], eos=[3])
-            >>> dv.compile(Grammar.from_choices(["ab"]).repeat(1, 2), vocab).matcher().allowed_tokens().tolist()
-            [0, 1]
-        """
-        from .frontends.combine import repeated
-
-        return Grammar.of(repeated(self, min, max))
-
-    def optional(self) -> Grammar:
-        """This grammar or the empty text.
-
-        Example:
-            >>> import derivable as dv
-            >>> vocab = dv.Vocabulary.from_bytes([b"ab", None], eos=[1])
-            >>> dv.compile(Grammar.from_regex("ab").optional(), vocab).matcher().is_accepting
-            True
-        """
-        return self.repeat(0, 1)
-
     @staticmethod
     def free_text(until: str | Sequence[str] = ()) -> Grammar:
         """Any text (valid UTF-8, the empty one too) that does not contain `until`, or any of several texts.
@@ -399,18 +333,6 @@ class Grammar(Rules):
         if not isinstance(until, str):
             until = items("until", until, "a str, or a list of them")
         return Grammar.of(grammar_of_free_text(until))
-
-    def __add__(self, other: Grammar | str) -> Grammar:
-        return Grammar.concatenate(self, other) if isinstance(other, Grammar | str) else NotImplemented
-
-    def __radd__(self, other: str) -> Grammar:
-        return Grammar.concatenate(other, self) if isinstance(other, str) else NotImplemented
-
-    def __or__(self, other: Grammar | str) -> Grammar:
-        return Grammar.alternate(self, other) if isinstance(other, Grammar | str) else NotImplemented
-
-    def __ror__(self, other: str) -> Grammar:
-        return Grammar.alternate(other, self) if isinstance(other, str) else NotImplemented
 
     @staticmethod
     def builtin(name: str) -> Grammar:

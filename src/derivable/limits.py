@@ -35,6 +35,14 @@ class Limits:
 
     Raises:
         ArgumentError: a bound that is no integer, or negative.
+
+    Example:
+        >>> import derivable as dv
+        >>> try:
+        ...     dv.Grammar.from_regex("((((a))))", limits=dv.Limits(max_depth=3))
+        ... except dv.LimitError as error:
+        ...     print(error.limit)
+        max_depth
     """
 
     max_source: int = 10_000_000

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from .compile import Constraint
+    from .constraint import Constraint
 
 __all__ = ["CanonicalMatcher", "PrefetchingMatcher"]
 

@@ -9,7 +9,7 @@ from time import perf_counter, thread_time
 from typing import Any
 
 from .batch import allocate_bitmask
-from .compile import Constraint
+from .constraint import Constraint
 from .errors import LimitError, TokenRejectedError
 from .index.view import Index, spans_of
 from .matcher import Matcher

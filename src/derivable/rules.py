@@ -32,6 +32,17 @@ class Terminal:
         expr: its language; regular.
         priority: the higher wins between lexemes of equal length (not under `scannerless`).
         literal: a plain string, which wins over a pattern of the same length and priority.
+
+    Example:
+        >>> import derivable as dv
+        >>> from derivable.expr import Special
+        >>> end = {"END": dv.Terminal(Special("<|end|>"))}
+        >>> grammar = dv.Grammar.from_lark('start: "a"+ END\\n%declare END', declared=end)
+        >>> vocab = dv.Vocabulary.from_bytes([b"a", None], eos=[], special={"<|end|>": 1})
+        >>> matcher = dv.compile(grammar, vocab).matcher()
+        >>> matcher.advance(0)
+        >>> matcher.allowed_tokens().tolist()
+        [0, 1]
     """
 
     expr: Expr

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compile import Constraint
+from ..constraint import Constraint
 from ..grammar import Grammar
 from ..limits import Limits
 from ..lowering import Lowered, lower

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compile import Constraint
+from ..constraint import Constraint
 from ..errors import TokenRejectedError
 from ..grammar import Grammar
 from ..limits import Limits

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _kernel
-from ..compile import Constraint
+from ..constraint import Constraint
 from ..errors import LimitError, UnsupportedFeatureError
 from ..grammar import Grammar
 from ..limits import Limits

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compile import Constraint, constraint_of
+from ..compile import constraint_of
+from ..constraint import Constraint
 from ..expr import Alt, Bytes, Concat, Expr, Ref
 from ..grammar import Grammar
 from ..limits import Limits

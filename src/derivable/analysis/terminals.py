@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
-from ..compile import Constraint
+from ..constraint import Constraint
 from ..errors import ArgumentError, GrammarError
 from ..grammar import Grammar
 from ..limits import Limits

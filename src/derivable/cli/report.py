@@ -11,8 +11,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from ..compile import Constraint
 from ..compile import compile as compile_grammar
+from ..constraint import Constraint
 from ..grammar import Grammar
 from ..report import Report
 from ..report import report as make_report

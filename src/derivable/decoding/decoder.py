@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from derivable.batch import allocate_bitmask
 from derivable.decoding.healing import Healing
 from derivable.decoding.sampling import Logits, Sampling
-from derivable.decoding.speculator import Speculator
-from derivable.decoding.trace import Alternative, Step
+from derivable.decoding.step import Alternative, Step
 from derivable.errors import DerivableError, LimitError, MatcherError, ModelError, TokenRejectedError, VocabularyError
 from derivable.matcher import Matcher
+from derivable.speculator import Speculator
 from derivable.vocabulary import Vocabulary
 
 __all__ = ["Decoder", "Drafter", "FinishReason", "Policy", "guesses", "patiently"]

@@ -20,10 +20,10 @@ from derivable.decoding.language_model import LanguageModel
 from derivable.decoding.models import tiny
 from derivable.decoding.run import OnToken, Run, together
 from derivable.decoding.sampling import Sampling
-from derivable.decoding.speculator import Speculator
 from derivable.decoding.targets import Given, resolved
 from derivable.errors import ArgumentError, DerivableError
 from derivable.matcher import Matcher
+from derivable.speculator import Speculator
 
 __all__ = ["Generation", "Stats", "Stream", "generate"]
 

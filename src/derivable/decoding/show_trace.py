@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -10,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from derivable.decoding.trace import Step, Trace
+from derivable.decoding.step import Step
 
 __all__ = ["fragment", "page", "show"]
 
@@ -39,15 +40,15 @@ padding:.8em;overflow-wrap:anywhere}
 """
 
 
-def page(trace: Trace) -> str:
+def page(trace: Sequence[Step], prompt: str) -> str:
     """A whole HTML document."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Trace of a generation</title></head>\n'
-        f"<body>{fragment(trace)}</body></html>\n"
+        f"<body>{fragment(trace, prompt)}</body></html>\n"
     )
 
 
-def fragment(trace: Trace) -> str:
+def fragment(trace: Sequence[Step], prompt: str) -> str:
     """A part of an HTML document, with its style."""
     text = "".join(
         f'<span class="t {step.kind}" title="{escape(_sentence(step))}">{escape(step.shown)}</span>' for step in trace
@@ -61,7 +62,7 @@ def fragment(trace: Trace) -> str:
     rows = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in _html_cells(step)) + "</tr>\n" for step in trace)
     return (
         f'<div class="dv-trace"><style>{_CSS}</style>\n<div class="text">'
-        f'<span class="prompt">{escape(trace.prompt)}</span>{text}</div>\n<p>{legend}</p>\n'
+        f'<span class="prompt">{escape(prompt)}</span>{text}</div>\n<p>{legend}</p>\n'
         f"<details><summary>{len(trace)} steps</summary><table><tr>{head}</tr>\n{rows}</table></details></div>"
     )
 
@@ -88,22 +89,24 @@ def _html_cells(step: Step) -> list[str]:
     ]
 
 
-def show(trace: Trace, console: Any = None, *, step: bool = False) -> None:
+def show(trace: Sequence[Step], prompt: str, console: Any = None, *, step: bool = False) -> None:
     """Prints the text with its tokens marked, then the steps; with `step` one after the other, on Return."""
     console = console or Console()
     if not step:
-        console.print(_marked(trace, len(trace)))
+        console.print(_marked(trace, prompt))
     for at, one in enumerate(trace):
         if step:
-            console.print(Panel(_marked(trace, at + 1), title=f"{at + 1} of {len(trace)}", title_align="left"))
+            console.print(
+                Panel(_marked(trace[: at + 1], prompt), title=f"{at + 1} of {len(trace)}", title_align="left")
+            )
         console.print(_row(one), soft_wrap=True)
         if step and at + 1 < len(trace) and console.input("[dim]Return: next, q: end [/]").strip() == "q":
             return
 
 
-def _marked(trace: Trace, count: int) -> Text:
-    text = Text(trace.prompt, style="dim")
-    for step in trace[:count]:
+def _marked(steps: Sequence[Step], prompt: str) -> Text:
+    text = Text(prompt, style="dim")
+    for step in steps:
         text.append(step.shown, style=_STYLES[step.kind] or "default")
     return text
 

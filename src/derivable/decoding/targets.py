@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from derivable.caches import cache
-from derivable.compile import Constraint
 from derivable.compile import compile as compile_grammar
+from derivable.constraint import Constraint
 from derivable.errors import ArgumentError, DerivableError, MatcherError
 from derivable.grammar import Grammar
 from derivable.matcher import Matcher

@@ -5,88 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any, overload
 
 from derivable.arguments import file_path
-from derivable.decoding.files import write
+from derivable.decoding.step import Alternative, Step
 from derivable.errors import ArtifactError
+from derivable.files import write
 
 __all__ = ["Alternative", "Step", "Trace"]
 
 _FORMAT = "derivable trace 1"
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """A token that the model found likely.
-
-    Attributes:
-        token_id, text: the token.
-        probability: its share before the mask.
-        allowed: what the mask says.
-    """
-
-    token_id: int
-    text: str
-    probability: float
-    allowed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One token.
-
-    Attributes:
-        position: in the generated tokens, from 0.
-        token_id: the token taken.
-        token_bytes: what it spells; `None` for an end token and other special ones.
-        legal: how many tokens were allowed; `None` where the mask was not built.
-        removed: the probability mass of the tokens that were not allowed, before the mask; `None` without `trace=True`.
-        probability: the token's own share before the mask; `None` without `trace=True`.
-        wanted: the token that the model would have taken (same noise); `None` where it was not asked.
-        intervention: the mask refused what the model wanted.
-        forced: the grammar left no choice, and the model was not asked.
-        speculated: it was in a draft, and the model agreed.
-        mask_seconds: time in the matcher.
-        model_seconds: its share of the forward pass that chose it.
-        lexeme, expected: with `trace=True`, terminals in progress before it, and those that may come next.
-        alternatives: with `trace=True`, the tokens that the model found likeliest, most likely first.
-        name: of a token that is not text, what it is called.
-    """
-
-    position: int
-    token_id: int
-    token_bytes: bytes | None
-    legal: int | None = None
-    removed: float | None = None
-    probability: float | None = None
-    wanted: int | None = None
-    intervention: bool = False
-    forced: bool = False
-    speculated: bool = False
-    mask_seconds: float = 0.0
-    model_seconds: float = 0.0
-    lexeme: tuple[str, ...] = ()
-    expected: tuple[str, ...] = ()
-    alternatives: tuple[Alternative, ...] = ()
-    name: str = ""
-
-    @property
-    def shown(self) -> str:
-        """What it spells, or its name."""
-        return self.text if self.token_bytes is not None else self.name or "∎"
-
-    @property
-    def text(self) -> str:
-        """What it spells; incomplete characters become U+FFFD."""
-        return (self.token_bytes or b"").decode("utf-8", "replace")
-
-    @property
-    def kind(self) -> str:
-        """`forced`, `intervention`, `speculated` or `free`: the first that holds."""
-        names = ("forced", "intervention", "speculated")
-        return next((name for name in names if getattr(self, name)), "free")
 
 
 class Trace(Sequence[Step]):
@@ -177,21 +106,21 @@ class Trace(Sequence[Step]):
 
     def html(self) -> str:
         """A page without references to anything outside."""
-        from derivable.decoding.show_trace import page
+        from derivable.decoding.show_trace import page  # rich is for who looks at it
 
-        return page(self)
+        return page(self.steps, self.prompt)
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        from derivable.decoding.show_trace import fragment
+        from derivable.decoding.show_trace import fragment  # rich is for who looks at it
 
-        return fragment(self)
+        return fragment(self.steps, self.prompt)
 
     def show(self, console: Any = None, *, step: bool = False) -> None:
         """Prints the trace to a terminal; with `step`, one token at a time, going on with Return (q ends)."""
-        from derivable.decoding.show_trace import show
+        from derivable.decoding.show_trace import show  # rich is for who looks at it
 
-        show(self, console, step=step)
+        show(self.steps, self.prompt, console, step=step)
 
 
 def _read(line: dict[str, Any]) -> Step:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..arguments import instance
 from ..batch import allocate_bitmask, fill_bitmasks
-from ..compile import Constraint
+from ..constraint import Constraint
 from ..errors import ArgumentError, MatcherError, TokenRejectedError
 from ..matcher import Matcher
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..apply import apply_bitmask
-from ..compile import Constraint
+from ..constraint import Constraint
 from ..errors import MatcherError
 from .following import Follower
 

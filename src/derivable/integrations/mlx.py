@@ -20,7 +20,7 @@ try:
 except ImportError as error:
     raise ImportError("derivable.integrations.mlx needs mlx: pip install mlx-lm") from error
 
-from ..compile import Constraint
+from ..constraint import Constraint
 from .following import Follower
 
 __all__ = ["Processor"]

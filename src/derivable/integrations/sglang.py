@@ -19,7 +19,8 @@ except ImportError as error:
 
 from ..apply import apply_bitmask
 from ..batch import allocate_bitmask, fill_bitmasks
-from ..compile import Constraint, compile
+from ..compile import compile
+from ..constraint import Constraint
 from ..errors import DerivableError
 from ..grammar import Grammar
 from ..matcher import Matcher

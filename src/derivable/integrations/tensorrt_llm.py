@@ -21,7 +21,7 @@ except ImportError as error:
 
 from ..apply import apply_bitmask
 from ..arguments import instance
-from ..compile import Constraint
+from ..constraint import Constraint
 from ..errors import BitmaskShapeError
 from .following import Follower
 

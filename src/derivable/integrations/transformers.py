@@ -63,7 +63,7 @@ except ImportError as error:
 from ..apply import apply_bitmask
 from ..arguments import items
 from ..batch import allocate_bitmask, fill_bitmasks
-from ..compile import Constraint
+from ..constraint import Constraint
 from ..errors import ArgumentError, BitmaskShapeError, MatcherError, TokenRejectedError
 from ..matcher import Matcher
 from ..vocabulary import Vocabulary

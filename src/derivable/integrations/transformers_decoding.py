@@ -34,14 +34,14 @@ from transformers.generation import CandidateGenerator, GenerateDecoderOnlyOutpu
 from transformers.generation import logits_process as processes
 
 from ..arguments import instance, integer, items
-from ..compile import Constraint
+from ..constraint import Constraint
 from ..decoding.decoder import Decoder, Drafter, Policy, guesses
 from ..decoding.drafters import DraftModel, PromptLookup
 from ..decoding.models import TransformersState
 from ..decoding.sampling import Logits, Sampling
-from ..decoding.speculator import Speculator
 from ..errors import ArgumentError, DerivableError, LimitError, TokenRejectedError
 from ..matcher import Matcher
+from ..speculator import Speculator
 from ..vocabulary import Vocabulary
 
 __all__ = ["DerivableCandidateGenerator", "DerivableDecoding"]

@@ -13,10 +13,10 @@ namespace derivable {
 CountedStrings::CountedStrings(const Vocabulary& vocabulary, Residuals& residuals, std::atomic<size_t>& bytes)
     : vocabulary_(vocabulary),
       residuals_(residuals),
-      bytes_(bytes) {
+      bytes_(bytes),
+      inside_(vocabulary.words(), 0) {
     using J = JsonStrings;
     const Trie& t = vocabulary_.trie;
-    std::vector<std::vector<uint32_t>> inside;
     auto at = [](auto& lists, size_t n) -> std::vector<uint32_t>& {
         if (lists.size() <= n) lists.resize(n + 1);
         return lists[n];
@@ -35,26 +35,26 @@ CountedStrings::CountedStrings(const Vocabulary& vocabulary, Residuals& residual
         if (path.size() < d + 2) path.resize(d + 2);
         path[d + 1] = {to, count};
         for (uint32_t k = t.token_begin[i]; k < t.token_begin[i + 1]; k++)
-            at(to == J::kEnd ? closing_ : inside, count + J::owed(to)).push_back(t.tokens[k]);
+            at(to == J::kEnd ? closing_ : needing_, count + J::owed(to)).push_back(t.tokens[k]);
         if (to == J::kEnd)
             for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) at(exit_nodes_, count).push_back(n);
         i++;
     }
-    std::vector<uint32_t> row(vocabulary_.words(), 0);
-    for (const auto& tokens : inside) {
-        for (uint32_t token : tokens) row[token >> 5] |= 1u << (token & 31);
-        inside_.push_back(TokenSet::of(row));
-        bytes_ += inside_.back().bytes();
+    for (const auto& tokens : needing_) {
+        for (uint32_t token : tokens) inside_[token >> 5] |= 1u << (token & 31);
+        bytes_ += tokens.capacity() * 4;
     }
+    bytes_ += inside_.size() * 4;
 }
 
 std::unique_ptr<Split> CountedStrings::split(uint64_t need, uint64_t room) {
     auto result = std::make_unique<Split>();
-    TokenSet inside;
-    if (!inside_.empty()) inside = inside_[std::min<uint64_t>(room, inside_.size() - 1)];
+    std::vector<uint32_t> row = inside_;
+    for (size_t n = needing_.size(); n-- > 0 && n > room;)
+        for (uint32_t token : needing_[n]) row[token >> 5] &= ~(1u << (token & 31));
     for (uint64_t n = need; n <= room && n < closing_.size(); n++)
-        for (uint32_t token : closing_[n]) inside.add(token, vocabulary_.words());
-    inside.pack();
+        for (uint32_t token : closing_[n]) row[token >> 5] |= 1u << (token & 31);
+    TokenSet inside = TokenSet::of(row);
     bytes_ += inside.bytes() + sizeof(Split) + 64;
     if (inside.count())
         result->inside.push_back(

@@ -29,7 +29,8 @@ class CountedStrings {
     Residuals& residuals_;
     std::atomic<size_t>& bytes_;
     // By the number of characters that they need room for.
-    std::vector<TokenSet> inside_;                                        // [n]: tokens that need room for n or fewer
+    std::vector<uint32_t> inside_;                                        // a bitmask of those that stay inside
+    std::vector<std::vector<uint32_t>> needing_;                          // [n]: tokens that stay inside and need room for n
     std::vector<std::vector<uint32_t>> closing_;                          // [n]: that end with the closing quote after n
     std::vector<std::vector<uint32_t>> exit_nodes_;                       // [n]: that go on after it
     std::unordered_map<uint64_t, ResidualId, MixHash> residuals_behind_;  // by need and room

@@ -53,10 +53,11 @@ std::unique_ptr<Split> Spanner::walk(ResidualId residual, LexState state) {
     };
     const SplitParts parts{*vocabulary_, lexer, prospects, residuals_, discarded, bytes_};
     const bool single = is_single(state);
+    Neighbour beside = neighbour(residual, state);
+    if (beside.unbounded) beside.split = &split(residual, beside.state);
     Workplace at(single ? tables_ : joint_tables_, parts, single, holder);
     auto walked = [&](LexState s, const Neighbour& beside) { return SplitWalk(parts, *at.tables, at.beside, residual, s).run(beside); };
-    Neighbour beside = neighbour(residual, state);
-    if (beside.state != kNoState && !(beside.split = find(residual, beside.state))) {
+    if (beside.state != kNoState && !beside.unbounded && !(beside.split = find(residual, beside.state))) {
         // That one is walked whole: two states may each be the most similar to the other.
         beside.split = is_plain(residual, beside.state) ? keep(residual, beside.state, walked(beside.state, alone(beside.state)))
                                                         : &split(residual, beside.state);
@@ -73,14 +74,16 @@ Neighbour Spanner::alone(LexState state) {
 Neighbour Spanner::neighbour(ResidualId residual, LexState state) {
     Neighbour beside;
     if (!is_single(state)) return beside;  // most subtrees are known from other walks, which is better
-    if (lexer.on_list(state, beside.listed)) {
+    if ((beside.state = lexer.without_bound(state)) != kNoState) {
+        beside.unbounded = true;
+    } else if (lexer.on_list(state, beside.listed)) {
         beside.state = lexer.off_list(state);
         beside.on_list = beside.state == kNoState || residuals_[residual].once;
         if (!beside.on_list) beside.state = kNoState;
     } else {
         beside.state = alike(residual, state);
         beside.distant = beside.state != kNoState;
-        if (!beside.distant) beside.state = similar(residual, state);
+        if (!beside.distant && (beside.state = any_string(residual, state)) == kNoState) beside.state = similar(residual, state);
     }
     return beside;
 }
@@ -120,6 +123,21 @@ LexState Spanner::similar(ResidualId of, LexState state) {
         if (same * 4 >= alive) return other;
     }
     return kNoState;
+}
+
+LexState Spanner::any_string(ResidualId of, LexState state) {
+    if (of != Residuals::kWholeVocabulary) return kNoState;
+    const LexState any = lexer.any_string(state);
+    if (any == kNoState) return any;
+    uint64_t all = 0, alive = 0;
+    const Residuals::Residual& residual = residuals_[of];
+    size_t i = 0;
+    residual.bytes.each([&](uint8_t byte) {
+        const uint64_t weight = residuals_.num_nodes(residual.branches[i++]);
+        all += weight;
+        if (lexer.step_canonical(state, byte) != kNoState) alive += weight;
+    });
+    return alive * 2 > all ? any : kNoState;
 }
 
 LexState Spanner::alike(ResidualId residual, LexState state) const {

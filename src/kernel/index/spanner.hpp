@@ -119,6 +119,8 @@ class Spanner {
     Neighbour alone(LexState state);
     // Under scannerless: a state to compare `state` with, or kNoState if walking everything is cheaper.
     LexState similar(ResidualId residual, LexState state);
+    // Of a state inside a JSON string that goes on with most of the vocabulary, the one inside any string; or kNoState.
+    LexState any_string(ResidualId residual, LexState state);
     // A state of the same JSON string, split before, that only the longest tokens can tell from this one; or kNoState.
     LexState alike(ResidualId residual, LexState state) const;
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -56,10 +57,7 @@ class SplitComparison {
             }
             if (s == o || (distant_ && are_alike(s, o, t.height[i]))) {
                 i = t.end[i];
-            } else if (t.end[i] - i > SplitTables::kBigSubtree && tables_.steady(t, i, s) != SplitTables::kUnknown &&
-                       tables_.steady(t, i, o) != SplitTables::kUnknown) {
-                take(t, t.token_begin[i], t.token_begin[t.end[i]], s, true);
-                take(t, t.token_begin[i], t.token_begin[t.end[i]], o, false);
+            } else if (t.end[i] - i > SplitTables::kBigSubtree && (tables_.agree(t, i, s, o) || take_whole(t, i, s, o))) {
                 i = t.end[i];
             } else {
                 size_t d = size_t(t.depth[i] - base);
@@ -67,15 +65,58 @@ class SplitComparison {
                 if (other_path_.size() <= d) other_path_.resize(2 * d + 16);
                 path_[d] = s;
                 other_path_[d] = o;
-                bool alike = s != kDead && o != kDead && tables_[s].leaves && tables_[o].leaves;
-                arrive(t, i, s, true, !alike);
-                arrive(t, i, o, false, !alike);
+                const bool leaves = s != kDead && tables_[s].leaves, other_leaves = o != kDead && tables_[o].leaves;
+                if (s == kDead || o == kDead) {
+                    take(t, t.token_begin[i], t.token_begin[i + 1], s, true);
+                    take(t, t.token_begin[i], t.token_begin[i + 1], o, false);
+                }
+                if (leaves != other_leaves) leave(t, i, leaves ? exits_added_ : exits_removed_);
                 i++;
             }
             if (i >= end) return;
             size_t above = size_t(t.depth[i] - base) - 1;
             s = path_[above] == kDead ? kDead : tables_.next(path_[above], t.byte[i]);
             o = other_path_[above] == kDead ? kDead : tables_.next(other_path_[above], t.byte[i]);
+        }
+    }
+
+    // The same for a state that counts characters, and the one without the bound on them, before the byte of `root`.
+    // PERF: a state for each count that a token may reach (of four look-aheads, 16 times as many) took 100 ms for a mask. Here the count is a
+    // number, and only tokens that may meet the bound are looked at.
+    void compare_counted(const Trie& t, uint32_t root, LexState first, LexState unbounded) {
+        const std::shared_ptr<const CountedValues> values = beside_.look([&] { return parts_.lexer.counted_values(first); });
+        struct At {
+            std::optional<CountedValues::Place> place;  // in text as it stands
+            LexState state;                             // before that, or in an escape
+            Local other;
+        };
+        auto at = [&](LexState s, Local o) { return At{s == kNoState ? std::nullopt : parts_.lexer.place(s), s, o}; };
+        auto escaped = [&](const At& from, uint8_t byte, Local o) {
+            const LexState s = from.place ? parts_.lexer.between_characters(first, *from.place) : from.state;
+            return at(s == kNoState ? s : tables_.step(s, byte), o);
+        };
+        std::vector<At> path{beside_.look([&] { return at(first, tables_.local(unbounded)); })};
+        const uint16_t base = t.depth[root];
+        for (uint32_t i = root, end = t.end[root]; i < end;) {
+            work(4);
+            beside_.breathe();
+            path.resize(size_t(t.depth[i] - base) + 1);
+            At to = path.back();
+            const uint8_t byte = t.byte[i];
+            const Local o = tables_.next(to.other, byte);
+            bool dead = false, same = o == kDead || (to.place && byte == '"');  // where values end is not counted
+            if (!same && to.place && byte != '\\') {
+                to.other = o;
+                dead = !values->step(*to.place, byte);
+                same = !dead && values->is_far(*to.place, t.height[i]);
+            } else if (!same) {
+                to = beside_.look([&] { return escaped(to, byte, o); });
+                dead = to.state == kNoState;
+                same = to.state == tables_[o].lex;
+            }
+            if (dead) compare(t, i, kDead, o);
+            if (dead || same) i = t.end[i];
+            else path.push_back(std::move(to)), i++;
         }
     }
 
@@ -109,10 +150,18 @@ class SplitComparison {
         for (uint32_t k = begin; k < end; k++) added_.add(t.tokens[k], words_);
     }
 
-    void arrive(const Trie& t, uint32_t i, Local s, bool add, bool may_leave) {
-        take(t, t.token_begin[i], t.token_begin[i + 1], s, add);
-        if (s == kDead || !may_leave || !tables_[s].leaves || i + 1 == t.end[i]) return;
-        std::vector<TrieNodes>& parts = add ? exits_added_ : exits_removed_;
+    // All below node i ends inside in each of the two, or nothing does.
+    bool take_whole(const Trie& t, uint32_t i, Local s, Local o) {
+        if (tables_.steady(t, i, s) == SplitTables::kUnknown || tables_.steady(t, i, o) == SplitTables::kUnknown) return false;
+        if (s == kDead || o == kDead) {
+            take(t, t.token_begin[i], t.token_begin[t.end[i]], s, true);
+            take(t, t.token_begin[i], t.token_begin[t.end[i]], o, false);
+        }
+        return true;
+    }
+
+    void leave(const Trie& t, uint32_t i, std::vector<TrieNodes>& parts) {
+        if (i + 1 == t.end[i]) return;
         if (parts.empty() || parts.back().trie != &t) parts.push_back({&t, {}});
         for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) exit_nodes_.note(1), parts.back().nodes.push_back(n);
     }

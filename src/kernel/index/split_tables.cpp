@@ -14,6 +14,7 @@ void SplitTables::clear() {
     ends_of_characters_ = {};
     characters_ = {};
     deadly_ = {};
+    agreeing_ = {};
     parts_.discarded.take(successors_);
     rows_ = {};
     groups_.clear();
@@ -312,8 +313,36 @@ SplitTables::Local SplitTables::steady(const Trie& t, uint32_t i, Local s) {
             if (!back) break;
         }
     if (!(kinds & ~states_[s].leading_back)) return s;
+    if (!scannerless || (t.end[i] - i < kWorthAsking && !states_[s].habits[reach_of(t.height[i])].calm_known)) return kUnknown;
     // All kinds together: one that leads back from here may lead nowhere from where another leads to.
-    return scannerless && !(kinds & deadly(s)) && !(kinds & ~calm(s, reach_of(t.height[i]))) ? s : kUnknown;
+    return !(kinds & deadly(s)) && !(kinds & ~calm(s, reach_of(t.height[i]))) ? s : kUnknown;
+}
+
+// Under scannerless: kinds of bytes that begin a character which leads back to each of two states, or leads both to the same.
+uint64_t SplitTables::agreeing(Local s, Local other) {
+    uint64_t apart = 0;
+    for (uint32_t b = 0; b < 256; b++) {
+        const uint64_t kind = 1ULL << byte_kind(uint8_t(b));
+        if (apart & kind || character_step(kBetween, uint8_t(b)) == kNowhere) continue;
+        if (next(s, uint8_t(b)) != next(other, uint8_t(b)) && (behind(s, uint8_t(b)) != s || behind(other, uint8_t(b)) != other))
+            apart |= kind;
+    }
+    return agreeing_[pack(s, other)] = ~apart;
+}
+
+bool SplitTables::agree(const Trie& t, uint32_t i, Local s, Local other) {
+    if (s == kDead || other == kDead) return s == other;
+    if (t.below[i] & (kFirst | kMore)) {
+        const auto [place, home] = standing(s);
+        const auto [other_place, other_home] = standing(other);
+        if (home == kDead || other_home == kDead || place != other_place || !(t.well_formed[i] >> place & 1)) return false;
+        if (states_[s].leaves != states_[other].leaves) return false;
+        s = home, other = other_home;
+    }
+    if (states_[s].leaves != states_[other].leaves) return false;
+    const uint64_t* known = agreeing_.find(pack(s, other));
+    if (!known && t.end[i] - i < kWorthAsking) return false;
+    return !(t.below[i] & ~(known ? *known : agreeing(s, other)));
 }
 
 // Whether each byte of a kind leads back to the state.

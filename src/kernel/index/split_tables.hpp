@@ -57,7 +57,10 @@ class SplitTables {
     static constexpr Local kUnknown = 0, kDead = ~0u;
     static constexpr uint16_t kNoWay = 0xFFFE;
     static constexpr uint32_t kBigSubtree = 4;  // nodes; below, asking steady() costs as much as walking
-    struct Group {                              // of tokens that end inside
+    // Nodes: what takes hundreds of steps to find out of a state is asked for by larger subtrees only. PERF: a mask inside a string visits most
+    // states within an escape once or twice.
+    static constexpr uint32_t kWorthAsking = 64;
+    struct Group {  // of tokens that end inside
         Split::Sureness sureness;
         uint32_t key;
         Indentations::Effect effect;
@@ -72,6 +75,7 @@ class SplitTables {
         LexState lex;
         uint32_t group;
         bool leaves, may_be_newline;
+        enum : uint8_t { kNotAsked, kYes, kNo } recurs = kNotAsked;
         Utf8State place = kBetween;  // see standing(); its
         Local home = kUnknown;       // is kUnknown if it was not asked for yet
         struct Habits {              // on texts of a reach
@@ -128,6 +132,16 @@ class SplitTables {
         const Local known = states_[s].habits[reach].alike;
         return known != kUnknown ? known : find_alike(s, reach);
     }
+    // A common byte leads back to it.
+    bool recurs(Local s) {
+        State& x = states_[s];
+        if (x.recurs == State::kNotAsked) {
+            bool found = false;
+            for (char byte : {'e', ' ', '0', 'E'}) found = found || next(s, uint8_t(byte)) == s;
+            states_[s].recurs = found ? State::kYes : State::kNo;
+        }
+        return states_[s].recurs == State::kYes;
+    }
     uint32_t group_of(LexState s, Indentations::Effect effect = Indentations::kNothing);
     uint16_t way_of(TerminalId terminal, Obligations obligations, Indentations::Effect effect = Indentations::kNothing);
     // The way of leaving through exit `e` before `byte`; kNoWay if a obligation is violated.
@@ -135,6 +149,8 @@ class SplitTables {
     // Whatever is below node i ends inside, and can be completed if a lexeme can from the state returned. kUnknown: that is not so. (A
     // lexeme may end before, too. But what can be completed that way can be completed from that state.)
     Local steady(const Trie& t, uint32_t i, Local s);
+    // Whatever is below node i comes to the same from both states.
+    bool agree(const Trie& t, uint32_t i, Local s, Local other);
     std::pair<Utf8State, Local> standing(Local s);
     Local end_of_character(Utf8State place, Local s);
     uint64_t characters(Local s);
@@ -143,6 +159,7 @@ class SplitTables {
     Local behind(Local s, uint8_t first);
     const std::vector<std::pair<Local, uint64_t>>& successors(Local s);
     bool leads_back(Local s, uint8_t kind, bool by_characters);
+    uint64_t agreeing(Local s, Local other);
 
     const Piece* find(const Trie& t, uint32_t node, Local s) const {
         const uint32_t* known = piece_ids_.find(pack(t.first_id + node, s));
@@ -176,6 +193,7 @@ class SplitTables {
     FlatMap<Local> numbers_;
     FlatMap<Local> ends_of_characters_;  // by state and place
     FlatMap<uint64_t> characters_, deadly_;
+    FlatMap<uint64_t> agreeing_;  // by two states
     std::unordered_map<Local, std::vector<std::pair<Local, uint64_t>>> successors_;
     Pages<std::array<Local, 256>> rows_;  // by state and byte
     std::vector<Group> groups_;

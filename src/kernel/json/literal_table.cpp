@@ -10,7 +10,6 @@ namespace derivable {
 
 namespace {
 
-bool begins_character(uint8_t b) { return (b & 0xC0) != 0x80; }
 uint32_t hex_value(uint8_t b) { return b <= '9' ? b - uint32_t('0') : (b | 32u) - uint32_t('a') + 10; }
 
 // All values: characters, and lone surrogates where no high one stands before a low one.
@@ -79,8 +78,8 @@ JsonStrings::JsonStrings(std::shared_ptr<const Dfa> values, uint64_t max)
     find_kinds();
     empty_ = values_->empty();
     if (empty_ || max == kNoMaximum) return;
-    find_least();
-    empty_ = count(0, 0) == kDead;
+    counted_values_ = std::make_shared<const CountedValues>(values_, max);
+    empty_ = count(counted_values_->start()) == kDead;
 }
 
 bool JsonStrings::is_raw(uint8_t d) { return d == kBoundary || (d >= kMore1 && d <= kAfterF4); }
@@ -103,56 +102,35 @@ void JsonStrings::find_kinds() {
     num_kinds_ = uint32_t(ids.size());
 }
 
-// Breadth first from acceptance backwards: the first byte of a character costs one, the others nothing.
-void JsonStrings::find_least() {
-    const uint32_t n = values_->num_states();
-    std::vector<std::vector<uint32_t>> from[2];  // by cost and target
-    for (auto& edges : from) edges.resize(n);
-    for (uint32_t q = 0; q < n; q++)
-        for (uint32_t b = 0; b < 256; b++) {
-            int32_t to = values_->step(q, uint8_t(b));
-            if (to < 0) continue;
-            auto& edges = from[begins_character(uint8_t(b))][size_t(to)];
-            if (edges.empty() || edges.back() != q) edges.push_back(q);
-        }
-    least_.assign(n, ~0u);
-    std::vector<uint32_t> level, next;
-    for (uint32_t q = 0; q < n; q++)
-        if (values_->accepting[q]) level.push_back(q);
-    for (uint32_t cost = 0; !level.empty(); cost++) {
-        next.clear();
-        for (size_t i = 0; i < level.size(); i++) {
-            uint32_t q = level[i];
-            if (least_[q] != ~0u) continue;
-            least_[q] = most_least_ = cost;
-            level.insert(level.end(), from[0][q].begin(), from[0][q].end());
-            next.insert(next.end(), from[1][q].begin(), from[1][q].end());
-        }
-        level.swap(next);
-    }
-}
-
-int32_t JsonStrings::count(uint32_t state, uint64_t characters) {
-    if (characters + least_[state] > max_) return kDead;
-    auto [it, fresh] = counted_ids_.try_emplace(pack(uint32_t(characters), state), uint32_t(counted_.size()));
+int32_t JsonStrings::count(const CountedValues::Place& place) {
+    if (!counted_values_->is_open(place)) return kDead;
+    auto [it, fresh] = counted_ids_.try_emplace(pack(uint32_t(max_ - place.room), place.state), uint32_t(counted_.size()));
     if (fresh) {
         if (counted_.size() >= size_t(kCounted))
             throw LimitExceeded("max_dfa_states", counted_.size(), size_t(kCounted), "a bound on the length of a pattern's strings");
-        counted_.emplace_back(state, characters);
+        counted_.push_back(place);
     }
     return int32_t(it->second) | kCounted;
 }
 
 int32_t JsonStrings::step_values(int32_t state, uint8_t byte) {
     int32_t to = values_->step(automaton_state(state), byte);
-    return to < 0 || !(state & kCounted) ? to : count(uint32_t(to), characters_begun(state) + begins_character(byte));
+    if (to < 0 || !(state & kCounted)) return to;
+    const uint64_t room = counted_at(state).room, begun = CountedValues::begins_character(byte);
+    return room < begun ? kDead : count({uint32_t(to), room - begun});
+}
+
+std::optional<CountedValues::Place> JsonStrings::place(uint32_t id) const {
+    const State& s = states_[id];
+    if (s.kind != State::kValue || !(s.node & uint32_t(kCounted)) || !is_raw(s.decoder)) return std::nullopt;
+    return counted_at(int32_t(s.node));
 }
 
 std::string JsonStrings::counted_key(uint32_t id, uint64_t longest) const {
     const State& s = states_[id];
     if (s.kind != State::kValue || !(s.node & uint32_t(kCounted))) return {};
     // A text of so many bytes begins no more characters than that, and the one whose digits are being read.
-    uint64_t room = std::min(max_ - characters_begun(int32_t(s.node)), longest + most_least_ + 1);
+    uint64_t room = std::min(counted_at(int32_t(s.node)).room, longest + counted_values_->most_least() + 1);
     std::string key(1, 'v');
     for (uint64_t n : {uint64_t(reinterpret_cast<uintptr_t>(values_.get())), uint64_t(automaton_state(int32_t(s.node))),
                        uint64_t(s.decoder), s.count, room})
@@ -163,7 +141,8 @@ std::string JsonStrings::counted_key(uint32_t id, uint64_t longest) const {
 int32_t JsonStrings::value(int32_t state, uint8_t decoder, Escape escape) {
     if (state < 0 || decoder == kStuck) return kDead;
     if (decoder == kEnd) return accepts_value(state) ? at({State::kEnd}) : kDead;
-    if (decoder == kBoundary && is_anything(automaton_state(state))) return free(kBoundary, characters_begun(state));
+    if (decoder == kBoundary && is_anything(automaton_state(state)))
+        return free(kBoundary, state & kCounted ? max_ - counted_at(state).room : 0);
     if (!is_alive(state, decoder, escape)) return kDead;
     State s{State::kValue};
     s.decoder = decoder;
@@ -221,7 +200,7 @@ int32_t JsonStrings::after(int32_t state, uint32_t c) {
 // Some literal can be completed from here. The automaton is trimmed, so that is so at once between characters.
 bool JsonStrings::is_alive(int32_t q, uint8_t decoder, const Escape& e) {
     // Far from the bound it does not matter: two characters at most, a lone surrogate and another, are asked about.
-    if (q & kCounted && characters_begun(q) + 2 + most_least_ <= max_) q = int32_t(automaton_state(q));
+    if (q & kCounted && counted_values_->is_far(counted_at(q), 2)) q = int32_t(automaton_state(q));
     auto after_lone = [&](uint32_t low, uint32_t high) {
         int32_t next = after(q, e.high);
         return next >= 0 && any_unit(next, low, high);
@@ -313,8 +292,8 @@ bool JsonStrings::has_more_accepted(int32_t state, uint64_t n) const {
     constexpr uint32_t kPatience = 4'000;  // states
     std::vector<uint64_t> bytes(values_->num_classes, 0);
     for (uint8_t c : values_->classes) bytes[c]++;
-    const uint64_t room = max_ == kNoMaximum ? max_ : max_ - characters_begun(state);  // a character has a byte or more
-    std::unordered_map<uint32_t, uint64_t> level{{automaton_state(state), 1}}, next;   // how many texts lead there
+    const uint64_t room = state & kCounted ? counted_at(state).room : kNoMaximum;     // a character has a byte or more
+    std::unordered_map<uint32_t, uint64_t> level{{automaton_state(state), 1}}, next;  // how many texts lead there
     uint64_t found = 0, visited = 0;
     for (uint64_t length = 0; length <= room && !level.empty() && visited < kPatience; length++, level.swap(next)) {
         next.clear();
@@ -334,16 +313,21 @@ bool JsonStrings::has_more_accepted(int32_t state, uint64_t n) const {
 
 int32_t JsonStrings::acting_as(const JsonStrings& other, uint32_t state, uint64_t bytes) {
     const State& s = other.states_[state];
-    if (s.kind != State::kValue) return kDead;
+    if (s.kind != State::kValue) return s.kind == State::kStart ? 0 : kDead;
     const auto place = int32_t(s.node);
-    // A text of so many bytes begins no more characters than that, and the one whose digits are being read.
-    if (place & kCounted && other.max_ - other.characters_begun(place) <= bytes + other.most_least_) return kDead;
     uint32_t q = other.automaton_state(place);
     if (!short_values_ && KEquivalence::is_worthwhile(*values_)) short_values_ = std::make_shared<const KEquivalence>(*values_);
     // No text spells values that are longer. But it may end in an escape: then a character of four bytes must be possible, or a lone surrogate and another.
     constexpr uint64_t kMargin = 8;
-    if (short_values_) q = short_values_->first_alike(q, bytes + kMargin);
+    if (short_values_ && bytes < kNoMaximum - kMargin) q = short_values_->first_alike(q, bytes + kMargin);
     return value(int32_t(q), s.decoder, {uint32_t(s.count), uint32_t(s.count >> 32)});
+}
+
+bool JsonStrings::meets_bound(uint32_t state, uint64_t bytes) const {
+    const State& s = states_[state];
+    // A text of so many bytes begins no more characters than that, and the one whose digits are being read.
+    return s.kind == State::kValue ? s.node & uint32_t(kCounted) && !counted_values_->is_far(counted_at(int32_t(s.node)), bytes + 1)
+                                   : max_ != kNoMaximum;
 }
 
 uint64_t JsonStrings::alike_for(uint32_t a, uint32_t b) {
@@ -351,12 +335,8 @@ uint64_t JsonStrings::alike_for(uint32_t a, uint32_t b) {
     // No text spells values that are longer. But it may end with a backslash, behind which some character of four bytes must be possible;
     // and a high surrogate that stands before it may turn out to have been alone.
     const uint64_t margin = x.decoder == Decoder::kBoundary ? 4 : 8;
-    if (x.kind != State::kValue || y.kind != State::kValue || x.decoder != y.decoder || x.count != y.count) return 0;
-    uint64_t bytes = apart(automaton_state(int32_t(x.node)), automaton_state(int32_t(y.node)));
-    if (max_ != kNoMaximum) {
-        const uint64_t room = max_ - std::max(characters_begun(int32_t(x.node)), characters_begun(int32_t(y.node)));
-        bytes = std::min(bytes, room - std::min<uint64_t>(room, most_least_));
-    }
+    if (max_ != kNoMaximum || x.kind != State::kValue || y.kind != State::kValue || x.decoder != y.decoder || x.count != y.count) return 0;
+    const uint64_t bytes = apart(x.node, y.node);
     return bytes - std::min(bytes, margin);
 }
 

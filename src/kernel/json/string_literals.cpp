@@ -243,7 +243,7 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
     switch (s.kind) {
         case State::kStart:
             if (byte != '"' || empty_) return kDead;
-            return values_ ? value(counted_.empty() ? 0 : kCounted, kBoundary, {}) : listed(0);
+            return !values_ ? listed(0) : value(counted_values_ ? count(counted_values_->start()) : 0, kBoundary, {});
         case State::kEnd: return kDead;
         case State::kFree: {
             uint8_t to = decode(s.decoder, byte);

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -27,6 +28,7 @@
 
 #include "automata/dfa.hpp"
 #include "automata/k_equivalence.hpp"
+#include "json/counted_values.hpp"
 #include "support/byte_set.hpp"
 #include "support/hashing.hpp"
 
@@ -69,9 +71,21 @@ class JsonStrings {
 
     // The same literals without a bound on their length, if they are given by an automaton.
     JsonStrings without_bound() const { return {values_, kNoMaximum}; }
-    // The state of this one, which is the other's without_bound(), that acts as the other's does on all texts of so many bytes: one for as many of its states
-    // as are known to be alike. kDead: none is known.
+    // The state of this one, which is the other's without_bound(), that acts as the other's does, but for the bound, on all texts of so many
+    // bytes: one for as many of its states as are known to be alike. kDead: none is known.
     int32_t acting_as(const JsonStrings& other, uint32_t state, uint64_t bytes);
+    // Within values of an automaton: some text of so many bytes may be cut off by the bound. True in doubt.
+    bool meets_bound(uint32_t state, uint64_t bytes) const;
+    // How characters are counted beside an automaton; null if they are not.
+    const std::shared_ptr<const CountedValues>& counted_values() const { return counted_values_; }
+    // In values of an automaton, without a count.
+    bool is_between_characters(uint32_t state) const {
+        const State& s = states_[state];
+        return s.kind == State::kValue && s.decoder == kBoundary && !(s.node & uint32_t(kCounted));
+    }
+    // Of a state between or within characters as they stand that counts them, where it is; and the state that is there between two.
+    std::optional<CountedValues::Place> place(uint32_t state) const;
+    int32_t between_characters(const CountedValues::Place& place) { return value(count(place), kBoundary, {}); }
 
     // What a state outside the list has to do with the literals of any value at all.
     struct Free {
@@ -147,15 +161,14 @@ class JsonStrings {
     };
     // Code points, lone surrogates among them, in ascending ranges.
     using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;
-    // The state of the automaton; with kCounted, the place in counted_ of one with the characters begun so far.
+    // The state of the automaton; with kCounted, the number in counted_ of a place.
     int32_t value(int32_t state, uint8_t decoder, Escape escape);
     static constexpr int32_t kCounted = 1 << 30;
-    int32_t count(uint32_t state, uint64_t characters);  // kDead if too few are left
+    int32_t count(const CountedValues::Place& place);  // kDead if no value can be completed
     int32_t step_values(int32_t state, uint8_t byte);
     bool accepts_value(int32_t state) const { return values_->accepting[automaton_state(state)]; }
-    uint32_t automaton_state(int32_t state) const { return state & kCounted ? counted_[size_t(state & ~kCounted)].first : uint32_t(state); }
-    uint64_t characters_begun(int32_t state) const { return state & kCounted ? counted_[size_t(state & ~kCounted)].second : 0; }
-    void find_least();
+    const CountedValues::Place& counted_at(int32_t state) const { return counted_[size_t(state & ~kCounted)]; }
+    uint32_t automaton_state(int32_t state) const { return state & kCounted ? counted_at(state).state : uint32_t(state); }
     bool has_more_accepted(int32_t state, uint64_t n) const;
     bool value_has_more(const State& s, uint64_t n);
     int32_t after_escape(int32_t state, uint8_t decoder, const Escape& escape);
@@ -180,12 +193,11 @@ class JsonStrings {
     std::array<uint8_t, 256> kinds_{};
     uint32_t num_kinds_ = 0;
     std::vector<std::vector<int32_t>> rows_;
-    std::vector<std::pair<uint32_t, uint64_t>> counted_;
+    std::shared_ptr<const CountedValues> counted_values_;  // if there is a bound
+    std::vector<CountedValues::Place> counted_;
     std::unordered_map<uint64_t, uint32_t, MixHash> counted_ids_;
     std::unordered_map<uint64_t, uint32_t, MixHash> apart_;
     bool too_many_pairs_ = false;
-    std::vector<uint32_t> least_;  // by state of the automaton: characters that must still begin
-    uint32_t most_least_ = 0;
 
     std::vector<std::string> list_;
     std::vector<Node> nodes_;  // none yet where no text got

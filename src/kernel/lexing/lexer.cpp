@@ -91,21 +91,42 @@ LexState Lexer::in_any_string(const std::string& text) {
     return canonical(LexState(any.first + any.recognizer.run(text)));
 }
 
+uint32_t Lexer::unbounded(uint32_t a) {
+    if (automata_[a].recognizer.has_table()) return a;
+    if (const uint32_t* known = unbounded_.find(a)) return *known;
+    const std::optional<Recognizer> all = automata_[a].recognizer.unbounded();
+    const uint32_t whole = all ? terminals_[add(*all, 0)].first : a;
+    return unbounded_[a] = whole;
+}
+
+LexState Lexer::acting_as(uint32_t whole, LexState s, uint64_t bytes) {
+    const int32_t alike = automata_[whole].recognizer.acting_as(recognizer_of(s), single_state_[s], bytes);
+    return alike == kDead ? kNoState : canonical(single(whole, uint32_t(alike)));
+}
+
 LexState Lexer::for_short_texts(LexState s, uint64_t bytes) {
     const uint32_t a = single_automaton_[s], state = single_state_[s];
-    uint32_t whole = a;
-    if (!automata_[a].recognizer.has_table()) {
+    if (!automata_[a].recognizer.has_table())
         if (const std::string* text = automata_[a].recognizer.text_of_any_string(state, bytes)) return in_any_string(*text);
-        if (const uint32_t* known = unbounded_.find(a)) {
-            whole = *known;
-        } else {
-            if (std::optional<Recognizer> all = automata_[a].recognizer.unbounded()) whole = terminals_[add(*all, 0)].first;
-            unbounded_[a] = whole;
-        }
-        if (whole == a && automata_[a].recognizer.is_bounded()) return s;
-    }
-    const int32_t alike = automata_[whole].recognizer.acting_as(automata_[a].recognizer, state, bytes);
-    return alike == kDead ? s : canonical(single(whole, uint32_t(alike)));
+    const uint32_t whole = unbounded(a);
+    if (automata_[a].recognizer.meets_bound(state, bytes)) return s;
+    const LexState alike = acting_as(whole, s, bytes);
+    return alike == kNoState ? s : alike;
+}
+
+LexState Lexer::without_bound(LexState s) {
+    if (!is_single(s) || !recognizer_of(s).counted_values()) return kNoState;
+    return acting_as(unbounded(single_automaton_[s]), s, ~0ULL);
+}
+
+LexState Lexer::any_string(LexState s) {
+    return is_single(s) && recognizer_of(s).is_between_characters(single_state_[s]) ? in_any_string("\"") : kNoState;
+}
+
+LexState Lexer::between_characters(LexState of, const CountedValues::Place& place) {
+    const uint32_t a = single_automaton_[of];
+    const int32_t state = automata_[a].recognizer.between_characters(place);
+    return state < 0 ? kNoState : canonical(single(a, uint32_t(state)));
 }
 
 ByteSet Lexer::bytes(LexState m) {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -104,6 +105,16 @@ class Lexer {
     }
     // Under scannerless: a canonical state that acts as this one on all texts of so many bytes, one for as many states as are known to be alike.
     LexState for_short_texts(LexState canonical, uint64_t bytes);
+    // Of a canonical state of strings whose characters are counted beside an automaton, the one that does the same without the bound on their
+    // number. kNoState: it is not such a state, or there is none.
+    LexState without_bound(LexState canonical);
+    // Of a canonical state between two characters of strings whose values an automaton accepts, the one that is there in any string at all.
+    // Else kNoState.
+    LexState any_string(LexState canonical);
+    // How they are counted, where a canonical state of them is, and the state of the same strings that is there between two characters.
+    std::shared_ptr<const CountedValues> counted_values(LexState canonical) const { return recognizer_of(canonical).counted_values(); }
+    std::optional<CountedValues::Place> place(LexState canonical) const { return recognizer_of(canonical).place(single_state_[canonical]); }
+    LexState between_characters(LexState of, const CountedValues::Place& place);
     // A canonical state between two characters of a string whose length is bounded; how many must and may still come.
     bool is_counted(LexState canonical, uint64_t& need, uint64_t& room) const;
     // Some member is in a string that may still come out as more than n different values. False in doubt.
@@ -216,6 +227,8 @@ class Lexer {
     void count_words(size_t words);  // of one more formula
     void canonicalize(LexState single);
     LexState in_any_string(const std::string& text);
+    uint32_t unbounded(uint32_t automaton);  // without the bound on its texts, or itself
+    LexState acting_as(uint32_t whole, LexState single, uint64_t bytes);
     const Recognizer& recognizer_of(LexState single) const { return automata_[single_automaton_[single]].recognizer; }
     void add_automaton(const Recognizer& recognizer, TerminalId terminal);
     std::vector<std::pair<uint32_t, uint32_t>> progress(LexState s) const;  // (automaton, state) of every member

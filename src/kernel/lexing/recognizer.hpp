@@ -68,9 +68,18 @@ class Recognizer {
     bool is_bounded() const { return rule_ && rule_->max_length() != JsonStrings::kNoMaximum; }
     // The same texts and longer ones, if they are strings whose values an automaton accepts, up to a length.
     std::optional<Recognizer> unbounded() const;
-    // The state, of a table or of the other's unbounded(), that acts as the other's does on all texts of so many bytes: one for as many as are known to be
-    // alike. kDead: none is known.
+    // The state, of a table or of the other's unbounded(), that acts as the other's does, but for the bound, on all texts of so many bytes: one
+    // for as many as are known to be alike. kDead: none is known.
     int32_t acting_as(const Recognizer& other, uint32_t state, uint64_t bytes);
+    // In values that an automaton accepts, without a count.
+    bool is_between_characters(uint32_t state) const { return rule_ && rule_->is_between_characters(state); }
+    // Some text of so many bytes may be cut off by the bound. True in doubt.
+    bool meets_bound(uint32_t state, uint64_t bytes) const { return rule_ && rule_->meets_bound(state, bytes); }
+    // How the characters of its texts are counted beside an automaton; null if they are not.
+    std::shared_ptr<const CountedValues> counted_values() const { return rule_ ? rule_->counted_values() : nullptr; }
+    // Of a state between or within such characters, where it is; and the state that is there between two.
+    std::optional<CountedValues::Place> place(uint32_t state) const { return rule_ ? rule_->place(state) : std::nullopt; }
+    int32_t between_characters(const CountedValues::Place& place) { return rule_->between_characters(place); }
     uint32_t run(const std::string& text) const { return uint32_t(table_->run(text)); }
     // Equal for states that act alike on texts of `longest` bytes, as long as this or a copy lives. Empty: not known.
     std::string state_key(uint32_t state, uint64_t longest) const;

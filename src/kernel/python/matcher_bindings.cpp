@@ -48,10 +48,9 @@ nb::object allowed_tokens(Matcher& m) {
     return nb::cast(nb::ndarray<nb::numpy, int32_t, nb::ndim<1>>(ids->data(), {ids->size()}, owner));
 }
 
-}  // namespace
-
-void bind_matchers(nb::module_& m) {
-    nb::class_<Matcher>(m, "Matcher", "One sequence being generated.")
+// Where a sequence stands, and how it goes on and back.
+void bind_steps(nb::class_<Matcher>& matcher) {
+    matcher
         .def(
             "__init__",
             [](Matcher* self, std::shared_ptr<Constraint> constraint) {
@@ -97,24 +96,6 @@ void bind_matchers(nb::module_& m) {
             "Takes bytes, however they may be tokenized; counts as one step for `rollback`.\n\n"
             "Raises:\n    TokenRejectedError: they are not a prefix of anything allowed here. The state is unchanged.")
         .def(
-            "allows",
-            [](Matcher& self, nb::handle token) {
-                uint32_t t = token_of(self.constraint(), token);
-                Call call;
-                return self.allows(t);
-            },
-            nb::arg("token_id").none(), "Whether a token is allowed, without building the mask (DOMINO's opportunistic check).")
-        .def(
-            "count_valid",
-            [](Matcher& self, nb::handle tokens) {
-                std::vector<uint32_t> ids = known_tokens(self.constraint(), tokens);
-                Call call;
-                return self.count_valid(ids);
-            },
-            nb::arg("token_ids").none(),
-            "How many tokens of a draft are acceptable one after the other, whatever follows (ids past the vocabulary too); the state is "
-            "unchanged.")
-        .def(
             "rollback",
             [](Matcher& self, nb::handle steps) {
                 const int64_t count = number("count", steps);
@@ -133,15 +114,53 @@ void bind_matchers(nb::module_& m) {
                 Call call;
                 self.reset();
             },
-            "Goes back to the start.")
+            "Goes back to the start of the text.")
+        .def_prop_ro(
+            "is_accepting",
+            [](Matcher& self) {
+                Call call;
+                return self.accepting();
+            },
+            "The text so far is a member of the language: end of sequence is allowed.")
+        .def_prop_ro("is_finished", &Matcher::finished, "An end-of-sequence token was taken.")
+        .def_prop_ro("length", &Matcher::length, "Steps taken since the start.");
+}
+
+// What may come next.
+void bind_masks(nb::class_<Matcher>& matcher) {
+    matcher
+        .def(
+            "allows",
+            [](Matcher& self, nb::handle token) {
+                uint32_t t = token_of(self.constraint(), token);
+                Call call;
+                return self.allows(t);
+            },
+            nb::arg("token_id").none(),
+            "Whether a token is allowed, without building the mask (DOMINO's opportunistic check).\n\n"
+            "Raises:\n    TokenRejectedError: it is not in the vocabulary.\n\nCost: as `advance`.")
+        .def(
+            "count_valid",
+            [](Matcher& self, nb::handle tokens) {
+                std::vector<uint32_t> ids = known_tokens(self.constraint(), tokens);
+                Call call;
+                return self.count_valid(ids);
+            },
+            nb::arg("token_ids").none(),
+            "How many tokens of a draft are acceptable one after the other, whatever follows (ids past the vocabulary too); the state is "
+            "unchanged.")
         .def("fill_bitmask", &fill_row, nb::arg("bitmask").none(), nb::arg("row").none() = 0,
              "Writes the mask of the next token into one row.\n\n"
              "Args:\n    bitmask: int32 [batch, >= ceil(V / 32)], C-contiguous, on the CPU (numpy, or torch and others by DLPack); bit t % "
              "32 of\n"
              "        word t // 32 is 1 if and only if token t is allowed. Words past the vocabulary are cleared.\n    row: which row.\n\n"
-             "Raises:\n    BitmaskShapeError: wrong shape, dtype or layout.\n\nCost: a look-up and a copy of V / 8 bytes when the "
-             "situation was seen before.")
-        .def("allowed_tokens", &allowed_tokens, "The allowed token ids, int32, ascending.")
+             "Raises:\n    BitmaskShapeError: wrong shape, dtype or layout.\n    LimitError: the mask costs more than the constraint's "
+             "limits allow; asking again goes on from there.\n\n"
+             "Cost: a look-up and a copy of V / 8 bytes (0.5 us at 128,256 tokens) when the situation was seen before.")
+        .def("allowed_tokens", &allowed_tokens,
+             "The mask of the next token as ids: int32 [how many are allowed], ascending.\n\n"
+             "Raises:\n    LimitError: the mask costs more than the constraint's limits allow.\n\nCost: as `fill_bitmask`, and a look at V "
+             "bits.")
         .def(
             "forced_bytes",
             [](Matcher& self, nb::handle most) {
@@ -153,7 +172,8 @@ void bind_matchers(nb::module_& m) {
                 }
                 return nb::bytes(out.data(), out.size());
             },
-            nb::arg("max_length").none() = 4096, "The bytes that must come next, as far as there is no choice (and the text may not end).")
+            nb::arg("max_length").none() = 4096,
+            "The bytes that must come next, as far as there is no choice (and the text may not end): `max_length` of them at most.")
         .def(
             "next_bytes",
             [](Matcher& self) {
@@ -167,7 +187,12 @@ void bind_matchers(nb::module_& m) {
                     if (bits[size_t(b) / 64] >> (b % 64) & 1) out.push_back(char(b));
                 return nb::bytes(out.data(), out.size());
             },
-            "The bytes that may come next, ascending.")
+            "The bytes that may come next, ascending.");
+}
+
+// What tells places apart, and explains them.
+void bind_insight(nb::class_<Matcher>& matcher) {
+    matcher
         .def(
             "situation",
             [](Matcher& self, nb::handle depth) {
@@ -206,16 +231,16 @@ void bind_matchers(nb::module_& m) {
                 for (auto& t : threads) out.append(nb::make_tuple(nb::cast(t.lexeme), nb::cast(t.accepts)));
                 return out;
             },
-            "Per thread: ([(terminal symbol, automaton state), ...] of the lexeme in progress, [acceptable terminal symbols]).")
-        .def_prop_ro(
-            "is_accepting",
-            [](Matcher& self) {
-                Call call;
-                return self.accepting();
-            },
-            "The text so far is a member of the language: end of sequence is allowed.")
-        .def_prop_ro("is_finished", &Matcher::finished, "An end-of-sequence token was taken.")
-        .def_prop_ro("length", &Matcher::length, "Steps taken since the start.");
+            "Per thread: ([(terminal symbol, automaton state), ...] of the lexeme in progress, [acceptable terminal symbols]).");
+}
+
+}  // namespace
+
+void bind_matchers(nb::module_& m) {
+    nb::class_<Matcher> matcher(m, "Matcher", "One sequence being generated.");
+    bind_steps(matcher);
+    bind_masks(matcher);
+    bind_insight(matcher);
 }
 
 }  // namespace derivable

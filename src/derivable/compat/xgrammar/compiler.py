@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any
 
-from ...compile import Constraint, constraint_of
+from ...compile import constraint_of
+from ...constraint import Constraint
 from ...errors import DerivableError
 from .config import get_serialization_version, limits
 from .exception import DeserializeFormatError, runtime_errors

@@ -14,12 +14,10 @@ from typing import Any
 
 from ...apply import apply_bitmask
 from .backend import Backend
-from .processor import ASYNCHRONOUS, NAME, RUNNER
+from .processor import ASYNCHRONOUS, NAME, REGISTERED, RUNNER, is_registered
 from .requests import RequestRefusedError, constraints_of, grammar_of, spec_of
 
 __all__ = ["install", "is_registered", "register"]
-
-_REGISTERED = "_derivable_is_registered"
 
 
 def register() -> None:
@@ -27,13 +25,6 @@ def register() -> None:
     if os.environ.get("DERIVABLE_VLLM", "0") not in ("", "0"):
         install()
     _guard()
-
-
-def is_registered() -> bool:
-    """The guards are in place in this process."""
-    from vllm.v1.engine.input_processor import InputProcessor
-
-    return hasattr(InputProcessor, _REGISTERED)
 
 
 def install() -> None:
@@ -137,7 +128,7 @@ def _guard() -> None:
         return result
 
     InputProcessor.__init__, InputProcessor._validate_params = __init__, _validate_params
-    setattr(InputProcessor, _REGISTERED, True)
+    setattr(InputProcessor, REGISTERED, True)
 
 
 def _is_installed() -> bool:

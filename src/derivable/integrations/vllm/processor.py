@@ -25,6 +25,17 @@ NAME = "derivable"
 """The key of `SamplingParams.extra_args`."""
 
 
+REGISTERED = "_derivable_is_registered"
+"""What the plugin marks vLLM's class with when its guards are in place."""
+
+
+def is_registered() -> bool:
+    """The guards of the plugin are in place in this process."""
+    from vllm.v1.engine.input_processor import InputProcessor
+
+    return hasattr(InputProcessor, REGISTERED)
+
+
 class _Followed:
     """A request of the batch: its matcher, and the list that vLLM appends its tokens to."""
 
@@ -63,8 +74,6 @@ class MaskProcessor(LogitsProcessor, _OfRunnerV2):  # type: ignore[misc]
         given = (sampling_params.extra_args or {}).get(NAME)
         if given is None:
             return
-        from .plugin import is_registered
-
         if not is_registered():
             raise RequestRefusedError(
                 "vLLM has not loaded the plugin 'derivable', which knows when a mask would be lost. Add it to "

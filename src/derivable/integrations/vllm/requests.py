@@ -9,8 +9,8 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from ...compile import Constraint
 from ...compiler import Compiler
+from ...constraint import Constraint
 from ...errors import DerivableError
 from ...grammar import Grammar
 from ...vocabulary import Vocabulary

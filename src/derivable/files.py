@@ -1,11 +1,11 @@
-"""Text files that decoding keeps: counts of drafts, records of generations."""
+"""Text files that are kept: counts of drafts, records of generations."""
 
 from __future__ import annotations
 
 import os
 
-from derivable.arguments import file_path
-from derivable.errors import ArtifactError
+from .arguments import file_path
+from .errors import ArtifactError
 
 __all__ = ["write"]
 

@@ -16,18 +16,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from hashlib import sha256
 from threading import Lock
-from typing import Any
-from weakref import WeakKeyDictionary
+from typing import Any, Protocol
 
-import numpy as np
-
-from derivable.arguments import file_path, instance, integer
-from derivable.compile import Constraint
-from derivable.decoding.files import write
-from derivable.errors import ArgumentError, ArtifactError
-from derivable.matcher import Matcher
+from .arguments import file_path, instance, integer
+from .errors import ArgumentError, ArtifactError
+from .files import write
 
 __all__ = ["Speculator"]
 
@@ -35,6 +29,19 @@ _BEFORE = 2  # tokens before a place that tell it apart
 _ENOUGH = 3  # choices after which a description that predicts nothing is believed, too
 _MASK = (1 << 64) - 1
 _FORMAT = "derivable speculator 1"
+
+
+class _Constraint(Protocol):
+    @property
+    def fingerprint(self) -> int: ...
+
+
+class _Matcher(Protocol):
+    """A matcher, as far as counting needs it."""
+
+    @property
+    def constraint(self) -> _Constraint: ...
+    def context(self, hops: int) -> int: ...
 
 
 class Speculator:
@@ -73,20 +80,15 @@ class Speculator:
         self.frozen = False
         self._counts: dict[int, dict[int, int]] = {}
         self._best: dict[int, tuple[int, int]] = {}  # by place: the token chosen most often, and all choices
-        self._grammars: WeakKeyDictionary[Constraint, int] = WeakKeyDictionary()
         self._lock = Lock()
 
     def __len__(self) -> int:
         """Number of places."""
         return len(self._counts)
 
-    def places(self, matcher: Matcher, token_ids: Sequence[int]) -> tuple[int, ...]:
+    def places(self, matcher: _Matcher, token_ids: Sequence[int]) -> tuple[int, ...]:
         """Where a matcher stands, after these tokens: the closest description first. Cost: about 4 us."""
-        constraint = matcher.constraint
-        grammar = self._grammars.get(constraint)
-        if grammar is None:
-            grammar = self._grammars[constraint] = _fingerprint(constraint)
-        found = [_mixed(matcher.context(self.hops), grammar)]
+        found = [_mixed(matcher.context(self.hops), matcher.constraint.fingerprint)]
         for back in range(1, _BEFORE + 1):
             found.append(_mixed(found[-1], token_ids[-back] + 1 if back <= len(token_ids) else 0))
         return tuple(reversed(found))
@@ -124,7 +126,7 @@ class Speculator:
                     return token_id, probability
         return -1, 0.0
 
-    def draft(self, matcher: Matcher, token_ids: Sequence[int], most: int) -> list[int]:
+    def draft(self, matcher: _Matcher, token_ids: Sequence[int], most: int) -> list[int]:
         """At most one token: the next one, if it is likely enough."""
         token_id, probability = self.probability(self.places(matcher, token_ids))
         return [token_id] if most > 0 and token_id >= 0 and probability >= self.threshold else []
@@ -194,12 +196,3 @@ def _mixed(number: int, other: int) -> int:
     z = (number * 0x9E3779B97F4A7C15 + other + 1) & _MASK
     z = (z ^ (z >> 31)) * 0xBF58476D1CE4E5B9 & _MASK
     return z ^ (z >> 29)
-
-
-def _fingerprint(constraint: Constraint) -> int:
-    """A number for the grammar and the vocabulary of a constraint."""
-    lowered = constraint._lowered
-    digest = sha256(constraint.vocabulary.fingerprint.encode())
-    digest.update(repr((constraint._plan.lexing, lowered.terminal_names, lowered.start)).encode("utf-8", "replace"))
-    digest.update(np.asarray(lowered.productions, np.int64).tobytes())
-    return int.from_bytes(digest.digest()[:8], "little")

@@ -1,0 +1,316 @@
+"""A grammar compiled for a vocabulary."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property, partial
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from . import _kernel
+from .arguments import file_path, instance
+from .errors import ArtifactError, GrammarError, VocabularyError
+from .expr import Special
+from .grammar import Grammar
+from .index.ahead import fill, follow
+from .index.artifact import Plan, packed, read, unpacked, write
+from .limits import Limits
+from .matcher import Matcher
+from .matchers import CanonicalMatcher, PrefetchingMatcher
+from .monitoring import alive
+from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from .index.view import Index
+    from .speculator import Speculator
+
+__all__ = ["Constraint", "resolve_token", "token_ids"]
+
+_LONGEST_REPLAY = 10.0  # seconds that loading an index may take; the rest of it is left
+
+
+class Constraint:
+    """A grammar compiled for a vocabulary. Immutable to its users and safe to share between threads.
+
+    Attributes:
+        grammar: what was compiled (`None` if the constraint was loaded from a file).
+        vocabulary: for which tokens.
+        lookahead: how many lexemes may end inside a token (`None`: any number).
+        relaxed: what the caller allowed to be enforced loosely, by name (empty: everything is exact).
+        canonical: whether only the tokenizer's own tokenization is allowed (see `compile`).
+        prefetches: its matchers have masks computed ahead, as `compile(prefetch=True)` says. May be set at any time;
+            matchers that were made while it was false do not look at it.
+
+    Example:
+        >>> import derivable as dv
+        >>> vocab = dv.Vocabulary.from_bytes([b"yes", b"no", None], eos=[2])
+        >>> constraint = dv.compile(dv.Grammar.from_choices(["yes", "no"]), vocab)
+        >>> one, other = constraint.matcher(), constraint.matcher()  # as many as there are texts
+        >>> one.advance(0)
+        >>> one.allowed_tokens().tolist(), other.allowed_tokens().tolist()
+        ([2], [0, 1])
+    """
+
+    def __init__(self, plan: Plan, vocabulary: Vocabulary, grammar: Grammar | None = None) -> None:
+        instance("plan", plan, Plan, "made by compile() or Constraint.load()")
+        instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
+        self.grammar = grammar
+        self.vocabulary = vocabulary
+        self.lookahead = plan.lookahead
+        self.relaxed = plan.relaxed
+        self.canonical = False
+        self.prefetches = False
+        self._plan = plan
+        self._stored: set[tuple[str, str]] = set()  # paths of stores that have it, and the keys there
+        self._lowered = lowered = plan.lowered
+        self._kernel = _kernel.Constraint(
+            vocabulary._kernel_vocabulary,
+            plan,
+            [(symbol, token_ids(named, vocabulary), named.negated) for symbol, named in lowered.references],
+        )
+
+        alive[self._kernel.serial] = self
+
+    def matcher(self) -> Matcher:
+        """A matcher at the start of the text. Cost: about a microsecond."""
+        if self.canonical:
+            return CanonicalMatcher(self)
+        return PrefetchingMatcher(self) if self.prefetches else Matcher(self)
+
+    def canonically(self) -> Constraint:
+        """The same constraint, with the same index, for the tokenizer's own tokenization only (see `compile`).
+
+        Raises:
+            UnsupportedFeatureError: a tokenizer of which it cannot be told.
+        """
+        _ = self.vocabulary.canonical_pairs
+        made = object.__new__(Constraint)
+        made.__dict__ |= self.__dict__ | {"canonical": True}
+        return made
+
+    @cached_property
+    def speculator(self) -> Speculator:
+        """What models chose at the places of this grammar: `generate` learns it, and drafts from it."""
+        from .speculator import Speculator  # PERF: only who drafts needs it
+
+        return Speculator()
+
+    @cached_property
+    def fingerprint(self) -> int:
+        """A number of 64 bits for the grammar and the vocabulary, the same in every process; with `Matcher.context` it
+        tells places of different grammars apart. Terminals count by their names, not by their patterns.
+        """
+        lowered = self._lowered
+        digest = sha256(self.vocabulary.fingerprint.encode())
+        named = (self._plan.lexing, lowered.terminal_names, lowered.start)
+        digest.update(repr(named).encode("utf-8", "replace"))
+        digest.update(array("q", lowered.productions).tobytes())
+        return int.from_bytes(digest.digest()[:8], "little")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Saves what compiling worked out: the grammar's automata and productions, and what `ahead_of_time` filled.
+        `canonical` is not saved: `load(...).canonically()`.
+
+        Raises:
+            ArtifactError: the file cannot be written.
+
+        Cost: the size of the automata, usually well below a megabyte, and of what was filled ahead of time: the
+        masks, each as what differs from another one; and, unless lexing is ``scannerless``, the lexer's states with
+        what the tokens do in them (Python and llama-3: 3 to 10 MB).
+        """
+        write(self._plan, self.vocabulary.fingerprint, file_path("path", path))
+
+    @staticmethod
+    def load(
+        path: str | os.PathLike[str],
+        vocabulary: Vocabulary,
+        *,
+        limits: Limits = Limits(),  # noqa: B008
+    ) -> Constraint:
+        """A constraint that `save` wrote, for the same vocabulary. It behaves as the one that was saved.
+
+        Parsing the grammar and building its automata are skipped; masks that were computed ahead of time are there,
+        and the rest of the index is filled as generations visit it. A file is untrusted: everything in it is checked,
+        and the bounds are the loader's, not those it was compiled with. What cannot be checked is whether a mask is
+        right: one that was forged, checksum and all, can offer a token that `advance` then refuses.
+
+        Args:
+            path: the file.
+            vocabulary: the model's.
+            limits: bounds on what it may hold, and on memory and time later.
+
+        Raises:
+            ArtifactError: no such file, not a saved constraint, another format version, damaged, or saved for another
+                vocabulary.
+            LimitError: it is larger than `limits` allow.
+
+        Example:
+            >>> import derivable as dv, os, tempfile
+            >>> vocab = dv.Vocabulary.from_bytes([b"a", b"b", None], eos=[2])
+            >>> path = os.path.join(tempfile.mkdtemp(), "ab.constraint")
+            >>> dv.compile(dv.Grammar.from_regex("(ab)+"), vocab).save(path)
+            >>> dv.Constraint.load(path, vocab).matcher().allowed_tokens().tolist()
+            [0]
+        """
+        instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
+        instance("limits", limits, Limits, "Limits(...)")
+        file = file_path("path", path)
+        try:
+            return Constraint(read(file, vocabulary.fingerprint, limits), vocabulary)._with_index()
+        except (GrammarError, VocabularyError) as error:  # nothing that compile() would have let through
+            raise ArtifactError(f"{file}: what it holds cannot be used ({error}). Save it again.") from error
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes, for stores other than files. So are constraints pickled, with their vocabulary.
+
+        Example:
+            >>> import derivable as dv, pickle
+            >>> vocab = dv.Vocabulary.from_bytes([b"a", b"b", None], eos=[2])
+            >>> constraint = dv.compile(dv.Grammar.from_regex("(ab)+"), vocab)
+            >>> dv.Constraint.from_bytes(constraint.to_bytes(), vocab).matcher().allowed_tokens().tolist()
+            [0]
+            >>> pickle.loads(pickle.dumps(constraint)).matcher().allowed_tokens().tolist()
+            [0]
+        """
+        return packed(self._plan, self.vocabulary.fingerprint)
+
+    @staticmethod
+    def from_bytes(data: bytes, vocabulary: Vocabulary, *, limits: Limits = Limits()) -> Constraint:  # noqa: B008
+        """What `to_bytes` gave, or a file holds; `load` says the rest.
+
+        Raises:
+            ArtifactError, LimitError: as `load`.
+        """
+        instance("data", data, bytes, "bytes")
+        instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
+        instance("limits", limits, Limits, "Limits(...)")
+        try:
+            return Constraint(unpacked(data, "bytes", vocabulary.fingerprint, limits), vocabulary)._with_index()
+        except (GrammarError, VocabularyError) as error:
+            raise ArtifactError(f"what the bytes hold cannot be used ({error}). Save it again.") from error
+
+    def _with_index(self) -> Constraint:
+        if self._plan.index:
+            _kernel.replay(self._kernel, self._plan.index, _LONGEST_REPLAY)
+        return self
+
+    def _fill_ahead(
+        self,
+        ahead_of_time: int | tuple[str, ...],
+        progress: Callable[[int, int], object] | None = None,
+        deadline: float | None = None,
+    ) -> None:
+        """Fills the index, as `compile(ahead_of_time=)` does.
+
+        Args:
+            ahead_of_time: at most so many situations, or along texts.
+            progress: called with (situations done, situations known so far), or (texts done, texts).
+            deadline: when to stop, on `time.perf_counter`'s clock.
+        """
+        most = self._plan.limits.cache_bytes // 2
+        index = self._plan.index
+        if isinstance(ahead_of_time, tuple):
+            new, known = partial(Matcher, self), self.vocabulary
+            follow(self._kernel, new, known, ahead_of_time, progress=progress, deadline=deadline, most_bytes=most)
+        else:
+            named = (named for _, named in self._lowered.references if not named.negated)
+            special = [resolve_token(each.token, self.vocabulary) for each in named]
+            index = fill(self._kernel, special, ahead_of_time, progress=progress, deadline=deadline, most_bytes=most)
+        self._plan = replace(self._plan, index=index, splits=self._kernel.saved_splits())
+
+    def __reduce__(self) -> tuple[Callable[..., Constraint], tuple[object, ...]]:
+        return _unpickled, (self.to_bytes(), self.vocabulary, self._plan.limits, self.canonical)
+
+    @property
+    def index(self) -> Index:
+        """What was built so far: lexer and parser states, spanner trees, masks, how many tokens the stack decides,
+        bytes.
+
+        A picture of the moment; the index grows as generations visit it (`derivable report` fills it first, and says
+        what is slow). Not to be called while others wait for masks: it looks at every mask that is known.
+
+        Example:
+            >>> import derivable as dv
+            >>> vocab = dv.Vocabulary.from_bytes([b"(", b")", b"))", b"x", None], eos=[4])
+            >>> constraint = dv.compile(dv.Grammar.from_gbnf('root ::= "(" root ")" | "x"'), vocab)
+            >>> m = constraint.matcher()
+            >>> for token in (0, 0, 3): m.advance(token)
+            >>> m.allowed_tokens().tolist(), m.reset(), m.advance(0), m.advance(3), m.allowed_tokens().tolist()
+            ([1, 2], None, None, None, [1])
+            >>> [(state.masks, state.always, state.stack_dependent) for state in constraint.index.states]
+            [(2, 1, 1)]
+
+        Cost: a millisecond for each hundred masks of 128,000 tokens.
+        """
+        from .index.view import view  # PERF: its classes take a tenth of what importing the library takes
+
+        lowered = self._lowered
+        flat, at, productions = lowered.productions, 0, 0
+        while at + 1 < len(flat):
+            at += 2 + flat[at + 1]
+            productions += 1
+        return view(
+            self._kernel.index_view(),
+            self._kernel.stats(),
+            lowered.terminal_names,
+            lexing=self._plan.lexing,
+            nonterminals=len(lowered.nonterminal_names),
+            productions=productions,
+            vocabulary=self.vocabulary.size,
+        )
+
+    def stats(self) -> dict[str, int | bool]:
+        """Facts about the index so far: masks asked for and found, rows, LR states, stack nodes, bytes.
+
+        `run_bytes` is what its matchers have made it allocate, `spanner_bytes` the index that it may share with others;
+        `miss_ns` and `longest_miss_ns` are nanoseconds of wall-clock time in computing masks, together and at most.
+        """
+        return self._kernel.stats()
+
+    def __repr__(self) -> str:
+        return f"<Constraint {self._plan.start!r} ({self._plan.lexing}) over {self.vocabulary!r}>"
+
+
+def _unpickled(data: bytes, vocabulary: Vocabulary, limits: Limits, canonical: bool) -> Constraint:
+    made = Constraint.from_bytes(data, vocabulary, limits=limits)
+    return made.canonically() if canonical else made
+
+
+def token_ids(named: Special, vocabulary: Vocabulary) -> list[int]:
+    """The ids of the tokens that a grammar names in one place.
+
+    Raises:
+        VocabularyError: as `resolve_token`.
+    """
+    return [resolve_token(token, vocabulary) for token in named.tokens if token != "" or not named.negated]
+
+
+def resolve_token(token: str | int, vocabulary: Vocabulary) -> int:
+    """The id of a token that a grammar names: a special token by its name, or a token of text by its whole spelling.
+
+    Raises:
+        VocabularyError: the vocabulary has no such token.
+    """
+    if isinstance(token, int):
+        if not 0 <= token < vocabulary.size:
+            raise VocabularyError(
+                f"the grammar names the token <[{token}]>, but the vocabulary has {vocabulary.size:,} tokens "
+                f"(0 to {vocabulary.size - 1}). Use the vocabulary that the grammar was written for, or another id."
+            )
+        return token
+    if token in vocabulary.special_ids:
+        return vocabulary.special_ids[token]
+    spelled = token.encode("utf-8", "replace")
+    if spelled in vocabulary.tokens:
+        return vocabulary.tokens.index(spelled)
+    from difflib import get_close_matches
+
+    close = get_close_matches(token, vocabulary.special_ids, 4, 0.5)
+    known = f" It has {', '.join(map(repr, close))}." if close else ""
+    raise VocabularyError(
+        f"the grammar names the token {token!r}, which the vocabulary does not have.{known} "
+        "Use the name of one of vocabulary.special_ids, or the id as <[id]>."
+    )
