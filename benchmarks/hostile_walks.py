@@ -21,6 +21,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from functools import partial, reduce
+from itertools import chain
 from typing import Any, TypeVar, cast
 
 from hostile import vocabulary
@@ -36,113 +37,123 @@ def _in(depth: int, innermost: Any, outer: Callable[[Any], Any]) -> Any:
     return reduce(lambda inner, _: outer(inner), range(depth), innermost)
 
 
-def _schemas() -> Iterator[tuple[str, Any]]:
-    objects: dict[str, Any] = {"type": "object"}
-    for n in (3, 10, 30, 100):
-        keys = {f"k{i}": {"type": "integer"} for i in range(n)}
-        yield (
-            f"dependentSchemas, chain {n}",
-            {
-                **objects,
-                "properties": keys,
-                "dependentSchemas": {f"k{i}": {"required": [f"k{i + 1}"]} for i in range(n - 1)},
+_OBJECTS: dict[str, Any] = {"type": "object"}
+_Rows = Iterator[tuple[str, Any]]
+
+
+def _keys(n: int) -> _Rows:
+    keys = {f"k{i}": {"type": "integer"} for i in range(n)}
+    yield (
+        f"dependentSchemas, chain {n}",
+        {
+            **_OBJECTS,
+            "properties": keys,
+            "dependentSchemas": {f"k{i}": {"required": [f"k{i + 1}"]} for i in range(n - 1)},
+        },
+    )
+    yield (
+        f"dependentSchemas, values {n}",
+        {
+            **_OBJECTS,
+            "properties": keys,
+            "dependentSchemas": {f"k{i}": {"properties": {f"k{(i + 1) % n}": {"minimum": i}}} for i in range(n)},
+        },
+    )
+    yield (
+        f"dependentSchemas, patterns {n}",
+        {
+            **_OBJECTS,
+            "dependentSchemas": {
+                f"k{i}": {"patternProperties": {f"{LETTERS[i % 26]}$": {"type": "integer"}}} for i in range(n)
             },
-        )
+        },
+    )
+    yield (
+        f"unevaluatedProperties, anyOf {n}",
+        {
+            **_OBJECTS,
+            "anyOf": [{"properties": {f"k{i}": {"const": i}}, "required": [f"k{i}"]} for i in range(n)],
+            "unevaluatedProperties": False,
+        },
+    )
+    yield (
+        f"unevaluatedProperties, if {n}",
+        {
+            **_OBJECTS,
+            "allOf": [
+                {
+                    "if": {"properties": {"t": {"const": i}}, "required": ["t"]},
+                    "then": {"properties": {f"k{i}": {}}},
+                }
+                for i in range(n)
+            ],
+            "unevaluatedProperties": False,
+        },
+    )
+
+
+def _combinations(n: int) -> _Rows:
+    for keyword in ("anyOf", "oneOf", "allOf"):
+        yield f"{keyword} multipleOf {n}", {"type": "integer", keyword: [{"multipleOf": i + 2} for i in range(n)]}
         yield (
-            f"dependentSchemas, values {n}",
-            {
-                **objects,
-                "properties": keys,
-                "dependentSchemas": {f"k{i}": {"properties": {f"k{(i + 1) % n}": {"minimum": i}}} for i in range(n)},
+            f"{keyword} ranges {n}",
+            {"type": "number", keyword: [{"minimum": 10 * i + 0.5, "maximum": 10 * i + 15.25} for i in range(n)]},
+        )
+        yield f"{keyword} patterns {n}", {"type": "string", keyword: [{"pattern": f"w{i}x"} for i in range(n)]}
+        yield (
+            f"{keyword} required, each of {n}",
+            {**_OBJECTS, "allOf": [{keyword: [{"required": [f"a{i}"]}, {"required": [f"b{i}"]}]} for i in range(n)]},
+        )
+
+
+def _sizes(n: int) -> _Rows:
+    keys = {f"k{i}": {"type": "integer"} for i in range(n)}
+    yield f"not, of constants {n}", {"not": {"enum": [{"a": i, "b": [i]} for i in range(n)]}}
+    yield f"not in not {n}", _in(n, {"type": "integer"}, lambda s: {"not": {"properties": {"a": s}}})
+    yield (
+        f"references that meet {n}",
+        {
+            "$ref": "#/$defs/d0",
+            "$defs": {
+                f"d{i}": {
+                    **_OBJECTS,
+                    "properties": {
+                        "l": {"allOf": [{"$ref": f"#/$defs/d{(i + 1) % n}"}, {"$ref": f"#/$defs/d{(i * 3 + 1) % n}"}]}
+                    },
+                }
+                for i in range(n)
             },
-        )
-        yield (
-            f"dependentSchemas, patterns {n}",
-            {
-                **objects,
-                "dependentSchemas": {
-                    f"k{i}": {"patternProperties": {f"{LETTERS[i % 26]}$": {"type": "integer"}}} for i in range(n)
-                },
-            },
-        )
-        yield (
-            f"unevaluatedProperties, anyOf {n}",
-            {
-                **objects,
-                "anyOf": [{"properties": {f"k{i}": {"const": i}}, "required": [f"k{i}"]} for i in range(n)],
-                "unevaluatedProperties": False,
-            },
-        )
-        yield (
-            f"unevaluatedProperties, if {n}",
-            {
-                **objects,
-                "allOf": [
-                    {
-                        "if": {"properties": {"t": {"const": i}}, "required": ["t"]},
-                        "then": {"properties": {f"k{i}": {}}},
-                    }
-                    for i in range(n)
-                ],
-                "unevaluatedProperties": False,
-            },
-        )
-        for keyword in ("anyOf", "oneOf", "allOf"):
-            yield f"{keyword} multipleOf {n}", {"type": "integer", keyword: [{"multipleOf": i + 2} for i in range(n)]}
-            yield (
-                f"{keyword} ranges {n}",
-                {"type": "number", keyword: [{"minimum": 10 * i + 0.5, "maximum": 10 * i + 15.25} for i in range(n)]},
-            )
-            yield f"{keyword} patterns {n}", {"type": "string", keyword: [{"pattern": f"w{i}x"} for i in range(n)]}
-            yield (
-                f"{keyword} required, each of {n}",
-                {**objects, "allOf": [{keyword: [{"required": [f"a{i}"]}, {"required": [f"b{i}"]}]} for i in range(n)]},
-            )
-        yield f"not, of constants {n}", {"not": {"enum": [{"a": i, "b": [i]} for i in range(n)]}}
-        yield f"not in not {n}", _in(n, {"type": "integer"}, lambda s: {"not": {"properties": {"a": s}}})
-        yield (
-            f"references that meet {n}",
-            {
-                "$ref": "#/$defs/d0",
-                "$defs": {
-                    f"d{i}": {
-                        **objects,
-                        "properties": {
-                            "l": {
-                                "allOf": [{"$ref": f"#/$defs/d{(i + 1) % n}"}, {"$ref": f"#/$defs/d{(i * 3 + 1) % n}"}]
-                            }
-                        },
-                    }
-                    for i in range(n)
-                },
-            },
-        )
-        yield (
-            f"counts of listed keys {n}",
-            {**objects, "minProperties": n // 2, "maxProperties": n // 2 + 2, "properties": keys},
-        )
-        yield (
-            f"contains, some {n}",
-            {"type": "array", "contains": {"type": "integer"}, "minContains": n // 2, "maxContains": n},
-        )
-        yield f"constant, deep {n}", {"const": _in(n, 1, lambda s: {"a": s, "b": [1]})}
-        yield (
-            f"uniqueItems of a list {n}",
-            {"type": "array", "uniqueItems": True, "items": {"enum": [{"a": i} for i in range(n)]}, "minItems": n - 1},
-        )
-        yield (
-            f"prefixItems {100 * n}",
-            {"type": "array", "prefixItems": [{"type": ["integer", "string"], "minimum": i} for i in range(100 * n)]},
-        )
+        },
+    )
+    yield (
+        f"counts of listed keys {n}",
+        {**_OBJECTS, "minProperties": n // 2, "maxProperties": n // 2 + 2, "properties": keys},
+    )
+    yield (
+        f"contains, some {n}",
+        {"type": "array", "contains": {"type": "integer"}, "minContains": n // 2, "maxContains": n},
+    )
+    yield f"constant, deep {n}", {"const": _in(n, 1, lambda s: {"a": s, "b": [1]})}
+    yield (
+        f"uniqueItems of a list {n}",
+        {"type": "array", "uniqueItems": True, "items": {"enum": [{"a": i} for i in range(n)]}, "minItems": n - 1},
+    )
+    yield (
+        f"prefixItems {100 * n}",
+        {"type": "array", "prefixItems": [{"type": ["integer", "string"], "minimum": i} for i in range(100 * n)]},
+    )
+
+
+def _words() -> _Rows:
     names: dict[str, Any] = {"é": {}, "\U0001f600": {}, "\0": {}, '"\\': {}, "": {}, "\ud800": {}}
     yield (
         "names of odd characters",
-        {**objects, "properties": names, "required": ["é", ""], "additionalProperties": False},
+        {**_OBJECTS, "properties": names, "required": ["é", ""], "additionalProperties": False},
     )
     yield (
         "propertyNames and patternProperties",
         {
-            **objects,
+            **_OBJECTS,
             "propertyNames": {"pattern": "^[a-c]{1,5}$", "not": {"pattern": "bb"}},
             "patternProperties": {"^a": {"type": "integer"}, "c$": {"maximum": 10}},
         },
@@ -165,7 +176,7 @@ def _schemas() -> Iterator[tuple[str, Any]]:
         yield f"not pattern {pattern}", {"type": "string", "not": {"pattern": pattern}}
         yield (
             f"key {pattern}",
-            {**objects, "patternProperties": {pattern: {"type": "integer"}}, "additionalProperties": {"type": "null"}},
+            {**_OBJECTS, "patternProperties": {pattern: {"type": "integer"}}, "additionalProperties": {"type": "null"}},
         )
     for name in ("date-time", "duration", "email", "hostname", "ipv6", "uri", "uuid", "regex", "json-pointer"):
         for more in (
@@ -174,6 +185,12 @@ def _schemas() -> Iterator[tuple[str, Any]]:
             {"pattern": "[0-9a-c]{3}", "maxLength": 40},
         ):
             yield f"format {name} {more}", {"type": "string", "format": name, **more}
+
+
+def _schemas() -> _Rows:
+    for n in (3, 10, 30, 100):
+        yield from chain(_keys(n), _combinations(n), _sizes(n))
+    yield from _words()
 
 
 _GBNF = {
