@@ -285,8 +285,8 @@ def test_a_signal_ends_a_step_and_leaves_it_as_it_was() -> None:
 
 
 def test_what_can_follow_is_counted_for_what_it_takes() -> None:
-    """Under longest match: what was looked up and kept of a hundred thousand obligations was counted as next to
-    nothing, and a refused mask took 1.6 s. What a call has allocated says how much it has done, on every machine."""
+    """Under longest match: looking up and keeping a hundred thousand obligations was counted as next to nothing, and a
+    refused mask took 1.6 s. What a call has allocated says how much it has done, on every machine."""
     lark = "start: (A|B)+\nA: /a+(?!.{0,30}z)/\nB: /[b-z]/"
     constraint = dv.compile(dv.Grammar.from_lark(lark, lexing="longest"), vocabulary())
     matcher, made = constraint.matcher(), []

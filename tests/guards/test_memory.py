@@ -107,8 +107,7 @@ def test_masks_are_the_same_after_all_was_given_back(name: str) -> None:
 
 
 def test_what_is_forgotten_is_freed_as_fast_as_it_is_made() -> None:
-    """A number that is divided by one of eighteen: each mask meets thousands of sets of remainders that no other
-    did."""
+    """An integer divided by one of eighteen: each mask meets thousands of sets of remainders that no other did."""
     numbers = [f"{n:0{digits}d}".encode() for digits in (2, 3) for n in range(10**digits)]
     tokens = [*(bytes([byte]) for byte in range(256)), *numbers, None]
     some = dv.Vocabulary.from_bytes(tokens, eos=[len(tokens) - 1])
