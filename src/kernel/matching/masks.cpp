@@ -55,12 +55,19 @@ Reach Masks::compute(const Thread& t, MaskCache::Mask& words) {
     work(words.size() / 64);
     engine_.access.take();
     Reach looked;
-    bool by_bytes = find_partial(t) != nullptr;
+    Partial* partial = find_partial(t);
+    bool by_bytes = partial && partial->by_bytes();
     if (!by_bytes) try {
             const SpanWalk::Parts parts{engine_.access, engine_.spanner, engine_.stacks,  engine_.terminals, engine_.environments,
                                         lexemes_,       stack_trie_,     counters.walked, lookahead_};
             looked = SpanWalk(parts, words).run(t);
-        } catch (const TooAmbiguous&) { by_bytes = true; }
+            if (partial && (partial = find_partial(t))) partial->refused = 0;
+        } catch (const TooAmbiguous&) { by_bytes = true; } catch (const LimitExceeded&) {
+            // What a walk has found out is kept, but it is begun anew, and there are walks that no call gets through.
+            if (!(partial = find_partial(t))) keep_partial({t, 1});
+            else partial->refused++;
+            throw;
+        }
     if (by_bytes) {
         words.assign(vocabulary_.words(), 0);  // there may be tokens in it that were still to be taken out again (add_except)
         compute_by_bytes(t, words);
@@ -79,22 +86,23 @@ Masks::Partial* Masks::find_partial(const Thread& t) {
     return nullptr;
 }
 
+void Masks::keep_partial(Partial p) {
+    constexpr size_t kMost = 4;
+    auto place = std::find_if(partials_.begin(), partials_.end(), [](const Partial& x) { return x.unused(); });
+    if (place == partials_.end() && partials_.size() < kMost) partials_.push_front(std::move(p));
+    else *(place == partials_.end() ? partials_.end() - 1 : place) = std::move(p);
+}
+
 // What was found out before it was refused is kept, and so is the last mask.
 void Masks::compute_by_bytes(const Thread& t, MaskCache::Mask& words) {
-    constexpr size_t kMost = 4;
-    Partial* known = find_partial(t);
-    Partial p{t, 0, {}};
-    if (known) std::swap(p, *known);  // SAFETY: while others pass there is none
-    else p.words.assign(vocabulary_.words(), 0);
+    Partial p{t};
+    if (Partial* known = find_partial(t)) std::swap(p, *known);  // SAFETY: while others pass there is none
+    if (p.words.empty()) p.words.assign(vocabulary_.words(), 0);
     struct Keep {
-        std::deque<Partial>& all;
+        Masks& masks;
         Partial& p;
-        ~Keep() {
-            auto free = std::find_if(all.begin(), all.end(), [](const Partial& x) { return x.words.empty(); });
-            if (free == all.end() && all.size() < kMost) all.push_front(std::move(p));
-            else *(free == all.end() ? all.end() - 1 : free) = std::move(p);
-        }
-    } keep{partials_, p};
+        ~Keep() { masks.keep_partial(std::move(p)); }
+    } keep{*this, p};
     runs_.each_token({t}, p.next, [&](uint32_t token) {
         p.words[token >> 5] |= 1u << (token & 31);
         return true;

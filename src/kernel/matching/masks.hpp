@@ -57,15 +57,20 @@ class Masks {
     Counters counters;
 
   private:
-    // A mask that is computed byte by byte, as far as it has got.
+    // A mask that was refused. Once its walk was refused a few times, or was too ambiguous, it is computed byte by byte: how far that has got.
     struct Partial {
         Thread thread;
-        uint32_t next = 0;  // node of the vocabulary's trie
+        uint32_t refused = 0;  // walks
+        uint32_t next = 0;     // node of the vocabulary's trie
         MaskCache::Mask words;
+        bool by_bytes() const { return refused >= kPatience || !words.empty(); }
+        bool unused() const { return !refused && words.empty(); }
     };
+    static constexpr uint32_t kPatience = 3;
     Reach compute(const Thread& t, MaskCache::Mask& words);
     Partial* find_partial(const Thread& t);
     void compute_by_bytes(const Thread& t, MaskCache::Mask& words);
+    void keep_partial(Partial p);
     // The bits of the tokens that may be taken as terminals.
     Reach fill_references(const Thread& t, MaskCache::Mask& words);
     // A mask was computed since then: for whoever monitors it.

@@ -19,6 +19,11 @@ bool Runs::advance(const Threads& from, std::string_view bytes, Threads& to) {
 
 // One byte of a token further. A lexeme that ends before the token's first byte ends outside of it.
 bool Runs::step_layers(const Layers& from, uint8_t byte, bool first, Layers& to) {
+    if (lookahead_ == kNoLookahead) {
+        to.resize(1);
+        step(from[0], byte, to[0]);
+        return !to[0].empty();
+    }
     to.assign(std::min<size_t>(from.size() + !first, size_t(lookahead_) + 1), {});
     bool some = false;
     for (size_t ended = 0; ended < from.size(); ended++) {
@@ -43,10 +48,7 @@ bool Runs::advance_token(const Threads& from, std::string_view bytes, Threads& t
 
 bool Runs::step_path(std::vector<Layers>& path, size_t depth, uint8_t byte) {
     if (path.size() < depth + 2) path.resize(depth + 2);
-    if (lookahead_ != kNoLookahead) return step_layers(path[depth], byte, depth == 0, path[depth + 1]);
-    path[depth + 1].resize(1);
-    step(path[depth][0], byte, path[depth + 1][0]);
-    return !path[depth + 1][0].empty();
+    return step_layers(path[depth], byte, depth == 0, path[depth + 1]);
 }
 
 void Runs::step_token(const Threads& from, uint32_t token, Threads& to) {

@@ -9,6 +9,7 @@
 
 #include "index/vocabulary.hpp"
 #include "matching/lexemes.hpp"
+#include "matching/run_table.hpp"
 #include "matching/stepper.hpp"
 #include "matching/unique_items.hpp"
 #include "support/byte_set.hpp"
@@ -48,8 +49,7 @@ class Runs {
     // Bytes that may follow, as 256 bits.
     std::array<uint64_t, 4> next_bytes(const Threads& threads);
 
-    // Threads by how many lexemes have ended inside the token so far.
-    using Layers = std::vector<Threads>;
+    using Layers = RunTable::Layers;
     // path[depth + 1]: the threads after one byte more than path[depth]; false if there are none.
     bool step_path(std::vector<Layers>& path, size_t depth, uint8_t byte);
     // Calls visit(token) for every token of text that the threads allow, until it says no; from node `next` of the trie on, which is moved on.
@@ -57,6 +57,7 @@ class Runs {
     void each_token(const Threads& threads, uint32_t& next, Visit&& visit);
 
   private:
+    // One byte of a token further; false if it is not allowed. `first`: it is the token's first.
     bool step_layers(const Layers& from, uint8_t byte, bool first, Layers& to);
 
     const Engine engine_;
@@ -70,14 +71,23 @@ class Runs {
 template <typename Visit>
 void Runs::each_token(const Threads& threads, uint32_t& next, Visit&& visit) {
     const Trie& trie = vocabulary_.trie;
-    std::vector<Layers> path{{threads}};
+    RunTable table;
+    std::vector<uint32_t> path{table.place_of({threads})};
+    auto enter = [&](uint32_t node) {
+        const size_t depth = trie.depth[node];
+        path.resize(depth + 1);
+        if (table.is_full()) table.forget(path);
+        path.push_back(table.step(path[depth], trie.byte[node], depth == 0,
+                                  [&](const Layers& from, Layers& to) { return step_layers(from, trie.byte[node], depth == 0, to); }));
+        return path.back() != RunTable::kNowhere;
+    };
     for (uint32_t i = 0; i < next;)  // the way to where it goes on
         if (trie.end[i] <= next) i = trie.end[i];
-        else step_path(path, trie.depth[i], trie.byte[i]), i++;
+        else enter(i++);
     while (next < trie.size()) {
         work(2);
         engine_.access.pass();
-        if (!step_path(path, trie.depth[next], trie.byte[next])) {
+        if (!enter(next)) {
             next = trie.end[next];
             continue;
         }

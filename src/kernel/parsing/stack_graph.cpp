@@ -70,7 +70,24 @@ void StackGraph::sort(std::vector<NodeId>& nodes) const {
               [&](NodeId x, NodeId y) { return nodes_[x].state != nodes_[y].state ? nodes_[x].state < nodes_[y].state : x < y; });
 }
 
+// In a long list each node once; in a short one sorting it finds them as soon.
+// PERF: n nodes of one LR state have up to n parents each, most of them in common: sorting all n² of them was half of a mask of
+// `"**" root "**" | "*" root "*" | [a-z *]+`.
+void StackGraph::drop_repeated(std::vector<NodeId>& nodes) const {
+    constexpr size_t kLong = 32;
+    work(2 * nodes.size());
+    if (nodes.size() < kLong) return;
+    if (met_.size() < nodes_.size()) met_.resize(nodes_.size(), 0);
+    if (++calls_ == 0) met_.assign(met_.size(), 0), calls_ = 1;
+    size_t kept = 0;
+    for (NodeId n : nodes)
+        if (met_[n.index()] != calls_) met_[n.index()] = calls_, nodes[kept++] = n;
+    nodes.resize(kept);
+}
+
 NodeId StackGraph::node(LrState state, std::vector<NodeId> parents) {
+    drop_repeated(parents);
+    work(5 * parents.size());
     sort(parents);
     parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
     if (parents.size() == 1) return child(parents[0], state);
@@ -121,6 +138,7 @@ std::vector<NodeId> StackGraph::pop(NodeId n, uint32_t count) const {
             else if (p != kNoParent) next.push_back(NodeId(p));
         }
         if (next.size() > 1) {
+            drop_repeated(next);
             std::sort(next.begin(), next.end());
             next.erase(std::unique(next.begin(), next.end()), next.end());
         }

@@ -126,6 +126,7 @@ class StackGraph {
     static uint32_t place_of(Frontier f) { return f.index() & ~kManyBit; }
     NodeId new_node(LrState state, uint32_t parent);
     void add_child(NodeId parent, NodeId child);
+    void drop_repeated(std::vector<NodeId>& nodes) const;
 
     LrAutomaton& lr_;
     IdVector<NodeId, Node> nodes_;
@@ -138,6 +139,8 @@ class StackGraph {
     std::vector<uint32_t> free_lists_, free_many_;                         // indices of lists that a collection has emptied
     std::unordered_map<std::vector<uint32_t>, NodeId, WordsHash> joined_;  // (state, parents...) of nodes with several parents
     std::unordered_map<std::vector<NodeId>, uint32_t, WordsHash> many_ids_;
+    mutable std::vector<uint32_t> met_;  // by node: the last call of drop_repeated() that met it
+    mutable uint32_t calls_ = 0;
 };
 
 }  // namespace derivable
