@@ -301,3 +301,18 @@ def test_what_can_follow_is_counted_for_what_it_takes() -> None:
         made.append(constraint.stats()["run_bytes"] - before)
     assert 1 < len(made) < 20
     assert max(made) < 8 << 20
+
+
+def test_masks_whose_walk_never_ends_are_made_byte_by_byte() -> None:
+    """Emphasis, as of Markdown: 64 stars can be read in more ways than a walk gets through, however often it is asked."""
+    gbnf = 'root ::= (b | i | t)*\nb ::= "**" root "**"\ni ::= "*" root "*"\nt ::= [a-z ]+'
+    stars, words = [b"*" * n for n in range(2, 65)], [b"ab", b"the", b"of a", b" word"]
+    mixed = [first + word + last for first in stars[:12] for word in words for last in stars[:12]]
+    tokens = [*(bytes([b]) for b in range(256)), *stars, *words, *mixed, *(s + w for s in stars for w in words)]
+    tokens += [w + s for s in stars for w in words]
+    among = dv.Vocabulary.from_bytes([*tokens, None], eos=[len(tokens)])
+    matcher = dv.compile(dv.Grammar.from_gbnf(gbnf), among, limits=dv.Limits(max_step_work=500_000)).matcher()
+    mask, calls = ask(matcher.allowed_tokens, matcher)
+    assert 3 < calls < 200
+    for token in range(0, len(tokens), 7):
+        assert ask(partial(matcher.allows, token), matcher)[0] == (token in mask)

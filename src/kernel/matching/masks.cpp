@@ -1,6 +1,7 @@
 #include "matching/masks.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "matching/context.hpp"
@@ -101,9 +102,13 @@ void Masks::compute_by_bytes(const Thread& t, MaskCache::Mask& words) {
     struct Keep {
         Masks& masks;
         Partial& p;
-        ~Keep() { masks.keep_partial(std::move(p)); }
+        ~Keep() {
+            try {
+                masks.keep_partial(std::move(p));
+            } catch (const std::bad_alloc&) {}  // then it is begun anew
+        }
     } keep{*this, p};
-    runs_.each_token({t}, p.next, [&](uint32_t token) {
+    runs_.each_token({t}, p.place, [&](uint32_t token) {
         p.words[token >> 5] |= 1u << (token & 31);
         return true;
     });
@@ -143,8 +148,8 @@ Reach Masks::fill_references(const Thread& t, MaskCache::Mask& words) {
 
 bool Masks::allows_some(const Threads& threads) {
     bool found = false;
-    uint32_t next = 0;
-    runs_.each_token(threads, next, [&](uint32_t) {
+    Runs::Place place;
+    runs_.each_token(threads, place, [&](uint32_t) {
         found = true;
         return false;
     });

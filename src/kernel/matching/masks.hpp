@@ -47,7 +47,12 @@ class Masks {
     // Calls visit(thread) for the threads whose masks are half made.
     template <class Visit>
     void each_partial(Visit visit) const {
-        for (const Partial& p : partials_) visit(p.thread);
+        for (const Partial& p : partials_) {
+            visit(p.thread);
+            for (const Runs::Layers& layers : p.place.path)
+                for (const Threads& threads : layers)
+                    for (const Thread& t : threads) visit(t);
+        }
     }
 
     struct Counters {
@@ -61,7 +66,7 @@ class Masks {
     struct Partial {
         Thread thread;
         uint32_t refused = 0;  // walks
-        uint32_t next = 0;     // node of the vocabulary's trie
+        Runs::Place place;
         MaskCache::Mask words;
         bool by_bytes() const { return refused >= kPatience || !words.empty(); }
         bool unused() const { return !refused && words.empty(); }

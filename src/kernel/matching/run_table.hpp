@@ -21,6 +21,7 @@ class RunTable {
     using Layers = std::vector<Threads>;
     static constexpr uint32_t kNowhere = ~0u;
 
+    const Layers& operator[](uint32_t place) const { return places_[place]; }
     uint32_t place_of(Layers layers) {
         std::vector<uint32_t> key;
         for (const Threads& threads : layers) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string_view>
 #include <vector>
 
@@ -52,9 +53,14 @@ class Runs {
     using Layers = RunTable::Layers;
     // path[depth + 1]: the threads after one byte more than path[depth]; false if there are none.
     bool step_path(std::vector<Layers>& path, size_t depth, uint8_t byte);
-    // Calls visit(token) for every token of text that the threads allow, until it says no; from node `next` of the trie on, which is moved on.
+    // How far each_token() has got.
+    struct Place {
+        uint32_t next = 0;         // node of the vocabulary's trie
+        std::vector<Layers> path;  // [d]: before the byte of depth d on the way there; nothing yet: only the threads themselves
+    };
+    // Calls visit(token) for every token of text that the threads allow, until it says no; from a place on, which is moved on.
     template <typename Visit>
-    void each_token(const Threads& threads, uint32_t& next, Visit&& visit);
+    void each_token(const Threads& threads, Place& at, Visit&& visit);
 
   private:
     // One byte of a token further; false if it is not allowed. `first`: it is the token's first.
@@ -69,10 +75,24 @@ class Runs {
 };
 
 template <typename Visit>
-void Runs::each_token(const Threads& threads, uint32_t& next, Visit&& visit) {
+void Runs::each_token(const Threads& threads, Place& at, Visit&& visit) {
     const Trie& trie = vocabulary_.trie;
     RunTable table;
-    std::vector<uint32_t> path{table.place_of({threads})};
+    std::vector<uint32_t> path;
+    if (at.path.empty()) at.path.push_back({threads});
+    for (const Layers& layers : at.path) path.push_back(table.place_of(layers));
+    struct Leave {  // refused or not
+        Place& at;
+        const RunTable& table;
+        const std::vector<uint32_t>& path;
+        ~Leave() {
+            at.path.clear();
+            try {
+                for (uint32_t place : path)
+                    if (place != RunTable::kNowhere) at.path.push_back(table[place]);
+            } catch (const std::bad_alloc&) { at = {}; }
+        }
+    } leave{at, table, path};
     auto enter = [&](uint32_t node) {
         const size_t depth = trie.depth[node];
         path.resize(depth + 1);
@@ -81,17 +101,14 @@ void Runs::each_token(const Threads& threads, uint32_t& next, Visit&& visit) {
                                   [&](const Layers& from, Layers& to) { return step_layers(from, trie.byte[node], depth == 0, to); }));
         return path.back() != RunTable::kNowhere;
     };
-    for (uint32_t i = 0; i < next;)  // the way to where it goes on
-        if (trie.end[i] <= next) i = trie.end[i];
-        else enter(i++);
-    while (next < trie.size()) {
+    while (at.next < trie.size()) {
         work(2);
         engine_.access.pass();
-        if (!enter(next)) {
-            next = trie.end[next];
+        if (!enter(at.next)) {
+            at.next = trie.end[at.next];
             continue;
         }
-        const uint32_t node = next++;
+        const uint32_t node = at.next++;
         for (uint32_t k = trie.token_begin[node]; k < trie.token_begin[node + 1]; k++)
             if (!visit(trie.tokens[k])) return;
     }
