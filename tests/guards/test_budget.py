@@ -304,7 +304,7 @@ def test_what_can_follow_is_counted_for_what_it_takes() -> None:
 
 
 def test_masks_whose_walk_never_ends_are_made_byte_by_byte() -> None:
-    """Emphasis, as of Markdown: 64 stars can be read in more ways than a walk gets through, however often it is asked."""
+    """Emphasis, as of Markdown: 64 stars can be read in more ways than a walk gets through, however often one asks."""
     gbnf = 'root ::= (b | i | t)*\nb ::= "**" root "**"\ni ::= "*" root "*"\nt ::= [a-z ]+'
     stars, words = [b"*" * n for n in range(2, 65)], [b"ab", b"the", b"of a", b" word"]
     mixed = [first + word + last for first in stars[:12] for word in words for last in stars[:12]]
