@@ -328,7 +328,7 @@ def test_conditions_about_one_value_take_a_case_each(needed: bool) -> None:
     assert [text for text in outside if accepts(made, text)] == []
 
 
-@pytest.mark.parametrize(("asked", "count"), [("const", 1500), ("pattern", 100), ("pattern", 1500)])
+@pytest.mark.parametrize(("asked", "count"), [("const", 1500), ("pattern", 1500)])
 def test_many_conditions(asked: str, count: int) -> None:
     """Each case looks at every condition that is open: the bound is on looks, too."""
     schema = _conditions(count, True, lambda i: {asked: f"^a{i}[.]"})
