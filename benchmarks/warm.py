@@ -44,10 +44,13 @@ vocabulary = dv.Vocabulary.{load}(sys.argv[1])
 loaded = time.process_time()
 schema = {{"type": "object", "properties": {{"a": {{"type": "string"}}}}, "required": ["a"]}}
 matcher = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary).matcher()
-matcher.fill_bitmask(dv.allocate_bitmask(1, vocabulary.size))
+matcher.fill_bitmask({bitmask})
 masked = time.process_time()
 print(imported, loaded - imported, masked - loaded, masked)
 """
+
+ARRAY = "dv.allocate_bitmask(1, vocabulary.size)"
+BUFFER = "memoryview(bytearray((vocabulary.size + 31) // 32 * 4)).cast('i', (1, (vocabulary.size + 31) // 32))"
 
 Tokenizer = Annotated[str, typer.Option(help="A folder of the shared tokenizers.")]
 Language = Annotated[str, typer.Option(help="A built-in grammar that there are programs of.")]
@@ -77,8 +80,12 @@ def cold(tokenizer: Tokenizer = "llama-3", runs: int = 5) -> None:
         environment["PYTHONPYCACHEPREFIX"] = folder
         saved = Path(folder) / "vocabulary"
         dv.Vocabulary.from_tokenizer_json(source).save(saved)
-        for name, load, path in (("tokenizer.json", "from_tokenizer_json", source), ("saved", "load", saved)):
-            command = [sys.executable, "-c", COLD.format(load=load), str(path)]
+        for name, load, path, bitmask in (
+            ("tokenizer.json", "from_tokenizer_json", source, ARRAY),
+            ("saved", "load", saved, ARRAY),
+            ("saved, a mask without numpy", "load", saved, BUFFER),
+        ):
+            command = [sys.executable, "-c", COLD.format(load=load, bitmask=bitmask), str(path)]
             found = [
                 subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
                 for _ in range(runs)

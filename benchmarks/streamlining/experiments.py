@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import resource
 import sys
 import sysconfig
 import tokenize
@@ -45,8 +46,15 @@ def files() -> Iterator[str]:
                     continue
 
 
+MOST_THREADS = 64
+"""Ways of cutting a text. A file with more at some place is left out, and counted."""
+
+Thread = tuple[int, int, Matcher]
+"""State of the scanner, brackets that are open, parser."""
+
+
 class Texts:
-    """Runs the store along texts: threads of (state of the scanner, parser)."""
+    """Runs the store along texts: threads, one for each way of cutting the text into lexemes."""
 
     def __init__(self, store: MaskStore, steps: int) -> None:
         self.store = store
@@ -62,30 +70,31 @@ class Texts:
         self.place = np.full(store.tokens.size, -1, dtype=np.int32)
         self.place[store.tokens.ids] = np.arange(len(store.tokens.ids), dtype=np.int32)
 
-    def start(self) -> list[tuple[int, Matcher]]:
-        return [(0, self.parser.parser())]
+    def start(self) -> list[Thread]:
+        return [(0, 0, self.parser.parser())]
 
-    def advance(self, threads: list[tuple[int, Matcher]], data: bytes) -> list[tuple[int, Matcher]]:
-        by_state: dict[int, list[Matcher]] = {}
-        for state, parser in threads:
+    def advance(self, threads: list[Thread], data: bytes) -> list[Thread]:
+        by_place: dict[tuple[int, int], list[Matcher]] = {}
+        for state, depth, parser in threads:
             for after, added in self.store.advance(state, data):
+                counted, open_then = self.store.between_brackets(added, depth)
                 moved = parser.fork()
                 try:
-                    self.parser.read(moved, added)
+                    self.parser.read(moved, counted)
                 except TokenRejectedError:
                     continue
-                by_state.setdefault(after, []).append(moved)
-        found = []
-        for after, parsers in by_state.items():
-            if len(parsers) > 1:  # situations are a hundred times as slow to name as to reach
+                by_place.setdefault((after, open_then), []).append(moved)
+        found: list[Thread] = []
+        for (after, depth), parsers in by_place.items():
+            if len(parsers) > 1:  # a comment is ignored or part of a newline, and both ways lead to one stack
                 parsers = list({parser.situation(64): parser for parser in parsers}.values())
-            found += [(after, parser) for parser in parsers]
+            found += [(after, depth, parser) for parser in parsers]
         return found
 
-    def allows(self, threads: list[tuple[int, Matcher]], token_id: int) -> bool:
+    def allows(self, threads: list[Thread], token_id: int) -> bool:
         """Whether the streamlined mask holds a token."""
         at = int(self.place[token_id])
-        for state, parser in threads:
+        for state, _, parser in threads:
             i = self.store.row_of[state]
             profile = int(self.profile_of[i][at])
             if profile == -1:
@@ -101,10 +110,10 @@ class Texts:
     def is_legal(self, parser: Matcher, sequence: tuple[int, ...]) -> bool:
         return not sequence or parser.allows(self.parser.numbers[sequence])
 
-    def masks(self, threads: list[tuple[int, Matcher]]) -> tuple[np.ndarray, np.ndarray]:
+    def masks(self, threads: list[Thread]) -> tuple[np.ndarray, np.ndarray]:
         plain = np.zeros(self.store.tokens.size, dtype=np.bool_)
         streamlined = plain.copy()
-        for state, parser in threads:
+        for state, _, parser in threads:
             legal = self.parser.legal(parser)
 
             def ask(sequence: tuple[int, ...], legal: np.ndarray = legal) -> bool:
@@ -115,6 +124,10 @@ class Texts:
             plain |= self.store.mask(row, ask)
             streamlined |= self.store.mask(row, ask, self.chosen[i])
         return plain, streamlined
+
+
+def peak_mb() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 def main() -> None:
@@ -132,21 +145,22 @@ def main() -> None:
     texts = Texts(MaskStore(grammar_of("python.lark"), vocabulary, optional_newlines=True), options.steps)
     print(f"store: {process_time() - began:.0f} s", flush=True)
     every = max(1, options.tokens // options.masks)
-    done = allowed = compared = same = used = refused = 0
+    done = allowed = compared = same = used = refused = ambiguous = most = 0
     for text in files():
         if done >= options.tokens or process_time() - began > options.seconds:
             break
         ids = tokenizer.encode(text if text.endswith("\n") else text + "\n", add_special_tokens=False).ids
         threads, steps = texts.start(), []
-        for (
-            token_id
-        ) in ids:  # first whether python.lark has the text at all: byte by byte, without the tables under test
+        # First whether python.lark has the text at all: byte by byte, without the tables under test.
+        for token_id in ids:
             threads = texts.advance(threads, vocabulary.token_bytes(token_id) or b"")
-            if not threads:
+            most = max(most, len(threads))
+            if not 0 < len(threads) <= MOST_THREADS:
                 break
             steps.append(threads)
-        if not threads:
-            refused += 1
+        if len(steps) < len(ids):
+            refused += not threads
+            ambiguous += bool(threads)
             continue
         used += 1
         threads = texts.start()
@@ -158,19 +172,23 @@ def main() -> None:
                 same += bool((plain == streamlined).all()) and bool(plain[token_id])
             done += 1
             threads = after
-        print(f"{used} files, {refused} refused, {done:,} tokens, {allowed:,} allowed; ", end="")
-        print(f"{compared:,} masks, {same:,} the same", flush=True)
+        print(f"{used} files, {refused} refused, {ambiguous} too ambiguous; ", end="")
+        print(f"{done:,} tokens, {allowed:,} allowed; ", end="")
+        print(f"{compared:,} masks, {same:,} the same; {process_time() - began:.0f} s, {peak_mb()} MB", flush=True)
     result = {
         "command": f"python {' '.join(sys.argv)}",
         "date": str(date.today()),
         "machine": f"{platform.machine()}, Python {platform.python_version()}",
         "files": used,
         "files python.lark does not have": refused,
+        f"files that can be cut in more than {MOST_THREADS} ways": ambiguous,
+        "most ways of cutting a text": most,
         "tokens": done,
         "next token allowed": allowed,
         "masks compared": compared,
         "masks identical, and allowing the next token": same,
         "seconds of processor time": round(process_time() - began),
+        "peak memory in MB": peak_mb(),
     }
     print(json.dumps(result, indent=1))
     if options.output is not None:

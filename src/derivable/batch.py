@@ -38,6 +38,13 @@ def allocate_bitmask(batch: int, vocab_size: int) -> NDArray[np.int32]:
         >>> mask = dv.allocate_bitmask(2, 128_256)
         >>> mask.shape, mask.dtype.name
         ((2, 4008), 'int32')
+
+    Masks are written into any writable buffer of this shape. A process that uses no numpy otherwise need not wait for
+    its import (which takes as long as all else up to a first mask):
+
+        >>> buffer = memoryview(bytearray(4 * 4008)).cast("i", (1, 4008))
+        >>> buffer.shape, buffer.format
+        ((1, 4008), 'i')
     """
     import numpy as np  # PERF: half of importing this library
 

@@ -390,3 +390,50 @@ def test_streamlining_changes_no_mask() -> None:
             threads = after
             assert threads, text
     assert seen > 40
+
+
+def test_a_newline_outside_brackets_is_never_nothing() -> None:
+    """Else every block of a text would double its stacks: a line behind a colon is a block, too."""
+    source = """
+        start: (_NL | line)*
+        line: NAME "=" value _NL | "if" value ":" block
+        block: NAME "=" value _NL | _NL _INDENT line+ _DEDENT
+        value: NAME | "(" value ")"
+        NAME: /[a-z]/
+        _NL: /\\n[ ]*/
+        %ignore " "
+        %declare _INDENT _DEDENT
+    """
+    grammar = dv.Grammar.from_lark(
+        source, indentation=dv.Indentation("_NL", "_INDENT", "_DEDENT", brackets=(("LPAR", "RPAR"),))
+    )
+    store = MaskStore(
+        grammar, vocabulary(b"if", b"a", b"=", b"(", b")", b":", b" ", b"\n", b"\n "), optional_newlines=True
+    )
+    parser = SequenceParser(store.terminals, store.sequences())
+
+    def follow(text: bytes) -> int:
+        """In how many ways the beginnings of a text can be read, at most; 0 if it is not in the language."""
+        threads, most = [(0, 0, parser.parser())], 0
+        for byte in text:
+            after = []
+            for state, depth, at in threads:
+                for next_state, added in store.advance(state, bytes([byte])):
+                    kept, open_then = store.between_brackets(added, depth)
+                    moved = at.fork()
+                    try:
+                        parser.read(moved, kept)
+                    except dv.TokenRejectedError:
+                        continue
+                    after.append((next_state, open_then, moved))
+            threads, most = after, max(most, len(after))
+        return most if threads else 0
+
+    blocks = b"".join(b" " * n + b"if a:\n" for n in range(12)) + b" " * 12 + b"a = a\n"
+    assert follow(blocks) == 2  # the first byte of "if" may also be a name
+    assert follow(b"if (\n(a\n)):\n a = (\na)\n") == 2
+    assert follow(b"a =\na\n") == 0
+    assert store.between_brackets(store.terminals.symbols(["LPAR", "_NL", "NAME", "RPAR", "_NL"]), 0) == (
+        store.terminals.symbols(["LPAR", "NAME", "RPAR", "_NL"]),
+        0,
+    )

@@ -83,8 +83,7 @@ class MaskStore:
         grammar: with terminals of its own (Lark's notation, or a built-in one).
         vocabulary: the model's.
         optional_newlines: where blocks are told by indentation, newlines count nothing between brackets, which a
-            scanner
-            cannot see: each may then also be nothing. `False`, the default, counts as the post does.
+            scanner cannot see: each may then also be nothing. `False`, the default, counts as the post does.
 
     Attributes:
         terminals: the grammar of terminals.
@@ -104,7 +103,8 @@ class MaskStore:
         self.tokens = Tokens(vocabulary)
         dropped = {i for i, name in enumerate(self.terminals.terminals) if name in self.terminals.ignored}
         self._dropped = frozenset(dropped)
-        self._optional = _newline(lowered) if optional_newlines else frozenset()
+        self._newline, self._brackets = _indentation(lowered)
+        self._optional = self._newline if optional_newlines else frozenset()
         self.profiles: list[frozenset[Sequence]] = []
         self._profile_numbers: dict[frozenset[Sequence], int] = {}
         self._of_rest: dict[bytes, frozenset[Sequence]] = {}
@@ -153,8 +153,30 @@ class MaskStore:
         return mask
 
     def advance(self, state: int, data: bytes) -> Iterator[tuple[int, Sequence]]:
-        """Where a token leads from a state: (state, terminals that it adds). Each way once."""
+        """Where a token leads from a state: (state, terminals that it adds). Each way once.
+
+        Newlines are in it wherever they were read, with `optional_newlines`, too: who follows a text knows which of
+        them stand between brackets (`between_brackets`).
+        """
         return iter(dict.fromkeys(self._advance(state, data)))
+
+    def between_brackets(self, added: Sequence, depth: int) -> tuple[Sequence, int]:
+        """What a parser gets of the terminals that a token adds, and how many brackets are open behind them.
+
+        Newlines between brackets are dropped, as the kernel and Lark's `Indenter` do. To try both for each of them is
+        no way out: a newline behind a colon that is taken for nothing makes a line of a block, so every block would
+        double the stacks that a text may have.
+
+        Args:
+            added: of `advance`.
+            depth: brackets that are open before it.
+        """
+        kept = []
+        for terminal in added:
+            depth = max(0, depth + self._brackets.get(terminal, 0))
+            if not depth or terminal not in self._newline:
+                kept.append(terminal)
+        return tuple(kept), depth
 
     def _advance(self, state: int, data: bytes) -> Iterator[tuple[int, Sequence]]:
         scanner, fresh = self.scanner, state == 0  # a lexeme in progress was added when it began
@@ -163,14 +185,15 @@ class MaskStore:
             if ended:
                 for after, rest in self._advance(0, data[at:]):
                     for terminal in ended:
-                        for added in self._with(terminal, frozenset({rest})) if fresh else {rest}:
-                            yield after, added
+                        yield after, (*self._begun(terminal, fresh), *rest)
             state = scanner.step(state, byte)
             if state == DEAD:
                 return
         for terminal, inner in scanner.members[state]:
-            for added in self._with(terminal, frozenset({()})) if fresh else {()}:
-                yield scanner.number(((terminal, inner),)), added
+            yield scanner.number(((terminal, inner),)), self._begun(terminal, fresh)
+
+    def _begun(self, terminal: int, fresh: bool) -> Sequence:
+        return (terminal,) if fresh and terminal not in self._dropped else ()
 
     # -- making it ----------------------------------------------------------------------------------------------
 
@@ -268,8 +291,12 @@ class MaskStore:
         return Streamlined([int(n) for n in per_state.sum(axis=0)], per_state, chosen)
 
 
-def _newline(lowered: Lowered) -> frozenset[int]:
-    return frozenset() if lowered.indentation is None else frozenset({lowered.indentation[0] - 1})
+def _indentation(lowered: Lowered) -> tuple[frozenset[int], dict[int, int]]:
+    """The newline, and what brackets add to the depth, as terminals."""
+    if lowered.indentation is None:
+        return frozenset(), {}
+    newline, _, _, opening, closing, *_ = lowered.indentation
+    return frozenset({newline - 1}), {s - 1: 1 for s in opening} | {s - 1: -1 for s in closing}
 
 
 class _Streamlining:
