@@ -199,7 +199,7 @@ def test_timeouts_that_are_none(timeout: float) -> None:
             + "".join(f'\nr{i} ::= [a-z]{{{i % 40}}} "{i}" root?' for i in range(3000))
         ),
         lambda: dv.Grammar.from_lark(f"start: (A B)+\nA: /{LARGE}/\nB: /x(?=a*b)/\n"),
-        lambda: dv.Grammar.from_choices([f"word {i}" * 3 for i in range(20_000)]),
+        lambda: dv.Grammar.from_choices([f"word {i}" * 3 for i in range(80_000)]),
     ],
 )
 def test_a_deadline_is_a_limit(grammar: Callable[[], dv.Grammar]) -> None:

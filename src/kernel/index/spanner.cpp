@@ -88,19 +88,21 @@ Neighbour Spanner::neighbour(ResidualId residual, LexState state) {
     return beside;
 }
 
-LexState Spanner::similar(ResidualId of, LexState state) {
+template <class Act>
+void Spanner::each_branch(ResidualId of, Act act) const {
     const Residuals::Residual& residual = residuals_[of];
+    size_t i = 0;
+    residual.bytes.each([&](uint8_t byte) { act(byte, uint64_t(residuals_.num_nodes(residual.branches[i++]))); });
+}
+
+LexState Spanner::similar(ResidualId of, LexState state) {
     // PERF: below this many nodes a walk costs less than the comparison (a few microseconds).
     constexpr uint64_t kWorthwhile = 2000;
-    if (!residual.of_vocabulary) return kNoState;
+    if (!residuals_[of].of_vocabulary) return kNoState;
     // Where most of the tokens lead. That state must stay as it is on most of them: so does the inside of a string or a name.
     std::vector<std::pair<LexState, uint64_t>> weights;
     uint64_t alive = 0;
-    auto each = [&](auto&& act) {
-        size_t i = 0;
-        residual.bytes.each([&](uint8_t byte) { act(byte, residuals_.num_nodes(residual.branches[i++])); });
-    };
-    each([&](uint8_t byte, uint64_t weight) {
+    each_branch(of, [&](uint8_t byte, uint64_t weight) {
         LexState next = lexer.step_canonical(state, byte);
         if (next == kNoState) return;
         alive += weight;
@@ -117,7 +119,7 @@ LexState Spanner::similar(ResidualId of, LexState state) {
         LexState other = weights[i].first;
         if (other == state || weights[i].second * 4 < alive) continue;
         uint64_t same = 0;
-        each([&](uint8_t byte, uint64_t weight) {
+        each_branch(of, [&](uint8_t byte, uint64_t weight) {
             if (lexer.step_canonical(state, byte) == other && lexer.step_canonical(other, byte) == other) same += weight;
         });
         if (same * 4 >= alive) return other;
@@ -130,12 +132,9 @@ LexState Spanner::any_string(ResidualId of, LexState state) {
     const LexState any = lexer.any_string(state);
     if (any == kNoState) return any;
     uint64_t all = 0, alive = 0;
-    const Residuals::Residual& residual = residuals_[of];
-    size_t i = 0;
-    residual.bytes.each([&](uint8_t byte) {
-        const uint64_t weight = residuals_.num_nodes(residual.branches[i++]);
-        all += weight;
-        if (lexer.step_canonical(state, byte) != kNoState) alive += weight;
+    each_branch(of, [&](uint8_t byte, uint64_t nodes) {
+        all += nodes;
+        if (lexer.step_canonical(state, byte) != kNoState) alive += nodes;
     });
     return alive * 2 > all ? any : kNoState;
 }
@@ -173,17 +172,27 @@ const Split& Spanner::split(ResidualId residual, LexState state) {
 // PERF: of five overlapping classes of keys there are 32 terminals, each of which was a walk of 2 ms: one walk follows all of them.
 const Spanner::Joint& Spanner::joint(ResidualId residual, LexState members) {
     constexpr size_t kMany = 4;
+    constexpr uint64_t kWorthwhile = 2500;  // nodes
     static const Joint kNone{kNoState, {}};
     const Lexer::Singles all = lexer.singles(members);
-    if (all.size() < kMany || !residuals_[residual].of_vocabulary) return kNone;
+    if (all.size() < kMany || !residuals_[residual].of_vocabulary || are_many(lexer.set_bytes())) return kNone;
     const uint64_t key = pack(residual, members);
     if (auto known = joints_.find(key); known != joints_.end()) return known->second;
     std::vector<LexState> dear, rest;
     ByteSet bytes;
+    // Walks of numbers are short, and each of their sets of remainders would be a state that is seen once.
+    auto is_long = [&](LexState s) {
+        uint64_t alive = 0;
+        each_branch(residual, [&](uint8_t byte, uint64_t nodes) {
+            if (lexer.step_canonical(s, byte) != kNoState) alive += nodes;
+        });
+        return alive >= kWorthwhile;
+    };
     for (LexState single : all) {
         work(5);
         const LexState s = lexer.canonical(single);
-        (find(residual, s) || lexer.on_list(s, bytes) || !is_plain(residual, s) ? rest : dear).push_back(single);
+        const bool alone = find(residual, s) || lexer.on_list(s, bytes) || !is_plain(residual, s) || !is_long(s);
+        (alone ? rest : dear).push_back(single);
     }
     if (dear.size() < kMany) return joints_[key] = {kNoState, {}};
     return joints_[key] = {lexer.together(dear), std::move(rest)};

@@ -69,8 +69,9 @@ class Spanner {
     // any number of times, split as one, but for that lexeme itself. Null if that is not worth it.
     const Split* repeated(ResidualId residual, LexState state, TerminalId terminal, Obligations obligations);
     size_t bytes() const { return bytes_ + residuals_.bytes() + lexer.bytes(); }
-    // The same as it was when the lock was last let go, for those who do not have it.
+    // The same as it was when the lock was last let go, for those who do not have it; and whether another one had better be begun.
     size_t published_bytes() const { return published_bytes_.load(std::memory_order_relaxed); }
+    bool is_used_up() const { return published_bytes() > budget_ || are_many(published_set_bytes_.load(std::memory_order_relaxed)); }
     // Splits are forgotten once they take more than this, between walks; lexer states stay.
     void set_budget(size_t bytes) { budget_ = bytes; }
     bool is_full() const { return bytes_ + residuals_.bytes() > budget_; }
@@ -94,7 +95,10 @@ class Spanner {
     // spanner is not to be used.
     void save(ImageWriter& out) const;
     void restore(ImageReader& in);
-    void publish_bytes() { published_bytes_.store(bytes(), std::memory_order_relaxed); }
+    void publish_bytes() {
+        published_bytes_.store(bytes(), std::memory_order_relaxed);
+        published_set_bytes_.store(lexer.set_bytes(), std::memory_order_relaxed);
+    }
 
   private:
     std::atomic<int> walks_{0};
@@ -113,10 +117,15 @@ class Spanner {
     // Of one member under scannerless: splits are the terminal's own.
     bool is_single(LexState state) const { return lexer.policy() == Policy::kScannerless && Lexer::is_single(state); }
     bool is_plain(ResidualId residual, LexState state) const;  // not for CountedStrings
+    // States of several members, which live as long as the lexer, while those of one are as many as the automata have. (Of 20 counters there
+    // are as many as all of them can stand together.)
+    bool are_many(size_t set_bytes) const { return set_bytes > budget_ / 16; }
     std::unique_ptr<Split> walk(ResidualId residual, LexState state);
     // What a walk goes beside; `alone`: nothing else that is split.
     Neighbour neighbour(ResidualId residual, LexState state);
     Neighbour alone(LexState state);
+    template <class Act>
+    void each_branch(ResidualId residual, Act act) const;  // of the vocabulary: act(first byte, nodes)
     // Under scannerless: a state to compare `state` with, or kNoState if walking everything is cheaper.
     LexState similar(ResidualId residual, LexState state);
     // Of a state inside a JSON string that goes on with most of the vocabulary, the one inside any string; or kNoState.
@@ -136,7 +145,7 @@ class Spanner {
     size_t num_lately_ = 0;
     std::atomic<size_t> bytes_{0};
     std::atomic<size_t> budget_{~size_t(0)};
-    std::atomic<size_t> published_bytes_{0};
+    std::atomic<size_t> published_bytes_{0}, published_set_bytes_{0};
 };
 
 }  // namespace derivable

@@ -237,7 +237,7 @@ LexState Lexer::with_obligations(LexState m, Obligations obligations) {
 LexState Lexer::intern_set(std::vector<uint32_t> singles) {
     if (singles.size() == 1) return LexState(singles[0]);
     const uint32_t before = set_lists_.size(), id = set_lists_.intern(singles);
-    if (id == before) bytes_ += singles.size() * 4 + 64;
+    if (id == before) set_bytes_ += singles.size() * 4 + 64;
     return LexState(kSetBit | id);
 }
 
@@ -291,7 +291,7 @@ LexState Lexer::step_set(uint32_t id, uint8_t byte) {
     if (!row) {
         row.reset(new LexState[256]);
         std::fill_n(row.get(), 256, kUnknown);
-        bytes_ += 1024;
+        set_bytes_ += 1024;
     }
     if (row[byte] != kUnknown) return row[byte];
     work(5 + 2 * set_lists_[id].size());

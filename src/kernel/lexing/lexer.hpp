@@ -194,9 +194,11 @@ class Lexer {
     void save(ImageWriter& out) const;
     void restore(ImageReader& in);
     bool is_state(LexState s) const;
+    size_t set_bytes() const { return set_bytes_; }                        // of states of several members
     uint32_t num_obligations() const { return obligation_lists_.size(); }  // formulas
     size_t bytes() const {
-        return bytes_ + languages_.bytes() + rows_.bytes() + exits_of_single_.bytes() + exits_of_set_.bytes() + exits_of_pair_.bytes();
+        return bytes_ + set_bytes_ + languages_.bytes() + rows_.bytes() + exits_of_single_.bytes() + exits_of_set_.bytes() +
+               exits_of_pair_.bytes();
     }
 
   private:
@@ -306,7 +308,7 @@ class Lexer {
         return is_pair(s) ? exits_of_pair_[number(s)] : is_single(s) ? exits_of_single_[number(s)] : exits_of_set_[number(s)];
     }
     std::vector<uint8_t> representatives_;
-    size_t bytes_ = 0;
+    size_t bytes_ = 0, set_bytes_ = 0;
 };
 
 }  // namespace derivable

@@ -52,7 +52,7 @@ void Lexer::restore(ImageReader& in) {
         const std::vector<uint32_t> singles = in.list();
         ImageReader::check(singles.size() != 1 && ascends(singles) && (singles.empty() || singles.back() < single_automaton_.size()));
         restore_list(set_lists_, i, singles);
-        bytes_ += singles.size() * 4 + 64;
+        set_bytes_ += singles.size() * 4 + 64;
     }
     for (uint32_t i = 0, n = in.count(5); i < n; i++) restore_obligation(in, i);
     for (uint32_t i = 0, n = in.count(); i < n; i++) {

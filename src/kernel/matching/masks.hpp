@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "index/stack_trie.hpp"
@@ -62,19 +64,18 @@ class Masks {
     Counters counters;
 
   private:
-    // A mask that was refused. Once its walk was refused a few times, or was too ambiguous, it is computed byte by byte: how far that has got.
+    // A mask that is computed byte by byte and was refused: how far that has got.
     struct Partial {
         Thread thread;
-        uint32_t refused = 0;  // walks
         Runs::Place place;
         MaskCache::Mask words;
-        bool by_bytes() const { return refused >= kPatience || !words.empty(); }
-        bool unused() const { return !refused && words.empty(); }
+        bool unused() const { return words.empty(); }
     };
-    static constexpr uint32_t kPatience = 3;
     Reach compute(const Thread& t, MaskCache::Mask& words);
+    // By a walk of the spanner tree; nothing where that takes more work than `allowed`, refused if that is all that is left.
+    std::optional<Reach> walk(const Thread& t, MaskCache::Mask& words, uint64_t allowed);
+    bool compute_by_bytes(const Thread& t, MaskCache::Mask& words, uint64_t allowed);  // likewise
     Partial* find_partial(const Thread& t);
-    void compute_by_bytes(const Thread& t, MaskCache::Mask& words);
     void keep_partial(Partial p);
     // The bits of the tokens that may be taken as terminals.
     Reach fill_references(const Thread& t, MaskCache::Mask& words);
@@ -90,6 +91,7 @@ class Masks {
     MaskCache cache_;
     StackTrie stack_trie_;  // under longest and basic
     std::deque<Partial> partials_;
+    std::unordered_map<LexState, uint32_t> long_walks_;  // that were broken off
     MaskCache::Mask scratch_;
 };
 

@@ -35,7 +35,7 @@ void free_beside(Spanner* index) {
 }  // namespace
 
 std::shared_ptr<Spanner> PyVocabulary::scannerless() {
-    if (!shared || shared->published_bytes() > shared_budget) {
+    if (!shared || shared->is_used_up()) {
         shared = {new Spanner(vocabulary, Policy::kScannerless), free_beside};
         shared->set_budget(shared_budget);
     }

@@ -68,6 +68,7 @@ class Task {
     // Looks at the clock and at what the process asks of its threads.
     void look();
     uint64_t spent() const { return spent_; }
+    uint64_t left() const { return allowed_ > spent_ ? allowed_ - spent_ : 0; }  // work
     // So much more work than at first.
     void allow(uint64_t more) { allowed_ += more; }
     int64_t bytes() const { return bytes_; }  // allocated and not freed, since it was entered
