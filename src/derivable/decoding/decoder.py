@@ -63,7 +63,7 @@ class Policy:
         opportunistic: the model's own choice is tried before a mask is built.
         forced: tokens that the grammar forces are taken without the model, canonically tokenized.
         drafters: who guesses; the first that has a guess is heard.
-        speculator: who is told what the model chose.
+        speculator: counts what the model chose, and guesses where nobody else does.
         trace: whether masks, probabilities and places are recorded at every step.
     """
 
@@ -197,7 +197,7 @@ class Decoder:
         """A draft that the grammar allows: guesses, and what is forced behind them."""
         policy = self.policy
         room = policy.max_tokens - len(self.token_ids) - 1  # one token is chosen behind the draft
-        most = policy.speculate if self._verifies and policy.drafters else 0
+        most = policy.speculate if self._verifies else 0
         if most <= 0 or room <= 0 or self.matcher is None or self._healing is not None:
             return []
         started = perf_counter()
@@ -312,9 +312,9 @@ class Decoder:
         self, checker: Matcher | Healing, scores: Logits, noise: NDArray[np.float64] | None, wanted: int
     ) -> tuple[int, NDArray[np.bool_] | None]:
         """The choice among the allowed tokens, taken; and which these are, if the mask was built."""
-        if self.policy.opportunistic and not self.policy.trace and not self.sampling.depends_on_mask:
-            if patiently(lambda: _takes(checker, wanted)):
-                return wanted, None
+        tries = self.policy.opportunistic and not self.policy.trace and not self.sampling.depends_on_mask
+        if tries and patiently(lambda: _takes(checker, wanted)):
+            return wanted, None
         patiently(lambda: checker.fill_bitmask(self._bitmask))
         self.counts.masks += 1
         bits = np.unpackbits(self._bitmask[0].view(np.uint8), bitorder="little")
@@ -418,9 +418,14 @@ def guesses(probe: Matcher, tokens: list[int], policy: Policy, most: int) -> Ite
         tokens: the prompt's and those generated; the draft is added.
         policy: who guesses, and whether forced tokens are taken.
     """
-    eos = probe.constraint.vocabulary.eos_ids
+    eos, speculator = probe.constraint.vocabulary.eos_ids, policy.speculator
+    likely = 1.0  # that all guesses of the speculator are right
     while most > 0:
         found = next((draft for d in policy.drafters if (draft := _draft(d, probe, tokens, most))), [])
+        if not found and speculator is not None:
+            token, probability = speculator.probability(speculator.places(probe, tokens))
+            likely *= probability
+            found = [token] if token >= 0 and likely >= speculator.threshold else []
         if not found:
             return
         for token in found[:most]:

@@ -56,8 +56,7 @@ class Run:
             speculator = None
         elif speculator is None:
             speculator = constraint.speculator
-        guessing = (*policy.drafters, speculator) if speculator is not None else policy.drafters
-        policy = replace(policy, max_tokens=max_tokens, drafters=guessing, speculator=speculator)
+        policy = replace(policy, max_tokens=max_tokens, speculator=speculator)
         self.decoder = Decoder(model.vocabulary, target.matcher, prompt_ids[:keep], sampling, policy, rest)
         self._state: ModelState | None = None
         self._length = self._told = 0

@@ -123,7 +123,9 @@ class Sampling:
         np.log(noise, out=noise)
         return np.negative(noise, out=noise)
 
-    def choose(self, scores: Logits, noise: NDArray[np.float64] | None, allowed: NDArray[np.bool_] | None = None) -> int:
+    def choose(
+        self, scores: Logits, noise: NDArray[np.float64] | None, allowed: NDArray[np.bool_] | None = None
+    ) -> int:
         """The largest score (plus noise) in reach, among the allowed tokens, of which there is one (`None`: all)."""
         if allowed is not None:
             scores = np.where(allowed, scores[: len(allowed)], -np.inf)
