@@ -181,7 +181,8 @@ class TinyModel:
             x = x + _product(mixed.reshape(len(ids), -1), layer.out)
             both = _product(self._normalized(x, layer.mlp_norm), layer.gate_up)  # [T, 2M]
             gate, up = both[:, : len(layer.down)], both[:, len(layer.down) :]
-            x = x + _product(gate / (1.0 + np.exp(-np.maximum(gate, -80.0))) * up, layer.down)
+            mlp: Array = gate / (np.float32(1.0) + np.exp(-np.maximum(gate, np.float32(-80.0)))) * up
+            x = x + _product(mlp, layer.down)
         for state, _, end in spans:
             state.length = end
         logits = _product(self._normalized(x, self._norm), self._unembedding)
