@@ -42,7 +42,7 @@ class Run:
             else model.vocabulary.decode(i for i in prompt_ids if i < model.vocabulary.size).decode("utf-8", "replace")
         )
         keep, rest = take_back(model.vocabulary, prompt_ids, target.matcher) if heal else (len(prompt_ids), b"")
-        self._prompt, self._rest = shown, rest
+        self._prompt, self._rest = shown.encode("utf-8", "replace").removesuffix(rest).decode("utf-8", "replace"), rest
         max_tokens = policy.max_tokens
         if model.context is not None and len(prompt_ids) > model.context:
             raise DerivableError(
