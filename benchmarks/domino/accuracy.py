@@ -1,6 +1,6 @@
 """DOMINO's Tables 2 and 4 in miniature: accuracy, well-formedness, perplexity and throughput by method.
 
-    python benchmarks/domino/train_model.py --out /tmp/domino-model --minutes 45      # once
+    python benchmarks/domino/train_model.py --out /tmp/domino-model --minutes 20      # once
     python benchmarks/domino/accuracy.py --model /tmp/domino-model
 
 The model is one trained for the two tasks (`tasks.py`); the problems were kept from its training. Every method answers

@@ -134,11 +134,11 @@ class Matcher(_kernel.Matcher):
         while not probe.is_finished and len(forced) < _MOST_FORCED:
             data = probe.forced_bytes()
             if data:
-                tokens = vocabulary.encode_forced(data)
-                if self.constraint.lookahead is not None:
-                    tokens = tokens[: probe.count_valid(tokens)]
+                before = probe.fork() if self.constraint.lookahead is not None else None
                 probe.advance_bytes(data)
-                safe = vocabulary.extension_start(data, probe.next_bytes())
+                tokens, safe = vocabulary.split_forced(data, probe.next_bytes())
+                if before is not None:
+                    tokens = tokens[: before.count_valid(tokens)]
                 at = 0
                 for token in tokens:
                     at += len(vocabulary.token_bytes(token) or b"")

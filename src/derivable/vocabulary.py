@@ -35,6 +35,8 @@ __all__ = ["Vocabulary"]
 _LONGEST = 0xFFFF
 """Bytes of the longest token that the kernel's trie can hold."""
 
+_SPLITS = 1024  # that are remembered
+
 # Put before a text so that what follows is encoded without the space that SentencePiece adds at the start. The first
 # that leaves a token boundary before the text is used; a newline is a token of its own in nearly every vocabulary.
 _LEADS = ("", "\n", ".", "(", "0")
@@ -395,18 +397,20 @@ class Vocabulary:
         except (VocabularyError, UnicodeDecodeError):
             return self.encode_bytes_greedy(data)
 
-    def extension_start(self, data: bytes, following: bytes) -> int:
-        """The first offset of `data` where a token begins that spells the rest and goes on with a byte of `following`;
-        `len(data)` if there is none.
-
-        Cost: a few binary searches for each offset that the longest token could reach from.
-        """
+    def split_forced(self, data: bytes, following: bytes) -> tuple[list[int], int]:
+        """The tokens of `encode_forced`, and up to which offset they are certain if a byte of `following` comes next
+        (`Spellings.extension_start`). Remembered, since grammars force the same texts again and again."""
         instance("data", data, bytes, "bytes")
         instance("following", following, bytes, "bytes")
-        for start in range(max(0, len(data) - self.spellings.longest + 1), len(data)):
-            if self.spellings.extends(data[start:], following):
-                return start
-        return len(data)
+        found = self._splits.get((data, following))
+        if found is None:
+            found = self.encode_forced(data), self.spellings.extension_start(data, following)
+            if len(self._splits) >= _SPLITS:
+                self._splits.clear()
+            self._splits[data, following] = found
+        return found
+
+    _splits = cached_property(lambda _: dict[tuple[bytes, bytes], tuple[list[int], int]]())
 
     @cached_property
     def spellings(self) -> Spellings:
@@ -490,6 +494,6 @@ class Vocabulary:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickled without what is derived; the kernel's copy is made again where it is needed."""
-        derived = {"_kernel_vocabulary", "_index", "_spelling", "spellings", "canonical_pairs"}
+        derived = {"_kernel_vocabulary", "_index", "_spelling", "_splits", "spellings", "canonical_pairs"}
         derived |= {"tokens"} if "_tables" in self.__dict__ else set()
         return {name: value for name, value in self.__dict__.items() if name not in derived}

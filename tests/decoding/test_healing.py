@@ -72,6 +72,7 @@ def test_a_healed_generation() -> None:
     result = dv.generate(model, [10, 7, 3], constraint, temperature=0)
     assert (result.text, result.healed, result.prompt_ids) == ("//aa", b":", [10, 7])
     assert result.token_ids[0] == 6 and result.stats.interventions == 0
+    assert result.trace.prompt + "".join(step.text for step in result.trace) == "ahttp://aa"
     assert dv.generate(model, [10, 7, 3], constraint, temperature=0, heal=False).token_ids[0] in (5, 4)
     pieces: list[bytes] = []
     dv.generate(model, [10, 7, 3], constraint, temperature=0, on_token=lambda _, data: pieces.append(data))

@@ -15,6 +15,7 @@ from fixed_models import END, VOCABULARY, WORDS, FixedModel, favouring, scattere
 import derivable as dv
 from derivable.decoding.measure import measure
 from derivable.decoding.retokenize import perplexity, retokenize
+from derivable.decoding.trace import Step
 
 BYTES = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(128)), None], eos=[128])
 
@@ -231,3 +232,9 @@ def test_plots(tmp_path: Path) -> None:
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(dv.ArtifactError):
         found.plot(tmp_path / "absent" / "x.png")
+
+
+def test_traces_of_any_characters_are_saved() -> None:
+    """Line separators of Unicode are no ends of lines in JSON lines."""
+    trace = dv.Trace([Step(0, 5, data) for data in ("\u2028\x85\x1c\r\n".encode(), b"\xff", None)], "\u2029")
+    assert dv.Trace.from_jsonl(trace.to_jsonl()) == trace

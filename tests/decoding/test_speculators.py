@@ -9,6 +9,7 @@ import pytest
 from fixed_models import END, WORDS, compiled, favouring
 
 import derivable as dv
+from derivable.decoding.decoder import Policy, guesses
 
 
 def test_a_speculator_is_saved_loaded_merged_and_frozen(tmp_path: Any) -> None:
@@ -28,7 +29,9 @@ def test_a_speculator_is_saved_loaded_merged_and_frozen(tmp_path: Any) -> None:
     merged = dv.Speculator(threshold=0.5).merge(loaded).merge(loaded)
     places = merged.places(constraint.matcher(), [0])
     assert merged.probability(places)[0] == 3
-    assert merged.probability(places)[1] == 6 / 7 > loaded.probability(places)[1] == 3 / 4
+    # Seen six times and nothing else, with three tokens before it, two, one and none: each time one choice is added.
+    assert merged.probability(places)[1] == pytest.approx(1 - (1 / 7) ** 4)
+    assert loaded.probability(places)[1] == pytest.approx(1 - (1 / 4) ** 4)
 
 
 def test_contexts_are_the_same_wherever_they_are_asked() -> None:
@@ -84,8 +87,36 @@ def test_places_are_told_apart() -> None:
     for hops, distinct in ((-1, 1), (2, 2)):
         places = {dv.Speculator(hops=hops).places(matcher, [])[-1] for matcher in matchers}
         assert len(places) == distinct, hops
-    first, second = (speculator.places(matchers[0], tokens) for tokens in ([7, 8], [9, 8]))
-    assert first[0] != second[0] and first[1:] == second[1:] and len(first) == 3
+    first, second = (speculator.places(matchers[0], tokens) for tokens in ([7, 8, 8], [9, 8, 8]))
+    assert first[0] != second[0] and first[1:] == second[1:] and len(first) == 4
+
+
+def test_a_draft_goes_on_while_all_of_it_is_likely() -> None:
+    constraint, speculator = compiled("[ab]{9}"), dv.Speculator()
+    matcher, tokens = constraint.matcher(), [0]
+    for _ in range(9):  # a three times, b once, wherever a is followed by a
+        for token in (0, 0, 0, 1):
+            speculator.observe(speculator.places(matcher, tokens), token)
+        matcher.advance(0)
+        tokens.append(0)
+    _, share = speculator.probability(speculator.places(constraint.matcher(), [0]))
+    assert share == pytest.approx((3 + (3 + (3 + 3 / 5) / 5) / 5) / 5)
+    for threshold, length in ((0.8, 0), (0.7, 1), (0.5, 2), (0.3, 4), (0.0, 8)):
+        speculator.threshold = threshold
+        drafted = list(guesses(constraint.matcher(), [0], Policy(speculator=speculator, forced=False), 8))
+        assert drafted == [(0, False)] * length, threshold
+
+
+def test_a_place_that_is_hardly_known_is_judged_by_wider_ones() -> None:
+    constraint, speculator = compiled("[abc]*"), dv.Speculator()
+    matcher = constraint.matcher()
+    for before in range(5):
+        speculator.observe(speculator.places(matcher, [before]), 1)
+    assert speculator.probability(speculator.places(matcher, [9])) == (1, 5 / 6)
+    assert dv.Speculator().probability(speculator.places(matcher, [9])) == (-1, 0.0)
+    speculator.observe(speculator.places(matcher, [9]), 2)
+    token, share = speculator.probability(speculator.places(matcher, [9]))
+    assert token == 2 and share == pytest.approx((1 + (1 + (1 + 1 / 7) / 2) / 2) / 2)
 
 
 def test_places_are_bounded() -> None:

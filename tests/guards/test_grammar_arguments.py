@@ -144,8 +144,8 @@ VOCABULARIES: dict[str, tuple[Call, list[Any]]] = {
     "encode": (VOCABULARY.encode, NO_TEXTS),
     "encode_bytes_greedy": (VOCABULARY.encode_bytes_greedy, [None, 5, "ab", [97], b"x", object()]),
     "encode_forced": (VOCABULARY.encode_forced, [None, 5, "ab", [97], b"x", object()]),
-    "extension_start-data": (lambda x: VOCABULARY.extension_start(x, b"a"), [None, 5, "ab", [97]]),
-    "extension_start-following": (lambda x: VOCABULARY.extension_start(b"a", x), [None, 5, "ab", [97]]),
+    "split_forced-data": (lambda x: VOCABULARY.split_forced(x, b"a"), [None, 5, "ab", [97]]),
+    "split_forced-following": (lambda x: VOCABULARY.split_forced(b"a", x), [None, 5, "ab", [97]]),
 }  # fmt: skip
 
 

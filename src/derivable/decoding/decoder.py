@@ -63,7 +63,7 @@ class Policy:
         opportunistic: the model's own choice is tried before a mask is built.
         forced: tokens that the grammar forces are taken without the model, canonically tokenized.
         drafters: who guesses; the first that has a guess is heard.
-        speculator: who is told what the model chose.
+        speculator: counts what the model chose, and guesses where nobody else does.
         trace: whether masks, probabilities and places are recorded at every step.
     """
 
@@ -197,7 +197,7 @@ class Decoder:
         """A draft that the grammar allows: guesses, and what is forced behind them."""
         policy = self.policy
         room = policy.max_tokens - len(self.token_ids) - 1  # one token is chosen behind the draft
-        most = policy.speculate if self._verifies and policy.drafters else 0
+        most = policy.speculate if self._verifies else 0
         if most <= 0 or room <= 0 or self.matcher is None or self._healing is not None:
             return []
         started = perf_counter()
@@ -280,7 +280,8 @@ class Decoder:
         spent = perf_counter() - started if checker is not None else 0.0
         self.counts.mask_seconds += spent
         self.counts.interventions += token != wanted
-        self.counts.forced += allowed is not None and len(allowed) == 1
+        legal = None if allowed is None else int(np.count_nonzero(allowed))
+        self.counts.forced += legal == 1
         accepted = guess is not None and token == guess
         self.counts.accepted += accepted
         if known is not None and self.policy.speculator is not None:
@@ -289,7 +290,7 @@ class Decoder:
             position,
             token,
             self._bytes(token),
-            legal=None if allowed is None else len(allowed),
+            legal=legal,
             wanted=wanted,
             intervention=token != wanted,
             speculated=accepted,
@@ -309,19 +310,16 @@ class Decoder:
 
     def _constrained(
         self, checker: Matcher | Healing, scores: Logits, noise: NDArray[np.float64] | None, wanted: int
-    ) -> tuple[int, NDArray[np.intp] | None]:
-        """The choice among the allowed tokens, taken; and these, if the mask was built."""
-        if self.policy.opportunistic and not self.policy.trace and not self.sampling.depends_on_mask:
-            try:
-                patiently(lambda: checker.advance(wanted))
-                return wanted, None
-            except TokenRejectedError:
-                pass
+    ) -> tuple[int, NDArray[np.bool_] | None]:
+        """The choice among the allowed tokens, taken; and which these are, if the mask was built."""
+        tries = self.policy.opportunistic and not self.policy.trace and not self.sampling.depends_on_mask
+        if tries and patiently(lambda: _takes(checker, wanted)):
+            return wanted, None
         patiently(lambda: checker.fill_bitmask(self._bitmask))
         self.counts.masks += 1
         bits = np.unpackbits(self._bitmask[0].view(np.uint8), bitorder="little")
-        allowed = np.flatnonzero(bits[: len(scores)])
-        if not len(allowed):
+        allowed = bits[: len(scores)].view(np.bool_)
+        if not allowed.any():
             raise MatcherError(
                 f"after {bytes(self.text)!r} no token of the vocabulary can continue a text of this grammar. Use a "
                 "vocabulary in which every byte is a token, or a grammar of the characters that it has."
@@ -377,28 +375,39 @@ class Decoder:
         expected = dict.fromkeys(names[t] for _, accepts in threads for t in accepts)
         return tuple(lexeme)[:_SHOWN], tuple(expected)[:_SHOWN]
 
-    def _detailed(self, step: Step, scores: Logits, allowed: NDArray[np.intp] | None) -> Step:
+    def _detailed(self, step: Step, scores: Logits, allowed: NDArray[np.bool_] | None) -> Step:
         """With probabilities, before the mask."""
         with np.errstate(all="ignore"):
             weights = np.exp(scores.astype(np.float64) - scores.max())
             weights /= weights.sum()
         likely = np.argsort(-weights, kind="stable")[:_SHOWN]
-        legal = None if allowed is None else frozenset(allowed.tolist())
         alternatives = tuple(
             Alternative(
                 int(token),
                 (self._bytes(int(token)) or b"").decode("utf-8", "replace") or self._name(int(token)),
                 float(weights[token]),
-                legal is None or int(token) in legal,
+                allowed is None or bool(token < len(allowed) and allowed[token]),
             )
             for token in likely
         )
-        removed = 0.0 if allowed is None else max(0.0, 1.0 - float(weights[allowed].sum()))
+        removed = 0.0 if allowed is None else max(0.0, 1.0 - float(weights[: len(allowed)][allowed].sum()))
         return replace(step, removed=removed, probability=float(weights[step.token_id]), alternatives=alternatives)
 
     def _name(self, token: int) -> str:
         names = (name for name, token_id in self.vocabulary.special_ids.items() if token_id == token)
         return next(names, f"<[{token}]>")
+
+
+def _takes(checker: Matcher | Healing, token: int) -> bool:
+    """Advances over a token if it is allowed; whether it was."""
+    try:
+        # PERF: not `advance` alone, since a refusal that is raised takes ten times as long as one that is returned.
+        if not checker.allows(token):
+            return False
+        checker.advance(token)
+    except TokenRejectedError:  # no token of the vocabulary
+        return False
+    return True
 
 
 def guesses(probe: Matcher, tokens: list[int], policy: Policy, most: int) -> Iterator[tuple[int, bool]]:
@@ -409,17 +418,20 @@ def guesses(probe: Matcher, tokens: list[int], policy: Policy, most: int) -> Ite
         tokens: the prompt's and those generated; the draft is added.
         policy: who guesses, and whether forced tokens are taken.
     """
-    eos = probe.constraint.vocabulary.eos_ids
+    eos, speculator = probe.constraint.vocabulary.eos_ids, policy.speculator
+    likely = 1.0  # that all guesses of the speculator are right
     while most > 0:
         found = next((draft for d in policy.drafters if (draft := _draft(d, probe, tokens, most))), [])
+        if not found and speculator is not None:
+            token, probability = speculator.probability(speculator.places(probe, tokens))
+            likely *= probability
+            found = [token] if token >= 0 and likely >= speculator.threshold else []
         if not found:
             return
         for token in found[:most]:
             if token in eos:
                 return  # the model says so without a draft
-            try:
-                probe.advance(token)
-            except TokenRejectedError:
+            if not _takes(probe, token):
                 return
             tokens.append(token)
             most -= 1

@@ -43,6 +43,14 @@ class Healing:
         self.matcher = matcher
         self.rest = rest
 
+    def allows(self, token_id: int) -> bool:
+        """Whether `advance` would take it."""
+        data = self.vocabulary.token_bytes(token_id) if 0 <= token_id < self.vocabulary.size else None
+        if not data or self.rest.startswith(data):
+            return bool(data)
+        tail = data[len(self.rest) :] if data.startswith(self.rest) else b""
+        return bool(tail) and (self.matcher is None or _may_follow(self.matcher, tail))
+
     def advance(self, token_id: int) -> None:
         """Takes a token.
 

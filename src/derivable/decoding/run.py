@@ -42,7 +42,7 @@ class Run:
             else model.vocabulary.decode(i for i in prompt_ids if i < model.vocabulary.size).decode("utf-8", "replace")
         )
         keep, rest = take_back(model.vocabulary, prompt_ids, target.matcher) if heal else (len(prompt_ids), b"")
-        self._prompt, self._rest = shown, rest
+        self._prompt, self._rest = shown.encode("utf-8", "replace").removesuffix(rest).decode("utf-8", "replace"), rest
         max_tokens = policy.max_tokens
         if model.context is not None and len(prompt_ids) > model.context:
             raise DerivableError(
@@ -56,8 +56,7 @@ class Run:
             speculator = None
         elif speculator is None:
             speculator = constraint.speculator
-        guessing = (*policy.drafters, speculator) if speculator is not None else policy.drafters
-        policy = replace(policy, max_tokens=max_tokens, drafters=guessing, speculator=speculator)
+        policy = replace(policy, max_tokens=max_tokens, speculator=speculator)
         self.decoder = Decoder(model.vocabulary, target.matcher, prompt_ids[:keep], sampling, policy, rest)
         self._state: ModelState | None = None
         self._length = self._told = 0

@@ -123,16 +123,19 @@ class Sampling:
         np.log(noise, out=noise)
         return np.negative(noise, out=noise)
 
-    def choose(self, scores: Logits, noise: NDArray[np.float64] | None, allowed: NDArray[np.intp] | None = None) -> int:
-        """The largest score (plus noise) in reach, among the allowed tokens (`None`: all)."""
+    def choose(
+        self, scores: Logits, noise: NDArray[np.float64] | None, allowed: NDArray[np.bool_] | None = None
+    ) -> int:
+        """The largest score (plus noise) in reach, among the allowed tokens, of which there is one (`None`: all)."""
         if allowed is not None:
-            scores = scores[allowed]
+            scores = np.where(allowed, scores[: len(allowed)], -np.inf)
         if noise is not None:
             if self.depends_on_mask:
                 scores = np.where(self._in_reach(scores), scores, -np.inf)
-            scores = scores + (noise if allowed is None else noise[allowed])
+            scores = scores + noise[: len(scores)]
         best = int(scores.argmax())
-        return best if allowed is None else int(allowed[best])
+        # Where the model excludes every allowed token, all are alike.
+        return best if allowed is None or allowed[best] else int(allowed.argmax())
 
     def _in_reach(self, scores: Logits) -> NDArray[np.bool_]:
         """True for the tokens that `top_k`, `top_p` and `min_p` leave: at least the most likely one."""

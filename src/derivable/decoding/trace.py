@@ -22,6 +22,7 @@ class Trace(Sequence[Step]):
     """The steps of a generation, in order.
 
     In a notebook it shows itself; `html()` is the same as a page of its own, `show()` prints it to a terminal.
+    `prompt` is what stands before the first step: of a prompt that was healed what was kept.
 
     Example:
         >>> trace = Trace([Step(0, 5, b"a", legal=2), Step(1, 6, b"b", forced=True)])
@@ -76,7 +77,7 @@ class Trace(Sequence[Step]):
             ArtifactError: it is not one.
         """
         try:
-            head, *lines = [json.loads(line) for line in text.splitlines() if line.strip()]
+            head, *lines = [json.loads(line) for line in text.split("\n") if line.strip()]
             if head["format"] != _FORMAT:
                 raise ValueError("another format")
             return Trace(map(_read, lines), str(head["prompt"]))

@@ -163,8 +163,6 @@ class DerivableDecoding:
         speculator = policy.speculator
         if policy.speculate and speculator is None:
             speculator = constraint.speculator
-        if speculator is not None:
-            drafters.append(speculator)
         return replace(policy, max_tokens=most, drafters=tuple(drafters), speculator=speculator)
 
     def __repr__(self) -> str:
@@ -300,7 +298,7 @@ class DerivableCandidateGenerator(CandidateGenerator):  # type: ignore[misc, unu
         self.constraint = constraint
         self.num_tokens = integer("num_tokens", num_tokens)
         self.speculator = constraint.speculator if speculator is None else speculator
-        self.policy = Policy(drafters=(*drafters, self.speculator), speculator=self.speculator)
+        self.policy = Policy(drafters=tuple(drafters), speculator=self.speculator)
         self.prompt_length = prompt_length
         self._matcher: Matcher = constraint.matcher()
         self._ids: list[int] = []  # generated, as far as the matcher has gone

@@ -26,6 +26,10 @@ __all__ = ["State", "TinyModel", "load_arrays"]
 Array = NDArray[np.float32]
 
 _FIRST_CAPACITY = 128
+_FEW = 16
+"""Rows, the tokens of a draft at most, that are multiplied by parts of a matrix."""
+_SMALL = 1_000_000
+"""Multiplications of a product that OpenBLAS (0.3.17 and later) makes without copying the matrices."""
 
 
 class State:
@@ -162,9 +166,8 @@ class TinyModel:
         scale = np.float32(self._head_dim**-0.5)
         x: Array = self._embedding[ids]  # [T, H]
         for index, layer in enumerate(self._layers):
-            qkv = (self._normalized(x, layer.attention_norm) @ layer.qkv).reshape(
-                len(ids), 3, self._heads, self._head_dim
-            )
+            qkv = _product(self._normalized(x, layer.attention_norm), layer.qkv)
+            qkv = qkv.reshape(len(ids), 3, self._heads, self._head_dim)
             queries = _rotated(qkv[:, 0], cos, sin) * scale
             keys = _rotated(qkv[:, 1], cos, sin)
             mixed = np.empty_like(queries)  # [T, A, D]
@@ -175,12 +178,14 @@ class TinyModel:
                 mixed[own] = _attended(
                     queries[own].transpose(1, 0, 2), state.keys[index][:, :end], state.values[index][:, :end]
                 )
-            x = x + mixed.reshape(len(ids), -1) @ layer.out
-            gate, up = np.split(self._normalized(x, layer.mlp_norm) @ layer.gate_up, 2, axis=1)
-            x = x + (gate / (1.0 + np.exp(-np.maximum(gate, -80.0))) * up) @ layer.down
+            x = x + _product(mixed.reshape(len(ids), -1), layer.out)
+            both = _product(self._normalized(x, layer.mlp_norm), layer.gate_up)  # [T, 2M]
+            gate, up = both[:, : len(layer.down)], both[:, len(layer.down) :]
+            mlp: Array = gate / (np.float32(1.0) + np.exp(-np.maximum(gate, np.float32(-80.0)))) * up
+            x = x + _product(mlp, layer.down)
         for state, _, end in spans:
             state.length = end
-        logits: Array = self._normalized(x, self._norm) @ self._unembedding
+        logits = _product(self._normalized(x, self._norm), self._unembedding)
         return [logits[bounds[at] : bounds[at + 1]] for at in range(len(spans))]
 
     def _check(self, state: State, ids: NDArray[np.int64]) -> None:
@@ -198,12 +203,26 @@ class TinyModel:
         return result
 
 
+def _product(x: Array, weights: Array) -> Array:
+    """``x @ weights``, of ``[T, H]`` and ``[H, N]``."""
+    count, height = x.shape
+    width = max(16, _SMALL // (count * height) // 16 * 16)
+    if count == 1 or width >= weights.shape[1] or count > _FEW:
+        product: Array = x @ weights
+        return product
+    # PERF: BLAS first copies matrices that are not small, which for a few rows takes as long as the product.
+    result = np.empty((count, weights.shape[1]), np.float32)
+    for start in range(0, weights.shape[1], width):
+        np.matmul(x, weights[:, start : start + width], out=result[:, start : start + width])
+    return result
+
+
 def _attended(queries: Array, keys: Array, values: Array) -> Array:
     """Causal attention of the last ``T`` of ``end`` positions: ``[A, T, D]`` and ``[A, end, D]`` to ``[T, A, D]``."""
     count, end = queries.shape[1], keys.shape[1]
     scores = queries @ keys.transpose(0, 2, 1)  # [A, T, end]
     if count > 1:
-        scores[:, np.arange(end)[None] > np.arange(end - count, end)[:, None]] = -np.inf
+        scores[:, :, end - count :] += np.triu(np.full((count, count), -np.inf, np.float32), 1)
     scores -= scores.max(axis=-1, keepdims=True)
     np.exp(scores, out=scores)
     scores /= scores.sum(axis=-1, keepdims=True)

@@ -52,6 +52,15 @@ class Spellings:
                 return True
         return False
 
+    def extension_start(self, data: bytes, following: bytes) -> int:
+        """The first offset of `data` where a token begins that spells the rest and goes on with a byte of `following`;
+        `len(data)` if there is none.
+
+        Cost: a few binary searches for each offset that the longest token could reach from.
+        """
+        starts = range(max(0, len(data) - self.longest + 1), len(data))
+        return next((start for start in starts if self.extends(data[start:], following)), len(data))
+
     def _end(self, data: bytes) -> int:
         """The place behind the last token that begins with `data`."""
         head = data.rstrip(b"\xff")  # the least text above all that begin so: one more in the last byte that has room
