@@ -146,9 +146,18 @@ def _direct(expr: Expr, limits: Limits) -> Dfa | None:
         case JsonStrings():
             return listed_strings(expr).to_dfa(limits.max_dfa_states)
         case Numbers(low, high):
-            bounds = [(None, False) if bound is None else (str(bound[0]), bound[1]) for bound in (low, high)]
-            asked = expr.integral, expr.digits, expr.most_decimals, expr.scientific
-            return _kernel.number_range(*bounds[0], *bounds[1], *asked, LONGEST_NUMBER, limits.max_dfa_states)
+            return _kernel.number_range(
+                str(low[0]) if low else None,
+                bool(low and low[1]),
+                str(high[0]) if high else None,
+                bool(high and high[1]),
+                expr.integral,
+                expr.digits,
+                expr.most_decimals,
+                expr.scientific,
+                LONGEST_NUMBER,
+                limits.max_dfa_states,
+            )
         case JsonText() | And() if (values := string_values(expr, limits)) is not None:
             return values.json_text(limits.max_dfa_states)
         case And(items):

@@ -141,9 +141,9 @@ class JsonText:
 class Numbers:
     """JSON number literals of the numbers within bounds: plain decimals, and normalised scientific notation.
 
-    `low`, `high`: the bounds, each with whether it is outside itself. `integral`: integers only, numbers that are none, or
-    either (`None`). `digits`: written as digits only, otherwise only, or either. `most_decimals`: of a mantissa; without
-    such a bound (`None`) `integral` is `None`, too. `scientific`: that notation counts.
+    `low`, `high`: the bounds, each with whether it is outside itself. `integral`: integers only, numbers that are none,
+    or either (`None`). `digits`: written as digits only, otherwise only, or either. `most_decimals`: of a mantissa;
+    without such a bound (`None`) `integral` is `None`, too. `scientific`: that notation counts.
     """
 
     low: tuple[Decimal, bool] | None = None

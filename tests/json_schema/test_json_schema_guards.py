@@ -161,7 +161,12 @@ def test_values_that_two_branches_list_are_neither_ones(around: dict[str, Any]) 
 def test_huge_numbers_in_text() -> None:
     with pytest.raises(dv.DerivableError):
         dv.Grammar.from_json_schema('{"const": 1' + "0" * 100_000 + "}")
-    for schema in ('{"maximum": 1e999999999}', '{"const": 1e999999999}', '{"enum": [1, 1e5000]}', '{"multipleOf": 1e-5000}'):
+    for schema in (
+        '{"maximum": 1e999999999}',
+        '{"const": 1e999999999}',
+        '{"enum": [1, 1e5000]}',
+        '{"multipleOf": 1e-5000}',
+    ):
         with pytest.raises(dv.LimitError) as caught:
             dv.Grammar.from_json_schema(schema)
         assert "digits of a number" in str(caught.value) and "this bound cannot be raised" in str(caught.value), schema

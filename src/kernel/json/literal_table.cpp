@@ -83,10 +83,9 @@ bool surrogates_act_as_a_character(const Dfa& d) {
 }  // namespace
 
 JsonStrings::JsonStrings(const Dfa& values, uint64_t max_states, uint64_t max)
-    : JsonStrings(
-          std::make_shared<Dfa>(
-              surrogates_act_as_a_character(values) ? values : Dfa::product(values, spelled_values(), Dfa::Op::kAnd, max_states)),
-          max) {}
+    : JsonStrings(std::make_shared<Dfa>(
+                      surrogates_act_as_a_character(values) ? values : Dfa::product(values, spelled_values(), Dfa::Op::kAnd, max_states)),
+                  max) {}
 
 JsonStrings::JsonStrings(std::shared_ptr<const Dfa> values, uint64_t max)
     : values_(std::move(values)),

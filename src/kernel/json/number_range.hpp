@@ -22,9 +22,9 @@ struct NumberRange {
         bool open;  // the bound itself is outside
     };
     std::optional<Bound> low, high;
-    std::optional<bool> integral;            // integers only, or numbers that are none
-    std::optional<bool> digits;              // written without a fraction and an exponent only, or otherwise only
-    std::optional<uint32_t> most_decimals;   // of a mantissa. Without a bound `integral` must not be asked of scientific notation.
+    std::optional<bool> integral;           // integers only, or numbers that are none
+    std::optional<bool> digits;             // written without a fraction and an exponent only, or otherwise only
+    std::optional<uint32_t> most_decimals;  // of a mantissa. Without a bound `integral` must not be asked of scientific notation.
     bool scientific = true;
 };
 

@@ -312,11 +312,11 @@ def _steps(
         if not hits:  # PERF: nearly all classes answer with no or one of many questions
             yield (count, matches, used), symbol
             continue
-        after = list(matches)
+        counted = list(matches)
         for at in hits:
-            after[at] += 1
-        if all((most := facts.contains[at][2]) is None or after[at] <= most for at in hits):
-            yield (count, tuple(after), used), symbol
+            counted[at] += 1
+        if all((bound := facts.contains[at][2]) is None or counted[at] <= bound for at in hits):
+            yield (count, tuple(counted), used), symbol
 
 
 class _Classes:

@@ -47,6 +47,7 @@ _ANY_EXPONENT = Concat((_E, optional(ByteSet(((43, 43), (45, 45)))), _DIGITS))
 NUMBER: Expr = Concat((_SIGN, _INT, optional(_FRACTION), optional(_ANY_EXPONENT)))
 """Any number of RFC 8259."""
 
+
 def exact(value: object) -> Decimal:
     """A number of a schema as the decimal that was written: floats by their shortest text.
 
