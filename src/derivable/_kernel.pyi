@@ -64,6 +64,18 @@ def spelled(value: object, most: int) -> bytes | None: ...
 def listed_numbers(
     literals: list[str], most: int, longest: int
 ) -> list[tuple[tuple[tuple[tuple[int, int, int], ...], ...], tuple[bool, ...]]]: ...
+def number_range(
+    low: str | None,
+    low_open: bool,
+    high: str | None,
+    high_open: bool,
+    integral: bool | None,
+    digits: bool | None,
+    most_decimals: int | None,
+    scientific: bool,
+    longest: int,
+    max_states: int,
+) -> Dfa: ...
 
 class Partition:
     def __init__(self, whole: Dfa, parts: list[Dfa], max_states: int, max_classes: int) -> None: ...

@@ -22,6 +22,7 @@ from .expr import (
     JsonStrings,
     JsonText,
     Not,
+    Numbers,
     Repeat,
     star,
     width,
@@ -30,6 +31,7 @@ from .limits import Limits
 
 __all__ = [
     "JSON_CHARACTER",
+    "LONGEST_NUMBER",
     "compile_expr",
     "is_empty",
     "json_strings",
@@ -67,6 +69,8 @@ def compile_expr(expr: Expr, *, leftmost_first: bool = False, limits: Limits = L
     return dfa
 
 
+LONGEST_NUMBER = 4_000
+"""Digits of a number in a schema, written out. More is a `LimitError`: they become states one by one."""
 _OVERHEAD = 500
 """Bytes of the objects that every entry of a cache is made of."""
 
@@ -141,6 +145,19 @@ def _direct(expr: Expr, limits: Limits) -> Dfa | None:
             return Dfa.literal(value)
         case JsonStrings():
             return listed_strings(expr).to_dfa(limits.max_dfa_states)
+        case Numbers(low, high):
+            return _kernel.number_range(
+                str(low[0]) if low else None,
+                bool(low and low[1]),
+                str(high[0]) if high else None,
+                bool(high and high[1]),
+                expr.integral,
+                expr.digits,
+                expr.most_decimals,
+                expr.scientific,
+                LONGEST_NUMBER,
+                limits.max_dfa_states,
+            )
         case JsonText() | And() if (values := string_values(expr, limits)) is not None:
             return values.json_text(limits.max_dfa_states)
         case And(items):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import ArgumentError
@@ -41,6 +42,7 @@ __all__ = [
     "Look",
     "Members",
     "Not",
+    "Numbers",
     "Ref",
     "Repeat",
     "Sequences",
@@ -133,6 +135,23 @@ class JsonText:
     """
 
     item: Expr
+
+
+@node
+class Numbers:
+    """JSON number literals of the numbers within bounds: plain decimals, and normalised scientific notation.
+
+    `low`, `high`: the bounds, each with whether it is outside itself. `integral`: integers only, numbers that are none,
+    or either (`None`). `digits`: written as digits only, otherwise only, or either. `most_decimals`: of a mantissa;
+    without such a bound (`None`) `integral` is `None`, too. `scientific`: that notation counts.
+    """
+
+    low: tuple[Decimal, bool] | None = None
+    high: tuple[Decimal, bool] | None = None
+    integral: bool | None = None
+    digits: bool | None = None
+    most_decimals: int | None = 17
+    scientific: bool = True
 
 
 @node
@@ -300,6 +319,7 @@ Expr = (
     | ByteSet
     | JsonStrings
     | JsonText
+    | Numbers
     | Concat
     | Alt
     | Repeat

@@ -18,6 +18,7 @@ from .expr import (
     Look,
     Members,
     Not,
+    Numbers,
     Ref,
     Repeat,
     Sequences,
@@ -84,6 +85,8 @@ def _show(expr: Expr, room: int) -> str:
             return f"{{{', '.join([str(key) for key in listed[: 3 * room : 3]])}}}"
         case Graph():
             return "(an automaton)"
+        case Numbers():
+            return "(a number)"
         case Ref(name):
             return name
         case Special(negated=negated):

@@ -161,8 +161,15 @@ def test_values_that_two_branches_list_are_neither_ones(around: dict[str, Any]) 
 def test_huge_numbers_in_text() -> None:
     with pytest.raises(dv.DerivableError):
         dv.Grammar.from_json_schema('{"const": 1' + "0" * 100_000 + "}")
-    with pytest.raises(dv.LimitError):
-        dv.Grammar.from_json_schema('{"maximum": 1e999999999}')
+    for schema in (
+        '{"maximum": 1e999999999}',
+        '{"const": 1e999999999}',
+        '{"enum": [1, 1e5000]}',
+        '{"multipleOf": 1e-5000}',
+    ):
+        with pytest.raises(dv.LimitError) as caught:
+            dv.Grammar.from_json_schema(schema)
+        assert "digits of a number" in str(caught.value) and "this bound cannot be raised" in str(caught.value), schema
 
 
 @pytest.mark.parametrize(
@@ -181,6 +188,15 @@ def test_huge_numbers_in_text() -> None:
         ({"$ref": "#/nowhere"}, "points to nothing"),
         ({"$ref": "http://example.com/x"}, "Nothing is downloaded"),
         ({"items": {"allOf": [3]}}, "(at #/items/allOf/0)"),
+        ({"$id": 5}, "$id must be a string, not a number (at #/$id)"),
+        ({"id": 5, "$schema": "http://json-schema.org/draft-04/schema#"}, "id must be a string"),
+        ({"$schema": 5}, "$schema must be a string"),
+        ({"$anchor": 5}, "$anchor must be a string"),
+        ({"$dynamicAnchor": 5}, "$dynamicAnchor must be a string"),
+        ({"$defs": 5}, "$defs must be an object, not a number (at #/$defs)"),
+        ({"definitions": []}, "definitions must be an object"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"$id": 5}}}, "$id must be a string, not a number (at #/$defs/a/$id)"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": 5}}, "a reference leads to a number, which is no schema"),
     ],
     ids=str,
 )
@@ -188,6 +204,18 @@ def test_malformed_schemas(schema: Any, says: str) -> None:
     with pytest.raises(dv.GrammarError) as caught:
         dv.Grammar.from_json_schema(schema)
     assert says in str(caught.value)
+
+
+def test_what_says_nothing_is_not_looked_at() -> None:
+    """Schemas that nothing refers to, keywords that belong to others that are not there, annotations, other drafts'."""
+    ignored: dict[str, Any] = {
+        "$defs": {"a": {"minimum": "x"}, "b": 5},
+        "then": 5,
+        "additionalItems": 5,
+        "title": 5,
+        "id": 5,
+    }
+    assert dv.Grammar.from_json_schema(ignored | {"type": "null"}).relaxed == ()
 
 
 REPEATED = {"uniqueItems": True}  # under `not`: some item is repeated

@@ -25,6 +25,7 @@ from ..expr import (
     JsonText,
     Look,
     Not,
+    Numbers,
     Ref,
     Repeat,
     Special,
@@ -174,7 +175,7 @@ class _Lowering:
             return self._terminal(name)
         if isinstance(expr, Special):
             return self._terminal(expr)
-        if isinstance(expr, Bytes | Chars | ByteSet | JsonStrings | JsonText | Look | And | Not | Graph):
+        if isinstance(expr, Bytes | Chars | ByteSet | JsonStrings | JsonText | Look | And | Not | Graph | Numbers):
             if not self.scannerless:
                 raise GrammarError(
                     f"a rule under {self.grammar.lexing!r} lexing holds bare text",

@@ -5,57 +5,19 @@
 #include <tuple>
 #include <utility>
 
-#include "support/errors.hpp"
+#include "json/decimal.hpp"
 #include "support/hashing.hpp"
 
 namespace derivable {
 
 namespace {
 
-// Sign, digits without zeros at either end, and the place of the first of them: equal for equal numbers.
-struct Number {
-    bool negative;
-    std::string digits;
-    int64_t exponent;
-    bool operator<(const Number& o) const { return std::tie(digits, exponent, negative) < std::tie(o.digits, o.exponent, o.negative); }
-    bool operator==(const Number& o) const { return negative == o.negative && exponent == o.exponent && digits == o.digits; }
-};
-
-constexpr int64_t kFar = int64_t(1) << 40;  // exponents beyond are this
-
-Number read(const std::string& text, uint64_t longest) {
-    Number n{false, "", 0};
-    int64_t point = -1, power = 0;
-    for (size_t i = 0; i < text.size(); i++) {
-        const char c = text[i];
-        if (c == '-') n.negative = true;
-        if (c == '.') point = int64_t(n.digits.size());
-        if (c >= '0' && c <= '9') n.digits += c;
-        if (c != 'e' && c != 'E') continue;
-        const bool down = text[i + 1] == '-';
-        for (i++; i < text.size(); i++)
-            if (text[i] >= '0' && text[i] <= '9') power = std::min(kFar, 10 * power + (text[i] - '0'));
-        if (down) power = -power;
-    }
-    if (point < 0) point = int64_t(n.digits.size());
-    const size_t first = n.digits.find_first_not_of('0');
-    if (first == std::string::npos) return {false, "", 0};
-    n.exponent = power + point - int64_t(first) - 1;
-    n.digits = n.digits.substr(first, n.digits.find_last_not_of('0') + 1 - first);
-    const uint64_t size = std::max<uint64_t>(uint64_t(std::abs(n.exponent)), n.digits.size());
-    if (size > longest) throw LimitExceeded("max_nfa_states", size, longest, "digits of a number in a schema");
-    return n;
+std::string plain(const Decimal& n) {
+    const std::string decimals = n.decimals();
+    return decimals.empty() ? n.whole() : n.whole() + "." + decimals;
 }
 
-std::string plain(const Number& n) {
-    if (n.digits.empty()) return "0";
-    if (n.exponent < 0) return "0." + std::string(size_t(-n.exponent - 1), '0') + n.digits;
-    const size_t whole = size_t(n.exponent) + 1;
-    if (n.digits.size() <= whole) return n.digits + std::string(whole - n.digits.size(), '0');
-    return n.digits.substr(0, whole) + "." + n.digits.substr(whole);
-}
-
-std::string mantissa(const Number& n) { return n.digits.size() > 1 ? n.digits.substr(0, 1) + "." + n.digits.substr(1) : n.digits; }
+std::string mantissa(const Decimal& n) { return n.digits.size() > 1 ? n.digits.substr(0, 1) + "." + n.digits.substr(1) : n.digits; }
 
 using Edges = std::vector<TextGraph::Edge>;
 
@@ -243,16 +205,16 @@ class Automaton {
 }  // namespace
 
 std::vector<TextGraph> listed_numbers(const std::vector<std::string>& literals, size_t most, uint64_t longest) {
-    std::vector<Number> numbers;
+    std::vector<Decimal> numbers;
     numbers.reserve(literals.size());
-    for (const std::string& text : literals) numbers.push_back(read(text, longest));
+    for (const std::string& text : literals) numbers.push_back(Decimal::read(text, longest));
     std::sort(numbers.begin(), numbers.end());  // neighbours share what they begin with
     numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
     std::vector<TextGraph> graphs;
     for (size_t i = 0; i < numbers.size();) {
         Automaton::Texts sides[2];
         for (size_t size = 0; i < numbers.size() && size <= most; i++) {
-            const Number& n = numbers[i];
+            const Decimal& n = numbers[i];
             const std::string shown = plain(n), short_form = mantissa(n);
             size += shown.size() + short_form.size();
             for (int side = 0; side < 2; side++) {

@@ -12,61 +12,80 @@ namespace {
 
 uint32_t hex_value(uint8_t b) { return b <= '9' ? b - uint32_t('0') : (b | 32u) - uint32_t('a') + 10; }
 
-// All values: characters, and lone surrogates where no high one stands before a low one.
-const Dfa& all_values() {
-    static const Dfa all = [] {
-        enum : uint32_t { kAny, kAfterHigh, kOne, kTwo, kThree, kE0, kED, kEDAfterHigh, kF0, kF4, kHighOne, kCount };
-        Dfa d;
-        for (uint32_t b = 0; b < 256; b++) d.classes[b] = uint8_t(b);
-        d.num_classes = 256;
-        d.table.assign(kCount * 256, kDead);
-        d.accepting.assign(kCount, 0);
-        d.condition.assign(kCount, 0);
-        auto set = [&](uint32_t from, uint32_t low, uint32_t high, uint32_t to) {
-            for (uint32_t b = low; b <= high; b++) d.table[from * 256 + b] = int32_t(to);
-        };
-        for (uint32_t s : {kAny, kAfterHigh}) {
-            d.accepting[s] = 1;
-            set(s, 0, 0x7F, kAny);
-            set(s, 0xC2, 0xDF, kOne);
-            set(s, 0xE1, 0xEF, kTwo);
-            set(s, 0xE0, 0xE0, kE0);
-            set(s, 0xED, 0xED, s == kAny ? kED : kEDAfterHigh);
-            set(s, 0xF1, 0xF3, kThree);
-            set(s, 0xF0, 0xF0, kF0);
-            set(s, 0xF4, 0xF4, kF4);
-        }
-        set(kOne, 0x80, 0xBF, kAny);
-        set(kTwo, 0x80, 0xBF, kOne);
-        set(kThree, 0x80, 0xBF, kTwo);
-        set(kE0, 0xA0, 0xBF, kOne);
-        set(kED, 0x80, 0xBF, kOne);
-        set(kEDAfterHigh, 0x80, 0x9F, kOne);
-        for (uint32_t s : {kED, kEDAfterHigh}) set(s, 0xA0, 0xAF, kHighOne);
-        set(kHighOne, 0x80, 0xBF, kAfterHigh);
-        set(kF0, 0x90, 0xBF, kTwo);
-        set(kF4, 0x80, 0x8F, kTwo);
-        d.minimize();
-        return d;
-    }();
+// All values: characters, and lone surrogates; `spelled`: where no high one stands before a low one, for so a pair is spelled.
+Dfa every_value(bool spelled) {
+    enum : uint32_t { kAny, kAfterHigh, kOne, kTwo, kThree, kE0, kED, kEDAfterHigh, kF0, kF4, kHighOne, kCount };
+    Dfa d;
+    for (uint32_t b = 0; b < 256; b++) d.classes[b] = uint8_t(b);
+    d.num_classes = 256;
+    d.table.assign(kCount * 256, kDead);
+    d.accepting.assign(kCount, 0);
+    d.condition.assign(kCount, 0);
+    auto set = [&](uint32_t from, uint32_t low, uint32_t high, uint32_t to) {
+        for (uint32_t b = low; b <= high; b++) d.table[from * 256 + b] = int32_t(to);
+    };
+    for (uint32_t s : {kAny, kAfterHigh}) {
+        d.accepting[s] = 1;
+        set(s, 0, 0x7F, kAny);
+        set(s, 0xC2, 0xDF, kOne);
+        set(s, 0xE1, 0xEF, kTwo);
+        set(s, 0xE0, 0xE0, kE0);
+        set(s, 0xED, 0xED, s == kAny ? kED : kEDAfterHigh);
+        set(s, 0xF1, 0xF3, kThree);
+        set(s, 0xF0, 0xF0, kF0);
+        set(s, 0xF4, 0xF4, kF4);
+    }
+    set(kOne, 0x80, 0xBF, kAny);
+    set(kTwo, 0x80, 0xBF, kOne);
+    set(kThree, 0x80, 0xBF, kTwo);
+    set(kE0, 0xA0, 0xBF, kOne);
+    set(kED, 0x80, 0xBF, kOne);
+    set(kEDAfterHigh, 0x80, 0x9F, kOne);
+    for (uint32_t s : {kED, kEDAfterHigh}) set(s, 0xA0, 0xAF, kHighOne);
+    set(kHighOne, 0x80, 0xBF, spelled ? kAfterHigh : kAny);
+    set(kF0, 0x90, 0xBF, kTwo);
+    set(kF4, 0x80, 0x8F, kTwo);
+    d.minimize();
+    return d;
+}
+
+const Dfa& spelled_values() {
+    static const Dfa all = every_value(true);
     return all;
 }
 
-bool has_lone_surrogates(const Dfa& d) {
+const Dfa& all_values() {
+    static const Dfa all = every_value(false);
+    return all;
+}
+
+// Lone surrogates lead where U+D7FF does, or nowhere. Then values with a high one before a low one, which no literal spells, may stay in the
+// automaton: for each of them there is one that is spelled, as long, by way of the same states. So whatever is alive stays alive without
+// them, and what they share with their neighbours is not doubled.
+bool surrogates_act_as_a_character(const Dfa& d) {
+    std::vector<uint8_t> seen(d.num_states(), 0);
     for (uint32_t q = 0; q < d.num_states(); q++) {
-        int32_t next = d.step(q, 0xED);
-        for (uint32_t b = 0xA0; next >= 0 && b <= 0xBF; b++)
-            if (d.step(uint32_t(next), uint8_t(b)) >= 0) return true;
+        const int32_t p = d.step(q, 0xED);
+        if (p < 0 || seen[size_t(p)]++) continue;
+        const int32_t last = d.step(uint32_t(p), 0x9F), like = last < 0 ? kDead : d.step(uint32_t(last), 0xBF);
+        int32_t before = last;
+        for (uint32_t b = 0xA0; b <= 0xBF; b++) {
+            const int32_t next = d.step(uint32_t(p), uint8_t(b));
+            if (next < 0 || (next == before && b > 0xA0)) continue;
+            before = next;
+            for (uint32_t c = 0x80; c <= 0xBF; c++)
+                if (const int32_t to = d.step(uint32_t(next), uint8_t(c)); to >= 0 && to != like) return false;
+        }
     }
-    return false;
+    return true;
 }
 
 }  // namespace
 
 JsonStrings::JsonStrings(const Dfa& values, uint64_t max_states, uint64_t max)
-    : JsonStrings(
-          std::make_shared<Dfa>(has_lone_surrogates(values) ? Dfa::product(values, all_values(), Dfa::Op::kAnd, max_states) : values),
-          max) {}
+    : JsonStrings(std::make_shared<Dfa>(
+                      surrogates_act_as_a_character(values) ? values : Dfa::product(values, spelled_values(), Dfa::Op::kAnd, max_states)),
+                  max) {}
 
 JsonStrings::JsonStrings(std::shared_ptr<const Dfa> values, uint64_t max)
     : values_(std::move(values)),
@@ -287,26 +306,33 @@ bool JsonStrings::value_has_more(const State& s, uint64_t n) {
     return to >= 0 && has_more_accepted(to, n);
 }
 
-// Counts texts, which are values, by their length.
+// Counts texts, which are values, by their length. Those with lone surrogates, not all of which are spelled, are left out.
 bool JsonStrings::has_more_accepted(int32_t state, uint64_t n) const {
     constexpr uint32_t kPatience = 4'000;  // states
+    const uint32_t before_surrogate = values_->classes[0xED];
     std::vector<uint64_t> bytes(values_->num_classes, 0);
     for (uint8_t c : values_->classes) bytes[c]++;
-    const uint64_t room = state & kCounted ? counted_at(state).room : kNoMaximum;     // a character has a byte or more
-    std::unordered_map<uint32_t, uint64_t> level{{automaton_state(state), 1}}, next;  // how many texts lead there
+    bytes[before_surrogate]--;
+    const uint64_t room = state & kCounted ? counted_at(state).room : kNoMaximum;  // a character has a byte or more
+    // How many texts lead to a state.
+    std::unordered_map<uint32_t, uint64_t> level{{automaton_state(state), 1}}, next, after_next;
     uint64_t found = 0, visited = 0;
-    for (uint64_t length = 0; length <= room && !level.empty() && visited < kPatience; length++, level.swap(next)) {
-        next.clear();
+    for (uint64_t length = 0; length <= room && !(level.empty() && next.empty()) && visited < kPatience; length++) {
         for (auto [q, texts] : level) {
             visited++;
             if (values_->accepting[q] && (found += texts) > n) return true;
-            for (uint32_t c = 0; c < values_->num_classes; c++) {
-                int32_t to = values_->table[size_t(q) * values_->num_classes + c];
-                if (to < 0) continue;
-                uint64_t& known = next[uint32_t(to)];
-                known = std::min(known + texts * bytes[c], n + 1);
-            }
+            const auto add = [&, more = texts](auto& to_level, int32_t to, uint64_t count) {
+                if (to < 0 || !count) return;
+                uint64_t& known = to_level[uint32_t(to)];
+                known = std::min(known + more * count, n + 1);
+            };
+            const int32_t* row = &values_->table[size_t(q) * values_->num_classes];
+            for (uint32_t c = 0; c < values_->num_classes; c++) add(next, row[c], bytes[c]);
+            if (const int32_t to = row[before_surrogate]; to >= 0)
+                for (uint32_t b = 0x80; b <= 0x9F; b++) add(after_next, values_->step(uint32_t(to), uint8_t(b)), 1);
         }
+        level = std::move(next), next = std::move(after_next);
+        after_next.clear();
     }
     return false;
 }
@@ -424,8 +450,11 @@ const JsonStrings::Ranges& JsonStrings::characters(int32_t state) {
 bool JsonStrings::is_anything(uint32_t state) {
     auto [it, fresh] = anything_.try_emplace(state, false);
     if (!fresh || !values_->accepting[state]) return it->second;
-    const Dfa& all = all_values();
-    // Both are minimal: the same language is the same shape.
+    return it->second = is_like(all_values(), state) || is_like(spelled_values(), state);
+}
+
+// Both are minimal: the same language is the same shape.
+bool JsonStrings::is_like(const Dfa& all, uint32_t state) const {
     std::vector<int32_t> mine(all.num_states(), kDead);
     std::vector<uint32_t> work{0};
     mine[0] = int32_t(state);
@@ -440,7 +469,7 @@ bool JsonStrings::is_anything(uint32_t state) {
             if (mine[size_t(next)] != to) return false;
         }
     }
-    return it->second = true;
+    return true;
 }
 
 }  // namespace derivable

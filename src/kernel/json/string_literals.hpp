@@ -62,7 +62,7 @@ class JsonStrings {
     // As a table; throws LimitExceeded.
     Dfa to_dfa(uint64_t max_states);
 
-    // The automaton it was made of, if any, without values that have no literal.
+    // The automaton it was made of, if any. Values that have no literal may be left in it where that changes nothing.
     const std::shared_ptr<const Dfa>& values() const { return values_; }
     uint64_t max_length() const { return max_; }
     // Of a state whose characters are counted beside an automaton: equal keys act alike on texts of `longest` bytes, as long as this or a
@@ -184,6 +184,7 @@ class JsonStrings {
     const Ranges& tails(int32_t state, uint32_t bytes);  // what so many continuation bytes can add
     const Ranges& characters(int32_t state);
     bool is_anything(uint32_t state);
+    bool is_like(const Dfa& all, uint32_t state) const;
 
     std::shared_ptr<const Dfa> values_;
     std::shared_ptr<const KEquivalence> short_values_;  // if it was asked for

@@ -23,6 +23,8 @@ def absorb(work: Work) -> bool:
             if schema is not holds:
                 return False
             continue
+        if not holds:
+            collectors = ()  # a schema that fails evaluates nothing, nor do those in it that hold
         key = (id(sub), holds, collectors)
         if key in work.done:
             continue

@@ -59,13 +59,14 @@ def simplify(work: Work) -> bool:
                     return True
                 changed = True
                 continue
-            clauses = _clauses(options)
-            if clauses is not None and work.facts.types == OBJECT:
+            clauses = _clauses(options) if work.facts.types == OBJECT else None
+            if clauses is not None:
                 for clause in clauses:
                     work.facts.clause(clause)
                 continue
-            # A new one: other cases hold the same object.
-            work.disjunctions.append(disjunction.with_options(options))
+            # A new one where it says less: other cases hold the same object.
+            same = options == disjunction.options
+            work.disjunctions.append(disjunction if same else disjunction.with_options(options))
     return True
 
 

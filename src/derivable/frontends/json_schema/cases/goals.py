@@ -93,7 +93,9 @@ def _take_apart(
                 results.append(facts)
             continue
         single = work.facts.types & (work.facts.types - 1) == 0
-        if not single and any(d.options is None or len(work.disjunctions) > 1 for d in work.disjunctions):
+        # What is evaluated depends on the type, too: `dependentSchemas` evaluates nothing of arrays.
+        doubtful = len(work.disjunctions) > 1 or any(d.options is None or d.collectors for d in work.disjunctions)
+        if not single and work.disjunctions and doubtful:
             bits = [1 << i for i in range(5, -1, -1) if work.facts.types >> i & 1]
             stack += [work.fork(bit) for bit in bits]
             continue

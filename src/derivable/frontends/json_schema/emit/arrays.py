@@ -307,10 +307,16 @@ def _steps(
         return
     standing = tuple([at for at, (_, _, _, start) in enumerate(facts.contains) if count >= start])
     asked = tuple([at for at in standing if facts.contains[at][2] is not None or matches[at] < facts.contains[at][1]])
+    count = min(count + 1, cap)
     for hits, symbol in classes(index, asked, standing):
-        counts_after = tuple([n + (at in hits) for at, n in enumerate(matches)])
-        if all(most is None or n <= most for n, (_, _, most, _) in zip(counts_after, facts.contains)):
-            yield (min(count + 1, cap), counts_after, used), symbol
+        if not hits:  # PERF: nearly all classes answer with no or one of many questions
+            yield (count, matches, used), symbol
+            continue
+        counted = list(matches)
+        for at in hits:
+            counted[at] += 1
+        if all((bound := facts.contains[at][2]) is None or counted[at] <= bound for at in hits):
+            yield (count, tuple(counted), used), symbol
 
 
 class _Classes:

@@ -117,6 +117,16 @@ KEYWORDS: dict[str, Keyword] = {
 VOCABULARY = Vocabulary(
     {draft: frozenset([k for k, row in KEYWORDS.items() if draft in row.drafts]) for draft in _EVERY},
     {keyword: row.shape for keyword, row in KEYWORDS.items() if row.shape is not None},
+    {
+        "$schema": (_EVERY, check.string),
+        "$id": (_SINCE_6, check.string),
+        "id": ((3, 4), check.string),
+        "$anchor": (_SINCE_2019, check.string),
+        "$dynamicAnchor": ((0, 2020), check.string),
+        "$recursiveAnchor": ((2019,), check.boolean),
+        "$defs": (_SINCE_2019, check.mapping),
+        "definitions": (_EVERY, check.mapping),
+    },
     ("extends", "disallow", "divisibleBy"),
 )
 CHECKS = {keyword: (row.holds, row.late) for keyword, row in KEYWORDS.items()}

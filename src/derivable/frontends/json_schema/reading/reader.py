@@ -32,11 +32,13 @@ class Vocabulary:
     Attributes:
         active: those of each draft (0: no `$schema`, read tolerantly).
         shapes: by keyword, what raises an error if its value is not one that it may have.
+        naming: the same of keywords that say nothing of a value, with their drafts: they name schemas and hold them.
         unsupported: those of draft 3 that are refused.
     """
 
     active: Mapping[int, frozenset[str]]
     shapes: Mapping[str, Callable[[Sub, str, Json], object]]
+    naming: Mapping[str, tuple[tuple[int, ...], Callable[[Sub, str, Json], object]]]
     unsupported: tuple[str, ...]
 
     @cached_property
@@ -74,17 +76,21 @@ class Reader:
             found = ONLY_REF
         else:
             found = tuple(filter(self.vocabulary.active[draft].__contains__, schema))
+            if len(found) < len(schema):  # PERF: most schemas have none of these
+                for keyword, (drafts, check) in self.vocabulary.naming.items():
+                    if keyword in schema and draft in drafts:
+                        check(sub, keyword, schema[keyword])
             if draft == 3:
                 for keyword in self.vocabulary.unsupported:
                     if keyword in schema:
                         raise UnsupportedFeatureError(
                             keyword, f"{keyword} of draft 3 is not supported", pointer=sub.pointer(keyword)
                         )
-        check_of = self.vocabulary.shapes.get
+        shape_of = self.vocabulary.shapes.get
         for keyword in found:
-            check = check_of(keyword)
-            if check is not None:
-                check(sub, keyword, schema[keyword])
+            shape = shape_of(keyword)
+            if shape is not None:
+                shape(sub, keyword, schema[keyword])
         sub.keywords = found
         return found
 
