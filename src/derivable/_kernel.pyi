@@ -163,6 +163,13 @@ class Matcher:
         stacks), are.
         """
 
+    def same_place(self, other: Matcher) -> bool:
+        """Whether all that may follow is known to be the same as for another matcher of the constraint: they went
+        different ways, and stand in one place.
+
+        Cost: below 1 us.
+        """
+
     def context(self, hops: int) -> int:
         """A number of 64 bits, equal where `situation` is, in every process in which the grammar was compiled (and by
         chance). Inside

@@ -216,6 +216,22 @@ std::string Matcher::situation(int64_t hops) {
     return out;
 }
 
+bool Matcher::same_place(const Matcher& other) {
+    if (this == &other) return true;
+    if (constraint_ != other.constraint_) return false;
+    Use use(other);
+    return operate([&](Operation&) {
+        // Stacks are interned, so equal ones are one.
+        auto same = [](const Thread& a, const Thread& b) {
+            const bool wrote = a.writing == b.writing || (a.writing && b.writing && *a.writing == *b.writing);
+            return wrote && a.lex == b.lex && a.stack == b.stack && a.environment == b.environment;
+        };
+        const Threads &mine = now()->threads, &others = other.now()->threads;
+        return now()->finished == other.now()->finished && mine.size() == others.size() &&
+               std::is_permutation(mine.begin(), mine.end(), others.begin(), same);
+    });
+}
+
 uint64_t Matcher::context(int64_t hops) {
     return operate([&](Operation&) {
         return derivable::context(constraint_->access().lexer(), constraint_->terminals(), constraint_->stacks(), now()->threads, hops);

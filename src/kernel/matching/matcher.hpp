@@ -44,6 +44,7 @@ class Matcher {
     std::vector<SpanView> unfold(uint64_t most);  // TooAmbiguous
     // Equal where lexer states are, and the sets of the uppermost `hops` + 1 states of the stacks.
     std::string situation(int64_t hops);
+    bool same_place(const Matcher& other);  // the same threads: all that follows is the same
     uint64_t context(int64_t hops);  // likewise, the same in every process
     Constraint& constraint() const { return *constraint_; }
     // SAFETY: within an operation on the constraint.

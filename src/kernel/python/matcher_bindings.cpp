@@ -206,6 +206,14 @@ void bind_insight(nb::class_<Matcher>& matcher) {
             },
             nb::arg("hops").none(),
             "Equal for matchers of one constraint whose lexer states, and stacks down to `hops` below the top (-1: no stacks), are.")
+        .def("same_place",
+             [](Matcher& self, const Matcher& other) {
+                 Call call;
+                 return self.same_place(other);
+             },
+             nb::arg("other"),
+             "Whether all that may follow is known to be the same as for another matcher of the constraint: they went different ways, and\n"
+             "stand in one place.\n\nCost: below 1 us.")
         .def(
             "context",
             [](Matcher& self, nb::handle depth) {
