@@ -98,7 +98,7 @@ def fill_bitmasks(
     _kernel.fill_bitmasks(listed, bitmask, _threads(threads, listed), at)
     if not _PLAIN.issuperset(map(type, listed)):
         for matcher, place in zip(listed, range(len(listed)) if at is None else at, strict=True):
-            if isinstance(matcher, CanonicalMatcher | PrefetchingMatcher):
+            if isinstance(matcher, CanonicalMatcher):
                 matcher.filled(bitmask, place)
 
 
@@ -124,11 +124,10 @@ def advance(matchers: Sequence[Matcher | None], token_ids: Iterable[int], *, thr
         [1]
     """
     listed = list(items("matchers", matchers, "a list of matchers"))
-    plain = _PLAIN.issuperset(map(type, listed))
-    narrowing = [] if plain else [row for row, matcher in enumerate(listed) if isinstance(matcher, CanonicalMatcher)]
-    if not narrowing:
+    if _PLAIN.issuperset(map(type, listed)):
         _kernel.advance(listed, token_ids, _threads(threads, listed))
         return
+    narrowing = [row for row, matcher in enumerate(listed) if isinstance(matcher, CanonicalMatcher)]
     tokens = [int(token) for token in token_ids]
     lengths = {row: listed[row].length for row in narrowing}
     for row in narrowing:
@@ -139,6 +138,9 @@ def advance(matchers: Sequence[Matcher | None], token_ids: Iterable[int], *, thr
     for row in narrowing:
         if listed[row].length > lengths[row]:
             listed[row]._took(tokens[row])
+    for matcher in listed:
+        if isinstance(matcher, PrefetchingMatcher):
+            matcher.moved()
 
 
 def _threads(threads: int | None, rows: list[Matcher | None]) -> int:

@@ -168,18 +168,19 @@ def _write(bitmask: Any, row: int, allowed: NDArray[np.bool_]) -> None:
 
 
 class PrefetchingMatcher(Matcher):
-    """A matcher of a constraint with `prefetch=True`: each mask that is asked for is followed by `prefetch`."""
+    """A matcher of a constraint with `prefetch=True`: each step is followed by `prefetch`."""
 
-    def fill_bitmask(self, bitmask: Any, row: int = 0) -> None:
-        super().fill_bitmask(bitmask, row)
-        self.filled(bitmask, row)
+    def advance(self, token_id: int) -> None:
+        """Takes one token, as `Matcher.advance` does."""
+        super().advance(token_id)
+        self.moved()
 
-    def filled(self, bitmask: Any, row: int) -> None:
+    def advance_bytes(self, data: bytes) -> None:
+        """Takes bytes, as `Matcher.advance_bytes` does."""
+        super().advance_bytes(data)
+        self.moved()
+
+    def moved(self) -> None:
+        """A step was taken."""
         if self.constraint.prefetches:
             self.prefetch()
-
-    def allowed_tokens(self) -> NDArray[np.int32]:
-        allowed = super().allowed_tokens()
-        if self.constraint.prefetches:
-            self.prefetch()
-        return allowed

@@ -162,6 +162,14 @@ void Matcher::fill(uint32_t* mask) {
     });
 }
 
+bool Matcher::knows_mask() {
+    return operate([&](Operation&) {
+        MaskCache& cache = constraint_->masks().cache();
+        const Threads& threads = now()->threads;
+        return std::all_of(threads.begin(), threads.end(), [&](const Thread& t) { return !t.writing && cache.find(t); });
+    });
+}
+
 bool Matcher::accepting() {
     return operate([&](Operation&) { return now()->finished || constraint_->runs().accepting(now()->threads); });
 }
