@@ -272,10 +272,10 @@ def main() -> None:
         }
         for engine in options.engines:
             peers = options.old_outlines if engine == "outlines" and options.old_outlines else options.peers
-            python = sys.executable if engine.startswith("derivable") or peers is None else str(peers)
+            python = sys.executable if engine.startswith("derivable") or peers is None else str(peers.absolute())
             try:
                 done = subprocess.run(
-                    [python, __file__, "--one", engine], input=json.dumps(task), capture_output=True, text=True,
+                    [python, str(Path(__file__).resolve()), "--one", engine], input=json.dumps(task), capture_output=True, text=True, cwd=tempfile.mkdtemp(),
                     timeout=3600 * options.hours,
                 )  # fmt: skip
                 found = (

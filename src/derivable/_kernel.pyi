@@ -211,6 +211,15 @@ class Matcher:
         Cost: below 1 us.
         """
 
+    def compute_mask(self) -> None:
+        """Computes the mask that `fill_bitmask` is to find; other Python threads run meanwhile.
+
+        Raises:
+            LimitError: the mask costs more than the constraint's limits allow.
+
+        Cost: as `fill_bitmask`.
+        """
+
     def allowed_tokens(self) -> NDArray[np.int32]:
         """The mask of the next token as ids: int32 [how many are allowed], ascending.
 

@@ -94,6 +94,9 @@ def fill_bitmasks(
     Cost: of each row what `fill_bitmask` costs; no thread is started or woken for rows that are known.
     """
     listed = list(items("matchers", matchers, "a list of matchers"))
+    for matcher in listed:
+        if isinstance(matcher, PrefetchingMatcher):
+            matcher.leave_to_caller()
     at = None if rows is None else [integer("rows", row) for row in items("rows", rows, "a list of rows")]
     _kernel.fill_bitmasks(listed, bitmask, _threads(threads, listed), at)
     if not _PLAIN.issuperset(map(type, listed)):

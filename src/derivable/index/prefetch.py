@@ -2,8 +2,9 @@
 
 When a token was taken the model begins its next step, which takes milliseconds; the mask is needed at the end of it. So
 there is nothing to guess: the thread computes the mask of the place where the matcher stands, which somebody will ask
-for. Who asks while it is under way waits for what he would have had to compute himself. The thread is a daemon: it ends
-with the process, and a child of a fork gets its own.
+for. If that one asks before the thread has begun, the thread leaves it; if it is under way, he waits for what he would
+have had to compute himself. So no work is done twice, and none in vain. The thread is a daemon: it ends with the
+process, and a child of a fork gets its own.
 """
 
 from __future__ import annotations
@@ -15,11 +16,45 @@ from threading import Event, Lock, Thread
 from typing import Any
 
 from .. import _kernel
+from ..errors import DerivableError
 
-__all__ = ["Prefetcher", "prefetcher"]
+__all__ = ["Place", "Prefetcher", "prefetcher"]
 
 _WAITING = 1024
 """Places that wait; when there are more, those that were asked for longest ago are left."""
+
+
+class Place:
+    """Where a text stands.
+
+    Attributes:
+        matcher: that stands there.
+        taken: by who computes its mask, or has done so.
+    """
+
+    __slots__ = ("matcher", "taken")
+
+    def __init__(self, matcher: _kernel.Matcher) -> None:
+        self.matcher = _kernel.Matcher(matcher)
+        self.taken = Lock()
+
+    def visit(self) -> bool:
+        """Computes the mask, unless somebody asked for it before. Whether it did."""
+        if not self.taken.acquire(blocking=False):
+            return False
+        try:
+            if self.matcher.knows_mask():
+                return False
+            self.matcher.compute_mask()
+            return True
+        except DerivableError:  # whoever asks for that mask is told
+            return False
+        finally:
+            self.taken.release()
+
+    def leave(self) -> None:
+        """The mask is asked for now: waits for it if it is under way, and else keeps the thread from it."""
+        self.taken.acquire()
 
 
 class Prefetcher:
@@ -35,7 +70,7 @@ class Prefetcher:
     def begin(self) -> None:
         """Without a thread, and with nothing to do. So does the child of a fork: the thread is not there."""
         self.computed = 0
-        self._places: deque[_kernel.Matcher] = deque(maxlen=_WAITING)
+        self._places: deque[Place] = deque(maxlen=_WAITING)
         self._asked, self._starting = Event(), Lock()
         self._idle, self._parked, self._go_on = Event(), Event(), Event()
         self._idle.set()
@@ -43,11 +78,12 @@ class Prefetcher:
         self._thread: Thread | None = None
         self._ending = False
 
-    def ask(self, matcher: _kernel.Matcher) -> None:
+    def ask(self, matcher: _kernel.Matcher) -> Place | None:
         """Has the mask computed of where a matcher stands now, if it is not known."""
         if matcher.knows_mask():
-            return
-        self._places.append(_kernel.Matcher(matcher))
+            return None
+        place = Place(matcher)
+        self._places.append(place)
         self._idle.clear()
         self._asked.set()
         if self._thread is None:
@@ -55,6 +91,7 @@ class Prefetcher:
                 if self._thread is None and not self._ending:
                     self._thread = Thread(target=self._run, name="derivable-prefetch", daemon=True)
                     self._thread.start()
+        return place
 
     def wait(self, seconds: float) -> bool:
         """Waits until nothing is left to do; whether that is so. For tests and benchmarks."""
@@ -86,19 +123,14 @@ class Prefetcher:
                 self._go_on.wait()
                 self._parked.clear()
             try:
-                matcher = self._places.popleft()
+                place = self._places.popleft()
             except IndexError:
                 self._idle.set()
                 self._asked.wait()
                 self._asked.clear()
                 continue
-            try:
-                if not matcher.knows_mask():  # or the text has gone on meanwhile
-                    matcher.allowed_tokens()
-                    self.computed += 1
-            except DerivableError:  # whoever asks for that mask is told
-                pass
-            del matcher
+            self.computed += place.visit()
+            del place
 
 
 prefetcher = Prefetcher()

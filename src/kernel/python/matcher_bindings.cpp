@@ -164,6 +164,15 @@ void bind_masks(nb::class_<Matcher>& matcher) {
                 return self.knows_mask();
             },
             "Whether `fill_bitmask` would find its mask and only copy it.\n\nCost: below 1 us.")
+        .def(
+            "compute_mask",
+            [](Matcher& self) {
+                Unlocked unlocked;
+                std::vector<uint32_t> words(self.constraint().vocabulary().words());
+                self.fill(words.data());
+            },
+            "Computes the mask that `fill_bitmask` is to find; other Python threads run meanwhile.\n\n"
+            "Raises:\n    LimitError: the mask costs more than the constraint's limits allow.\n\nCost: as `fill_bitmask`.")
         .def("allowed_tokens", &allowed_tokens,
              "The mask of the next token as ids: int32 [how many are allowed], ascending.\n\n"
              "Raises:\n    LimitError: the mask costs more than the constraint's limits allow.\n\nCost: as `fill_bitmask`, and a look at V "
