@@ -2,7 +2,6 @@
 
     python benchmarks/warm.py cold                    import to the first JSON mask, with a tokenizer.json and saved
     python benchmarks/warm.py ahead --grammar python  ahead of time, saved, loaded; first passes over programs
-    python benchmarks/warm.py after --grammar python  what a prefetch that is waited for finds; nothing is timed
     python benchmarks/warm.py beside --grammar python first passes with a model that thinks, with and without prefetch
 
 `ahead` and `beside` time the processor of the thread that asks for masks (others share the machine). `beside` also
@@ -156,55 +155,45 @@ def ahead(
 
 
 @app.command()
-def after(grammar: Language = "python", tokenizer: Tokenizer = "llama-3", count: Count = 5) -> None:
-    """How many masks are known when they are asked for, if a prefetch is waited for after each: the most it can do."""
-    vocabulary = dv.Vocabulary.from_tokenizer_json(shared() / "data" / "tokenizers" / tokenizer)
-    texts = texts_of(grammar, vocabulary, count)
-    table = Table("", "masks", "known", "us of thread time: mean", "p99", "max", "situations visited")
-    for prefetch in (False, True):
-        dv.cache.clear()
-        constraint = dv.compile(dv.Grammar.builtin(grammar), vocabulary)
-        bitmask, times, known, visited = dv.allocate_bitmask(1, vocabulary.size), list[float](), 0, prefetcher.visited
-        for matcher, _ in walk(constraint, texts):
-            prefetcher.wait(10.0)
-            before, thread = constraint.stats(), time.thread_time_ns()
-            matcher.fill_bitmask(bitmask)
-            times.append((time.thread_time_ns() - thread) / 1e3)
-            known += constraint.stats()["mask_hits"] - before["mask_hits"]
-            if prefetch:
-                matcher.prefetch()
-        name = "with prefetch, waited for" if prefetch else "without"
-        mean, *_, p99, _, most = row("", times)[1:]
-        table.add_row(name, f"{len(times):,}", f"{known:,}", mean, p99, most, f"{prefetcher.visited - visited:,}")
-    console.print(table)
-
-
-@app.command()
 def beside(
     grammar: Language = "python",
     tokenizer: Tokenizer = "llama-3",
-    count: Count = 5,
+    count: Count = 10,
     think: Annotated[float, typer.Option(help="Milliseconds of a model's step.")] = 10.0,
 ) -> None:
-    """Passes over programs with a pretended model, which sleeps."""
+    """Passes over programs with a pretended model, which sleeps between the token taken and the mask asked for.
+
+    `think=0`: a host that leaves no time between the two, where a prefetch can only be in the way.
+    """
     vocabulary = dv.Vocabulary.from_tokenizer_json(shared() / "data" / "tokenizers" / tokenizer)
     texts = texts_of(grammar, vocabulary, count)
-    table = Table("us a mask", "mean", "p50", "p99", "p99.9", "max")
+    table = Table("us", "mean", "p50", "p99", "p99.9", "max")
     for prefetch in (False, True):
         dv.cache.clear()
         constraint = dv.compile(dv.Grammar.builtin(grammar), vocabulary, prefetch=prefetch)
-        bitmask, walls, threads = dv.allocate_bitmask(1, vocabulary.size), list[float](), list[float]()
-        for matcher, _ in walk(constraint, texts):
-            wall, thread = time.perf_counter_ns(), time.thread_time_ns()
-            matcher.fill_bitmask(bitmask)
-            threads.append((time.thread_time_ns() - thread) / 1e3)
-            walls.append((time.perf_counter_ns() - wall) / 1e3)
-            time.sleep(think / 1e3)
-        facts = constraint.stats()
+        bitmask, done = dv.allocate_bitmask(1, vocabulary.size), prefetcher.computed
+        walls, threads, steps, known, asked = list[float](), list[float](), list[float](), 0, 0
+        gc.collect()
+        gc.disable()
+        for tokens in texts:
+            matcher = constraint.matcher()
+            for token in tokens:
+                time.sleep(think / 1e3)
+                asked += 1
+                known += matcher.knows_mask()
+                wall, thread = time.perf_counter_ns(), time.thread_time_ns()
+                matcher.fill_bitmask(bitmask)
+                threads.append((time.thread_time_ns() - thread) / 1e3)
+                walls.append((time.perf_counter_ns() - wall) / 1e3)
+                before = time.perf_counter_ns()
+                matcher.advance(token)
+                steps.append((time.perf_counter_ns() - before) / 1e3)
+        gc.enable()
         name = "with prefetch" if prefetch else "without"
-        table.add_row(*row(f"{name}, processor", threads))
-        table.add_row(*row(f"{name}, wall", walls))
-        console.print(f"{name}: {len(walls):,} masks; looked up {facts['masks']:,}, known {facts['mask_hits']:,}")
+        table.add_row(*row(f"{name}: a mask, processor", threads))
+        table.add_row(*row("a mask, wall", walls))
+        table.add_row(*row("a step, wall", steps))
+        console.print(f"{name}: {asked:,} masks, {known:,} known; {prefetcher.computed - done:,} computed beside")
     console.print(table)
 
 

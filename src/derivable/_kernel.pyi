@@ -109,10 +109,8 @@ class Vocabulary:
     def forget_shared(self) -> None: ...
 
 class Explorer:
-    def __init__(self, constraint: Constraint, tokens: list[int], records: bool) -> None: ...
+    def __init__(self, constraint: Constraint, tokens: list[int]) -> None: ...
     def meet_start(self) -> None: ...
-    def meet(self, matcher: Matcher) -> None: ...
-    def leave_waiting(self) -> None: ...
     def visit(self, most: int, known: int, seconds: float, bytes: int) -> str: ...
     @property
     def visited(self) -> int: ...
@@ -175,6 +173,13 @@ class Matcher:
         stacks), are.
         """
 
+    def same_place(self, other: Matcher) -> bool:
+        """Whether all that may follow is known to be the same as for another matcher of the constraint: they went
+        different ways, and stand in one place.
+
+        Cost: below 1 us.
+        """
+
     def context(self, hops: int) -> int:
         """A number of 64 bits, equal where `situation` is, in every process in which the grammar was compiled (and by
         chance). Inside
@@ -210,6 +215,21 @@ class Matcher:
             LimitError: the mask costs more than the constraint's limits allow; asking again goes on from there.
 
         Cost: a look-up and a copy of V / 8 bytes (0.5 us at 128,256 tokens) when the situation was seen before.
+        """
+
+    def knows_mask(self) -> bool:
+        """Whether `fill_bitmask` would find its mask and only copy it.
+
+        Cost: below 1 us.
+        """
+
+    def compute_mask(self) -> None:
+        """Computes the mask that `fill_bitmask` is to find; other Python threads run meanwhile.
+
+        Raises:
+            LimitError: the mask costs more than the constraint's limits allow.
+
+        Cost: as `fill_bitmask`.
         """
 
     def allowed_tokens(self) -> NDArray[np.int32]:

@@ -94,11 +94,14 @@ def fill_bitmasks(
     Cost: of each row what `fill_bitmask` costs; no thread is started or woken for rows that are known.
     """
     listed = list(items("matchers", matchers, "a list of matchers"))
+    for matcher in listed:
+        if isinstance(matcher, PrefetchingMatcher):
+            matcher.leave_to_caller()
     at = None if rows is None else [integer("rows", row) for row in items("rows", rows, "a list of rows")]
     _kernel.fill_bitmasks(listed, bitmask, _threads(threads, listed), at)
     if not _PLAIN.issuperset(map(type, listed)):
         for matcher, place in zip(listed, range(len(listed)) if at is None else at, strict=True):
-            if isinstance(matcher, CanonicalMatcher | PrefetchingMatcher):
+            if isinstance(matcher, CanonicalMatcher):
                 matcher.filled(bitmask, place)
 
 
@@ -124,11 +127,10 @@ def advance(matchers: Sequence[Matcher | None], token_ids: Iterable[int], *, thr
         [1]
     """
     listed = list(items("matchers", matchers, "a list of matchers"))
-    plain = _PLAIN.issuperset(map(type, listed))
-    narrowing = [] if plain else [row for row, matcher in enumerate(listed) if isinstance(matcher, CanonicalMatcher)]
-    if not narrowing:
+    if _PLAIN.issuperset(map(type, listed)):
         _kernel.advance(listed, token_ids, _threads(threads, listed))
         return
+    narrowing = [row for row, matcher in enumerate(listed) if isinstance(matcher, CanonicalMatcher)]
     tokens = [int(token) for token in token_ids]
     lengths = {row: listed[row].length for row in narrowing}
     for row in narrowing:
@@ -139,6 +141,9 @@ def advance(matchers: Sequence[Matcher | None], token_ids: Iterable[int], *, thr
     for row in narrowing:
         if listed[row].length > lengths[row]:
             listed[row]._took(tokens[row])
+    for matcher in listed:
+        if isinstance(matcher, PrefetchingMatcher):
+            matcher.moved()
 
 
 def _threads(threads: int | None, rows: list[Matcher | None]) -> int:

@@ -71,8 +71,9 @@ def compile(
             (texts done, texts).
         store: a folder or a URL (with `fsspec`) that keeps artifacts for other processes: what is there is loaded, and
             what is not is compiled and written. An `ArtifactStore` has a budget of its own; docs/warm.md says more.
-        prefetch: after each mask, a thread beside computes some that may be asked for next, while the model runs. Where
-            it was measured it did harm (docs/warm.md); `Constraint.prefetches` switches it off again.
+        prefetch: after each token taken, a thread beside computes the mask behind it, while the model runs. For hosts
+            that advance before the model's step and ask for the mask after it; `Constraint.prefetches` switches it off
+            again (docs/warm.md).
 
     Raises:
         ArtifactError: the store is a URL that cannot be opened. (A damaged entry is compiled anew.)

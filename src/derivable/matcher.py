@@ -91,22 +91,23 @@ class Matcher(_kernel.Matcher):
         return type(self)(self)
 
     def prefetch(self) -> None:
-        """Has the masks computed that may be asked for after the next token, in a thread beside, while the model runs.
+        """Has the mask computed that will be asked for next, in a thread beside, while the model runs.
 
-        `compile(prefetch=True)` does so after every mask. Nothing waits for it, and no mask depends on it.
+        `compile(prefetch=True)` does so after every step. Nothing waits for it, and no mask depends on it; where the
+        mask is known, nothing is done.
 
         Example:
             >>> import derivable as dv
             >>> vocab = dv.Vocabulary.from_bytes([b"a", b"b", None], eos=[2])
             >>> matcher = dv.compile(dv.Grammar.from_regex("(ab)+"), vocab).matcher()
-            >>> matcher.prefetch()
             >>> matcher.advance(0)
+            >>> matcher.prefetch()
             >>> matcher.allowed_tokens().tolist()
             [1]
 
-        Cost: about 3 us.
+        Cost: below 1 us where the mask is known, else about 10 us.
         """
-        prefetcher.ask(self.constraint, self)
+        prefetcher.ask(self)
 
     def forced_tokens(self) -> list[int]:
         """Tokens that must come next, tokenized as the tokenizer itself would.

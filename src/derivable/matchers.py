@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .arguments import LARGEST, integer, items
 from .errors import TokenRejectedError
+from .index.prefetch import Place, prefetcher
 from .matcher import Matcher
 
 if TYPE_CHECKING:
@@ -168,18 +169,41 @@ def _write(bitmask: Any, row: int, allowed: NDArray[np.bool_]) -> None:
 
 
 class PrefetchingMatcher(Matcher):
-    """A matcher of a constraint with `prefetch=True`: each mask that is asked for is followed by `prefetch`."""
+    """A matcher of a constraint with `prefetch=True`: each step is followed by `prefetch`."""
+
+    _place: Place | None = None
+
+    def advance(self, token_id: int) -> None:
+        """Takes one token, as `Matcher.advance` does."""
+        super().advance(token_id)
+        self.moved()
+
+    def advance_bytes(self, data: bytes) -> None:
+        """Takes bytes, as `Matcher.advance_bytes` does."""
+        super().advance_bytes(data)
+        self.moved()
+
+    def moved(self) -> None:
+        """A step was taken."""
+        if self.constraint.prefetches:
+            self.prefetch()
+
+    def prefetch(self) -> None:
+        """As `Matcher.prefetch`; who asks for that mask too early need not compute it beside the thread."""
+        self._place = prefetcher.ask(self)
+
+    def leave_to_caller(self) -> None:
+        """The mask is about to be asked for."""
+        place, self._place = self._place, None
+        if place is not None:
+            place.leave()
 
     def fill_bitmask(self, bitmask: Any, row: int = 0) -> None:
+        """Writes the mask, as `Matcher.fill_bitmask` does."""
+        self.leave_to_caller()
         super().fill_bitmask(bitmask, row)
-        self.filled(bitmask, row)
-
-    def filled(self, bitmask: Any, row: int) -> None:
-        if self.constraint.prefetches:
-            self.prefetch()
 
     def allowed_tokens(self) -> NDArray[np.int32]:
-        allowed = super().allowed_tokens()
-        if self.constraint.prefetches:
-            self.prefetch()
-        return allowed
+        """The mask as token ids, as `Matcher.allowed_tokens`."""
+        self.leave_to_caller()
+        return super().allowed_tokens()

@@ -109,6 +109,25 @@ def test_the_message_of_a_negative_rollback() -> None:
         start().rollback(-1)
 
 
+def test_two_ways_to_one_place() -> None:
+    vocabulary = dv.Vocabulary.from_bytes([b"a", b"b", b"ab", b"c", None], eos=[4])
+    constraint = dv.compile(dv.Grammar.from_lark('start: ("a" "b" "c"?)+'), vocabulary)
+    one, two = constraint.matcher(), constraint.matcher()
+    one.advance(2)
+    two.advance(0)
+    assert not one.same_place(two)
+    two.advance(1)
+    assert one.same_place(two) and one.same_place(one) and one.length != two.length
+    one.advance(3)
+    assert not one.same_place(two)
+    for matcher in (one, two):  # both may end here, but only one of them has ended
+        assert matcher.is_accepting
+    ended = two.fork()
+    ended.advance(4)
+    assert not ended.same_place(two)
+    assert not two.same_place(dv.compile(dv.Grammar.from_regex("(abc?)+"), vocabulary).matcher())
+
+
 def test_forks_are_independent() -> None:
     one = start()
     one.advance(2)

@@ -321,24 +321,34 @@ def test_ahead_of_time_along_texts(tmp_path: Path) -> None:
 # Beside the model
 
 
-def test_what_may_come_next_is_known_when_it_is_asked_for() -> None:
+def test_the_next_mask_is_known_when_it_is_asked_for() -> None:
     constraint = dv.compile(GRAMMARS["lark"](), VOCABULARY, prefetch=True)
-    matcher = constraint.matcher()
-    matcher.allowed_tokens()
-    assert prefetcher.wait(20)
-    before = constraint.stats()
-    for token in b"let x":
+    matcher, plain = constraint.matcher(), dv.Matcher(constraint)
+    before = prefetcher.computed
+    for token in b"let x9":
         matcher.advance(token)
-        matcher.allowed_tokens()
         assert prefetcher.wait(20)
-    assert constraint.stats()["rows"] >= before["rows"]
-    assert prefetcher.visited > 0
+        assert matcher.knows_mask()
+        asked = constraint.stats()
+        matcher.allowed_tokens()
+        assert constraint.stats()["mask_hits"] == asked["mask_hits"] + 1
+    assert prefetcher.computed > before
     constraint.prefetches = False
-    known = constraint.stats()["masks"]
-    matcher.advance(ord(" "))
-    matcher.allowed_tokens()
+    matcher.advance_bytes(b";")
     assert prefetcher.wait(20)
-    assert constraint.stats()["masks"] == known + 1
+    assert not matcher.knows_mask()
+    plain.advance_bytes(b"let x9;")
+    assert plain.same_place(matcher) and plain.allowed_tokens().tolist() == matcher.allowed_tokens().tolist()
+    assert matcher.knows_mask() and plain.knows_mask()
+
+
+def test_batches_are_prefetched() -> None:
+    constraint = dv.compile(GRAMMARS["python"](), VOCABULARY, prefetch=True)
+    matchers = [constraint.matcher() for _ in range(3)]
+    for tokens in zip(b"def f(", b"x = [1", b"class ", strict=True):
+        dv.advance([*matchers, None], [*tokens, 0])
+    assert prefetcher.wait(20)
+    assert all(matcher.knows_mask() for matcher in matchers)
 
 
 @pytest.mark.parametrize("name", GRAMMARS)
@@ -356,9 +366,9 @@ def test_masks_beside_it_are_the_same(name: str) -> None:
 def test_a_matcher_may_ask_by_itself() -> None:
     constraint = dv.compile(GRAMMARS["schema"](), VOCABULARY)
     matcher = constraint.matcher()
+    matcher.advance(ord("{"))
     matcher.prefetch()
     assert prefetcher.wait(20)
-    matcher.advance(ord("{"))
     before = constraint.stats()
     matcher.allowed_tokens()
     assert constraint.stats()["mask_hits"] == before["mask_hits"] + 1
@@ -388,9 +398,11 @@ def test_processes_that_fork_and_end_meanwhile() -> None:
 
 def test_a_constraint_is_let_go() -> None:
     constraint = dv.compile(dv.Grammar.from_regex("(ab|c)+"), BYTES, prefetch=True)
-    constraint.matcher().allowed_tokens()
+    matcher = constraint.matcher()
+    matcher.advance_bytes(b"a")
     assert prefetcher.wait(20)
     seen = weakref.ref(constraint)
+    del matcher
     del constraint
     gc.collect()
     assert seen() is None

@@ -103,6 +103,7 @@ def test_no_bytes(value: Any) -> None:
     matcher = CONSTRAINT.matcher()
     error = refused(lambda: matcher.advance_bytes(value), dv.ArgumentError)
     assert "data must be bytes" in str(error) and matcher.length == 0
+    refused(lambda: matcher.same_place(value), dv.ArgumentError)
 
 
 def read_only() -> Any:
@@ -311,7 +312,7 @@ def test_everything_public_that_can_be_called_is_tried() -> None:
     for name in set(dv.__all__) - takes_none:
         assert f"dv.{name}" in text, name
     for owner, known in ((dv.Grammar, {"of_known_names", "optional"}), (dv.Vocabulary, {"describe"}), (dv.Constraint, {"matcher", "stats", "canonically"}),
-                         (dv.Matcher, {"allowed_tokens", "fork", "prefetch", "forced_tokens", "next_bytes", "unfolded", "reset", "threads"})):  # fmt: skip
+                         (dv.Matcher, {"allowed_tokens", "compute_mask", "fork", "knows_mask", "prefetch", "forced_tokens", "next_bytes", "unfolded", "reset", "threads"})):  # fmt: skip
         for name in dir(owner):
             if not name.startswith("_") and callable(getattr(owner, name)) and name not in known:
                 assert f".{name}" in text or f'"{name}"' in text, f"{owner.__name__}.{name}"

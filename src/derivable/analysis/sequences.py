@@ -37,7 +37,7 @@ class SequenceParser:
         self.numbers = {sequence: i for i, sequence in enumerate(self.sequences)}
         spelled: list[bytes | None] = [_spelled(sequence) for sequence in self.sequences]
         vocabulary = Vocabulary.from_bytes([*spelled, None], eos=[len(spelled)])
-        limits = Limits(cache_bytes=_CACHE_BYTES)
+        limits = Limits(cache_bytes=_CACHE_BYTES, max_step_work=_STEP_WORK)
         self.constraint: Constraint = constraint_of(_as_text(grammar), vocabulary, None, limits)
 
     def parser(self) -> Matcher:
@@ -61,7 +61,9 @@ class SequenceParser:
 
 
 _CACHE_BYTES = 4 << 30
-"""A grammar that is analysed is its analyst's; the stacks of a long text are kept while it is replayed."""
+_STEP_WORK = 1 << 40
+"""A grammar that is analysed is its analyst's; the stacks of a long text are kept while it is replayed, and where blocks
+have no columns every line may belong to any of those before it."""
 
 
 def _spelled(sequence: Sequence[int]) -> bytes:

@@ -107,7 +107,7 @@ def fill(
     Returns:
         What was visited, for `replay`.
     """
-    explorer = _kernel.Explorer(constraint, special_ids, records=True)
+    explorer = _kernel.Explorer(constraint, special_ids)
     explorer.meet_start()
     end = "most"
     while end == "most" and (left := limit - explorer.visited) > 0:

@@ -1,9 +1,10 @@
-"""Filling the index beside the model: masks that live matchers are likely to ask next, in a thread of the process.
+"""Masks beside the model: what a matcher will be asked for next, computed in a thread of the process.
 
-After a mask was asked for, the model thinks for milliseconds. Meanwhile one thread visits the situations that the next
-tokens lead to, as `ahead_of_time` visits those from the start of the text on. It lets go of every lock as soon as
-somebody waits for it, so a mask waits for a piece of work (a split, tens of microseconds) at most, and what it finds is
-kept as if it had been asked for. The thread is a daemon: it ends with the process, and a child of a fork gets its own.
+When a token was taken the model begins its next step, which takes milliseconds; the mask is needed at the end of it. So
+there is nothing to guess: the thread computes the mask of the place where the matcher stands, which somebody will ask
+for. If that one asks before the thread has begun, the thread leaves it; if it is under way, he waits for what he would
+have had to compute himself. So no work is done twice, and none in vain. The thread is a daemon: it ends with the
+process, and a child of a fork gets its own.
 """
 
 from __future__ import annotations
@@ -13,31 +14,54 @@ import os
 from collections import deque
 from threading import Event, Lock, Thread
 from typing import Any
-from weakref import WeakKeyDictionary, ref
 
 from .. import _kernel
+from ..errors import DerivableError
 
-__all__ = ["Prefetcher", "prefetcher"]
+__all__ = ["Place", "Prefetcher", "prefetcher"]
 
-_WAITING = 256
-"""Places that wait for a visit; when there are more, those that were asked for longest ago are left."""
+_WAITING = 1024
+"""Places that wait; when there are more, those that were asked for longest ago are left."""
 
-_SLICE = 0.02
-"""Seconds of work between two looks at what else there is to do, if one situation takes so long. Forks wait for it."""
 
-_AT_ONCE = 4
-_FOR_ONE = 128
-"""Situations that are visited at once, and at most for one place: a model thinks for so many, not for thousands."""
+class Place:
+    """Where a text stands.
 
-_KNOWN = 100_000
-"""Situations of one constraint after which the thread forgets which ones it has visited."""
+    Attributes:
+        matcher: that stands there.
+        taken: by who computes its mask, or has done so.
+    """
+
+    __slots__ = ("matcher", "taken")
+
+    def __init__(self, matcher: _kernel.Matcher) -> None:
+        self.matcher = _kernel.Matcher(matcher)
+        self.taken = Lock()
+
+    def visit(self) -> bool:
+        """Computes the mask, unless somebody asked for it before. Whether it did."""
+        if not self.taken.acquire(blocking=False):
+            return False
+        try:
+            if self.matcher.knows_mask():
+                return False
+            self.matcher.compute_mask()
+            return True
+        except DerivableError:  # whoever asks for that mask is told
+            return False
+        finally:
+            self.taken.release()
+
+    def leave(self) -> None:
+        """The mask is asked for now: waits for it if it is under way, and else keeps the thread from it."""
+        self.taken.acquire()
 
 
 class Prefetcher:
     """The thread, and what it is to do.
 
     Attributes:
-        visited: situations visited so far, for monitoring.
+        computed: masks so far, for monitoring.
     """
 
     def __init__(self) -> None:
@@ -45,9 +69,8 @@ class Prefetcher:
 
     def begin(self) -> None:
         """Without a thread, and with nothing to do. So does the child of a fork: the thread is not there."""
-        self.visited = 0
-        self._places: deque[tuple[ref[Any], _kernel.Matcher]] = deque(maxlen=_WAITING)
-        self._explorers: WeakKeyDictionary[Any, _kernel.Explorer] = WeakKeyDictionary()
+        self.computed = 0
+        self._places: deque[Place] = deque(maxlen=_WAITING)
         self._asked, self._starting = Event(), Lock()
         self._idle, self._parked, self._go_on = Event(), Event(), Event()
         self._idle.set()
@@ -55,9 +78,12 @@ class Prefetcher:
         self._thread: Thread | None = None
         self._ending = False
 
-    def ask(self, constraint: Any, matcher: _kernel.Matcher) -> None:
-        """Has the masks visited that may come after where a matcher stands now. Cost: a few microseconds."""
-        self._places.append((ref(constraint), _kernel.Matcher(matcher)))
+    def ask(self, matcher: _kernel.Matcher) -> Place | None:
+        """Has the mask computed of where a matcher stands now, if it is not known."""
+        if matcher.knows_mask():
+            return None
+        place = Place(matcher)
+        self._places.append(place)
         self._idle.clear()
         self._asked.set()
         if self._thread is None:
@@ -65,6 +91,7 @@ class Prefetcher:
                 if self._thread is None and not self._ending:
                     self._thread = Thread(target=self._run, name="derivable-prefetch", daemon=True)
                     self._thread.start()
+        return place
 
     def wait(self, seconds: float) -> bool:
         """Waits until nothing is left to do; whether that is so. For tests and benchmarks."""
@@ -96,33 +123,14 @@ class Prefetcher:
                 self._go_on.wait()
                 self._parked.clear()
             try:
-                constraint, matcher = self._places.pop()  # the newest: its model has just begun to think
+                place = self._places.popleft()
             except IndexError:
                 self._idle.set()
                 self._asked.wait()
                 self._asked.clear()
                 continue
-            owner = constraint()
-            if owner is not None:
-                try:
-                    self._visit(owner, matcher)
-                except Exception:  # whoever asks for that mask is told
-                    self._explorers.pop(owner, None)
-            del owner, matcher
-
-    def _visit(self, owner: Any, matcher: _kernel.Matcher) -> None:
-        explorer = self._explorers.get(owner)
-        if explorer is None or explorer.visited > _KNOWN:
-            explorer = self._explorers[owner] = _kernel.Explorer(owner._kernel, [], records=False)
-        explorer.leave_waiting()
-        explorer.meet(matcher)
-        most_bytes = owner._plan.limits.cache_bytes // 2
-        before, end = explorer.visited, "most"
-        while end in ("most", "time") and not self._ending and (left := before + _FOR_ONE - explorer.visited) > 0:
-            end = explorer.visit(min(left, _AT_ONCE), explorer.visited + 4 * _FOR_ONE, _SLICE, most_bytes)
-            if self._places or not self._go_on.is_set():  # another model has begun to think
-                break
-        self.visited += explorer.visited - before
+            self.computed += place.visit()
+            del place
 
 
 prefetcher = Prefetcher()

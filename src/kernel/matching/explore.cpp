@@ -83,10 +83,6 @@ uint64_t Explorer::found() const {
     return all;
 }
 
-void Explorer::leave_waiting() {
-    for (auto& queue : waiting_) queue.clear();
-}
-
 // Two situations with one key are taken for one, and the second is not visited: nothing depends on it.
 uint64_t Explorer::key_of(const Threads& threads, int hops) const {
     std::vector<uint64_t> keys;
@@ -167,11 +163,8 @@ void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
     Matcher& m = *w.matcher;
     const bool filled = complete([&] { m.fill(words_.data()); });
     visited_++;
-    uint32_t here = kNowhere;
-    if (records_ && w.from != kNowhere) {
-        here = uint32_t(record_.size());
-        record_.push_back({w.from, w.step, filled ? masks_of(m) : std::vector<Mask>()});
-    }
+    const uint32_t here = uint32_t(record_.size());
+    record_.push_back({w.from, w.step, filled ? masks_of(m) : std::vector<Mask>()});
     if (!filled || found() >= bounds.known) return;
     std::vector<uint8_t> bytes;
     if (!complete([&] { bytes = fresh_bytes(m); })) return;

@@ -1,4 +1,4 @@
-// Situations that texts lead to, visited before a text does: ahead of time, and while a model thinks.
+// Situations that texts lead to, visited before a text does.
 //
 // A situation is a lexer state with the uppermost LR states of the stack. From each one that is visited every next byte (and every token
 // that the grammar names) leads to others. Those come first whose lexer state was not met before, for they take the longest; then those
@@ -27,21 +27,16 @@ namespace derivable {
 
 class Explorer {
   public:
-    // `tokens`: that the grammar names. `records`: to be written down.
-    Explorer(std::shared_ptr<Constraint> constraint, std::vector<uint32_t> tokens, bool records)
+    // `tokens`: that the grammar names.
+    Explorer(std::shared_ptr<Constraint> constraint, std::vector<uint32_t> tokens)
         : constraint_(std::move(constraint)),
-          tokens_(std::move(tokens)),
-          records_(records) {}
+          tokens_(std::move(tokens)) {}
 
     Explorer(const Explorer&) = delete;
     Explorer& operator=(const Explorer&) = delete;
 
     // Where every text begins.
     void meet_start() { meet(std::make_unique<Matcher>(constraint_), kStart, 0); }
-    // Where a text stands; it is not written down. SAFETY: the matcher is copied, not kept.
-    void meet(const Matcher& matcher) { meet(std::make_unique<Matcher>(matcher), kNowhere, 0); }
-    // What is still to be visited is left: a text went elsewhere.
-    void leave_waiting();
 
     enum class End { kMost, kNone, kTime, kMemory };  // so many were visited; no more are known; a bound was reached
     struct Bounds {
@@ -62,7 +57,7 @@ class Explorer {
     static uint32_t replay(const std::shared_ptr<Constraint>& constraint, std::string_view data, double seconds);
 
   private:
-    static constexpr uint32_t kStart = ~0u, kNowhere = ~0u - 1;
+    static constexpr uint32_t kStart = ~0u;
     static constexpr int kHops = 2;          // LR states below the top that tell situations apart
     static constexpr uint32_t kToken = 256;  // steps from here on are tokens
     struct Waiting {
@@ -87,7 +82,6 @@ class Explorer {
 
     std::shared_ptr<Constraint> constraint_;
     const std::vector<uint32_t> tokens_;
-    const bool records_;
     std::unordered_set<uint64_t, MixHash> known_;
     std::array<std::deque<Waiting>, kHops + 3> waiting_;  // the last: rare ones
     uint64_t visited_ = 0;

@@ -162,6 +162,14 @@ void Matcher::fill(uint32_t* mask) {
     });
 }
 
+bool Matcher::knows_mask() {
+    return operate([&](Operation&) {
+        MaskCache& cache = constraint_->masks().cache();
+        const Threads& threads = now()->threads;
+        return std::all_of(threads.begin(), threads.end(), [&](const Thread& t) { return !t.writing && cache.find(t); });
+    });
+}
+
 bool Matcher::accepting() {
     return operate([&](Operation&) { return now()->finished || constraint_->runs().accepting(now()->threads); });
 }
@@ -214,6 +222,22 @@ std::string Matcher::situation(int64_t hops) {
         out.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint32_t));
     }
     return out;
+}
+
+bool Matcher::same_place(const Matcher& other) {
+    if (this == &other) return true;
+    if (constraint_ != other.constraint_) return false;
+    Use use(other);
+    return operate([&](Operation&) {
+        // Stacks are interned, so equal ones are one.
+        auto same = [](const Thread& a, const Thread& b) {
+            const bool wrote = a.writing == b.writing || (a.writing && b.writing && *a.writing == *b.writing);
+            return wrote && a.lex == b.lex && a.stack == b.stack && a.environment == b.environment;
+        };
+        const Threads &mine = now()->threads, &others = other.now()->threads;
+        return now()->finished == other.now()->finished && mine.size() == others.size() &&
+               std::is_permutation(mine.begin(), mine.end(), others.begin(), same);
+    });
 }
 
 uint64_t Matcher::context(int64_t hops) {

@@ -35,6 +35,7 @@ class Matcher {
     bool rollback(uint64_t count);  // false if there are not so many
     void reset();
     void fill(uint32_t* mask);
+    bool knows_mask();  // fill() would only copy
     bool accepting();
     bool finished() const;
     uint32_t length() const;
@@ -44,7 +45,8 @@ class Matcher {
     std::vector<SpanView> unfold(uint64_t most);  // TooAmbiguous
     // Equal where lexer states are, and the sets of the uppermost `hops` + 1 states of the stacks.
     std::string situation(int64_t hops);
-    uint64_t context(int64_t hops);  // likewise, the same in every process
+    bool same_place(const Matcher& other);  // the same threads: all that follows is the same
+    uint64_t context(int64_t hops);         // likewise, the same in every process
     Constraint& constraint() const { return *constraint_; }
     // SAFETY: within an operation on the constraint.
     const Threads& threads() const { return now()->threads; }

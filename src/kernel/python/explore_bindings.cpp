@@ -17,8 +17,7 @@ namespace derivable {
 
 void bind_explorers(nb::module_& m) {
     nb::class_<Explorer>(m, "Explorer", "Situations visited before texts come to them.")
-        .def(nb::init<std::shared_ptr<Constraint>, std::vector<uint32_t>, bool>(), nb::arg("constraint"), nb::arg("tokens"),
-             nb::arg("records"))
+        .def(nb::init<std::shared_ptr<Constraint>, std::vector<uint32_t>>(), nb::arg("constraint"), nb::arg("tokens"))
         .def(
             "meet_start",
             [](Explorer& e) {
@@ -26,14 +25,6 @@ void bind_explorers(nb::module_& m) {
                 e.meet_start();
             },
             "Begins where every text does.")
-        .def(
-            "meet",
-            [](Explorer& e, const Matcher& m) {
-                Unlocked unlocked;
-                e.meet(m);
-            },
-            nb::arg("matcher"), "Goes on where a text stands.")
-        .def("leave_waiting", &Explorer::leave_waiting, nb::call_guard<Unlocked>(), "Forgets what was met and is not visited.")
         .def(
             "visit",
             [](Explorer& e, uint64_t most, uint64_t known, double seconds, uint64_t bytes) {

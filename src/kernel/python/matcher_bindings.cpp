@@ -157,6 +157,22 @@ void bind_masks(nb::class_<Matcher>& matcher) {
              "Raises:\n    BitmaskShapeError: wrong shape, dtype or layout.\n    LimitError: the mask costs more than the constraint's "
              "limits allow; asking again goes on from there.\n\n"
              "Cost: a look-up and a copy of V / 8 bytes (0.5 us at 128,256 tokens) when the situation was seen before.")
+        .def(
+            "knows_mask",
+            [](Matcher& self) {
+                Call call;
+                return self.knows_mask();
+            },
+            "Whether `fill_bitmask` would find its mask and only copy it.\n\nCost: below 1 us.")
+        .def(
+            "compute_mask",
+            [](Matcher& self) {
+                Unlocked unlocked;
+                std::vector<uint32_t> words(self.constraint().vocabulary().words());
+                self.fill(words.data());
+            },
+            "Computes the mask that `fill_bitmask` is to find; other Python threads run meanwhile.\n\n"
+            "Raises:\n    LimitError: the mask costs more than the constraint's limits allow.\n\nCost: as `fill_bitmask`.")
         .def("allowed_tokens", &allowed_tokens,
              "The mask of the next token as ids: int32 [how many are allowed], ascending.\n\n"
              "Raises:\n    LimitError: the mask costs more than the constraint's limits allow.\n\nCost: as `fill_bitmask`, and a look at V "
@@ -206,6 +222,17 @@ void bind_insight(nb::class_<Matcher>& matcher) {
             },
             nb::arg("hops").none(),
             "Equal for matchers of one constraint whose lexer states, and stacks down to `hops` below the top (-1: no stacks), are.")
+        .def(
+            "same_place",
+            [](Matcher& self, nb::handle other) {
+                if (!nb::isinstance<Matcher>(other)) refuse("other", "a matcher", other);
+                const Matcher& matcher = nb::cast<const Matcher&>(other);
+                Call call;
+                return self.same_place(matcher);
+            },
+            nb::arg("other").none(),
+            "Whether all that may follow is known to be the same as for another matcher of the constraint: they went different ways, and\n"
+            "stand in one place.\n\nCost: below 1 us.")
         .def(
             "context",
             [](Matcher& self, nb::handle depth) {
