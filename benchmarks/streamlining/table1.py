@@ -275,8 +275,8 @@ def main() -> None:
             python = sys.executable if engine.startswith("derivable") or peers is None else str(peers.absolute())
             try:
                 done = subprocess.run(
-                    [python, str(Path(__file__).resolve()), "--one", engine], input=json.dumps(task), capture_output=True, text=True, cwd=tempfile.mkdtemp(),
-                    timeout=3600 * options.hours,
+                    [python, str(Path(__file__).resolve()), "--one", engine], input=json.dumps(task),
+                    capture_output=True, text=True, cwd=tempfile.mkdtemp(), timeout=3600 * options.hours,
                 )  # fmt: skip
                 found = (
                     json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {"why": done.stderr[-160:]}
