@@ -135,10 +135,10 @@ def outlines(task: dict[str, Any]) -> tuple[float, Mask]:
     from importlib.metadata import version
 
     try:
-        from outlines.fsm.guide import CFGGuide  # of the releases before 1.0
+        from outlines.fsm.guide import CFGGuide  # type: ignore[import-not-found]  # before 1.0
     except ImportError:
         raise ValueError(f"{version('outlines')} leaves grammars to llguidance; 0.1 had its own") from None
-    from outlines.models.transformers import TransformerTokenizer
+    from outlines.models.transformers import TransformerTokenizer  # type: ignore[import-not-found]
     from transformers import LlamaTokenizerFast
 
     tokenizer = TransformerTokenizer(LlamaTokenizerFast.from_pretrained(task["tokenizer"]))
@@ -156,7 +156,7 @@ def outlines(task: dict[str, Any]) -> tuple[float, Mask]:
 def syncode(task: dict[str, Any]) -> tuple[float, Mask]:
     os.environ["SYNCODE_CACHE"] = tempfile.mkdtemp() + "/"
     import torch
-    from syncode import Grammar, SyncodeLogitsProcessor
+    from syncode import Grammar, SyncodeLogitsProcessor  # type: ignore[import-not-found]
     from transformers import PreTrainedTokenizerFast
 
     torch.set_num_threads(1)
