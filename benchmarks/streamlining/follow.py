@@ -121,14 +121,15 @@ class Texts:
         known = self._questions.get(state)
         if known is None:
             i = self.store.row_of[state]
-            begins, plain, streamlined = [], list[int](), list[int]()
+            begins, plain, streamlined = list[int](), list[int](), list[int]()
             for profile in np.unique(self.store.rows[i].profiles).tolist():
                 begins.append(len(plain))
                 for sequence in self.store.profiles[profile]:
                     asked = self.chosen[i][sequence]
                     plain.append(self.parser.numbers[sequence] if sequence else -2)
                     streamlined.append(-1 if asked is None else self.parser.numbers[asked] if asked else -2)
-            known = self._questions[state] = tuple(np.array(x, dtype=np.int64) for x in (begins, plain, streamlined))
+            known = np.array(begins), np.array(plain), np.array(streamlined)
+            self._questions[state] = known
         return known
 
     def _ways_of(self, state: int, token_id: int) -> list[tuple[int, tuple[int, ...]]]:

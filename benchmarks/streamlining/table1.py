@@ -135,10 +135,10 @@ def outlines(task: dict[str, Any]) -> tuple[float, Mask]:
     from importlib.metadata import version
 
     try:
-        from outlines.fsm.guide import CFGGuide  # of the releases before 1.0
+        from outlines.fsm.guide import CFGGuide  # type: ignore[import-not-found]  # before 1.0
     except ImportError:
         raise ValueError(f"{version('outlines')} leaves grammars to llguidance; 0.1 had its own") from None
-    from outlines.models.transformers import TransformerTokenizer
+    from outlines.models.transformers import TransformerTokenizer  # type: ignore[import-not-found]
     from transformers import LlamaTokenizerFast
 
     tokenizer = TransformerTokenizer(LlamaTokenizerFast.from_pretrained(task["tokenizer"]))
@@ -156,7 +156,7 @@ def outlines(task: dict[str, Any]) -> tuple[float, Mask]:
 def syncode(task: dict[str, Any]) -> tuple[float, Mask]:
     os.environ["SYNCODE_CACHE"] = tempfile.mkdtemp() + "/"
     import torch
-    from syncode import Grammar, SyncodeLogitsProcessor
+    from syncode import Grammar, SyncodeLogitsProcessor  # type: ignore[import-not-found]
     from transformers import PreTrainedTokenizerFast
 
     torch.set_num_threads(1)
@@ -275,8 +275,8 @@ def main() -> None:
             python = sys.executable if engine.startswith("derivable") or peers is None else str(peers.absolute())
             try:
                 done = subprocess.run(
-                    [python, str(Path(__file__).resolve()), "--one", engine], input=json.dumps(task), capture_output=True, text=True, cwd=tempfile.mkdtemp(),
-                    timeout=3600 * options.hours,
+                    [python, str(Path(__file__).resolve()), "--one", engine], input=json.dumps(task),
+                    capture_output=True, text=True, cwd=tempfile.mkdtemp(), timeout=3600 * options.hours,
                 )  # fmt: skip
                 found = (
                     json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {"why": done.stderr[-160:]}

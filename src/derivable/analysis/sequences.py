@@ -62,8 +62,8 @@ class SequenceParser:
 
 _CACHE_BYTES = 4 << 30
 _STEP_WORK = 1 << 40
-"""A grammar that is analysed is its analyst's; the stacks of a long text are kept while it is replayed, and where blocks
-have no columns every line may belong to any of those before it."""
+"""A grammar that is analysed is its analyst's; the stacks of a long text are kept while it is replayed, and where
+blocks have no columns every line may belong to any of those before it."""
 
 
 def _spelled(sequence: Sequence[int]) -> bytes:

@@ -13,7 +13,6 @@ import atexit
 import os
 from collections import deque
 from threading import Event, Lock, Thread
-from typing import Any
 
 from .. import _kernel
 from ..errors import DerivableError
