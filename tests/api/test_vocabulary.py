@@ -103,6 +103,21 @@ def test_pickle(tmp_path: Path) -> None:
     assert again == vocabulary and again.special_ids == vocabulary.special_ids
 
 
+def test_splits_of_forced_bytes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    vocabulary = Vocabulary.from_bytes([b"a", b"b", b"ab", b"bc", b"c"], eos=[])
+    for _ in range(2):
+        assert vocabulary.split_forced(b"ab", b"a") == ([2], 2)  # no token goes on with a
+        assert vocabulary.split_forced(b"ab", b"ac") == ([2], 1)  # bc reaches over the end
+        assert vocabulary.split_forced(b"", b"c") == ([], 0)
+    asked: list[bytes] = []
+    monkeypatch.setattr(Vocabulary, "encode_forced", lambda _, data: asked.append(data) or [])
+    for number in range(3000):
+        vocabulary.split_forced(b"%d" % number, b"a")
+        vocabulary.split_forced(b"%d" % number, b"a")
+    assert len(asked) == 3000 and len(vocabulary._splits) <= 1024
+    assert "_splits" not in pickle.loads(pickle.dumps(vocabulary)).__dict__
+
+
 def test_kernel_vocabulary_is_made_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = types.ModuleType("derivable._kernel")
 
