@@ -4,6 +4,7 @@
     python benchmarks/domino/throughput.py --model folder        # a transformers model
     python benchmarks/domino/throughput.py --trained folder      # the model of train_model.py, on its tasks
     python benchmarks/domino/throughput.py --beside              # the same texts, at a larger model's price
+    python benchmarks/domino/throughput.py --priced              # many texts, at that price, without its passes
 
 As in the paper: texts of up to 128 tokens, at temperature 1 and greedy; ten of them warm up, and the counts for
 speculation are frozen then. The embedded model's prompts differ, and those that warm up are not measured; the paper has
@@ -205,6 +206,7 @@ def main(
     model: Annotated[Path | None, typer.Option(help="Folder of a transformers model.")] = None,
     trained: Annotated[Path | None, typer.Option(help="What train_model.py wrote.")] = None,
     beside: Annotated[bool, typer.Option("--beside", help="At the price of a larger model.")] = False,
+    priced: Annotated[bool, typer.Option("--priced", help="Passes of the larger model are priced, not run.")] = False,
     temperatures: Annotated[str, typer.Option(help="Separated by commas; the plot is of the first.")] = "1,0",
     texts: Annotated[int, typer.Option(help="Texts of each variant.")] = 100,
     warm_up: Annotated[int, typer.Option(help="Texts before.")] = 10,
@@ -219,12 +221,13 @@ def main(
     chosen = task_workloads(texts + warm_up) if trained is not None else by_name
     loaded = Beside(own) if beside else own
     command = "python benchmarks/domino/throughput.py " + shlex.join(sys.argv[1:])
-    title = "Throughput against unconstrained decoding" + ", at the price of 102 million parameters" * beside
+    title = "Throughput against unconstrained decoding" + ", at the price of 102 million parameters" * (beside or priced)
     text = heading(title, command.strip())
-    price = prices(loaded, max(drafts) + 8, 5 if beside else 400)
+    large = beside or priced
+    price = prices(Beside(own) if priced else loaded, max(drafts) + 8, 5 if large else 400)
     listed = ", ".join(f"{n}: {1e3 * price[n]:.2f}" for n in (1, 2, 3, 5, 9, 13) if n in price)
     text += f"Least processor time of a pass, ms by its tokens: {listed}.\n\n"
-    name = "throughput" + "_tasks" * (trained is not None) + "_beside" * beside
+    name = "throughput" + "_tasks" * (trained is not None) + "_beside" * beside + "_priced" * priced
     out.mkdir(parents=True, exist_ok=True)
     shown: dict[str, dict[str, Sums]] = {}
     for temperature in map(float, temperatures.split(",")):

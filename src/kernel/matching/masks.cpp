@@ -12,6 +12,10 @@
 
 namespace derivable {
 
+namespace {
+bool is_of_work(const LimitExceeded& e) { return e.limit == Task::kWork; }
+}  // namespace
+
 void Masks::fill(const Threads& threads, uint32_t* mask) {
     if (threads.size() == 1 && !threads[0].writing) {
         const MaskCache::Mask& r = row({threads[0].lex, threads[0].stack, threads[0].environment});
@@ -133,8 +137,8 @@ bool Masks::compute_by_bytes(const Thread& t, MaskCache::Mask& words, uint64_t a
             p.words[token >> 5] |= 1u << (token & 31);
             return true;
         });
-    } catch (const LimitExceeded&) {
-        if (all) throw;
+    } catch (const LimitExceeded& e) {
+        if (all || !is_of_work(e)) throw;
         return false;
     }
     words = p.words;

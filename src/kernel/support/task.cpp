@@ -58,7 +58,7 @@ void Task::stop() {
     next_stop_ = spent_ + kInterval;  // what counts while the exception passes is not refused again
     if (spent_ > allowed_)
         throw LimitExceeded(
-            "max_step_work", spent_, allowed_,
+            kWork, spent_, allowed_,
             "one step of a matcher, in units of about 10 ns (the state is as it was; asking again goes on from the work done)");
     if (bytes_ > soft_bytes_) refuse_memory(0);
     look();

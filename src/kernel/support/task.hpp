@@ -37,6 +37,7 @@ class Task {
   public:
     using Clock = std::chrono::steady_clock;
     static constexpr uint64_t kUnbounded = uint64_t(1) << 62;
+    static constexpr const char* kWork = "max_step_work";  // the limit of work, in LimitExceeded
     struct Memory {
         const char* limit = "max_bytes";
         uint64_t allowed = kUnbounded;
