@@ -221,9 +221,9 @@ def main(
     chosen = task_workloads(texts + warm_up) if trained is not None else by_name
     loaded = Beside(own) if beside else own
     command = "python benchmarks/domino/throughput.py " + shlex.join(sys.argv[1:])
-    title = "Throughput against unconstrained decoding" + ", at the price of 102 million parameters" * (beside or priced)
-    text = heading(title, command.strip())
     large = beside or priced
+    title = "Throughput against unconstrained decoding" + ", at the price of 102 million parameters" * large
+    text = heading(title, command.strip())
     price = prices(Beside(own) if priced else loaded, max(drafts) + 8, 5 if large else 400)
     listed = ", ".join(f"{n}: {1e3 * price[n]:.2f}" for n in (1, 2, 3, 5, 9, 13) if n in price)
     text += f"Least processor time of a pass, ms by its tokens: {listed}.\n\n"
