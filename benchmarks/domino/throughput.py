@@ -227,6 +227,8 @@ def main(
     price = prices(Beside(own) if priced else loaded, max(drafts) + 8, 5 if large else 400)
     listed = ", ".join(f"{n}: {1e3 * price[n]:.2f}" for n in (1, 2, 3, 5, 9, 13) if n in price)
     text += f"Least processor time of a pass, ms by its tokens: {listed}.\n\n"
+    if priced:
+        text += "The first table of each is the small model's own; the second has passes at those prices.\n\n"
     name = "throughput" + "_tasks" * (trained is not None) + "_beside" * beside + "_priced" * priced
     out.mkdir(parents=True, exist_ok=True)
     shown: dict[str, dict[str, Sums]] = {}

@@ -177,6 +177,9 @@ class Matcher:
         """Whether all that may follow is known to be the same as for another matcher of the constraint: they went
         different ways, and stand in one place.
 
+        Raises:
+            ArgumentError: no matcher.
+
         Cost: below 1 us.
         """
 

@@ -93,8 +93,8 @@ class Matcher(_kernel.Matcher):
     def prefetch(self) -> None:
         """Has the mask computed that will be asked for next, in a thread beside, while the model runs.
 
-        `compile(prefetch=True)` does so after every step. Nothing waits for it, and no mask depends on it; where the
-        mask is known, nothing is done.
+        No mask depends on it, and where the mask is known nothing is done. `compile(prefetch=True)` does so after every
+        step; who then asks for a mask that is under way waits for it, and does not compute it as well.
 
         Example:
             >>> import derivable as dv

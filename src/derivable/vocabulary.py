@@ -399,7 +399,7 @@ class Vocabulary:
 
     def split_forced(self, data: bytes, following: bytes) -> tuple[list[int], int]:
         """The tokens of `encode_forced`, and up to which offset they are certain if a byte of `following` comes next
-        (`Spellings.extension_start`). Remembered, since grammars force the same texts again and again."""
+        (`Spellings.extension_start`). Cost: that of `encode`; again, as grammars ask again and again, a look-up."""
         instance("data", data, bytes, "bytes")
         instance("following", following, bytes, "bytes")
         found = self._splits.get((data, following))

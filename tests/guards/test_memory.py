@@ -107,7 +107,7 @@ def test_masks_are_the_same_after_all_was_given_back(name: str) -> None:
 
 
 def test_what_is_forgotten_is_freed_as_fast_as_it_is_made() -> None:
-    """An integer divided by one of eighteen: each mask meets thousands of sets of remainders that no other did."""
+    """An integer divided by one of eighteen: what a mask met is not kept for good."""
     numbers = [f"{n:0{digits}d}".encode() for digits in (2, 3) for n in range(10**digits)]
     tokens = [*(bytes([byte]) for byte in range(256)), *numbers, None]
     some = dv.Vocabulary.from_bytes(tokens, eos=[len(tokens) - 1])
@@ -121,3 +121,39 @@ def test_what_is_forgotten_is_freed_as_fast_as_it_is_made() -> None:
         stats = constraint.stats()
         sizes.append(stats["run_bytes"] - stats["spanner_bytes"])
     assert max(sizes[3:]) < 1.5 * max(sizes[:3])
+
+
+def test_remainders_of_numbers_are_not_kept_together() -> None:
+    """Each token leads eighteen remainders elsewhere. A mask follows them one by one: few of each, and many sets."""
+    numbers = [f"{n:0{digits}d}".encode() for digits in (2, 3) for n in range(10**digits)]
+    tokens = [*(bytes([byte]) for byte in range(256)), *numbers, None]
+    some = dv.Vocabulary.from_bytes(tokens, eos=[len(tokens) - 1])
+    schema = {"type": "integer", "anyOf": [{"multipleOf": n} for n in range(2, 20)]}
+    constraint = dv.compile(dv.Grammar.from_json_schema(schema, whitespace="none"), some)
+    matcher, sizes = constraint.matcher(), []
+    for digit in b"13456789123" * 3:
+        matcher.allowed_tokens()
+        matcher.advance(digit)
+        sizes.append(constraint.stats()["spanner_bytes"])
+    assert sizes[-1] - sizes[10] < 10_000 * (len(sizes) - 11)
+
+
+def test_states_of_many_counters_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty counters in one string stand together in ever other ways. Past a share of the index's budget they are
+    followed one by one, and who comes later gets an index of his own."""
+    letters, random_ = b"abcdefgh", random.Random(1)
+    words = {bytes(random_.choices(letters, k=random_.randint(2, 8))) for _ in range(4000)}
+    some = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), *sorted(words), None], eos=[256 + len(words)])
+    counters = [f"^(([^{c}]*{c}){{{n}}})*[^{c}]*$" for n in (3, 7, 11, 13) for c in "abcde"]
+    schema = {"type": "string", "anyOf": [{"pattern": pattern} for pattern in counters]}
+    monkeypatch.setattr(dv.cache, "limit", 64 << 20)
+    constraint = dv.compile(dv.Grammar.from_json_schema(schema), some)
+    matcher, sizes = constraint.matcher(), []
+    matcher.advance_bytes(b'"')
+    for letter in random_.choices(letters, k=60):
+        allowed = matcher.allowed_tokens()
+        matcher.advance_bytes(bytes([letter]))
+        sizes.append(constraint.stats()["spanner_bytes"])
+    assert len(allowed) > len(words)
+    assert sizes[-1] < 8 << 20 and sizes[-1] - sizes[30] < 200_000
+    assert dv.compile(dv.Grammar.from_regex("ab"), some).stats()["spanner_bytes"] < sizes[-1] / 10

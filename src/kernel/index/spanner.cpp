@@ -95,6 +95,14 @@ void Spanner::each_branch(ResidualId of, Act act) const {
     residual.bytes.each([&](uint8_t byte) { act(byte, uint64_t(residuals_.num_nodes(residual.branches[i++]))); });
 }
 
+uint64_t Spanner::alive_nodes(ResidualId of, LexState state) {
+    uint64_t alive = 0;
+    each_branch(of, [&](uint8_t byte, uint64_t nodes) {
+        if (lexer.step_canonical(state, byte) != kNoState) alive += nodes;
+    });
+    return alive;
+}
+
 LexState Spanner::similar(ResidualId of, LexState state) {
     // PERF: below this many nodes a walk costs less than the comparison (a few microseconds).
     constexpr uint64_t kWorthwhile = 2000;
@@ -131,12 +139,7 @@ LexState Spanner::any_string(ResidualId of, LexState state) {
     if (of != Residuals::kWholeVocabulary) return kNoState;
     const LexState any = lexer.any_string(state);
     if (any == kNoState) return any;
-    uint64_t all = 0, alive = 0;
-    each_branch(of, [&](uint8_t byte, uint64_t nodes) {
-        all += nodes;
-        if (lexer.step_canonical(state, byte) != kNoState) alive += nodes;
-    });
-    return alive * 2 > all ? any : kNoState;
+    return alive_nodes(of, state) * 2 > vocabulary_->trie.size() ? any : kNoState;
 }
 
 LexState Spanner::alike(ResidualId residual, LexState state) const {
@@ -180,18 +183,11 @@ const Spanner::Joint& Spanner::joint(ResidualId residual, LexState members) {
     if (auto known = joints_.find(key); known != joints_.end()) return known->second;
     std::vector<LexState> dear, rest;
     ByteSet bytes;
-    // Walks of numbers are short, and each of their sets of remainders would be a state that is seen once.
-    auto is_long = [&](LexState s) {
-        uint64_t alive = 0;
-        each_branch(residual, [&](uint8_t byte, uint64_t nodes) {
-            if (lexer.step_canonical(s, byte) != kNoState) alive += nodes;
-        });
-        return alive >= kWorthwhile;
-    };
     for (LexState single : all) {
-        work(5);
+        work(5 + residuals_[residual].branches.size());
         const LexState s = lexer.canonical(single);
-        const bool alone = find(residual, s) || lexer.on_list(s, bytes) || !is_plain(residual, s) || !is_long(s);
+        // Walks of numbers are short, and each of their sets of remainders would be a state that is seen once.
+        const bool alone = find(residual, s) || lexer.on_list(s, bytes) || !is_plain(residual, s) || alive_nodes(residual, s) < kWorthwhile;
         (alone ? rest : dear).push_back(single);
     }
     if (dear.size() < kMany) return joints_[key] = {kNoState, {}};

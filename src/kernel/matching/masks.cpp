@@ -79,7 +79,7 @@ Reach Masks::compute(const Thread& t, MaskCache::Mask& words) {
 
 // PERF: a mask byte by byte takes 1 to 8 ms over llama-3 where LR states are small, whatever the lexer state; a walk of a grammar whose tokens can be
 // cut in many ways 100 ms. What a walk has found out is kept, and the next one begins with it: most are done at the second or third attempt, and then
-// stay quick. (Lark, `(A | B)+`, A: /[a-z ]+/, `%ignore " "`: the slowest of 60 masks 149 ms, now 10; all 60 of them 1,030 ms, now 27.)
+// stay quick. (Lark, `(A | B)+`, A: /[a-z ]+/, `%ignore " "`: the slowest of 60 masks 149 ms, now 16; all 60 of them 1,030 ms, now 42.)
 std::optional<Reach> Masks::walk(const Thread& t, MaskCache::Mask& words, uint64_t allowed) {
     constexpr uint32_t kAttempts = 8;   // of one lexer state
     constexpr size_t kMost = 1u << 16;  // lexer states

@@ -232,7 +232,7 @@ void bind_insight(nb::class_<Matcher>& matcher) {
             },
             nb::arg("other").none(),
             "Whether all that may follow is known to be the same as for another matcher of the constraint: they went different ways, and\n"
-            "stand in one place.\n\nCost: below 1 us.")
+            "stand in one place.\n\nRaises:\n    ArgumentError: no matcher.\n\nCost: below 1 us.")
         .def(
             "context",
             [](Matcher& self, nb::handle depth) {
