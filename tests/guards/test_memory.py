@@ -106,14 +106,18 @@ def test_masks_are_the_same_after_all_was_given_back(name: str) -> None:
     assert len(states) == len(wanted)
 
 
-def test_what_is_forgotten_is_freed_as_fast_as_it_is_made() -> None:
-    """An integer divided by one of eighteen: what a mask met is not kept for good."""
+def divided(limits: dv.Limits | None = None) -> dv.Constraint:
+    """An integer divided by one of eighteen, over numbers of up to three digits."""
     numbers = [f"{n:0{digits}d}".encode() for digits in (2, 3) for n in range(10**digits)]
     tokens = [*(bytes([byte]) for byte in range(256)), *numbers, None]
     some = dv.Vocabulary.from_bytes(tokens, eos=[len(tokens) - 1])
     schema = {"type": "integer", "anyOf": [{"multipleOf": n} for n in range(2, 20)]}
-    grammar = dv.Grammar.from_json_schema(schema, whitespace="none")
-    constraint = dv.compile(grammar, some, limits=dv.Limits(max_step_work=1_000_000_000))
+    return dv.compile(dv.Grammar.from_json_schema(schema, whitespace="none"), some, limits=limits or dv.Limits())
+
+
+def test_what_is_forgotten_is_freed_as_fast_as_it_is_made() -> None:
+    """What a mask met is not kept for good."""
+    constraint = divided(dv.Limits(max_step_work=1_000_000_000))
     matcher, sizes = constraint.matcher(), []
     for digit in b"13456789123":
         matcher.allowed_tokens()
@@ -125,11 +129,7 @@ def test_what_is_forgotten_is_freed_as_fast_as_it_is_made() -> None:
 
 def test_remainders_of_numbers_are_not_kept_together() -> None:
     """Each token leads eighteen remainders elsewhere. A mask follows them one by one: few of each, and many sets."""
-    numbers = [f"{n:0{digits}d}".encode() for digits in (2, 3) for n in range(10**digits)]
-    tokens = [*(bytes([byte]) for byte in range(256)), *numbers, None]
-    some = dv.Vocabulary.from_bytes(tokens, eos=[len(tokens) - 1])
-    schema = {"type": "integer", "anyOf": [{"multipleOf": n} for n in range(2, 20)]}
-    constraint = dv.compile(dv.Grammar.from_json_schema(schema, whitespace="none"), some)
+    constraint = divided()
     matcher, sizes = constraint.matcher(), []
     for digit in b"13456789123" * 3:
         matcher.allowed_tokens()
