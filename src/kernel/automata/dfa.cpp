@@ -97,6 +97,17 @@ void merge_classes(Dfa& d) {
     d.num_classes = uint32_t(kept.size());
 }
 
+// Those of some states that are reachable from 0 through such states only, breadth first.
+std::vector<uint32_t> breadth_first(const Dfa& d, std::vector<uint8_t> some) {
+    const size_t k = d.num_classes;
+    std::vector<uint32_t> order;
+    if (some[0]) some[0] = 0, order.push_back(0);
+    for (size_t i = 0; i < order.size(); i++)
+        for (size_t c = 0; c < k; c++)
+            if (int32_t t = d.table[order[i] * k + c]; t >= 0 && some[size_t(t)]) some[size_t(t)] = 0, order.push_back(uint32_t(t));
+    return order;
+}
+
 // The states reachable from 0 that can reach acceptance, breadth first.
 std::vector<uint32_t> useful(const Dfa& d) {
     size_t n = d.num_states(), k = d.num_classes;
@@ -122,18 +133,12 @@ std::vector<uint32_t> useful(const Dfa& d) {
         for (uint32_t i = heads[s]; i < heads[s + 1]; i++)
             if (!alive[from[i]]) alive[from[i]] = 1, todo.push_back(from[i]);
     }
-    std::vector<uint32_t> order;
-    if (alive[0]) alive[0] = 0, order.push_back(0);
-    for (size_t i = 0; i < order.size(); i++)
-        for (size_t c = 0; c < k; c++)
-            if (int32_t t = d.table[order[i] * k + c]; t >= 0 && alive[size_t(t)]) alive[size_t(t)] = 0, order.push_back(uint32_t(t));
-    return order;
+    return breadth_first(d, std::move(alive));
 }
 
-// Keeps the useful states; an empty language leaves none.
-void trim(Dfa& d) {
+// Keeps these states, in this order.
+void keep(Dfa& d, const std::vector<uint32_t>& order) {
     const size_t n = d.num_states(), k = d.num_classes;
-    const std::vector<uint32_t> order = useful(d);
     bool in_order = order.size() == n;
     for (uint32_t s = 0; s < n && in_order; s++) in_order = order[s] == s;
     if (in_order) return;
@@ -255,6 +260,12 @@ std::vector<uint32_t> equivalence(const Dfa& d) {
 
 bool Dfa::trimmed() const { return useful(*this).size() == num_states(); }
 
+void Dfa::number() {
+    if (empty()) return;
+    keep(*this, breadth_first(*this, std::vector<uint8_t>(num_states(), 1)));
+    merge_classes(*this);
+}
+
 void Dfa::minimize() {
     // Equal conditions get equal numbers first, so that they can be compared as numbers.
     for (size_t i = 0; i < condition.size(); i++)
@@ -266,7 +277,7 @@ void Dfa::minimize() {
                     break;
                 }
         }
-    trim(*this);
+    keep(*this, useful(*this));
     if (std::all_of(condition.begin(), condition.end(), [](uint32_t c) { return c == 0; })) {
         conditions.clear();
         looks.clear();

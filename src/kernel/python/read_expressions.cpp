@@ -10,6 +10,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "automata/pattern.hpp"
 #include "automata/thompson.hpp"
 #include "python/bindings.hpp"
 #include "python/interpreter.hpp"
@@ -123,12 +124,12 @@ class Content {
     const std::unordered_map<PyTypeObject*, Fields>& fields_ = known_fields();
 };
 
-// Adds trees to a builder, children first, without recursion; equal subtrees become one node.
+// Adds trees to a pattern, children first, without recursion; equal subtrees become one node.
 class Trees {
   public:
-    using Node = PatternBuilder::Node;
+    using Node = Pattern::Node;
     // `automaton`: of a node that is not built of its children.
-    Trees(PatternBuilder& builder, nb::callable automaton) : builder_(builder), automaton_(std::move(automaton)) {}
+    Trees(Pattern& pattern, nb::callable automaton) : pattern_(pattern), automaton_(std::move(automaton)) {}
 
     Node add(nb::handle root) {
         std::vector<nb::handle> stack{root};
@@ -161,7 +162,7 @@ class Trees {
         if (n_.is(expr, n_.concat) || n_.is(expr, n_.alt)) {
             key = n_.is(expr, n_.concat) ? "concat " : "alt ";
             each(n_.items_of(expr), [&](nb::handle item) { items.push_back(known_.at(item.ptr())), number(items.back()); });
-            return find(key, [&] { return n_.is(expr, n_.concat) ? builder_.concat(items) : builder_.alt(items); });
+            return find(key, [&] { return n_.is(expr, n_.concat) ? pattern_.concat(items) : pattern_.alt(items); });
         }
         if (n_.is(expr, n_.repeat)) {
             nb::handle max = n_.part(expr, n_.max);
@@ -170,33 +171,33 @@ class Trees {
             const Node item = known_.at(n_.part(expr, n_.item).ptr());
             key = "repeat ";
             for (int64_t x : {int64_t(item), low, high, int64_t(lazy)}) number(x);
-            return find(key, [&] { return builder_.repeat(item, uint32_t(low), high, lazy); });
+            return find(key, [&] { return pattern_.repeat(item, uint32_t(low), high, lazy); });
         }
         if (n_.is(expr, n_.look)) {
             // "Any character" in an assertion means "not the end of the text", whatever the bytes.
             nb::handle item = n_.part(expr, n_.item);
             const bool ahead = nb::cast<bool>(n_.part(expr, n_.ahead)), negative = nb::cast<bool>(n_.part(expr, n_.negative));
             const bool any = n_.is(item, n_.chars) && content(item) == any_character();
-            const Node inner = any ? find("any byte", [&] { return builder_.byte_set({{0, 255}}); }) : known_.at(item.ptr());
+            const Node inner = any ? find("any", [&] { return pattern_.any(); }) : known_.at(item.ptr());
             key = "look ";
             for (int64_t x : {int64_t(inner), int64_t(ahead), int64_t(negative)}) number(x);
-            return find(key, [&] { return builder_.look(inner, ahead, negative); });
+            return find(key, [&] { return pattern_.look(inner, ahead, negative); });
         }
         if (n_.is(expr, n_.bytes))
             return find(content(expr), [&] {
                 nb::bytes text = nb::borrow<nb::bytes>(n_.part(expr, n_.value));
-                return builder_.bytes(std::string(text.c_str(), text.size()));
+                return pattern_.bytes(std::string(text.c_str(), text.size()));
             });
         if (n_.is(expr, n_.chars))
             return find(content(expr),
-                        [&] { return builder_.chars(nb::cast<std::vector<std::pair<uint32_t, uint32_t>>>(n_.part(expr, n_.ranges))); });
+                        [&] { return pattern_.chars(nb::cast<std::vector<std::pair<uint32_t, uint32_t>>>(n_.part(expr, n_.ranges))); });
         if (n_.is(expr, n_.byte_set))
             return find(content(expr),
-                        [&] { return builder_.byte_set(nb::cast<std::vector<std::pair<uint8_t, uint8_t>>>(n_.part(expr, n_.ranges))); });
+                        [&] { return pattern_.byte_set(nb::cast<std::vector<std::pair<uint8_t, uint8_t>>>(n_.part(expr, n_.ranges))); });
         if (n_.is(expr, n_.graph))
-            return builder_.graph(nb::cast<std::vector<std::vector<std::tuple<uint8_t, uint8_t, uint32_t>>>>(n_.part(expr, n_.edges)),
+            return pattern_.graph(nb::cast<std::vector<std::vector<std::tuple<uint8_t, uint8_t, uint32_t>>>>(n_.part(expr, n_.edges)),
                                   nb::cast<std::vector<bool>>(n_.part(expr, n_.accepting)));
-        return builder_.automaton(*nb::cast<std::shared_ptr<Dfa>>(automaton_(expr)));
+        return pattern_.automaton(*nb::cast<std::shared_ptr<Dfa>>(automaton_(expr)));
     }
     template <typename Make>
     Node find(const std::string& key, Make make) {
@@ -225,7 +226,7 @@ class Trees {
     }
 
     const Nodes& n_ = nodes();
-    PatternBuilder& builder_;
+    Pattern& pattern_;
     nb::callable automaton_;
     std::unordered_map<PyObject*, Node> known_;
     std::unordered_map<std::string, Node> equal_;
@@ -233,11 +234,11 @@ class Trees {
 
 std::shared_ptr<Dfa> compile_tree(nb::handle expr, bool leftmost_first, uint64_t max_nfa_states, uint64_t max_dfa_states,
                                   nb::callable automaton) {
-    PatternBuilder builder(max_nfa_states, max_dfa_states);
-    PatternBuilder::Node root = Trees(builder, std::move(automaton)).add(expr);
+    Pattern pattern;
+    const Pattern::Node root = Trees(pattern, std::move(automaton)).add(expr);
     Unlocked unlocked;
     PrivateWork private_work;
-    return std::make_shared<Dfa>(builder.compile(root, leftmost_first));
+    return std::make_shared<Dfa>(compile_pattern(pattern, root, leftmost_first, max_nfa_states, max_dfa_states));
 }
 
 }  // namespace

@@ -1,0 +1,271 @@
+#include "automata/code_points.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "support/characters.hpp"
+#include "support/errors.hpp"
+#include "support/hashing.hpp"
+#include "support/task.hpp"
+
+namespace derivable {
+
+namespace {
+
+constexpr uint32_t kPastAll = 0x110000;  // code points end here
+
+// The byte sequences of code points lo..hi, as UTF-8 ranges: each a list of (first, last) per byte.
+using Sequence = std::vector<std::pair<uint8_t, uint8_t>>;
+
+uint32_t encode(uint32_t cp, uint8_t* out) {
+    if (cp < 0x80) return out[0] = uint8_t(cp), 1;
+    if (cp < 0x800) return out[0] = uint8_t(0xC0 | cp >> 6), out[1] = uint8_t(0x80 | (cp & 63)), 2;
+    if (cp < 0x10000)
+        return out[0] = uint8_t(0xE0 | cp >> 12), out[1] = uint8_t(0x80 | (cp >> 6 & 63)), out[2] = uint8_t(0x80 | (cp & 63)), 3;
+    return out[0] = uint8_t(0xF0 | cp >> 18), out[1] = uint8_t(0x80 | (cp >> 12 & 63)), out[2] = uint8_t(0x80 | (cp >> 6 & 63)),
+           out[3] = uint8_t(0x80 | (cp & 63)), 4;
+}
+
+void utf8_sequences(uint32_t lo, uint32_t hi, std::vector<Sequence>& out) {
+    if (lo > hi) return;
+    for (uint32_t limit : {0x7Fu, 0x7FFu, 0xFFFFu})
+        if (lo <= limit && hi > limit) {
+            utf8_sequences(lo, limit, out);
+            utf8_sequences(limit + 1, hi, out);
+            return;
+        }
+    // Split where the leading bytes differ and the trailing ones do not run from 80 to BF.
+    if (hi >= 0x80)
+        for (uint32_t bits : {6u, 12u, 18u}) {
+            uint32_t low = (1u << bits) - 1;
+            if ((lo & ~low) == (hi & ~low)) break;
+            if (lo & low) {
+                utf8_sequences(lo, lo | low, out);
+                utf8_sequences((lo | low) + 1, hi, out);
+                return;
+            }
+            if ((hi & low) != low) {
+                utf8_sequences(lo, (hi & ~low) - 1, out);
+                utf8_sequences(hi & ~low, hi, out);
+                return;
+            }
+        }
+    uint8_t a[4], b[4];
+    uint32_t n = encode(lo, a);
+    encode(hi, b);
+    Sequence s;
+    for (uint32_t i = 0; i < n; i++) s.emplace_back(a[i], b[i]);
+    out.push_back(std::move(s));
+}
+
+// The UTF-8 of characters that each have a value, as a tree whose equal parts are shared; its leaves are the values.
+class SpellingTree {
+  public:
+    struct Edge {
+        uint8_t lo, hi;
+        int32_t child;  // a value, or -2 - a node
+    };
+    static int32_t node(uint32_t id) { return -2 - int32_t(id); }
+    static uint32_t node_of(int32_t child) { return uint32_t(-2 - child); }
+
+    struct Segment {
+        uint32_t first;
+        int32_t value;  // or kDead
+    };
+    // `segments` begin with code point 0 and end with what is past them all.
+    explicit SpellingTree(const std::vector<Segment>& segments) : segments_(segments) {
+        std::vector<Edge> root;
+        for (uint32_t cp = 0; cp < 0x80; cp++) append(root, uint8_t(cp), child(cp, 0, 0));
+        for (uint32_t byte = 0xC2; byte <= 0xDF; byte++) append(root, uint8_t(byte), child((byte & 0x1F) << 6, 1, 0x80));
+        for (uint32_t byte = 0xE0; byte <= 0xEF; byte++) append(root, uint8_t(byte), child((byte & 0xF) << 12, 2, 0x800));
+        for (uint32_t byte = 0xF0; byte <= 0xF4; byte++) append(root, uint8_t(byte), child((byte & 7) << 18, 3, 0x10000));
+        nodes.push_back(std::move(root));
+    }
+
+    std::vector<std::vector<Edge>> nodes;  // what an edge leads to comes before; the last one is the root
+
+  private:
+    static void append(std::vector<Edge>& edges, uint8_t byte, int32_t child) {
+        if (child == kDead) return;
+        if (!edges.empty() && edges.back().child == child && edges.back().hi + 1 == byte) edges.back().hi = byte;
+        else edges.push_back({byte, byte, child});
+    }
+    // The segment of a code point. They are asked for in order.
+    size_t segment(uint32_t cp) {
+        while (segments_[at_ + 1].first <= cp) at_++;
+        return at_;
+    }
+    // What `more` bytes after those of code point `lo` spell: of what is less than `least` there are shorter spellings.
+    int32_t child(uint32_t lo, uint32_t more, uint32_t least) {
+        const uint32_t hi = lo + (1u << (6 * more)) - 1;
+        if (hi < least || lo >= kPastAll) return kDead;
+        if (lo >= least) {
+            const size_t s = segment(lo);
+            if (more == 0 || (hi < segments_[s + 1].first)) return same(segments_[s].value, more);
+        }
+        std::vector<Edge> edges;
+        work(16);
+        for (uint32_t i = 0; i < 64; i++) append(edges, uint8_t(0x80 + i), child(lo + (i << (6 * (more - 1))), more - 1, least));
+        return intern(edges);
+    }
+    // Any `more` bytes lead to the value.
+    int32_t same(int32_t value, uint32_t more) {
+        if (value == kDead || more == 0) return value;
+        auto [it, fresh] = same_.try_emplace({value, more}, kDead);
+        if (fresh) {
+            const int32_t rest = same(value, more - 1);
+            same_[{value, more}] = intern({{0x80, 0xBF, rest}});
+        }
+        return same_[{value, more}];
+    }
+    int32_t intern(const std::vector<Edge>& edges) {
+        if (edges.empty()) return kDead;
+        key_.clear();
+        for (const Edge& e : edges) key_.push_back(uint32_t(e.lo) << 8 | e.hi), key_.push_back(uint32_t(e.child));
+        const uint32_t id = ids_.intern(key_);
+        if (id == nodes.size()) nodes.push_back(edges);
+        return node(id);
+    }
+
+    const std::vector<Segment>& segments_;
+    size_t at_ = 0;
+    Interner ids_;
+    std::vector<uint32_t> key_;
+    std::map<std::pair<int32_t, uint32_t>, int32_t> same_;
+};
+
+}  // namespace
+
+bool decode(std::string_view text, std::vector<uint32_t>& code_points) {
+    code_points.clear();
+    Utf8State place = kBetween;
+    for (const char c : text) {
+        const uint8_t byte = uint8_t(c);
+        if (place != kBetween) code_points.back() = code_points.back() << 6 | (byte & 0x3F);
+        else code_points.push_back(byte < 0x80 ? byte : byte < 0xE0 ? byte & 0x1F : byte < 0xF0 ? byte & 0xF : byte & 7);
+        if ((place = character_step(place, byte)) == kNowhere) return false;
+    }
+    return place == kBetween;
+}
+
+Graph utf8_graph(const CodePoints& characters) {
+    std::vector<Sequence> sequences;
+    for (auto [lo, hi] : characters) utf8_sequences(lo, hi, sequences);
+    Graph graph;
+    graph.edges.resize(2);
+    graph.accepting = {0, 1};
+    std::map<std::vector<Sequence>, uint32_t> tails;
+    tails[{Sequence{}}] = 1;
+    auto grow = [&](auto&& self, uint32_t state, const std::vector<Sequence>& group) -> void {
+        for (size_t i = 0; i < group.size();) {
+            size_t j = i;
+            std::vector<Sequence> rest;
+            for (; j < group.size() && group[j].front() == group[i].front(); j++) rest.emplace_back(group[j].begin() + 1, group[j].end());
+            auto [it, fresh] = tails.try_emplace(rest, uint32_t(graph.edges.size()));
+            uint32_t to = it->second;
+            if (fresh) {
+                graph.edges.emplace_back();
+                graph.accepting.push_back(0);
+                self(self, to, rest);
+            }
+            graph.edges[state].push_back({group[i].front().first, group[i].front().second, to});
+            i = j;
+        }
+    };
+    grow(grow, 0, sequences);
+    return graph;
+}
+
+Atoms::Atoms(const std::vector<const CodePoints*>& sets) : of_sets_(sets.size()) {
+    std::vector<std::pair<uint32_t, uint32_t>> turns;  // where a set begins or ends, and which
+    for (uint32_t i = 0; i < sets.size(); i++)
+        for (auto [lo, hi] : *sets[i]) turns.emplace_back(lo, i), turns.emplace_back(hi + 1, i);
+    std::sort(turns.begin(), turns.end());
+    std::vector<uint32_t> within;  // the sets that hold the segment, sorted
+    Interner atoms;
+    segments_.push_back({0, kNone});
+    for (size_t t = 0; t < turns.size();) {
+        const uint32_t at = turns[t].first;
+        for (; t < turns.size() && turns[t].first == at; t++) {
+            auto place = std::lower_bound(within.begin(), within.end(), turns[t].second);
+            if (place != within.end() && *place == turns[t].second) within.erase(place);
+            else within.insert(place, turns[t].second);
+        }
+        work(2 + within.size());
+        uint32_t atom = kNone;
+        if (!within.empty()) {
+            const uint32_t before = atoms.size();
+            atom = atoms.intern(within);
+            if (atom >= kMost) {
+                few_ = false;
+                return;
+            }
+            if (atom == before)
+                for (uint32_t set : within) {
+                    auto& of_set = of_sets_[set];
+                    if (!of_set.empty() && of_set.back().second + 1u == atom) of_set.back().second = uint8_t(atom);
+                    else of_set.emplace_back(uint8_t(atom), uint8_t(atom));
+                }
+        }
+        if (segments_.back().first == at) segments_.back().atom = atom;
+        else segments_.push_back({at, atom});
+    }
+    if (segments_.back().first < kPastAll) segments_.push_back({kPastAll, kNone});
+}
+
+Dfa Atoms::spelled(const Dfa& over_atoms, uint64_t max_states) const {
+    if (over_atoms.empty()) return over_atoms;
+    const uint32_t n = over_atoms.num_states(), k = over_atoms.num_classes;
+    // Atoms between which the automaton makes no difference are one value.
+    std::vector<uint8_t> used(k, 0);
+    for (size_t i = 0; i < over_atoms.table.size(); i++) used[i % k] |= over_atoms.table[i] != kDead;
+    std::vector<SpellingTree::Segment> segments;
+    for (const Segment& s : segments_) {
+        const uint32_t value = s.atom == kNone ? 0 : over_atoms.classes[s.atom];
+        const int32_t now = s.atom == kNone || !used[value] ? kDead : int32_t(value);
+        if (segments.empty() || segments.back().value != now || s.first == kPastAll) segments.push_back({s.first, now});
+    }
+    const SpellingTree tree(segments);
+
+    Dfa out;
+    std::array<uint8_t, 257> boundary{};
+    for (const auto& edges : tree.nodes)
+        for (const SpellingTree::Edge& e : edges) boundary[e.lo] = boundary[size_t(e.hi) + 1] = 1;
+    for (size_t b = 1; b < 256; b++) out.classes[b] = uint8_t(out.classes[b - 1] + boundary[b]);
+    out.num_classes = out.classes[255] + 1u;
+    const uint32_t width = out.num_classes;
+
+    // A state within a character is what its bytes lead to: from each of the automaton's states, the tree from its leaves up.
+    Interner within;
+    std::vector<int32_t> reached(tree.nodes.size());
+    std::vector<uint32_t> row(width);
+    out.table.resize(size_t(n) * width);
+    for (uint32_t s = 0; s < n; s++) {
+        const int32_t* const leads = &over_atoms.table[size_t(s) * k];
+        for (uint32_t t = 0; t < tree.nodes.size(); t++) {
+            std::fill(row.begin(), row.end(), uint32_t(kDead));
+            bool alive = false;
+            work(2 + tree.nodes[t].size());
+            for (const SpellingTree::Edge& e : tree.nodes[t]) {
+                const int32_t to = e.child >= 0 ? leads[e.child] : reached[SpellingTree::node_of(e.child)];
+                if (to == kDead) continue;
+                alive = true;
+                std::fill(row.begin() + out.classes[e.lo], row.begin() + out.classes[e.hi] + 1, uint32_t(to));
+            }
+            if (t + 1 == tree.nodes.size()) std::copy(row.begin(), row.end(), out.table.begin() + long(size_t(s) * width));
+            else reached[t] = alive ? int32_t(n + within.intern(row)) : kDead;
+        }
+        if (n + uint64_t(within.size()) > max_states)
+            throw LimitExceeded("max_dfa_states", n + within.size(), max_states, "a pattern's automaton");
+    }
+    for (uint32_t i = 0; i < within.size(); i++)
+        for (uint32_t to : within[i]) out.table.push_back(int32_t(to));
+    out.accepting = over_atoms.accepting;
+    out.accepting.resize(n + within.size(), 0);
+    out.condition.assign(n + within.size(), 0);
+    out.number();
+    return out;
+}
+
+}  // namespace derivable
