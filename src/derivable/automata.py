@@ -16,7 +16,7 @@ from .expr import (
     Alt,
     And,
     Bytes,
-    ByteSet,
+    Chars,
     Concat,
     Expr,
     JsonStrings,
@@ -199,8 +199,8 @@ def string_values(expr: Expr, limits: Limits) -> Dfa | None:
             return None
 
 
-JSON_CHARACTER = Alt((ANY_CHAR, Concat((Bytes(b"\xed"), ByteSet(((0xA0, 0xBF),)), ByteSet(((0x80, 0xBF),))))))
-"""One character of a value in a `JsonText`: a lone surrogate is three bytes, as UTF-8 would have it."""
+JSON_CHARACTER = Chars(((0, 0x10FFFF),))
+"""One character of a value in a `JsonText`, or a lone surrogate."""
 
 
 def json_strings(expr: Expr, limits: Limits = Limits()) -> _kernel.JsonStrings | None:  # noqa: B008

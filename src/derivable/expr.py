@@ -83,7 +83,10 @@ class Bytes:
 
 @node
 class Chars:
-    """One character whose code point lies in one of `ranges` (inclusive, sorted, disjoint, no surrogates), as UTF-8."""
+    """One character whose code point lies in one of `ranges` (inclusive, sorted, disjoint), as UTF-8.
+
+    There are surrogates in `ranges` for values of a `JsonText` only: a lone one is three bytes, as UTF-8 would have it.
+    """
 
     ranges: tuple[tuple[int, int], ...]
 
@@ -463,8 +466,6 @@ def width(expr: Expr) -> tuple[int, int | None]:
             except UnicodeDecodeError:  # a piece of a character
                 return 0, None
             return length, length
-        case Concat((Bytes(b"\xed"), ByteSet(), ByteSet())):  # a lone surrogate, as three bytes
-            return 1, 1
         case Concat(items):
             parts = [width(i) for i in items]
             highs = [h for _, h in parts]

@@ -210,6 +210,63 @@ def test_laws_by_fingerprint(one: tuple[str, int, Expr], two: tuple[str, int, Ex
     assert a.difference(a, LIMIT).is_empty
 
 
+def over_bytes(expr: Expr) -> Expr:
+    """The same language, with a byte somewhere that is no character."""
+    return Alt((expr, Concat((ByteSet(((0x80, 0xFF),)), NOTHING))))
+
+
+def same_both_ways(expr: Expr) -> bool:
+    """Made over characters and then spelled, or over bytes: the automaton is one."""
+    return compile_expr(Alt((expr,))).fingerprint() == compile_expr(over_bytes(expr)).fingerprint()
+
+
+EDGES = [0, 9, 0x41, 0x5A, 0x7F, 0x80, 0xE9, 0x7FF, 0x800, 0xD7FF, 0xD800, 0xDFFF, 0xE000, 0xFFFF, 0x10000, 0x10FFFF]
+CODES = st.sampled_from([code + by for code in EDGES for by in (-1, 0, 1) if 0 <= code + by <= 0x10FFFF])
+CLASSES = st.lists(st.tuples(CODES, CODES).map(sorted), max_size=4).map(
+    lambda ranges: Chars(tuple([(lo, hi) for lo, hi in merged(ranges)]))
+)
+
+
+def merged(ranges: list[list[int]]) -> list[list[int]]:
+    """Sorted and disjoint, surrogates and all."""
+    found: list[list[int]] = []
+    for lo, hi in sorted(ranges):
+        if found and lo <= found[-1][1]:
+            found[-1][1] = max(found[-1][1], hi)
+        else:
+            found.append([lo, hi])
+    return found
+
+
+@settings(max_examples=300, deadline=None)
+@given(PATTERNS, FLAGS)
+def test_characters_first_gives_the_automaton_over_bytes(pattern: str, flags: int) -> None:
+    expr = parse_regex(pattern, flags)
+    try:
+        assert same_both_ways(expr)
+    except UnsupportedFeatureError:
+        reject()
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(CLASSES | st.sampled_from([word("é"), word("a\u4e00"), ByteSet(((0x30, 0x39),))]), min_size=1, max_size=5)
+)
+def test_any_classes_give_the_automaton_over_bytes(parts: list[Expr]) -> None:
+    assert same_both_ways(Concat((Repeat(Alt(tuple(parts)), 0, 3), Alt(tuple(parts[:2])), star(parts[-1]))))
+
+
+@pytest.mark.parametrize("leftmost_first", [False, True])
+def test_many_kinds_of_characters(leftmost_first: bool) -> None:
+    """As many letters as an automaton over characters can have, and one more."""
+    for many in (200, 255, 256, 257, 300):
+        letters = [chr(0x4E00 + 2 * i) for i in range(many)]
+        expr = Alt((star(Chars.of((0x61, 0x7A), (0x4E00, 0x4E00 + 2 * many))), *map(word, letters)))
+        automaton = compile_expr(expr, leftmost_first=leftmost_first)
+        assert automaton.fingerprint() == compile_expr(over_bytes(expr), leftmost_first=leftmost_first).fingerprint()
+        assert automaton.accepts((letters[0] + letters[-1]).encode()) and not automaton.accepts("é".encode())
+
+
 @pytest.mark.parametrize(
     ("one", "two"),
     [

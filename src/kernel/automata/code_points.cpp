@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 
 #include "support/characters.hpp"
 #include "support/errors.hpp"
@@ -135,6 +136,47 @@ class SpellingTree {
     std::map<std::pair<int32_t, uint32_t>, int32_t> same_;
 };
 
+// Bytes that all nodes of a tree take alike are one class, in order of their first bytes. Returns how many there are.
+uint32_t number_classes(const SpellingTree& tree, std::array<uint8_t, 256>& classes) {
+    std::array<uint8_t, 257> boundary{};
+    for (const auto& edges : tree.nodes)
+        for (const SpellingTree::Edge& e : edges) boundary[e.lo] = boundary[size_t(e.hi) + 1] = 1;
+    std::array<uint8_t, 256> segment{};
+    for (size_t b = 1; b < 256; b++) segment[b] = uint8_t(segment[b - 1] + boundary[b]);
+    std::vector<std::vector<uint32_t>> columns(segment[255] + size_t(1), std::vector<uint32_t>(tree.nodes.size(), uint32_t(kDead)));
+    for (size_t t = 0; t < tree.nodes.size(); t++)
+        for (const SpellingTree::Edge& e : tree.nodes[t])
+            for (uint32_t i = segment[e.lo]; i <= segment[e.hi]; i++) columns[i][t] = uint32_t(e.child);
+    Interner distinct;
+    for (size_t b = 0; b < 256; b++) classes[b] = uint8_t(distinct.intern(columns[segment[b]]));
+    return distinct.size();
+}
+
+// The rows of a table, numbered; of those that are added, equal ones are one.
+class Rows {
+  public:
+    Rows(std::vector<int32_t>& table, uint32_t width) : table_(table), width_(width) {}
+    uint32_t size() const { return uint32_t(table_.size() / width_); }
+    // The number of a row.
+    uint32_t add(const std::vector<int32_t>& row) {
+        uint64_t hash = 0;
+        for (int32_t to : row) hash = (hash ^ uint32_t(to)) * 0x9E3779B97F4A7C15ULL;
+        for (;; hash++) {
+            if (hash == FlatMap<uint32_t>::kNoKey) continue;
+            const uint32_t* known = numbers_.find(hash);
+            if (!known) break;
+            if (std::equal(row.begin(), row.end(), table_.begin() + long(size_t(*known) * width_))) return *known;
+        }
+        table_.insert(table_.end(), row.begin(), row.end());
+        return numbers_[hash] = size() - 1;
+    }
+
+  private:
+    std::vector<int32_t>& table_;
+    const uint32_t width_;
+    FlatMap<uint32_t> numbers_;  // by hash
+};
+
 }  // namespace
 
 bool decode(std::string_view text, std::vector<uint32_t>& code_points) {
@@ -217,7 +259,7 @@ Atoms::Atoms(const std::vector<const CodePoints*>& sets) : of_sets_(sets.size())
 Dfa Atoms::spelled(const Dfa& over_atoms, uint64_t max_states) const {
     if (over_atoms.empty()) return over_atoms;
     const uint32_t n = over_atoms.num_states(), k = over_atoms.num_classes;
-    // Atoms between which the automaton makes no difference are one value.
+    // Atoms between which the automaton makes no difference are one value: so no two classes of bytes will be alike.
     std::vector<uint8_t> used(k, 0);
     for (size_t i = 0; i < over_atoms.table.size(); i++) used[i % k] |= over_atoms.table[i] != kDead;
     std::vector<SpellingTree::Segment> segments;
@@ -229,41 +271,36 @@ Dfa Atoms::spelled(const Dfa& over_atoms, uint64_t max_states) const {
     const SpellingTree tree(segments);
 
     Dfa out;
-    std::array<uint8_t, 257> boundary{};
-    for (const auto& edges : tree.nodes)
-        for (const SpellingTree::Edge& e : edges) boundary[e.lo] = boundary[size_t(e.hi) + 1] = 1;
-    for (size_t b = 1; b < 256; b++) out.classes[b] = uint8_t(out.classes[b - 1] + boundary[b]);
-    out.num_classes = out.classes[255] + 1u;
-    const uint32_t width = out.num_classes;
-
+    out.num_classes = number_classes(tree, out.classes);
+    out.table.resize(size_t(n) * out.num_classes);
     // A state within a character is what its bytes lead to: from each of the automaton's states, the tree from its leaves up.
-    Interner within;
-    std::vector<int32_t> reached(tree.nodes.size());
-    std::vector<uint32_t> row(width);
-    out.table.resize(size_t(n) * width);
+    Rows rows(out.table, out.num_classes);
+    std::vector<int32_t> reached(tree.nodes.size()), row(out.num_classes);
+    std::vector<std::vector<std::pair<uint8_t, int32_t>>> by_class(tree.nodes.size());  // where a node's byte classes lead
+    for (uint32_t t = 0; t < tree.nodes.size(); t++) {
+        std::array<bool, 256> seen{};
+        for (const SpellingTree::Edge& e : tree.nodes[t])
+            for (uint32_t byte = e.lo; byte <= e.hi; byte++)
+                if (!std::exchange(seen[out.classes[byte]], true)) by_class[t].emplace_back(out.classes[byte], e.child);
+    }
     for (uint32_t s = 0; s < n; s++) {
         const int32_t* const leads = &over_atoms.table[size_t(s) * k];
         for (uint32_t t = 0; t < tree.nodes.size(); t++) {
-            std::fill(row.begin(), row.end(), uint32_t(kDead));
+            work(2 + by_class[t].size());
+            std::fill(row.begin(), row.end(), kDead);
             bool alive = false;
-            work(2 + tree.nodes[t].size());
-            for (const SpellingTree::Edge& e : tree.nodes[t]) {
-                const int32_t to = e.child >= 0 ? leads[e.child] : reached[SpellingTree::node_of(e.child)];
-                if (to == kDead) continue;
-                alive = true;
-                std::fill(row.begin() + out.classes[e.lo], row.begin() + out.classes[e.hi] + 1, uint32_t(to));
+            for (auto [byte_class, child] : by_class[t]) {
+                row[byte_class] = child >= 0 ? leads[child] : reached[SpellingTree::node_of(child)];
+                alive |= row[byte_class] != kDead;
             }
-            if (t + 1 == tree.nodes.size()) std::copy(row.begin(), row.end(), out.table.begin() + long(size_t(s) * width));
-            else reached[t] = alive ? int32_t(n + within.intern(row)) : kDead;
+            if (t + 1 == tree.nodes.size()) std::copy(row.begin(), row.end(), out.table.begin() + long(size_t(s) * out.num_classes));
+            else reached[t] = alive ? int32_t(rows.add(row)) : kDead;
         }
-        if (n + uint64_t(within.size()) > max_states)
-            throw LimitExceeded("max_dfa_states", n + within.size(), max_states, "a pattern's automaton");
+        if (rows.size() > max_states) throw LimitExceeded("max_dfa_states", rows.size(), max_states, "a pattern's automaton");
     }
-    for (uint32_t i = 0; i < within.size(); i++)
-        for (uint32_t to : within[i]) out.table.push_back(int32_t(to));
     out.accepting = over_atoms.accepting;
-    out.accepting.resize(n + within.size(), 0);
-    out.condition.assign(n + within.size(), 0);
+    out.accepting.resize(rows.size(), 0);
+    out.condition.assign(rows.size(), 0);
     out.number();
     return out;
 }

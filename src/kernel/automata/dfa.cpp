@@ -263,7 +263,6 @@ bool Dfa::trimmed() const { return useful(*this).size() == num_states(); }
 void Dfa::number() {
     if (empty()) return;
     keep(*this, breadth_first(*this, std::vector<uint8_t>(num_states(), 1)));
-    merge_classes(*this);
 }
 
 void Dfa::minimize() {

@@ -71,7 +71,7 @@ class Dfa {
     // Removes states that are unreachable or cannot accept, merges equivalent ones (Hopcroft, O(n k log n)),
     // numbers the rest breadth first: equal languages give equal tables.
     void minimize();
-    // Of a minimal automaton: numbers its states breadth first and its byte classes by their first bytes, as minimize() does.
+    // Of a minimal automaton: numbers its states breadth first, as minimize() does.
     void number();
     // Every state is reachable and can reach acceptance.
     bool trimmed() const;

@@ -236,7 +236,7 @@ class Thompson {
 
     const Pattern& pattern_;
     const uint64_t max_nfa_, max_dfa_;
-    std::optional<Atoms> atoms_;  // the automaton is one over characters
+    std::optional<Atoms> atoms_;                                     // the automaton is one over characters
     std::vector<std::vector<std::pair<uint8_t, uint8_t>>> letters_;  // of each tree, its atoms; of a text, those of each character
     std::vector<LookDfa> looks_;
     std::vector<Dfa> behinds_;
