@@ -8,7 +8,7 @@ KERNEL := $(wildcard src/kernel/*/*.cpp src/kernel/*/*.hpp) CMakeLists.txt pypro
 MEASURED := $(addprefix tests/,analysis api decoding frontends json_schema)
 PYTHON_FOLDERS := src tests benchmarks tools training
 
-.PHONY: demo test test-all test-hosts coverage-kernel lint format docs sanitize clean
+.PHONY: demo test test-all test-hosts test-generated coverage-kernel lint format docs sanitize clean
 
 demo: $(STAMP)
 	$(BIN)/derivable demo
@@ -32,6 +32,10 @@ coverage-kernel: $(STAMP)
 # Hosts that bring an engine of their own (vLLM, Ray, SGLang, llama-cpp-python), in an environment of its own.
 test-hosts:
 	PYTHON=$(PYTHON) bash tools/test_hosts.sh
+
+# Values that hypothesis-jsonschema makes of random schemas, in an environment of its own.
+test-generated:
+	PYTHON=$(PYTHON) bash tools/test_generated.sh
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -63,4 +67,4 @@ $(STAMP): $(KERNEL)
 	touch $(STAMP)
 
 clean:
-	rm -rf build $(VENV) .hosts-venv .pytest_cache .mypy_cache .ruff_cache
+	rm -rf build $(VENV) .hosts-venv .generated-venv .pytest_cache .mypy_cache .ruff_cache

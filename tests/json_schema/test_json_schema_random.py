@@ -19,30 +19,14 @@ from typing import Any
 import pytest
 from accepting import BYTES, accepts
 from random_schemas import mutated, random_schema, spelled, values_near
+from validators import Validators
 
 import derivable as dv
-
-jsonschema = pytest.importorskip("jsonschema")
-jsonschema_rs = pytest.importorskip("jsonschema_rs")
 
 FAST, SLOW = 500, 99_500
 """Schemas in the fast and in the slow suite."""
 LONGEST = 1.0
 """Seconds of process time that a small schema may take."""
-
-
-class Validators:
-    """Two validators of one schema."""
-
-    def __init__(self, schema: Any) -> None:
-        draft = jsonschema.Draft202012Validator
-        self.one = draft(schema, format_checker=draft.FORMAT_CHECKER)
-        self.other = jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
-
-    def agree(self, value: Any) -> bool | None:
-        """Whether a value is valid; `None` where they differ."""
-        valid = bool(self.one.is_valid(value))
-        return valid if self.other.is_valid(value) is valid else None
 
 
 def read(text: bytes) -> Any:
