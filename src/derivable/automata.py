@@ -117,19 +117,16 @@ def _size(text: bytes) -> int:
 
 
 def _compile(expr: Expr, leftmost_first: bool, limits: Limits) -> Dfa:
-    def automaton(part: Expr) -> Dfa:
-        found = _direct(part, limits)
-        if found is None:
+    if (dfa := _direct(expr, limits)) is not None:
+        return dfa
+    automata = []
+    for part in _kernel.operands(expr):
+        if (found := _direct(part, limits)) is None:
             raise GrammarError(
                 f"{part!r} cannot stand in a terminal", hint="Terminals are regular: use a rule instead."
             )
-        return found
-
-    dfa = _direct(expr, limits)
-    if dfa is None:
-        bounds = limits.max_nfa_states, limits.max_dfa_states
-        dfa = _kernel.compile_tree(expr, leftmost_first, *bounds, automaton)
-    return dfa
+        automata.append(found)
+    return _kernel.compile_tree(expr, leftmost_first, limits.max_nfa_states, limits.max_dfa_states, automata)
 
 
 @lru_cache(maxsize=64)

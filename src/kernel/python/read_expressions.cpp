@@ -3,6 +3,7 @@
 #include <atomic>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <nanobind/stl/pair.h>
@@ -124,31 +125,53 @@ class Content {
     const std::unordered_map<PyTypeObject*, Fields>& fields_ = known_fields();
 };
 
-// Adds trees to a pattern, children first, without recursion; equal subtrees become one node.
+// Visits the expressions of a tree, children first, each once, without recursion.
+template <typename Visit>
+void each_expression(nb::handle root, Visit visit) {
+    const Nodes& n = nodes();
+    std::unordered_set<PyObject*> seen;
+    std::vector<nb::handle> stack{root};
+    while (!stack.empty()) {
+        nb::handle expr = stack.back();
+        const size_t before = stack.size();
+        auto want = [&](nb::handle item) {
+            if (!seen.count(item.ptr())) stack.push_back(item);
+        };
+        if (!seen.count(expr.ptr())) {
+            if (n.is(expr, n.concat) || n.is(expr, n.alt)) each(n.items_of(expr), want);
+            else if (n.is(expr, n.repeat) || n.is(expr, n.look)) want(n.part(expr, n.item));
+        }
+        if (stack.size() > before) continue;
+        stack.pop_back();
+        if (seen.insert(expr.ptr()).second) visit(expr);
+    }
+}
+
+// Leaves that a pattern does not build itself: their automata are made first.
+bool is_operand(nb::handle expr) {
+    const Nodes& n = nodes();
+    for (const nb::object* type : {&n.concat, &n.alt, &n.repeat, &n.look, &n.bytes, &n.chars, &n.byte_set, &n.graph})
+        if (n.is(expr, *type)) return false;
+    return true;
+}
+
+nb::list operands(nb::handle expr) {
+    nb::list found;
+    each_expression(expr, [&](nb::handle part) {
+        if (is_operand(part)) found.append(part);
+    });
+    return found;
+}
+
+// Adds a tree to a pattern; equal subtrees become one node.
 class Trees {
   public:
     using Node = Pattern::Node;
-    // `automaton`: of a node that is not built of its children.
-    Trees(Pattern& pattern, nb::callable automaton) : pattern_(pattern), automaton_(std::move(automaton)) {}
+    // `automata`: those of `operands`, in that order.
+    Trees(Pattern& pattern, std::vector<std::shared_ptr<Dfa>> automata) : pattern_(pattern), automata_(std::move(automata)) {}
 
     Node add(nb::handle root) {
-        std::vector<nb::handle> stack{root};
-        while (!stack.empty()) {
-            nb::handle expr = stack.back();
-            if (known_.count(expr.ptr())) {
-                stack.pop_back();
-                continue;
-            }
-            const size_t before = stack.size();
-            auto want = [&](nb::handle item) {
-                if (!known_.count(item.ptr())) stack.push_back(item);
-            };
-            if (n_.is(expr, n_.concat) || n_.is(expr, n_.alt)) each(n_.items_of(expr), want);
-            else if (n_.is(expr, n_.repeat) || n_.is(expr, n_.look)) want(n_.part(expr, n_.item));
-            if (stack.size() > before) continue;
-            stack.pop_back();
-            known_[expr.ptr()] = once(expr);
-        }
+        each_expression(root, [&](nb::handle expr) { known_[expr.ptr()] = once(expr); });
         return known_.at(root.ptr());
     }
 
@@ -197,7 +220,8 @@ class Trees {
         if (n_.is(expr, n_.graph))
             return pattern_.graph(nb::cast<std::vector<std::vector<std::tuple<uint8_t, uint8_t, uint32_t>>>>(n_.part(expr, n_.edges)),
                                   nb::cast<std::vector<bool>>(n_.part(expr, n_.accepting)));
-        return pattern_.automaton(*nb::cast<std::shared_ptr<Dfa>>(automaton_(expr)));
+        if (next_ == automata_.size()) nb::raise_type_error("fewer automata than operands");
+        return pattern_.automaton(*automata_[next_++]);
     }
     template <typename Make>
     Node find(const std::string& key, Make make) {
@@ -227,15 +251,16 @@ class Trees {
 
     const Nodes& n_ = nodes();
     Pattern& pattern_;
-    nb::callable automaton_;
+    std::vector<std::shared_ptr<Dfa>> automata_;
+    size_t next_ = 0;  // of them
     std::unordered_map<PyObject*, Node> known_;
     std::unordered_map<std::string, Node> equal_;
 };
 
 std::shared_ptr<Dfa> compile_tree(nb::handle expr, bool leftmost_first, uint64_t max_nfa_states, uint64_t max_dfa_states,
-                                  nb::callable automaton) {
+                                  std::vector<std::shared_ptr<Dfa>> automata) {
     Pattern pattern;
-    const Pattern::Node root = Trees(pattern, std::move(automaton)).add(expr);
+    const Pattern::Node root = Trees(pattern, std::move(automata)).add(expr);
     Unlocked unlocked;
     PrivateWork private_work;
     return std::make_shared<Dfa>(compile_pattern(pattern, root, leftmost_first, max_nfa_states, max_dfa_states));
@@ -255,9 +280,10 @@ void bind_expressions(nb::module_& m) {
         },
         nb::arg("expr"), "Bytes that are equal for equal expressions only.\n\nCost: about 100 ns a node.");
     m.def("compile_tree", &compile_tree, nb::arg("expr"), nb::arg("leftmost_first"), nb::arg("max_nfa_states"), nb::arg("max_dfa_states"),
-          nb::arg("automaton"),
-          "The minimal automaton of a regular expression tree.\n\nArgs:\n    automaton: of what is no concatenation, alternation, "
-          "repetition, assertion, text, class or graph.");
+          nb::arg("automata"),
+          "The minimal automaton of a regular expression tree.\n\nArgs:\n    automata: of its `operands`, in that order.");
+    m.def("operands", &operands, nb::arg("expr"),
+          "The parts of a tree that are no concatenation, alternation, repetition, assertion, text, class or graph.");
 }
 
 }  // namespace derivable
