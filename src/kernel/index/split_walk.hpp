@@ -134,7 +134,7 @@ class SplitWalk {
                 if (x.exits[e].terminal != prospects_.newline()) {
                     w = tables_.way_out(x, e, t.byte[n]);
                 } else if (const Obligations after = lexer_.step_obligations(x.exits[e].obligations, t.byte[n]);
-                           after != Lexer::kViolated) {
+                           after != Lexer::kViolated && lexer_.may_begin(x.exits[e].obligations, t.byte[n])) {
                     w = tables_.way_of(prospects_.newline(), after == Lexer::kFree ? Lexer::kFree : x.exits[e].obligations, effect);
                 }
                 if (w != kNoWay) of_kind(into.exits, w).push_back(n);
