@@ -53,7 +53,7 @@ def test_a_look_ahead_rejects_what_one_character_of_look_ahead_would() -> None:
 
 
 def test_what_no_lexeme_begins_with_is_not_asked_of_the_parser() -> None:
-    """A carriage return makes a line break longer and never begins one: tokens that would be cut there are no questions."""
+    """A carriage return makes a line break longer and never begins one: tokens cut there are no questions."""
     grammar = dv.Grammar.from_lark('start: (A NL)+\nA: "a"\nNL: /(?:\\r?\\n)+/', lexing="longest")
 
     def nodes(*more: bytes) -> int:
