@@ -139,6 +139,11 @@ SplitTables::Local SplitTables::local(LexState s) {
     return numbers_[s] = number;
 }
 
+SplitTables::Local SplitTables::find_next(Local from, uint8_t byte) {
+    const Local found = beside_->look([&] { return local(step(states_[from].lex, byte)); });
+    return rows_[from][byte] = found;
+}
+
 SplitTables::Local SplitTables::find_alike(Local s, size_t reach) {
     Local found = s;
     if (lexer_.policy() == Policy::kScannerless)
