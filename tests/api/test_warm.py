@@ -318,6 +318,21 @@ def test_ahead_of_time_along_texts(tmp_path: Path) -> None:
             dv.compile(GRAMMARS["lark"](), VOCABULARY, ahead_of_time=wrong)  # type: ignore[arg-type]
 
 
+def test_masks_beside_loaded_splits_are_kept() -> None:
+    """The first walk of a loaded constraint finds empty tables, and is not broken off for the time that it takes."""
+    vocabulary = dv.Vocabulary.from_tokenizer_json(require_shared("data", "tokenizers", "llama-3"))
+    texts = program_texts("go", 8)
+    data = dv.compile(dv.Grammar.builtin("go"), vocabulary, ahead_of_time=[texts[7]]).to_bytes()
+    dv.cache.clear()
+    matcher = dv.Constraint.from_bytes(data, vocabulary).matcher()
+    known = list[bool]()
+    for token in vocabulary.encode(texts[5]):
+        matcher.allowed_tokens()
+        known.append(matcher.knows_mask())
+        matcher.advance(token)
+    assert all(known)
+
+
 # Beside the model
 
 

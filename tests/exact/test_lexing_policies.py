@@ -50,3 +50,18 @@ def test_a_look_ahead_rejects_what_one_character_of_look_ahead_would() -> None:
     assert not matcher.is_accepting
     matcher.advance_bytes(b'""')
     assert matcher.is_accepting
+
+
+def test_what_no_lexeme_begins_with_is_not_asked_of_the_parser() -> None:
+    """A carriage return makes a line break longer and never begins one: tokens cut there are no questions."""
+    grammar = dv.Grammar.from_lark('start: (A NL)+\nA: "a"\nNL: /(?:\\r?\\n)+/', lexing="longest")
+
+    def nodes(*more: bytes) -> int:
+        tokens = [b"a", b"\n", b"\r\n", *more]
+        constraint = dv.compile(grammar, dv.Vocabulary.from_bytes([*tokens, None], eos=[len(tokens)]))
+        matcher = constraint.matcher()
+        matcher.advance(0)
+        assert matcher.allowed_tokens().tolist() == list(range(1, len(tokens)))
+        return int(constraint.stats()["walk_nodes"])
+
+    assert nodes(b"\n\r\n", b"\r\n\r\n") == nodes()

@@ -139,6 +139,11 @@ SplitTables::Local SplitTables::local(LexState s) {
     return numbers_[s] = number;
 }
 
+SplitTables::Local SplitTables::find_next(Local from, uint8_t byte) {
+    const Local found = beside_->look([&] { return local(step(states_[from].lex, byte)); });
+    return rows_[from][byte] = found;
+}
+
 SplitTables::Local SplitTables::find_alike(Local s, size_t reach) {
     Local found = s;
     if (lexer_.policy() == Policy::kScannerless)
@@ -169,7 +174,8 @@ uint16_t SplitTables::way_out(State& x, size_t e, uint8_t byte) {
     Lexer::Exit exit = x.exits[e];
     const Obligations after = lexer_.step_obligations(exit.obligations, byte);
     // If the first byte settles the obligations they need not be carried along.
-    return known = after == Lexer::kViolated ? kNoWay : way_of(exit.terminal, after == Lexer::kFree ? Lexer::kFree : exit.obligations);
+    if (after == Lexer::kViolated || !lexer_.may_begin(exit.obligations, byte)) return known = kNoWay;
+    return known = way_of(exit.terminal, after == Lexer::kFree ? Lexer::kFree : exit.obligations);
 }
 
 // The state that a text leads to which ends a character, from `place` in it; kDead if that hangs on the character, or if something else

@@ -121,8 +121,8 @@ class SplitTables {
     const Way& way(uint32_t w) const { return ways_[w]; }
     Local local(LexState s);
     Local next(Local from, uint8_t byte) {
-        if (const Local known = std::as_const(rows_)[from][byte]; known != kUnknown) return known;
-        return rows_[from][byte] = beside_->look([&] { return local(step(states_[from].lex, byte)); });
+        const Local known = std::as_const(rows_)[from][byte];
+        return known != kUnknown ? known : find_next(from, byte);
     }
     // PERF: an automaton that counts has thousands of states that only long texts tell apart, and the rest of a token is short.
     // A state that acts as this one on all texts below a node of some height: one for as many as are known to be alike.
@@ -149,6 +149,14 @@ class SplitTables {
     // Whatever is below node i ends inside, and can be completed if a lexeme can from the state returned. kUnknown: that is not so. (A
     // lexeme may end before, too. But what can be completed that way can be completed from that state.)
     Local steady(const Trie& t, uint32_t i, Local s);
+    // Kinds of characters of one byte that are known to lead back to a state; texts of them are steady there.
+    uint64_t steady_kinds(Local s) const { return states_[s].may_be_newline ? 0 : states_[s].leading_back & kOfOneByte; }
+    // Such that texts of them come to the same from two states, as far as that is known or a subtree of this size is worth asking.
+    uint64_t agreeing_kinds(Local s, Local other, uint32_t size) {
+        if (s == kDead || other == kDead || states_[s].leaves != states_[other].leaves) return 0;
+        const uint64_t* known = agreeing_.find(pack(s, other));
+        return known ? *known & kOfOneByte : size < kWorthAsking ? 0 : agreeing(s, other) & kOfOneByte;
+    }
     // Whatever is below node i comes to the same from both states.
     bool agree(const Trie& t, uint32_t i, Local s, Local other);
     std::pair<Utf8State, Local> standing(Local s);
@@ -178,6 +186,8 @@ class SplitTables {
     ResidualId residual(const Lists& lists, bool once);
 
   private:
+    static constexpr uint64_t kOfOneByte = (1ULL << byte_kind(0x80)) - 1;
+    Local find_next(Local from, uint8_t byte);
     Local find_alike(Local s, size_t reach);
     static constexpr uint16_t kUnknownWay = 0xFFFF;
     static bool is_antichain(const Trie& t, const uint32_t* begin, const uint32_t* end);

@@ -134,7 +134,7 @@ class SplitWalk {
                 if (x.exits[e].terminal != prospects_.newline()) {
                     w = tables_.way_out(x, e, t.byte[n]);
                 } else if (const Obligations after = lexer_.step_obligations(x.exits[e].obligations, t.byte[n]);
-                           after != Lexer::kViolated) {
+                           after != Lexer::kViolated && lexer_.may_begin(x.exits[e].obligations, t.byte[n])) {
                     w = tables_.way_of(prospects_.newline(), after == Lexer::kFree ? Lexer::kFree : x.exits[e].obligations, effect);
                 }
                 if (w != kNoWay) of_kind(into.exits, w).push_back(n);
@@ -188,8 +188,15 @@ class SplitWalk {
                 }
                 i++;
             }
+            Local above = kDead;
+            for (; i < end; i = t.end[i]) {
+                above = path[size_t(t.depth[i] - base) - 1];
+                if (t.kinds(i) & ~tables_.steady_kinds(above)) break;
+                work(1);
+                take(into, tables_[above].group, t.token_begin[i], t.token_begin[t.end[i]]);
+            }
             if (i >= end) return;
-            s = tables_.next(path[size_t(t.depth[i] - base) - 1], t.byte[i]);
+            s = tables_.next(above, t.byte[i]);
         }
     }
 
@@ -307,7 +314,7 @@ class SplitWalk {
             for (const Lexer::Exit& e : std::vector<Lexer::Exit>(lexer_.exits(state_)))
                 for (uint32_t branch : branches) {
                     const Obligations after = lexer_.step_obligations(e.obligations, residuals_.byte(branch));
-                    if (after == Lexer::kViolated) continue;
+                    if (after == Lexer::kViolated || !lexer_.may_begin(e.obligations, residuals_.byte(branch))) continue;
                     std::pair<TerminalId, Obligations> key{e.terminal, after == Lexer::kFree ? Lexer::kFree : e.obligations};
                     auto it = std::find_if(found.begin(), found.end(), [&](auto& x) { return x.first == key; });
                     if (it == found.end()) it = found.insert(found.end(), {key, {}});

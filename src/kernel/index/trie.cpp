@@ -1,47 +1,10 @@
 #include "index/trie.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "support/errors.hpp"
 
 namespace derivable {
-
-uint8_t byte_kind(uint8_t byte) {
-    static const std::array<uint8_t, 256> kinds = [] {
-        std::array<uint8_t, 256> k{};
-        uint8_t next = 0;
-        auto together = [&](int lo, int hi) {
-            for (int b = lo; b <= hi; b++) k[size_t(b)] = next;
-            next++;
-        };
-        auto apart = [&](int lo, int hi) {
-            for (int b = lo; b <= hi; b++) together(b, b);
-        };
-        together(0x00, 0x1F);
-        apart('\t', '\n');
-        apart('\r', '\r');
-        apart(' ', '/');
-        together('0', '9');
-        apart(':', '@');
-        together('A', 'F');
-        together('G', 'Z');
-        apart('[', '`');
-        together('a', 'f');
-        together('g', 'z');
-        apart('{', 0x7F);
-        // Of characters of several bytes: all that begin with C4 to CA, D0, D1, E5 to E9, EB and EC are letters, and among those with C2,
-        // E1, E2, E3 and EF there are spaces or the like.
-        together(0x80, 0xBF);
-        for (auto [lo, hi] : {std::pair(0xC0, 0xC2), {0xC3, 0xC3}, {0xC4, 0xCA}, {0xCB, 0xCF}, {0xD0, 0xD1}, {0xD2, 0xDF}})
-            together(lo, hi);
-        apart(0xE0, 0xE4);
-        for (auto [lo, hi] : {std::pair(0xE5, 0xE9), {0xEA, 0xEA}, {0xEB, 0xEC}, {0xED, 0xED}, {0xEE, 0xEF}, {0xF0, 0xFF}})
-            together(lo, hi);
-        return k;
-    }();
-    return kinds[byte];
-}
 
 const std::vector<uint8_t>& bytes_of_kind(uint8_t kind) {
     static const std::vector<std::vector<uint8_t>> bytes = [] {

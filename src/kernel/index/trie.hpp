@@ -5,6 +5,7 @@
 // those tokens, where one node may stand for many tokens (`x",` and `y",` both leave `,`).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,7 +20,37 @@
 namespace derivable {
 
 // One of 64 kinds of bytes that grammars tend to treat alike, so that the bytes of a subtree fit one word.
-uint8_t byte_kind(uint8_t byte);
+inline constexpr std::array<uint8_t, 256> kByteKinds = [] {
+    std::array<uint8_t, 256> k{};
+    uint8_t next = 0;
+    auto together = [&](int lo, int hi) {
+        for (int b = lo; b <= hi; b++) k[size_t(b)] = next;
+        next++;
+    };
+    auto apart = [&](int lo, int hi) {
+        for (int b = lo; b <= hi; b++) together(b, b);
+    };
+    together(0x00, 0x1F);
+    apart('\t', '\n');
+    apart('\r', '\r');
+    apart(' ', '/');
+    together('0', '9');
+    apart(':', '@');
+    together('A', 'F');
+    together('G', 'Z');
+    apart('[', '`');
+    together('a', 'f');
+    together('g', 'z');
+    apart('{', 0x7F);
+    // Of characters of several bytes: all that begin with C4 to CA, D0, D1, E5 to E9, EB and EC are letters, and among those with C2,
+    // E1, E2, E3 and EF there are spaces or the like.
+    together(0x80, 0xBF);
+    for (auto [lo, hi] : {std::pair(0xC0, 0xC2), {0xC3, 0xC3}, {0xC4, 0xCA}, {0xCB, 0xCF}, {0xD0, 0xD1}, {0xD2, 0xDF}}) together(lo, hi);
+    apart(0xE0, 0xE4);
+    for (auto [lo, hi] : {std::pair(0xE5, 0xE9), {0xEA, 0xEA}, {0xEB, 0xEC}, {0xED, 0xED}, {0xEE, 0xEF}, {0xF0, 0xFF}}) together(lo, hi);
+    return k;
+}();
+constexpr uint8_t byte_kind(uint8_t byte) { return kByteKinds[byte]; }
 const std::vector<uint8_t>& bytes_of_kind(uint8_t kind);
 
 struct TrieNodes;
@@ -40,6 +71,8 @@ struct Trie {
     std::vector<uint8_t> child_byte;
 
     uint32_t size() const { return uint32_t(byte.size()); }
+    // The kinds of all bytes from that of node i on.
+    uint64_t kinds(uint32_t i) const { return below[i] | 1ULL << byte_kind(byte[i]); }
     // visit(child, byte) for the children whose byte is in a set, in order. PERF: the children of a node high up lie far apart: asking each
     // for its byte takes two misses of the caches.
     template <typename Visit>

@@ -181,6 +181,8 @@ class Lexer {
     LexState members(LexState s) const { return is_pair(s) ? pairs_[number(s)].members : s; }
     Obligations obligations(LexState s) const { return is_pair(s) ? pairs_[number(s)].obligations : kFree; }
     Obligations step_obligations(Obligations obligations, uint8_t byte);
+    // Some lexeme may begin with this byte, and may end. True in doubt.
+    bool may_begin(Obligations obligations, uint8_t byte);
     // The obligations are met if the text ends here.
     bool obligations_hold_at_end(Obligations obligations) const;
 
@@ -290,6 +292,7 @@ class Lexer {
     FlatMap<uint32_t> pair_ids_;  // and one
     std::vector<Pair> pairs_;
     std::unordered_map<uint64_t, bool, MixHash> breaks_;  // by single and obligation
+    FlatMap<bool> may_begin_;                             // by obligations and byte
     Interner obligation_ids_, obligation_lists_;
     size_t obligation_words_ = 0;  // in obligation_lists_
     std::vector<Obligation> obligation_table_;

@@ -210,6 +210,18 @@ bool Lexer::is_dead(uint32_t pair) {
     return pairs_[pair].fate == Pair::kDead;
 }
 
+// PERF: behind `\n` no lexeme begins with `\r`, for `\r\n` would have made the line break a longer one. Tokens such as `\n\r\n` were asked for in vain in
+// every mask that allows a line break, and so deep that the mask was kept for that text alone.
+bool Lexer::may_begin(Obligations obligations, uint8_t byte) {
+    if (policy_ == Policy::kScannerless) return true;  // terminals of other grammars may be added
+    const uint64_t key = pack(obligations, byte);
+    if (const bool* known = may_begin_.find(key)) return *known;
+    std::vector<TerminalId> all;
+    for (TerminalId t : terminals_.ids()) all.push_back(t);
+    const LexState first = start(all, obligations), next = first == kNoState ? first : step(first, byte);
+    return may_begin_[key] = next != kNoState && !(is_pair(next) && is_dead(number(next)));
+}
+
 // A lexeme of this member cannot end before the obligation is broken. False where that would take long to find out.
 bool Lexer::breaks(LexState single, uint32_t obligation) {
     constexpr size_t kPatience = 200;
