@@ -73,6 +73,7 @@ class Lexer {
         const auto& words = obligation_lists_[obligations.index()];
         return obligations != kFree && !(words.size() == 2 && obligation_table_[words[0]].kind == Obligation::kPast);
     }
+    size_t size_of(Obligations obligations) const { return obligation_lists_[obligations.index()].size(); }  // in words
     uint32_t past(Obligations obligations) const;
     Obligations nothing_owed(Obligations obligations);  // the same past, and nothing owed
     // Owing nothing, after each text that look-behind tells apart; empty if there are more than `limit`.
@@ -249,6 +250,10 @@ class Lexer {
 
     // Formulas over obligations.
     uint32_t add_obligation(const Obligation& d);
+    bool implies(uint32_t a, uint32_t b);
+    bool matches_less(uint32_t a, uint32_t b);
+    bool reduce(std::vector<uint32_t>& all);
+    void absorb(std::vector<std::vector<uint32_t>>& alternatives);
     Obligations conjunction(const std::vector<uint32_t>& obligations);
     Obligations only(const Obligation& d);  // the formula that is just this
     Obligations all_of(Obligations a, Obligations b);
@@ -298,6 +303,7 @@ class Lexer {
     std::unordered_map<uint64_t, uint32_t, MixHash> past_steps_;
     FlatMap<Obligations> obligation_steps_, no_longer_match_;
     std::unordered_map<uint64_t, Obligations, MixHash> conjunctions_;
+    FlatMap<bool> matches_less_;  // by two obligations
     std::unordered_map<LexState, std::vector<Option>> options_;
     struct Exits {
         bool known = false;

@@ -72,13 +72,14 @@ bool Spelling::walk(LexState s, Keep keep, Visit visit, States& seen, const Stat
     return false;
 }
 
-const std::vector<LexState>& Spelling::successors(LexState s) {
-    auto known = successors_.find(s);
-    if (known != successors_.end()) return known->second;
+Spelling::Span Spelling::successors(LexState s) {
+    if (const Span* known = successors_.find(s)) return *known;
     steps_ += lexer_.representative_bytes().size() - 1;
     count_step();
-    std::vector<LexState> found = lexer_.successors(s);
-    return successors_.emplace(s, std::move(found)).first->second;
+    const std::vector<LexState> found = lexer_.successors(s);
+    LexState* first = successor_lists_.add(found.size());
+    std::copy(found.begin(), found.end(), first);
+    return successors_[s] = {first, uint32_t(found.size())};
 }
 
 const std::vector<Spelling::Landing>& Spelling::landings(LexState s) {
@@ -339,40 +340,70 @@ const Bits& Spelling::possible(Obligations obligations) {
     Bits out(ignored_.size());
     std::vector<Obligations> through{obligations};
     std::unordered_map<Obligations, char> passed{{obligations, 1}};
-    for (size_t i = 0; i < through.size(); i++) {
-        if (!lexer_.owes(through[i])) {  // the debts are paid
-            out = base;
-            break;
+    auto pass = [&](Obligations next) {
+        if (passed.try_emplace(next, 1).second) through.push_back(next);
+    };
+    bool paid = !lexer_.owes(obligations);  // the debts, some day
+    for (size_t i = 0; i < through.size() && !paid; i++) {
+        if (found = possible_.find(through[i]); found != possible_.end()) {
+            out.add_all(found->second);
+            continue;
         }
-        for (Symbol t = 1; t < ignored_.size(); t++) {
+        for (Symbol t = 1; t < ignored_.size() && !paid; t++) {
             // Between brackets a newline lexeme is dropped, whether the rules use it or not.
             if (!ignored_[t] && t != newline_ && !base.has(t)) continue;
             if (is_indentation(t)) out.add(t);
-            if (is_token(t)) {
-                if (is_indentation(t) || !lexer_.obligations_hold_at_end(through[i])) continue;
-                out.add(t);
-                if (passed.try_emplace(lexer_.text_start(), 1).second) through.push_back(lexer_.text_start());
-                continue;
-            }
-            Bits alone(ignored_.size());
-            alone.add(t);
-            // The old obligations only: new ones would make it less, and this is to be no less than possible.
-            std::vector<LexState> work{start(alone, through[i])};
-            States seen{work[0]};
-            for (size_t j = 0; j < work.size() && work[0] != kNoState; j++) {
-                for (const Lexer::Exit& e : lexer_.exits(work[j]))
-                    if (e.terminal == to_lexer_[t]) {
-                        if (!ignored_[t] && base.has(t)) out.add(t);
-                        if (passed.try_emplace(lexer_.obligations(work[j]), 1).second) through.push_back(lexer_.obligations(work[j]));
-                    }
-                for (LexState next : successors(work[j])) {
-                    count_step();
-                    if (seen.insert(next).second) work.push_back(next);
-                }
+            if (!is_token(t)) {
+                paid = spell_alone(t, through[i], [&](Obligations after) {
+                    if (!ignored_[t] && base.has(t)) out.add(t);
+                    pass(after);
+                });
+            } else {
+                paid = !is_indentation(t) && lexer_.obligations_hold_at_end(through[i]);
             }
         }
     }
-    return possible_.emplace(obligations, std::move(out)).first->second;
+    return possible_.emplace(obligations, paid ? base : std::move(out)).first->second;
+}
+
+// Calls `end(obligations)` for the ways in which a lexeme of `t`, and of no other terminal, may end. Only the old obligations count: new
+// ones would make it less, and `possible` is to be no less than that. True as soon as nothing is owed any more: whatever lexeme
+// is in progress can be completed then, and anything may follow.
+//
+// PERF: nearest to that first, as far as one can tell: by what is still owed. Eight look-aheads beside each other (`(?=.*a)(?=.*b)...`) have
+// 2^8 sets of those that are open, and 8 letters lead through.
+template <class End>
+bool Spelling::spell_alone(Symbol t, Obligations obligations, End end) {
+    Bits alone(ignored_.size());
+    alone.add(t);
+    const LexState first = start(alone, obligations);
+    if (first == kNoState) return false;
+    States seen{first};
+    std::vector<std::vector<LexState>> open(1);  // by the size of what is owed
+    auto add = [&](LexState s) {
+        const size_t size = lexer_.size_of(lexer_.obligations(s));
+        if (open.size() <= size) open.resize(size + 1);
+        open[size].push_back(s);
+    };
+    add(first);
+    for (size_t size = 0; size < open.size();) {
+        if (open[size].empty()) {
+            size++;
+            continue;
+        }
+        const LexState s = open[size].back();
+        open[size].pop_back();
+        for (const Lexer::Exit& e : lexer_.exits(s))
+            if (e.terminal == to_lexer_[t]) end(lexer_.obligations(s));
+        for (LexState next : successors(s)) {
+            count_step();
+            if (!lexer_.owes(lexer_.obligations(next))) return true;
+            if (!seen.insert(next).second) continue;
+            add(next);
+            size = std::min(size, lexer_.size_of(lexer_.obligations(next)));
+        }
+    }
+    return false;
 }
 
 // ---- safe pairs ----
