@@ -288,21 +288,23 @@ bool Lexer::breaks(LexState single, uint32_t obligation) {
     const Obligation d = obligation_table_[obligation];
     if (d.kind != Obligation::kLonger && d.kind != Obligation::kLook) return breaks_[pack(single, obligation)] = false;
     const Recognizer& member = recognizer_of(single);
+    const std::vector<uint8_t>& bytes = representative_bytes();
     enum Fate { kKept, kOpen, kBroken };
     auto certain = [&](uint32_t start, auto&& step) {
         std::vector<std::pair<uint32_t, uint32_t>> todo{{single_state_[single], start}};
         if (member.accepts(single_state_[single])) return false;
+        FlatMap<char> seen;
         for (size_t i = 0; i < todo.size(); i++) {
             auto [state, other] = todo[i];
             if (i > kPatience) return false;
-            work(100);
-            for (int byte = 0; byte < 256; byte++) {
-                int32_t next = member.step_table(state, uint8_t(byte)), other_next = 0;
+            work(10 + bytes.size());
+            for (uint8_t byte : bytes) {
+                int32_t next = member.step_table(state, byte), other_next = 0;
                 if (next < 0) continue;
-                Fate fate = step(other, uint8_t(byte), other_next);
+                Fate fate = step(other, byte, other_next);
                 if (fate == kKept || (fate == kOpen && member.accepts(uint32_t(next)))) return false;
-                std::pair<uint32_t, uint32_t> pair{uint32_t(next), uint32_t(other_next)};
-                if (fate == kOpen && std::find(todo.begin(), todo.end(), pair) == todo.end()) todo.push_back(pair);
+                if (fate == kOpen && !std::exchange(seen[pack(uint32_t(next), uint32_t(other_next))], 1))
+                    todo.emplace_back(uint32_t(next), uint32_t(other_next));
             }
         }
         return true;

@@ -417,55 +417,61 @@ bool Spelling::safe(Symbol last, Obligations obligations) {
 
 // The greatest fixpoint over the pairs that can be reached.
 void Spelling::judge(Pair first) {
+    constexpr uint32_t kSafe = ~0u, kUnsafe = ~0u - 1;  // known before; else the place of a pair in `pairs`
     struct Facts {
-        Symbol last;
-        std::vector<Landing> next;
+        std::vector<std::pair<Symbol, uint32_t>> next;  // terminals, and where they lead
+        std::vector<uint32_t> from;
         bool ends = false, good = true;
     };
-    std::vector<Pair> work{first};
+    std::vector<Pair> pairs{first};
     std::unordered_map<Pair, uint32_t, MixHash> ids{{first, 0}};
-    std::vector<Facts> facts;
+    std::vector<Facts> facts(1);
+    auto id = [&](Pair p) {
+        if (const auto before = safe_.find(p); before != safe_.end()) return before->second ? kSafe : kUnsafe;
+        const auto [it, fresh] = ids.try_emplace(p, uint32_t(pairs.size()));
+        if (fresh) pairs.push_back(p), facts.emplace_back();
+        return it->second;
+    };
     const uint64_t until = steps_ + kMaxSettleSteps;
-    for (size_t i = 0; i < work.size(); i++) {
-        if (work.size() > kMaxPairs || steps_ > until) {
+    for (uint32_t i = 0; i < pairs.size(); i++) {
+        if (pairs.size() > kMaxPairs || steps_ > until) {
             safe_[first] = false;
             return;
         }
-        Facts f{Symbol(work[i] >> 32), {}};
-        std::vector<Obligations> through{Obligations(uint32_t(work[i]))};
+        const Symbol last = Symbol(pairs[i] >> 32);
+        std::vector<Obligations> through{Obligations(uint32_t(pairs[i]))};
         for (size_t j = 0; j < through.size(); j++) {
-            f.ends |= lexer_.obligations_hold_at_end(through[j]);
-            for (const Landing& l : next(adjacency_.follow(f.last), through[j])) {
-                if (l.terminal != 0) f.next.push_back(l);
-                else if (std::find(through.begin(), through.end(), l.obligations) == through.end()) through.push_back(l.obligations);
+            facts[i].ends |= lexer_.obligations_hold_at_end(through[j]);
+            for (const Landing& l : next(adjacency_.follow(last), through[j])) {
+                if (l.terminal != 0) {
+                    const uint32_t to = id(pack(l.terminal, l.obligations));
+                    facts[i].next.emplace_back(l.terminal, to);
+                    if (to < kUnsafe) facts[to].from.push_back(i);
+                } else if (std::find(through.begin(), through.end(), l.obligations) == through.end()) {
+                    through.push_back(l.obligations);
+                }
             }
         }
-        derivable::work(20 * f.next.size());
-        for (const Landing& l : f.next) {
-            Pair p = pack(l.terminal, l.obligations);
-            if (!safe_.count(p) && ids.try_emplace(p, uint32_t(work.size())).second) work.push_back(p);
-        }
-        facts.push_back(std::move(f));
+        derivable::work(40 + 20 * facts[i].next.size());
     }
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (Facts& f : facts) {
-            if (!f.good) continue;
-            derivable::work(10 + 20 * f.next.size());
-            Bits have(ignored_.size());
-            if (f.ends) have.add(kEnd);
-            for (const Landing& l : f.next) {
-                Pair p = pack(l.terminal, l.obligations);
-                auto before = safe_.find(p);
-                if (before != safe_.end() ? before->second : facts[ids[p]].good) have.add(l.terminal);
-            }
-            const Bits& follow = adjacency_.follow(f.last);
-            for (Symbol t = 0; t < ignored_.size(); t++)
-                if (follow.has(t) && !have.has(t) && (t == kEnd || spellable().has(t))) f.good = false;
-            changed |= !f.good;
-        }
+    std::vector<uint32_t> open;
+    for (uint32_t i = 0; i < pairs.size(); i++) open.push_back(uint32_t(pairs.size()) - 1 - i);
+    while (!open.empty()) {
+        const uint32_t i = open.back();
+        open.pop_back();
+        Facts& f = facts[i];
+        if (!f.good) continue;
+        derivable::work(10 + f.next.size());
+        Bits have(ignored_.size());
+        if (f.ends) have.add(kEnd);
+        for (auto [terminal, to] : f.next)
+            if (to == kSafe || (to != kUnsafe && facts[to].good)) have.add(terminal);
+        const Bits& follow = adjacency_.follow(Symbol(pairs[i] >> 32));
+        for (Symbol t = 0; t < ignored_.size(); t++)
+            if (follow.has(t) && !have.has(t) && (t == kEnd || spellable().has(t))) f.good = false;
+        if (!f.good) open.insert(open.end(), f.from.begin(), f.from.end());
     }
-    for (size_t i = 0; i < work.size(); i++) safe_[work[i]] = facts[i].good;
+    for (size_t i = 0; i < pairs.size(); i++) safe_[pairs[i]] = facts[i].good;
 }
 
 }  // namespace derivable
