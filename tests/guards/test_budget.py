@@ -304,8 +304,8 @@ def work_of_a_walk(lark: str, text: bytes) -> int:
     ids=["forbids", "demands"],
 )
 def test_looking_ahead_further_costs_no_more_than_pairs_of_distances(look: str, text: bytes) -> None:
-    """Each lexeme owes nearly the same as the one before: what was said before is not said again. With a formula for each
-    set of distances a mask took twenty calls, and a walk of nine bytes 335 MB."""
+    """Each lexeme owes nearly the same as the one before: what was said before is not said again. With a formula for
+    each set of distances a mask took twenty calls, and a walk of nine bytes 335 MB."""
     near, far = (work_of_a_walk("start: (A|B)+\n" + look % n, text) for n in (15, 60))
     assert far < 16 * near and far < 4_000_000, (near, far)
 
