@@ -85,6 +85,10 @@ class Spelling {
 
     // Every terminal that may follow `last` (but for those that nothing can spell) can be spelled, and so on for ever.
     bool safe(Symbol last, Obligations obligations);
+    bool is_known_as_safe(Symbol last, Obligations obligations) const {
+        const auto found = safe_.find(pack(last, obligations));
+        return found != safe_.end() && found->second;
+    }
     // Terminals that some text can spell, in some company that the grammar may put them in.
     const Bits& spellable();
     // What was found out, by the numbers of a lexer that is saved, too; and again, into one that found out nothing yet. Throws BadArtifact.
