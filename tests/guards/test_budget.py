@@ -317,6 +317,26 @@ def test_looking_ahead_for_many_things_costs_no_more_than_the_way_there() -> Non
     assert work_of_a_walk(lark, b"xxabx") < 20_000_000
 
 
+def test_a_refused_token_is_gone_on_with() -> None:
+    """Along ten thousand bytes, a call goes no further than it may, and the next one goes on from there."""
+    gbnf = 'root ::= root root | "a" | "b" root "c" | [a-z ]+'
+    among = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), b"ab" * 1_500, None], eos=[257])
+    free = dv.compile(dv.Grammar.from_gbnf(gbnf), among, limits=dv.Limits(max_step_work=1 << 60)).matcher()
+    free.advance(256)
+    matcher = dv.compile(dv.Grammar.from_gbnf(gbnf), among, limits=dv.Limits(max_step_work=200_000)).matcher()
+    spent = list[int]()
+    for _ in range(1_000):
+        try:
+            with _kernel.Budget(None, 1 << 40) as budget:
+                matcher.advance(256)
+            break
+        except dv.LimitError:
+            spent.append(budget.work)
+    assert matcher.length == 1 and spent
+    assert max(spent) < 400_000
+    assert matcher.next_bytes() == free.next_bytes()
+
+
 def test_masks_whose_walk_never_ends_are_made_byte_by_byte() -> None:
     """Emphasis, as of Markdown: 64 stars can be read in more ways than a walk gets through, however often one asks."""
     gbnf = 'root ::= (b | i | t)*\nb ::= "**" root "**"\ni ::= "*" root "*"\nt ::= [a-z ]+'
