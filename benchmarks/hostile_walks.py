@@ -206,6 +206,7 @@ _GBNF = {
     + " | ".join(f"t{i}" for i in range(300))
     + ") root?\n"
     + "\n".join(f't{i} ::= [a-z]* "{i}"' for i in range(300)),
+    "blanks in hidden places": 'root ::= (w a w b w)* w\nw ::= " "* | (" " w)?\na ::= "x" w | w "x"\nb ::= w "y" w | w',
     "long unit chain": 'root ::= r0 "."\n'
     + "\n".join(f'r{i} ::= r{i + 1} | r{i} "{i}"' for i in range(1_000))
     + '\nr1000 ::= "b"',
@@ -216,6 +217,8 @@ _LARK = {
     "keywords": "start: (" + " | ".join(f'"k{i}"' for i in range(300)) + ' | ID)+ ";"\nID: /[a-z][a-z0-9]*/\n%ignore " "',
     "look-aheads": "start: (" + "|".join(f"T{i}" for i in range(20)) + ")+\n" + "\n".join(f"T{i}: /[a-z]+(?=[0-9]{{{i}}}x)/" for i in range(20)) + "\n%ignore /[0-9x]/",
     "a look-ahead that forbids": "start: (A|B)+\nA: /a+(?!.{0,30}z)/\nB: /[b-z]/",
+    "look-aheads that forbid, beside each other": 'start: (A|B|C)+\nA: /[a-z]+(?!.{0,12}(x|yy|zzz))/\nB: /[a-z0-9]{1,3}(?!.{0,7}q)/\nC: /[.,;]/\n%ignore " "',
+    "look-aheads of bounded reach": "start: (" + "|".join(f"T{i}" for i in range(9)) + ")+\n" + "\n".join(f"T{i}: /[a-z]{{1,{i + 2}}}(?=[0-9a-m]{{{i}}}x)|[{LETTERS[i]}x0]/" for i in range(9)),
     "eight look-aheads": "start: A\nA: /" + "".join(f"(?=.*{c})" for c in "abcdefgh") + ".{8,30}/",
     "blanks in words": 'start: (A | B)+\nA: /[a-z ]+/\nB: /[0-9]+/\n%ignore " "',
     "templates": 'start: t{"a"}\nt{x}: x | "b" t{u{x}}\nu{y}: "(" y ")"',

@@ -22,9 +22,10 @@ void SplitTables::clear() {
     group_ids_.clear();
     way_ids_.clear();
     piece_ids_ = {};
+    list_ids_ = {};
     lists_.clear();
+    list_items_ = {};
     parts_.discarded.take(pieces_);
-    parts_.discarded.take(list_ids_);
     parts_.discarded.take(token_sets_);
     parts_.discarded.take(residuals_);
     bytes_ = 0;
@@ -32,15 +33,22 @@ void SplitTables::clear() {
 
 SplitTables::ListId SplitTables::list(const Trie& t, const std::vector<uint32_t>& items, bool of_nodes) {
     work(20 + items.size());
-    std::vector<uint32_t> key{t.first_id, of_nodes};
-    key.insert(key.end(), items.begin(), items.end());
-    auto [it, fresh] = list_ids_.try_emplace(std::move(key), ListId(lists_.size()));
-    if (fresh) {
-        const uint32_t *begin = it->first.data() + 2, *end = begin + items.size();
-        bytes_ += items.size() * 4 + sizeof(List) + 64;
-        lists_.push_back({&t, begin, end, of_nodes && is_antichain(t, begin, end)});
+    for (uint64_t hash = mix(WordsHash()(items) ^ pack(t.first_id, of_nodes));; hash++) {
+        if (hash == FlatMap<ListId>::kNoKey) continue;
+        ListId& id = list_ids_[hash];
+        if (id != 0) {
+            const List& known = lists_[id];
+            if (known.trie == &t && known.of_nodes == of_nodes && std::equal(items.begin(), items.end(), known.begin, known.end)) return id;
+            continue;
+        }
+        work(3 * items.size());  // each is a place of its own in the trie
+        uint32_t* begin = list_items_.add(items.size());
+        const uint32_t* end = std::copy(items.begin(), items.end(), begin);
+        bytes_ += items.size() * 4 + sizeof(List) + 32;
+        if (lists_.empty()) lists_.push_back({});  // 0 is none
+        lists_.push_back({&t, begin, end, of_nodes, of_nodes && is_antichain(t, begin, end)});
+        return id = ListId(lists_.size() - 1);
     }
-    return it->second;
 }
 
 bool SplitTables::is_antichain(const Trie& t, const uint32_t* begin, const uint32_t* end) {

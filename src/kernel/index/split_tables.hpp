@@ -94,7 +94,7 @@ class SplitTables {
     struct List {
         const Trie* trie;
         const uint32_t *begin, *end;
-        bool antichain;  // no node lies below another
+        bool of_nodes, antichain;  // no node lies below another
     };
     using ListId = uint32_t;
     // Lists that are kept, and some that are not worth it.
@@ -211,8 +211,10 @@ class SplitTables {
     std::map<std::array<uint32_t, 3>, uint32_t> group_ids_, way_ids_;
     FlatMap<uint32_t> piece_ids_;  // by node and state
     std::deque<Piece> pieces_;
-    std::unordered_map<std::vector<uint32_t>, ListId, WordsHash> list_ids_;  // by trie and items
-    std::vector<List> lists_;
+    // PERF: not one table of vectors: of 300,000 lists it was a stall of 60 ms each time it grew.
+    FlatMap<ListId> list_ids_;  // by hash
+    std::deque<List> lists_;
+    Arena<uint32_t> list_items_;
     std::unordered_map<std::vector<uint32_t>, std::shared_ptr<const TokenSet>, WordsHash> token_sets_;
     std::unordered_map<std::vector<uint32_t>, ResidualId, WordsHash> residuals_;
     size_t bytes_ = 0;

@@ -99,10 +99,13 @@ class SplitWalk {
         }
     }
     void append(Draft& into, const Piece& piece) {
-        work(5 * (piece.inside.size() + piece.exits.size()));
-        for (auto [group, id] : piece.inside)
+        // Each is looked for among those that there are.
+        work((5 + into.inside.size() / 16) * piece.inside.size() + (5 + into.exits.size() / 16) * piece.exits.size());
+        for (auto [group, id] : piece.inside) {
+            work(size_t(tables_.items(id).end - tables_.items(id).begin) / 8);
             for (const uint32_t* range = tables_.items(id).begin; range != tables_.items(id).end; range += 2)
                 take(into, group, range[0], range[1]);
+        }
         for (auto [way, id] : piece.exits) {
             std::vector<uint32_t>& all = of_kind(into.exits, way);
             work(size_t(tables_.items(id).end - tables_.items(id).begin) / 8);

@@ -288,21 +288,35 @@ std::vector<LexState> Lexer::successors(LexState s) {
 
 LexState Lexer::step_set(uint32_t id, uint8_t byte) {
     Row& row = rows_[id];
-    if (!row) {
-        row.reset(new LexState[256]);
-        std::fill_n(row.get(), 256, kUnknown);
-        set_bytes_ += 1024;
+    if (row.all) {
+        if (row.all[byte] == kUnknown) row.all[byte] = step_members(id, byte);
+        return row.all[byte];
     }
-    if (row[byte] != kUnknown) return row[byte];
-    work(5 + 2 * set_lists_[id].size());
+    for (size_t i = 0; i < row.size; i++)
+        if (row.bytes[i] == byte) return row.few[i];
+    const LexState to = step_members(id, byte);
+    if (row.size < row.few.size()) {
+        row.bytes[row.size] = byte;
+        row.few[row.size++] = to;
+        return to;
+    }
+    std::unique_ptr<LexState[]> all(new LexState[256]);
+    std::fill_n(all.get(), 256, kUnknown);
+    for (size_t i = 0; i < row.size; i++) all[row.bytes[i]] = row.few[i];
+    set_bytes_ += 1024;
+    row.all = std::move(all);
+    return row.all[byte] = to;
+}
+
+LexState Lexer::step_members(uint32_t set, uint8_t byte) {
+    work(5 + 2 * set_lists_[set].size());
     std::vector<uint32_t> next;
-    for (uint32_t s : set_lists_[id]) {
-        LexState to = step(LexState(s), byte);
+    for (uint32_t s : set_lists_[set]) {
+        const LexState to = step(LexState(s), byte);
         if (to != kNoState) next.push_back(to.index());
     }
     std::sort(next.begin(), next.end());
-    LexState result = next.empty() ? kNoState : intern_set(std::move(next));
-    return row[byte] = result;
+    return next.empty() ? kNoState : intern_set(std::move(next));
 }
 
 bool Lexer::has_next(LexState m) {

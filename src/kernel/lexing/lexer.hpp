@@ -10,6 +10,7 @@
 // have ended before that byte.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -73,6 +74,7 @@ class Lexer {
         const auto& words = obligation_lists_[obligations.index()];
         return obligations != kFree && !(words.size() == 2 && obligation_table_[words[0]].kind == Obligation::kPast);
     }
+    size_t size_of(Obligations obligations) const { return obligation_lists_[obligations.index()].size(); }  // in words
     uint32_t past(Obligations obligations) const;
     Obligations nothing_owed(Obligations obligations);  // the same past, and nothing owed
     // Owing nothing, after each text that look-behind tells apart; empty if there are more than `limit`.
@@ -212,7 +214,14 @@ class Lexer {
         uint32_t look, state;
         bool negative;
     };
-    using Row = std::unique_ptr<LexState[]>;  // [256], kUnknown until asked for
+    // Where a set leads. PERF: one that a text goes through is mostly asked for one byte only, and kept: an integer divided by one of
+    // eighteen took 3.7 KB and 15 us a token, and takes 0.7 KB and 10 us.
+    struct Row {
+        std::unique_ptr<LexState[]> all;  // [256], kUnknown until asked for; null as long as there are few
+        std::array<LexState, 3> few;
+        std::array<uint8_t, 3> bytes;
+        uint8_t size = 0;
+    };
     struct Pair {
         LexState members;
         Obligations obligations;
@@ -242,6 +251,7 @@ class Lexer {
     static constexpr uint8_t kFirstOfSeveral = 0xC0;                            // bytes of a character, from here on
     LexState stepped(LexState members, Obligations obligations, uint8_t byte);  // kNoState if that has no future
     LexState step_set(uint32_t set, uint8_t byte);
+    LexState step_members(uint32_t set, uint8_t byte);
     bool is_dead(uint32_t pair);
     bool breaks(LexState single, uint32_t obligation);
     LexState intern_set(std::vector<uint32_t> singles);
@@ -251,6 +261,10 @@ class Lexer {
 
     // Formulas over obligations.
     uint32_t add_obligation(const Obligation& d);
+    bool implies(uint32_t a, uint32_t b);
+    bool matches_less(uint32_t a, uint32_t b);
+    bool reduce(std::vector<uint32_t>& all);
+    void absorb(std::vector<std::vector<uint32_t>>& alternatives);
     Obligations conjunction(const std::vector<uint32_t>& obligations);
     Obligations only(const Obligation& d);  // the formula that is just this
     Obligations all_of(Obligations a, Obligations b);
@@ -301,6 +315,7 @@ class Lexer {
     std::unordered_map<uint64_t, uint32_t, MixHash> past_steps_;
     FlatMap<Obligations> obligation_steps_, no_longer_match_;
     std::unordered_map<uint64_t, Obligations, MixHash> conjunctions_;
+    FlatMap<bool> matches_less_;  // by two obligations
     std::unordered_map<LexState, std::vector<Option>> options_;
     struct Exits {
         bool known = false;

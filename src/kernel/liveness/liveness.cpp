@@ -120,16 +120,30 @@ Answer<Liveness::Verdict> Liveness::judge(Obligations obligations, Frontier f) {
     Bits candidates(stacks_.lr().productions().num_terminals() + 1);
     for (Symbol t : stacks_.terminals(accepts.value)) candidates.add(t);
     std::vector<Obligations> through{obligations};
+    std::vector<Landing> next;
     for (size_t i = 0; i < through.size(); i++) {
         if (candidates.has(kEnd) && lexer_.obligations_hold_at_end(through[i])) return {Verdict::kAlive, looked};
         for (const Landing& l : spelling_.next(candidates, through[i])) {
-            if (l.terminal != 0) {
-                if (candidates.has(l.terminal) && spelling_.safe(l.terminal, l.obligations)) return {Verdict::kAlive, looked};
-            } else if (std::find(through.begin(), through.end(), l.obligations) == through.end()) {
-                through.push_back(l.obligations);
+            if (l.terminal == 0) {
+                if (std::find(through.begin(), through.end(), l.obligations) == through.end()) through.push_back(l.obligations);
+            } else if (candidates.has(l.terminal)) {
+                next.push_back(l);
             }
         }
     }
+    work(10 * next.size());
+    if (std::any_of(next.begin(), next.end(), [&](const Landing& l) { return spelling_.is_known_as_safe(l.terminal, l.obligations); }))
+        return {Verdict::kAlive, looked};
+    // Or the end. PERF: what is safe takes thousands of pairs to find out: twelve look-aheads beside each other more than a hundred calls.
+    for (const Landing& l : next) {
+        if (newline_ != kEnd || !lexer_.obligations_hold_at_end(l.obligations)) continue;
+        const Stacks::Shifted after = stacks_.shift(f, l.terminal);
+        if (after.frontier == kNoFrontier) continue;
+        const auto [ends, reach] = stacks_.accepted(after.frontier);
+        if (stacks_.contains(ends, kEnd)) return {Verdict::kAlive, looked | after.reach | reach.below(after.above)};
+    }
+    for (const Landing& l : next)
+        if (spelling_.safe(l.terminal, l.obligations)) return {Verdict::kAlive, looked};
     return {Verdict::kUnknown, looked};
 }
 

@@ -72,13 +72,14 @@ bool Spelling::walk(LexState s, Keep keep, Visit visit, States& seen, const Stat
     return false;
 }
 
-const std::vector<LexState>& Spelling::successors(LexState s) {
-    auto known = successors_.find(s);
-    if (known != successors_.end()) return known->second;
+Spelling::Span Spelling::successors(LexState s) {
+    if (const Span* known = successors_.find(s)) return *known;
     steps_ += lexer_.representative_bytes().size() - 1;
     count_step();
-    std::vector<LexState> found = lexer_.successors(s);
-    return successors_.emplace(s, std::move(found)).first->second;
+    const std::vector<LexState> found = lexer_.successors(s);
+    LexState* first = successor_lists_.add(found.size());
+    std::copy(found.begin(), found.end(), first);
+    return successors_[s] = {first, uint32_t(found.size())};
 }
 
 const std::vector<Spelling::Landing>& Spelling::landings(LexState s) {
@@ -339,40 +340,70 @@ const Bits& Spelling::possible(Obligations obligations) {
     Bits out(ignored_.size());
     std::vector<Obligations> through{obligations};
     std::unordered_map<Obligations, char> passed{{obligations, 1}};
-    for (size_t i = 0; i < through.size(); i++) {
-        if (!lexer_.owes(through[i])) {  // the debts are paid
-            out = base;
-            break;
+    auto pass = [&](Obligations next) {
+        if (passed.try_emplace(next, 1).second) through.push_back(next);
+    };
+    bool paid = !lexer_.owes(obligations);  // the debts, some day
+    for (size_t i = 0; i < through.size() && !paid; i++) {
+        if (found = possible_.find(through[i]); found != possible_.end()) {
+            out.add_all(found->second);
+            continue;
         }
-        for (Symbol t = 1; t < ignored_.size(); t++) {
+        for (Symbol t = 1; t < ignored_.size() && !paid; t++) {
             // Between brackets a newline lexeme is dropped, whether the rules use it or not.
             if (!ignored_[t] && t != newline_ && !base.has(t)) continue;
             if (is_indentation(t)) out.add(t);
-            if (is_token(t)) {
-                if (is_indentation(t) || !lexer_.obligations_hold_at_end(through[i])) continue;
-                out.add(t);
-                if (passed.try_emplace(lexer_.text_start(), 1).second) through.push_back(lexer_.text_start());
-                continue;
-            }
-            Bits alone(ignored_.size());
-            alone.add(t);
-            // The old obligations only: new ones would make it less, and this is to be no less than possible.
-            std::vector<LexState> work{start(alone, through[i])};
-            States seen{work[0]};
-            for (size_t j = 0; j < work.size() && work[0] != kNoState; j++) {
-                for (const Lexer::Exit& e : lexer_.exits(work[j]))
-                    if (e.terminal == to_lexer_[t]) {
-                        if (!ignored_[t] && base.has(t)) out.add(t);
-                        if (passed.try_emplace(lexer_.obligations(work[j]), 1).second) through.push_back(lexer_.obligations(work[j]));
-                    }
-                for (LexState next : successors(work[j])) {
-                    count_step();
-                    if (seen.insert(next).second) work.push_back(next);
-                }
+            if (!is_token(t)) {
+                paid = spell_alone(t, through[i], [&](Obligations after) {
+                    if (!ignored_[t] && base.has(t)) out.add(t);
+                    pass(after);
+                });
+            } else {
+                paid = !is_indentation(t) && lexer_.obligations_hold_at_end(through[i]);
             }
         }
     }
-    return possible_.emplace(obligations, std::move(out)).first->second;
+    return possible_.emplace(obligations, paid ? base : std::move(out)).first->second;
+}
+
+// Calls `end(obligations)` for the ways in which a lexeme of `t`, and of no other terminal, may end. Only the old obligations count: new
+// ones would make it less, and `possible` is to be no less than that. True as soon as nothing is owed any more: whatever lexeme
+// is in progress can be completed then, and anything may follow.
+//
+// PERF: nearest to that first, as far as one can tell: by what is still owed. Eight look-aheads beside each other (`(?=.*a)(?=.*b)...`) have
+// 2^8 sets of those that are open, and 8 letters lead through.
+template <class End>
+bool Spelling::spell_alone(Symbol t, Obligations obligations, End end) {
+    Bits alone(ignored_.size());
+    alone.add(t);
+    const LexState first = start(alone, obligations);
+    if (first == kNoState) return false;
+    States seen{first};
+    std::vector<std::vector<LexState>> open(1);  // by the size of what is owed
+    auto add = [&](LexState s) {
+        const size_t size = lexer_.size_of(lexer_.obligations(s));
+        if (open.size() <= size) open.resize(size + 1);
+        open[size].push_back(s);
+    };
+    add(first);
+    for (size_t size = 0; size < open.size();) {
+        if (open[size].empty()) {
+            size++;
+            continue;
+        }
+        const LexState s = open[size].back();
+        open[size].pop_back();
+        for (const Lexer::Exit& e : lexer_.exits(s))
+            if (e.terminal == to_lexer_[t]) end(lexer_.obligations(s));
+        for (LexState next : successors(s)) {
+            count_step();
+            if (!lexer_.owes(lexer_.obligations(next))) return true;
+            if (!seen.insert(next).second) continue;
+            add(next);
+            size = std::min(size, lexer_.size_of(lexer_.obligations(next)));
+        }
+    }
+    return false;
 }
 
 // ---- safe pairs ----
@@ -386,55 +417,63 @@ bool Spelling::safe(Symbol last, Obligations obligations) {
 
 // The greatest fixpoint over the pairs that can be reached.
 void Spelling::judge(Pair first) {
+    constexpr uint32_t kSafe = ~0u, kUnsafe = ~0u - 1;  // known before; else the place of a pair in `pairs`
     struct Facts {
-        Symbol last;
-        std::vector<Landing> next;
+        std::vector<std::pair<Symbol, uint32_t>> next;  // terminals, and where they lead
+        std::vector<uint32_t> from;
         bool ends = false, good = true;
     };
-    std::vector<Pair> work{first};
+    std::vector<Pair> pairs{first};
     std::unordered_map<Pair, uint32_t, MixHash> ids{{first, 0}};
-    std::vector<Facts> facts;
+    std::vector<Facts> facts(1);
+    auto id = [&](Pair p) {
+        if (const auto before = safe_.find(p); before != safe_.end()) return before->second ? kSafe : kUnsafe;
+        const auto [it, fresh] = ids.try_emplace(p, uint32_t(pairs.size()));
+        if (fresh) pairs.push_back(p), facts.emplace_back();
+        return it->second;
+    };
     const uint64_t until = steps_ + kMaxSettleSteps;
-    for (size_t i = 0; i < work.size(); i++) {
-        if (work.size() > kMaxPairs || steps_ > until) {
-            safe_[first] = false;
-            return;
-        }
-        Facts f{Symbol(work[i] >> 32), {}};
-        std::vector<Obligations> through{Obligations(uint32_t(work[i]))};
+    // PERF: where pairs are too many, those that were looked at are none of the safe ones unless they lead to safe ones only; one by one each of
+    // them took 4,000 others: 6,000,000 units a mask of /a(?=.{0,10}x)|a(?=.{0,6}y)/ beside letters.
+    uint32_t judged = 0;
+    for (uint32_t& i = judged; i < pairs.size() && pairs.size() <= kMaxPairs && steps_ <= until; i++) {
+        const Symbol last = Symbol(pairs[i] >> 32);
+        std::vector<Obligations> through{Obligations(uint32_t(pairs[i]))};
         for (size_t j = 0; j < through.size(); j++) {
-            f.ends |= lexer_.obligations_hold_at_end(through[j]);
-            for (const Landing& l : next(adjacency_.follow(f.last), through[j])) {
-                if (l.terminal != 0) f.next.push_back(l);
-                else if (std::find(through.begin(), through.end(), l.obligations) == through.end()) through.push_back(l.obligations);
+            facts[i].ends |= lexer_.obligations_hold_at_end(through[j]);
+            for (const Landing& l : next(adjacency_.follow(last), through[j])) {
+                if (l.terminal != 0) {
+                    const uint32_t to = id(pack(l.terminal, l.obligations));
+                    facts[i].next.emplace_back(l.terminal, to);
+                    if (to < kUnsafe) facts[to].from.push_back(i);
+                } else if (std::find(through.begin(), through.end(), l.obligations) == through.end()) {
+                    through.push_back(l.obligations);
+                }
             }
         }
-        derivable::work(20 * f.next.size());
-        for (const Landing& l : f.next) {
-            Pair p = pack(l.terminal, l.obligations);
-            if (!safe_.count(p) && ids.try_emplace(p, uint32_t(work.size())).second) work.push_back(p);
-        }
-        facts.push_back(std::move(f));
+        derivable::work(40 + 20 * facts[i].next.size());
     }
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (Facts& f : facts) {
-            if (!f.good) continue;
-            derivable::work(10 + 20 * f.next.size());
-            Bits have(ignored_.size());
-            if (f.ends) have.add(kEnd);
-            for (const Landing& l : f.next) {
-                Pair p = pack(l.terminal, l.obligations);
-                auto before = safe_.find(p);
-                if (before != safe_.end() ? before->second : facts[ids[p]].good) have.add(l.terminal);
-            }
-            const Bits& follow = adjacency_.follow(f.last);
-            for (Symbol t = 0; t < ignored_.size(); t++)
-                if (follow.has(t) && !have.has(t) && (t == kEnd || spellable().has(t))) f.good = false;
-            changed |= !f.good;
-        }
+    std::vector<uint32_t> open;
+    for (uint32_t i = 0; i < pairs.size(); i++) {
+        facts[i].good = i < judged;
+        open.push_back(uint32_t(pairs.size()) - 1 - i);
     }
-    for (size_t i = 0; i < work.size(); i++) safe_[work[i]] = facts[i].good;
+    while (!open.empty()) {
+        const uint32_t i = open.back();
+        open.pop_back();
+        Facts& f = facts[i];
+        if (!f.good) continue;
+        derivable::work(10 + f.next.size());
+        Bits have(ignored_.size());
+        if (f.ends) have.add(kEnd);
+        for (auto [terminal, to] : f.next)
+            if (to == kSafe || (to != kUnsafe && facts[to].good)) have.add(terminal);
+        const Bits& follow = adjacency_.follow(Symbol(pairs[i] >> 32));
+        for (Symbol t = 0; t < ignored_.size(); t++)
+            if (follow.has(t) && !have.has(t) && (t == kEnd || spellable().has(t))) f.good = false;
+        if (!f.good) open.insert(open.end(), f.from.begin(), f.from.end());
+    }
+    for (uint32_t i = 0; i < std::max(judged, 1u); i++) safe_[pairs[i]] = facts[i].good;
 }
 
 }  // namespace derivable

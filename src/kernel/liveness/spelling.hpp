@@ -22,6 +22,7 @@
 
 #include "lexing/lexer.hpp"
 #include "parsing/follow.hpp"
+#include "support/arena.hpp"
 #include "support/bits.hpp"
 #include "support/errors.hpp"
 #include "support/hashing.hpp"
@@ -63,7 +64,13 @@ class Spelling {
     // How the lexeme in progress may end, sorted. O(lexer states reachable from `s`).
     const std::vector<Landing>& landings(LexState s);
     // The states that a lexeme in progress may be in one byte further, each once.
-    const std::vector<LexState>& successors(LexState s);
+    struct Span {
+        const LexState* first = nullptr;
+        uint32_t size = 0;
+        const LexState* begin() const { return first; }
+        const LexState* end() const { return first + size; }
+    };
+    Span successors(LexState s);
     // The state before a lexeme, all of `candidates` (ignored ones are added; under basic, all terminals) competing.
     LexState start(const Bits& candidates, Obligations obligations);
 
@@ -78,6 +85,10 @@ class Spelling {
 
     // Every terminal that may follow `last` (but for those that nothing can spell) can be spelled, and so on for ever.
     bool safe(Symbol last, Obligations obligations);
+    bool is_known_as_safe(Symbol last, Obligations obligations) const {
+        const auto found = safe_.find(pack(last, obligations));
+        return found != safe_.end() && found->second;
+    }
     // Terminals that some text can spell, in some company that the grammar may put them in.
     const Bits& spellable();
     // What was found out, by the numbers of a lexer that is saved, too; and again, into one that found out nothing yet. Throws BadArtifact.
@@ -117,6 +128,8 @@ class Spelling {
         States seen;
         return walk(s, keep, visit, seen, {});
     }
+    template <class End>
+    bool spell_alone(Symbol t, Obligations obligations, End end);
     LexState everything(Obligations obligations);  // all terminals compete
     const Bits& wanted();                          // terminals that the rules use
     std::vector<Obligations> through_ignored(Obligations obligations, size_t at_most);
@@ -139,7 +152,8 @@ class Spelling {
     std::unordered_map<LexState, std::vector<Landing>> landings_;
     // PERF: walks for one recurrent boundary and the next go through the same states: a saved Python grammar's first mask took 19.1 ms, and
     // now 14.0.
-    std::unordered_map<LexState, std::vector<LexState>> successors_;
+    FlatMap<Span> successors_;
+    Arena<LexState> successor_lists_;
     std::deque<Recurrent> recurrents_;  // grows while one of them is asked
     std::unordered_map<Obligations, uint32_t> recurrent_of_;
     std::vector<LexState> everything_;  // by past: members; kNoState if not asked for yet

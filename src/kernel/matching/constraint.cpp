@@ -123,11 +123,13 @@ void Constraint::collect() {
         lexemes_.members().forget_tallies();
         tallies.begin_collection();
         masks_.each_partial([&](const Thread& t) { tallies.mark(t.environment); });
+        runs_.each_halted([&](const Thread& t) { tallies.mark(t.environment); });
     }
     num_collections_++;
     stacks_.collect([&](const std::function<void(Frontier)>& mark) {
         for (const Thread& t : initial_) mark(t.stack);
         masks_.each_partial([&](const Thread& t) { mark(t.stack); });
+        runs_.each_halted([&](const Thread& t) { mark(t.stack); });
         places.each([&](const Moment* now) {
             for (const Moment* h = now; h && h->collection != num_collections_; h = h->before) {
                 h->collection = num_collections_;
@@ -147,6 +149,7 @@ void Constraint::give_back() {
     if (access_.is_suspended()) return;
     masks_.forget();
     masks_.forget_partials();
+    runs_.forget_halted();
     environments_.tallies.want_collection();
     collect();
     liveness_.forget_states();

@@ -29,6 +29,7 @@ auto Matcher::operate(uint64_t allowed, Act act) {
     allowed += std::min(allowed, Task::kUnbounded >> 32) * std::min(refused_in_vain_, 1u << 16);
     for (bool again = false;; again = true) {
         Operation operation(constraint_->access(), allowed);
+        const uint64_t further = constraint_->runs().times_further();
         try {
             if (again) constraint_->give_back();
             auto result = act(operation);
@@ -38,7 +39,8 @@ auto Matcher::operate(uint64_t allowed, Act act) {
             // Once more with what is free without all that can be made again.
             if (again || e.limit != std::string_view("cache_bytes")) throw;
         } catch (const LimitExceeded& e) {
-            if (e.limit == "max_step_work" && operation.unsettled_bytes() < kSome) refused_in_vain_++;
+            const bool in_vain = operation.unsettled_bytes() < kSome && constraint_->runs().times_further() == further;
+            if (e.limit == "max_step_work" && in_vain) refused_in_vain_++;
             throw;
         }
     }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -37,6 +38,15 @@ class Runs {
     }
     // All bytes of a text; false, and no threads, if some byte is not allowed. `to` is empty before.
     bool advance(const Threads& from, std::string_view bytes, Threads& to);
+    // How often a refused advance() got further than the one before. The last one is gone on with.
+    uint64_t times_further() const { return times_further_; }
+    void forget_halted() { halted_ = {}; }
+    // Calls visit(thread) for those that it has.
+    template <class Visit>
+    void each_halted(Visit visit) const {
+        for (const Threads* threads : {&halted_.from, &halted_.now})
+            for (const Thread& t : *threads) visit(t);
+    }
     // As advance(), for the bytes of one token, which may be limited by the lookahead.
     bool advance_token(const Threads& from, std::string_view bytes, Threads& to);
     // One token further, taken as a terminal (a TokenReference); adds to `to`.
@@ -72,6 +82,12 @@ class Runs {
     UniqueItems& unique_items_;
     const Vocabulary& vocabulary_;
     const uint64_t lookahead_;
+    struct Halted {
+        Threads from, now;
+        std::string read;  // between them
+    };
+    Halted halted_;
+    uint64_t times_further_ = 0;
 };
 
 template <typename Visit>
