@@ -254,11 +254,11 @@ class Matcher:
         """The bytes that may come next, ascending."""
 
     def unfolded(self, most: int) -> list[tuple[int, int, bool, int, int, int]] | None:
-        """The spanner trees of the threads, in preorder: (parent, terminal symbol, ignored, tokens, refused, hops).
+        """The spanner trees of the parses, in preorder: (parent, terminal symbol, ignored, tokens, refused, hops).
         None: too ambiguous.
         """
 
-    def threads(self) -> list[tuple[list[tuple[int, int]], list[int]]]:
+    def parses(self) -> list[tuple[list[tuple[int, int]], list[int]]]:
         """Per thread: ([(terminal symbol, automaton state), ...] of the lexeme in progress, [acceptable terminal
         symbols]).
         """

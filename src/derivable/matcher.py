@@ -217,7 +217,7 @@ class Matcher(_kernel.Matcher):
         names = ["end of text", *self.constraint._lowered.terminal_names]
         lexeme: dict[str, None] = {}
         expected: dict[str, None] = {}
-        for members, accepts in self.threads():
+        for members, accepts in self.parses():
             lexeme.update((names[t], None) for t, _ in members)
             expected.update((names[t], None) for t in accepts)
         probe = self.fork()

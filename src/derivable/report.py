@@ -199,7 +199,7 @@ def _measure(constraint: Constraint, text: bytes, matcher: Matcher) -> Situation
     names = constraint._lowered.terminal_names
     nodes = matcher.unfolded(_MOST_SPANS)
     spans = spans_of(nodes or [], names)
-    lexeme = dict.fromkeys(names[symbol - 1] for members, _ in matcher.threads() for symbol, _ in members)
+    lexeme = dict.fromkeys(names[symbol - 1] for members, _ in matcher.parses() for symbol, _ in members)
     grown = (int(after[k]) - int(before[k]) for k in ("spanner_bytes", "row_bytes"))
     return Situation(
         text=text.decode("utf-8", "backslashreplace"),

@@ -69,13 +69,13 @@ class MaximalMunchMatcher:
 
     def __init__(self, of: MaximalMunch) -> None:
         self.of = of
-        self.threads: list[tuple[int, Matcher]] = [(0, of.parser.parser())]
+        self.parses: list[tuple[int, Matcher]] = [(0, of.parser.parser())]
 
     def allowed_tokens(self) -> NDArray[np.int32]:
         """Algorithm 6: the tokens of all sequences that the parser accepts; and the end of the text, as its case (1)
         has it."""
         mask = np.zeros(self.of.vocabulary.size, dtype=np.bool_)
-        for state, parser in self.threads:
+        for state, parser in self.parses:
             legal = self.of.parser.legal(parser)
             for asked, tokens in self.of.rows.get(state, ()):
                 if asked < 0 or legal[asked]:
@@ -87,7 +87,7 @@ class MaximalMunchMatcher:
     def is_accepting(self) -> bool:
         """The text is complete: what is left over is a lexeme, and the parser can end behind it."""
         dropped = self.of.table._dropped
-        for state, parser in self.threads:
+        for state, parser in self.parses:
             if state == 0 and parser.is_accepting:
                 return True
             for terminal in self.of.table.scanner.winners(state):
@@ -113,13 +113,13 @@ class MaximalMunchMatcher:
         if token_id not in self.allowed_tokens().tolist() or token_id in self.of.vocabulary.eos_ids:
             raise TokenRejectedError(token_id, self.of.vocabulary.token_bytes(token_id), "the mask does not have it")
         data = self.of.vocabulary.token_bytes(token_id) or b""
-        threads = []
-        for state, parser in self.threads:
+        parses = []
+        for state, parser in self.parses:
             for written, after in self.of.table.lexing.run(state, data):
                 moved = self._read(parser, written)
                 if moved is not None and self._alive(after, moved):
-                    threads.append((after, moved))
-        self.threads = threads
+                    parses.append((after, moved))
+        self.parses = parses
 
     def _alive(self, state: int, parser: Matcher) -> bool:
         dropped = self.of.table._dropped

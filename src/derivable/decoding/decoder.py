@@ -370,9 +370,9 @@ class Decoder:
         if matcher is None:
             return (), ()
         names = ["end of text", *matcher.constraint._lowered.terminal_names]
-        threads = patiently(matcher.threads)
-        lexeme = dict.fromkeys(names[t] for members, _ in threads for t, _ in members)
-        expected = dict.fromkeys(names[t] for _, accepts in threads for t in accepts)
+        parses = patiently(matcher.parses)
+        lexeme = dict.fromkeys(names[t] for members, _ in parses for t, _ in members)
+        expected = dict.fromkeys(names[t] for _, accepts in parses for t in accepts)
         return tuple(lexeme)[:_SHOWN], tuple(expected)[:_SHOWN]
 
     def _detailed(self, step: Step, scores: Logits, allowed: NDArray[np.bool_] | None) -> Step:

@@ -1,7 +1,7 @@
-// Arrays of distinct items (JSON Schema's uniqueItems): what a thread remembers of the values that it has written.
+// Arrays of distinct items (JSON Schema's uniqueItems): what a parse remembers of the values that it has written.
 //
 // Which values an array holds so far is not context-free, so it is part of the matcher's state. A grammar names the terminals that open
-// such arrays; from there on a thread carries a *writing*: the arrays and objects that are open, the values in them, and the scalar in
+// such arrays; from there on a parse carries a *writing*: the arrays and objects that are open, the values in them, and the scalar in
 // progress. It steps with every byte of JSON text (what is none does no harm), knows nothing of terminals, and is immutable, so that
 // rollback and fork stay pointer moves.
 //

@@ -1,6 +1,6 @@
 // Indentation: the newline terminal's lexemes carry a column, from which the parser gets INDENT and DEDENT (docs/lexing.md).
 //
-// What a thread must remember beside lexer and parser is a *indentation*: the columns of the enclosing blocks, the depth of
+// What a parse must remember beside lexer and parser is a *indentation*: the columns of the enclosing blocks, the depth of
 // brackets, and how far a newline lexeme in progress has got. Indentations are interned: equal ones have equal ids.
 //
 // What a piece of text does to a indentation, whichever that is, is an *effect*: the spanner sorts tokens by it.

@@ -122,18 +122,18 @@ void Constraint::collect() {
         masks_.forget();
         lexemes_.members().forget_tallies();
         tallies.begin_collection();
-        masks_.each_partial([&](const Thread& t) { tallies.mark(t.environment); });
-        runs_.each_halted([&](const Thread& t) { tallies.mark(t.environment); });
+        masks_.each_partial([&](const Parse& t) { tallies.mark(t.environment); });
+        runs_.each_halted([&](const Parse& t) { tallies.mark(t.environment); });
     }
     num_collections_++;
     stacks_.collect([&](const std::function<void(Frontier)>& mark) {
-        for (const Thread& t : initial_) mark(t.stack);
-        masks_.each_partial([&](const Thread& t) { mark(t.stack); });
-        runs_.each_halted([&](const Thread& t) { mark(t.stack); });
+        for (const Parse& t : initial_) mark(t.stack);
+        masks_.each_partial([&](const Parse& t) { mark(t.stack); });
+        runs_.each_halted([&](const Parse& t) { mark(t.stack); });
         places.each([&](const Moment* now) {
             for (const Moment* h = now; h && h->collection != num_collections_; h = h->before) {
                 h->collection = num_collections_;
-                for (const Thread& t : h->threads) {
+                for (const Parse& t : h->parses) {
                     mark(t.stack);
                     if (with_tallies) tallies.mark(t.environment);
                 }

@@ -1,12 +1,12 @@
 // A grammar compiled for a vocabulary: what its matchers share.
 //
-// A matcher's configuration is a set of threads, each a lexer state, a frontier of parser stacks and an environment. Here the parts are put together
+// A matcher's configuration is a set of parses, each a lexer state, a frontier of parser stacks and an environment. Here the parts are put together
 // that say what becomes of them; each refers only to those above it:
 //
-//   Terminals, Environments   the grammar's symbols to the lexer; what threads remember beside lexer and parser
-//   Lexemes                   what a lexeme that has ended does to a thread (Blocks: indentation; CountedMembers: keys in any order)
-//   Stepper, UniqueItems      threads, one byte further; whether distinct items can still be had
-//   Runs                      threads along bytes and tokens
+//   Terminals, Environments   the grammar's symbols to the lexer; what parses remember beside lexer and parser
+//   Lexemes                   what a lexeme that has ended does to a parse (Blocks: indentation; CountedMembers: keys in any order)
+//   Stepper, UniqueItems      parses, one byte further; whether distinct items can still be had
+//   Runs                      parses along bytes and tokens
 //   Masks                     level 4 of the index (MaskCache), and on a miss levels 1 to 3 (SpanWalk), or byte by byte
 #pragma once
 
@@ -59,7 +59,7 @@ class Constraint {
 
     const Vocabulary& vocabulary() const { return *vocabulary_; }
     const ConstraintLimits& limits() const { return limits_; }
-    const Threads& initial() const { return initial_; }
+    const Parses& initial() const { return initial_; }
     // SAFETY: all that follows is used within an operation on it.
     Access& access() { return access_; }
     Spanner& spanner() { return *spanner_; }
@@ -107,7 +107,7 @@ class Constraint {
     UniqueItems unique_items_;
     Runs runs_;
     Masks masks_;
-    Threads initial_;
+    Parses initial_;
     uint32_t num_collections_ = 0;
 };
 

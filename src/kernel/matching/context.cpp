@@ -30,9 +30,9 @@ std::vector<std::pair<Symbol, uint32_t>> named_lexeme(Lexer& lexer, const Termin
     return out;
 }
 
-uint64_t context(Lexer& lexer, const Terminals& terminals, Stacks& stacks, const Threads& of, int64_t hops) {
-    std::vector<uint64_t> threads;
-    for (const Thread& t : of) {
+uint64_t context(Lexer& lexer, const Terminals& terminals, Stacks& stacks, const Parses& of, int64_t hops) {
+    std::vector<uint64_t> parses;
+    for (const Parse& t : of) {
         std::vector<uint64_t> lexeme, states;
         for (auto [terminal, state] : named_lexeme(lexer, terminals, t.lex)) lexeme.push_back(uint64_t(terminal) << 32 | state);
         std::sort(lexeme.begin(), lexeme.end());
@@ -48,10 +48,10 @@ uint64_t context(Lexer& lexer, const Terminals& terminals, Stacks& stacks, const
             states.erase(std::unique(states.begin(), states.end()), states.end());
             hash = mixed(hash, states);
         });
-        threads.push_back(hash);
+        parses.push_back(hash);
     }
-    std::sort(threads.begin(), threads.end());
-    return mixed(kSeed, threads);
+    std::sort(parses.begin(), parses.end());
+    return mixed(kSeed, parses);
 }
 
 }  // namespace derivable

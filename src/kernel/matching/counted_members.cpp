@@ -41,10 +41,10 @@ Answer<LexState> CountedMembers::start(AcceptSet accept_set, Environment tally, 
     return {state, reach};
 }
 
-Threads CountedMembers::in_order(const Threads& threads) {
-    if (!tallies_.ordered()) return threads;
-    Threads out;
-    for (Thread t : threads) {
+Parses CountedMembers::in_order(const Parses& parses) {
+    if (!tallies_.ordered()) return parses;
+    Parses out;
+    for (Parse t : parses) {
         const AcceptSet accepts = stacks_.accepts(t.stack);
         Lexer& lexer = access_.lexer();
         if (asks(accepts) && !lexer.is_fresh(t.lex))
@@ -55,7 +55,7 @@ Threads CountedMembers::in_order(const Threads& threads) {
             });
         if (t.lex != kNoState) out.push_back(std::move(t));
     }
-    return out.empty() ? threads : out;
+    return out.empty() ? parses : out;
 }
 
 }  // namespace derivable

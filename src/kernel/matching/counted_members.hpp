@@ -26,8 +26,8 @@ class CountedMembers {
     bool asks(AcceptSet accept_set);
     // The state before a lexeme of what a stack accepts and the tally allows; `in_order`: and would be written where the order is free.
     Answer<LexState> start(AcceptSet accept_set, Environment tally, bool in_order);
-    // What is left of threads if keys come in their order: of lexemes in progress, too. All, if the text has left it.
-    Threads in_order(const Threads& threads);
+    // What is left of parses if keys come in their order: of lexemes in progress, too. All, if the text has left it.
+    Parses in_order(const Parses& parses);
     // Tallies, or sets of terminals, are about to be numbered anew.
     void forget_tallies() { starts_ = {}; }
     void forget_states() { starts_ = {}, asks_.clear(); }

@@ -1,4 +1,4 @@
-// What a thread remembers beside lexer state and stack (the word of data-dependent parsing, Jim, Mandelbaum and Walker 2010): the
+// What a parse remembers beside lexer state and stack (the word of data-dependent parsing, Jim, Mandelbaum and Walker 2010): the
 // indentation of the blocks around it or, under scannerless, which knows no such blocks, the tally of the objects that are open. Both are
 // interned, so an environment is a number.
 #pragma once

@@ -84,10 +84,10 @@ uint64_t Explorer::found() const {
 }
 
 // Two situations with one key are taken for one, and the second is not visited: nothing depends on it.
-uint64_t Explorer::key_of(const Threads& threads, int hops) const {
+uint64_t Explorer::key_of(const Parses& parses, int hops) const {
     std::vector<uint64_t> keys;
     std::vector<LrState> states;
-    for (const Thread& t : threads) {
+    for (const Parse& t : parses) {
         uint64_t key = mix(t.lex.index());
         constraint_->stacks().each_level(t.stack, hops, [&](const std::vector<NodeId>& level) {
             states.clear();
@@ -109,10 +109,10 @@ void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t st
     std::optional<size_t> first;
     {
         Operation operation(constraint_->access(), Task::kUnbounded);
-        const Threads& threads = matcher->threads();
-        if (known_.count(key_of(threads, kHops))) return;
+        const Parses& parses = matcher->parses();
+        if (known_.count(key_of(parses, kHops))) return;
         for (int hops = -1; hops <= kHops; hops++) {
-            const bool fresh = known_.insert(key_of(threads, hops)).second;
+            const bool fresh = known_.insert(key_of(parses, hops)).second;
             if (fresh && !first) first = size_t(hops + 1);
         }
     }
@@ -126,14 +126,14 @@ std::vector<uint8_t> Explorer::fresh_bytes(const Matcher& m) {
     std::vector<uint8_t> out;
     std::vector<uint64_t> met;
     Operation operation(constraint_->access(), constraint_->limits().max_step_work);
-    const Threads& threads = m.threads();
+    const Parses& parses = m.parses();
     ByteSet likely;
-    if (constraint_->spanner().lexer.policy() == Policy::kScannerless) likely = constraint_->runs().likely_bytes(threads);
+    if (constraint_->spanner().lexer.policy() == Policy::kScannerless) likely = constraint_->runs().likely_bytes(parses);
     else likely.words.fill(~0ULL);
-    Threads next;
+    Parses next;
     likely.each([&](uint8_t byte) {
         constraint_->access().pass();
-        constraint_->runs().step(threads, byte, next);
+        constraint_->runs().step(parses, byte, next);
         if (next.empty()) return;
         const uint64_t key = key_of(next, kHops);
         if (known_.count(key) || std::find(met.begin(), met.end(), key) != met.end()) return;
@@ -146,7 +146,7 @@ std::vector<uint8_t> Explorer::fresh_bytes(const Matcher& m) {
 std::vector<Explorer::Mask> Explorer::masks_of(Matcher& m) {
     std::vector<Mask> masks;
     Operation operation(constraint_->access(), Task::kUnbounded);
-    for (const Thread& t : m.threads()) {
+    for (const Parse& t : m.parses()) {
         Mask& mask = masks.emplace_back(Mask{false, {}, 0});
         const std::vector<uint32_t>* row = constraint_->masks().cache().find(t, &mask.key);
         if (!row) continue;
@@ -237,15 +237,15 @@ uint32_t Explorer::replay(const std::shared_ptr<Constraint>& constraint, std::st
             const bool accepted =
                 from == kStart || (step < kToken ? m.advance_bytes({&byte, 1}) : m.advance(step - kToken) == Matcher::Verdict::kAccepted);
             Operation operation(c.access(), Task::kUnbounded);
-            const Threads& threads = m.threads();
-            if (!accepted || (count && threads.size() != count)) throw BadArtifact("its index leads where no text can");
+            const Parses& parses = m.parses();
+            if (!accepted || (count && parses.size() != count)) throw BadArtifact("its index leads where no text can");
             for (uint32_t k = 0; k < count; k++) {
                 const uint32_t row = in.next(), key = in.next();
                 if (row == kRaw) continue;
                 if (row >= rows.size() || key >> 8 > uint32_t(MaskCache::kMaxHops) || (key & 0xFF) > MaskCache::Key::kAll)
                     throw BadArtifact("its index names a mask that is not there");
                 if (c.masks().cache().bytes() > c.limits().cache_bytes / 2) return kept;
-                kept += c.masks().keep(threads[k], {key >> 8, uint8_t(key)}, rows[row]) != nullptr;
+                kept += c.masks().keep(parses[k], {key >> 8, uint8_t(key)}, rows[row]) != nullptr;
             }
         }
         if (!in.at_end()) throw BadArtifact("its index is longer than it says");

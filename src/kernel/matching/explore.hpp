@@ -65,7 +65,7 @@ class Explorer {
         uint32_t from, step;
         bool rare;
     };
-    struct Mask {  // of a thread
+    struct Mask {  // of a parse
         bool known;
         MaskCache::Key key;
         uint32_t row;
@@ -75,7 +75,7 @@ class Explorer {
         std::vector<Mask> masks;
     };
     void meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, bool rare = false);
-    uint64_t key_of(const Threads& threads, int hops) const;
+    uint64_t key_of(const Parses& parses, int hops) const;
     std::vector<uint8_t> fresh_bytes(const Matcher& m);
     void visit_one(Waiting& w, const Bounds& bounds);
     std::vector<Mask> masks_of(Matcher& m);

@@ -1,4 +1,4 @@
-// What a sequence remembers of its past: a chain of moments, each the threads after one more token. Going back is following the chain,
+// What a sequence remembers of its past: a chain of moments, each the parses after one more token. Going back is following the chain,
 // forking is sharing it.
 #pragma once
 
@@ -15,22 +15,22 @@
 namespace derivable {
 
 // One way to read the text so far.
-struct Thread {
+struct Parse {
     LexState lex;
     Frontier stack;
     Environment environment = kNoEnvironment;
     WritingRef writing;  // inside an array of distinct items
 };
-using Threads = std::vector<Thread>;
+using Parses = std::vector<Parse>;
 
 // As it was made while anything refers to it. SAFETY: `references` and `collection` are guarded by the constraint's mutex.
 struct Moment {
     const Moment* before = nullptr;
-    Threads threads;
+    Parses parses;
     uint32_t length = 0;              // tokens since the start
     mutable uint32_t references = 0;  // by matchers and by the next moments
     mutable uint32_t collection = 0;  // the last one of stack nodes that has been here
-    bool finished = false;            // an end-of-sequence token was taken as the end (with threads left: the grammar names it, too)
+    bool finished = false;            // an end-of-sequence token was taken as the end (with parses left: the grammar names it, too)
 };
 
 // The moments of one constraint.
@@ -40,10 +40,10 @@ struct Moment {
 class Moments {
   public:
     // The moment after `before`, which keeps it (null: there is none). Nothing refers to it yet.
-    const Moment* add(const Moment* before, Threads threads, bool finished) {
+    const Moment* add(const Moment* before, Parses parses, bool finished) {
         Moment* m = unused();
         m->before = before;
-        m->threads.swap(threads);
+        m->parses.swap(parses);
         m->length = before ? before->length + 1 : 0;
         m->collection = 0;
         m->finished = finished;

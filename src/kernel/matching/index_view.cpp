@@ -40,8 +40,8 @@ class Unfolding {
   public:
     Unfolding(Constraint& c, uint64_t most) : c_(c), most_(most), words_(c.vocabulary().words()) {}
 
-    std::vector<SpanView> run(const Threads& threads) {
-        for (const Thread& t : threads) {
+    std::vector<SpanView> run(const Parses& parses) {
+        for (const Parse& t : parses) {
             if (out_.size() >= most_) break;
             out_.push_back({-1, kEnd, false, 0, 0, 0});
             visit({out_.size() - 1, Residuals::kWholeVocabulary, t, 0, 0});
@@ -53,22 +53,22 @@ class Unfolding {
     struct Item {
         size_t node;
         ResidualId residual;
-        Thread thread;
+        Parse parse;
         int above;  // as Stacks::Shifted
         uint32_t depth;
     };
 
     void visit(const Item& x) {
         Lexer& lexer = c_.access().lexer();
-        if (!scannerless_) return split_by(x, x.thread.lex, TerminalId());
-        for (LexState single : lexer.singles(lexer.members(x.thread.lex))) split_by(x, lexer.canonical(single), lexer.terminal_of(single));
+        if (!scannerless_) return split_by(x, x.parse.lex, TerminalId());
+        for (LexState single : lexer.singles(lexer.members(x.parse.lex))) split_by(x, lexer.canonical(single), lexer.terminal_of(single));
     }
 
     void split_by(const Item& x, LexState state, TerminalId single_terminal) {
         c_.access().take();
         const Split& split = c_.spanner().split(x.residual, state);
         for (const Split::Inside& group : split.inside) {
-            const auto [allowed, reach] = c_.lexemes().alive(x.thread.stack, x.thread.environment, group);
+            const auto [allowed, reach] = c_.lexemes().alive(x.parse.stack, x.parse.environment, group);
             SpanView& node = out_[x.node];
             std::fill(words_.begin(), words_.end(), 0);
             group.or_into(words_.data());
@@ -80,10 +80,10 @@ class Unfolding {
         for (const Split::Exit& e : split.exits)
             for (Symbol symbol : c_.terminals().of(scannerless_ ? single_terminal : e.terminal)) {
                 const bool ignored = c_.terminals().is_ignored(symbol);
-                if (ignored) leave(x, e, symbol, c_.lexemes().after_ignored(x.thread.stack, x.thread.environment), true);
+                if (ignored) leave(x, e, symbol, c_.lexemes().after_ignored(x.parse.stack, x.parse.environment), true);
                 if (ignored && !scannerless_) continue;
-                const Environment here = c_.environments().indentations.apply(e.effect, x.thread.environment);
-                leave(x, e, symbol, c_.lexemes().after(symbol, x.thread.stack, here), false);
+                const Environment here = c_.environments().indentations.apply(e.effect, x.parse.environment);
+                leave(x, e, symbol, c_.lexemes().after(symbol, x.parse.stack, here), false);
             }
     }
 
@@ -96,7 +96,7 @@ class Unfolding {
         if (lex == kNoState) return;
         const size_t before = excepted_.size();
         excepted_.insert(excepted_.end(), e.except.begin(), e.except.end());
-        visit({child, e.residual, Thread{lex, after.stack, after.environment, {}}, x.above + after.above, x.depth + 1});
+        visit({child, e.residual, Parse{lex, after.stack, after.environment, {}}, x.above + after.above, x.depth + 1});
         excepted_.resize(before);
     }
 
@@ -141,16 +141,16 @@ IndexView view(Constraint& c) {
     return out;
 }
 
-std::vector<SpanView> unfold(Constraint& c, const Threads& threads, uint64_t most) {
+std::vector<SpanView> unfold(Constraint& c, const Parses& parses, uint64_t most) {
     c.access().take();
     Spanner::Walk walk(c.spanner());
-    return Unfolding(c, most).run(threads);
+    return Unfolding(c, most).run(parses);
 }
 
-std::vector<Explanation> explain(Constraint& c, const Threads& threads) {
+std::vector<Explanation> explain(Constraint& c, const Parses& parses) {
     std::vector<Explanation> out;
     Stacks& stacks = c.stacks();
-    for (const Thread& t : threads) {
+    for (const Parse& t : parses) {
         Explanation e;
         Lexer& lexer = c.access().lexer();
         std::set<Symbol> next;

@@ -28,7 +28,7 @@ struct IndexView {
     uint64_t lexer_bytes = 0, split_bytes = 0, stack_trie_bytes = 0, mask_bytes = 0;
 };
 
-// A node of the spanner tree of a thread, as its parser prunes it; in preorder.
+// A node of the spanner tree of a parse, as its parser prunes it; in preorder.
 struct SpanView {
     int64_t parent;        // place of the node before it; -1 for the root
     Symbol terminal;       // that ended on the way here; kEnd for the root
@@ -45,8 +45,8 @@ struct Explanation {
 };
 
 IndexView view(Constraint& constraint);
-// Within an operation: of threads, and `most` nodes of their spanner trees.
-std::vector<SpanView> unfold(Constraint& constraint, const Threads& threads, uint64_t most);
-std::vector<Explanation> explain(Constraint& constraint, const Threads& threads);
+// Within an operation: of parses, and `most` nodes of their spanner trees.
+std::vector<SpanView> unfold(Constraint& constraint, const Parses& parses, uint64_t most);
+std::vector<Explanation> explain(Constraint& constraint, const Parses& parses);
 
 }  // namespace derivable

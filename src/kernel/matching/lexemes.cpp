@@ -34,7 +34,7 @@ LexState Lexemes::between(Frontier stack, Environment environment) {
     return lexer.fresh(first == kNoState ? lexer.none() : first);
 }
 
-Answer<bool> Lexemes::may_end(const Thread& t) {
+Answer<bool> Lexemes::may_end(const Parse& t) {
     return stops(t, [&](Frontier f, AcceptSet set, Environment environment) -> Answer<bool> {
         if (blocks_.active()) return blocks_.may_end(f, environment);
         return {engine_.stacks.contains(set, kEnd), {}};
@@ -63,7 +63,7 @@ Answer<bool> Lexemes::alive(Frontier stack, Environment environment, const Split
     return {false, {}};
 }
 
-bool Lexemes::alive(const Thread& t) {
+bool Lexemes::alive(const Parse& t) {
     if (scannerless_) return true;
     if (engine_.spanner.prospects.may_be_newline(t.lex) && !engine_.spanner.lexer.is_fresh(t.lex))
         return blocks_.alive_in_newline(t.lex, t.stack, t.environment).value;

@@ -1,4 +1,4 @@
-// What lexemes do to a thread: how the next one may begin, and what stack and environment are behind one that has ended.
+// What lexemes do to a parse: how the next one may begin, and what stack and environment are behind one that has ended.
 #pragma once
 
 #include <algorithm>
@@ -45,13 +45,13 @@ class Lexemes {
 
     // Calls `at(stack, accept set, environment)` for every stack on which the text may stop here and owe nothing, until it answers yes.
     template <class At>
-    Answer<bool> stops(const Thread& t, At at);
+    Answer<bool> stops(const Parse& t, At at);
     // The text may end.
-    Answer<bool> may_end(const Thread& t);
+    Answer<bool> may_end(const Parse& t);
     // A token that ends inside the lexeme in progress can be completed. SAFETY: of a split of this grammar's spanner.
     Answer<bool> alive(Frontier stack, Environment environment, const Split::Inside& group);
-    // A thread has a future.
-    bool alive(const Thread& t);
+    // A parse has a future.
+    bool alive(const Parse& t);
 
     // Stack nodes are about to be freed; then, perhaps, sets of terminals are numbered anew.
     void forget_stacks() { blocks_.forget_stacks(); }
@@ -71,7 +71,7 @@ class Lexemes {
 };
 
 template <class At>
-Answer<bool> Lexemes::stops(const Thread& t, At at) {
+Answer<bool> Lexemes::stops(const Parse& t, At at) {
     Lexer& lexer = engine_.access.lexer();
     Reach looked;
     auto stop = [&](Frontier f, Environment environment, int above) {

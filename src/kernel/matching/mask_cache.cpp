@@ -22,7 +22,7 @@ void MaskCache::Node::add_child(uint64_t word, uint32_t node) {
     }
 }
 
-MaskCache::Key MaskCache::key_of(const Thread& t, Reach reach) const {
+MaskCache::Key MaskCache::key_of(const Parse& t, Reach reach) const {
     Key key{uint32_t(reach.hops), 0};
     if (reach.brackets) key.beside |= Key::kBrackets;
     if (reach.blocks) key.beside |= Key::kBlocks;
@@ -43,7 +43,7 @@ uint64_t MaskCache::tally_word(Environment e, uint8_t beside) const {
     return beside & Key::kTallies ? 4ULL << 32 | e : 3ULL << 32 | environments_.tallies.held(e);
 }
 
-const MaskCache::Mask* MaskCache::find(const Thread& t, Key* key) {
+const MaskCache::Mask* MaskCache::find(const Parse& t, Key* key) {
     auto found = roots_.find(t.lex);
     if (found == roots_.end() || !stacks_.signature(t.stack, found->second.hops, signature_)) return nullptr;
     const Root& root = found->second;
@@ -64,7 +64,7 @@ const MaskCache::Mask* MaskCache::find(const Thread& t, Key* key) {
     return nullptr;
 }
 
-const MaskCache::Mask* MaskCache::keep(const Thread& t, Key key, const Mask& words) {
+const MaskCache::Mask* MaskCache::keep(const Parse& t, Key key, const Mask& words) {
     if (key.hops > kMaxHops || !stacks_.signature(t.stack, key.hops, signature_)) return nullptr;
     if (rows_.size() == rows_.capacity()) rows_.reserve(2 * rows_.size() + 16);  // SAFETY: before the row has a number
     auto [row, fresh] = row_ids_.try_emplace(words, uint32_t(rows_.size()));

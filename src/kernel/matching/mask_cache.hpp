@@ -33,11 +33,11 @@ class MaskCache {
         uint32_t hops = 0;
         uint8_t beside = 0;
     };
-    Key key_of(const Thread& t, Reach reach) const;
-    // The mask of a thread, if it is known; valid until clear().
-    const Mask* find(const Thread& t, Key* key = nullptr);
+    Key key_of(const Parse& t, Reach reach) const;
+    // The mask of a parse, if it is known; valid until clear().
+    const Mask* find(const Parse& t, Key* key = nullptr);
     // Null: it cannot be kept.
-    const Mask* keep(const Thread& t, Key key, const Mask& words);
+    const Mask* keep(const Parse& t, Key key, const Mask& words);
     void clear();
 
     uint64_t bytes() const { return bytes_; }

@@ -16,15 +16,15 @@ namespace {
 bool is_of_work(const LimitExceeded& e) { return e.limit == Task::kWork; }
 }  // namespace
 
-void Masks::fill(const Threads& threads, uint32_t* mask) {
-    if (threads.size() == 1 && !threads[0].writing) {
-        const MaskCache::Mask& r = row({threads[0].lex, threads[0].stack, threads[0].environment});
+void Masks::fill(const Parses& parses, uint32_t* mask) {
+    if (parses.size() == 1 && !parses[0].writing) {
+        const MaskCache::Mask& r = row({parses[0].lex, parses[0].stack, parses[0].environment});
         std::copy(r.begin(), r.end(), mask);
         return;
     }
     // SAFETY: what may be refused half-way is not the caller's before it is complete.
     MaskCache::Mask all(vocabulary_.words(), 0), own;
-    for (const Thread& t : threads) {
+    for (const Parse& t : parses) {
         own = row({t.lex, t.stack, t.environment});
         work(own.size() / 40);
         if (t.writing) take_repeated(runs_, engine_.access, engine_.terminals, vocabulary_, t, own.data());
@@ -33,7 +33,7 @@ void Masks::fill(const Threads& threads, uint32_t* mask) {
     std::copy(all.begin(), all.end(), mask);
 }
 
-const MaskCache::Mask& Masks::row(Thread t) {
+const MaskCache::Mask& Masks::row(Parse t) {
     counters.masks++;
     if (const MaskCache::Mask* known = cache_.find(t)) {
         counters.hits++;
@@ -49,13 +49,13 @@ const MaskCache::Mask& Masks::row(Thread t) {
     return kept ? *kept : scratch_;
 }
 
-const MaskCache::Mask* Masks::keep(const Thread& t, MaskCache::Key key, const MaskCache::Mask& words) {
+const MaskCache::Mask* Masks::keep(const Parse& t, MaskCache::Key key, const MaskCache::Mask& words) {
     if (key.hops > MaskCache::kMaxHops) return nullptr;
     if (!engine_.access.is_suspended() && (cache_.bytes() + stack_trie_.bytes() > cache_bytes_ || cache_.is_large())) forget();
     return cache_.keep(t, key, words);
 }
 
-Reach Masks::compute(const Thread& t, MaskCache::Mask& words) {
+Reach Masks::compute(const Parse& t, MaskCache::Mask& words) {
     words.assign(vocabulary_.words(), 0);
     work(words.size() / 64);
     engine_.access.take();
@@ -84,7 +84,7 @@ Reach Masks::compute(const Thread& t, MaskCache::Mask& words) {
 // PERF: a mask byte by byte takes 1 to 8 ms over llama-3 where LR states are small, whatever the lexer state; a walk of a grammar whose tokens can be
 // cut in many ways 100 ms. What a walk has found out is kept, and the next one begins with it: most are done at the second or third attempt, and then
 // stay quick. (Lark, `(A | B)+`, A: /[a-z ]+/, `%ignore " "`: the slowest of 60 masks 149 ms, now 16; all 60 of them 1,030 ms, now 42.)
-std::optional<Reach> Masks::walk(const Thread& t, MaskCache::Mask& words, uint64_t allowed) {
+std::optional<Reach> Masks::walk(const Parse& t, MaskCache::Mask& words, uint64_t allowed) {
     constexpr uint32_t kAttempts = 8;   // of one lexer state
     constexpr size_t kMost = 1u << 16;  // lexer states
     const bool all = allowed >= Task::current()->left();
@@ -106,9 +106,9 @@ std::optional<Reach> Masks::walk(const Thread& t, MaskCache::Mask& words, uint64
     return std::nullopt;
 }
 
-Masks::Partial* Masks::find_partial(const Thread& t) {
+Masks::Partial* Masks::find_partial(const Parse& t) {
     for (Partial& p : partials_)
-        if (p.thread.lex == t.lex && p.thread.stack == t.stack && p.thread.environment == t.environment) return &p;
+        if (p.parse.lex == t.lex && p.parse.stack == t.stack && p.parse.environment == t.environment) return &p;
     return nullptr;
 }
 
@@ -120,7 +120,7 @@ void Masks::keep_partial(Partial p) {
 }
 
 // What was found out before it was refused is kept, and so is the last mask.
-bool Masks::compute_by_bytes(const Thread& t, MaskCache::Mask& words, uint64_t allowed) {
+bool Masks::compute_by_bytes(const Parse& t, MaskCache::Mask& words, uint64_t allowed) {
     Partial p{t};
     if (Partial* known = find_partial(t)) std::swap(p, *known);  // SAFETY: while others pass there is none
     if (p.words.empty()) p.words.assign(vocabulary_.words(), 0);
@@ -149,7 +149,7 @@ bool Masks::compute_by_bytes(const Thread& t, MaskCache::Mask& words, uint64_t a
     return true;
 }
 
-Reach Masks::fill_references(const Thread& t, MaskCache::Mask& words) {
+Reach Masks::fill_references(const Parse& t, MaskCache::Mask& words) {
     const std::vector<TokenReference>& references = engine_.terminals.references();
     if (references.empty()) return {};
     std::vector<char> done(references.size(), 0);
@@ -180,20 +180,20 @@ Reach Masks::fill_references(const Thread& t, MaskCache::Mask& words) {
     return lexemes_.stops(t, fill).reach;
 }
 
-bool Masks::allows_some(const Threads& threads) {
+bool Masks::allows_some(const Parses& parses) {
     bool found = false;
     Runs::Place place;
-    runs_.each_token(threads, place, [&](uint32_t) {
+    runs_.each_token(parses, place, [&](uint32_t) {
         found = true;
         return false;
     });
-    if (found || runs_.accepting(threads)) return true;
+    if (found || runs_.accepting(parses)) return true;
     MaskCache::Mask words(vocabulary_.words(), 0);
-    for (const Thread& t : threads) fill_references(t, words);
+    for (const Parse& t : parses) fill_references(t, words);
     return std::any_of(words.begin(), words.end(), [](uint32_t w) { return w != 0; });
 }
 
-void Masks::note_miss(const Thread& t, std::chrono::steady_clock::time_point begin, uint64_t walked, int hops) {
+void Masks::note_miss(const Parse& t, std::chrono::steady_clock::time_point begin, uint64_t walked, int hops) {
     const int64_t ns = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
     counters.miss_ns += uint64_t(ns);
     counters.longest_miss_ns = std::max(counters.longest_miss_ns, uint64_t(ns));

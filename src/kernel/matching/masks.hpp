@@ -29,15 +29,15 @@ class Masks {
           serial_(serial),
           cache_(engine.stacks, engine.environments) {}
 
-    // Writes the mask of the threads (end-of-sequence tokens included) into vocabulary.words() words; nothing if it is refused.
-    void fill(const Threads& threads, uint32_t* mask);
-    // The mask of one thread, whatever it has written; valid until the next call.
-    const MaskCache::Mask& row(Thread t);
+    // Writes the mask of the parses (end-of-sequence tokens included) into vocabulary.words() words; nothing if it is refused.
+    void fill(const Parses& parses, uint32_t* mask);
+    // The mask of one parse, whatever it has written; valid until the next call.
+    const MaskCache::Mask& row(Parse t);
     // A mask that was computed elsewhere; null if it cannot be kept.
-    const MaskCache::Mask* keep(const Thread& t, MaskCache::Key key, const MaskCache::Mask& words);
+    const MaskCache::Mask* keep(const Parse& t, MaskCache::Key key, const MaskCache::Mask& words);
     MaskCache& cache() { return cache_; }
     // Some token may come first.
-    bool allows_some(const Threads& threads);
+    bool allows_some(const Parses& parses);
 
     // Level 4, all of it. SAFETY: between operations.
     void forget() {
@@ -46,14 +46,14 @@ class Masks {
     }
     void forget_partials() { partials_.clear(); }
     uint64_t stack_trie_bytes() const { return stack_trie_.bytes(); }
-    // Calls visit(thread) for the threads whose masks are half made.
+    // Calls visit(parse) for the parses whose masks are half made.
     template <class Visit>
     void each_partial(Visit visit) const {
         for (const Partial& p : partials_) {
-            visit(p.thread);
+            visit(p.parse);
             for (const Runs::Layers& layers : p.place.path)
-                for (const Threads& threads : layers)
-                    for (const Thread& t : threads) visit(t);
+                for (const Parses& parses : layers)
+                    for (const Parse& t : parses) visit(t);
         }
     }
 
@@ -66,21 +66,21 @@ class Masks {
   private:
     // A mask that is computed byte by byte and was refused: how far that has got.
     struct Partial {
-        Thread thread;
+        Parse parse;
         Runs::Place place;
         MaskCache::Mask words;
         bool unused() const { return words.empty(); }
     };
-    Reach compute(const Thread& t, MaskCache::Mask& words);
+    Reach compute(const Parse& t, MaskCache::Mask& words);
     // By a walk of the spanner tree; nothing where that takes more work than `allowed`, refused if that is all that is left.
-    std::optional<Reach> walk(const Thread& t, MaskCache::Mask& words, uint64_t allowed);
-    bool compute_by_bytes(const Thread& t, MaskCache::Mask& words, uint64_t allowed);  // likewise
-    Partial* find_partial(const Thread& t);
+    std::optional<Reach> walk(const Parse& t, MaskCache::Mask& words, uint64_t allowed);
+    bool compute_by_bytes(const Parse& t, MaskCache::Mask& words, uint64_t allowed);  // likewise
+    Partial* find_partial(const Parse& t);
     void keep_partial(Partial p);
     // The bits of the tokens that may be taken as terminals.
-    Reach fill_references(const Thread& t, MaskCache::Mask& words);
+    Reach fill_references(const Parse& t, MaskCache::Mask& words);
     // A mask was computed since then: for whoever monitors it.
-    void note_miss(const Thread& t, std::chrono::steady_clock::time_point begin, uint64_t walked, int hops);
+    void note_miss(const Parse& t, std::chrono::steady_clock::time_point begin, uint64_t walked, int hops);
 
     const Engine engine_;
     Lexemes& lexemes_;

@@ -80,26 +80,26 @@ bool Matcher::is_eos(uint32_t token) const {
     return std::find(eos.begin(), eos.end(), token) != eos.end();
 }
 
-Matcher::Verdict Matcher::after(const Threads& now, bool was_finished, uint32_t token, Threads& threads, bool& finished) {
-    threads.clear();
+Matcher::Verdict Matcher::after(const Parses& now, bool was_finished, uint32_t token, Parses& parses, bool& finished) {
+    parses.clear();
     finished = false;
     if (token >= constraint_->vocabulary().size()) return Verdict::kOutOfRange;
     if (was_finished && now.empty()) return Verdict::kRejected;
     // One token may be several things: the end, a terminal that the grammar names, and text.
     finished = is_eos(token) && constraint_->runs().accepting(now);
     const std::string& bytes = constraint_->vocabulary().bytes[token];
-    if (!bytes.empty()) constraint_->runs().advance_token(now, bytes, threads);
-    constraint_->runs().step_token(now, token, threads);
-    return finished || !threads.empty() ? Verdict::kAccepted : Verdict::kRejected;
+    if (!bytes.empty()) constraint_->runs().advance_token(now, bytes, parses);
+    constraint_->runs().step_token(now, token, parses);
+    return finished || !parses.empty() ? Verdict::kAccepted : Verdict::kRejected;
 }
 
 Matcher::Verdict Matcher::advance(uint32_t token) {
     return operate([&](Operation&) {
         constraint_->collect_if_needed();
-        Threads threads;
+        Parses parses;
         bool finished = false;
-        Verdict v = after(now()->threads, now()->finished, token, threads, finished);
-        if (v == Verdict::kAccepted) push(std::move(threads), finished);
+        Verdict v = after(now()->parses, now()->finished, token, parses, finished);
+        if (v == Verdict::kAccepted) push(std::move(parses), finished);
         return v;
     });
 }
@@ -108,29 +108,29 @@ bool Matcher::advance_bytes(std::string_view bytes) {
     constexpr uint64_t kOfByte = 200;  // work of a byte, where there are many
     return operate(constraint_->limits().max_step_work + kOfByte * bytes.size(), [&](Operation&) {
         constraint_->collect_if_needed();
-        if (now()->finished && now()->threads.empty() && !bytes.empty()) return false;
-        Threads threads;
-        if (!constraint_->runs().advance(now()->threads, bytes, threads)) return false;
-        push(std::move(threads), now()->finished && bytes.empty());
+        if (now()->finished && now()->parses.empty() && !bytes.empty()) return false;
+        Parses parses;
+        if (!constraint_->runs().advance(now()->parses, bytes, parses)) return false;
+        push(std::move(parses), now()->finished && bytes.empty());
         return true;
     });
 }
 
 bool Matcher::allows(uint32_t token) {
     return operate([&](Operation&) {
-        Threads threads;
+        Parses parses;
         bool finished;
-        return after(now()->threads, now()->finished, token, threads, finished) == Verdict::kAccepted;
+        return after(now()->parses, now()->finished, token, parses, finished) == Verdict::kAccepted;
     });
 }
 
 uint32_t Matcher::count_valid(const std::vector<uint32_t>& tokens) {
     return operate([&](Operation& operation) {
-        Threads threads_now = now()->threads, threads;
+        Parses parses_now = now()->parses, parses;
         bool finished = now()->finished;
         uint32_t n = 0;
-        while (n < tokens.size() && after(threads_now, finished, tokens[n], threads, finished) == Verdict::kAccepted) {
-            threads_now.swap(threads);
+        while (n < tokens.size() && after(parses_now, finished, tokens[n], parses, finished) == Verdict::kAccepted) {
+            parses_now.swap(parses);
             n++;
             operation.allow(constraint_->limits().max_step_work);
         }
@@ -159,7 +159,7 @@ void Matcher::reset() {
 
 void Matcher::fill(uint32_t* mask) {
     operate([&](Operation&) {
-        constraint_->masks().fill(now()->threads, mask);
+        constraint_->masks().fill(now()->parses, mask);
         return true;
     });
 }
@@ -167,33 +167,33 @@ void Matcher::fill(uint32_t* mask) {
 bool Matcher::knows_mask() {
     return operate([&](Operation&) {
         MaskCache& cache = constraint_->masks().cache();
-        const Threads& threads = now()->threads;
-        return std::all_of(threads.begin(), threads.end(), [&](const Thread& t) { return !t.writing && cache.find(t); });
+        const Parses& parses = now()->parses;
+        return std::all_of(parses.begin(), parses.end(), [&](const Parse& t) { return !t.writing && cache.find(t); });
     });
 }
 
 bool Matcher::accepting() {
-    return operate([&](Operation&) { return now()->finished || constraint_->runs().accepting(now()->threads); });
+    return operate([&](Operation&) { return now()->finished || constraint_->runs().accepting(now()->parses); });
 }
 
 std::array<uint64_t, 4> Matcher::next_bytes() {
-    return operate([&](Operation&) { return constraint_->runs().next_bytes(now()->threads); });
+    return operate([&](Operation&) { return constraint_->runs().next_bytes(now()->parses); });
 }
 
 std::string Matcher::forced_bytes(size_t max_length) {
     return operate([&](Operation& operation) {
         std::string out;
-        Threads threads = constraint_->lexemes().members().in_order(now()->threads), next;
-        while (out.size() < max_length && !threads.empty() && !constraint_->runs().accepting(threads) &&
-               !constraint_->runs().names_token(threads)) {
+        Parses parses = constraint_->lexemes().members().in_order(now()->parses), next;
+        while (out.size() < max_length && !parses.empty() && !constraint_->runs().accepting(parses) &&
+               !constraint_->runs().names_token(parses)) {
             int only = -1, count = 0;
             for (int b = 0; b < 256 && count < 2; b++) {  // PERF: usually there is a second one soon
-                constraint_->runs().step(threads, uint8_t(b), next, true);
+                constraint_->runs().step(parses, uint8_t(b), next, true);
                 if (!next.empty()) only = b, count++;
             }
             if (count != 1) break;
-            constraint_->runs().step(threads, uint8_t(only), next, true);
-            threads.swap(next);
+            constraint_->runs().step(parses, uint8_t(only), next, true);
+            parses.swap(next);
             out.push_back(char(only));
             operation.allow(constraint_->limits().max_step_work / 256);
         }
@@ -202,11 +202,11 @@ std::string Matcher::forced_bytes(size_t max_length) {
 }
 
 std::string Matcher::situation(int64_t hops) {
-    std::vector<std::vector<uint32_t>> threads;
+    std::vector<std::vector<uint32_t>> parses;
     operate([&](Operation&) {
         const Stacks& stacks = constraint_->stacks();
-        for (const Thread& t : now()->threads) {
-            std::vector<uint32_t>& words = threads.emplace_back(1, t.lex.index());
+        for (const Parse& t : now()->parses) {
+            std::vector<uint32_t>& words = parses.emplace_back(1, t.lex.index());
             stacks.each_level(t.stack, hops, [&](const std::vector<NodeId>& level) {
                 std::set<LrState> states;
                 for (NodeId n : level) states.insert(stacks.state(n));
@@ -216,9 +216,9 @@ std::string Matcher::situation(int64_t hops) {
         }
         return true;
     });
-    std::sort(threads.begin(), threads.end());
+    std::sort(parses.begin(), parses.end());
     std::string out;
-    for (const auto& words : threads) {
+    for (const auto& words : parses) {
         uint32_t count = uint32_t(words.size());
         out.append(reinterpret_cast<const char*>(&count), sizeof count);
         out.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint32_t));
@@ -232,11 +232,11 @@ bool Matcher::same_place(const Matcher& other) {
     Use use(other);
     return operate([&](Operation&) {
         // Stacks are interned, so equal ones are one.
-        auto same = [](const Thread& a, const Thread& b) {
+        auto same = [](const Parse& a, const Parse& b) {
             const bool wrote = a.writing == b.writing || (a.writing && b.writing && *a.writing == *b.writing);
             return wrote && a.lex == b.lex && a.stack == b.stack && a.environment == b.environment;
         };
-        const Threads &mine = now()->threads, &others = other.now()->threads;
+        const Parses &mine = now()->parses, &others = other.now()->parses;
         return now()->finished == other.now()->finished && mine.size() == others.size() &&
                std::is_permutation(mine.begin(), mine.end(), others.begin(), same);
     });
@@ -244,16 +244,16 @@ bool Matcher::same_place(const Matcher& other) {
 
 uint64_t Matcher::context(int64_t hops) {
     return operate([&](Operation&) {
-        return derivable::context(constraint_->access().lexer(), constraint_->terminals(), constraint_->stacks(), now()->threads, hops);
+        return derivable::context(constraint_->access().lexer(), constraint_->terminals(), constraint_->stacks(), now()->parses, hops);
     });
 }
 
 std::vector<SpanView> Matcher::unfold(uint64_t most) {
-    return operate([&](Operation&) { return derivable::unfold(*constraint_, now()->threads, most); });
+    return operate([&](Operation&) { return derivable::unfold(*constraint_, now()->parses, most); });
 }
 
 std::vector<Explanation> Matcher::explain() {
-    return operate([&](Operation&) { return derivable::explain(*constraint_, now()->threads); });
+    return operate([&](Operation&) { return derivable::explain(*constraint_, now()->parses); });
 }
 
 }  // namespace derivable

@@ -45,11 +45,11 @@ class Matcher {
     std::vector<SpanView> unfold(uint64_t most);  // TooAmbiguous
     // Equal where lexer states are, and the sets of the uppermost `hops` + 1 states of the stacks.
     std::string situation(int64_t hops);
-    bool same_place(const Matcher& other);  // the same threads: all that follows is the same
+    bool same_place(const Matcher& other);  // the same parses: all that follows is the same
     uint64_t context(int64_t hops);         // likewise, the same in every process
     Constraint& constraint() const { return *constraint_; }
     // SAFETY: within an operation on the constraint.
-    const Threads& threads() const { return now()->threads; }
+    const Parses& parses() const { return now()->parses; }
 
   private:
     class Use;
@@ -61,12 +61,12 @@ class Matcher {
         return operate(constraint_->limits().max_step_work, std::move(act));
     }
     const Moment* now() const { return place_->now; }
-    // Threads after one more token. `finished`: it ends the sequence; then there may be none.
-    Verdict after(const Threads& now, bool was_finished, uint32_t token, Threads& threads, bool& finished);
+    // Parses after one more token. `finished`: it ends the sequence; then there may be none.
+    Verdict after(const Parses& now, bool was_finished, uint32_t token, Parses& parses, bool& finished);
     bool is_eos(uint32_t token) const;
     // SAFETY: under the constraint's lock.
     void go_to(const Moment* moment);
-    void push(Threads threads, bool finished) { go_to(constraint_->moments.add(now(), std::move(threads), finished)); }
+    void push(Parses parses, bool finished) { go_to(constraint_->moments.add(now(), std::move(parses), finished)); }
 
     std::shared_ptr<Constraint> constraint_;
     Places::Place* place_;

@@ -38,9 +38,9 @@ void prewarm(Lexer& lexer, Stacks& stacks, const Terminals& terminals, const Env
     const Obligations past = lexer.nothing_owed(lexer.step_obligations(lexer.text_start(), ' '));
     auto start = [&](const Place& p) { return lexemes.start(p.accepts, past); };
     auto visit = [&](const Place& p, uint8_t byte) {
-        Threads threads;
-        runs.step({{start(p), p.stack, p.environment}}, byte, threads);
-        for (const Thread& t : threads) masks.row(t);
+        Parses parses;
+        runs.step({{start(p), p.stack, p.environment}}, byte, parses);
+        for (const Parse& t : parses) masks.row(t);
     };
     std::vector<char> covered(terminals.size(), 0);
     auto gain = [&](const Place& p) {

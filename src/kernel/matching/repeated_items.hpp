@@ -7,8 +7,8 @@
 
 namespace derivable {
 
-// Takes them out of a thread's mask. Two walks find all of them: one along what the earlier items hold where the writing stands, for the value in
+// Takes them out of a parse's mask. Two walks find all of them: one along what the earlier items hold where the writing stands, for the value in
 // progress; and one over the tokens with a comma, behind which another item may begin.
-void take_repeated(Runs& runs, Access& access, const Terminals& terminals, const Vocabulary& vocabulary, const Thread& t, uint32_t* words);
+void take_repeated(Runs& runs, Access& access, const Terminals& terminals, const Vocabulary& vocabulary, const Parse& t, uint32_t* words);
 
 }  // namespace derivable

@@ -1,7 +1,7 @@
-// Where threads are led by bytes, each step taken once: runs along many texts lead to the same threads again and again.
+// Where parses are led by bytes, each step taken once: runs along many texts lead to the same parses again and again.
 //
 // PERF: where tokens can be cut in more ways than are worth listing (`"**" root "**" | "*" root "*" | [a-z ]+`) a mask is made byte by byte. The
-// 280,000 nodes of llama-3's trie lead to some hundred sets of threads, of which a step takes up to 2 ms: 26 s for a mask.
+// 280,000 nodes of llama-3's trie lead to some hundred sets of parses, of which a step takes up to 2 ms: 26 s for a mask.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@ namespace derivable {
 
 class RunTable {
   public:
-    // Threads by how many lexemes have ended inside the token so far.
-    using Layers = std::vector<Threads>;
+    // Parses by how many lexemes have ended inside the token so far.
+    using Layers = std::vector<Parses>;
     static constexpr uint32_t kNowhere = ~0u;
 
     const Layers& operator[](uint32_t place) const { return places_[place]; }
     uint32_t place_of(Layers layers) {
         std::vector<uint32_t> key;
-        for (const Threads& threads : layers) {
-            key.push_back(uint32_t(threads.size()));
-            for (const Thread& t : threads) {
+        for (const Parses& parses : layers) {
+            key.push_back(uint32_t(parses.size()));
+            for (const Parse& t : parses) {
                 const auto writing = reinterpret_cast<uintptr_t>(t.writing.get());
                 key.insert(key.end(),
                            {t.lex.index(), t.stack.index(), t.environment, uint32_t(writing), uint32_t(uint64_t(writing) >> 32)});

@@ -7,11 +7,11 @@
 
 namespace derivable {
 
-bool Runs::advance(const Threads& from, std::string_view bytes, Threads& to) {
+bool Runs::advance(const Parses& from, std::string_view bytes, Parses& to) {
     if (bytes.empty()) to = from;
-    Threads now;
+    Parses now;
     size_t i = 0;
-    auto same = [](const Thread& a, const Thread& b) {
+    auto same = [](const Parse& a, const Parse& b) {
         return a.lex == b.lex && a.stack == b.stack && a.environment == b.environment && a.writing == b.writing;
     };
     if (!halted_.read.empty() && bytes.size() > halted_.read.size() && bytes.substr(0, halted_.read.size()) == halted_.read &&
@@ -46,19 +46,19 @@ bool Runs::step_layers(const Layers& from, uint8_t byte, bool first, Layers& to)
         const size_t more = ended + !first;
         stepper_.step(from[ended], byte, to[ended], more < to.size() ? &to[more] : nullptr, unique_items_.keep());
     }
-    for (const Threads& layer : to) some |= !layer.empty();
+    for (const Parses& layer : to) some |= !layer.empty();
     return some;
 }
 
-bool Runs::advance_token(const Threads& from, std::string_view bytes, Threads& to) {
+bool Runs::advance_token(const Parses& from, std::string_view bytes, Parses& to) {
     if (lookahead_ == kNoLookahead) return advance(from, bytes, to);
     Layers now{from}, next;
     for (size_t i = 0; i < bytes.size(); i++) {
         if (!step_layers(now, uint8_t(bytes[i]), i == 0, next)) return false;
         now.swap(next);
     }
-    for (const Threads& layer : now)
-        for (const Thread& t : layer) stepper_.add(to, t, unique_items_.keep());
+    for (const Parses& layer : now)
+        for (const Parse& t : layer) stepper_.add(to, t, unique_items_.keep());
     return true;
 }
 
@@ -67,10 +67,10 @@ bool Runs::step_path(std::vector<Layers>& path, size_t depth, uint8_t byte) {
     return step_layers(path[depth], byte, depth == 0, path[depth + 1]);
 }
 
-void Runs::step_token(const Threads& from, uint32_t token, Threads& to) {
+void Runs::step_token(const Parses& from, uint32_t token, Parses& to) {
     for (const TokenReference& r : engine_.terminals.references())
         if (r.matches(token, vocabulary_.bytes[token]))
-            for (const Thread& t : from)
+            for (const Parse& t : from)
                 lexemes_.stops(t, [&](Frontier f, AcceptSet, Environment environment) -> Answer<bool> {
                     const Frontier after = engine_.stacks.shift(f, r.symbol).frontier;
                     if (after != kNoFrontier)
@@ -79,28 +79,27 @@ void Runs::step_token(const Threads& from, uint32_t token, Threads& to) {
                 });
 }
 
-bool Runs::names_token(const Threads& threads) {
+bool Runs::names_token(const Parses& parses) {
     const std::vector<TokenReference>& references = engine_.terminals.references();
     auto named = [&](Frontier, AcceptSet set, Environment) -> Answer<bool> {
         return {std::any_of(references.begin(), references.end(),
                             [&](const TokenReference& r) { return engine_.stacks.contains(set, r.symbol); }),
                 {}};
     };
-    return !references.empty() &&
-           std::any_of(threads.begin(), threads.end(), [&](const Thread& t) { return lexemes_.stops(t, named).value; });
+    return !references.empty() && std::any_of(parses.begin(), parses.end(), [&](const Parse& t) { return lexemes_.stops(t, named).value; });
 }
 
-bool Runs::accepting(const Threads& threads) {
-    return std::any_of(threads.begin(), threads.end(), [&](const Thread& t) { return lexemes_.may_end(t).value; });
+bool Runs::accepting(const Parses& parses) {
+    return std::any_of(parses.begin(), parses.end(), [&](const Parse& t) { return lexemes_.may_end(t).value; });
 }
 
-std::array<uint64_t, 4> Runs::next_bytes(const Threads& threads) {
+std::array<uint64_t, 4> Runs::next_bytes(const Parses& parses) {
     ByteSet likely, out;
-    if (engine_.spanner.lexer.policy() == Policy::kScannerless) likely = stepper_.likely_bytes(threads);
+    if (engine_.spanner.lexer.policy() == Policy::kScannerless) likely = stepper_.likely_bytes(parses);
     else likely.words.fill(~0ULL);
-    Threads next;
+    Parses next;
     likely.each([&](uint8_t byte) {
-        step(threads, byte, next);
+        step(parses, byte, next);
         if (!next.empty()) out.set(byte);
     });
     return out.words;

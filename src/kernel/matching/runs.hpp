@@ -1,4 +1,4 @@
-// Runs of the matcher's automaton: threads along bytes, along tokens, and along all tokens of the vocabulary at once.
+// Runs of the matcher's automaton: parses along bytes, along tokens, and along all tokens of the vocabulary at once.
 #pragma once
 
 #include <array>
@@ -32,45 +32,45 @@ class Runs {
           lookahead_(lookahead) {}
 
     // One byte further; an empty result means the byte is not allowed. `in_order`: as Stepper::step.
-    void step(const Threads& from, uint8_t byte, Threads& to, bool in_order = false) {
+    void step(const Parses& from, uint8_t byte, Parses& to, bool in_order = false) {
         to.clear();
         stepper_.step(from, byte, to, &to, unique_items_.keep(), in_order);
     }
-    // All bytes of a text; false, and no threads, if some byte is not allowed. `to` is empty before.
-    bool advance(const Threads& from, std::string_view bytes, Threads& to);
+    // All bytes of a text; false, and no parses, if some byte is not allowed. `to` is empty before.
+    bool advance(const Parses& from, std::string_view bytes, Parses& to);
     // How often a refused advance() got further than the one before. The last one is gone on with.
     uint64_t times_further() const { return times_further_; }
     void forget_halted() { halted_ = {}; }
-    // Calls visit(thread) for those that it has.
+    // Calls visit(parse) for those that it has.
     template <class Visit>
     void each_halted(Visit visit) const {
-        for (const Threads* threads : {&halted_.from, &halted_.now})
-            for (const Thread& t : *threads) visit(t);
+        for (const Parses* parses : {&halted_.from, &halted_.now})
+            for (const Parse& t : *parses) visit(t);
     }
     // As advance(), for the bytes of one token, which may be limited by the lookahead.
-    bool advance_token(const Threads& from, std::string_view bytes, Threads& to);
+    bool advance_token(const Parses& from, std::string_view bytes, Parses& to);
     // One token further, taken as a terminal (a TokenReference); adds to `to`.
-    void step_token(const Threads& from, uint32_t token, Threads& to);
+    void step_token(const Parses& from, uint32_t token, Parses& to);
     // Some token may be taken as a terminal here.
-    bool names_token(const Threads& threads);
+    bool names_token(const Parses& parses);
     // The text may end.
-    bool accepting(const Threads& threads);
+    bool accepting(const Parses& parses);
     // As Stepper::likely_bytes.
-    ByteSet likely_bytes(const Threads& threads) { return stepper_.likely_bytes(threads); }
+    ByteSet likely_bytes(const Parses& parses) { return stepper_.likely_bytes(parses); }
     // Bytes that may follow, as 256 bits.
-    std::array<uint64_t, 4> next_bytes(const Threads& threads);
+    std::array<uint64_t, 4> next_bytes(const Parses& parses);
 
     using Layers = RunTable::Layers;
-    // path[depth + 1]: the threads after one byte more than path[depth]; false if there are none.
+    // path[depth + 1]: the parses after one byte more than path[depth]; false if there are none.
     bool step_path(std::vector<Layers>& path, size_t depth, uint8_t byte);
     // How far each_token() has got.
     struct Place {
         uint32_t next = 0;         // node of the vocabulary's trie
-        std::vector<Layers> path;  // [d]: before the byte of depth d on the way there; nothing yet: only the threads themselves
+        std::vector<Layers> path;  // [d]: before the byte of depth d on the way there; nothing yet: only the parses themselves
     };
-    // Calls visit(token) for every token of text that the threads allow, until it says no; from a place on, which is moved on.
+    // Calls visit(token) for every token of text that the parses allow, until it says no; from a place on, which is moved on.
     template <typename Visit>
-    void each_token(const Threads& threads, Place& at, Visit&& visit);
+    void each_token(const Parses& parses, Place& at, Visit&& visit);
 
   private:
     // One byte of a token further; false if it is not allowed. `first`: it is the token's first.
@@ -83,7 +83,7 @@ class Runs {
     const Vocabulary& vocabulary_;
     const uint64_t lookahead_;
     struct Halted {
-        Threads from, now;
+        Parses from, now;
         std::string read;  // between them
     };
     Halted halted_;
@@ -91,11 +91,11 @@ class Runs {
 };
 
 template <typename Visit>
-void Runs::each_token(const Threads& threads, Place& at, Visit&& visit) {
+void Runs::each_token(const Parses& parses, Place& at, Visit&& visit) {
     const Trie& trie = vocabulary_.trie;
     RunTable table;
     std::vector<uint32_t> path;
-    if (at.path.empty()) at.path.push_back({threads});
+    if (at.path.empty()) at.path.push_back({parses});
     for (const Layers& layers : at.path) path.push_back(table.place_of(layers));
     struct Leave {  // refused or not
         Place& at;

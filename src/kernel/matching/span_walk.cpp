@@ -13,8 +13,8 @@ constexpr uint64_t kMaxItems = 1u << 17;
 constexpr size_t kMaxGrowth = 64u << 20;  // of the spanner, in bytes, for one mask
 }  // namespace
 
-Reach SpanWalk::run(const Thread& thread) {
-    const Item start{Residuals::kWholeVocabulary, thread.lex, thread.stack, thread.environment, 0, -1, 0, 0};
+Reach SpanWalk::run(const Parse& parse) {
+    const Item start{Residuals::kWholeVocabulary, parse.lex, parse.stack, parse.environment, 0, -1, 0, 0};
     Part part;
     Spanner::Walk walk(p_.spanner);
     bytes_before_ = p_.spanner.bytes();

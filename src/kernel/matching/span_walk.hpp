@@ -32,7 +32,7 @@ class SpanWalk {
     SpanWalk(const Parts& parts, std::vector<uint32_t>& words) : p_(parts), lexer_(parts.spanner.lexer), words_(words) {}
 
     // What the answer depends on.
-    Reach run(const Thread& thread);
+    Reach run(const Parse& parse);
 
   private:
     using Question = StackTrie::Question;

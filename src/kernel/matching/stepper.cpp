@@ -7,7 +7,7 @@
 
 namespace derivable {
 
-void Stepper::add(Threads& to, Thread t, const Keep& keep) {
+void Stepper::add(Parses& to, Parse t, const Keep& keep) {
     const Lexer& lexer = engine_.spanner.lexer;
     if (t.lex == kNoState) return;
     work(1 + to.size() / 4);
@@ -16,11 +16,11 @@ void Stepper::add(Threads& to, Thread t, const Keep& keep) {
         scannerless_ || ((lexer.policy() == Policy::kLongest || lexer.is_fresh(t.lex)) && engine_.liveness.always_alive(t.lex));
     if (!sure && !lexemes_.alive(t)) return;
     if (t.writing && !keep(t)) return;
-    for (Thread& other : to) {
+    for (Parse& other : to) {
         if (other.lex != t.lex || other.environment != t.environment) continue;
         if (other.writing != t.writing && !(other.writing && t.writing && *other.writing == *t.writing)) continue;
         if (other.stack == t.stack) return;
-        if (scannerless_) {  // candidates do not depend on the parse, so the parses may share a thread
+        if (scannerless_) {  // candidates do not depend on the stacks, so they may share a parse
             other.stack = engine_.stacks.merge(other.stack, t.stack);
             return;
         }
@@ -29,10 +29,10 @@ void Stepper::add(Threads& to, Thread t, const Keep& keep) {
     to.push_back(std::move(t));
 }
 
-void Stepper::step(const Threads& from, uint8_t byte, Threads& stays, Threads* leaves, const Keep& keep, bool in_order) {
+void Stepper::step(const Parses& from, uint8_t byte, Parses& stays, Parses* leaves, const Keep& keep, bool in_order) {
     Indentations& indentations = engine_.environments.indentations;
     // A byte further in a lexeme that may still be a newline, or in any other.
-    auto add_to = [&](Threads& to, LexState lex, Frontier stack, Environment environment, WritingRef writing) {
+    auto add_to = [&](Parses& to, LexState lex, Frontier stack, Environment environment, WritingRef writing) {
         if (lex == kNoState) return;
         if (indentations.active())
             environment =
@@ -40,7 +40,7 @@ void Stepper::step(const Threads& from, uint8_t byte, Threads& stays, Threads* l
         if (writing && !Writing::step(writing, byte)) return;
         add(to, {lex, stack, environment, std::move(writing)}, keep);
     };
-    for (const Thread& t : from) {
+    for (const Parse& t : from) {
         work(2);
         Lexer& lexer = engine_.access.lexer();
         add_to(stays, lexer.step(t.lex, byte), t.stack, t.environment, t.writing);
@@ -67,19 +67,19 @@ void Stepper::step(const Threads& from, uint8_t byte, Threads& stays, Threads* l
             }
         }
     }
-    // Where several lexemes met in one thread.
+    // Where several lexemes met in one parse.
     if (scannerless_ && leaves)
-        for (Thread& t : *leaves) t.stack = engine_.stacks.minimal(t.stack);
+        for (Parse& t : *leaves) t.stack = engine_.stacks.minimal(t.stack);
 }
 
-ByteSet Stepper::likely_bytes(const Threads& threads) {
+ByteSet Stepper::likely_bytes(const Parses& parses) {
     ByteSet all;
     auto add = [&](LexState s) {
         if (s == kNoState) return;
         const ByteSet some = engine_.access.lexer().bytes(engine_.spanner.lexer.members(s));
         for (size_t w = 0; w < all.words.size(); w++) all.words[w] |= some.words[w];
     };
-    for (const Thread& t : threads) {
+    for (const Parse& t : parses) {
         add(t.lex);
         for (const Lexer::Exit& e : engine_.access.lexer().exits(t.lex))
             for (Symbol symbol : engine_.terminals.of(e.terminal)) {

@@ -1,4 +1,4 @@
-// Threads, one byte further.
+// Parses, one byte further.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ class Stepper {
   public:
     Stepper(const Engine& engine, Lexemes& lexemes, uint64_t max_parses) : engine_(engine), lexemes_(lexemes), max_parses_(max_parses) {}
 
-    // Whether a thread that remembers what it has written may go on.
-    using Keep = std::function<bool(const Thread&)>;
-    // Adds to `stays` the threads whose lexeme goes on, to `leaves` (if any) those that begin one with the byte. `in_order`: where keys may
+    // Whether a parse that remembers what it has written may go on.
+    using Keep = std::function<bool(const Parse&)>;
+    // Adds to `stays` the parses whose lexeme goes on, to `leaves` (if any) those that begin one with the byte. `in_order`: where keys may
     // come in any order and one is listed (TallySpec::ordered), they come in that.
-    void step(const Threads& from, uint8_t byte, Threads& stays, Threads* leaves, const Keep& keep, bool in_order = false);
+    void step(const Parses& from, uint8_t byte, Parses& stays, Parses* leaves, const Keep& keep, bool in_order = false);
     // Under scannerless: bytes that may follow, and perhaps some that may not: what the lexemes in progress and those that may begin can
     // take.
-    ByteSet likely_bytes(const Threads& threads);
-    // Adds a thread unless it has no future or is there already.
-    void add(Threads& to, Thread t, const Keep& keep);
+    ByteSet likely_bytes(const Parses& parses);
+    // Adds a parse unless it has no future or is there already.
+    void add(Parses& to, Parse t, const Keep& keep);
 
   private:
     const Engine engine_;

@@ -12,18 +12,18 @@ namespace derivable {
 
 namespace {
 
-uint64_t key_of(const Thread& t) { return mix(t.writing->key() ^ mix(pack(t.lex, t.stack)) ^ mix(t.environment)); }
+uint64_t key_of(const Parse& t) { return mix(t.writing->key() ^ mix(pack(t.lex, t.stack)) ^ mix(t.environment)); }
 
-const Stepper::Keep kAny = [](const Thread&) { return true; };
+const Stepper::Keep kAny = [](const Parse&) { return true; };
 
 }  // namespace
 
 // A string with more values than there are to differ from can become one that is new.
-bool UniqueItems::is_sure(const Thread& t) {
+bool UniqueItems::is_sure(const Parse& t) {
     return !t.writing || t.writing->safe() || (t.writing->in_string() && access_.lexer().has_more_strings(t.lex, t.writing->rivals()));
 }
 
-bool UniqueItems::can_go_on(const Thread& t) {
+bool UniqueItems::can_go_on(const Parse& t) {
     if (is_sure(t)) return true;
     auto known = known_.find(key_of(t));
     if (known != known_.end()) return known->second;
@@ -39,12 +39,12 @@ bool UniqueItems::can_go_on(const Thread& t) {
 //
 // SAFETY: every place keeps a writing, and so counts as a try of each byte. Depth first these may grow without end (one more digit of an
 // exponent), so that way is soon given up.
-bool UniqueItems::search(const Thread& t, std::vector<Place>& places, bool plain) {
+bool UniqueItems::search(const Parse& t, std::vector<Place>& places, bool plain) {
     const uint64_t allowed = plain ? most_ / 64 : most_;
     places.assign(1, {t, key_of(t), 0});
     std::deque<size_t> todo{0};
     std::unordered_map<uint64_t, size_t, MixHash> visits;
-    Threads next;
+    Parses next;
     while (!todo.empty()) {
         if (const uint64_t steps = 256 * places.size(); steps > allowed) {
             if (plain) return false;
@@ -52,7 +52,7 @@ bool UniqueItems::search(const Thread& t, std::vector<Place>& places, bool plain
         }
         const size_t i = plain ? todo.back() : todo.front();
         plain ? todo.pop_back() : todo.pop_front();
-        const Threads from{places[i].thread};
+        const Parses from{places[i].parse};
         // PERF: in a list of names one byte or a few lead on, and 100 were tried: an array of 30 of 400 names took 9 ms a mask, and now 1.
         const ByteSet likely = stepper_.likely_bytes(from);
         const Bytes bytes = plain ? from[0].writing->plain_bytes() : ~Bytes();
@@ -62,7 +62,7 @@ bool UniqueItems::search(const Thread& t, std::vector<Place>& places, bool plain
             work(20);
             next.clear();
             stepper_.step(from, b, next, &next, kAny);
-            for (Thread& to : next) {
+            for (Parse& to : next) {
                 const uint64_t key = to.writing ? key_of(to) : 0;
                 auto before = known_.find(key);
                 const bool dead = before != known_.end() && !before->second;

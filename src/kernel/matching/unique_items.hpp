@@ -1,5 +1,5 @@
 // Arrays of distinct items: whether what was written of one can still become a value that the array does not hold yet. json/unique_values.hpp says
-// what threads remember of what they have written.
+// what parses remember of what they have written.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class UniqueItems {
     UniqueItems(Access& access, Stepper& stepper, uint64_t most) : access_(access), stepper_(stepper), most_(most) {}
 
     // Some continuation keeps the items apart.
-    bool can_go_on(const Thread& t);
+    bool can_go_on(const Parse& t);
     // For Stepper::step: `can_go_on`.
     const Stepper::Keep& keep() const { return keep_; }
     // Stack nodes are about to be freed.
@@ -29,17 +29,17 @@ class UniqueItems {
   private:
     static constexpr size_t kMaxRemembered = 1u << 20;  // answers
     struct Place {
-        Thread thread;
+        Parse parse;
         uint64_t key;
         size_t from;
     };
-    bool is_sure(const Thread& t);
-    bool search(const Thread& t, std::vector<Place>& places, bool plain);
+    bool is_sure(const Parse& t);
+    bool search(const Parse& t, std::vector<Place>& places, bool plain);
 
     Access& access_;
     Stepper& stepper_;
     const uint64_t most_;
-    const Stepper::Keep keep_ = [this](const Thread& t) { return can_go_on(t); };
+    const Stepper::Keep keep_ = [this](const Parse& t) { return can_go_on(t); };
     std::unordered_map<uint64_t, bool, MixHash> known_;  // by lexer state, frontier, environment, writing
 };
 

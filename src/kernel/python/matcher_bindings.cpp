@@ -244,21 +244,21 @@ void bind_insight(nb::class_<Matcher>& matcher) {
             "A number of 64 bits, equal where `situation` is, in every process in which the grammar was compiled (and by chance). Inside\n"
             "string literals that are known by rule, not by a table, it does not tell where.")
         .def("unfolded", &unfolded, nb::arg("most"),
-             "The spanner trees of the threads, in preorder: (parent, terminal symbol, ignored, tokens, refused, hops). None: too "
+             "The spanner trees of the parses, in preorder: (parent, terminal symbol, ignored, tokens, refused, hops). None: too "
              "ambiguous.")
         .def(
-            "threads",
+            "parses",
             [](Matcher& self) {
-                std::vector<Explanation> threads;
+                std::vector<Explanation> parses;
                 {
                     Call call;
-                    threads = self.explain();
+                    parses = self.explain();
                 }
                 nb::list out;
-                for (auto& t : threads) out.append(nb::make_tuple(nb::cast(t.lexeme), nb::cast(t.accepts)));
+                for (auto& t : parses) out.append(nb::make_tuple(nb::cast(t.lexeme), nb::cast(t.accepts)));
                 return out;
             },
-            "Per thread: ([(terminal symbol, automaton state), ...] of the lexeme in progress, [acceptable terminal symbols]).");
+            "Per parse: ([(terminal symbol, automaton state), ...] of the lexeme in progress, [acceptable terminal symbols]).");
 }
 
 }  // namespace
