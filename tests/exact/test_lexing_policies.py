@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import derivable as dv
+from derivable.decoding.decoder import patiently
 
 STRINGS = 'start: (LONG | SHORT)+\nLONG: /"{3}(?:"{0,2}[^"])*"{3}/\nSHORT: /"[^"]*"/'
 NUMBERS = 'start: N E? ";"\nN: /[0-9]+(?:e[0-9]+)?/\nE: "e"'
@@ -65,3 +66,15 @@ def test_what_no_lexeme_begins_with_is_not_asked_of_the_parser() -> None:
         return int(constraint.stats()["walk_nodes"])
 
     assert nodes(b"\n\r\n", b"\r\n\r\n") == nodes()
+
+
+@pytest.mark.parametrize(("read", "following"), [(1, b"axy"), (31, b"axy"), (32, b"ax"), (40, b"ax"), (41, b"x")])
+def test_of_look_aheads_in_progress_the_nearest_counts(read: int, following: bytes) -> None:
+    """What the first lexeme waits for says all that the later ones do. (Some of these masks ask to be asked again.)"""
+    tokens = [b"a", b"b", b"x", b"y"]
+    grammar = dv.Grammar.from_lark("start: A+ X\nA: /a(?=.{0,40}x)|a(?=.{0,30}y)/\nX: /[abxy]/")
+    matcher = dv.compile(grammar, dv.Vocabulary.from_bytes([*tokens, None], eos=[4])).matcher()
+    for _ in range(read):
+        patiently(lambda: matcher.advance(0))
+    assert b"".join(tokens[t] for t in patiently(matcher.allowed_tokens).tolist()) == following
+    assert b"".join(tokens[t] for t in range(4) if patiently(lambda t=t: matcher.allows(t))) == following  # type: ignore[misc]

@@ -461,7 +461,7 @@ def test_walks_refused_half_way_leave_nothing_wrong_behind() -> None:
     subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": python_path()}, timeout=120, check=True)
 
 
-@pytest.mark.parametrize("terminals", ["X.1: /a/\nY: /(?<!a)b/\nZ: /(?<=a)b/", 'X.1: /ab/\nY: "ab"\nZ: "ba"'])
+@pytest.mark.parametrize("terminals", ["X.1: /a/\nY: /(?<!a)b/\nZ: /(?<=a)b/", 'X.1: /ab|a/\nY: /(?<!b)b/\nZ: "ba"'])
 def test_a_fixpoint_refused_half_way_is_taken_up_again(terminals: str) -> None:
     """Summaries that were still growing when a question was refused are no answer to the next one."""
     tokens = b"a b aa ab ba bb aaa aab aba abb baa bab bba bbb".split()
@@ -480,9 +480,9 @@ def test_a_fixpoint_refused_half_way_is_taken_up_again(terminals: str) -> None:
     assert refused
 
 
-@pytest.mark.parametrize("looks", ["a(?=.{0,40}x)|a(?=.{0,30}y)", "a(?=.{5,40}x)|a(?=.{5,40}y)|a(?=.{7}b)"])
-def test_looks_that_multiply_are_bounded(looks: str) -> None:
+def test_looks_that_multiply_are_bounded() -> None:
     """Each "a" doubles the ways in which the text may answer those before it: memory without end, once."""
+    looks = "a(?=.{5,40}x)|a(?=.{5,40}y)|a(?=.{7}b)"
     with within(10), pytest.raises(dv.LimitError, match="cannot be raised") as caught:
         lark(f"start: A+ X\nA: /{looks}/\nX: /[abxy]/").matcher().advance_bytes(b"a" * 60)
     assert caught.value.limit == "obligations of a lexer"
