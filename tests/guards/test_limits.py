@@ -267,7 +267,7 @@ def test_nul_is_a_character(pattern: str) -> None:
 
 
 def test_threads_are_bounded_and_a_refusal_leaves_no_trace() -> None:
-    # After "a", the lexeme is A, or a longer one: two threads.
+    # After "a", the lexeme is A, or a longer one: two parses.
     text = "start: (A|B)+\nA: /a/\nB: /aa+b/"
     grammar = dv.Grammar.from_lark(text)
     dv.compile(grammar, BYTES, limits=dv.Limits(max_parses=2)).matcher().advance_bytes(b"aaaab")
