@@ -259,7 +259,7 @@ class Matcher:
         """
 
     def parses(self) -> list[tuple[list[tuple[int, int]], list[int]]]:
-        """Per thread: ([(terminal symbol, automaton state), ...] of the lexeme in progress, [acceptable terminal
+        """Per parse: ([(terminal symbol, automaton state), ...] of the lexeme in progress, [acceptable terminal
         symbols]).
         """
 
