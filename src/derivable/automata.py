@@ -32,6 +32,7 @@ from .limits import Limits
 __all__ = [
     "JSON_CHARACTER",
     "LONGEST_NUMBER",
+    "SURROGATE",
     "compile_expr",
     "is_empty",
     "json_strings",
@@ -196,8 +197,10 @@ def string_values(expr: Expr, limits: Limits) -> Dfa | None:
             return None
 
 
-JSON_CHARACTER = Chars(((0, 0x10FFFF),))
-"""One character of a value in a `JsonText`, or a lone surrogate."""
+SURROGATE = Chars(((0xD800, 0xDFFF),))
+"""A lone surrogate in a value of a `JsonText`."""
+JSON_CHARACTER = Alt((ANY_CHAR, SURROGATE))
+"""One character of such a value."""
 
 
 def json_strings(expr: Expr, limits: Limits = Limits()) -> _kernel.JsonStrings | None:  # noqa: B008

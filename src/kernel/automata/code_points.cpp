@@ -16,50 +16,6 @@ namespace {
 
 constexpr uint32_t kPastAll = 0x110000;  // code points end here
 
-// The byte sequences of code points lo..hi, as UTF-8 ranges: each a list of (first, last) per byte.
-using Sequence = std::vector<std::pair<uint8_t, uint8_t>>;
-
-uint32_t encode(uint32_t cp, uint8_t* out) {
-    if (cp < 0x80) return out[0] = uint8_t(cp), 1;
-    if (cp < 0x800) return out[0] = uint8_t(0xC0 | cp >> 6), out[1] = uint8_t(0x80 | (cp & 63)), 2;
-    if (cp < 0x10000)
-        return out[0] = uint8_t(0xE0 | cp >> 12), out[1] = uint8_t(0x80 | (cp >> 6 & 63)), out[2] = uint8_t(0x80 | (cp & 63)), 3;
-    return out[0] = uint8_t(0xF0 | cp >> 18), out[1] = uint8_t(0x80 | (cp >> 12 & 63)), out[2] = uint8_t(0x80 | (cp >> 6 & 63)),
-           out[3] = uint8_t(0x80 | (cp & 63)), 4;
-}
-
-void utf8_sequences(uint32_t lo, uint32_t hi, std::vector<Sequence>& out) {
-    if (lo > hi) return;
-    for (uint32_t limit : {0x7Fu, 0x7FFu, 0xFFFFu})
-        if (lo <= limit && hi > limit) {
-            utf8_sequences(lo, limit, out);
-            utf8_sequences(limit + 1, hi, out);
-            return;
-        }
-    // Split where the leading bytes differ and the trailing ones do not run from 80 to BF.
-    if (hi >= 0x80)
-        for (uint32_t bits : {6u, 12u, 18u}) {
-            uint32_t low = (1u << bits) - 1;
-            if ((lo & ~low) == (hi & ~low)) break;
-            if (lo & low) {
-                utf8_sequences(lo, lo | low, out);
-                utf8_sequences((lo | low) + 1, hi, out);
-                return;
-            }
-            if ((hi & low) != low) {
-                utf8_sequences(lo, (hi & ~low) - 1, out);
-                utf8_sequences(hi & ~low, hi, out);
-                return;
-            }
-        }
-    uint8_t a[4], b[4];
-    uint32_t n = encode(lo, a);
-    encode(hi, b);
-    Sequence s;
-    for (uint32_t i = 0; i < n; i++) s.emplace_back(a[i], b[i]);
-    out.push_back(std::move(s));
-}
-
 // The UTF-8 of characters that each have a value, as a tree whose equal parts are shared; its leaves are the values.
 class SpellingTree {
   public:
@@ -192,30 +148,23 @@ bool decode(std::string_view text, std::vector<uint32_t>& code_points) {
 }
 
 Graph utf8_graph(const CodePoints& characters) {
-    std::vector<Sequence> sequences;
-    for (auto [lo, hi] : characters) utf8_sequences(lo, hi, sequences);
-    Graph graph;
-    graph.edges.resize(2);
-    graph.accepting = {0, 1};
-    std::map<std::vector<Sequence>, uint32_t> tails;
-    tails[{Sequence{}}] = 1;
-    auto grow = [&](auto&& self, uint32_t state, const std::vector<Sequence>& group) -> void {
-        for (size_t i = 0; i < group.size();) {
-            size_t j = i;
-            std::vector<Sequence> rest;
-            for (; j < group.size() && group[j].front() == group[i].front(); j++) rest.emplace_back(group[j].begin() + 1, group[j].end());
-            auto [it, fresh] = tails.try_emplace(rest, uint32_t(graph.edges.size()));
-            uint32_t to = it->second;
-            if (fresh) {
-                graph.edges.emplace_back();
-                graph.accepting.push_back(0);
-                self(self, to, rest);
-            }
-            graph.edges[state].push_back({group[i].front().first, group[i].front().second, to});
-            i = j;
-        }
+    std::vector<SpellingTree::Segment> segments{{0, kDead}};
+    auto begin = [&](uint32_t at, int32_t value) {
+        if (segments.back().first == at) segments.pop_back();
+        segments.push_back({at, value});
     };
-    grow(grow, 0, sequences);
+    for (auto [lo, hi] : characters) begin(lo, 0), begin(hi + 1, kDead);
+    begin(kPastAll, kDead);
+    const SpellingTree tree(segments);
+    // The root is state 0, and the character's end the last one.
+    const uint32_t n = uint32_t(tree.nodes.size());
+    Graph graph;
+    graph.edges.resize(n + 1);
+    graph.accepting.assign(n + 1, 0);
+    graph.accepting[n] = 1;
+    for (uint32_t t = 0; t < n; t++)
+        for (const SpellingTree::Edge& e : tree.nodes[t])
+            graph.edges[n - 1 - t].push_back({e.lo, e.hi, e.child >= 0 ? n : n - 1 - SpellingTree::node_of(e.child)});
     return graph;
 }
 

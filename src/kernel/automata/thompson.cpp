@@ -145,15 +145,10 @@ class Thompson {
         const Pattern::Tree& t = pattern_.trees()[id];
         switch (t.kind) {
             case Kind::kBytes:
-                if (atoms_) {
+                if (atoms_)
                     for (size_t i = letters_[id].size(); i-- > 0;) next = consuming(nfa, {letters_[id][i]}, next);
-                    return next;
-                }
-                for (size_t i = t.text.size(); i-- > 0;) {
-                    Nfa::State s{Nfa::Kind::kRanges};
-                    s.ranges = {{uint8_t(t.text[i]), uint8_t(t.text[i]), next}};
-                    next = push(nfa, std::move(s));
-                }
+                else
+                    for (size_t i = t.text.size(); i-- > 0;) next = consuming(nfa, {{uint8_t(t.text[i]), uint8_t(t.text[i])}}, next);
                 return next;
             case Kind::kByteSet: return consuming(nfa, atoms_ ? letters_[id] : t.bytes, next);
             case Kind::kChars: {

@@ -280,8 +280,8 @@ bool Lexer::is_dead(uint32_t pair) {
     return pairs_[pair].fate == Pair::kDead;
 }
 
-// PERF: behind `\n` no lexeme begins with `\r`, for `\r\n` would have made the line break a longer one. Tokens such as `\n\r\n` were asked for in vain in
-// every mask that allows a line break, and so deep that the mask was kept for that text alone.
+// PERF: behind `\n` no lexeme begins with `\r`, for `\r\n` would have made the line break a longer one. Tokens such as `\n\r\n` were asked
+// for in vain in every mask that allows a line break, and so deep that the mask was kept for that text alone.
 bool Lexer::may_begin(Obligations obligations, uint8_t byte) {
     if (policy_ == Policy::kScannerless) return true;  // terminals of other grammars may be added
     const uint64_t key = pack(obligations, byte);

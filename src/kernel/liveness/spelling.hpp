@@ -63,13 +63,13 @@ class Spelling {
     std::vector<Landing> next(const Bits& acceptable, Obligations obligations);
     // How the lexeme in progress may end, sorted. O(lexer states reachable from `s`).
     const std::vector<Landing>& landings(LexState s);
-    // The states that a lexeme in progress may be in one byte further, each once.
     struct Span {
         const LexState* first = nullptr;
         uint32_t size = 0;
         const LexState* begin() const { return first; }
         const LexState* end() const { return first + size; }
     };
+    // The states that a lexeme in progress may be in one byte further, each once.
     Span successors(LexState s);
     // The state before a lexeme, all of `candidates` (ignored ones are added; under basic, all terminals) competing.
     LexState start(const Bits& candidates, Obligations obligations);

@@ -20,6 +20,12 @@ struct Parse {
     Frontier stack;
     Environment environment = kNoEnvironment;
     WritingRef writing;  // inside an array of distinct items
+
+    bool wrote_as(const Parse& other) const { return writing == other.writing || (writing && other.writing && *writing == *other.writing); }
+    // Stacks are interned, so equal ones are one.
+    bool operator==(const Parse& other) const {
+        return lex == other.lex && stack == other.stack && environment == other.environment && wrote_as(other);
+    }
 };
 using Parses = std::vector<Parse>;
 

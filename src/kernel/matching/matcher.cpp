@@ -231,14 +231,9 @@ bool Matcher::same_place(const Matcher& other) {
     if (constraint_ != other.constraint_) return false;
     Use use(other);
     return operate([&](Operation&) {
-        // Stacks are interned, so equal ones are one.
-        auto same = [](const Parse& a, const Parse& b) {
-            const bool wrote = a.writing == b.writing || (a.writing && b.writing && *a.writing == *b.writing);
-            return wrote && a.lex == b.lex && a.stack == b.stack && a.environment == b.environment;
-        };
         const Parses &mine = now()->parses, &others = other.now()->parses;
         return now()->finished == other.now()->finished && mine.size() == others.size() &&
-               std::is_permutation(mine.begin(), mine.end(), others.begin(), same);
+               std::is_permutation(mine.begin(), mine.end(), others.begin());
     });
 }
 

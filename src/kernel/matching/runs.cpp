@@ -11,11 +11,8 @@ bool Runs::advance(const Parses& from, std::string_view bytes, Parses& to) {
     if (bytes.empty()) to = from;
     Parses now;
     size_t i = 0;
-    auto same = [](const Parse& a, const Parse& b) {
-        return a.lex == b.lex && a.stack == b.stack && a.environment == b.environment && a.writing == b.writing;
-    };
     if (!halted_.read.empty() && bytes.size() > halted_.read.size() && bytes.substr(0, halted_.read.size()) == halted_.read &&
-        std::equal(from.begin(), from.end(), halted_.from.begin(), halted_.from.end(), same))
+        from == halted_.from)
         now = halted_.now, i = halted_.read.size();
     const size_t begin = i;
     try {

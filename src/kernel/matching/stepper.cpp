@@ -17,8 +17,7 @@ void Stepper::add(Parses& to, Parse t, const Keep& keep) {
     if (!sure && !lexemes_.alive(t)) return;
     if (t.writing && !keep(t)) return;
     for (Parse& other : to) {
-        if (other.lex != t.lex || other.environment != t.environment) continue;
-        if (other.writing != t.writing && !(other.writing && t.writing && *other.writing == *t.writing)) continue;
+        if (other.lex != t.lex || other.environment != t.environment || !other.wrote_as(t)) continue;
         if (other.stack == t.stack) return;
         if (scannerless_) {  // candidates do not depend on the stacks, so they may share a parse
             other.stack = engine_.stacks.merge(other.stack, t.stack);

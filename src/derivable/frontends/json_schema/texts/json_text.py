@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ....automata import JSON_CHARACTER
+from ....automata import JSON_CHARACTER, SURROGATE
 from ....expr import (
     ANY_CHAR,
     Alt,
@@ -133,10 +133,7 @@ def rewritten(decoded: Expr, rewrite: Callable[[Expr, Mapping[int, Expr]], Expr]
 def _spelled_node(node: Expr, done: Mapping[int, Expr]) -> Expr:
     match node:
         case Chars(ranges) if _holds_surrogates(ranges):
-            before, after = [r for r in ranges if r[1] < 0xD7FF], [r for r in ranges if r[0] > 0xE000]
-            first = next(lo for lo, hi in ranges if hi == 0xD7FF)
-            last = next(hi for lo, hi in ranges if lo == 0xE000)
-            return Chars((*before, (first, last), *after))
+            return Alt((node, SURROGATE))
         case Concat(items):
             return Concat(tuple([done[id(i)] for i in items]))
         case Alt(items):
