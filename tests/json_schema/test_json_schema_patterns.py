@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
+from itertools import product
 
 import pytest
 from accepting import BYTES, accepts
@@ -18,7 +18,7 @@ from derivable.frontends.json_schema.texts.patterns import pattern
 
 regress = pytest.importorskip("regress")
 
-VALUES = ["".join(t) for n in range(5) for t in itertools.product("ab1\n", repeat=n)]
+VALUES = ["".join(t) for n in range(5) for t in product("ab1\n", repeat=n)]
 VALUES += ["é", "aé", "a b", "-", "a-b", "AB", "a.b", "\u2028", "\ufeff", "_", "A1", "\U0001f600", "a\U0001f600"]
 PATTERNS = [
     r"a",
@@ -151,3 +151,18 @@ def test_a_last_bound_is_kept(case: int, more: dict[str, object]) -> None:
             assert accepts(constraint, json.dumps(value)) is wanted, value
             if last != "\ud800":
                 assert accepts(constraint, json.dumps(value, ensure_ascii=False)) is wanted, value
+
+
+@pytest.mark.parametrize("low", range(5))
+@pytest.mark.parametrize("high", [None, 0, 1, 2, 3])
+@pytest.mark.parametrize("source", ["^$|^[ab]{2,3}$", "^(|a|b+|aba|bb?)$", "^$|^(?=.*b)[ab]+$", "^(a|b|)$", "ab|^$"])
+def test_alternatives_of_other_lengths_count_for_nothing(source: str, low: int, high: int | None) -> None:
+    schema = {"type": "string", "pattern": source, "minLength": low, **({} if high is None else {"maxLength": high})}
+    values = ["".join(letters) for count in range(6) for letters in product("ab", repeat=count)]
+    wanted = [v for v in values if re.search(source, v) and low <= len(v) and (high is None or len(v) <= high)]
+    if not wanted:
+        with pytest.raises(dv.GrammarError, match="no JSON value satisfies"):
+            dv.Grammar.from_json_schema(schema)
+        return
+    constraint = dv.compile(dv.Grammar.from_json_schema(schema), BYTES)
+    assert [v for v in values if accepts(constraint, json.dumps(v))] == wanted

@@ -46,9 +46,23 @@ _ANY = Chars.of((0, 0x10FFFF))
 
 
 @lru_cache(maxsize=4_096)
-def _widths(text: Text) -> tuple[int, int | None]:
-    """The fewest and most characters that a pattern or format matches, as far as its shape tells."""
-    return width(decoded(text))
+def _of_length(text: Text, low: int, high: int | None) -> tuple[Expr, tuple[int, int | None]]:
+    """The JSON texts that a pattern or format matches, without alternatives that have no string of `low` to `high`
+    characters; the fewest and most characters of the rest, as far as its shape tells.
+
+    PERF: `^$|...` is written for a string that may be left out, also beside a `minLength`, whose intersection with all
+    the others would be as large as they are.
+    """
+
+    def fits(expr: Expr) -> bool:
+        least, most = width(expr)
+        return (most is None or most >= low) and (high is None or least <= high)
+
+    characters = decoded(text)
+    if isinstance(characters, Alt) and not all(map(fits, characters.items)):
+        characters = Alt(tuple(filter(fits, characters.items)))
+        return spelled(characters), width(characters)
+    return texts(text), width(characters)
 
 
 @lru_cache(maxsize=4_096)
@@ -81,18 +95,17 @@ def string(
     limits: Limits,
 ) -> Expr:
     """The text of all strings with these constraints; `NOTHING` if there is none."""
-    for text in must if low or high is not None else ():
-        least, most = _widths(text)
-        if least >= low:
-            low = 0
-        if high is not None and most is not None and most <= high:
-            high = None
+    found = [_of_length(text, low, high) for text in must]
+    parts = [part for part, _ in found]
+    if any(least >= low for _, (least, _) in found):
+        low = 0
+    if high is not None and any(most is not None and most <= high for _, (_, most) in found):
+        high = None
     excluded = tuple(v for v in excluded if all(_matcher(t).accepts(v.encode("utf-8", "surrogatepass")) for t in must))
-    values = (string_values(texts(t), limits) for t in must) if low else ()
+    values = (string_values(part, limits) for part in parts) if low else ()
     size = low * min((dfa.num_states for dfa in values if dfa), default=0)
     if size > 4 * limits.max_dfa_states:  # do not even try
         raise LimitError("max_dfa_states", size, limits.max_dfa_states, "a pattern or format beside a long minLength")
-    parts = [texts(text) for text in must]
     if low or high is not None or excluded or not parts:
         parts.append(json_string(low, high, excluded))
     parts += [Not(texts(text)) for text in must_not]
