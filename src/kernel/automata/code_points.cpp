@@ -111,26 +111,37 @@ uint32_t number_classes(const SpellingTree& tree, std::array<uint8_t, 256>& clas
 // The rows of a table, numbered; of those that are added, equal ones are one.
 class Rows {
   public:
-    Rows(std::vector<int32_t>& table, uint32_t width) : table_(table), width_(width) {}
-    uint32_t size() const { return uint32_t(table_.size() / width_); }
-    // The number of a row.
-    uint32_t add(const std::vector<int32_t>& row) {
+    using Ways = std::vector<std::pair<uint8_t, int32_t>>;  // where byte classes lead, in ascending order; the others lead nowhere
+    Rows(std::vector<int32_t>& table, uint32_t width) : table_(table), width_(width), ways_(table.size() / width, 0) {}
+    uint32_t size() const { return uint32_t(ways_.size()); }
+    // The number of a row. PERF: most have few ways of many classes.
+    uint32_t add(const Ways& row) {
         uint64_t hash = 0;
-        for (int32_t to : row) hash = (hash ^ uint32_t(to)) * 0x9E3779B97F4A7C15ULL;
+        for (auto [byte_class, to] : row) hash = (hash ^ pack(byte_class, uint32_t(to))) * 0x9E3779B97F4A7C15ULL;
         for (;; hash++) {
             if (hash == FlatMap<uint32_t>::kNoKey) continue;
             const uint32_t* known = numbers_.find(hash);
             if (!known) break;
-            if (std::equal(row.begin(), row.end(), table_.begin() + long(size_t(*known) * width_))) return *known;
+            if (is(*known, row)) return *known;
         }
-        table_.insert(table_.end(), row.begin(), row.end());
+        table_.resize(table_.size() + width_, kDead);
+        ways_.push_back(uint32_t(row.size()));
+        write(size() - 1, row);
         return numbers_[hash] = size() - 1;
+    }
+    void write(uint32_t number, const Ways& row) {
+        for (auto [byte_class, to] : row) table_[size_t(number) * width_ + byte_class] = to;
     }
 
   private:
+    bool is(uint32_t number, const Ways& row) const {
+        const int32_t* const at = &table_[size_t(number) * width_];
+        return ways_[number] == row.size() && std::all_of(row.begin(), row.end(), [&](auto way) { return at[way.first] == way.second; });
+    }
     std::vector<int32_t>& table_;
     const uint32_t width_;
-    FlatMap<uint32_t> numbers_;  // by hash
+    std::vector<uint32_t> ways_;  // of each row, how many; of those that were not added, 0
+    FlatMap<uint32_t> numbers_;   // by hash
 };
 
 }  // namespace
@@ -221,29 +232,28 @@ Dfa Atoms::spelled(const Dfa& over_atoms, uint64_t max_states) const {
 
     Dfa out;
     out.num_classes = number_classes(tree, out.classes);
-    out.table.resize(size_t(n) * out.num_classes);
+    out.table.resize(size_t(n) * out.num_classes, kDead);
     // A state within a character is what its bytes lead to: from each of the automaton's states, the tree from its leaves up.
     Rows rows(out.table, out.num_classes);
-    std::vector<int32_t> reached(tree.nodes.size()), row(out.num_classes);
-    std::vector<std::vector<std::pair<uint8_t, int32_t>>> by_class(tree.nodes.size());  // where a node's byte classes lead
+    std::vector<int32_t> reached(tree.nodes.size());
+    std::vector<Rows::Ways> by_class(tree.nodes.size());  // where a node's byte classes lead
     for (uint32_t t = 0; t < tree.nodes.size(); t++) {
         std::array<bool, 256> seen{};
         for (const SpellingTree::Edge& e : tree.nodes[t])
             for (uint32_t byte = e.lo; byte <= e.hi; byte++)
                 if (!std::exchange(seen[out.classes[byte]], true)) by_class[t].emplace_back(out.classes[byte], e.child);
     }
+    Rows::Ways row;
     for (uint32_t s = 0; s < n; s++) {
         const int32_t* const leads = &over_atoms.table[size_t(s) * k];
         for (uint32_t t = 0; t < tree.nodes.size(); t++) {
             work(2 + by_class[t].size());
-            std::fill(row.begin(), row.end(), kDead);
-            bool alive = false;
-            for (auto [byte_class, child] : by_class[t]) {
-                row[byte_class] = child >= 0 ? leads[child] : reached[SpellingTree::node_of(child)];
-                alive |= row[byte_class] != kDead;
-            }
-            if (t + 1 == tree.nodes.size()) std::copy(row.begin(), row.end(), out.table.begin() + long(size_t(s) * out.num_classes));
-            else reached[t] = alive ? int32_t(rows.add(row)) : kDead;
+            row.clear();
+            for (auto [byte_class, child] : by_class[t])
+                if (const int32_t to = child >= 0 ? leads[child] : reached[SpellingTree::node_of(child)]; to != kDead)
+                    row.emplace_back(byte_class, to);
+            if (t + 1 == tree.nodes.size()) rows.write(s, row);
+            else reached[t] = row.empty() ? kDead : int32_t(rows.add(row));
         }
         if (rows.size() > max_states) throw LimitExceeded("max_dfa_states", rows.size(), max_states, "a pattern's automaton");
     }

@@ -149,11 +149,14 @@ void keep(Dfa& d, const std::vector<uint32_t>& order) {
     out.num_classes = d.num_classes;
     out.conditions = std::move(d.conditions);
     out.looks = std::move(d.looks);
-    out.table.reserve(order.size() * k);
+    out.table.resize(order.size() * k);
+    out.accepting.reserve(order.size());
+    out.condition.reserve(order.size());
+    int32_t* to = out.table.data();
     for (uint32_t s : order) {
         for (size_t c = 0; c < k; c++) {
-            int32_t t = d.table[s * k + c];
-            out.table.push_back(t < 0 ? kDead : number[size_t(t)]);
+            const int32_t t = d.table[s * k + c];
+            *to++ = t < 0 ? kDead : number[size_t(t)];
         }
         out.accepting.push_back(d.accepting[s]);
         out.condition.push_back(d.condition[s]);
@@ -427,6 +430,7 @@ Dfa Dfa::product(const Dfa& a, const Dfa& b, Op op, uint64_t max_states) {
 
 std::string Dfa::fingerprint() const {
     std::string out;
+    out.reserve(512 + table.size() * sizeof(int32_t) + num_states() * 5);
     auto put = [&](const void* p, size_t n) { out.append(static_cast<const char*>(p), n); };
     auto put_word = [&](uint32_t w) { put(&w, sizeof w); };
     put_word(num_states());
