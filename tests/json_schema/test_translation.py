@@ -7,16 +7,19 @@ import os
 import random
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from itertools import chain, product
 
 import pytest
 from paths import ROOT, python_path
 
+import derivable as dv
 from derivable import _kernel
 from derivable.collector import without_collector
 from derivable.expr import EMPTY, Alt, Bytes, Concat, Expr, Members, Ref, Repeat, Sequences, refs
 from derivable.frontends.json_schema.emit.productive import drop_unproductive
+from derivable.lowering.repeats import add_repeat
 
 
 @pytest.mark.parametrize("enabled", [True, False])
@@ -112,15 +115,79 @@ def test_names_only() -> None:
 
 
 def test_rules_become_numbers() -> None:
-    rules: dict[str, Expr] = {"a": Alt((Concat((Ref("b"), Ref("T"), EMPTY)), Ref("b"))), "b": Ref("T")}
-    productions: list[int] = []
-    names: list[str] = ["a"]
-    symbols = {"a": -1}
-    arguments = [(-1, rules["a"])], rules, symbols, names, productions, lambda expr: 1, {}
-    assert _kernel.flatten(*arguments, 100)
-    assert (symbols, names) == ({"a": -1, "b": -2, "T": 1}, ["a", "b"])
+    rules: dict[str | Expr, Expr] = {"a": Alt((Concat((Ref("b"), Ref("T"), EMPTY)), Ref("b"))), "b": Ref("T")}
+    start, names, productions, terminals = _kernel.flatten(rules, "a", [], 100)
+    assert (start, names, terminals) == (-1, ["a", "b"], {"T": 1})
     assert productions == [-1, 2, -2, 1, -1, 1, -2, -2, 1, 1]
-    assert not _kernel.flatten([(-1, rules["a"])], rules, symbols, names, productions, lambda expr: 1, {}, 3)
+    with pytest.raises(dv.LimitError, match="the size of the grammar: max_symbols"):
+        _kernel.flatten(rules, "a", [], 3)
+    assert _kernel.flatten(rules, "a", ["U", "T"], 100)[3] == {"U": 1, "T": 2}
+    assert _kernel.flatten(rules, "T", [], 100) == (1, [], [], {"T": 1})
+
+
+def test_expressions_in_bodies_become_numbers() -> None:
+    repeat, text, either = Repeat(Ref("T"), 0, None), Bytes(b"x"), Alt((Ref("T"), Bytes(b"x")))
+    rules: dict[str | Expr, Expr] = {
+        "a": Concat((repeat, text, either, either, Ref("c"))),
+        "c": Ref("a"),
+        "d": Bytes(b"y"),
+    }
+    assert set(_kernel.flatten(rules, "a", [], 100)[3]) == {repeat, text, "T"}
+    rules[repeat] = Concat((repeat, text))
+    _, names, productions, terminals = _kernel.flatten(rules, "a", [], 100)
+    assert names == ["a", "<repeat>", "<alt>", "c"]
+    assert terminals == {text: 1, "T": 2}
+    assert productions == [-1, 5, -2, 1, -3, -3, -4, -4, 1, -1, -3, 1, 2, -3, 1, 1, -2, 2, -2, 1]
+    assert _kernel.with_symbols(productions[:7], {1: 9, -3: -7}) == [-1, 5, -2, 9, -7, -7, -4]
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (0, 0),
+        (0, 1),
+        (0, 12),
+        (0, 13),
+        (0, 16),
+        (0, 37),
+        (2, 5),
+        (3, 40),
+        (7, 7),
+        (16, 16),
+        (32, 32),
+        (37, 37),
+        (5, None),
+    ],
+)
+def test_repeats_are_rules_that_count(low: int, high: int | None) -> None:
+    """Every number of items from `low` to `high`, each in one way."""
+    repeat = Repeat(Ref("T"), low, high)
+    rules: dict[str | Expr, Expr] = {"a": repeat}
+    add_repeat(rules, repeat)
+    _, _, productions, _ = _kernel.flatten(rules, "a", [], 10_000)
+    most = 45
+    ways: dict[int, Counter[int]] = defaultdict(Counter, {1: Counter({1: 1})})  # derivations of so many items
+    for _ in range(60):
+        before, ways = ways, defaultdict(Counter, {1: Counter({1: 1})})
+        for head, body in bodies_of(productions):
+            found = Counter({0: 1})
+            for symbol in body:
+                longer: Counter[int] = Counter()
+                for (m, x), (n, y) in product(found.items(), before[symbol].items()):
+                    if m + n <= most:
+                        longer[m + n] += x * y
+                found = longer
+            ways[head] += found
+        if ways == before:
+            break
+    assert ways[-1] == Counter(range(low, (most if high is None else high) + 1))
+
+
+def bodies_of(productions: list[int]) -> Iterator[tuple[int, list[int]]]:
+    while productions:
+        head, size, *rest = productions
+        yield head, rest[:size]
+        productions = rest[size:]
 
 
 def test_sequences_are_what_they_expand_to() -> None:
@@ -131,16 +198,7 @@ def test_sequences_are_what_they_expand_to() -> None:
     assert list(refs(some)) == list(refs(expanded))
     results = []
     for rule in some, expanded:
-        rules: dict[str, Expr] = {"a": rule, "b": Sequences(("a", "T"))}
-        terminals: dict[str, int] = {}
-        symbols, names, productions = {"a": -1}, ["a"], list[int]()
-
-        def other(expr: Expr, terminals: dict[str, int] = terminals) -> int:
-            assert isinstance(expr, Ref)
-            return terminals.setdefault(expr.name, 1 + len(terminals))
-
-        assert _kernel.flatten([(-1, rule)], rules, symbols, names, productions, other, terminals, 100)
-        results.append((symbols, names, productions, terminals))
+        results.append(_kernel.flatten({"a": rule, "b": Sequences(("a", "T"))}, "a", [], 100))
     assert results[0] == results[1]
     assert results[0][2] == [-1, 2, -2, 1, -1, 1, 2, -1, 1, -2, -2, 2, -1, 1]
 
@@ -158,17 +216,10 @@ def test_members_come_in_order_and_others_between(required: str, others: str) ->
             wanted.add("{" + ",".join(f"{key}:{key.upper()}" for key in chosen) + "}")
     assert rule.renamed(str.lower).names == tuple(name.lower() for name in rule.names)
 
-    terminals: dict[str, int] = {}
-    names, productions = ["object"], list[int]()
-    arguments = [(-1, rule)], {}, {"object": -1}, names, productions, lambda expr: 0, terminals, 1_000
-    assert _kernel.flatten(*arguments)
+    _, names, productions, terminals = _kernel.flatten({"object": rule}, "object", [], 1_000)
     assert set(names) == {"object"}
-    bodies: list[tuple[int, list[int]]] = []
-    while productions:
-        head, size, *rest = productions
-        bodies.append((head, rest[:size]))
-        productions = rest[size:]
-    texts: dict[int, set[str]] = defaultdict(set, {symbol: {name} for name, symbol in terminals.items()})
+    bodies = list(bodies_of(productions))
+    texts: dict[int, set[str]] = defaultdict(set, {symbol: {str(name)} for name, symbol in terminals.items()})
     size = -1
     while size < (size := sum(map(len, texts.values()))):
         for head, body in bodies:
@@ -180,9 +231,9 @@ def test_members_are_written_up_to_the_bound() -> None:
     """Every listed key is written once for each class of other keys: the bound must not wait for the last."""
     others = tuple(chain(*((f"o{i}", "v") for i in range(100))))
     rule = Members(("{", "}", "e", ",", ":"), ("k", "v", False) * 100, others)
-    productions: list[int] = []
-    assert not _kernel.flatten([(-1, rule)], {}, {}, ["object"], productions, lambda expr: 0, {}, 2_000)
-    assert len(productions) < 4_000
+    with pytest.raises(dv.LimitError) as caught:
+        _kernel.flatten({"object": rule}, "object", [], 2_000)
+    assert caught.value.used < 4_000
 
 
 TRANSLATE = """

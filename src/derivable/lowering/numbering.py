@@ -16,34 +16,25 @@ from ..errors import GrammarError, LimitError
 from ..expr import (
     NOTHING,
     And,
-    Bytes,
-    ByteSet,
-    Chars,
     Expr,
-    Graph,
     JsonStrings,
-    JsonText,
-    Look,
-    Not,
-    Numbers,
     Ref,
     Repeat,
     Special,
+    refs,
 )
 from ..limits import Limits
 from ..rules import Rules, Terminal
 from ..show import show
 from .indentation import LoweredIndentation, indentation_terminals, lower_indentation
 from .leaves import cut_into_leaves
+from .repeats import add_repeat
 from .tallies import Tallies, lower_tallies
 from .words import cut_out_words, words
 
 __all__ = ["Lowered", "lower"]
 
 Automaton: TypeAlias = _kernel.Dfa | _kernel.JsonStrings
-
-_MAX_CHAIN = 12
-"""Optional items up to which each gets a nonterminal: one parse at a time. Beyond, there are as many as bits."""
 
 
 @dataclass(frozen=True)
@@ -96,35 +87,16 @@ class _Lowering:
         self.scannerless = grammar.lexing == "scannerless"
         # A terminal that means something is not folded into others.
         fold = self.scannerless and not grammar.distinct and not grammar.tallied
-        self.rules = dict(cut_into_leaves(grammar) if fold else grammar.rules)
-        self.symbols: dict[str, int] = {}
+        self.rules = dict[str | Expr, Expr]((cut_into_leaves(grammar) if fold else grammar.rules).items())
         self.nonterminal_names: list[str] = []
         self.terminals: dict[str | Expr, int] = {}  # symbols, by name (named) or expression (inline)
         self.references: list[tuple[int, Special]] = []
         self.strings: dict[int, JsonStrings] = {}
         self.words: dict[int, tuple[bytes, ...]] = {}
-        self.pending: list[tuple[int, Expr]] = []
         self.productions: list[int] = []
-        self.helpers: dict[Expr, int] = {}
 
     def run(self) -> Lowered:
-        start = self._symbol(Ref(self.grammar.start))
-        for name in self.grammar.terminals if self.grammar.lexing == "basic" else self.grammar.ignore:
-            self._terminal(name)
-        for name in indentation_terminals(self.grammar):
-            self._terminal(name)
-        most = self.limits.max_symbols
-        if not _kernel.flatten(
-            self.pending,
-            self.rules,
-            self.symbols,
-            self.nonterminal_names,
-            self.productions,
-            self._symbol,
-            self.terminals,
-            most,
-        ):
-            raise LimitError("max_symbols", len(self.productions), most, "the size of the grammar")
+        start = self._flatten()
         automata, names, optional = self._automata()
         if optional:
             start = self._let_be_empty(optional, names).get(start, start)
@@ -154,57 +126,53 @@ class _Lowering:
 
     # -- symbols ------------------------------------------------------------------------------------------------
 
-    def _symbol(self, expr: Expr) -> int:
-        """The symbol of an expression that stands alone in a body."""
-        if isinstance(expr, Ref):
-            name = expr.name
-            symbol = self.symbols.get(name)
-            if symbol is not None:
-                return symbol
-            if name in self.rules:
-                symbol = self.symbols[name] = self._new_nonterminal(name)
-                self.pending.append((symbol, self.rules[name]))
-                return symbol
-            if name in self.grammar.ignore and not self.scannerless:
-                raise GrammarError(
-                    f"the terminal {name!r} is ignored, so the lexer drops it, but a rule waits for it",
-                    source=self.grammar.source,
-                    span=expr.span,
-                    hint="Remove it from the rule or from the ignored terminals.",
-                )
-            return self._terminal(name)
-        if isinstance(expr, Special):
-            return self._terminal(expr)
-        if isinstance(expr, Bytes | Chars | ByteSet | JsonStrings | JsonText | Look | And | Not | Graph | Numbers):
-            if not self.scannerless:
+    def _flatten(self) -> int:
+        """The productions of all rules, and the start symbol."""
+        grammar = self.grammar
+        first = [*(grammar.terminals if grammar.lexing == "basic" else grammar.ignore), *indentation_terminals(grammar)]
+        while True:
+            start, names, self.productions, self.terminals = _kernel.flatten(
+                self.rules, grammar.start, first, self.limits.max_symbols
+            )
+            size = len(self.rules)
+            for key in self.terminals:
+                if not isinstance(key, str):
+                    self._add_rules(key)
+            if len(self.rules) == size:
+                break
+        if not self.scannerless and grammar.ignore:
+            self._refuse_ignored([Ref(grammar.start), *(rule for name in names if (rule := grammar.rules.get(name)))])
+        self.nonterminal_names = names
+        return start
+
+    def _add_rules(self, expr: Expr) -> None:
+        """Rules for what stands alone in a body and is not one terminal."""
+        match expr:
+            case Repeat():
+                add_repeat(self.rules, expr)
+            case Special():
+                pass
+            case _ if not self.scannerless:
                 raise GrammarError(
                     f"a rule under {self.grammar.lexing!r} lexing holds bare text",
                     source=self.grammar.source,
                     hint="Name it as a terminal.",
                 )
-            if type(expr) is And and expr not in self.terminals and (parts := cut_out_words(expr)) is not expr:
-                return self._helper(parts)
-            return self._terminal(expr)
-        return self._helper(expr)
+            case And() if (parts := cut_out_words(expr)) is not expr:
+                self.rules[expr] = parts
 
-    def _terminal(self, key: str | Expr) -> int:
-        """The symbol of a terminal, by its name or as it stands in a rule."""
-        return self.terminals.setdefault(key, 1 + len(self.terminals))
+    def _refuse_ignored(self, rules: list[Expr]) -> None:
+        for ref in (ref for rule in rules for ref in refs(rule) if ref.name in self.grammar.ignore):
+            raise GrammarError(
+                f"the terminal {ref.name!r} is ignored, so the lexer drops it, but a rule waits for it",
+                source=self.grammar.source,
+                span=ref.span,
+                hint="Remove it from the rule or from the ignored terminals.",
+            )
 
     def _new_nonterminal(self, name: str) -> int:
         self.nonterminal_names.append(name)
         return -len(self.nonterminal_names)
-
-    def _helper(self, expr: Expr) -> int:
-        """A nonterminal for an inner expression; equal ones share it."""
-        symbol = self.helpers.get(expr)
-        if symbol is None:
-            symbol = self.helpers[expr] = self._new_nonterminal(f"<{type(expr).__name__.lower()}>")
-            if isinstance(expr, Repeat):
-                self._repeat(symbol, expr)
-            else:
-                self.pending.append((symbol, expr))
-        return symbol
 
     # -- automata -----------------------------------------------------------------------------------------------
 
@@ -269,11 +237,9 @@ class _Lowering:
     def _let_be_empty(self, optional: Mapping[int, bool], names: list[str]) -> dict[int, int]:
         """Terminals that also match the empty text: T? -> T | (empty) stands where they stood."""
         instead = {symbol: self._new_nonterminal(f"<{names[symbol - 1]}?>") for symbol in optional}
-        _kernel.replace_symbols(self.productions, instead)
+        self.productions = _kernel.with_symbols(self.productions, instead)
         for symbol, has_text in optional.items():
-            self._emit(instead[symbol], [])
-            if has_text:
-                self._emit(instead[symbol], [symbol])
+            self.productions += (instead[symbol], 0, *((instead[symbol], 1, symbol) if has_text else ()))
         return instead
 
     def _refuse_empty(self, name: str) -> NoReturn:
@@ -283,68 +249,6 @@ class _Lowering:
             source=self.grammar.source,
             hint="Correct its pattern, or remove it.",
         )
-
-    # -- productions --------------------------------------------------------------------------------------------
-
-    def _emit(self, head: int, body: list[int]) -> None:
-        self.productions += (head, len(body))
-        self.productions += body
-
-    def _repeat(self, head: int, expr: Repeat) -> None:
-        """Left-recursive, so the parser's stack does not grow with the number of items."""
-        item = self._symbol(expr.item)
-        low, high = expr.min, expr.max
-        if high is None:
-            # R -> R item | item^low
-            self._emit(head, self._times(item, low))
-            self._emit(head, [head, item])
-        elif low == high:
-            self._emit(head, self._times(item, low))
-        else:
-            self._emit(head, [*self._times(item, low), self._up_to(item, high - low)])
-
-    def _up_to(self, item: int, count: int) -> int:
-        """At most `count` items, in one way only."""
-        if count <= _MAX_CHAIN:
-            # U_k -> (empty) | U_{k-1} item
-            previous = 0
-            for k in range(1, count + 1):
-                symbol = self._new_nonterminal(f"<up to {k}>")
-                self._emit(symbol, [])
-                self._emit(symbol, [item] if k == 1 else [previous, item])
-                previous = symbol
-            return previous
-        # F_k (fewer than 2^k items) -> F_{k-1} | item^(2^(k-1)) F_{k-1}, and the same along the bits of `count`.
-        blocks, fewer = [item], [self._new_nonterminal("<fewer than 1>")]
-        self._emit(fewer[0], [])
-        for k in range(1, count.bit_length()):
-            fewer.append(self._new_nonterminal(f"<fewer than {1 << k}>"))
-            self._emit(fewer[k], [fewer[k - 1]])
-            self._emit(fewer[k], [blocks[k - 1], fewer[k - 1]])
-            blocks.append(self._new_nonterminal(f"<{1 << k} times>"))
-            self._emit(blocks[k], [blocks[k - 1], blocks[k - 1]])
-        rest = fewer[0]  # once all bits are used up
-        for k in range(count.bit_length()):
-            if count >> k & 1:
-                symbol = self._new_nonterminal(f"<up to {count & ((2 << k) - 1)}>")
-                self._emit(symbol, [fewer[k]])
-                self._emit(symbol, [blocks[k], rest])
-                rest = symbol
-        return rest
-
-    def _times(self, item: int, count: int) -> list[int]:
-        """A body of `count` items; a long one by doubling: every position of a body is an LR item."""
-        if count <= 16:
-            return [item] * count
-        body, block = [], item
-        for k in range(count.bit_length()):
-            if k:
-                double = self._new_nonterminal(f"<{1 << k} times>")
-                self._emit(double, [block, block])
-                block = double
-            if count >> k & 1:
-                body.append(block)
-        return body
 
     # -- the result ---------------------------------------------------------------------------------------------
 

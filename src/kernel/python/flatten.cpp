@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "python/read_expressions.hpp"
+#include "support/errors.hpp"
 #include "support/task.hpp"
 
 namespace nb = nanobind;
@@ -138,20 +139,19 @@ nb::tuple dead_ends(nb::dict rules) {
 
 // Rules on their way to productions, of numbers: what is named on the way is written, too.
 struct Flattening {
-    nb::list pending;
-    nb::dict rules, symbols;
-    nb::list names, productions;
-    nb::callable other;
-    nb::dict terminals;
-    Py_ssize_t most;
+    const nb::dict rules;  // by name, or by the expression that stands in bodies for them
+    const Py_ssize_t most;
 
-    // PERF: numbers stay the objects they are in `symbols`: most are too small to be among those that Python shares.
-    std::vector<std::pair<nb::object, nb::object>> work_ = {};  // owns the expressions: what asked for them may be gone
+    nb::list names = {}, productions = {};
+    nb::dict terminals = {};
+
+    // PERF: numbers stay the objects they are in `symbols_`: most are too small to be among those that Python shares.
+    nb::dict symbols_ = {};
+    std::vector<std::pair<nb::object, nb::object>> work_ = {};
     std::vector<nb::object> body_ = {};
     const Nodes& n = nodes();
 
-    bool run() {
-        take_pending();
+    void run() {
         while (!work_.empty()) {
             auto [head, expr] = std::move(work_.back());
             work_.pop_back();
@@ -161,51 +161,52 @@ struct Flattening {
             } else if (n.is(expr, n.members)) members(head, expr);
             else if (n.is(expr, n.alt)) each(n.items_of(expr), [&, &h = head](nb::handle alternative) { emit(h, alternative); });
             else emit(head, expr);
-            if (too_many()) return false;
+            if (too_many())
+                throw LimitExceeded("max_symbols", uint64_t(PyList_GET_SIZE(productions.ptr())), uint64_t(most), "the size of the grammar");
         }
-        return true;
     }
 
     bool too_many() const { return PyList_GET_SIZE(productions.ptr()) > most; }
-    void take_pending() {
-        for (nb::handle entry : pending) work_.emplace_back(entry[0], entry[1]);
-        pending.clear();
+    // The symbol of a rule or, if there is none, of a terminal.
+    nb::object named(nb::handle key) {
+        return numbered(key, [&] {
+            PyObject* rule = PyDict_GetItemWithError(rules.ptr(), key.ptr());
+            if (!rule && PyErr_Occurred()) nb::raise_python_error();
+            return rule ? nonterminal(key, rule) : terminal(key);
+        });
     }
-    nb::object named(nb::handle name, nb::handle node = {}) {
-        PyObject* known = PyDict_GetItemWithError(symbols.ptr(), name.ptr());
+    // The symbol of what stands alone in a body.
+    nb::object symbol(nb::handle node) {
+        if (n.is(node, n.ref)) return named(n.part(node, n.name));
+        if (!n.is(node, n.alt) && !n.is(node, n.concat)) return named(node);
+        return numbered(node, [&] { return nonterminal(node, node); });
+    }
+    template <typename Make>
+    nb::object numbered(nb::handle key, Make make) {
+        PyObject* known = PyDict_GetItemWithError(symbols_.ptr(), key.ptr());
         if (known) return nb::borrow(known);
         if (PyErr_Occurred()) nb::raise_python_error();
-        PyObject* rule = PyDict_GetItemWithError(rules.ptr(), name.ptr());
-        nb::object made;
-        if (rule) {
-            made = fresh(name);
-            work_.emplace_back(made, nb::borrow(rule));
-        } else {
-            if (PyErr_Occurred()) nb::raise_python_error();
-            if (!node.is_valid()) return terminal(name);
-            made = other(node);
-            take_pending();
-        }
-        symbols[name] = made;
+        nb::object made = make();
+        symbols_[key] = made;
         return made;
     }
-    nb::object terminal(nb::handle name) {
-        PyObject* known = PyDict_GetItemWithError(terminals.ptr(), name.ptr());
-        if (!known && PyErr_Occurred()) nb::raise_python_error();
-        nb::object symbol = known ? nb::borrow(known) : nb::object(nb::int_(1 + terminals.size()));
-        if (!known) terminals[name] = symbol;
-        symbols[name] = symbol;
-        return symbol;
+    nb::object nonterminal(nb::handle key, nb::handle rule) {
+        nb::object made = fresh(PyUnicode_CheckExact(key.ptr()) ? nb::borrow(key) : generated_name(key));
+        work_.emplace_back(made, nb::borrow(rule));
+        return made;
+    }
+    nb::object terminal(nb::handle key) {
+        nb::object made = nb::int_(1 + terminals.size());
+        terminals[key] = made;
+        if (n.is(key, n.repeat)) symbol(n.part(key, n.item));  // what it needs rules for besides itself is met, too
+        return made;
+    }
+    static nb::object generated_name(nb::handle node) {
+        return nb::str("<") + nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(node.ptr()))).attr("__name__").attr("lower")() + nb::str(">");
     }
     nb::object fresh(nb::handle name) {
         names.append(name);
         return nb::int_(-int64_t(names.size()));
-    }
-    nb::object symbol(nb::handle node) {
-        if (n.is(node, n.ref)) return named(n.part(node, n.name), node);
-        nb::object made = other(node);
-        take_pending();
-        return made;
     }
     void write(nb::handle head) {
         work(10 + 5 * body_.size());
@@ -311,21 +312,27 @@ struct Flattening {
     }
 };
 
-bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names, nb::list productions, nb::callable other,
-             nb::dict terminals, Py_ssize_t most) {
-    return Flattening{pending, rules, symbols, names, productions, other, terminals, most}.run();
+nb::tuple flatten(nb::dict rules, nb::str start, nb::list first, Py_ssize_t most) {
+    Flattening made{rules, most};
+    const nb::object symbol = made.named(start);
+    for (nb::handle name : first) made.named(name);
+    made.run();
+    return nb::make_tuple(symbol, made.names, made.productions, made.terminals);
 }
 
 // In bodies.
-void replace_symbols(nb::list productions, nb::dict instead) {
+nb::list with_symbols(nb::list productions, nb::dict instead) {
+    nb::list made;
     for (size_t at = 0; at + 1 < productions.size();) {
         const size_t end = at + 2 + size_t(number(productions[at + 1]));
-        for (at += 2; at < end; at++) {
+        for (size_t i = 0; i < 2; i++) made.append(productions[at++]);
+        for (; at < end; at++) {
             PyObject* other = PyDict_GetItemWithError(instead.ptr(), PyList_GET_ITEM(productions.ptr(), Py_ssize_t(at)));
-            if (other) productions[at] = nb::handle(other);
-            else if (PyErr_Occurred()) nb::raise_python_error();
+            if (!other && PyErr_Occurred()) nb::raise_python_error();
+            made.append(other ? nb::handle(other) : nb::handle(productions[at]));
         }
     }
+    return made;
 }
 
 }  // namespace
@@ -333,16 +340,16 @@ void replace_symbols(nb::list productions, nb::dict instead) {
 void bind_flatten(nb::module_& m) {
     m.def("dead_ends", &dead_ends, nb::arg("rules"),
           "The names of the rules that never end (every alternative leads back to one that does not), and of all others that name one.");
-    m.def("replace_symbols", &replace_symbols, nb::arg("productions"), nb::arg("instead"),
-          "Writes other symbols into the bodies of productions, as `flatten` lays them out.");
-    m.def("flatten", &flatten, nb::arg("pending"), nb::arg("rules"), nb::arg("symbols"), nb::arg("names"), nb::arg("productions"),
-          nb::arg("other"), nb::arg("terminals"), nb::arg("most"),
-          "Writes the productions of the (symbol, expression) pairs of `pending`, and of all rules they lead to.\n\n"
-          "Args:\n    pending: emptied; `other` may add to it.\n    rules: by name.\n    symbols: numbers by name; extended.\n"
-          "    names: of nonterminals; a new one's number is minus its place, counted from 1.\n"
-          "    productions: head, length of the body, body; extended.\n    other: the symbol of what is not the name of a rule.\n    "
-          "terminals: symbols by name, numbered from 1 in this order; extended.\n    most: numbers in `productions`.\n\n"
-          "Returns:\n    False if there are more.\n\nCost: about 100 ns a name.");
+    m.def("with_symbols", &with_symbols, nb::arg("productions"), nb::arg("instead"),
+          "Productions, as `flatten` lays them out, with other symbols in their bodies.");
+    m.def("flatten", &flatten, nb::arg("rules"), nb::arg("start"), nb::arg("first"), nb::arg("most"),
+          "The productions of a rule, and of all rules it leads to.\n\n"
+          "Args:\n    rules: by name, or by the expression that stands in bodies for them.\n    start: of a rule or a terminal.\n"
+          "    first: terminals, numbered before all others.\n    most: numbers in the productions.\n\n"
+          "Returns:\n    The symbol of `start`; the names of nonterminals: their numbers are minus their places, counted from 1; head,\n"
+          "    length of the body, body of each production; the numbers of terminals, from 1, by name or expression. An\n"
+          "    expression that has no rule and is not made of others counts as a terminal.\n\n"
+          "Raises:\n    LimitError: there are more numbers.\n\nCost: about 100 ns a name.");
 }
 
 }  // namespace derivable
