@@ -66,10 +66,9 @@ def listed_numbers(
     literals: list[str], most: int, longest: int
 ) -> list[tuple[tuple[tuple[tuple[int, int, int], ...], ...], tuple[bool, ...]]]: ...
 def number_range(
-    low: str | None,
-    low_open: bool,
-    high: str | None,
-    high_open: bool,
+    low: tuple[str, bool] | None,
+    high: tuple[str, bool] | None,
+    *,
     integral: bool | None,
     digits: bool | None,
     most_decimals: int | None,

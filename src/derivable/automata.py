@@ -145,16 +145,14 @@ def _direct(expr: Expr, limits: Limits) -> Dfa | None:
             return listed_strings(expr).to_dfa(limits.max_dfa_states)
         case Numbers(low, high):
             return _kernel.number_range(
-                str(low[0]) if low else None,
-                bool(low and low[1]),
-                str(high[0]) if high else None,
-                bool(high and high[1]),
-                expr.integral,
-                expr.digits,
-                expr.most_decimals,
-                expr.scientific,
-                LONGEST_NUMBER,
-                limits.max_dfa_states,
+                low and (str(low[0]), low[1]),
+                high and (str(high[0]), high[1]),
+                integral=expr.integral,
+                digits=expr.digits,
+                most_decimals=expr.most_decimals,
+                scientific=expr.scientific,
+                longest=LONGEST_NUMBER,
+                max_states=limits.max_dfa_states,
             )
         case JsonText() | And() if (values := string_values(expr, limits)) is not None:
             return values.json_text(limits.max_dfa_states)

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -139,17 +140,18 @@ void bind_schemas(nb::module_& m) {
         "as the arguments of "
         "`Graph`.\n\nRaises:\n    LimitError: a number has more than `longest` digits when it is written out.\n\nCost: about 1 us a "
         "number.");
+    using Bound = std::pair<std::string, bool>;  // and whether it is outside itself
     m.def(
         "number_range",
-        [](std::optional<std::string> low, bool low_open, std::optional<std::string> high, bool high_open, std::optional<bool> integral,
-           std::optional<bool> digits, std::optional<uint32_t> most_decimals, bool scientific, uint64_t longest, uint64_t max_states) {
+        [](std::optional<Bound> low, std::optional<Bound> high, std::optional<bool> integral, std::optional<bool> digits,
+           std::optional<uint32_t> most_decimals, bool scientific, uint64_t longest, uint64_t max_states) {
             NumberRange range{std::nullopt, std::nullopt, integral, digits, most_decimals, scientific};
-            if (low) range.low = {Decimal::read(*low, longest), low_open};
-            if (high) range.high = {Decimal::read(*high, longest), high_open};
+            if (low) range.low = {Decimal::read(low->first, longest), low->second};
+            if (high) range.high = {Decimal::read(high->first, longest), high->second};
             return std::make_shared<Dfa>(number_range(range, max_states));
         },
-        nb::arg("low").none(), nb::arg("low_open"), nb::arg("high").none(), nb::arg("high_open"), nb::arg("integral").none(),
-        nb::arg("digits").none(), nb::arg("most_decimals").none(), nb::arg("scientific"), nb::arg("longest"), nb::arg("max_states"),
+        nb::arg("low").none(), nb::arg("high").none(), nb::kw_only(), nb::arg("integral").none(), nb::arg("digits").none(),
+        nb::arg("most_decimals").none(), nb::arg("scientific"), nb::arg("longest"), nb::arg("max_states"),
         "The literals that `derivable.expr.Numbers` describes.\n\nRaises:\n    LimitError: a bound has more than `longest` digits when it "
         "is written out.\n\nCost: about 0.5 us for each of its states.");
     nb::class_<Partition>(m, "Partition", "The strings of an automaton, in classes by the other automata that accept them.")
