@@ -130,28 +130,28 @@ class _Lowering:
         """The productions of all rules, and the start symbol."""
         grammar = self.grammar
         first = [*(grammar.terminals if grammar.lexing == "basic" else grammar.ignore), *indentation_terminals(grammar)]
+        asked: set[Expr] = set()
         while True:
             start, names, self.productions, self.terminals = _kernel.flatten(
                 self.rules, grammar.start, first, self.limits.max_symbols
             )
-            size = len(self.rules)
-            for key in self.terminals:
-                if not isinstance(key, str):
-                    self._add_rules(key)
-            if len(self.rules) == size:
+            alone = [key for key in self.terminals if not isinstance(key, str) and key not in asked]
+            asked.update(alone)
+            if not sum(self._add_rules(expr) for expr in alone):
                 break
         if not self.scannerless and grammar.ignore:
             self._refuse_ignored([Ref(grammar.start), *(rule for name in names if (rule := grammar.rules.get(name)))])
         self.nonterminal_names = names
         return start
 
-    def _add_rules(self, expr: Expr) -> None:
-        """Rules for what stands alone in a body and is not one terminal."""
+    def _add_rules(self, expr: Expr) -> bool:
+        """Rules for what stands alone in a body, if it is not one terminal."""
         match expr:
             case Repeat():
                 add_repeat(self.rules, expr)
+                return True
             case Special():
-                pass
+                return False
             case _ if not self.scannerless:
                 raise GrammarError(
                     f"a rule under {self.grammar.lexing!r} lexing holds bare text",
@@ -160,6 +160,8 @@ class _Lowering:
                 )
             case And() if (parts := cut_out_words(expr)) is not expr:
                 self.rules[expr] = parts
+                return True
+        return False
 
     def _refuse_ignored(self, rules: list[Expr]) -> None:
         for ref in (ref for rule in rules for ref in refs(rule) if ref.name in self.grammar.ignore):
