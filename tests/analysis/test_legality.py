@@ -102,6 +102,8 @@ def test_the_post_s_statements_about_python(python_lark: TerminalGrammar) -> Non
     assert is_always_legal(python_lark, ["DEF", "NAME"], ["LPAR"]) and not is_always_legal(
         python_lark, "NAME", ["LPAR"]
     )
+    assert are_jointly_legal(python_lark, ["DEF", "NAME"], ["PLUS"], ["RPAR"])
+    assert not are_jointly_legal(python_lark, "NAME", ["PLUS"], ["RPAR"])
 
 
 def test_right_recursion_is_no_obstacle() -> None:
