@@ -28,7 +28,7 @@ from time import process_time
 
 import lark
 from entries import grammar_of
-from follow import MOST_THREADS, Texts, Thread
+from follow import MOST_PARSES, Parse, Texts
 from lark.indenter import PythonIndenter
 from tokenizers import Tokenizer
 
@@ -68,15 +68,15 @@ def lark_python() -> lark.Lark:
 
 def follow(texts: Texts, ids: list[int], every: int) -> Counter[str]:
     """One text. Counts; or, under one name, what is the matter with it."""
-    threads, steps, most = texts.start(), list[list[Thread]](), 0
+    parses, steps, most = texts.start(), list[list[Parse]](), 0
     # First whether python.lark has the text at all: byte by byte, without the tables under test.
     for token_id in ids:
-        steps.append(threads)
-        threads = texts.advance(threads, token_id)
-        most = max(most, len(threads))
-        if not threads:
+        steps.append(parses)
+        parses = texts.advance(parses, token_id)
+        most = max(most, len(parses))
+        if not parses:
             return Counter(refused=1)
-        if len(threads) > MOST_THREADS:
+        if len(parses) > MOST_PARSES:
             return Counter(ambiguous=1)
     found = Counter(files=1, tokens=len(ids))
     found["allowed"] = sum(texts.allows(before, token_id) for before, token_id in zip(steps, ids, strict=True))

@@ -1,4 +1,4 @@
-"""Texts through a mask store: threads, one for each way of cutting a text into lexemes."""
+"""Texts through a mask store: parses, one for each way of cutting a text into lexemes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from derivable.analysis.mask_store import Row
 from derivable.errors import TokenRejectedError
 from derivable.matcher import Matcher
 
-MOST_THREADS = 64
+MOST_PARSES = 64
 """Ways of cutting a text. A text with more at some place is left out, and counted."""
 
-Thread = tuple[int, int, Matcher]
+Parse = tuple[int, int, Matcher]
 """State of the scanner, brackets that are open, parser."""
 
 
@@ -42,13 +42,13 @@ class Texts:
         self._questions: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self._ways: dict[tuple[int, int], list[tuple[int, tuple[int, ...]]]] = {}
 
-    def start(self) -> list[Thread]:
+    def start(self) -> list[Parse]:
         return [(0, 0, self.parser.parser())]
 
-    def advance(self, threads: list[Thread], token_id: int) -> list[Thread]:
+    def advance(self, parses: list[Parse], token_id: int) -> list[Parse]:
         """After a token, by the store without streamlining; none if no way of cutting it is in the grammar."""
         by_place: dict[tuple[int, int], list[Matcher]] = {}
-        for state, depth, parser in threads:
+        for state, depth, parser in parses:
             for after, added in self._ways_of(state, token_id):
                 counted, open_then = self.store.between_brackets(added, depth)
                 moved = parser
@@ -64,10 +64,10 @@ class Texts:
                     others.append(moved)
         return [(after, depth, parser) for (after, depth), parsers in by_place.items() for parser in parsers]
 
-    def allows(self, threads: list[Thread], token_id: int) -> bool:
+    def allows(self, parses: list[Parse], token_id: int) -> bool:
         """Whether the streamlined mask holds a token."""
         at = int(self.place[token_id])
-        for state, _, parser in threads:
+        for state, _, parser in parses:
             i = self.store.row_of[state]
             profile = int(self.profile_of[i][at])
             if profile == -1:
@@ -80,27 +80,27 @@ class Texts:
                     return True
         return False
 
-    def masks_agree(self, threads: list[Thread]) -> bool:
+    def masks_agree(self, parses: list[Parse]) -> bool:
         """Whether the masks by the store and by the streamlined store are the same.
 
-        They are where they allow the same profiles for each thread. Where they do not, tokens are compared, for one
-        may be allowed by several threads.
+        They are where they allow the same profiles for each parse. Where they do not, tokens are compared, for one
+        may be allowed by several parses.
         """
         differ = False
-        for state, _, parser in threads:
+        for state, _, parser in parses:
             legal = np.append(self.parser.legal(parser), (True, False))
             profiles, plain, streamlined = self._questions_of(state)
             differ |= not (self._or(profiles, legal[plain]) == self._or(profiles, legal[streamlined])).all()
         if not differ:
             return True
-        plain_mask, streamlined_mask = self.masks(threads)
+        plain_mask, streamlined_mask = self.masks(parses)
         return bool((plain_mask == streamlined_mask).all())
 
-    def masks(self, threads: list[Thread]) -> tuple[np.ndarray, np.ndarray]:
+    def masks(self, parses: list[Parse]) -> tuple[np.ndarray, np.ndarray]:
         """The mask by the store and by the streamlined store, bool [V]."""
         plain = np.zeros(self.store.tokens.size, dtype=np.bool_)
         streamlined = plain.copy()
-        for state, _, parser in threads:
+        for state, _, parser in parses:
             legal = self.parser.legal(parser)
 
             def ask(sequence: tuple[int, ...], legal: np.ndarray = legal) -> bool:

@@ -24,7 +24,7 @@ from time import process_time
 import numpy as np
 from entries import grammar_of
 from experiments import refused_by_lark
-from follow import MOST_THREADS, Texts
+from follow import MOST_PARSES, Texts
 
 import derivable as dv
 from derivable.analysis import MaskStore
@@ -57,10 +57,10 @@ class Writer:
     def write(self, seed: int) -> tuple[bytes, Counter[str]]:
         """One text, as far as it is complete, and counts."""
         draw, found = np.random.default_rng(seed), Counter[str]()
-        matcher, threads, state = self.constraint.matcher(), self.texts.start(), self.model.start()
+        matcher, parses, state = self.constraint.matcher(), self.texts.start(), self.model.start()
         logits, text, complete = self.model.forward(state, [self.model.bos_id])[-1], b"", b""
         for _ in range(self.longest):
-            plain, streamlined = self.texts.masks(threads)
+            plain, streamlined = self.texts.masks(parses)
             found["masks"] += 1
             found["same"] += bool((plain == streamlined).all())
             allowed = streamlined & self.mask(matcher)
@@ -70,9 +70,9 @@ class Writer:
             weights = np.exp(scores - scores.max())
             token = int(draw.choice(len(weights), p=weights / weights.sum()))
             matcher.advance(token)
-            threads = self.texts.advance(threads, token)
+            parses = self.texts.advance(parses, token)
             found["tokens"] += 1
-            if not threads or len(threads) > MOST_THREADS:
+            if not parses or len(parses) > MOST_PARSES:
                 found["left"] += 1
                 break
             text += self.constraint.vocabulary.token_bytes(token) or b""
