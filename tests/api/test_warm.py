@@ -286,6 +286,23 @@ def test_splits_that_were_changed(name: str) -> None:
     assert min(ends.values()) > 5
 
 
+def test_each_number_of_splits_at_its_worst() -> None:
+    """None of them makes room for what is not there."""
+    plan = dv.Constraint.from_bytes(filled("basic"), VOCABULARY)._plan
+    ends = {"refused": 0, "used": 0}
+    for at in range(0, len(plan.splits), 4):
+        for word in (0x7FFFFFFF, 0xFFFFFFFE, 0xFFFFFFFF):
+            data = bytearray(plan.splits)
+            data[at : at + 4] = word.to_bytes(4, "little")
+            changed = packed(replace(plan, splits=bytes(data)), VOCABULARY.fingerprint)
+            try:
+                matcher = dv.Constraint.from_bytes(changed, VOCABULARY).matcher()
+                ends["used"] += matcher.allowed_tokens().size > 0
+            except dv.ArtifactError:
+                ends["refused"] += 1
+    assert ends["refused"] > len(plan.splits) // 4 and ends["used"] > 5
+
+
 def test_splits_of_another_kind_of_lexer() -> None:
     plan = dv.Constraint.from_bytes(filled("names"), VOCABULARY)._plan
     for name, match in (("schema", "splits"), ("python", "index"), ("basic", "index")):
@@ -316,6 +333,23 @@ def test_ahead_of_time_along_texts(tmp_path: Path) -> None:
     for wrong in ("let", [b"let"], 1.5, [1]):
         with pytest.raises(dv.ArgumentError, match="ahead_of_time"):
             dv.compile(GRAMMARS["lark"](), VOCABULARY, ahead_of_time=wrong)  # type: ignore[arg-type]
+
+
+def test_ahead_of_time_beside_texts() -> None:
+    """Where a text comes to something new, what the other tokens of the texts lead to is known, too."""
+    texts = ["let ab 12 c;", "ab 3;"]
+    constraint = dv.compile(GRAMMARS["lark"](), VOCABULARY, ahead_of_time=texts)
+    matcher, known = constraint.matcher(), list[bool]()
+    for token in VOCABULARY.encode_bytes_greedy(b"let 3c ab;"):
+        known.append(matcher.knows_mask())
+        matcher.advance(token)
+    assert all(known)
+    lazy = dv.compile(GRAMMARS["lark"](), VOCABULARY)
+    for tokens, allowed in walks(constraint, 7):
+        other = lazy.matcher()
+        for token in tokens:
+            other.advance(token)
+        assert other.allowed_tokens().tolist() == allowed
 
 
 def test_masks_beside_loaded_splits_are_kept() -> None:

@@ -1,5 +1,7 @@
 // Splits, written down and read again: so a process need not walk the vocabulary for what another one did.
 #include <algorithm>
+#include <string>
+#include <unordered_map>
 
 #include "index/spanner.hpp"
 #include "support/image.hpp"
@@ -43,13 +45,22 @@ void Spanner::save_splits(ImageWriter& out) const {
     std::sort(splits.begin(), splits.end(), [](const Saved& a, const Saved& b) { return a.split->id < b.split->id; });
     for (const auto& [key, split] : repeated_) repeated.push_back({key, split.get()});
 
+    // Equal sets are one in a file, and in who reads it.
     std::unordered_map<const TokenSet*, uint32_t> numbers;
+    std::unordered_map<std::string, uint32_t> known;
     std::vector<const TokenSet*> sets;
     for (const auto* all : {&splits, &repeated})
-        for (const Saved& s : *all)
-            if (s.split)
-                for (const Split::Inside& i : s.split->inside)
-                    if (numbers.try_emplace(i.tokens.get(), uint32_t(sets.size())).second) sets.push_back(i.tokens.get());
+        for (const Saved& s : *all) {
+            if (!s.split) continue;
+            for (const Split::Inside& i : s.split->inside) {
+                if (numbers.count(i.tokens.get())) continue;
+                ImageWriter one;
+                i.tokens->save(one);
+                const auto [number, fresh] = known.try_emplace(one.bytes(), uint32_t(sets.size()));
+                if (fresh) sets.push_back(i.tokens.get());
+                numbers[i.tokens.get()] = number->second;
+            }
+        }
     out.put(sets.size());
     for (const TokenSet* set : sets) set->save(out);
 

@@ -6,7 +6,7 @@
 namespace derivable {
 
 StackTrie::Place StackTrie::root(const Split& split, uint32_t bracket_depth) {
-    Node*& node = roots_[pack(split.id, bracket_depth)];
+    Node*& node = bracket_depth ? deeper_roots_[pack(split.id, bracket_depth)] : roots_[split.id];
     if (!node) node = add_nodes(1);
     return {node, -1};
 }
@@ -23,7 +23,7 @@ void StackTrie::descend(Place& place, const std::vector<uint64_t>& states, int k
         if (!next) return;
         place = {next, place.depth + 1};
         if (place.depth <= known) continue;
-        for (uint32_t i = 0; i < next->num_inside; i++) found.push_back({place.depth, next->inside[i]});
+        for (uint32_t i = 0; i < next->num_found; i++) found.push_back({place.depth, next->found[i]});
     }
 }
 
@@ -37,22 +37,52 @@ void StackTrie::keep(Place root, Place from, const std::vector<uint64_t>& states
 
     const int fresh = depth - from.depth;
     Node* nodes = add_nodes(size_t(fresh));
-    auto each_found = [&](auto act) {
-        for (size_t i = findings.found_from; i < findings.found.size(); i++)
-            if (const Found& f = findings.found[i]; f.level <= depth) act(nodes[std::max(0, f.level - from.depth - 1)], f.inside);
-    };
-    each_found([](Node& node, const Split::Inside*) { node.num_inside++; });
     for (int k = 0; k < fresh; k++) {
         Node& node = nodes[k];
         node.state = narrow(states[size_t(from.depth + 1 + k)]);
         Node& parent = k ? nodes[k - 1] : *from.node;
         if (parent.child) others_[pack(parent.id, node.state)] = &node, parent.has_others = true;
-        else parent.child = &node;
-        node.inside = insides_.add(std::exchange(node.num_inside, 0));
+        else parent.child = &node, parent.child_state = node.state;
         node.open = open;
         node.num_open = num_open;
     }
-    each_found([](Node& node, const Split::Inside* inside) { node.inside[node.num_inside++] = inside; });
+    keep_found(nodes, from.depth, depth, findings);
+}
+
+// Tokens of each level to its node; nodes know nothing deeper than `before` yet.
+void StackTrie::keep_found(Node* nodes, int before, int depth, const Findings& findings) {
+    struct Few {
+        uint32_t sets = 0, tokens = 0;
+        TokenSet* one = nullptr;
+    };
+    std::vector<Few> few(size_t(depth - before));
+    auto each = [&](auto act) {
+        for (size_t i = findings.found_from; i < findings.found.size(); i++) {
+            const Found& f = findings.found[i];
+            if (f.level > depth) continue;
+            const size_t k = size_t(std::max(0, f.level - before - 1));
+            act(nodes[k], few[k], *f.tokens);
+        }
+    };
+    each([](Node& node, Few& here, const TokenSet& tokens) {
+        if (tokens.is_short()) here.sets++, here.tokens += tokens.count();
+        else node.num_found++;
+    });
+    for (size_t k = 0; k < few.size(); k++) {
+        if (few[k].sets > 1) {
+            few[k].one = &sets_.emplace_back();
+            few[k].one->expect(few[k].tokens, ~0u);
+            set_bytes_ += sizeof(TokenSet) + few[k].tokens * 4;
+        }
+        nodes[k].num_found += few[k].sets > 0;
+        nodes[k].found = found_.add(nodes[k].num_found);
+        nodes[k].num_found = 0;
+        if (few[k].one) nodes[k].found[nodes[k].num_found++] = few[k].one;
+    }
+    each([](Node& node, Few& here, const TokenSet& tokens) {
+        if (here.one && tokens.is_short()) here.one->append(tokens);
+        else node.found[node.num_found++] = &tokens;
+    });
 }
 
 }  // namespace derivable

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "index/spanner.hpp"
@@ -35,7 +36,7 @@ class StackTrie {
     // Tokens allowed by a question of this level.
     struct Found {
         int level;
-        const Split::Inside* inside;
+        const TokenSet* tokens;
     };
     // What a walk found and left open: the last ones of the lists.
     struct Findings {
@@ -47,10 +48,11 @@ class StackTrie {
 
     struct Node {
         uint32_t state = 0;  // that led to it; of a root: so far down the stack something is known
-        uint32_t num_inside = 0, num_open = 0;
-        const Split::Inside** inside = nullptr;
-        const Question* open = nullptr;  // null where nothing is known yet
-        Node* child = nullptr;           // the first one; nearly all have one
+        uint32_t num_found = 0, num_open = 0;
+        uint32_t child_state = 0;          // of the first child
+        const TokenSet** found = nullptr;  // PERF: those of few tokens are one set, its own: 200 sets of a mask were a fifth of its time
+        const Question* open = nullptr;    // null where nothing is known yet
+        Node* child = nullptr;             // the first one; nearly all have one
         uint32_t id = 0;
         bool has_others = false;
     };
@@ -63,25 +65,29 @@ class StackTrie {
     void descend(Place& place, const std::vector<uint64_t>& states, int known, std::vector<Found>& found) const;
     // What a walk found from a place on, to be kept by the states of its stack down to `depth`.
     void keep(Place root, Place from, const std::vector<uint64_t>& states, int depth, const Findings& findings);
-    size_t bytes() const { return nodes_.bytes() + insides_.bytes() + questions_.bytes(); }
+    size_t bytes() const { return nodes_.bytes() + found_.bytes() + questions_.bytes() + set_bytes_; }
 
   private:
     // A word of Stacks::signature in 32 bits.
     static uint32_t narrow(uint64_t state) { return uint32_t(state) | (state >> 32 ? 1u << 31 : 0); }
 
     Node* child(const Node& node, uint32_t state) const {
-        if (!node.child || node.child->state == state) return node.child;
+        if (!node.child || node.child_state == state) return node.child;
         Node* const* other = node.has_others ? others_.find(pack(node.id, state)) : nullptr;
         return other ? *other : nullptr;
     }
     Node* add_nodes(size_t n);
+    void keep_found(Node* nodes, int before, int depth, const Findings& findings);
 
-    FlatMap<Node*> roots_;  // by split and depth of the indentation
+    Pages<Node*> roots_;           // by split, where no brackets are open
+    FlatMap<Node*> deeper_roots_;  // by split and depth of brackets
     // Children but the first, by node and state. PERF: as lists they took 5% of first passes over Python programs.
     FlatMap<Node*> others_;
     uint32_t num_nodes_ = 0;
     Arena<Node> nodes_;
-    Arena<const Split::Inside*> insides_;
+    Arena<const TokenSet*> found_;
+    std::deque<TokenSet> sets_;  // that nodes have put together
+    size_t set_bytes_ = 0;
     Arena<Question> questions_;  // walks hold on to some while others are added
 };
 

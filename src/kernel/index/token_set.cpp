@@ -47,6 +47,7 @@ TokenSet TokenSet::restored(ImageReader& in, uint32_t vocabulary_size) {
                            !(vocabulary_size % 32 && words.back() >> vocabulary_size % 32));
         out.dense_ = std::move(words);
     } else {
+        ImageReader::check(words.size() == out.count_);  // room is made by it
         for (uint32_t token : words) ImageReader::check(token < vocabulary_size);
         out.ids_ = std::move(words);
     }

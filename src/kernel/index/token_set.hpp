@@ -35,6 +35,9 @@ class TokenSet {
     static TokenSet of(const std::vector<uint32_t>& row);
     // After the last add().
     void pack();
+    // For sets of few tokens, side by side: a list of few, and more of them.
+    bool is_short() const { return dense_.empty() && ids_.size() <= kShort; }
+    void append(const TokenSet& o) { ids_.insert(ids_.end(), o.ids_.begin(), o.ids_.end()), count_ += o.count_; }
     void or_into(uint32_t* mask) const;
     uint32_t count() const { return count_; }
     uint64_t cost() const { return 1 + ids_.size() / 4 + dense_.size() / 80; }  // of or_into, as `work` counts
@@ -43,6 +46,7 @@ class TokenSet {
     size_t bytes() const { return (ids_.capacity() + dense_.capacity()) * 4; }
 
   private:
+    static constexpr size_t kShort = 64;
     void spread(uint32_t words);
 
     std::vector<uint32_t> ids_, dense_;  // one of them is empty

@@ -63,7 +63,7 @@ void Constraint::prepare(bool restored) {
     masks_.counters = {};
 }
 
-void Constraint::restore_splits(const std::string& saved) {
+void Constraint::restore_splits(std::string_view saved) {
     if (spanner_->lexer.policy() == Policy::kScannerless) throw BadArtifact("its index is of another kind of lexer");
     ImageReader in(saved);
     spanner_->restore(in);

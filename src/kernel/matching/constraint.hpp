@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "liveness/liveness.hpp"
@@ -43,7 +44,7 @@ struct ConstraintSpec {
     TallySpec tallies;
     Productions productions;
     ConstraintLimits limits;
-    std::string splits;  // of another process (Constraint::saved_splits()); or empty
+    std::string_view splits;  // of another process (Constraint::saved_splits()); or empty. SAFETY: read by the constructor alone
 };
 
 struct Stats {
@@ -88,7 +89,7 @@ class Constraint {
   private:
     static inline std::atomic<uint64_t> next_serial_{1};
     bool wants_collection() const { return stacks_.wants_collection() || environments_.tallies.wants_collection(); }
-    void restore_splits(const std::string& saved);
+    void restore_splits(std::string_view saved);
     void prepare(bool restored);
     void collect();
 

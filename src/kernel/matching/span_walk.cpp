@@ -31,7 +31,7 @@ void SpanWalk::walk_part(Part& part, const Item& start, const Split& split, int 
     part.keeps = p_.stacks.signature(start.stack, root.node->state, states_);
     if (part.keeps) p_.stack_trie.descend(part.place, states_, known, found_);
     const size_t before = found_.size();
-    for (size_t i = part.found; i < before; i++) work(found_[i].inside->cost()), found_[i].inside->or_into(words_.data());
+    for (size_t i = part.found; i < before; i++) work(found_[i].tokens->cost()), found_[i].tokens->or_into(words_.data());
     if (part.place.node->open) {
         part.looked.hops = part.kept = part.place.depth;
         part.looked.brackets = p_.environments.indentations.active();  // by its depth the place was found
@@ -130,7 +130,8 @@ int SpanWalk::ask(Part& part, const Item& x, const Split& split, uint32_t index)
     const auto [allowed, reach] = p_.lexemes.alive(x.stack, x.environment, group);
     const int level = level_of(part, group.sureness == Split::Sureness::kSure ? Reach() : reach.below(x.above));
     if (allowed) work(group.cost()), group.or_into(words_.data());
-    if (allowed && part.keeps) found_.push_back({std::max(x.level, level), &group});
+    // SAFETY: only scannerless splits stand beside others (Spanner::neighbour); the tokens of these are one set.
+    if (allowed && part.keeps) found_.push_back({std::max(x.level, level), group.tokens.get()});
     if (part.keeps && level > part.place.depth + 1)
         questions_.push_back({false, false, int16_t(level), int16_t(level), index, 0, uint32_t(questions_.size() + 1 - part.questions)});
     return level;

@@ -132,7 +132,8 @@ ConstraintLimits read_limits(nb::handle plan) {
             part<std::optional<uint64_t>>(plan, "lookahead").value_or(kNoLookahead), part<uint64_t>(limits, "max_step_work")};
 }
 
-std::string saved_splits(nb::handle plan) {
+// SAFETY: as long as the plan, which keeps its parts.
+std::string_view saved_splits(nb::handle plan) {
     const auto splits = part<nb::bytes>(plan, "splits");
     return {splits.c_str(), splits.size()};
 }
