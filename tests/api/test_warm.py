@@ -335,23 +335,6 @@ def test_ahead_of_time_along_texts(tmp_path: Path) -> None:
             dv.compile(GRAMMARS["lark"](), VOCABULARY, ahead_of_time=wrong)  # type: ignore[arg-type]
 
 
-def test_ahead_of_time_beside_texts() -> None:
-    """Where a text comes to something new, what the other tokens of the texts lead to is known, too."""
-    texts = ["let ab 12 c;", "ab 3;"]
-    constraint = dv.compile(GRAMMARS["lark"](), VOCABULARY, ahead_of_time=texts)
-    matcher, known = constraint.matcher(), list[bool]()
-    for token in VOCABULARY.encode_bytes_greedy(b"let 3c ab;"):
-        known.append(matcher.knows_mask())
-        matcher.advance(token)
-    assert all(known)
-    lazy = dv.compile(GRAMMARS["lark"](), VOCABULARY)
-    for tokens, allowed in walks(constraint, 7):
-        other = lazy.matcher()
-        for token in tokens:
-            other.advance(token)
-        assert other.allowed_tokens().tolist() == allowed
-
-
 def test_masks_beside_loaded_splits_are_kept() -> None:
     """The first walk of a loaded constraint finds empty tables, and is not broken off for the time that it takes."""
     vocabulary = dv.Vocabulary.from_tokenizer_json(require_shared("data", "tokenizers", "llama-3"))

@@ -77,6 +77,8 @@ CHANGES: dict[str, tuple[str, object]] = {
     "words-empty": ("words", [[0, [""]]]),
     "words-wide": ("words", [[0, ["\u0100"]]]),
     "indentation": ("indentation", [1, 2, 99, [], [], 8, True, False]),
+    "indentation-newline": ("indentation", [6, 2, 3, [], [], 8, True, False]),
+    "indentation-indent": ("indentation", [1, 6, 3, [], [], 8, True, False]),
     "indentation-short": ("indentation", [1, 2]),
     "indentation-tab": ("indentation", [1, 2, 3, [], [], 0, True, False]),
     "distinct": ("distinct", [99]),

@@ -27,7 +27,7 @@ from ..errors import ArtifactError, LimitError
 from ..expr import JsonStrings, Special
 from ..grammar import Lexing
 from ..limits import Limits
-from ..lowering import Lowered
+from ..lowering import Lowered, matches_blank_lines
 
 __all__ = ["VERSION", "Plan", "packed", "read", "unpacked", "write"]
 
@@ -264,6 +264,12 @@ def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
         assert automaton is not None
         terminals.append((automaton, rank, ignored))
         at += length
+    if columns := header["indentation"]:
+        newline, *brought = [terminals[symbol - 1][0] if 0 < symbol <= count else None for symbol in columns[:3]]
+        if newline is None or not matches_blank_lines(newline) or not all(dfa and dfa.is_empty for dfa in brought):
+            raise ValueError(
+                "indentation: the newline's automaton, or one of a terminal that columns bring, is another's"
+            )
     if scannerless and header["splits"]:
         raise ValueError("splits: under 'scannerless' lexing they are not the constraint's")
     ends = at + header["index"]

@@ -1,17 +1,17 @@
 """From a grammar to what the kernel takes: numbered symbols, an automaton for each terminal, flat productions.
 
 ```
-rules ─ spelled ─▶ leaves ─▶ words ─▶ numbering ─▶ indentation, endings ─▶ Lowered
+rules ─ spelled ─▶ leaves ─▶ words, repeats ─▶ numbering ─▶ indentation, endings ─▶ Lowered
 ```
 
 A file a pass: literals that name special tokens are told from text (`spelled`, once the vocabulary is known); small
-regular rules become terminals (`leaves`); long literals and lists of words are found (`words`); symbols are numbered
-and bodies laid flat (`numbering`, with the kernel); blocks by columns get their symbols (`indentation`), and the end of
-the text those that it closes (`endings`).
+regular rules become terminals (`leaves`); long literals and lists of words are found (`words`); repeats become rules
+(`repeats`); symbols are numbered and bodies laid flat (`numbering`, with the kernel); blocks by columns get their
+symbols (`indentation`), and the end of the text those that it closes (`endings`).
 """
 
-from .indentation import LoweredIndentation
+from .indentation import LoweredIndentation, matches_blank_lines
 from .numbering import Lowered, lower
 from .spelled import with_tokens
 
-__all__ = ["Lowered", "LoweredIndentation", "lower", "with_tokens"]
+__all__ = ["Lowered", "LoweredIndentation", "lower", "matches_blank_lines", "with_tokens"]

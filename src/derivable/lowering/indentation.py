@@ -20,10 +20,23 @@ from .endings import split_ends
 
 _T = TypeVar("_T")
 
-__all__ = ["LoweredIndentation", "indentation_terminals", "lower_indentation"]
+__all__ = ["LoweredIndentation", "indentation_terminals", "lower_indentation", "matches_blank_lines"]
 
 LoweredIndentation = tuple[int, int, int, list[int], list[int], int, bool, bool]
 """newline, indent, dedent, opening, closing, tab, tab_stops, final_newline."""
+
+
+def matches_blank_lines(newline: Dfa | JsonStrings) -> bool:
+    """Whether a terminal matches a line feed with any blanks behind it, as columns ask of a newline's."""
+    if isinstance(newline, JsonStrings):
+        return False
+    state, seen = newline.step(0, ord("\n")), set[int]()
+    while state not in seen:
+        if state < 0 or not newline.is_accepting(state):
+            return False
+        seen.add(state)
+        state = newline.step(state, ord(" "))
+    return True
 
 
 def indentation_terminals(grammar: Rules) -> Iterator[str]:
@@ -108,10 +121,7 @@ def lower_indentation(
         indentation.tab_stops,
         indentation.final_newline,
     )
-    pattern = dfas[newline - 1]
-    if isinstance(pattern, JsonStrings) or not all(
-        pattern.accepts(b"\n" + b" " * blanks) for blanks in range(pattern.num_states + 1)
-    ):
+    if not matches_blank_lines(dfas[newline - 1]):
         raise _refused(
             grammar, f"the newline terminal {indentation.newline!r} must match a line feed and any blanks behind it"
         )
