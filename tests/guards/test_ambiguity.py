@@ -168,8 +168,8 @@ def test_stacks_that_nothing_subsumes_grow_with_the_square_at_most(text: str) ->
 
 
 def test_what_is_found_out_about_stacks_outlives_their_collection() -> None:
-    """That a stack adds nothing rests on the same of the stacks below it. Forgotten with nodes that were freed, first after
-    some four thousand bytes here, it was found out no more: a byte took 2,000 times the work."""
+    """That a stack adds nothing rests on the same of the stacks below it. Forgotten with nodes that were freed, first
+    after some four thousand bytes, it was found out no more: a byte took 2,000 times the work."""
     among = dv.Vocabulary.from_bytes([b"a", b"b", b"c", None], eos=[3])
     grammar = dv.Grammar.from_gbnf('root ::= root root | "a" | "b" root "c" | [a-z ]+')
     matcher = dv.compile(grammar, among, limits=dv.Limits(max_step_work=1 << 60)).matcher()
