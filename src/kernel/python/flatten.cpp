@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "python/interpreter.hpp"
 #include "python/read_expressions.hpp"
 #include "support/task.hpp"
 
@@ -313,6 +314,7 @@ struct Flattening {
 
 bool flatten(nb::list pending, nb::dict rules, nb::dict symbols, nb::list names, nb::list productions, nb::callable other,
              nb::dict terminals, Py_ssize_t most) {
+    CallsPython within;
     return Flattening{pending, rules, symbols, names, productions, other, terminals, most}.run();
 }
 
