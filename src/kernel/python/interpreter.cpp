@@ -170,6 +170,7 @@ void watch_interpreter() {
 bool shut_down() {
     using Clock = std::chrono::steady_clock;
     ending = true;
+    PyGC_Disable();  // within the kernel's code it would run Python's; the interpreter collects what it ends with all the same
     PyThreadState* state = PyEval_SaveThread();
     auto wait = [](std::chrono::milliseconds most, auto done) {
         for (const auto end = Clock::now() + most; !done() && Clock::now() < end;)
