@@ -12,6 +12,7 @@ import pytest
 from oracle.chart import Chart
 
 import derivable as dv
+from derivable import _kernel
 from derivable.errors import GrammarError
 
 TOKENS = [b"a", b"b", b"(", b")", b"ab", b"aa", b"aaaa", b"ba", b"abab", b"bbb", b"()", b"(a", b"b)"]
@@ -164,3 +165,17 @@ def test_stacks_that_nothing_subsumes_grow_with_the_square_at_most(text: str) ->
     """Palindromes: at every place a middle may have been, and no stack derives what another does."""
     counts = nodes('root ::= "a" root "a" | "b" root "b" | "a" | "b"', text, 800)
     assert counts[-1] < 2.5 * counts[399]
+
+
+def test_what_is_found_out_about_stacks_outlives_their_collection() -> None:
+    """That a stack adds nothing rests on the same of the stacks below it. Forgotten with nodes that were freed, first
+    after some four thousand bytes, it was found out no more: a byte took 2,000 times the work."""
+    among = dv.Vocabulary.from_bytes([b"a", b"b", b"c", None], eos=[3])
+    grammar = dv.Grammar.from_gbnf('root ::= root root | "a" | "b" root "c" | [a-z ]+')
+    matcher = dv.compile(grammar, among, limits=dv.Limits(max_step_work=1 << 60)).matcher()
+    with _kernel.Budget(None, 1 << 40) as first:
+        matcher.advance_bytes(b"ab" * 1_000)
+    with _kernel.Budget(None, 1 << 40) as later:
+        for _ in range(40):  # nodes are freed between steps
+            matcher.advance_bytes(b"ab" * 100)
+    assert later.work < 6 * first.work

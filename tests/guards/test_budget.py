@@ -370,3 +370,73 @@ def test_masks_whose_walk_never_ends_are_made_byte_by_byte() -> None:
     assert 3 < calls < 200
     for token in range(0, len(tokens), 7):
         assert ask(partial(matcher.allows, token), matcher)[0] == (token in mask)
+
+
+def emphasis(limits: dv.Limits) -> tuple[dv.Constraint, int]:
+    """A grammar whose masks are made byte by byte, and one of its tokens."""
+    gbnf = 'root ::= (b | i | t)*\nb ::= "**" root "**"\ni ::= "*" root "*"\nt ::= [a-z ]+'
+    stars, words = [b"*" * n for n in range(2, 40)], [b"ab", b"the", b"of a"]
+    mixed = [first + word + last for first in stars[:12] for word in words for last in stars[:12]]
+    tokens = [*(bytes([b]) for b in range(256)), *stars, *words, *mixed, *(s + w for s in stars for w in words)]
+    among = dv.Vocabulary.from_bytes([*tokens, None], eos=[len(tokens)])
+    return dv.compile(dv.Grammar.from_gbnf(gbnf), among, limits=limits), ord("a")
+
+
+def test_sequences_side_by_side_all_get_to_an_end() -> None:
+    """Masks of one constraint that take several calls each, asked for in turn: each goes on from its own work."""
+    count, texts = 12, [b"a" + b"*a" * n for n in range(12)]
+    constraint, _ = emphasis(dv.Limits(max_step_work=100_000))
+    wanted, alone = [], 0
+    for text in texts:
+        matcher = constraint.matcher()
+        ask(partial(matcher.advance_bytes, text), matcher)
+        mask, calls = ask(matcher.allowed_tokens, matcher)
+        wanted.append(mask.tolist())
+        alone += calls
+    assert alone > 2 * count
+    constraint, _ = emphasis(dv.Limits(max_step_work=100_000))
+    open_ones = {n: constraint.matcher() for n in range(count)}
+    for n, matcher in open_ones.items():
+        ask(partial(matcher.advance_bytes, texts[n]), matcher)
+    found, calls = dict[int, list[int]](), 0
+    while open_ones:
+        assert calls < 2 * alone
+        for n, matcher in list(open_ones.items()):
+            calls += 1
+            try:
+                found[n] = matcher.allowed_tokens().tolist()
+                del open_ones[n]
+            except dv.LimitError:
+                pass
+    assert [found[n] for n in range(count)] == wanted
+
+
+def test_a_mask_that_is_kept_for_no_stack_is_kept_for_who_asks_again() -> None:
+    """Forks of a sequence, or threads at the same place, ask for the same."""
+    constraint, token = emphasis(dv.Limits(max_step_work=1 << 60))
+    matcher = constraint.matcher()
+    matcher.advance(token)
+    wanted = matcher.allowed_tokens().tolist()
+    with _kernel.Budget(None, 1 << 40) as budget:
+        assert matcher.fork().allowed_tokens().tolist() == wanted
+    assert budget.work < 1_000
+
+
+def test_names_of_thousands_of_keys_cost_their_letters() -> None:
+    """Of many keys those that go on with a byte are looked at, not each of them for each byte."""
+
+    def work(n: int) -> int:
+        keys = {f"k{i}": {"type": "integer"} for i in range(n)}
+        schema = {"type": "object", "properties": keys, "additionalProperties": False}
+        matcher = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary()).matcher()
+        most = 0
+        for byte in b'{"k1':
+            matcher.advance(byte)
+            with _kernel.Budget(None, 1 << 40) as budget:
+                matcher.allowed_tokens()
+            most = max(most, budget.work)
+        return most
+
+    small, large = work(500), work(2_000)
+    assert large < 4.5 * small
+    assert large < 500 * 2_000

@@ -354,3 +354,21 @@ def test_walks_side_by_side(constraints: int) -> None:
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(partial(walk, shared), range(4)):
             assert found == expected
+
+
+def test_a_process_ends_while_threads_ask_for_arrays() -> None:
+    """Arrays are numpy's, which the kernel looks up by an import: Python's code, below which frames of C++ stand."""
+    for pause in (0.1, 0.3):
+        done = run(f"""
+            rules = "".join(f'r{{i}} ::= "a{{i}}" [0-9]+ r{{i + 1}} | "b" ("x{{i}}" | "y")\\n' for i in range(200))
+            text = "root ::= r0\\n" + rules + 'r200 ::= "e"'
+            def ask():
+                while True:
+                    dv.cache.clear()
+                    dv.compile(dv.Grammar.from_gbnf(text), vocabulary).matcher().allowed_tokens()
+            for _ in range(6):
+                threading.Thread(target=ask, daemon=True).start()
+            time.sleep({pause})
+        """)
+        assert done.returncode == 0, done.stderr
+        assert "terminate" not in done.stderr

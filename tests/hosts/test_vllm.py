@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -232,7 +232,11 @@ def test_speculation_and_reasoning(folder: Path) -> None:
 
 def exact(text: str) -> int | float:
     """A number with a fraction or an exponent: an integer where it is one, however large (`1e999` is no infinity)."""
-    value = Decimal(text)
+    try:
+        value = Decimal(text)
+    except InvalidOperation:  # its exponent has more digits than those of Decimal
+        mantissa, _, exponent = text.lower().partition("e")
+        value = Decimal(f"{mantissa}e{'-300' if exponent.startswith('-') else '3000'}")
     if value != value.to_integral_value():
         return float(text)
     return int(value) if value.adjusted() < 2000 else 10**2000 * (-1 if value < 0 else 1)

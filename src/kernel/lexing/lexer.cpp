@@ -309,14 +309,48 @@ LexState Lexer::step_set(uint32_t id, uint8_t byte) {
 }
 
 LexState Lexer::step_members(uint32_t set, uint8_t byte) {
-    work(5 + 2 * set_lists_[set].size());
+    const std::vector<uint32_t>& all = set_lists_[set];
     std::vector<uint32_t> next;
-    for (uint32_t s : set_lists_[set]) {
-        const LexState to = step(LexState(s), byte);
-        if (to != kNoState) next.push_back(to.index());
+    auto take = [&](const uint32_t* begin, const uint32_t* end) {
+        work(5 + 2 * size_t(end - begin));
+        for (; begin != end; ++begin)
+            if (const LexState to = step(LexState(*begin), byte); to != kNoState) next.push_back(to.index());
+    };
+    if (all.size() < kManyMembers || policy_ != Policy::kScannerless || rows_[set].size == 0) {
+        take(all.data(), all.data() + all.size());
+    } else {
+        const Ways& ways = ways_of(set);
+        take(ways.any.data(), ways.any.data() + ways.any.size());
+        take(ways.listed.data() + ways.begin[byte], ways.listed.data() + ways.begin[byte + 1]);
     }
     std::sort(next.begin(), next.end());
     return next.empty() ? kNoState : intern_set(std::move(next));
+}
+
+const Lexer::Ways& Lexer::ways_of(uint32_t set) {
+    const auto known = ways_.find(set);
+    if (known != ways_.end()) return known->second;
+    constexpr size_t kMost = 32;
+    if (ways_.size() >= kMost) {
+        for (const auto& [_, ways] : ways_) bytes_ -= ways.bytes();
+        ways_.clear();
+    }
+    const std::vector<uint32_t>& all = set_lists_[set];
+    work(10 * all.size());
+    Ways ways;
+    std::vector<std::pair<uint8_t, uint32_t>> listed;
+    for (uint32_t single : all) {
+        ByteSet bytes;
+        if (recognizer_of(LexState(single)).only_listed(single_state_[LexState(single)], bytes))
+            bytes.each([&](uint8_t b) { listed.emplace_back(b, single), ways.begin[b + 1]++; });
+        else ways.any.push_back(single);
+    }
+    for (size_t b = 0; b < 256; b++) ways.begin[b + 1] += ways.begin[b];
+    std::array<uint32_t, 257> at = ways.begin;
+    ways.listed.resize(listed.size());
+    for (auto [b, single] : listed) ways.listed[at[b]++] = single;
+    bytes_ += ways.bytes();
+    return ways_.emplace(set, std::move(ways)).first->second;
 }
 
 bool Lexer::has_next(LexState m) {

@@ -15,7 +15,7 @@ bool Recognizer::has_next(uint32_t state) const {
 
 ByteSet Recognizer::bytes(uint32_t state) const {
     ByteSet all;
-    if (rule_ && rule_->on_list(state, all) && rule_->off_list(state) < 0) return all;
+    if (only_listed(state, all)) return all;
     for (uint32_t byte = 0; byte < 256; byte++)
         if (rule_ || table_->step(state, uint8_t(byte)) >= 0) all.set(uint8_t(byte));
     return all;

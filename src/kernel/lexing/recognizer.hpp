@@ -88,6 +88,7 @@ class Recognizer {
     // In a list of texts: the bytes with which one of them goes on. With all others the state acts as off_list().
     bool on_list(uint32_t state, ByteSet& bytes) const { return rule_ && rule_->on_list(state, bytes); }
     int32_t off_list(uint32_t state) const { return rule_->off_list(state); }
+    bool only_listed(uint32_t state, ByteSet& bytes) const { return on_list(state, bytes) && off_list(state) < 0; }  // others lead nowhere
     // Between two characters of a string of bounded length: how many must and may still come.
     std::optional<std::pair<uint64_t, uint64_t>> counted(uint32_t state) const;
     // More than n different values may still be spelled. False in doubt.

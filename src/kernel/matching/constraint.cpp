@@ -117,6 +117,7 @@ void Constraint::collect() {
     unique_items_.forget_stacks();
     liveness_.forget_stacks();
     lexemes_.forget_stacks();
+    masks_.forget_stacks();
     const bool with_tallies = tallies.wants_collection();
     if (with_tallies) {  // SAFETY: what is kept by numbers that may be used again goes
         masks_.forget();

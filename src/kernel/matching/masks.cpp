@@ -14,6 +14,7 @@ namespace derivable {
 
 namespace {
 bool is_of_work(const LimitExceeded& e) { return e.limit == Task::kWork; }
+bool is_same(const Parse& a, const Parse& b) { return a.lex == b.lex && a.stack == b.stack && a.environment == b.environment; }
 }  // namespace
 
 void Masks::fill(const Parses& parses, uint32_t* mask) {
@@ -35,18 +36,37 @@ void Masks::fill(const Parses& parses, uint32_t* mask) {
 
 const MaskCache::Mask& Masks::row(Parse t) {
     counters.masks++;
-    if (const MaskCache::Mask* known = cache_.find(t)) {
+    if (const MaskCache::Mask* known = find(t)) {
         counters.hits++;
         return *known;
     }
-    MaskCache::Mask computed;                             // not scratch_: others may compute meanwhile
+    // PERF: eight threads at the same place of one constraint made each of its masks eight times, and took ten times as long as one.
+    while (is_under_way(t)) {
+        engine_.access.wait();
+        if (const MaskCache::Mask* known = find(t)) return *known;
+    }
+    const UnderWay mine(*this, t);
+    MaskCache::Mask computed;
     const auto begin = std::chrono::steady_clock::now();  // PERF: 25 ns, of a mask that takes thousands
     const uint64_t walked = counters.walked;
     const Reach reach = compute(t, computed);
     note_miss(t, begin, walked, reach.hops);
-    scratch_.swap(computed);
-    const MaskCache::Mask* kept = keep(t, cache_.key_of(t, reach), scratch_);
-    return kept ? *kept : scratch_;
+    if (const MaskCache::Mask* kept = keep(t, cache_.key_of(t, reach), computed)) return *kept;
+    constexpr size_t kMost = 4;
+    lone_.push_front({t, std::move(computed)});
+    if (lone_.size() > kMost) lone_.pop_back();
+    return lone_.front().words;
+}
+
+const MaskCache::Mask* Masks::find(const Parse& t) {
+    if (const MaskCache::Mask* known = cache_.find(t)) return known;
+    for (const Lone& mask : lone_)
+        if (is_same(mask.parse, t)) return &mask.words;
+    return nullptr;
+}
+
+bool Masks::is_under_way(const Parse& t) const {
+    return std::any_of(under_way_.begin(), under_way_.end(), [&](const Parse* other) { return is_same(*other, t); });
 }
 
 const MaskCache::Mask* Masks::keep(const Parse& t, MaskCache::Key key, const MaskCache::Mask& words) {
@@ -65,7 +85,7 @@ Reach Masks::compute(const Parse& t, MaskCache::Mask& words) {
     // loaded constraint, whose tables are empty. Broken off at 600,000 it cost 14 ms instead of 5 (Python, llama-3; Java 22 and 9, Go 17 and 8),
     // and as a mask that was made byte by byte is not kept, half of Go's masks were made again each time.
     const uint64_t least = scannerless_ ? 600'000 : 2'000'000;
-    const bool resumed = find_partial(t);
+    const bool resumed = find_partial(t) != partials_.end();
     auto left = [] { return Task::current()->left(); };
     std::optional<Reach> walked;
     if (!resumed) walked = walk(t, words, std::min(left(), std::max(left() / kShare, least)));
@@ -106,30 +126,31 @@ std::optional<Reach> Masks::walk(const Parse& t, MaskCache::Mask& words, uint64_
     return std::nullopt;
 }
 
-Masks::Partial* Masks::find_partial(const Parse& t) {
-    for (Partial& p : partials_)
-        if (p.parse.lex == t.lex && p.parse.stack == t.stack && p.parse.environment == t.environment) return &p;
-    return nullptr;
+std::deque<Masks::Partial>::iterator Masks::find_partial(const Parse& t) {
+    return std::find_if(partials_.begin(), partials_.end(), [&](const Partial& p) { return is_same(p.parse, t); });
 }
 
+// SAFETY: of sequences side by side each must find its own again, or none of them ever gets to an end.
 void Masks::keep_partial(Partial p) {
-    constexpr size_t kMost = 4;
-    auto place = std::find_if(partials_.begin(), partials_.end(), [](const Partial& x) { return x.unused(); });
-    if (place == partials_.end() && partials_.size() < kMost) partials_.push_front(std::move(p));
-    else *(place == partials_.end() ? partials_.end() - 1 : place) = std::move(p);
+    constexpr size_t kMost = 256;
+    partials_.push_front(std::move(p));
+    if (partials_.size() > kMost) partials_.pop_back();
 }
 
-// What was found out before it was refused is kept, and so is the last mask.
+// What was found out before it was refused is kept.
 bool Masks::compute_by_bytes(const Parse& t, MaskCache::Mask& words, uint64_t allowed) {
     Partial p{t};
-    if (Partial* known = find_partial(t)) std::swap(p, *known);  // SAFETY: while others pass there is none
+    if (const auto known = find_partial(t); known != partials_.end()) {  // SAFETY: while others pass there is none
+        p = std::move(*known);
+        partials_.erase(known);
+    }
     if (p.words.empty()) p.words.assign(vocabulary_.words(), 0);
     struct Keep {
         Masks& masks;
         Partial& p;
         ~Keep() {
             try {
-                masks.keep_partial(std::move(p));
+                if (p.place.next < masks.vocabulary_.trie.size()) masks.keep_partial(std::move(p));
             } catch (const std::bad_alloc&) {}  // then it is begun anew
         }
     } keep{*this, p};
@@ -145,7 +166,7 @@ bool Masks::compute_by_bytes(const Parse& t, MaskCache::Mask& words, uint64_t al
         if (all || !is_of_work(e)) throw;
         return false;
     }
-    words = p.words;
+    words = std::move(p.words);
     return true;
 }
 

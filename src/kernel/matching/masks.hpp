@@ -1,6 +1,7 @@
 // Masks: known (level 4), or computed by a walk of the spanner tree, or, where that is too ambiguous, byte by byte.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -45,6 +46,8 @@ class Masks {
         stack_trie_ = {};
     }
     void forget_partials() { partials_.clear(); }
+    // Stack nodes are about to be freed.
+    void forget_stacks() { lone_.clear(); }
     uint64_t stack_trie_bytes() const { return stack_trie_.bytes(); }
     // Calls visit(parse) for the parses whose masks are half made.
     template <class Visit>
@@ -69,13 +72,33 @@ class Masks {
         Parse parse;
         Runs::Place place;
         MaskCache::Mask words;
-        bool unused() const { return words.empty(); }
     };
+    struct Lone {
+        Parse parse;
+        MaskCache::Mask words;
+    };
+    // Masks that are being computed, by operations that are under way side by side.
+    class UnderWay {
+      public:
+        UnderWay(Masks& masks, const Parse& t) : masks_(masks), parse_(t) { masks_.under_way_.push_back(&parse_); }
+        ~UnderWay() {
+            auto& all = masks_.under_way_;
+            all.erase(std::remove(all.begin(), all.end(), &parse_), all.end());
+        }
+        UnderWay(const UnderWay&) = delete;
+        UnderWay& operator=(const UnderWay&) = delete;
+
+      private:
+        Masks& masks_;
+        const Parse& parse_;
+    };
+    bool is_under_way(const Parse& t) const;
     Reach compute(const Parse& t, MaskCache::Mask& words);
     // By a walk of the spanner tree; nothing where that takes more work than `allowed`, refused if that is all that is left.
     std::optional<Reach> walk(const Parse& t, MaskCache::Mask& words, uint64_t allowed);
     bool compute_by_bytes(const Parse& t, MaskCache::Mask& words, uint64_t allowed);  // likewise
-    Partial* find_partial(const Parse& t);
+    const MaskCache::Mask* find(const Parse& t);
+    std::deque<Partial>::iterator find_partial(const Parse& t);
     void keep_partial(Partial p);
     // The bits of the tokens that may be taken as terminals.
     Reach fill_references(const Parse& t, MaskCache::Mask& words);
@@ -91,8 +114,9 @@ class Masks {
     MaskCache cache_;
     StackTrie stack_trie_;  // under longest and basic
     std::deque<Partial> partials_;
+    std::deque<Lone> lone_;  // the last masks that are not for the cache, for those who ask for the same
+    std::vector<const Parse*> under_way_;
     std::unordered_map<LexState, uint32_t> long_walks_;  // that were broken off
-    MaskCache::Mask scratch_;
 };
 
 }  // namespace derivable

@@ -1,5 +1,7 @@
 #include "matching/operation.hpp"
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace derivable {
@@ -57,6 +59,18 @@ void Operation::pass() {
     suspend();
     lock_.give_way();
     resume();
+}
+
+void Operation::wait() {
+    constexpr std::chrono::microseconds kMoment{100};
+    if (shared_ && !missing_) leave_spanner();
+    suspend();
+    lock_.unlock();
+    Task::about_to_take_long();
+    std::this_thread::sleep_for(kMoment);
+    lock_.lock();
+    resume();
+    task_.look();
 }
 
 void Operation::suspend() {

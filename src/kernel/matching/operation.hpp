@@ -32,6 +32,7 @@ class Access {
     void take();
     void rest();
     void pass();
+    void wait();
 
     // Some operation has let others go first, and goes on later. Nothing that it may refer to is freed meanwhile.
     bool is_suspended() const { return suspended_ != 0; }
@@ -73,6 +74,8 @@ class Access::Operation final : private LockHolder {
     bool is_wanted() const { return lock_.wanted() || (shared_ && !missing_ && spanner_lock_.wanted()); }
     // Lets them have it for a while; they collect nothing meanwhile (Access::is_suspended).
     void pass();
+    // Lets go of all for a moment: another operation is at what this one wants.
+    void wait();
     // As much work again may be done, because so much was asked for.
     void allow(uint64_t more) { task_.allow(more); }
     const Task& task() const { return task_; }
@@ -113,6 +116,7 @@ inline void Access::rest() { operation_->rest(); }
 inline void Access::pass() {
     if (operation_->is_wanted()) operation_->pass();
 }
+inline void Access::wait() { operation_->wait(); }
 inline void Access::note_given_back() {
     left_after_giving_back_ = uint64_t(std::max<int64_t>(0, run_bytes_.load(std::memory_order_relaxed) + operation_->unsettled_bytes()));
 }

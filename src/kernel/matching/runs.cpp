@@ -11,9 +11,13 @@ bool Runs::advance(const Parses& from, std::string_view bytes, Parses& to) {
     if (bytes.empty()) to = from;
     Parses now;
     size_t i = 0;
-    if (!halted_.read.empty() && bytes.size() > halted_.read.size() && bytes.substr(0, halted_.read.size()) == halted_.read &&
-        from == halted_.from)
-        now = halted_.now, i = halted_.read.size();
+    auto halted = std::find_if(halted_.begin(), halted_.end(), [&](const Halted& h) {
+        return bytes.size() > h.read.size() && bytes.substr(0, h.read.size()) == h.read && from == h.from;
+    });
+    if (halted != halted_.end()) {
+        now = std::move(halted->now), i = halted->read.size();
+        halted_.erase(halted);
+    }
     const size_t begin = i;
     try {
         for (; i < bytes.size(); i++) {
@@ -24,7 +28,10 @@ bool Runs::advance(const Parses& from, std::string_view bytes, Parses& to) {
         }
     } catch (const LimitExceeded&) {
         // PERF: begun anew, and allowed more each time, the thirtieth refusal on a token of 10,000 bytes took 0.4 s.
-        if (i > begin) halted_ = {from, now, std::string(bytes.substr(0, i))}, times_further_++;
+        if (i > 0) halted_.push_front({from, now, std::string(bytes.substr(0, i))});
+        if (i > begin) times_further_++;
+        constexpr size_t kMost = 64;  // sequences side by side, each of which must find its own again
+        if (halted_.size() > kMost) halted_.pop_back();
         throw;
     }
     return true;

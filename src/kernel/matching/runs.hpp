@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <new>
 #include <string>
 #include <string_view>
@@ -38,14 +39,15 @@ class Runs {
     }
     // All bytes of a text; false, and no parses, if some byte is not allowed. `to` is empty before.
     bool advance(const Parses& from, std::string_view bytes, Parses& to);
-    // How often a refused advance() got further than the one before. The last one is gone on with.
+    // How often a refused advance() got further than before. It is gone on with.
     uint64_t times_further() const { return times_further_; }
-    void forget_halted() { halted_ = {}; }
+    void forget_halted() { halted_.clear(); }
     // Calls visit(parse) for those that it has.
     template <class Visit>
     void each_halted(Visit visit) const {
-        for (const Parses* parses : {&halted_.from, &halted_.now})
-            for (const Parse& t : *parses) visit(t);
+        for (const Halted& halted : halted_)
+            for (const Parses* parses : {&halted.from, &halted.now})
+                for (const Parse& t : *parses) visit(t);
     }
     // As advance(), for the bytes of one token, which may be limited by the lookahead.
     bool advance_token(const Parses& from, std::string_view bytes, Parses& to);
@@ -86,7 +88,7 @@ class Runs {
         Parses from, now;
         std::string read;  // between them
     };
-    Halted halted_;
+    std::deque<Halted> halted_;  // the last one first
     uint64_t times_further_ = 0;
 };
 

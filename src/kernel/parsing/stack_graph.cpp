@@ -148,7 +148,8 @@ std::vector<NodeId> StackGraph::pop(NodeId n, uint32_t count) const {
 }
 
 void StackGraph::collect(const std::function<void(const std::function<void(Frontier)>&)>& roots,
-                         const std::function<void(NodeId, const std::function<void(NodeId)>&)>& each_kept) {
+                         const std::function<void(NodeId, const Mark&)>& each_kept,
+                         const std::function<void(const std::function<bool(NodeId)>&, const Mark&)>& beside) {
     IdVector<NodeId, char> live(nodes_.size(), 0);
     std::vector<char> live_many(many_.size(), 0);
     std::vector<NodeId> work;
@@ -161,12 +162,17 @@ void StackGraph::collect(const std::function<void(const std::function<void(Front
         live_many[place_of(f)] = 1;
         for (NodeId n : many_[place_of(f)]) mark(n);
     });
-    while (!work.empty()) {
-        const NodeId n = work.back();
-        work.pop_back();
-        each_below(n, 1, mark);
-        each_kept(n, mark);
-    }
+    auto mark_all = [&] {
+        while (!work.empty()) {
+            const NodeId n = work.back();
+            work.pop_back();
+            each_below(n, 1, mark);
+            each_kept(n, mark);
+        }
+    };
+    mark_all();
+    beside([&](NodeId n) { return bool(live[n]); }, mark);
+    mark_all();
     // The next collections need not look at the last ones again.
     while (!live[NodeId(size() - 1)]) nodes_.pop_back();
     free_.clear();

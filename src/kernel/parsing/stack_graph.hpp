@@ -114,10 +114,14 @@ class StackGraph {
     // Of joined nodes.
     Frontier frontier(std::vector<NodeId> nodes);
 
+    const std::vector<NodeId>& unused() const { return free_; }  // numbers of nodes that were freed
+
     // Frees every node that is not reached from the frontiers that `roots` reports. `each_kept` visits what a node needs beside its
-    // parents.
+    // parents; `beside`, given these two functions, marks nodes that are kept beside all those.
+    using Mark = std::function<void(NodeId)>;
     void collect(const std::function<void(const std::function<void(Frontier)>&)>& roots,
-                 const std::function<void(NodeId, const std::function<void(NodeId)>&)>& each_kept);
+                 const std::function<void(NodeId, const Mark&)>& each_kept,
+                 const std::function<void(const std::function<bool(NodeId)>& is_live, const Mark&)>& beside);
     // Right after a collection: forgets what is known about the nodes, and the LR states that none of them has.
     void forget_states();
 

@@ -262,7 +262,7 @@ bool Stacks::signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out) {
 
 void Stacks::collect(const std::function<void(const std::function<void(Frontier)>&)>& roots) {
     // What a stack accepts rests on where its reductions lead. Without those nodes the next question would make them all again.
-    graph_.collect(roots, [&](NodeId n, const std::function<void(NodeId)>& mark) {
+    auto each_kept = [&](NodeId n, const StackGraph::Mark& mark) {
         if (graph_[n].accept == kNotAsked) return;
         if (subsumption_.is_pruned(n)) return subsumption_.each_lower(n, [&](NodeId y, int32_t) { mark(y); });
         for (const auto& r : lr_.reductions(graph_[n].state))
@@ -270,6 +270,9 @@ void Stacks::collect(const std::function<void(const std::function<void(Frontier)
                 const NodeId y = graph_.find_child(below, lr_.move(graph_[below].state, r.head));
                 if (y != kNoNode) mark(y);
             });
+    };
+    graph_.collect(roots, each_kept, [&](const std::function<bool(NodeId)>& is_live, const StackGraph::Mark& mark) {
+        subsumption_.each_near(is_live, mark);
     });
     subsumption_.forget();
     far_ = {};

@@ -101,7 +101,7 @@ bool Subsumption::simulates(NodeId y, NodeId x) {
     const bool holds = are_covered({x}, {y});
     // What was assumed since may rest on this pair, so all hold together, or none is known to. What was refuted was refuted although it was
     // assumed.
-    if (num_pairs_ > kMaxPairs) pairs_ = {}, num_pairs_ = 0;
+    if (num_pairs_ > kMaxPairs + kMaxPairsOfNode * graph_.num_live()) pairs_ = {}, num_pairs_ = 0;
     if (holds && before == 0)
         for (uint64_t p : assumed_) pairs_[p] = lowest_, num_pairs_++;
     if (!holds && patience_) pairs_[pair] = kRefuted, num_pairs_++;
@@ -223,10 +223,35 @@ Frontier Subsumption::minimal(Frontier f) {
     return result;
 }
 
+// PERF: that the stacks of a text add nothing rests on the same of the stacks below them, one after the other; single ways down, which are no
+// part of any frontier, above all. Without those of live nodes nothing was found out within any patience behind the first collection: of
+// `root root | "b" root "c" | [a-z ]+`, 0.04 ms a byte became 24 to 120.
+void Subsumption::each_near(const std::function<bool(NodeId)>& is_live, const std::function<void(NodeId)>& visit) const {
+    auto is_near = [&](NodeId n) {
+        const StackGraph::Nodes parents = graph_.parents(n);
+        return is_live(n) || std::all_of(parents.begin(), parents.end(), is_live);
+    };
+    Nodes near;
+    pairs_.each([&](uint64_t pair, int32_t lowest) {
+        const NodeId x{uint32_t(pair >> 32)}, y{uint32_t(pair)};
+        if (lowest == kRefuted || !is_near(x) || !is_near(y)) return;
+        near.push_back(x);
+        near.push_back(y);
+    });
+    for (NodeId n : near) visit(n);
+}
+
 void Subsumption::forget() {
     minimal_ = {};
-    pairs_ = {};
+    // SAFETY: what is known of nodes that are left stays true.
+    const FlatMap<int32_t> before = std::exchange(pairs_, {});
     num_pairs_ = 0;
+    std::vector<char> unused(graph_.size(), 0);
+    for (NodeId n : graph_.unused()) unused[n.index()] = 1;
+    auto is_left = [&](uint64_t node) { return node < unused.size() && !unused[node]; };
+    before.each([&](uint64_t pair, int32_t lowest) {
+        if (is_left(pair >> 32) && is_left(uint32_t(pair))) pairs_[pair] = lowest, num_pairs_++;
+    });
     std::vector<char> used(lists_.size(), 0);
     for (NodeId n : graph_.ids())
         if (is_pruned(n)) used[graph_[n].lower] = 1;

@@ -26,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <vector>
 
 #include "parsing/stack_graph.hpp"
@@ -66,14 +67,16 @@ class Subsumption {
         int32_t popped;
     };
     void prune(NodeId n, std::vector<Lower> lower);
+    // Before nodes are freed: visits those that stand on live ones and of which something is known.
+    void each_near(const std::function<bool(NodeId)>& is_live, const std::function<void(NodeId)>& visit) const;
     // Nodes were freed; LR states are about to be numbered anew.
     void forget();
     void forget_states();
 
   private:
     static constexpr uint32_t kPatience = 1u << 12;
-    static constexpr uint32_t kMuch = 8;             // nodes reached
-    static constexpr uint32_t kMaxPairs = 1u << 16;  // remembered
+    static constexpr uint32_t kMuch = 8;                                  // nodes reached
+    static constexpr uint32_t kMaxPairs = 1u << 16, kMaxPairsOfNode = 8;  // remembered
 
     // An item A -> u . v of an LR state with v not empty.
     struct Item {

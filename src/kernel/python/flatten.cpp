@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "python/interpreter.hpp"
 #include "python/read_expressions.hpp"
 #include "support/errors.hpp"
 #include "support/task.hpp"
@@ -313,6 +314,7 @@ struct Flattening {
 };
 
 nb::tuple flatten(nb::dict rules, nb::str start, nb::list first, Py_ssize_t most) {
+    const CallsPython within;  // its nodes tell themselves whether they are equal
     Flattening made{rules, most};
     const nb::object symbol = made.named(start);
     for (nb::handle name : first) made.named(name);

@@ -35,6 +35,7 @@ Gate* gate = new Gate();  // never freed: threads may wait at it to the end
 std::atomic<bool> ending{false};
 // Threads but the main one that have been in the kernel and live, and those of them that are kept there to the end.
 std::atomic<int> users{0}, kept{0};
+std::atomic<int> in_python{0};  // of CallsPython
 unsigned long main_thread = 0;
 // PERF: as Task::current().
 #if defined(__GNUC__)
@@ -46,6 +47,7 @@ AT_A_FIXED_PLACE thread_local bool private_work = false;
 AT_A_FIXED_PLACE thread_local Call* current_call = nullptr;
 AT_A_FIXED_PLACE thread_local bool is_beside = false;  // in the kernel, and without the interpreter's lock
 AT_A_FIXED_PLACE thread_local bool is_known = false;
+AT_A_FIXED_PLACE thread_local int calls_python = 0;  // of in_python
 
 bool is_main() { return PyThread_get_thread_ident() == main_thread; }
 
@@ -66,6 +68,7 @@ void know_thread() {
 
 // The interpreter ends: the thread does not come back. Without the interpreter's lock.
 [[noreturn]] void keep_thread() {
+    in_python -= calls_python;
     kept++;
     for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }
@@ -135,6 +138,16 @@ Call::~Call() {
     gate->leave();  // only now: shut_down() waits for threads that are to come back
 }
 
+CallsPython::CallsPython() {
+    if (ending.load(std::memory_order_relaxed) && !is_main()) {
+        PyEval_SaveThread();
+        keep_thread();
+    }
+    in_python++, calls_python++;
+}
+
+CallsPython::~CallsPython() { in_python--, calls_python--; }
+
 PrivateWork::PrivateWork() : before_(private_work), task_(Task::kUnbounded) {
     private_work = true;
     task_.enter();
@@ -157,12 +170,13 @@ void watch_interpreter() {
 bool shut_down() {
     using Clock = std::chrono::steady_clock;
     ending = true;
+    PyGC_Disable();  // within the kernel's code it would run Python's; the interpreter collects what it ends with all the same
     PyThreadState* state = PyEval_SaveThread();
     auto wait = [](std::chrono::milliseconds most, auto done) {
         for (const auto end = Clock::now() + most; !done() && Clock::now() < end;)
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
     };
-    wait(std::chrono::seconds(5), [] { return gate->inside.load() == 0; });
+    wait(std::chrono::seconds(5), [] { return gate->inside.load() == 0 && in_python.load() == 0; });
     // Others are between two calls. If they come soon they are kept, and not ended by the interpreter within a call of ours.
     wait(std::chrono::milliseconds(200), [] { return kept.load() >= users.load(); });
     PyEval_RestoreThread(state);
@@ -191,6 +205,7 @@ void after_fork(bool in_child) {
         gate = new Gate();
         forget_pool();
         users = kept = 0;
+        in_python = calls_python;
         gate->inside = int(is_beside);
         main_thread = PyThread_get_thread_ident();
         return;

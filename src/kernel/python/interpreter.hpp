@@ -41,6 +41,16 @@ class Unlocked : public Call {
     Unlocked() { let_others_run(); }
 };
 
+// Code of the kernel that calls Python's, with the interpreter's lock. SAFETY: there the thread may let go of it, and who takes it back while the
+// interpreter ends is ended by it: with frames of C++ below, that aborts the process. So the end waits for it, and none begins any more.
+class CallsPython {
+  public:
+    CallsPython();
+    ~CallsPython();
+    CallsPython(const CallsPython&) = delete;
+    CallsPython& operator=(const CallsPython&) = delete;
+};
+
 // Nothing that the thread changes meanwhile can be seen by others. A task of its own, for signals.
 class PrivateWork {
   public:

@@ -45,6 +45,7 @@ nb::object allowed_tokens(Matcher& m) {
         for (size_t w = 0; w < words.size(); w++)
             for (uint32_t bits = words[w]; bits; bits &= bits - 1) ids->push_back(int32_t(w * 32 + size_t(__builtin_ctz(bits))));
     }
+    const CallsPython within;  // numpy's, which is looked up by import
     return nb::cast(nb::ndarray<nb::numpy, int32_t, nb::ndim<1>>(ids->data(), {ids->size()}, owner));
 }
 

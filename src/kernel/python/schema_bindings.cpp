@@ -11,6 +11,7 @@
 #include "automata/partition.hpp"
 #include "json/listed_numbers.hpp"
 #include "json/number_range.hpp"
+#include "python/interpreter.hpp"
 
 namespace nb = nanobind;
 
@@ -128,7 +129,8 @@ void bind_schemas(nb::module_& m) {
         [](const std::vector<std::string>& literals, size_t most, uint64_t longest) {
             std::vector<TextGraph> made;
             {
-                nb::gil_scoped_release others;
+                const Unlocked others;
+                const PrivateWork private_work;
                 made = listed_numbers(literals, most, longest);
             }
             nb::list graphs;

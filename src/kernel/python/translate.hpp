@@ -32,6 +32,7 @@ struct BadRollback {
 
 // SAFETY: leaves a Python error set and nothing thrown, as an exception translator must.
 inline void raise_python(const char* name, nanobind::tuple args, nanobind::dict kwargs = nanobind::dict()) {
+    CallsPython within;
     nanobind::object cls = nanobind::module_::import_("derivable.errors").attr(name);
     nanobind::object error = cls(*args, **kwargs);
     PyErr_SetObject(cls.ptr(), error.ptr());
