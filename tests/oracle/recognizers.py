@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from derivable.grammar import Grammar, Terminal
 
 from .indentation import indented_member
@@ -9,6 +11,19 @@ from .regular import pattern_of
 from .terminals import TerminalLanguage, expand
 
 __all__ = ["Recognizer"]
+
+
+_CUT = re.compile(rb"[\xf8-\xff]")
+
+
+def _around(text: bytes, pos: int) -> tuple[int, int]:
+    """The piece of text around `pos`: a special token cuts it, no lexeme and no look-around sees across."""
+    if not _CUT.search(text):
+        return 0, len(text)
+    breaks = [cut.start() for cut in _CUT.finditer(text)]
+    if pos in breaks:
+        return pos, pos + 1
+    return max((i + 1 for i in breaks if i < pos), default=0), min((i for i in breaks if i > pos), default=len(text))
 
 
 class Recognizer:
@@ -21,6 +36,9 @@ class Recognizer:
         self.sequences = TerminalLanguage(grammar)
         self._order = {name: index for index, name in enumerate(grammar.terminals)}
         self._patterns = {name: pattern_of(expr) for name, expr in self.cfg.terminals.items()}
+        self._all, self._ignored = frozenset(self.cfg.terminals), frozenset(grammar.ignore)
+        self._looks_behind = any(pattern.looks_behind for pattern in self._patterns.values())
+        self._winners: dict[tuple[frozenset[str], bytes, int], tuple[int, str] | None] = {}
 
     def member(self, text: bytes) -> bool:
         """`text ∈ L`."""
@@ -53,14 +71,19 @@ class Recognizer:
 
     def _winner(self, text: bytes, sequence: tuple[str, ...], more: frozenset[str], pos: int) -> tuple[int, str] | None:
         """Length and name of the lexeme that begins at `pos`; `more` terminals compete."""
+        start, stop = _around(text, pos)
+        if not self._looks_behind:
+            start = pos
+        key = self._candidates(sequence) | more, text[start:stop], pos - start
+        if key not in self._winners:
+            self._winners[key] = self._first_of(*key)
+        return self._winners[key]
+
+    def _first_of(self, names: frozenset[str], text: bytes, pos: int) -> tuple[int, str] | None:
         terminals = self.grammar.terminals
-        # A special token cuts the text: no lexeme and no look-around sees across it.
-        breaks = [i for i, byte in enumerate(text) if byte >= 0xF8]
-        start = pos if pos in breaks else max((i + 1 for i in breaks if i < pos), default=0)
-        stop = pos + 1 if pos in breaks else min((i for i in breaks if i > pos), default=len(text))
         winner: tuple[int, int, bool, int, str] | None = None
-        for name in self._candidates(sequence) | more:
-            length = self._patterns[name].match_length(text[start:stop], pos - start)
+        for name in names:
+            length = self._patterns[name].match_length(text, pos)
             if length is None or length == 0:
                 continue
             terminal = terminals.get(name, Terminal(self.cfg.terminals[name]))
@@ -71,8 +94,8 @@ class Recognizer:
 
     def _candidates(self, sequence: tuple[str, ...]) -> frozenset[str]:
         if self.grammar.lexing == "basic":
-            return frozenset(self.cfg.terminals)
-        return self.sequences.acceptable(sequence).union(self.grammar.ignore)
+            return self._all
+        return self.sequences.acceptable(sequence) | self._ignored
 
     def _derives(self, text: bytes) -> bool:
         """Scannerless: for every symbol the spans `(i, j)` of `text` that it derives, as a least fixed point."""

@@ -167,13 +167,13 @@ class Pattern:
 
     def __init__(self, expr: Expr) -> None:
         self.expr = expr
-        self._looks_behind = any(isinstance(node, Look) and not node.ahead for node in walk(expr))
+        self.looks_behind = any(isinstance(node, Look) and not node.ahead for node in walk(expr))
         self._lengths: dict[tuple[bytes, int], int | None] = {}
         self._members: dict[bytes, bool] = {}
 
     def match_length(self, text: bytes, pos: int) -> int | None:
         """Length of the match of `re` at `pos`, or `None`."""
-        key = (text, pos) if self._looks_behind else (text[pos:], 0)
+        key = (text, pos) if self.looks_behind else (text[pos:], 0)
         if key not in self._lengths:
             end = first_end(self.expr, *key)
             self._lengths[key] = None if end is None else end - key[1]
