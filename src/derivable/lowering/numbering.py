@@ -137,7 +137,7 @@ class _Lowering:
             )
             alone = [key for key in self.terminals if not isinstance(key, str) and key not in asked]
             asked.update(alone)
-            if not sum(self._add_rules(expr) for expr in alone):
+            if not [expr for expr in alone if self._add_rules(expr)]:
                 break
         if not self.scannerless and grammar.ignore:
             self._refuse_ignored([Ref(grammar.start), *(rule for name in names if (rule := grammar.rules.get(name)))])
