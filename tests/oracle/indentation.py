@@ -1,58 +1,70 @@
-"""Membership where blocks are told by indentation, straight from `docs/lexing.md`."""
+"""Lexemes read where blocks are told by indentation, straight from `docs/lexing.md`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import NamedTuple
 
 from derivable.grammar import Grammar, Indentation
 
 from .terminals import TerminalLanguage
 
-__all__ = ["indented_member"]
-
-Winner = Callable[[tuple[str, ...], frozenset[str], int], tuple[int, str] | None]
+__all__ = ["IndentedReading"]
 
 
-def indented_member(grammar: Grammar, sequences: TerminalLanguage, winner: Winner, text: bytes) -> bool:
-    """`text` is a member.
+class Block(NamedTuple):
+    """What has been read: terminals, the columns of open blocks (tabs as they are, and as one), open brackets."""
+
+    sequence: tuple[str, ...] = ()
+    levels: tuple[tuple[int, int], ...] = ((0, 0),)
+    depth: int = 0
+
+
+class IndentedReading:
+    """What lexemes lead to; newlines bring the terminals that their columns stand for.
 
     Args:
         grammar: with indentation.
         sequences: `L₀`.
-        winner: the length and name of the lexeme at a position, given what came before and the terminals that compete
-            beside those that are acceptable and ignored.
     """
-    layout = grammar.indentation
-    assert layout is not None
-    sequence: tuple[str, ...] = ()
-    levels = [(0, 0)]
-    depth = pos = 0
-    while pos < len(text):
-        found = winner(sequence, frozenset([layout.newline]), pos)
-        if found is None:
-            return False
-        lexeme = text[pos : pos + found[0]]
-        pos += found[0]
-        name = found[1]
-        if name in grammar.ignore or (name == layout.newline and depth):
-            continue
+
+    start = Block()
+
+    def __init__(self, grammar: Grammar, sequences: TerminalLanguage) -> None:
+        assert grammar.indentation is not None
+        self.layout, self.ignored, self.sequences = grammar.indentation, frozenset(grammar.ignore), sequences
+
+    def expected(self, block: Block) -> frozenset[str]:
+        """The terminals that compete beside the ignored ones."""
+        return self.sequences.acceptable(block.sequence) | {self.layout.newline}
+
+    def after(self, block: Block, name: str, lexeme: bytes, *, last: bool) -> Block | None:
+        """What one lexeme more leads to; `None` if no text does so."""
+        layout, (sequence, levels, depth) = self.layout, block
+        if name in self.ignored or (name == layout.newline and depth):
+            return block
         produced = [name]
         if name == layout.newline:
-            column = (0, 0) if pos == len(text) else _column(layout, lexeme)
+            column = (0, 0) if last else _column(layout, lexeme)
             if column is not None:
-                more = _compare(layout, levels, column)
-                if more is None:
-                    return False
-                produced += more
+                compared = _compare(layout, levels, column)
+                if compared is None:
+                    return None
+                levels = compared[0]
+                produced += compared[1]
         depth += (name in [first for first, _ in layout.brackets]) - (name in [last for _, last in layout.brackets])
         for terminal in produced:
             sequence = (*sequence, terminal)
-            if not sequences.viable(sequence):
-                return False
-    dedents = (layout.dedent,) * (len(levels) - 1)
-    if sequences.accepts(sequence + dedents):
-        return True
-    return layout.final_newline and depth == 0 and sequences.accepts((*sequence, layout.newline, *dedents))
+            if not self.sequences.viable(sequence):
+                return None
+        return Block(sequence, levels, depth)
+
+    def accepts(self, block: Block) -> bool:
+        """The text may end here."""
+        dedents = (self.layout.dedent,) * (len(block.levels) - 1)
+        if self.sequences.accepts(block.sequence + dedents):
+            return True
+        ended = (*block.sequence, self.layout.newline, *dedents)
+        return self.layout.final_newline and block.depth == 0 and self.sequences.accepts(ended)
 
 
 def _column(layout: Indentation, lexeme: bytes) -> tuple[int, int] | None:
@@ -74,15 +86,11 @@ def _column(layout: Indentation, lexeme: bytes) -> tuple[int, int] | None:
     return column, alternate
 
 
-def _compare(layout: Indentation, levels: list[tuple[int, int]], column: tuple[int, int]) -> list[str] | None:
-    """The terminals that a column brings; changes `levels`. `None` if it goes with no level."""
+def _compare(
+    layout: Indentation, levels: tuple[tuple[int, int], ...], column: tuple[int, int]
+) -> tuple[tuple[tuple[int, int], ...], list[str]] | None:
+    """The open blocks at a column, and the terminals that it brings. `None` if it goes with no level."""
     if column[0] > levels[-1][0]:
-        if column[1] <= levels[-1][1]:
-            return None
-        levels.append(column)
-        return [layout.indent]
-    produced = []
-    while column[0] < levels[-1][0]:
-        levels.pop()
-        produced.append(layout.dedent)
-    return produced if levels[-1] == column else None
+        return None if column[1] <= levels[-1][1] else ((*levels, column), [layout.indent])
+    kept = tuple(level for level in levels if level[0] <= column[0])
+    return (kept, [layout.dedent] * (len(levels) - len(kept))) if kept[-1] == column else None

@@ -12,11 +12,12 @@ a completion may need any of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import product
+from typing import Any
 
-from derivable.expr import EMPTY, Alt, Concat, Expr, Look, Repeat
+from derivable.expr import EMPTY, Alt, Concat, Expr, Look, Repeat, walk
 from derivable.grammar import Grammar
 
 from .recognizers import Recognizer
@@ -48,7 +49,7 @@ class PrefixOracle:
         if grammar.lexing == "scannerless":
             self.members = frozenset(self._derived(length))
         else:
-            self.members = frozenset(w for w in texts(self.alphabet, length) if self.recognizer.member(w))
+            self.members = frozenset(self._read(length))
         self._prefixes = frozenset(w[:n] for w in self.members for n in range(len(w) + 1))
         self._deeper: PrefixOracle | None = None
 
@@ -115,6 +116,36 @@ class PrefixOracle:
                             changed = True
         for found in derived[cfg.start]:
             yield from found
+
+    def _read(self, length: int) -> Iterator[bytes]:
+        """`longest` and `basic`: every text is asked, but none behind a lexeme that no member can have.
+
+        A lexeme is decided as soon as no terminal that competes has a text that begins with what stands there, and
+        none that looks around has matched: whatever follows, it ends where it ends.
+        """
+        beginnings = {
+            name: _beginnings(expr, self.alphabet, length) for name, expr in self.recognizer.cfg.terminals.items()
+        }
+        work = [(b"", self.recognizer.reading.start, 0)] if self.recognizer.sequences.viable(()) else []
+        while work:
+            text, state, pos = work.pop()
+            if self.recognizer.member(text):
+                yield text
+            for byte in self.alphabet if len(text) < length else b"":
+                longer, after, at = text + bytes([byte]), state, pos
+                while after is not None and self._is_decided(after, longer[at:], beginnings):
+                    after, at = self.recognizer.step(after, longer, at)
+                if after is not None:
+                    work.append((longer, after, at))
+
+    def _is_decided(self, state: Any, rest: bytes, beginnings: Mapping[str, Any]) -> bool:
+        for name in self.recognizer.competing(state) if rest else ():
+            if beginnings[name] is None:
+                return False
+            begin, unsure = beginnings[name]
+            if rest in begin or (unsure and any(rest[:n] in unsure for n in range(len(rest)))):
+                return False
+        return rest != b""
 
 
 def derivable_from(recognizer: Recognizer, alphabet: bytes, w: bytes, separator: bytes, width: int = 24) -> list[bytes]:
@@ -194,6 +225,17 @@ def _concatenated(parts: list[ByLength], length: int) -> ByLength:
                     longer[i + j] |= {head + tail for head in heads for tail in tails}
         result = longer
     return result
+
+
+@cache
+def _beginnings(expr: Expr, alphabet: bytes, length: int) -> tuple[frozenset[bytes], frozenset[bytes]] | None:
+    """What texts of a terminal begin with, of those up to a length, assertions aside; and those texts if there are
+    assertions, which may take a match back. `None`: that cannot be said, for `And` or `Not` hold an assertion."""
+    plain = without_look(expr)
+    if any(isinstance(node, Look) for node in walk(plain)):
+        return None
+    found = frozenset[bytes]().union(*_terminal_texts(plain, alphabet, length))
+    return frozenset(text[:n] for text in found for n in range(len(text) + 1)), found if plain != expr else frozenset()
 
 
 @cache

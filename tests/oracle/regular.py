@@ -10,16 +10,36 @@ Text is bytes. `Chars` consumes the UTF-8 encoding of one character. `Look` sees
 and behind to its beginning, so callers decide what a terminal can see by the text that they pass. `And` and `Not` have
 no counterpart in `re`; their ends are tried from the longest to the shortest. A `Special` token is written `<x>`, where
 `x` is a byte from F8 on: it occurs in no UTF-8, so nothing else matches it.
+
+Where there is a counterpart in `re` and the text is ASCII, `Pattern` asks `re` itself: these functions are then what
+`re` is held against (`test_oracle`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 
-from derivable.expr import ANY_CHAR, Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Look, Not, Repeat, Special, walk
+from derivable.expr import (
+    ANY_CHAR,
+    NOTHING,
+    Alt,
+    And,
+    Bytes,
+    ByteSet,
+    Chars,
+    Concat,
+    Expr,
+    Look,
+    Not,
+    Repeat,
+    Special,
+    walk,
+)
 
-__all__ = ["Pattern", "all_ends", "first_end", "full_match", "match_ends", "pattern_of"]
+__all__ = ["Pattern", "all_ends", "as_re", "first_end", "full_match", "match_ends", "pattern_of"]
 
 
 def char_end(ranges: tuple[tuple[int, int], ...], text: bytes, pos: int) -> int | None:
@@ -159,8 +179,36 @@ def full_match(expr: Expr, piece: bytes) -> bool:
     return len(piece) in all_ends(expr, piece, 0)
 
 
+def as_re(expr: Expr) -> str | None:
+    """A pattern over bytes that says the same of ASCII text; `None` where `re` has no such thing."""
+    match expr:
+        case Bytes(value):
+            return f"(?:{''.join(map(_byte, value))})"
+        case Chars(ranges) | ByteSet(ranges):
+            top = 0x7F if isinstance(expr, Chars) else 0xFF
+            spans = [f"{_byte(lo)}-{_byte(min(hi, top))}" for lo, hi in ranges if lo <= top]
+            return f"[{''.join(spans)}]" if spans else "(?!)"
+        case Concat(items) | Alt(items):
+            parts = [as_re(item) for item in items]
+            if None in parts or expr == NOTHING:
+                return None
+            return f"(?:{('|' if isinstance(expr, Alt) else '').join(map(str, parts))})"
+        case Repeat(item, least, most, lazy):
+            once = as_re(item)
+            return None if once is None else f"(?:{once}){{{least},{'' if most is None else most}}}{'?' * lazy}"
+        case Look(item, ahead, negative):
+            inner = r"[\x00-\xff]" if item == ANY_CHAR else as_re(item)
+            return None if inner is None else f"(?{'' if ahead else '<'}{'!' if negative else '='}{inner})"
+        case _:
+            return None
+
+
+def _byte(value: int) -> str:
+    return f"\\x{value:02x}"
+
+
 class Pattern:
-    """`first_end` and `full_match` of one expression, remembered.
+    """`first_end` and `full_match` of one expression, by `re` where it can, and remembered.
 
     Without look-behind a match at `pos` depends only on `text[pos:]`, so that is the key; otherwise it is (text, pos).
     """
@@ -170,9 +218,17 @@ class Pattern:
         self.looks_behind = any(isinstance(node, Look) and not node.ahead for node in walk(expr))
         self._lengths: dict[tuple[bytes, int], int | None] = {}
         self._members: dict[bytes, bool] = {}
+        pattern = as_re(expr)
+        self._re: re.Pattern[bytes] | None = None
+        if pattern is not None:
+            with suppress(re.error):  # look-behind of no fixed width
+                self._re = re.compile(pattern.encode())
 
     def match_length(self, text: bytes, pos: int) -> int | None:
         """Length of the match of `re` at `pos`, or `None`."""
+        if self._re is not None and text.isascii():
+            found = self._re.match(text, pos)
+            return None if found is None else found.end() - pos
         key = (text, pos) if self.looks_behind else (text[pos:], 0)
         if key not in self._lengths:
             end = first_end(self.expr, *key)
@@ -181,6 +237,8 @@ class Pattern:
 
     def full_match(self, piece: bytes) -> bool:
         """Membership in the regular language."""
+        if self._re is not None and piece.isascii():
+            return self._re.fullmatch(piece) is not None
         if piece not in self._members:
             self._members[piece] = full_match(self.expr, piece)
         return self._members[piece]

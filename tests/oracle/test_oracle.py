@@ -5,17 +5,34 @@ from __future__ import annotations
 import re
 
 import pytest
+from families import contested, sample, shaped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from derivable.expr import Alt, And, Bytes, ByteSet, Chars, Concat, Look, Not, Ref, Repeat, optional, plus, star
+from derivable.expr import (
+    EMPTY,
+    NOTHING,
+    Alt,
+    And,
+    Bytes,
+    ByteSet,
+    Chars,
+    Concat,
+    Look,
+    Not,
+    Ref,
+    Repeat,
+    optional,
+    plus,
+    star,
+)
 from derivable.grammar import Grammar, Lexing, Terminal
 
 from . import notation
 from .notation import alphabet_of, regex
 from .prefixes import PrefixOracle, texts
 from .recognizers import Recognizer
-from .regular import all_ends, first_end, full_match, match_ends
+from .regular import Pattern, all_ends, first_end, full_match, match_ends
 from .terminals import TerminalLanguage
 
 # --- regular ---
@@ -50,6 +67,9 @@ def test_regular_is_re(pattern: str, string: str, start: int) -> None:
     assert first_end(expr, text, pos) == expected
     assert full_match(expr, text) == (compiled.fullmatch(string) is not None)
     assert set(match_ends(expr, text, pos)) == all_ends(expr, text, pos)
+    by_re = Pattern(expr)
+    assert by_re.match_length(text, pos) == (None if expected is None else expected - pos)
+    assert by_re.full_match(text) == (compiled.fullmatch(string) is not None)
 
 
 @pytest.mark.parametrize(
@@ -77,6 +97,27 @@ def test_bytes_and_characters() -> None:
     assert not full_match(Chars.of((0, 0x10FFFF)), b"\xed\xa0\x80")  # a surrogate
     assert not full_match(Chars.of((0, 0x10FFFF)), b"\xc0\xaf")  # an overlong form
     assert full_match(ByteSet(((0x80, 0xFF),)), é[:1])
+
+
+def test_what_re_is_asked_about_ascii() -> None:
+    """Bytes beyond ASCII, sets of bytes, and what `re` has no words for."""
+    for expr in (
+        Bytes(b"\xc3\xa9"),
+        Bytes(b""),
+        Chars.of((0x61, 0x62), (0xE9, 0x10FFFF)),
+        Chars.of((0xE9, 0xE9)),
+        ByteSet(((0x60, 0xFF),)),
+        Repeat(Alt((EMPTY, Bytes(b"a"))), 2, 3, lazy=True),
+        Concat((Look(plus(Bytes(b"b")), ahead=False, negative=False), Bytes(b"a"))),
+        Not(Bytes(b"a")),
+        And((star(Chars.of((0x61, 0x62))), Not(Bytes(b"ab")))),
+        NOTHING,
+    ):
+        for text in texts(b"ab\xc3\xa9", 3):
+            assert Pattern(expr).full_match(text) == full_match(expr, text), (expr, text)
+            for pos in range(len(text) + 1):
+                end, length = first_end(expr, text, pos), Pattern(expr).match_length(text, pos)
+                assert length == (None if end is None else end - pos), (expr, text, pos)
 
 
 def test_and_not() -> None:
@@ -155,7 +196,7 @@ def check(grammar: Grammar, inside: str, outside: str) -> None:
     for texts_, expected in ((inside, True), (outside, False)):
         for word in texts_.split():
             w = word.replace("ε", "").replace("_", " ").encode()
-            assert recognizer.member(w) == expected, (w, recognizer.lex(w) if grammar.lexing != "scannerless" else "")
+            assert recognizer.member(w) == expected, w
 
 
 def test_fallback() -> None:
@@ -316,3 +357,17 @@ def test_alphabet() -> None:
     assert alphabet_of(regex("[ab]+")) == b"a"
     assert alphabet_of(regex("[^a]"), regex("b")) == b"bc"
     assert alphabet_of(Look(regex("ab"), True, False)) == b"ab"
+
+
+@pytest.mark.parametrize("policy", ["longest", "basic"])
+def test_no_member_lies_behind_what_is_left_out(policy: Lexing) -> None:
+    """Reading only what can become a member finds all that asking about every text finds."""
+    looking = notation.grammar({"s": "( A | B | C )*"}, {"A": "a(?=b)", "B": "b(?!b)|ab", "C": "b+c"}, lexing=policy)
+    behind = notation.grammar({"s": "( A | B | C )*"}, {"A": "a|bb", "B": "(?<=a)b", "C": "ca"}, lexing=policy)
+    drawn = [*sample(shaped(policy), 40), *sample(contested(policy), 40)]
+    found = 0
+    for grammar, alphabet in [(looking, b"abc"), (behind, b"abc"), *((case.grammar, case.alphabet) for case in drawn)]:
+        oracle = PrefixOracle(grammar, alphabet, 2, 3)
+        assert oracle.members == {w for w in texts(oracle.alphabet, 5) if oracle.recognizer.member(w)}, grammar
+        found += len(oracle.members)
+    assert found > 1000
