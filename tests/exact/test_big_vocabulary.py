@@ -112,7 +112,11 @@ def test_counted_characters_of_several_bytes(pattern: str) -> None:
     check(dv.Grammar.from_json_schema({"pattern": f"^{pattern}$"}), '"a漢\U0001f600;д;', characters_vocabulary())
 
 
+@pytest.fixture(scope="module")
+def llama_3() -> dv.Vocabulary:
+    return dv.Vocabulary.from_tokenizer_json(require_shared("data", "tokenizers", "llama-3") / "tokenizer.json")
+
+
 @pytest.mark.parametrize("name", CASES)
-def test_llama_3(name: str) -> None:
-    folder = require_shared("data", "tokenizers", "llama-3")
-    check(*CASES[name], dv.Vocabulary.from_tokenizer_json(folder / "tokenizer.json"), step=9)
+def test_llama_3(name: str, llama_3: dv.Vocabulary) -> None:
+    check(*CASES[name], llama_3, step=9)

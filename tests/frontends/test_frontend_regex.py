@@ -49,16 +49,26 @@ def test_random_patterns(pattern: str, texts: list[str], flags: int) -> None:
 EVERY = "".join(chr(code) for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF)
 
 
+def characters(expr: Bytes | Chars) -> str:
+    """The characters that an expression for one character allows."""
+    if isinstance(expr, Bytes):
+        return expr.value.decode()
+    places = [[code - 0x800 * (code > 0xDFFF) for code in span] for span in expr.ranges]
+    assert all(EVERY[at] == chr(code) for ats, span in zip(places, expr.ranges) for at, code in zip(ats, span))
+    return "".join(EVERY[low : high + 1] for low, high in places)
+
+
+def matched(pattern: str, flags: int) -> str:
+    """Every character that `re` matches with the pattern of one."""
+    return "".join(re.findall(f"(?:{pattern})+", EVERY, flags))
+
+
 @pytest.mark.parametrize("flags", [0, re.A, re.I, re.I | re.A])
 @pytest.mark.parametrize("pattern", CASES["single_characters"])
 def test_every_character(pattern: str, flags: int) -> None:
     expr = parse_regex(pattern, flags)
-    matched = re.findall(pattern, EVERY, flags)
-    if isinstance(expr, Bytes):
-        assert [expr.value.decode()] == matched
-    else:
-        assert isinstance(expr, Chars)
-        assert [chr(code) for low, high in expr.ranges for code in range(low, high + 1)] == matched
+    assert isinstance(expr, Bytes | Chars)
+    assert characters(expr) == matched(pattern, flags)
 
 
 CHARACTERS = st.one_of(
@@ -77,19 +87,8 @@ MEMBERS = st.one_of(
 def test_random_classes_ignoring_case(members: list[str], negated: bool, ascii_only: bool) -> None:
     pattern = f"[{'^' if negated else ''}{''.join(members)}]"
     flags = re.I | re.A if ascii_only else re.I
-    matched = re.findall(pattern, EVERY, flags)
-    expr = Alt((parse_regex(pattern, flags),))
-    chars = [node for node in walk(expr) if isinstance(node, Chars | Bytes)]
-    found = [
-        char
-        for node in chars
-        for char in (
-            [node.value.decode()]
-            if isinstance(node, Bytes)
-            else [chr(code) for low, high in node.ranges for code in range(low, high + 1)]
-        )
-    ]
-    assert found == matched
+    nodes = [node for node in walk(parse_regex(pattern, flags)) if isinstance(node, Chars | Bytes)]
+    assert "".join(map(characters, nodes)) == matched(pattern, flags)
 
 
 def test_the_first_category_is_fast() -> None:
