@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 KERNEL := $(wildcard src/kernel/*/*.cpp src/kernel/*/*.hpp) CMakeLists.txt pyproject.toml
 
+# A file of tests runs in one process, for what it loads; in the order of folders, the last of which are small, so that the processes end together.
+SPREAD := -n auto --dist loadfile --no-loadscope-reorder
 MEASURED := $(addprefix tests/,analysis api decoding frontends json_schema)
 PYTHON_FOLDERS := src tests benchmarks tools training
 
@@ -16,14 +18,14 @@ demo: $(STAMP)
 # With COVERAGE=1 the lines of the Python code are counted (that part takes half as long again); the least that may be reached is in pyproject.toml.
 test: $(STAMP)
 ifdef COVERAGE
-	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile --cov --cov-report=html:build/coverage-python $(MEASURED)
-	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile $(addprefix --ignore=,$(MEASURED))
+	$(BIN)/python -m pytest -m "not slow" $(SPREAD) --cov --cov-report=html:build/coverage-python $(MEASURED)
+	$(BIN)/python -m pytest -m "not slow" $(SPREAD) $(addprefix --ignore=,$(MEASURED))
 else
-	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile
+	$(BIN)/python -m pytest -m "not slow" $(SPREAD)
 endif
 
 test-all: $(STAMP)
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest $(SPREAD)
 
 # On demand: the kernel is built with counters.
 coverage-kernel: $(STAMP)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import statistics
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -257,17 +255,17 @@ def test_eight_threads_see_what_one_sees() -> None:
     ],
     ids=["json", "right-recursive-gbnf", "right-recursive-lark"],
 )
-def test_a_step_costs_the_same_after_20_000(grammar: dv.Grammar, cycle: bytes) -> None:
-    matcher, times = dv.compile(grammar, WIDE).matcher(), []
+def test_the_second_10_000_steps_walk_no_more_than_the_first(grammar: dv.Grammar, cycle: bytes) -> None:
+    matcher, walked = dv.compile(grammar, WIDE).matcher(), []
     first, bitmask = mask(matcher), dv.allocate_bitmask(1, WIDE.size)
     if b"," in cycle:
         matcher.advance(ord("["))
     for step in range(20_000):
-        begin = time.perf_counter()
         matcher.advance(cycle[step % len(cycle)])
         matcher.fill_bitmask(bitmask)
-        times.append(time.perf_counter() - begin)
-    assert statistics.median(times[-500:]) < 5 * statistics.median(times[:500]) + 2e-6
+        if step in (9_999, 19_999):
+            walked.append(matcher.constraint.stats()["walk_nodes"])
+    assert walked[1] - walked[0] <= walked[0]
     assert matcher.constraint.stats()["stack_nodes"] < 200_000
     matcher.rollback(matcher.length)
     assert matcher.length == 0 and mask(matcher) == first

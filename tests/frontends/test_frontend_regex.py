@@ -17,7 +17,6 @@ from random_patterns import FLAGS, PATTERNS
 
 from derivable.errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
 from derivable.expr import EMPTY, Alt, Bytes, Chars, Concat, Repeat, walk
-from derivable.frontends import regex
 from derivable.frontends.regex import grammar_from_regex, parse_regex
 from derivable.limits import Limits
 
@@ -89,14 +88,6 @@ def test_random_classes_ignoring_case(members: list[str], negated: bool, ascii_o
     flags = re.I | re.A if ascii_only else re.I
     nodes = [node for node in walk(parse_regex(pattern, flags)) if isinstance(node, Chars | Bytes)]
     assert "".join(map(characters, nodes)) == matched(pattern, flags)
-
-
-def test_the_first_category_is_fast() -> None:
-    regex._category.cache_clear()
-    regex._class.cache_clear()
-    begin = time.perf_counter()
-    parse_regex(r"\w")
-    assert time.perf_counter() - begin < 0.5  # about 0.03; slow machines get room
 
 
 # Particular patterns
@@ -204,12 +195,12 @@ def test_nesting_beyond_what_the_standard_library_can_do() -> None:
 
 @pytest.mark.parametrize("pattern", ["[" * 100_000, "(?#" * 100_000, "[^](((" * 10_000, "\\(" * 100_000 + "\\"])
 def test_the_guard_is_linear(pattern: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with contextlib.suppress(GrammarError, LimitError):
             parse_regex(pattern)
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5  # milliseconds; minutes if it went with the square
 
 
 def test_brackets_that_do_not_nest() -> None:

@@ -34,9 +34,10 @@ def lark(text: str, **limits: int) -> dv.Constraint:
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    begin = time.perf_counter()
+    """Of the processor; what hangs takes minutes."""
+    begin = time.process_time()
     yield
-    assert time.perf_counter() - begin < seconds
+    assert time.process_time() - begin < seconds
 
 
 def caret(error: dv.GrammarError) -> str:
@@ -282,11 +283,11 @@ def test_threads_are_bounded_and_a_refusal_leaves_no_trace() -> None:
 
 
 @pytest.mark.parametrize("text", ['root ::= root root | "a"', 'root ::= "a" root? root?'])
-def test_ambiguous_grammars_are_bounded_in_time(text: str) -> None:
+def test_ambiguous_grammars_are_bounded_in_what_they_keep(text: str) -> None:
     matcher = dv.compile(dv.Grammar.from_gbnf(text), BYTES).matcher()
-    for _ in range(40):
-        with within(0.2):
-            matcher.advance(97)
+    for _ in range(320):
+        matcher.advance(97)
+    assert matcher.constraint.stats()["stack_nodes"] < 20 * 320
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import time
 from itertools import product
 from pathlib import Path
 
@@ -362,13 +361,11 @@ def test_any_text_is_any_valid_utf8(data: bytes) -> None:
 
 @pytest.mark.parametrize("leftmost_first", [False, True])
 def test_an_exploding_pattern_stops_at_the_limit(leftmost_first: bool) -> None:
-    begin = time.perf_counter()
     with pytest.raises(LimitError) as caught:
         compile_expr(
             parse_regex("(a|b)*a(a|b){22}"), leftmost_first=leftmost_first, limits=Limits(max_dfa_states=10_000)
         )
-    assert time.perf_counter() - begin < 5
-    assert caught.value.limit == "max_dfa_states" and caught.value.used > caught.value.allowed == 10_000
+    assert caught.value.limit == "max_dfa_states" and 20_000 > caught.value.used > caught.value.allowed == 10_000
 
 
 def test_bounds_of_the_operations() -> None:
