@@ -27,7 +27,7 @@ endif
 test-all: $(STAMP)
 	$(BIN)/python -m pytest $(SPREAD)
 
-# On demand: the kernel is built with counters.
+# The kernel is built with counters; the least that may be reached is in tools/coverage.sh.
 coverage-kernel: $(STAMP)
 	bash tools/coverage.sh
 
