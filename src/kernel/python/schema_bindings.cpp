@@ -69,7 +69,10 @@ class Speller {
         return shown('I', nb::steal(PyNumber_ToBase(v, 16)));
     }
     bool decimal(PyObject* v) {
-        if (!decimal_.is_valid()) decimal_ = nb::module_::import_("decimal").attr("Decimal");
+        if (!decimal_.is_valid()) {
+            const CallsPython within;
+            decimal_ = nb::module_::import_("decimal").attr("Decimal");
+        }
         return Py_TYPE(v) == reinterpret_cast<PyTypeObject*>(decimal_.ptr()) && shown('D', nb::steal(PyObject_Str(v)));
     }
     bool shown(char kind, const nb::object& s) {
