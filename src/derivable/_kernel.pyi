@@ -65,17 +65,23 @@ def spelled(value: object, most: int) -> bytes | None: ...
 def listed_numbers(
     literals: list[str], most: int, longest: int
 ) -> list[tuple[tuple[tuple[tuple[int, int, int], ...], ...], tuple[bool, ...]]]: ...
-def number_range(
-    low: tuple[str, bool] | None,
-    high: tuple[str, bool] | None,
-    *,
-    integral: bool | None,
-    digits: bool | None,
-    most_decimals: int | None,
-    scientific: bool,
-    longest: int,
-    max_states: int,
-) -> Dfa: ...
+
+class NumberRange:
+    def __init__(
+        self,
+        low: tuple[str, bool] | None,
+        high: tuple[str, bool] | None,
+        integral: bool | None,
+        digits: bool | None,
+        most_decimals: int | None,
+        scientific: bool,
+        longest: int,
+    ) -> None: ...
+    @property
+    def is_small(self) -> bool: ...
+    @property
+    def is_empty(self) -> bool: ...
+    def to_dfa(self, max_states: int) -> Dfa: ...
 
 class Partition:
     def __init__(self, whole: Dfa, parts: list[Dfa], max_states: int, max_classes: int) -> None: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import replace
 from functools import lru_cache
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from . import _kernel
 from ._kernel import Dfa
@@ -32,7 +32,9 @@ from .limits import Limits
 __all__ = [
     "JSON_CHARACTER",
     "LONGEST_NUMBER",
+    "SMALL_RANGE",
     "SURROGATE",
+    "Recognizer",
     "compile_expr",
     "is_empty",
     "json_strings",
@@ -143,17 +145,8 @@ def _direct(expr: Expr, limits: Limits) -> Dfa | None:
             return Dfa.literal(value)
         case JsonStrings():
             return listed_strings(expr).to_dfa(limits.max_dfa_states)
-        case Numbers(low, high):
-            return _kernel.number_range(
-                low and (str(low[0]), low[1]),
-                high and (str(high[0]), high[1]),
-                integral=expr.integral,
-                digits=expr.digits,
-                most_decimals=expr.most_decimals,
-                scientific=expr.scientific,
-                longest=LONGEST_NUMBER,
-                max_states=limits.max_dfa_states,
-            )
+        case Numbers():
+            return number_range(expr).to_dfa(limits.max_dfa_states)
         case JsonText() | And() if (values := string_values(expr, limits)) is not None:
             return values.json_text(limits.max_dfa_states)
         case And(items):
@@ -224,10 +217,16 @@ def json_strings(expr: Expr, limits: Limits = Limits()) -> _kernel.JsonStrings |
     return None if values is None else _kernel.JsonStrings.of_values(values, limits.max_dfa_states, longest)
 
 
-def recognizer(expr: Expr, limits: Limits = Limits()) -> Dfa | _kernel.JsonStrings:  # noqa: B008
-    """What recognizes a terminal where no leftmost match counts: `json_strings`, or else `compile_expr`."""
+Recognizer: TypeAlias = Dfa | _kernel.JsonStrings | _kernel.NumberRange
+
+
+def recognizer(expr: Expr, limits: Limits = Limits()) -> Recognizer:  # noqa: B008
+    """What recognizes a terminal where no leftmost match counts: `json_strings`, numbers of which the kernel makes the
+    automaton when a text reaches it, or else `compile_expr`."""
     if type(expr) is JsonStrings:  # PERF: made in 0.5 us; to remember one takes 1.5
         return listed_strings(expr)
+    if type(expr) is Numbers and limits.max_dfa_states >= SMALL_RANGE and (numbers := number_range(expr)).is_small:
+        return numbers
     # PERF: front ends hand over the same objects again and again.
     seen = _recognizers.get(id(expr))
     if seen is not None and seen[0] is expr and (seen[1] is limits or seen[1] == limits):
@@ -239,7 +238,9 @@ def recognizer(expr: Expr, limits: Limits = Limits()) -> Dfa | _kernel.JsonStrin
     return found
 
 
-_recognizers: _ByIdentity[tuple[Expr, Limits, Dfa | _kernel.JsonStrings]] = _ByIdentity()
+_recognizers: _ByIdentity[tuple[Expr, Limits, Recognizer]] = _ByIdentity()
+SMALL_RANGE = 5_000
+"""The states of its automaton at most."""
 
 
 _ANY_STRING = JsonStrings()
@@ -309,6 +310,20 @@ def without_empty(dfa: Dfa) -> Dfa:
 
 
 cache.automata.on_clear.append(without_empty.cache_clear)
+
+
+def number_range(expr: Numbers) -> _kernel.NumberRange:
+    """Numbers within bounds. Raises `LimitError` where a bound has too many digits."""
+    low, high = expr.low, expr.high
+    return _kernel.NumberRange(
+        low and (str(low[0]), low[1]),
+        high and (str(high[0]), high[1]),
+        expr.integral,
+        expr.digits,
+        expr.most_decimals,
+        expr.scientific,
+        LONGEST_NUMBER,
+    )
 
 
 def listed_strings(expr: JsonStrings) -> _kernel.JsonStrings:

@@ -133,6 +133,21 @@ CASES = {
         depth=2,
         slack=2,
     ),
+    # Lexemes that bring nothing: masks within and behind them are not those within and behind lines.
+    **{
+        f"{name}, {how}": case(rules, {"A": "a", "N": newline}, ("a", "\n", " ", ";", "\n ", ";\n", "a; "), slack=2)
+        for name, newline in {
+            "or a mark": r"\n[ ]*|;",
+            "or a mark and blanks": r"(?:\n|;)[ ]*",
+            "or a mark and lines": r"\n[ ]*|;[ \n]*",
+            "a mark may end the blanks": r"\n[ ]*;?",
+        }.items()
+        for how, rules in {
+            "blocks": RULES,
+            "a block must be there": {"s": "t t*", "t": "A N I b b* D", "b": "A N | t"},
+            "one in a block": {"s": "t*", "t": "A N | A N I t D"},
+        }.items()
+    },
 }
 
 

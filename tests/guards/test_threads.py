@@ -372,3 +372,25 @@ def test_a_process_ends_while_threads_ask_for_arrays() -> None:
         """)
         assert done.returncode == 0, done.stderr
         assert "terminate" not in done.stderr
+
+
+def test_threads_that_are_the_first_to_use_it() -> None:
+    """What the kernel looks up in Python once: while one thread does, the interpreter's lock passes on to another."""
+    for _ in range(6):
+        done = run("""
+            from derivable import _kernel
+            from derivable.expr import Alt, Bytes
+            sys.setswitchinterval(1e-6)
+            begin = threading.Barrier(8)
+            def first():
+                begin.wait()
+                _kernel.content(Alt((Bytes(b"a"), Bytes(b"b"))))
+            threads = [threading.Thread(target=first, daemon=True) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(30)
+            print(any(thread.is_alive() for thread in threads), flush=True)
+            os._exit(0)
+        """)
+        assert done.stdout == "False\n", done.stderr

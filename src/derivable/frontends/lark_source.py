@@ -38,6 +38,13 @@ _UNBOUNDED: int = _lark.PatternRE(".*").max_width
 _REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
+def _count(number: str) -> int:
+    """A number of times; of more digits one that no text reaches either. Python reads no more than 4,300 of them."""
+    digits = number.lstrip("+-").lstrip("0")
+    value = int(digits or 0) if len(digits) < 20 else 10**19
+    return -value if number.startswith("-") else value
+
+
 @dataclass(frozen=True)
 class Loaded:
     """What Lark made of a grammar.
@@ -135,7 +142,7 @@ class Source:
         """The bounds that `*`, `+`, `?`, `~ n` or `~ n..m` (a list of tokens) stand for."""
         if str(operator[0]) in _REPEATS:
             return _REPEATS[str(operator[0])]
-        numbers = [int(number) for number in operator[1:]]
+        numbers = [_count(str(number)) for number in operator[1:]]
         low, high = numbers[0], numbers[-1]
         if low < 0 or high < low:
             first, last = operator[1], operator[-1]

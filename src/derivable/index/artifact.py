@@ -22,7 +22,7 @@ from typing import Any, cast, get_args
 
 from .. import _kernel
 from .._kernel import Dfa
-from ..automata import json_strings
+from ..automata import SMALL_RANGE, Recognizer, json_strings
 from ..errors import ArtifactError, LimitError
 from ..expr import JsonStrings, Special
 from ..grammar import Lexing
@@ -74,7 +74,10 @@ def write(plan: Plan, fingerprint: str, path: Path) -> None:
 
 def packed(plan: Plan, fingerprint: str) -> bytes:
     """What a file holds."""
-    tables = [dfa if isinstance(dfa, Dfa) else dfa.values for dfa, _, _ in plan.lowered.terminals]
+    tables = [
+        dfa if isinstance(dfa, Dfa) else dfa.values if isinstance(dfa, _kernel.JsonStrings) else dfa.to_dfa(SMALL_RANGE)
+        for dfa, _, _ in plan.lowered.terminals
+    ]
     automata = [table.saved() if table else b"" for table in tables]
     header = {
         "vocabulary": fingerprint,
@@ -88,7 +91,7 @@ def packed(plan: Plan, fingerprint: str) -> bytes:
         "texts": [
             (i, dfa.max_length)
             for i, (dfa, _, _) in enumerate(plan.lowered.terminals)
-            if not isinstance(dfa, Dfa) and dfa.values
+            if isinstance(dfa, _kernel.JsonStrings) and dfa.values
         ],
         "strings": [[i, [s.values, s.negated, s.min_length, s.max_length]] for i, s in plan.lowered.strings.items()],
         "words": [[index, [text.decode("latin-1") for text in texts]] for index, texts in plan.lowered.words.items()],
@@ -244,11 +247,11 @@ def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
         raise ValueError(f"lexing: under {header['lexing']!r} no terminal is a list of strings")
     if len(header["terminal_names"]) != count:
         raise ValueError("terminal_names: not one for each terminal")
-    terminals: list[tuple[Dfa | _kernel.JsonStrings, int, bool]] = []
+    terminals: list[tuple[Recognizer, int, bool]] = []
     at = 0
     for index, (length, rank, ignored) in enumerate(header["terminals"]):
         if index in strings:
-            automaton: Dfa | _kernel.JsonStrings | None = json_strings(strings[index])
+            automaton: Recognizer | None = json_strings(strings[index])
             length = 0
         elif index in words:
             automaton = _kernel.JsonStrings.verbatim(words[index])

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from .._kernel import Dfa, JsonStrings
+from .._kernel import Dfa
+from ..automata import Recognizer
 from ..errors import GrammarError
 from ..limits import Limits
 from ..rules import Rules
@@ -26,9 +27,9 @@ LoweredIndentation = tuple[int, int, int, list[int], list[int], int, bool, bool]
 """newline, indent, dedent, opening, closing, tab, tab_stops, final_newline."""
 
 
-def matches_blank_lines(newline: Dfa | JsonStrings) -> bool:
+def matches_blank_lines(newline: Recognizer) -> bool:
     """Whether a terminal matches a line feed with any blanks behind it, as columns ask of a newline's."""
-    if isinstance(newline, JsonStrings):
+    if not isinstance(newline, Dfa):
         return False
     state, seen = newline.step(0, ord("\n")), set[int]()
     while state not in seen:
@@ -82,7 +83,7 @@ def indentation_terminals(grammar: Rules) -> Iterator[str]:
 def lower_indentation(
     grammar: Rules,
     symbols: Mapping[str, int],
-    dfas: Sequence[Dfa | JsonStrings],
+    dfas: Sequence[Recognizer],
     flat: list[int],
     nonterminals: list[str],
     start: int,

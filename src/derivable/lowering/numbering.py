@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn, TypeAlias
+from typing import NoReturn
 
 from .. import _kernel
-from ..automata import compile_expr, recognizer, without_empty
+from ..automata import Recognizer, compile_expr, recognizer, without_empty
 from ..errors import GrammarError, LimitError
 from ..expr import (
     NOTHING,
@@ -34,8 +34,6 @@ from .words import cut_out_words, words
 
 __all__ = ["Lowered", "lower"]
 
-Automaton: TypeAlias = _kernel.Dfa | _kernel.JsonStrings
-
 
 @dataclass(frozen=True)
 class Lowered:
@@ -54,7 +52,7 @@ class Lowered:
         tallies: what objects ask of their members together, and the roles of symbols in them.
     """
 
-    terminals: list[tuple[Automaton, int, bool]]
+    terminals: list[tuple[Recognizer, int, bool]]
     references: list[tuple[int, Special]]
     strings: dict[int, JsonStrings]
     terminal_names: list[str]
@@ -118,7 +116,7 @@ class _Lowering:
             tallies=lower_tallies(self.grammar, self.terminals),
         )
 
-    def _indentation(self, automata: list[Automaton], start: int) -> tuple[LoweredIndentation | None, int]:
+    def _indentation(self, automata: list[Recognizer], start: int) -> tuple[LoweredIndentation | None, int]:
         symbols = {name: symbol for name, symbol in self.terminals.items() if isinstance(name, str)}
         return lower_indentation(
             self.grammar, symbols, automata, self.productions, self.nonterminal_names, start, self.limits
@@ -178,10 +176,10 @@ class _Lowering:
 
     # -- automata -----------------------------------------------------------------------------------------------
 
-    def _automata(self) -> tuple[list[Automaton], list[str], dict[int, bool]]:
+    def _automata(self) -> tuple[list[Recognizer], list[str], dict[int, bool]]:
         """What recognizes the terminals, and their names. Of the symbols of those that match the empty text, too:
         whether they match any other."""
-        automata: list[Automaton] = []
+        automata: list[Recognizer] = []
         names: list[str] = []
         optional: dict[int, bool] = {}
         terminals, limits = self.grammar.terminals, self.limits
@@ -192,7 +190,7 @@ class _Lowering:
             else:
                 expr = key
                 names.append(show(key))
-            found: Automaton
+            found: Recognizer
             if self.scannerless and type(expr) is JsonStrings:  # most terminals of a schema are names of members
                 self.strings[index] = expr
                 found = recognizer(expr, limits)

@@ -7,6 +7,7 @@
 // mantissa. At `e` what is left to ask is an interval of exponents. States are made as they are met, and minimised.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,6 +27,18 @@ struct NumberRange {
     std::optional<bool> digits;             // written without a fraction and an exponent only, or otherwise only
     std::optional<uint32_t> most_decimals;  // of a mantissa. Without a bound `integral` must not be asked of scientific notation.
     bool scientific = true;
+
+    // So few digits that its automaton has at most kSmallStates.
+    bool is_small() const;
+    // Some number is within. Cost: a step for each digit of the bounds, once.
+    bool has_numbers() const;
+    // Equal for equal ranges.
+    std::string key() const;
+
+    mutable std::optional<bool> has_numbers_;  // SAFETY: of one thread
+
+    static constexpr size_t kSmallDigits = 20;
+    static constexpr uint64_t kSmallStates = 5'000;
 };
 
 // Throws LimitExceeded. Cost: about 0.5 us for each of its states, which are as many as the digits of the bounds, and for integers up to 500

@@ -37,16 +37,28 @@ TerminalId Lexer::add(const Recognizer& recognizer, uint32_t rank) {
 }
 
 void Lexer::add_automaton(const Recognizer& recognizer, TerminalId terminal) {
-    const auto id = uint32_t(automata_.size()), first = uint32_t(single_automaton_.size());
-    for (uint32_t s = 0; s < recognizer.num_states(); s++) single_automaton_.add(id), single_state_.add(s), canonical_.add(kNoState);
+    const auto id = uint32_t(automata_.size());
+    automata_.push_back({recognizer, terminal, 0, {}});
+    number_states(id);
+}
+
+void Lexer::number_states(uint32_t automaton) {
+    Automaton& a = automata_[automaton];
+    a.first = uint32_t(single_automaton_.size());
+    for (uint32_t s = 0; s < a.recognizer.num_states(); s++)
+        single_automaton_.add(automaton), single_state_.add(s), canonical_.add(kNoState);
     if (single_automaton_.size() >= kSetBit)
         throw LimitExceeded("lexer states", single_automaton_.size(), kSetBit, "the automata of all terminals of a vocabulary");
-    bytes_ += recognizer.bytes();
-    automata_.push_back({recognizer, terminal, first, {}});
+    bytes_ += a.recognizer.bytes();
 }
 
 LexState Lexer::single(uint32_t automaton, uint32_t state) {
     Automaton& a = automata_[automaton];
+    if (a.recognizer.awaits_table()) {
+        a.recognizer.make_table();
+        terminals_[a.terminal].recognizer = a.recognizer;
+        number_states(automaton);
+    }
     if (a.recognizer.has_table()) return LexState(a.first + state);
     if (a.singles.size() <= state) a.singles.resize(state + 1, kNoState.index());
     if (a.singles[state] == kNoState.index()) {

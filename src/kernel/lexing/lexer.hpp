@@ -252,6 +252,7 @@ class Lexer {
     LexState acting_as(uint32_t whole, LexState single, uint64_t bytes);
     const Recognizer& recognizer_of(LexState single) const { return automata_[single_automaton_[single]].recognizer; }
     void add_automaton(const Recognizer& recognizer, TerminalId terminal);
+    void number_states(uint32_t automaton);                                 // of its table
     std::vector<std::pair<uint32_t, uint32_t>> progress(LexState s) const;  // (automaton, state) of every member
     void look_back();                                                       // sets text_start_ and fresh_
     uint32_t step_past(uint32_t past, uint8_t byte);
@@ -292,7 +293,7 @@ class Lexer {
     struct Automaton {
         Recognizer recognizer;
         TerminalId terminal;
-        uint32_t first;                 // its first single, if it has a table: the others follow
+        uint32_t first;                 // its first single, once it has a table: the others follow
         std::vector<uint32_t> singles;  // otherwise: by state, kNoState if there is none yet
     };
     IdVector<TerminalId, Terminal> terminals_;

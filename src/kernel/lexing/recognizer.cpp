@@ -27,7 +27,13 @@ void Recognizer::append_classes(uint8_t byte, std::vector<uint32_t>& key) const 
     for (const LookDfa& look : table_->looks) key.push_back(look.classes[byte]);
 }
 
+void Recognizer::make_table() {
+    owned_ = std::make_shared<const Dfa>(number_range(*range_, NumberRange::kSmallStates));
+    table_ = owned_.get();
+}
+
 size_t Recognizer::bytes() const {
+    if (awaits_table()) return 512;
     return table_ ? table_->table.size() * 4 + table_->num_states() * 16 + 512 : 20 * rule_->key().size() + 512;
 }
 

@@ -32,7 +32,7 @@ After Blocks::after_newline(Frontier f, Environment id, bool at_end) {
     const bool ends_line = indentations_[id].phase != 0;
     const Indentations::Turn turn =
         ends_line ? indentations_.turn(id) : Indentations::Turn{Indentations::Turn::kBlock, 0, indentations_.idle(id)};
-    reach.blocks = ends_line;
+    reach.blocks = true;  // also where the lexeme has no line feed: at the same lexer state others have one
     if (turn.kind == Indentations::Turn::kMisfit) return {kNoFrontier, id, reach, 0};
     After after{f, turn.after, reach, 0};
     auto shift = [&](Symbol symbol) {
@@ -45,7 +45,22 @@ After Blocks::after_newline(Frontier f, Environment id, bool at_end) {
     shift(spec.newline);
     if (turn.kind == Indentations::Turn::kDeeper) shift(spec.indent);
     for (uint32_t i = 0; i < turn.dedents; i++) shift(spec.dedent);
+    if (!at_end && spanner_.prospects.column_matters()) only_if_goes_on(after);
     return after;
+}
+
+// Columns bring an indent or a dedent with the newline or not at all: a stack that waits for these only may still end. Elsewhere the lexeme can go
+// on to another line, so nothing is asked.
+void Blocks::only_if_goes_on(After& after) {
+    if (after.stack == kNoFrontier) return;
+    const Answer<AcceptSet> accepts = stacks_.accepted(after.stack);
+    after.reach |= accepts.reach.below(after.above);
+    const auto& all = stacks_.terminals(accepts.value);
+    if (std::any_of(all.begin(), all.end(), [&](Symbol s) { return s != indentations_.spec.indent && s != indentations_.spec.dedent; }))
+        return;
+    const Answer<bool> ends = may_end(after.stack, after.environment);
+    after.reach |= ends.reach.below(after.above);
+    if (!ends.value) after.stack = kNoFrontier;
 }
 
 Answer<bool> Blocks::may_end(Frontier f, Environment environment) {

@@ -40,6 +40,7 @@ class Blocks {
   private:
     class NewlineSearch;
     After after_newline(Frontier f, Environment environment, bool at_end);
+    void only_if_goes_on(After& after);
     Answer<bool> closes(Frontier f, Environment environment);
     // What may become of a lexeme that may be a newline, whatever the stack: how it may end, and the states in which it is none any more.
     struct Rest {

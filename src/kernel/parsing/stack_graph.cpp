@@ -11,6 +11,7 @@ namespace derivable {
 
 NodeId StackGraph::new_node(LrState state, uint32_t parent) {
     work(5);
+    discarded_.some(kDiscarded);
     int32_t height = 0;
     if (parent != kNoParent && parent & kManyBit)
         for (NodeId p : parent_lists_[parent & ~kManyBit]) height = std::max(height, nodes_[p].height + 1);
@@ -122,7 +123,7 @@ void StackGraph::join(std::vector<NodeId>& nodes) {
 Frontier StackGraph::frontier(std::vector<NodeId> nodes) {
     if (nodes.size() == 1) return one(nodes[0]);
     auto [it, fresh] = many_ids_.try_emplace(nodes, 0);
-    if (fresh) it->second = place(many_, free_many_, std::move(nodes));
+    if (fresh) it->second = place(many_, free_many_, std::move(nodes)), discarded_.some(kDiscarded);
     return Frontier(kManyBit | it->second);
 }
 
@@ -191,20 +192,22 @@ void StackGraph::collect(const std::function<void(const std::function<void(Front
     std::vector<char> used(parent_lists_.size(), 0);
     for (NodeId n : nodes_.ids())
         if (live[n] && nodes_[n].parent != kNoParent && nodes_[n].parent & kManyBit) used[nodes_[n].parent & ~kManyBit] = 1;
+    std::vector<std::vector<NodeId>> dead;
+    auto let_go = [&dead](std::vector<NodeId>& list) { dead.push_back(std::exchange(list, {})); };
     for (uint32_t i = 0; i < parent_lists_.size(); i++)
-        if (!used[i] && !parent_lists_[i].empty()) std::vector<NodeId>().swap(parent_lists_[i]), free_lists_.push_back(i);
-    for (auto it = many_ids_.begin(); it != many_ids_.end();) {
-        if (live_many[it->second]) {
-            ++it;
-        } else {
-            std::vector<NodeId>().swap(many_[it->second]);
-            free_many_.push_back(it->second);
-            it = many_ids_.erase(it);
-        }
+        if (!used[i] && !parent_lists_[i].empty()) let_go(parent_lists_[i]), free_lists_.push_back(i);
+    decltype(many_ids_) kept;
+    for (uint32_t i = 0; i < many_.size(); i++) {
+        if (live_many[i]) kept.insert(many_ids_.extract(many_[i]));
+        else if (!many_[i].empty()) let_go(many_[i]), free_many_.push_back(i);
     }
+    many_ids_.swap(kept);
+    discarded_.take(kept);
+    discarded_.take(dead);
 }
 
 void StackGraph::forget_states() {
+    discarded_.some(~size_t(0));
     IdVector<NodeId, char> live(nodes_.size(), 1);
     IdVector<LrState, char> kept(lr_.num_states(), 0);
     for (NodeId n : free_) live[n] = 0;

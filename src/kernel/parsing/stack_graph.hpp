@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "parsing/lr.hpp"
+#include "support/discard.hpp"
 #include "support/hashing.hpp"
 
 namespace derivable {
@@ -143,6 +144,10 @@ class StackGraph {
     std::vector<uint32_t> free_lists_, free_many_;                         // indices of lists that a collection has emptied
     std::unordered_map<std::vector<uint32_t>, NodeId, WordsHash> joined_;  // (state, parents...) of nodes with several parents
     std::unordered_map<std::vector<NodeId>, uint32_t, WordsHash> many_ids_;
+    // What collections have found dead, and how much of it goes with each new node or frontier. PERF: five rules `[a-z]+ n` in a circle left 62,000
+    // frontiers behind 16,000 nodes: freeing them at once was 15 ms of a step.
+    Discard discarded_;
+    static constexpr size_t kDiscarded = 4;
     mutable std::vector<uint32_t> met_;  // by node: the last call of drop_repeated() that met it
     mutable uint32_t calls_ = 0;
 };

@@ -14,6 +14,7 @@ constexpr AcceptSet kNotAsked{};
 }
 
 AcceptSet Stacks::intern_set(std::vector<Symbol> sorted) {
+    work(sorted.size() / 2);
     const AcceptSet id(sets_.intern(sorted));
     if (!bits_.has(id)) {
         std::vector<uint64_t> bits;
@@ -36,6 +37,34 @@ AcceptSet Stacks::unite(AcceptSet a, AcceptSet b) {
     std::set_union(x.begin(), x.end(), y.begin(), y.end(), std::back_inserter(both));
     const AcceptSet id = intern_set(std::move(both));
     return unions_[pack(a, b)] = id;
+}
+
+AcceptSet Stacks::unite(std::vector<uint32_t>& sets) {
+    constexpr size_t kFew = 4;
+    if (sets.size() > kFew) {
+        std::sort(sets.begin(), sets.end());
+        sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
+    }
+    if (sets.size() <= kFew) {
+        AcceptSet all(sets[0]);
+        for (uint32_t set : sets) all = unite(all, AcceptSet(set));
+        return all;
+    }
+    work(10 + 3 * sets.size());
+    if (const auto known = unions_of_many_.find(sets); known != unions_of_many_.end()) return known->second;
+    std::vector<uint64_t> bits;
+    for (uint32_t set : sets) {
+        const std::vector<uint64_t>& more = bits_[AcceptSet(set)];
+        work(5 + more.size() / 8);
+        if (bits.size() < more.size()) bits.resize(more.size());
+        for (size_t i = 0; i < more.size(); i++) bits[i] |= more[i];
+    }
+    std::vector<Symbol> all;
+    for (size_t i = 0; i < bits.size(); i++)
+        for (uint64_t rest = bits[i]; rest; rest &= rest - 1) all.push_back(Symbol(64 * i + size_t(__builtin_ctzll(rest))));
+    const AcceptSet id = intern_set(std::move(all));
+    unions_of_many_.emplace(sets, id);
+    return id;
 }
 
 AcceptSet Stacks::accept_of(NodeId n) {
@@ -63,13 +92,13 @@ AcceptSet Stacks::accept_of(NodeId n) {
         const bool was_pruned = subsumption_.is_pruned(x);
         if (!was_pruned) subsumption_.prune(x, lower_);
         if (!was_pruned && subsumption_.is_pruned(x)) continue;
-        AcceptSet set = direct_[state];
+        united_.assign(1, direct_[state].index());
         int32_t hops = subsumption_.hops(x, Reach::kDeep);
         for (auto [y, popped] : lower_) {
-            set = unite(set, graph_[y].accept);
+            united_.push_back(graph_[y].accept.index());
             hops = std::min(Reach::kDeep, std::max({hops, popped + 1, popped + graph_[y].accept_hops}));
         }
-        graph_[x].accept = set;
+        graph_[x].accept = unite(united_);
         graph_[x].accept_hops = hops;
         work.pop_back();
     }
@@ -82,13 +111,17 @@ Answer<AcceptSet> Stacks::accepted(Frontier f) {
         const AcceptSet set = accept_of(n);
         return {set, {graph_[n].accept_hops}};
     }
+    if (const Answer<AcceptSet>* known = accepted_.find(f)) return *known;
     Answer<AcceptSet> all{kNotAsked, {}};
+    work(3 * nodes(f).size());
     for (NodeId n : nodes(f)) {
-        const AcceptSet set = accept_of(n);
+        accept_of(n);
         all.reach |= {graph_[n].accept_hops};
-        all.value = all.value == kNotAsked ? set : unite(all.value, set);
     }
-    return all;
+    united_.clear();
+    for (NodeId n : nodes(f)) united_.push_back(graph_[n].accept.index());
+    all.value = unite(united_);
+    return accepted_[f] = all;
 }
 
 uint32_t Stacks::see(NodeId n, uint32_t depth, std::vector<Seen>& seen) {
@@ -107,6 +140,7 @@ std::vector<Stacks::Shifter> Stacks::shifters(Frontier f, Symbol t) {
     std::vector<std::pair<uint32_t, int32_t>> edges;  // to one of `seen`; states popped
     std::vector<uint32_t> work, finished;
     visit_++;
+    derivable::work(nodes(f).size());
     for (NodeId n : nodes(f))
         if (contains(accept_of(n), t)) work.push_back(see(n, 0, seen)), seen[work.back()].above = 0;
     bool single_file = work.size() == 1;
@@ -276,16 +310,19 @@ void Stacks::collect(const std::function<void(const std::function<void(Frontier)
     });
     subsumption_.forget();
     far_ = {};
+    accepted_ = {};
     collect_at_ = std::max(kCollectAt, 2 * num_live());
 }
 
 void Stacks::forget_states() {
+    accepted_ = {};
     subsumption_.forget_states();
     graph_.forget_states();
     sets_ = {};
     levels_ = {};
     bits_.clear();
     unions_.clear();
+    unions_of_many_.clear();
     direct_.clear();
 }
 

@@ -108,6 +108,8 @@ class Stacks {
     Shifted reduced(Shifted s);          // with the reductions that are sure
     AcceptSet intern_set(std::vector<Symbol> sorted);
     AcceptSet unite(AcceptSet a, AcceptSet b);
+    // Of many, by their numbers, which it sorts. PERF: one after the other the sets of 1,000 alternatives with a terminal each were a mask of 2.2 s.
+    AcceptSet unite(std::vector<uint32_t>& sets);
 
     LrAutomaton& lr_;
     StackGraph graph_;
@@ -115,6 +117,9 @@ class Stacks {
     Interner sets_;
     IdVector<AcceptSet, std::vector<uint64_t>> bits_;
     std::unordered_map<uint64_t, AcceptSet, MixHash> unions_;
+    std::unordered_map<std::vector<uint32_t>, AcceptSet, WordsHash> unions_of_many_;
+    std::vector<uint32_t> united_;           // what is to be united
+    FlatMap<Answer<AcceptSet>> accepted_;    // of frontiers of several nodes
     IdVector<LrState, AcceptSet> direct_;    // the set of its direct shifts
     std::vector<Subsumption::Lower> lower_;  // of the node whose set is made
     // Where a terminal is shifted after long chains of reductions; see shifters().

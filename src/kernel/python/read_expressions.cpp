@@ -27,6 +27,7 @@ const Nodes& nodes() {
     // for it to be made, with that lock. Made twice it is only kept once. Never freed: the interpreter may be gone by then.
     static std::atomic<const Nodes*> known{nullptr};
     if (!known.load()) {
+        const CallsPython within;
         const Nodes *made = new Nodes(), *none = nullptr;
         known.compare_exchange_strong(none, made);
     }
@@ -98,20 +99,26 @@ class Content {
         size_t id;
         std::vector<nb::object> names;
     };
+    using FieldsOf = std::unordered_map<PyTypeObject*, Fields>;
     // By type of node, what makes it equal to another.
-    static const std::unordered_map<PyTypeObject*, Fields>& known_fields() {
-        nodes();  // SAFETY: which may run Python, before what must not
-        static const auto* known = [] {
-            auto* out = new std::unordered_map<PyTypeObject*, Fields>();
-            for (nb::handle type : nodes().module.attr("Expr").attr("__args__")) {
-                Fields fields{out->size(), {}};
-                for (nb::handle field : nb::module_::import_("dataclasses").attr("fields")(type))
-                    if (nb::cast<bool>(field.attr("compare"))) fields.names.push_back(field.attr("name"));
-                out->emplace(reinterpret_cast<PyTypeObject*>(type.inc_ref().ptr()), std::move(fields));
-            }
-            return out;
-        }();
-        return *known;
+    static const FieldsOf& known_fields() {
+        static std::atomic<const FieldsOf*> known{nullptr};  // as nodes()
+        if (!known.load()) {
+            const CallsPython within;
+            const FieldsOf *made = find_fields(), *none = nullptr;
+            known.compare_exchange_strong(none, made);
+        }
+        return *known.load();
+    }
+    static const FieldsOf* find_fields() {
+        auto* out = new FieldsOf();
+        for (nb::handle type : nodes().module.attr("Expr").attr("__args__")) {
+            Fields fields{out->size(), {}};
+            for (nb::handle field : nb::module_::import_("dataclasses").attr("fields")(type))
+                if (nb::cast<bool>(field.attr("compare"))) fields.names.push_back(field.attr("name"));
+            out->emplace(reinterpret_cast<PyTypeObject*>(type.inc_ref().ptr()), std::move(fields));
+        }
+        return out;
     }
     void begin(char kind, size_t number) {
         text.push_back(kind);
@@ -236,6 +243,7 @@ class Trees {
     static const std::string& any_character() {
         static std::atomic<const std::string*> known{nullptr};  // as nodes()
         if (!known.load()) {
+            const CallsPython within;
             const std::string *made = new std::string(content(nodes().module.attr("ANY_CHAR"))), *none = nullptr;
             known.compare_exchange_strong(none, made);
         }

@@ -63,7 +63,7 @@ TallySpec tally_spec(const SavedTallies& saved, size_t num_terminals, bool scann
     return spec;
 }
 
-using Language = std::variant<std::shared_ptr<Dfa>, std::shared_ptr<JsonStrings>>;
+using Language = std::variant<std::shared_ptr<Dfa>, std::shared_ptr<JsonStrings>, std::shared_ptr<NumberRange>>;
 
 std::vector<TerminalSpec> read_terminals(nb::handle lowered, bool scannerless) {
     std::vector<TerminalSpec> specs;
@@ -73,7 +73,14 @@ std::vector<TerminalSpec> read_terminals(nb::handle lowered, bool scannerless) {
         if (!scannerless && !std::holds_alternative<std::shared_ptr<Dfa>>(language)) refuse("a terminal has no table");
         auto add = [&specs, rank = rank, ignored = ignored](const auto& automaton) {
             if (!automaton) refuse("a terminal has no automaton");
-            specs.push_back({Recognizer(automaton), rank, ignored});
+            using Kind = std::decay_t<decltype(automaton)>;
+            if constexpr (std::is_same_v<Kind, std::shared_ptr<NumberRange>>) {
+                if (!automaton->is_small() || !automaton->has_numbers()) refuse("a range of numbers has no table");
+                // SAFETY: a copy, since Python owns this one: lexers are freed by threads without its lock.
+                specs.push_back({Recognizer(std::make_shared<const NumberRange>(*automaton)), rank, ignored});
+            } else {
+                specs.push_back({Recognizer(automaton), rank, ignored});
+            }
         };
         std::visit(add, language);
     }

@@ -69,7 +69,10 @@ class Speller {
         return shown('I', nb::steal(PyNumber_ToBase(v, 16)));
     }
     bool decimal(PyObject* v) {
-        if (!decimal_.is_valid()) decimal_ = nb::module_::import_("decimal").attr("Decimal");
+        if (!decimal_.is_valid()) {
+            const CallsPython within;
+            decimal_ = nb::module_::import_("decimal").attr("Decimal");
+        }
         return Py_TYPE(v) == reinterpret_cast<PyTypeObject*>(decimal_.ptr()) && shown('D', nb::steal(PyObject_Str(v)));
     }
     bool shown(char kind, const nb::object& s) {
@@ -112,6 +115,34 @@ nb::tuple graph(const TextGraph& g) {
 
 }  // namespace
 
+namespace {
+
+void bind_number_range(nb::module_& m) {
+    using Bound = std::pair<std::string, bool>;  // and whether it is outside itself
+    nb::class_<NumberRange>(m, "NumberRange", "The literals that `derivable.expr.Numbers` describes.")
+        .def(
+            "__init__",
+            [](NumberRange* self, std::optional<Bound> low, std::optional<Bound> high, std::optional<bool> integral,
+               std::optional<bool> digits, std::optional<uint32_t> most_decimals, bool scientific, uint64_t longest) {
+                NumberRange range;
+                range.integral = integral, range.digits = digits, range.most_decimals = most_decimals, range.scientific = scientific;
+                if (low) range.low = {Decimal::read(low->first, longest), low->second};
+                if (high) range.high = {Decimal::read(high->first, longest), high->second};
+                new (self) NumberRange(std::move(range));
+            },
+            nb::arg("low").none(), nb::arg("high").none(), nb::arg("integral").none(), nb::arg("digits").none(),
+            nb::arg("most_decimals").none(), nb::arg("scientific"), nb::arg("longest"),
+            "Raises:\n    LimitError: a bound has more than `longest` digits when it is written out.")
+        .def_prop_ro("is_small", &NumberRange::is_small, "It has so few digits that its table can be made at any time.")
+        .def_prop_ro(
+            "is_empty", [](const NumberRange& r) { return !r.has_numbers(); }, "No number is within.")
+        .def(
+            "to_dfa", [](const NumberRange& r, uint64_t max) { return std::make_shared<Dfa>(number_range(r, max)); }, nb::arg("max_states"),
+            "As a table.\n\nCost: about 0.5 us for each of its states.");
+}
+
+}  // namespace
+
 void bind_schemas(nb::module_& m) {
     m.def(
         "spelled",
@@ -142,20 +173,7 @@ void bind_schemas(nb::module_& m) {
         "as the arguments of "
         "`Graph`.\n\nRaises:\n    LimitError: a number has more than `longest` digits when it is written out.\n\nCost: about 1 us a "
         "number.");
-    using Bound = std::pair<std::string, bool>;  // and whether it is outside itself
-    m.def(
-        "number_range",
-        [](std::optional<Bound> low, std::optional<Bound> high, std::optional<bool> integral, std::optional<bool> digits,
-           std::optional<uint32_t> most_decimals, bool scientific, uint64_t longest, uint64_t max_states) {
-            NumberRange range{std::nullopt, std::nullopt, integral, digits, most_decimals, scientific};
-            if (low) range.low = {Decimal::read(low->first, longest), low->second};
-            if (high) range.high = {Decimal::read(high->first, longest), high->second};
-            return std::make_shared<Dfa>(number_range(range, max_states));
-        },
-        nb::arg("low").none(), nb::arg("high").none(), nb::kw_only(), nb::arg("integral").none(), nb::arg("digits").none(),
-        nb::arg("most_decimals").none(), nb::arg("scientific"), nb::arg("longest"), nb::arg("max_states"),
-        "The literals that `derivable.expr.Numbers` describes.\n\nRaises:\n    LimitError: a bound has more than `longest` digits when it "
-        "is written out.\n\nCost: about 0.5 us for each of its states.");
+    bind_number_range(m);
     nb::class_<Partition>(m, "Partition", "The strings of an automaton, in classes by the other automata that accept them.")
         .def(
             "__init__",

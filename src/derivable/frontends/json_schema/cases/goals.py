@@ -29,9 +29,9 @@ def expand(context: Context, goal: Goal) -> list[Facts]:
     Raises:
         LimitError: more cases than `Limits.max_cases`, or too much to look at in them.
     """
-    if len(goal) == 1 and goal[0][1] and (facts := _plain(context, goal[0][0])):
-        return [facts] if facts.types else []
     context.goal = goal
+    if len(goal) == 1 and goal[0][1] and (facts := _plain(context, goal[0][0])):
+        return [facts] if facts.types and facts.values != [] else []
     work = _start(context, goal)
     # The overwhelmingly common case: nothing to decide.
     if not absorb(work):
@@ -119,7 +119,15 @@ def _take_apart(
 
 _MANY, _MUCH = 256, 10_000
 """Cases, and looks at what is open in them, beyond which conditions on the members of objects become a formula."""
-_PLAIN = frozenset({"type", "properties", "required", "additionalProperties", "items"})
+_PLAIN = frozenset(
+    {
+        *("type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        *("minLength", "maxLength", "pattern", "format", "minItems", "maxItems"),
+        *("properties", "required", "additionalProperties", "items"),
+    }
+)
+"""Keywords that change the facts and do no more."""
+_LISTS = frozenset({("enum",), ("const",)})
 
 
 def _plain(context: Context, sub: Sub) -> Facts | None:
@@ -132,6 +140,8 @@ def _plain(context: Context, sub: Sub) -> Facts | None:
         asserts = KEYWORDS[keyword].asserts
         assert asserts is not None
         asserts(sub.schema[keyword], sub, work)
+    if work.facts.values is not None and keywords not in _LISTS:  # each is to be looked at
+        return None
     return work.facts
 
 
