@@ -113,10 +113,6 @@ nb::tuple graph(const TextGraph& g) {
     return nb::make_tuple(nb::tuple(edges), nb::tuple(accepting));
 }
 
-}  // namespace
-
-namespace {
-
 void bind_number_range(nb::module_& m) {
     using Bound = std::pair<std::string, bool>;  // and whether it is outside itself
     nb::class_<NumberRange>(m, "NumberRange", "The literals that `derivable.expr.Numbers` describes.")
