@@ -102,6 +102,15 @@ def test_a_tokenizer_that_changed_since_is_not_used(tmp_path: Path) -> None:
     assert mask(loaded)
 
 
+def test_a_file_that_lost_its_end_is_told_at_once(tmp_path: Path) -> None:
+    """The tokenizer's own file stands at the end and is read at the first `encode`: what is there is known before."""
+    again(dv.Vocabulary.from_tokenizer_json(require_shared("data", "tokenizers", "llama-2")), tmp_path)
+    with open(tmp_path / "v", "r+b") as file:
+        file.truncate((tmp_path / "v").stat().st_size - 1)
+    with pytest.raises(dv.VocabularyError, match="cut off"):
+        dv.Vocabulary.load(tmp_path / "v")
+
+
 def test_a_cold_process_reads_no_tokenizer(tmp_path: Path) -> None:
     dv.Vocabulary.from_tokenizer_json(require_shared("data", "tokenizers", "llama-2")).save(tmp_path / "v")
     program = (

@@ -276,7 +276,48 @@ def test_gguf_byte_level(tmp_path: Path) -> None:
     assert vocabulary.kind == "GGUF gpt2"
 
 
-def test_gguf_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("order", ["little", "big"])
+def test_gguf_beside_its_library(tmp_path: Path, order: str) -> None:
+    """Entries of every type before, between and behind those that are read, in both orders of bytes."""
+    gguf = pytest.importorskip("gguf")
+    path, end = tmp_path / "m.gguf", gguf.GGUFEndian.LITTLE if order == "little" else gguf.GGUFEndian.BIG
+    writer = gguf.GGUFWriter(str(path), "llama", endianess=end)
+    writer.add_chat_template("x" * 2_000_000)
+    for name in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"):
+        getattr(writer, f"add_{name}")(f"n.{name}", 7)
+    writer.add_float32("n.float32", 0.5)
+    writer.add_float64("n.float64", 0.5)
+    writer.add_bool("n.bool", True)
+    writer.add_token_list(["a", "日", "</s>"])
+    writer.add_array("n.floats", [0.5, 1.5])
+    writer.add_token_merges(["a b"] * 5)
+    writer.add_token_types([NORMAL, NORMAL, CONTROL])
+    writer.add_tokenizer_model("llama")
+    writer.add_eos_token_id(2)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    theirs = gguf.GGUFReader(path).fields["tokenizer.ggml.tokens"].contents()
+    vocabulary = Vocabulary.from_gguf(path)
+    assert vocabulary.tokens == (*(text.encode() for text in theirs[:2]), None)
+    assert vocabulary.eos_ids == (2,)
+
+
+def test_gguf_lengths_that_are_not_there(tmp_path: Path) -> None:
+    """A list of 10^15 strings, 10^15 entries: told at once, as far as the file goes."""
+    whole = write_gguf(tmp_path / "m.gguf", "llama", [("a", NORMAL), ("</s>", CONTROL)], eos=1).read_bytes()
+    for text in (b"tokenizer.ggml.tokens", b"tokenizer.ggml.token_type"):
+        at = whole.index(text) + len(text) + 8
+        (tmp_path / "n.gguf").write_bytes(whole[:at] + (10**15).to_bytes(8, "little") + whole[at + 8 :])
+        with pytest.raises(VocabularyError, match="not a readable GGUF"):
+            Vocabulary.from_gguf(tmp_path / "n.gguf")
+    (tmp_path / "n.gguf").write_bytes(whole[:16] + (10**15).to_bytes(8, "little") + whole[24:])
+    with pytest.raises(VocabularyError, match="not a readable GGUF"):
+        Vocabulary.from_gguf(tmp_path / "n.gguf")
+
+
+def test_gguf_errors(tmp_path: Path) -> None:
     path = write_gguf(tmp_path / "m.gguf", "bert", [("a", NORMAL)])
     with pytest.raises(VocabularyError, match="'bert'"):
         Vocabulary.from_gguf(path)
@@ -289,6 +330,7 @@ def test_gguf_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bad.gguf").write_bytes(b"GGUFxxxxxxx")
     with pytest.raises(VocabularyError, match="not a readable GGUF"):
         Vocabulary.from_gguf(tmp_path / "bad.gguf")
-    monkeypatch.setitem(sys.modules, "gguf", None)
-    with pytest.raises(VocabularyError, match="pip install gguf"):
-        Vocabulary.from_gguf(path)
+    not_utf8 = write_gguf(tmp_path / "p.gguf", "llama", [("abcde", NORMAL)], eos=0).read_bytes()
+    (tmp_path / "p.gguf").write_bytes(not_utf8.replace(b"abcde", b"abc\xffe"))
+    with pytest.raises(VocabularyError, match="not UTF-8"):
+        Vocabulary.from_gguf(tmp_path / "p.gguf")

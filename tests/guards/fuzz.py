@@ -177,7 +177,7 @@ class _Source:
 
     def keep(self, reader: str, data: Any) -> None:
         pool = self.pools[reader]
-        if reader != "artifact" and len(data) < 5_000 and len(pool) < 2_000 and self.draw.random() < 0.3:
+        if isinstance(data, str) and len(data) < 5_000 and len(pool) < 2_000 and self.draw.random() < 0.3:
             pool.append(data)
 
 

@@ -9,9 +9,10 @@ import random
 import re
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["mutated", "mutated_artifact", "mutated_json", "mutated_text", "with_header"]
+__all__ = ["mutated", "mutated_artifact", "mutated_bytes", "mutated_json", "mutated_text", "with_header"]
 
 _NUMBERS = ["0", "1", "-1", "2", "17", "255", "256", "1000", "65536", "100000", "2147483648", "4294967295", "4294967296",
             "9223372036854775807", "18446744073709551616", "1e30", "1e1000000", "-0", "0.1", "1e-400", "9" * 5_000]  # fmt: skip
@@ -158,49 +159,96 @@ def _part(value: Any, draw: random.Random) -> Any:
 # Saved constraints
 
 
-_MAGIC = b"derivable constraint\n"
-_AT = len(_MAGIC) + 4
+@dataclass(frozen=True)
+class _Saved:
+    """The parts of a saved constraint or vocabulary."""
+
+    data: bytes
+    magic: bytes
+    header: bytes
+    rest: bytes
+    """What stands behind the header and is under the checksum: tables, and a constraint's index."""
+    beyond: bytes = b""
+    """What has a checksum of its own in the header: a vocabulary's encoder."""
+
+    @staticmethod
+    def of(data: bytes) -> _Saved:
+        magic = data[: data.index(b"\n") + 5]  # with the version
+        at = len(magic) + 32
+        header_size, at = struct.unpack_from("<Q", data, at)[0], at + 8
+        end = len(data)
+        if magic.startswith(b"derivable vocabulary"):
+            at, end = at + 8, at + 8 + header_size + struct.unpack_from("<Q", data, at)[0]
+        return _Saved(data, magic, data[at : at + header_size], data[at + header_size : end], data[end:])
+
+    def closed(self, header: bytes, rest: bytes) -> bytes:
+        """The file with these parts, its lengths and checksum mended."""
+        size = struct.pack("<Q", len(header))
+        if self.magic.startswith(b"derivable vocabulary"):
+            digest = hashlib.sha256(header + rest).digest()
+            return self.magic + digest + size + struct.pack("<Q", len(rest)) + header + rest + self.beyond
+        body = size + header + rest
+        return self.magic + hashlib.sha256(body).digest() + body
 
 
 def mutated_artifact(data: bytes, others: list[bytes], draw: random.Random) -> bytes:
-    """A saved constraint with bytes or a part of its header changed, its checksum and lengths mended."""
-    header_at = _AT + 32 + 8
-    size = struct.unpack_from("<Q", data, _AT + 32)[0]
-    header, rest = data[header_at : header_at + size], bytearray(data[header_at + size :])
+    """A saved constraint or vocabulary with bytes or a part of its header changed, its checksum and lengths mended."""
+    saved = _Saved.of(data)
+    header, rest = saved.header, bytearray(saved.rest)
     if draw.random() < 0.6:
         value = json.loads(header)
         for _ in range(draw.choice((1, 1, 2))):
             value = _changed_header(value, draw)
         header = json.dumps(value, separators=(",", ":")).encode()
     for _ in range(draw.choice((0, 1, 1, 2, 4))):
-        if rest:
-            at = draw.randrange(len(rest))
-            if draw.random() < 0.5:
-                rest[at] = draw.choice((0, 1, 2, 3, 127, 128, 254, 255, draw.randrange(256)))
-            else:
-                word = draw.choice((0, 1, 2, 5, 0x7FFFFFFF, 0xFFFFFFFF, 0xFFFFFFFE, draw.randrange(64)))
-                rest[at // 4 * 4 : at // 4 * 4 + 4] = struct.pack("<I", word)
+        _change_somewhere(rest, draw)
     if draw.random() < 0.05 and rest:
         del rest[draw.randrange(len(rest)) :]
     if draw.random() < 0.02:
-        header = bytearray(header)  # type: ignore[assignment]
-        header[draw.randrange(len(header))] = draw.randrange(256)  # type: ignore[index]
-    body = struct.pack("<Q", len(header)) + bytes(header) + bytes(rest)
-    return data[:_AT] + hashlib.sha256(body).digest() + body
+        broken = bytearray(header)
+        broken[draw.randrange(len(broken))] = draw.randrange(256)
+        header = bytes(broken)
+    return saved.closed(header, bytes(rest))
+
+
+def _change_somewhere(data: bytearray, draw: random.Random) -> None:
+    """Another byte or another number of 32 bits, often one that is out of bounds."""
+    if not data:
+        return
+    at = draw.randrange(len(data))
+    if draw.random() < 0.5:
+        data[at] = draw.choice((0, 1, 2, 3, 127, 128, 254, 255, draw.randrange(256)))
+    else:
+        word = draw.choice((0, 1, 2, 5, 0x7FFFFFFF, 0xFFFFFFFF, 0xFFFFFFFE, draw.randrange(64)))
+        data[at // 4 * 4 : at // 4 * 4 + 4] = struct.pack("<I", word)
 
 
 def with_header(data: bytes, change: bytes | Callable[[dict[str, Any]], object]) -> bytes:
     """A saved constraint with another header, or its header changed in place; lengths and checksum mended."""
-    header_at = _AT + 32 + 8
-    size = struct.unpack_from("<Q", data, _AT + 32)[0]
+    saved = _Saved.of(data)
     if isinstance(change, bytes):
-        header = change
-    else:
-        value = json.loads(data[header_at : header_at + size])
-        change(value)
-        header = json.dumps(value).encode()
-    body = struct.pack("<Q", len(header)) + header + data[header_at + size :]
-    return data[:_AT] + hashlib.sha256(body).digest() + body
+        return saved.closed(change, saved.rest)
+    value = json.loads(saved.header)
+    change(value)
+    return saved.closed(json.dumps(value).encode(), saved.rest)
+
+
+def mutated_bytes(data: bytes, others: list[bytes], draw: random.Random) -> bytes:
+    """A file of another's format: bytes and numbers changed, runs left out, said again or taken from another file."""
+    changed = bytearray(data)
+    for _ in range(draw.choice((1, 1, 2, 4))):
+        kind, at = draw.random(), draw.randint(0, len(changed))
+        if kind < 0.7:
+            _change_somewhere(changed, draw)
+        elif kind < 0.8:
+            del changed[at : at + draw.randint(1, 40)]
+        elif kind < 0.9:
+            changed[at:at] = changed[at : at + draw.randint(1, 40)] * draw.choice((1, 2, 100))
+        else:
+            other = draw.choice(others)
+            begin = draw.randint(0, len(other))
+            changed[at : at + draw.randint(0, 40)] = other[begin : begin + draw.randint(0, 200)]
+    return bytes(changed[: draw.randint(0, len(changed))] if draw.random() < 0.05 else changed)
 
 
 def _changed_header(value: Any, draw: random.Random) -> Any:
@@ -226,8 +274,10 @@ def _changed_header(value: Any, draw: random.Random) -> Any:
 
 def mutated(reader: str, data: Any, others: list[Any], draw: random.Random) -> Any:
     """An input of a reader, mutated as its kind is."""
-    if reader == "artifact":
+    if reader in ("artifact", "vocabulary"):
         return mutated_artifact(data, others, draw)
+    if reader in ("sentencepiece", "gguf"):
+        return mutated_bytes(data, others, draw)
     if reader in ("structural_tag", "json_schema", "tokenizer", "choices"):
         return mutated_json(data, others, draw)
     return mutated_text(data, others, draw)

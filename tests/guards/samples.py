@@ -7,6 +7,7 @@ They come from testdata/ (the front ends' own tables), and from testdata/fuzz/<r
 
 from __future__ import annotations
 
+import io
 import json
 import tempfile
 from functools import cache
@@ -18,7 +19,8 @@ import derivable as dv
 __all__ = ["CORPUS", "READERS", "TOKENS", "samples", "vocabulary"]
 
 CORPUS = Path(__file__).parents[2] / "testdata"
-READERS = ("regex", "gbnf", "ebnf", "lark", "choices", "structural_tag", "json_schema", "artifact", "tokenizer")
+_FILES = ("artifact", "vocabulary", "sentencepiece", "gguf")
+READERS = ("regex", "gbnf", "ebnf", "lark", "choices", "structural_tag", "json_schema", "tokenizer", *_FILES)
 TOKENS: list[bytes | None] = [
     *(bytes([byte]) for byte in range(256)),
     *b"aa|ab|ba|abc|the |  |    |\n |\n\n|()|[]|{}|{\"|\":|\", \"|\"a|a\"|123|0.|-1|e+|true|null|false|//|/*|*/|==".split(b"|"),
@@ -37,8 +39,8 @@ def vocabulary() -> dv.Vocabulary:
 
 def samples(reader: str) -> list[str] | list[bytes]:
     """What a reader takes: text, or the bytes of a file."""
-    if reader == "artifact":
-        return [_saved(*made) for made in _GRAMMARS]
+    if reader in _FILES:
+        return _files(reader)
     if reader == "tokenizer":
         return [json.dumps(document) for document in _tokenizers()]
     found = _own(reader)
@@ -84,12 +86,62 @@ _GRAMMARS: list[tuple[str, Any, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-def _saved(kind: str, text: Any, options: dict[str, Any]) -> bytes:
-    constraint = dv.compile(getattr(dv.Grammar, kind)(text, **options), vocabulary())
+@cache
+def _files(reader: str) -> list[bytes]:
+    if reader == "artifact":
+        return [dv.compile(getattr(dv.Grammar, kind)(text, **options), vocabulary()).to_bytes()
+                for kind, text, options in _GRAMMARS]  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "saved"
-        constraint.save(path)
-        return path.read_bytes()
+        if reader == "gguf":
+            return [_gguf(path, model) for model in ("llama", "gpt2")]
+        model = _sentencepiece(path)
+        if reader == "sentencepiece":
+            return [model]
+        saved = []
+        for one in (vocabulary(), dv.Vocabulary.from_sentencepiece(path)):
+            one.save(Path(folder) / "vocabulary")
+            saved.append((Path(folder) / "vocabulary").read_bytes())
+        return saved
+
+
+def _sentencepiece(path: Path) -> bytes:
+    from sentencepiece import SentencePieceTrainer
+
+    model = io.BytesIO()
+    SentencePieceTrainer.train(
+        sentence_iterator=iter(["the quick brown fox (x == 1) naïve 北京"] * 20),
+        model_writer=model,
+        vocab_size=300,
+        model_type="bpe",
+        byte_fallback=True,
+        normalization_rule_name="identity",  # the others have a table of 200 kB
+        user_defined_symbols=["<tool>"],
+        control_symbols=["<|im_end|>"],
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    path.write_bytes(model.getvalue())
+    return model.getvalue()
+
+
+def _gguf(path: Path, model: str) -> bytes:
+    from gguf import GGUFWriter
+
+    unknown, control, user, unused, byte = 2, 3, 4, 5, 6
+    tokens = [("<unk>", unknown), ("</s>", control), ("a", 1), ("Ġab", 1), ("<tool>", user), ("pad", unused)]
+    if model == "llama":
+        tokens = [("▁a" if text == "Ġab" else text, kind) for text, kind in tokens] + [("<0x0A>", byte)]
+    writer = GGUFWriter(str(path), "llama")
+    writer.add_tokenizer_model(model)
+    writer.add_token_list([text for text, _ in tokens])
+    writer.add_token_types([kind for _, kind in tokens])
+    writer.add_eos_token_id(1)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path.read_bytes()
 
 
 def _tokenizers() -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import tempfile
@@ -25,6 +26,13 @@ LIMITS = dv.Limits(
     max_liveness_steps=500_000,
 )
 _STEPS = 12
+_VOCABULARIES = {
+    "tokenizer": dv.Vocabulary.from_tokenizer_json,
+    "vocabulary": dv.Vocabulary.load,
+    "sentencepiece": dv.Vocabulary.from_sentencepiece,
+    "gguf": dv.Vocabulary.from_gguf,
+}
+"""Readers of files that hold a vocabulary."""
 
 
 class Disagreement(AssertionError):
@@ -58,15 +66,15 @@ def run(reader: str, data: Any, seed: int, phase: Callable[[str], None]) -> str:
 
 def _constraint(reader: str, data: Any, phase: Callable[[str], None]) -> dv.Constraint:
     if reader == "artifact":
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "saved"
-            path.write_bytes(data)
-            return dv.Constraint.load(path, vocabulary(), limits=LIMITS)
-    if reader == "tokenizer":
+        return dv.Constraint.from_bytes(data, vocabulary(), limits=LIMITS)
+    if reader in _VOCABULARIES:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "tokenizer.json"
-            path.write_bytes(data.encode("utf-8", "surrogatepass"))
-            read = dv.Vocabulary.from_tokenizer_json(path)
+            path.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass"))
+            read = _VOCABULARIES[reader](path)
+            for text in ("the fox\n", "\x00é<tool>"):
+                with contextlib.suppress(dv.DerivableError):  # its library may refuse what is good for masks
+                    read.decode(read.encode(text))
         phase("compile")
         return dv.compile(dv.Grammar.from_regex("(.|\\n)*"), read, limits=LIMITS)
     if reader == "choices":

@@ -1,21 +1,16 @@
-"""Vocabularies that need their own library: tiktoken, SentencePiece, gguf, llama-cpp-python; imported when used."""
+"""Vocabularies that need their own library: tiktoken, SentencePiece, llama-cpp-python; imported when used."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from derivable.arguments import file_path
 from derivable.errors import VocabularyError
-from derivable.vocabularies.source import GIVE_BYTES, Source, byte_level, byte_literal, table, utf8
+from derivable.vocabularies.source import GIVE_BYTES, Source, byte_literal, table, utf8
 
-__all__ = ["piece_bytes", "read_gguf", "read_llama_cpp", "read_sentencepiece", "read_tiktoken"]
-
-# GGUF token types other than 1, normal; and the id that means none.
-_UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = 2, 3, 4, 5, 6
-_NO_TOKEN = 0xFFFFFFFF
+__all__ = ["piece_bytes", "read_llama_cpp", "read_sentencepiece", "read_tiktoken"]
 
 
 class TiktokenEncoder:
@@ -50,10 +45,19 @@ def piece_bytes(processor: Any, piece: int, where: str) -> bytes | None:
     """Bytes of one piece of a SentencePiece model; `None` for control, unknown and unused pieces."""
     if processor.is_control(piece) or processor.is_unknown(piece) or processor.is_unused(piece):
         return None
-    text: str = processor.id_to_piece(piece)
+    text = piece_text(processor, piece, where)
     if processor.is_byte(piece):
         return byte_literal(text)
     return utf8(text.replace("▁", " "), where)
+
+
+def piece_text(processor: Any, piece: int, where: str) -> str:
+    """How a piece of a SentencePiece model is written in it."""
+    try:
+        text: str = processor.id_to_piece(piece)
+    except UnicodeDecodeError as error:
+        raise VocabularyError(f"{where}: piece {piece} is not UTF-8 ({error}). Download the model again.") from error
+    return text
 
 
 class SentencePieceEncoder:
@@ -83,7 +87,7 @@ def read_sentencepiece(model: Any) -> Source:
         raise VocabularyError(
             f"{where}: expected a path or a SentencePieceProcessor, got {type(model).__name__}."
         ) from error
-    texts = {processor.id_to_piece(piece): piece for piece in reversed(range(size))}
+    texts = {piece_text(processor, piece, where): piece for piece in reversed(range(size))}
     special = {text: i for text, i in sorted(texts.items(), key=lambda item: item[1])
                if processor.is_control(i) or processor.is_unknown(i)}  # fmt: skip
     eos: int = processor.eos_id()
@@ -114,64 +118,6 @@ def _load_sentencepiece(path: Path) -> Any:
     except Exception as error:  # RuntimeError or OSError, by version
         raise VocabularyError(f"{path}: not a SentencePiece model ({error}). Give a tokenizer.model file.") from error
     return processor
-
-
-def read_gguf(path: str | os.PathLike[str]) -> Source:
-    """A `Source` from the metadata of a GGUF file, read as llama.cpp does."""
-    where = str(path)
-    fields = _load_gguf(file_path("path", path))
-    model = _scalar(fields, "tokenizer.ggml.model")
-    if "tokenizer.ggml.tokens" not in fields:
-        raise VocabularyError(f"{where}: it holds no tokenizer.ggml.tokens. Give a model file that has its vocabulary.")
-    if model not in ("llama", "gpt2", "t5"):
-        raise VocabularyError(
-            f"{where}: tokenizer.ggml.model is {model!r}, and only llama, t5 (SentencePiece) and gpt2 (byte-level) "
-            "can be read exactly. " + GIVE_BYTES
-        )
-    field = fields["tokenizer.ggml.tokens"]
-    try:
-        texts = [bytes(field.parts[index]).decode("utf-8") for index in field.data]
-    except UnicodeDecodeError as error:
-        raise VocabularyError(f"{where}: a token is not UTF-8 ({error}). Convert the model again.") from error
-    types = [1] * len(texts)
-    if "tokenizer.ggml.token_type" in fields:
-        types = [int(value) for value in fields["tokenizer.ggml.token_type"].contents()]
-    if len(types) != len(texts):
-        raise VocabularyError(
-            f"{where}: {len(texts):,} tokens but {len(types):,} token types. Convert the model again."
-        )
-
-    def entries() -> Iterator[tuple[int, bytes | None]]:
-        for token_id, (text, kind) in enumerate(zip(texts, types, strict=True)):
-            data: bytes | None
-            if kind in (_UNKNOWN, _CONTROL, _UNUSED):
-                data = None
-            elif kind == _USER_DEFINED:  # llama.cpp prints these as they are
-                data = utf8(text, where)
-            elif kind == _BYTE:
-                data = byte_literal(text)
-                if data is None:
-                    raise VocabularyError(f"{where}: byte token {token_id} is {text!r}, not <0xHH>. Convert it again.")
-            elif model == "gpt2":
-                data = byte_level(text, where)
-            else:
-                data = utf8(text.replace("▁", " "), where)
-            yield token_id, data
-
-    special: dict[str, int] = {}
-    for token_id, (text, kind) in enumerate(zip(texts, types, strict=True)):
-        if kind in (_UNKNOWN, _CONTROL):
-            special.setdefault(text, token_id)
-    keys = [f"tokenizer.ggml.{name}_token_id" for name in ("eos", "eot", "eom")]
-    return Source(
-        kind=f"GGUF {model}",
-        where=where,
-        tokens=table(entries(), where),
-        special=special,
-        ids_by_text={text: token_id for token_id, text in reversed(list(enumerate(texts)))},
-        named_eos=[(key, int(_scalar(fields, key))) for key in keys if _scalar(fields, key) not in (None, _NO_TOKEN)],
-        strips_leading_space=model != "gpt2",
-    )
 
 
 class LlamaCppEncoder:
@@ -239,20 +185,3 @@ def read_llama_cpp(llama: Any) -> Source:
         encoder=LlamaCppEncoder(llama),
         strips_leading_space=names[family] != "gpt2",
     )
-
-
-def _load_gguf(path: Path) -> dict[str, Any]:
-    try:
-        from gguf import GGUFReader
-    except ImportError as error:
-        raise VocabularyError(f"{path}: reading a GGUF file needs its library: pip install gguf.") from error
-    if not path.is_file():
-        raise VocabularyError(f"{path}: no such file. Give a GGUF model file.")
-    try:
-        return dict(GGUFReader(path).fields)
-    except Exception as error:  # ValueError, IndexError, ... from the reader on damaged files
-        raise VocabularyError(f"{path}: not a readable GGUF file ({error}). Convert or download it again.") from error
-
-
-def _scalar(fields: dict[str, Any], key: str) -> Any:
-    return fields[key].contents() if key in fields else None

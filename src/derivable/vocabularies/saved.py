@@ -124,7 +124,8 @@ class _SavedEncoder:
         try:
             with open(self.path, "rb") as file:
                 file.seek(self.offset)
-                data = file.read(self.length)
+                left = os.fstat(file.fileno()).st_size - self.offset  # it may be another file by now
+                data = file.read(max(0, min(self.length, left)))
         except OSError as error:
             raise VocabularyError(f"{self.path}: cannot be read any more ({error}). Load it again.") from error
         if hashlib.sha256(data).hexdigest() != self.digest:
@@ -232,12 +233,12 @@ def read(path: Path) -> Saved:
     if hashlib.sha256(body).digest() != digest:
         raise VocabularyError(f"{path}: the file is damaged (its checksum is wrong). Copy or save it again.")
     try:
-        return _checked(path, json.loads(body[:header_size]), body[header_size:], start + len(body))
+        return _checked(path, json.loads(body[:header_size]), body[header_size:], start + len(body), left - len(body))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise VocabularyError(f"{path}: its header is malformed ({str(error)[:200]}). Save it again.") from error
 
 
-def _checked(path: Path, header: Any, tables: bytes, end: int) -> Saved:
+def _checked(path: Path, header: Any, tables: bytes, end: int, left: int) -> Saved:
     def take(name: str, kind: type) -> Any:
         if type(header[name]) is not kind:
             raise ValueError(f"{name}: {header[name]!r:.40} is out of place")
@@ -267,8 +268,8 @@ def _checked(path: Path, header: Any, tables: bytes, end: int) -> Saved:
     encoder = None
     if header["encoder"] is not None:
         kind, length, digest = header["encoder"]
-        if kind not in _ENCODERS or type(length) is not int or not 0 <= length < 1 << 40 or type(digest) is not str:
-            raise ValueError("encoder: out of place")
+        if kind not in _ENCODERS or type(length) is not int or not 0 <= length <= left or type(digest) is not str:
+            raise ValueError("encoder: out of place, or the file is cut off")
         encoder = _SavedEncoder(path.resolve(), kind, end, length, digest)
     first, second = sizes[0], sizes[0] + sizes[1]
     return Saved(
