@@ -14,6 +14,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import cycle as cyclic
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -89,7 +91,8 @@ class Comparison:
         tokens = [None if i in special.values() else token for i, token in enumerate(self.tokens)]
         vocabulary = dv.Vocabulary.from_bytes([*tokens, b"</s>"], eos=[self.eos], special=special)
         try:
-            constraint = dv.compile(self.case.grammar, vocabulary)
+            # What one call may take is bounded elsewhere (tests/guards); how dead ends are decided is bounded here, too.
+            constraint = dv.compile(self.case.grammar, vocabulary, limits=dv.Limits(max_step_work=1 << 40))
         except VocabularyError as error:
             spelled = next((m for m in sorted(self.oracle.members, key=len) if self.spells(m)), None)
             if spelled is not None:
@@ -200,6 +203,7 @@ class Comparison:
             or self.oracle.completion(longer) is not None
             or self.oracle.deeper().is_prefix(longer)
             or any(map(self.oracle.recognizer.member, self.walks(after, longer, 300, 32)))
+            or any(map(self.oracle.recognizer.member, self.cycles(after, longer)))
             or not self.ends_soon(after)
         )
 
@@ -242,6 +246,24 @@ class Comparison:
                     break
                 else:
                     break
+
+    def cycles(self, start: dv.Matcher, text: bytes, length: int = 40) -> Iterator[bytes]:
+        """Members by the engine's account that go on with one to three pieces, over and over: what is open is closed
+        by as many of them."""
+        pieces = [p for p in texts(self.case.alphabet, 3) if p]
+        for size in range(1, 4):
+            for cycle in product(pieces, repeat=size):
+                if sum(map(len, cycle)) > 6:
+                    continue
+                state, longer = start.fork(), text
+                for piece in islice(cyclic(cycle), length):
+                    try:
+                        self.take(state, piece)
+                    except TokenRejectedError:
+                        break
+                    longer += piece
+                    if state.is_accepting:
+                        yield longer
 
     def take(self, matcher: dv.Matcher, piece: bytes) -> None:
         """Advances by text, or by the special token that a byte stands for."""
