@@ -91,7 +91,7 @@ class Comparison:
         tokens = [None if i in special.values() else token for i, token in enumerate(self.tokens)]
         vocabulary = dv.Vocabulary.from_bytes([*tokens, b"</s>"], eos=[self.eos], special=special)
         try:
-            # What one call may take is bounded elsewhere (tests/guards); how dead ends are decided is bounded here, too.
+            # What one call may take is bounded in tests/guards; how long dead ends are looked for is bounded here, too.
             constraint = dv.compile(self.case.grammar, vocabulary, limits=dv.Limits(max_step_work=1 << 40))
         except VocabularyError as error:
             spelled = next((m for m in sorted(self.oracle.members, key=len) if self.spells(m)), None)
