@@ -103,29 +103,32 @@ uint64_t Spanner::alive_nodes(ResidualId of, LexState state) {
     return alive;
 }
 
+// Where a canonical state leads with a byte, and with how much of a residual; the most first.
+std::vector<std::pair<LexState, uint64_t>> Spanner::next_states(ResidualId of, LexState state) {
+    std::vector<std::pair<LexState, uint64_t>> all;
+    each_branch(of, [&](uint8_t byte, uint64_t nodes) {
+        const LexState next = lexer.step_canonical(state, byte);
+        if (next == kNoState) return;
+        auto known = std::find_if(all.begin(), all.end(), [&](const auto& n) { return n.first == next; });
+        if (known == all.end()) all.emplace_back(next, nodes);
+        else known->second += nodes;
+    });
+    std::sort(all.begin(), all.end(), [](auto a, auto b) { return a.second > b.second; });
+    return all;
+}
+
 LexState Spanner::similar(ResidualId of, LexState state) {
     // PERF: below this many nodes a walk costs less than the comparison (a few microseconds).
     constexpr uint64_t kWorthwhile = 2000;
     if (!residuals_[of].of_vocabulary) return kNoState;
     // Where most of the tokens lead. That state must stay as it is on most of them: so does the inside of a string or a name.
-    std::vector<std::pair<LexState, uint64_t>> weights;
+    const auto nexts = next_states(of, state);
     uint64_t alive = 0;
-    each_branch(of, [&](uint8_t byte, uint64_t weight) {
-        LexState next = lexer.step_canonical(state, byte);
-        if (next == kNoState) return;
-        alive += weight;
-        for (auto& [s, w] : weights)
-            if (s == next) {
-                w += weight;
-                return;
-            }
-        weights.emplace_back(next, weight);
-    });
+    for (const auto& [next, nodes] : nexts) alive += nodes;
     if (alive < kWorthwhile) return kNoState;
-    std::sort(weights.begin(), weights.end(), [](auto a, auto b) { return a.second > b.second; });
-    for (size_t i = 0; i < weights.size() && i < 3; i++) {
-        LexState other = weights[i].first;
-        if (other == state || weights[i].second * 4 < alive) continue;
+    for (size_t i = 0; i < nexts.size() && i < 3; i++) {
+        const auto [other, nodes] = nexts[i];
+        if (other == state || nodes * 4 < alive) continue;
         uint64_t same = 0;
         each_branch(of, [&](uint8_t byte, uint64_t weight) {
             if (lexer.step_canonical(state, byte) == other && lexer.step_canonical(other, byte) == other) same += weight;
@@ -135,11 +138,26 @@ LexState Spanner::similar(ResidualId of, LexState state) {
     return kNoState;
 }
 
+// With most of the vocabulary, two bytes far: a state that goes on with any character, and then with a few, is nearer to nothing than to one
+// that goes on with all. (What begins with some byte is taken to be like the whole vocabulary behind it.)
+bool Spanner::goes_on_with_most(ResidualId of, LexState state) {
+    const double all = vocabulary_->trie.size();
+    double alive = 0, open = 0;
+    const auto nexts = next_states(of, state);
+    for (const auto& [next, nodes] : nexts) open += double(nodes);
+    for (const auto& [next, nodes] : nexts) {
+        if (alive * 2 > all || (alive + open) * 2 <= all) break;
+        open -= double(nodes);
+        alive += double(nodes) * double(alive_nodes(of, next)) / all;
+    }
+    return alive * 2 > all;
+}
+
 LexState Spanner::any_string(ResidualId of, LexState state) {
     if (of != Residuals::kWholeVocabulary) return kNoState;
     const LexState any = lexer.any_string(state);
     if (any == kNoState) return any;
-    return alive_nodes(of, state) * 2 > vocabulary_->trie.size() ? any : kNoState;
+    return goes_on_with_most(of, state) ? any : kNoState;
 }
 
 LexState Spanner::alike(ResidualId residual, LexState state) const {

@@ -128,6 +128,8 @@ class Spanner {
     void each_branch(ResidualId residual, Act act) const;  // of the vocabulary: act(first byte, nodes)
     // In the branches that a canonical state goes on with.
     uint64_t alive_nodes(ResidualId residual, LexState state);
+    std::vector<std::pair<LexState, uint64_t>> next_states(ResidualId residual, LexState state);
+    bool goes_on_with_most(ResidualId residual, LexState state);
     // Under scannerless: a state to compare `state` with, or kNoState if walking everything is cheaper.
     LexState similar(ResidualId residual, LexState state);
     // Of a state inside a JSON string that goes on with most of the vocabulary, the one inside any string; or kNoState.

@@ -62,19 +62,11 @@ class SplitComparison {
             } else if (t.end[i] - i > SplitTables::kBigSubtree && (tables_.agree(t, i, s, o) || take_whole(t, i, s, o))) {
                 i = t.end[i];
             } else {
-                size_t d = size_t(t.depth[i] - base);
-                if (path_.size() <= d) path_.resize(2 * d + 16);
-                if (other_path_.size() <= d) other_path_.resize(2 * d + 16);
-                if (same_.size() <= d) same_.resize(2 * d + 16);
-                path_[d] = s;
-                other_path_[d] = o;
-                same_[d] = tables_.agreeing_kinds(s, o, t.end[i] - i);
-                const bool leaves = s != kDead && tables_[s].leaves, other_leaves = o != kDead && tables_[o].leaves;
                 if (s == kDead || o == kDead) {
                     take(t, t.token_begin[i], t.token_begin[i + 1], s, true);
                     take(t, t.token_begin[i], t.token_begin[i + 1], o, false);
                 }
-                if (leaves != other_leaves) leave(t, i, leaves ? exits_added_ : exits_removed_);
+                if (i + 1 < t.end[i]) enter(t, i, size_t(t.depth[i] - base), s, o);
                 i++;
             }
             size_t above = 0;
@@ -150,6 +142,19 @@ class SplitComparison {
     }
 
   private:
+    // What stands below node i is looked at next.
+    void enter(const Trie& t, uint32_t i, size_t depth, Local s, Local o) {
+        if (path_.size() <= depth) {
+            path_.resize(2 * depth + 16);
+            other_path_.resize(path_.size());
+            same_.resize(path_.size());
+        }
+        path_[depth] = s;
+        other_path_[depth] = o;
+        same_[depth] = tables_.agreeing_kinds(s, o, t.end[i] - i);
+        const bool leaves = s != kDead && tables_[s].leaves, other_leaves = o != kDead && tables_[o].leaves;
+        if (leaves != other_leaves) leave(t, i, leaves ? exits_added_ : exits_removed_);
+    }
     void take(const Trie& t, uint32_t begin, uint32_t end, Local s, bool add) {
         if (s == kDead || begin == end) return;
         if (!add) {
