@@ -85,18 +85,20 @@ uint64_t Explorer::found() const {
 
 // Two situations with one key are taken for one, and the second is not visited: nothing depends on it.
 uint64_t Explorer::key_of(const Parses& parses, int hops) const {
-    std::vector<uint64_t> keys;
-    std::vector<LrState> states;
+    std::vector<uint64_t> keys, words;
+    std::vector<int> covers;
+    Stacks& stacks = constraint_->stacks();
     for (const Parse& t : parses) {
         uint64_t key = mix(t.lex.index());
-        constraint_->stacks().each_level(t.stack, hops, [&](const std::vector<NodeId>& level) {
-            states.clear();
-            for (NodeId n : level) states.push_back(constraint_->stacks().state(n));
-            std::sort(states.begin(), states.end());
-            states.erase(std::unique(states.begin(), states.end()), states.end());
-            for (LrState state : states) key = mix(key ^ state.index());
-            key = mix(key + states.size());
-        });
+        auto add = [&](Frontier stack) {
+            if (hops < 0) return;
+            stacks.future(stack, Reach::kDeep, size_t(hops) + 1, words, covers);
+            for (uint64_t word : words) key = mix(key ^ word);
+            key = mix(key + words.size());
+        };
+        const MaskCache::Endings endings = constraint_->masks().endings(t);
+        for (const auto& ending : endings) add(ending.after.stack);
+        if (!endings.size) add(t.stack);
         keys.push_back(key);
     }
     std::sort(keys.begin(), keys.end());
@@ -131,8 +133,17 @@ std::vector<uint8_t> Explorer::fresh_bytes(const Matcher& m) {
     if (constraint_->spanner().lexer.policy() == Policy::kScannerless) likely = constraint_->runs().likely_bytes(parses);
     else likely.words.fill(~0ULL);
     Parses next;
+    // Where no lexeme can have ended, bytes that lead to one lexer state lead to one situation. PERF: most bytes of a string do.
+    std::vector<LexState> led_to;
+    Lexer& lexer = constraint_->access().lexer();
+    const bool inside = parses.size() == 1 && !parses[0].writing && !lexer.accepts(parses[0].lex);
     likely.each([&](uint8_t byte) {
         constraint_->access().pass();
+        if (inside) {
+            const LexState to = constraint_->access().lexer().step(parses[0].lex, byte);
+            if (to == kNoState || std::find(led_to.begin(), led_to.end(), to) != led_to.end()) return;
+            led_to.push_back(to);
+        }
         constraint_->runs().step(parses, byte, next);
         if (next.empty()) return;
         const uint64_t key = key_of(next, kHops);
@@ -175,6 +186,7 @@ void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
             meet(std::move(after), here, step, w.rare || step == '\\' || (step >= 0x80 && step < kToken));
     };
     for (uint8_t b : bytes) {
+        if (b == '\\' || b >= 0x80) continue;
         const char byte = char(b);
         go(b, [&](Matcher& x) { return x.advance_bytes({&byte, 1}); });
     }

@@ -58,7 +58,7 @@ class Explorer {
 
   private:
     static constexpr uint32_t kStart = ~0u;
-    static constexpr int kHops = 2;          // LR states below the top that tell situations apart
+    static constexpr int kHops = 0;          // LR states below the top that tell situations apart
     static constexpr uint32_t kToken = 256;  // steps from here on are tokens
     struct Waiting {
         std::unique_ptr<Matcher> matcher;

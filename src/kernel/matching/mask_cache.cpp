@@ -43,36 +43,104 @@ uint64_t MaskCache::tally_word(Environment e, uint8_t beside) const {
     return beside & Key::kTallies ? 4ULL << 32 | e : 3ULL << 32 | environments_.tallies.held(e);
 }
 
-const MaskCache::Mask* MaskCache::find(const Parse& t, Key* key) {
-    auto found = roots_.find(t.lex);
-    if (found == roots_.end() || !stacks_.signature(t.stack, found->second.hops, signature_)) return nullptr;
-    const Root& root = found->second;
+const After* MaskCache::Endings::of(Symbol symbol) const {
+    const Ending* found = std::find_if(begin(), end(), [&](const Ending& e) { return e.symbol == symbol; });
+    return found == end() ? nullptr : &found->after;
+}
+
+Reach MaskCache::own(const Endings& endings, size_t words) const {
+    Reach all;
+    for (size_t i = 0; i < endings.size; i++) {
+        const After& after = endings.all[i].after;
+        const size_t last = std::min((words + endings.size - 1) / endings.size, looked_[i].size());
+        all |= after.reach | Reach{std::max(0, looked_[i][last - 1] + after.above)};
+    }
+    return all;
+}
+
+bool MaskCache::sign(const Parse& t, Key key) { return key.hops <= kMaxHops && stacks_.signature(t.stack, key.hops, signature_); }
+
+// Word by word, those of each stack side by side; one that a stack does not have is kNone.
+bool MaskCache::sign(const Endings& endings, uint32_t hops, size_t most) {
+    constexpr uint64_t kNone = ~0ULL;
+    size_t words = 0;
+    for (size_t i = 0; i < endings.size; i++) {
+        if (!stacks_.future(endings.all[i].after.stack, hops, most, futures_[i], looked_[i])) return false;
+        words = std::max(words, futures_[i].size());
+    }
+    signature_.clear();
+    for (size_t k = 0; k < words; k++)
+        for (size_t i = 0; i < endings.size; i++) signature_.push_back(k < futures_[i].size() ? futures_[i][k] : kNone);
+    return true;
+}
+
+// Along signature_.
+MaskCache::Found MaskCache::look_up(const Root& root, Environment environment) {
     uint32_t node = root.node;
-    signature_.insert(signature_.begin(), environment_word(t.environment, root.beside));
+    signature_.insert(signature_.begin(), environment_word(environment, root.beside));
     for (size_t i = 0; i < signature_.size(); i++) {
         if ((node = nodes_[node].child(signature_[i])) == Node::kNoNode) break;
         uint8_t beside = root.beside & (Key::kBrackets | Key::kBlocks);
         uint32_t last = node;
         if (nodes_[node].row < 0 && nodes_[node].tally) {
             beside |= nodes_[node].tally;
-            last = nodes_[node].child(tally_word(t.environment, nodes_[node].tally));
+            last = nodes_[node].child(tally_word(environment, nodes_[node].tally));
         }
-        if (last == Node::kNoNode || nodes_[last].row < 0) continue;
-        if (key) *key = {uint32_t(std::max<size_t>(i, 1) - 1), beside};
-        return rows_[size_t(nodes_[last].row)];
+        if (last != Node::kNoNode && nodes_[last].row >= 0) return {nodes_[last].row, i, beside};
     }
-    return nullptr;
+    return {};
+}
+
+const MaskCache::Mask* MaskCache::find(const Parse& t, Key* key) {
+    const auto root = roots_.find(t.lex);
+    if (root == roots_.end() || !stacks_.signature(t.stack, root->second.hops, signature_)) return nullptr;
+    const Found found = look_up(root->second, t.environment);
+    if (key) *key = {uint32_t(std::max<size_t>(found.words, 1) - 1), found.beside};
+    return found.row < 0 ? nullptr : rows_[size_t(found.row)];
+}
+
+const MaskCache::Mask* MaskCache::find(const Parse& t, const Endings& endings) {
+    const auto root = by_endings_.find(t.lex);
+    if (root == by_endings_.end() || !sign(endings, Reach::kDeep, root->second.hops)) return nullptr;
+    const Found found = look_up(root->second, t.environment);
+    if (found.row < 0) return nullptr;
+    Key key = key_of(t, own(endings, found.words));
+    key.beside |= found.beside;
+    if (sign(t, key)) put(roots_, t, key, found.row);
+    return rows_[size_t(found.row)];
 }
 
 const MaskCache::Mask* MaskCache::keep(const Parse& t, Key key, const Mask& words) {
-    if (key.hops > kMaxHops || !stacks_.signature(t.stack, key.hops, signature_)) return nullptr;
+    if (!sign(t, key)) return nullptr;
+    const int32_t row = row_of(words);
+    put(roots_, t, key, row);
+    return rows_[size_t(row)];
+}
+
+const MaskCache::Mask* MaskCache::keep(const Parse& t, const Endings& endings, Reach behind, const Mask& words) {
+    if (behind.hops > kMaxHops || !sign(endings, uint32_t(behind.hops), ~size_t(0))) return nullptr;
+    const int32_t row = row_of(words);
+    Key key = key_of(t, behind | own(endings, signature_.size()).beside());
+    Key of_stack = key_of(t, behind.beside() | own(endings, signature_.size()));
+    key.hops = uint32_t(signature_.size() / endings.size);
+    put(by_endings_, t, key, row);
+    if (sign(t, of_stack)) put(roots_, t, of_stack, row);
+    return rows_[size_t(row)];
+}
+
+int32_t MaskCache::row_of(const Mask& words) {
     if (rows_.size() == rows_.capacity()) rows_.reserve(2 * rows_.size() + 16);  // SAFETY: before the row has a number
     auto [row, fresh] = row_ids_.try_emplace(words, uint32_t(rows_.size()));
     if (fresh) {
         rows_.push_back(&row->first);
         bytes_ += words.size() * 4 + 64;
     }
-    auto [root, new_root] = roots_.try_emplace(t.lex, Root{num_nodes_, key.hops});
+    return int32_t(row->second);
+}
+
+// Under signature_.
+void MaskCache::put(Roots& roots, const Parse& t, Key key, int32_t row) {
+    auto [root, new_root] = roots.try_emplace(t.lex, Root{num_nodes_, key.hops});
     num_nodes_ += new_root;
     root->second.hops = std::max(root->second.hops, key.hops);
     root->second.beside |= key.beside;
@@ -89,12 +157,12 @@ const MaskCache::Mask* MaskCache::keep(const Parse& t, Key key, const Mask& word
     for (uint64_t word : signature_) descend(word);
     if (const uint8_t looked = key.beside & (Key::kTopTally | Key::kTallies); looked && environments_.tallies.active())
         descend(tally_word(t.environment, nodes_[node].tally |= looked));
-    nodes_[node].row = int32_t(row->second);
-    return &row->first;
+    nodes_[node].row = row;
 }
 
 void MaskCache::clear() {
     roots_.clear();
+    by_endings_.clear();
     nodes_ = {};
     num_nodes_ = 0;
     row_ids_.clear();

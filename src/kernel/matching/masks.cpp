@@ -45,13 +45,20 @@ const MaskCache::Mask& Masks::row(Parse t) {
         engine_.access.wait();
         if (const MaskCache::Mask* known = find(t)) return *known;
     }
+    const MaskCache::Endings ends = endings(t);
+    if (ends.size)
+        if (const MaskCache::Mask* known = cache_.find(t, ends)) {
+            counters.hits++;
+            return *known;
+        }
     const UnderWay mine(*this, t);
     MaskCache::Mask computed;
     const auto begin = std::chrono::steady_clock::now();  // PERF: 25 ns, of a mask that takes thousands
     const uint64_t walked = counters.walked;
-    const Reach reach = compute(t, computed);
+    const Reach reach = compute(t, computed, ends);
     note_miss(t, begin, walked, reach.hops);
-    if (const MaskCache::Mask* kept = keep(t, cache_.key_of(t, reach), computed)) return *kept;
+    make_room();
+    if (const auto* kept = ends.size ? cache_.keep(t, ends, reach, computed) : cache_.keep(t, cache_.key_of(t, reach), computed)) return *kept;
     constexpr size_t kMost = 4;
     lone_.push_front({t, std::move(computed)});
     if (lone_.size() > kMost) lone_.pop_back();
@@ -69,13 +76,51 @@ bool Masks::is_under_way(const Parse& t) const {
     return std::any_of(under_way_.begin(), under_way_.end(), [&](const Parse* other) { return is_same(*other, t); });
 }
 
-const MaskCache::Mask* Masks::keep(const Parse& t, MaskCache::Key key, const MaskCache::Mask& words) {
-    if (key.hops > MaskCache::kMaxHops) return nullptr;
+// Of each member, one symbol.
+MaskCache::Endings Masks::endings(const Parse& t) {
+    if (!scannerless_ || !engine_.terminals.references().empty() || engine_.spanner.lexer.is_fresh(t.lex)) return {};
+    const Lexer& lexer = engine_.access.lexer();
+    const Lexer::Singles members = lexer.singles(lexer.members(t.lex));
+    if (members.size() > MaskCache::Endings::kMost) return {};
+    MaskCache::Endings out;
+    for (LexState member : members) {
+        const size_t before = out.size;
+        for (Symbol symbol : engine_.terminals.of(lexer.terminal_of(member))) {
+            if (engine_.terminals.is_ignored(symbol)) return {};
+            const After after = lexemes_.after(symbol, t.stack, t.environment);
+            if (after.stack == kNoFrontier) continue;
+            if (out.size > before) return {};
+            out.all[out.size++] = {symbol, after};
+        }
+        if (out.size == before) return {};
+    }
+    return out;
+}
+
+Answer<bool> Masks::may_end(const Parse& t, const MaskCache::Endings& endings) {
+    if (!endings.size) return lexemes_.may_end(t);
+    Lexer& lexer = engine_.access.lexer();
+    Answer<bool> answer{false, {}};
+    for (const Lexer::Exit& e : lexer.exits(t.lex))
+        for (Symbol symbol : engine_.terminals.of(e.terminal)) {
+            const After* after = endings.of(symbol);
+            if (!after) continue;
+            const auto [set, reach] = engine_.stacks.accepted(after->stack);
+            answer = {answer.value || engine_.stacks.contains(set, kEnd), answer.reach | reach};
+        }
+    return answer;
+}
+
+void Masks::make_room() {
     if (!engine_.access.is_suspended() && (cache_.bytes() + stack_trie_.bytes() > cache_bytes_ || cache_.is_large())) forget();
+}
+
+const MaskCache::Mask* Masks::keep(const Parse& t, MaskCache::Key key, const MaskCache::Mask& words) {
+    make_room();
     return cache_.keep(t, key, words);
 }
 
-Reach Masks::compute(const Parse& t, MaskCache::Mask& words) {
+Reach Masks::compute(const Parse& t, MaskCache::Mask& words, const MaskCache::Endings& endings) {
     words.assign(vocabulary_.words(), 0);
     work(words.size() / 64);
     engine_.access.take();
@@ -88,23 +133,23 @@ Reach Masks::compute(const Parse& t, MaskCache::Mask& words) {
     const bool resumed = find_partial(t) != partials_.end();
     auto left = [] { return Task::current()->left(); };
     std::optional<Reach> walked;
-    if (!resumed) walked = walk(t, words, std::min(left(), std::max(left() / kShare, least)));
+    if (!resumed) walked = walk(t, words, std::min(left(), std::max(left() / kShare, least)), endings);
     if (!walked && !compute_by_bytes(t, words, resumed ? left() : left() / 2)) {
-        walked = walk(t, words, left());
+        walked = walk(t, words, left(), endings);
         if (!walked) compute_by_bytes(t, words, left());
     }
     const Reach looked = walked.value_or(Reach{MaskCache::kMaxHops + 1, true, true});
     if (engine_.terminals.has_distinct()) take_repeated(runs_, engine_.access, engine_.terminals, vocabulary_, t, words.data());
-    const Answer<bool> may_end = lexemes_.may_end(t);
-    if (may_end.value)
+    const Answer<bool> end = may_end(t, endings);
+    if (end.value)
         for (uint32_t e : vocabulary_.eos) words[e >> 5] |= 1u << (e & 31);
-    return looked | may_end.reach | fill_references(t, words);
+    return looked | end.reach | fill_references(t, words);
 }
 
 // PERF: a mask byte by byte takes 1 to 8 ms over llama-3 where LR states are small, whatever the lexer state; a walk of a grammar whose tokens can be
 // cut in many ways 100 ms. What a walk has found out is kept, and the next one begins with it: most are done at the second or third attempt, and then
 // stay quick. (Lark, `(A | B)+`, A: /[a-z ]+/, `%ignore " "`: the slowest of 60 masks 149 ms, now 16; all 60 of them 1,030 ms, now 42.)
-std::optional<Reach> Masks::walk(const Parse& t, MaskCache::Mask& words, uint64_t allowed) {
+std::optional<Reach> Masks::walk(const Parse& t, MaskCache::Mask& words, uint64_t allowed, const MaskCache::Endings& endings) {
     constexpr uint32_t kAttempts = 8;   // of one lexer state
     constexpr size_t kMost = 1u << 16;  // lexer states
     const bool all = allowed >= Task::current()->left();
@@ -116,7 +161,7 @@ std::optional<Reach> Masks::walk(const Parse& t, MaskCache::Mask& words, uint64_
     try {
         const SpanWalk::Parts parts{engine_.access, engine_.spanner, engine_.stacks,  engine_.terminals, engine_.environments,
                                     lexemes_,       stack_trie_,     counters.walked, lookahead_};
-        return SpanWalk(parts, words).run(t);
+        return SpanWalk(parts, words, endings).run(t);
     } catch (const TooAmbiguous&) {
     } catch (const LimitExceeded&) {
         if (all) throw;

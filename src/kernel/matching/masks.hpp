@@ -34,6 +34,8 @@ class Masks {
     void fill(const Parses& parses, uint32_t* mask);
     // The mask of one parse, whatever it has written; valid until the next call.
     const MaskCache::Mask& row(Parse t);
+    // What masks of a parse are kept by under scannerless; none where its lexeme may be of many terminals, or of one with several symbols.
+    MaskCache::Endings endings(const Parse& t);
     // A mask that was computed elsewhere; null if it cannot be kept.
     const MaskCache::Mask* keep(const Parse& t, MaskCache::Key key, const MaskCache::Mask& words);
     MaskCache& cache() { return cache_; }
@@ -93,11 +95,14 @@ class Masks {
         const Parse& parse_;
     };
     bool is_under_way(const Parse& t) const;
-    Reach compute(const Parse& t, MaskCache::Mask& words);
+    // What it depends on, told of the stacks of `endings`, if there are any.
+    Reach compute(const Parse& t, MaskCache::Mask& words, const MaskCache::Endings& endings);
+    Answer<bool> may_end(const Parse& t, const MaskCache::Endings& endings);
     // By a walk of the spanner tree; nothing where that takes more work than `allowed`, refused if that is all that is left.
-    std::optional<Reach> walk(const Parse& t, MaskCache::Mask& words, uint64_t allowed);
+    std::optional<Reach> walk(const Parse& t, MaskCache::Mask& words, uint64_t allowed, const MaskCache::Endings& endings);
     bool compute_by_bytes(const Parse& t, MaskCache::Mask& words, uint64_t allowed);  // likewise
     const MaskCache::Mask* find(const Parse& t);
+    void make_room();
     std::deque<Partial>::iterator find_partial(const Parse& t);
     void keep_partial(Partial p);
     // The bits of the tokens that may be taken as terminals.

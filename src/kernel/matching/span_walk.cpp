@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "matching/mask_cache.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
@@ -140,13 +139,15 @@ int SpanWalk::ask(Part& part, const Item& x, const Split& split, uint32_t index)
 int SpanWalk::leave(Part& part, const Item& x, const Split& split, uint32_t index, Symbol symbol, const Question* open) {
     const Split::Exit& e = split.exits[index];
     const uint64_t ended = x.ended + (index >= split.exits_before);  // before the first byte of a token: outside of it
+    const bool by_endings = endings_.size && x.depth == 0;
     int reach = 0;
     auto through = [&](const After& after) {
-        int level = level_of(part, after.reach.below(x.above));
+        const int above = by_endings ? 0 : x.above + after.above;
+        int level = level_of(part, by_endings ? after.reach.beside() : after.reach.below(x.above));
         LexState lex = kNoState;
         if (after.stack != kNoFrontier) {
             const auto [set, looked] = p_.stacks.accepted(after.stack);
-            level = std::max(level, level_of(part, looked.below(x.above + after.above)));
+            level = std::max(level, level_of(part, looked.below(above)));
             const Answer<LexState> start = p_.lexemes.start(set, e.obligations, after.environment);
             part.looked |= start.reach;
             lex = start.value;
@@ -155,7 +156,7 @@ int SpanWalk::leave(Part& part, const Item& x, const Split& split, uint32_t inde
         if (part.keeps) questions_.push_back({true, false, int16_t(level), 0, index, symbol, 0});
         reach = std::max(reach, level);
         if (lex != kNoState) {
-            Item next{e.residual, lex, after.stack, after.environment, x.above + after.above, std::max(x.level, level), ended, x.depth + 1};
+            Item next{e.residual, lex, after.stack, after.environment, above, std::max(x.level, level), ended, x.depth + 1};
             if (lex == x.lex && after.stack == x.stack && after.environment == x.environment && e.except.empty() && !scannerless_ &&
                 p_.lookahead == kNoLookahead) {
                 next.split = p_.spanner.repeated(e.residual, lex, e.terminal, e.obligations);
@@ -179,6 +180,10 @@ int SpanWalk::leave(Part& part, const Item& x, const Split& split, uint32_t inde
     const bool ignored = p_.terminals.is_ignored(symbol);
     if (ignored) through(p_.lexemes.after_ignored(x.stack, x.environment));
     if (ignored && !scannerless_) return reach;
+    if (by_endings) {
+        if (const After* after = endings_.of(symbol)) through(*after);
+        return reach;
+    }
     p_.access.rest();
     through(p_.lexemes.after(symbol, x.stack, p_.environments.indentations.apply(e.effect, x.environment)));
     return reach;

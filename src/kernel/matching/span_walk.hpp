@@ -10,6 +10,7 @@
 
 #include "index/stack_trie.hpp"
 #include "matching/lexemes.hpp"
+#include "matching/mask_cache.hpp"
 #include "matching/operation.hpp"
 
 namespace derivable {
@@ -28,8 +29,13 @@ class SpanWalk {
         uint64_t& walked;
         uint64_t lookahead;
     };
-    // Adds to `words`. Throws TooAmbiguous; then there may be tokens in it that were still to be taken out again.
-    SpanWalk(const Parts& parts, std::vector<uint32_t>& words) : p_(parts), lexer_(parts.spanner.lexer), words_(words) {}
+    // Adds to `words`. Throws TooAmbiguous; then there may be tokens in it that were still to be taken out again. `endings`: of the
+    // parse, if its mask is kept by them; then what the answer depends on is told of their stacks.
+    SpanWalk(const Parts& parts, std::vector<uint32_t>& words, const MaskCache::Endings& endings)
+        : p_(parts),
+          lexer_(parts.spanner.lexer),
+          words_(words),
+          endings_(endings) {}
 
     // What the answer depends on.
     Reach run(const Parse& parse);
@@ -75,6 +81,7 @@ class SpanWalk {
     const Parts p_;
     Lexer& lexer_;
     std::vector<uint32_t>& words_;
+    const MaskCache::Endings& endings_;
     // Of all parts under way, those of inner ones behind those of outer ones.
     std::vector<StackTrie::Found> found_;
     std::vector<Question> questions_;

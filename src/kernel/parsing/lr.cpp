@@ -104,6 +104,15 @@ std::vector<Symbol> LrAutomaton::symbols(LrState state) {
     return out;
 }
 
+LrAutomaton::Open LrAutomaton::open(LrState state) const {
+    const std::vector<uint32_t>& items = kernels_[state.index()];
+    auto of = [&](uint32_t i) { return Open{productions_[production_of_[i]].head, i - offset_[production_of_[i]]}; };
+    const Open first = of(items[0]);
+    for (uint32_t i : items)
+        if (const Open next = of(i); production_of_[i] == 0 || next.head != first.head || next.length != first.length) return {};
+    return first;
+}
+
 const std::vector<std::pair<uint32_t, uint32_t>> LrAutomaton::kernel(LrState state) const {
     std::vector<std::pair<uint32_t, uint32_t>> out;
     for (uint32_t i : kernels_[state.index()]) out.emplace_back(production_of_[i], i - offset_[production_of_[i]]);

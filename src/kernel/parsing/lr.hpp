@@ -36,6 +36,12 @@ class LrAutomaton {
     bool is_complete(LrState state) { return expanded(state).is_complete; }
     // Terminals that can be shifted directly, sorted; the end of the text counts as one.
     const std::vector<Symbol>& shifts(LrState state) { return expanded(state).shifts; }
+    // Head and length so far of the items that a state was made from, where those are the same; length 0 where they differ.
+    struct Open {
+        Symbol head = 0;
+        uint32_t length = 0;
+    };
+    Open open(LrState state) const;
     // Every symbol that can be moved over.
     std::vector<Symbol> symbols(LrState state);
     // Forgets all states but the start and those for which `kept` is not 0, and numbers those anew in their order. Returns the new numbers.

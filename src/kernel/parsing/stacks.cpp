@@ -294,6 +294,41 @@ bool Stacks::signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out) {
     }
 }
 
+// The stack on which the head of all open items of a node will have been completed.
+Stacks::Continuation Stacks::continuation(NodeId n) {
+    if (const Continuation* known = continuations_.find(n)) return *known;
+    const LrAutomaton::Open open = lr_.open(graph_[n].state);
+    if (!open.length) return continuations_[n] = {};
+    NodeId below = n;
+    for (uint32_t i = 0; i < open.length; i++)
+        if ((below = graph_.only_parent(below)) == kNoNode) return continuations_[n] = {};
+    work(10);
+    const Shifted behind = reduced({StackGraph::one(after(below, open.head)), {}, int(open.length) - 1});
+    return continuations_[n] = {StackGraph::only(behind.frontier), behind.above};
+}
+
+bool Stacks::future(Frontier f, uint32_t hops, size_t most, std::vector<uint64_t>& words, std::vector<int>& looked) {
+    constexpr uint64_t kBehind = 2ULL << 32;  // the state behind a head
+    words.clear();
+    looked.clear();
+    int level = 0;  // states below the top of n are so much further below that of f
+    bool behind = false;
+    for (NodeId n = StackGraph::is_one(f) ? StackGraph::only(f) : kNoNode; n != kNoNode;) {
+        words.push_back((behind ? kBehind : 0) | graph_[n].state.index());
+        looked.push_back(level + behind);
+        if (level >= int(hops) || words.size() == most || graph_[n].parent == StackGraph::kNoParent) return true;
+        const Continuation next = continuation(n);
+        behind = next.node != kNoNode;
+        n = behind ? next.node : graph_.only_parent(n);
+        level += behind ? next.above : 1;
+    }
+    // Several stacks: as they are.
+    if (!signature(f, hops, words)) return false;
+    looked.clear();
+    for (size_t i = 0; i < words.size(); i++) looked.push_back(int(i));
+    return true;
+}
+
 void Stacks::collect(const std::function<void(const std::function<void(Frontier)>&)>& roots) {
     // What a stack accepts rests on where its reductions lead. Without those nodes the next question would make them all again.
     auto each_kept = [&](NodeId n, const StackGraph::Mark& mark) {
@@ -311,11 +346,13 @@ void Stacks::collect(const std::function<void(const std::function<void(Frontier)
     subsumption_.forget();
     far_ = {};
     accepted_ = {};
+    continuations_ = {};
     collect_at_ = std::max(kCollectAt, 2 * num_live());
 }
 
 void Stacks::forget_states() {
     accepted_ = {};
+    continuations_ = {};
     subsumption_.forget_states();
     graph_.forget_states();
     sets_ = {};

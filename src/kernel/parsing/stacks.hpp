@@ -53,6 +53,10 @@ class Stacks {
     // The stack below a frontier, level by level, as words that are equal only for stacks that look alike so far.
     // At most `max_hops` levels below the top; false if it is too wide to be worth it.
     bool signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out);
+    // The same for stacks with equal futures: where all open items of a state are of one head, what lies between is forgotten with them, and
+    // the stack goes on with the state behind the head. At most `most` words, as many as tell of `hops` states below the top. `looked`: how
+    // far down each of them, with those before, comes from.
+    bool future(Frontier f, uint32_t hops, size_t most, std::vector<uint64_t>& words, std::vector<int>& looked);
 
     StackGraph::Nodes nodes(Frontier f) const { return graph_.nodes(f); }
     // Calls visit(nodes) for the upper levels of a frontier's stacks, from the top down: hops + 1 of them, if there are so many.
@@ -133,6 +137,12 @@ class Stacks {
     std::vector<NodeId> level_, next_level_;
     std::vector<uint32_t> words_;
     uint32_t collect_at_ = kCollectAt;
+    struct Continuation {
+        NodeId node = kNoNode;  // kNoNode: there are several
+        int above = 0;          // as in Shifted
+    };
+    Continuation continuation(NodeId n);
+    FlatMap<Continuation> continuations_;
 };
 
 }  // namespace derivable
