@@ -107,7 +107,7 @@ uint64_t Explorer::key_of(const Parses& parses, int hops) const {
     return all;
 }
 
-void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, bool rare) {
+void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, uint32_t word) {
     std::optional<size_t> first;
     {
         Operation operation(constraint_->access(), Task::kUnbounded);
@@ -118,26 +118,29 @@ void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t st
             if (fresh && !first) first = size_t(hops + 1);
         }
     }
-    waiting_[rare ? waiting_.size() - 1 : first.value_or(kHops + 1)].push_back({std::move(matcher), from, step, rare});
+    waiting_[first.value_or(kHops + 1)].push_back({std::move(matcher), from, step, word});
 }
 
-// Bytes that lead to situations not met before, one of those that lead to the same.
+// Bytes that lead to situations not met before, one of those that lead to the same: but no escapes, and nothing within characters of
+// several bytes. Those are nearly all of the situations of a schema (five ways to spell each character of a name, twenty places within a
+// character in each string), and models seldom write them.
 //
-// PERF: in the middle of a string nearly all bytes do, so what stands behind them is looked at before a matcher is made for it.
+// PERF: in the middle of a string nearly all bytes lead to the same situation, so what stands behind them is looked at before a matcher is
+// made for it; and where no lexeme can have ended, the lexer state alone tells.
 std::vector<uint8_t> Explorer::fresh_bytes(const Matcher& m) {
     std::vector<uint8_t> out;
     std::vector<uint64_t> met;
+    std::vector<LexState> led_to;
     Operation operation(constraint_->access(), constraint_->limits().max_step_work);
     const Parses& parses = m.parses();
     ByteSet likely;
     if (constraint_->spanner().lexer.policy() == Policy::kScannerless) likely = constraint_->runs().likely_bytes(parses);
     else likely.words.fill(~0ULL);
+    likely.words[2] = likely.words[3] = 0;
+    const bool inside = parses.size() == 1 && !parses[0].writing && !constraint_->access().lexer().accepts(parses[0].lex);
     Parses next;
-    // Where no lexeme can have ended, bytes that lead to one lexer state lead to one situation. PERF: most bytes of a string do.
-    std::vector<LexState> led_to;
-    Lexer& lexer = constraint_->access().lexer();
-    const bool inside = parses.size() == 1 && !parses[0].writing && !lexer.accepts(parses[0].lex);
     likely.each([&](uint8_t byte) {
+        if (byte == '\\') return;
         constraint_->access().pass();
         if (inside) {
             const LexState to = constraint_->access().lexer().step(parses[0].lex, byte);
@@ -152,6 +155,35 @@ std::vector<uint8_t> Explorer::fresh_bytes(const Matcher& m) {
         out.push_back(byte);
     });
     return out;
+}
+
+namespace {
+bool is_letter(uint8_t byte) { return (byte | 0x20) >= 'a' && (byte | 0x20) <= 'z'; }
+}  // namespace
+
+// The node of the vocabulary's trie for the letters that the text ends with, as many as stand in one token, after one more byte.
+uint32_t Explorer::word_after(uint32_t word, uint8_t byte) const {
+    if (!is_letter(byte)) return kNoWord;
+    const Trie& trie = constraint_->vocabulary().trie;
+    ByteSet only;
+    only.set(byte);
+    uint32_t found = kNoWord;
+    if (word != kNoWord) trie.each_child(word, only, [&](uint32_t child, uint8_t) { found = child; });
+    if (found != kNoWord) return found;
+    for (uint32_t i = 0; i < trie.size(); i = trie.end[i])
+        if (trie.byte[i] == byte) return i;
+    return kNoWord;
+}
+
+// Whether a model's text has an end of a token here: not in the middle of a word that may go on within one. PERF: a name of twelve letters is
+// a token or two, and was twelve masks.
+bool Explorer::may_be_between_tokens(const Waiting& w, const std::vector<uint8_t>& next) const {
+    if (w.word == kNoWord || next.empty()) return true;
+    const Trie& trie = constraint_->vocabulary().trie;
+    return std::any_of(next.begin(), next.end(), [&](uint8_t byte) {
+        const uint32_t after = word_after(w.word, byte);
+        return after == kNoWord || trie.depth[after] == 0;
+    });
 }
 
 std::vector<Explorer::Mask> Explorer::masks_of(Matcher& m) {
@@ -172,21 +204,20 @@ std::vector<Explorer::Mask> Explorer::masks_of(Matcher& m) {
 void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
     words_.resize(constraint_->vocabulary().words());
     Matcher& m = *w.matcher;
-    const bool filled = complete([&] { m.fill(words_.data()); });
     visited_++;
+    std::vector<uint8_t> bytes;
+    const bool looks_further = found() < bounds.known && complete([&] { bytes = fresh_bytes(m); });
+    const bool filled = may_be_between_tokens(w, bytes) && complete([&] { m.fill(words_.data()); });
     const uint32_t here = uint32_t(record_.size());
     record_.push_back({w.from, w.step, filled ? masks_of(m) : std::vector<Mask>()});
-    if (!filled || found() >= bounds.known) return;
-    std::vector<uint8_t> bytes;
-    if (!complete([&] { bytes = fresh_bytes(m); })) return;
+    if (!looks_further) return;
     auto go = [&](uint32_t step, auto advance) {
         auto after = std::make_unique<Matcher>(m);
         bool accepted = false;
         if (complete([&] { accepted = advance(*after); }) && accepted)
-            meet(std::move(after), here, step, w.rare || step == '\\' || (step >= 0x80 && step < kToken));
+            meet(std::move(after), here, step, step < kToken ? word_after(w.word, uint8_t(step)) : kNoWord);
     };
     for (uint8_t b : bytes) {
-        if (b == '\\' || b >= 0x80) continue;
         const char byte = char(b);
         go(b, [&](Matcher& x) { return x.advance_bytes({&byte, 1}); });
     }

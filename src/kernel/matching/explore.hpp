@@ -57,13 +57,13 @@ class Explorer {
     static uint32_t replay(const std::shared_ptr<Constraint>& constraint, std::string_view data, double seconds);
 
   private:
-    static constexpr uint32_t kStart = ~0u;
+    static constexpr uint32_t kStart = ~0u, kNoWord = ~0u;
     static constexpr int kHops = 0;          // LR states below the top that tell situations apart
     static constexpr uint32_t kToken = 256;  // steps from here on are tokens
     struct Waiting {
         std::unique_ptr<Matcher> matcher;
         uint32_t from, step;
-        bool rare;
+        uint32_t word;  // see word_after()
     };
     struct Mask {  // of a parse
         bool known;
@@ -74,16 +74,18 @@ class Explorer {
         uint32_t from, step;
         std::vector<Mask> masks;
     };
-    void meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, bool rare = false);
+    void meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, uint32_t word = kNoWord);
     uint64_t key_of(const Parses& parses, int hops) const;
     std::vector<uint8_t> fresh_bytes(const Matcher& m);
+    uint32_t word_after(uint32_t word, uint8_t byte) const;
+    bool may_be_between_tokens(const Waiting& w, const std::vector<uint8_t>& next) const;
     void visit_one(Waiting& w, const Bounds& bounds);
     std::vector<Mask> masks_of(Matcher& m);
 
     std::shared_ptr<Constraint> constraint_;
     const std::vector<uint32_t> tokens_;
     std::unordered_set<uint64_t, MixHash> known_;
-    std::array<std::deque<Waiting>, kHops + 3> waiting_;  // the last: rare ones
+    std::array<std::deque<Waiting>, kHops + 2> waiting_;
     uint64_t visited_ = 0;
     std::vector<Visited> record_;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> row_ids_;
