@@ -13,25 +13,28 @@ from ..arguments import integer
 from ..errors import ArgumentError, LimitError
 from ..vocabulary import Vocabulary
 
-__all__ = ["fill", "follow", "wanted"]
+__all__ = ["AS_WORTH", "fill", "follow", "wanted"]
 
 _FOREVER = 1e9  # seconds
 
+AS_WORTH = -1
+"""As many situations as are worth their time: what `ahead_of_time=True` asks for."""
+
 _SITUATIONS = 10_000
-"""That `ahead_of_time=True` visits at most."""
+"""That are visited then at most."""
 
 _AT_ONCE = 256
 """Situations between two looks at signals, if nobody wants to know how far it is."""
 
 
 def wanted(ahead_of_time: bool | int | Sequence[str]) -> int | tuple[str, ...]:
-    """The situations or texts that a caller asks for; 0: none.
+    """The situations (or `AS_WORTH`) or texts that a caller asks for; 0: none.
 
     Raises:
         ArgumentError: it is neither a number nor a list of texts, one at least.
     """
     if isinstance(ahead_of_time, bool):
-        return _SITUATIONS if ahead_of_time else 0
+        return AS_WORTH if ahead_of_time else 0
     if isinstance(ahead_of_time, (list, tuple)):
         if not ahead_of_time or not all(isinstance(text, str) for text in ahead_of_time):
             raise ArgumentError("ahead_of_time", "texts of type str, one at least", ahead_of_time)
@@ -99,7 +102,7 @@ def fill(
 
     Args:
         special_ids: tokens that the grammar names.
-        limit: situations to visit at most.
+        limit: situations to visit at most, or `AS_WORTH`.
         progress: called with (situations done, situations known); the second grows while there is more to find.
         deadline: when to stop, on `time.perf_counter`'s clock.
         most_bytes: memory of the constraint past which no more is filled.
@@ -109,13 +112,15 @@ def fill(
     """
     explorer = _kernel.Explorer(constraint, special_ids)
     explorer.meet_start()
+    as_worth = limit == AS_WORTH
+    limit = _SITUATIONS if as_worth else limit
     end = "most"
     while end == "most" and (left := limit - explorer.visited) > 0:
         seconds = _FOREVER if deadline is None else deadline - time.perf_counter()
         if seconds <= 0:
             break
         before = explorer.visited
-        end = explorer.visit(1 if progress else min(left, _AT_ONCE), 2 * limit, seconds, most_bytes)
+        end = explorer.visit(1 if progress else min(left, _AT_ONCE), 2 * limit, seconds, most_bytes, as_worth)
         if progress is not None and explorer.visited > before:
             progress(explorer.visited, min(limit, explorer.found))
     return explorer.saved()

@@ -107,7 +107,7 @@ uint64_t Explorer::key_of(const Parses& parses, int hops) const {
     return all;
 }
 
-void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, uint32_t word) {
+void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, Way way) {
     std::optional<size_t> first;
     {
         Operation operation(constraint_->access(), Task::kUnbounded);
@@ -118,7 +118,7 @@ void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t st
             if (fresh && !first) first = size_t(hops + 1);
         }
     }
-    waiting_[first.value_or(kHops + 1)].push_back({std::move(matcher), from, step, word});
+    waiting_[way.free > kLongText ? waiting_.size() - 1 : first.value_or(kHops + 1)].push_back({std::move(matcher), from, step, way});
 }
 
 // Bytes that lead to situations not met before, one of those that lead to the same: but no escapes, and nothing within characters of
@@ -127,10 +127,15 @@ void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t st
 //
 // PERF: in the middle of a string nearly all bytes lead to the same situation, so what stands behind them is looked at before a matcher is
 // made for it; and where no lexeme can have ended, the lexer state alone tells.
-std::vector<uint8_t> Explorer::fresh_bytes(const Matcher& m) {
-    std::vector<uint8_t> out;
-    std::vector<uint64_t> met;
-    std::vector<LexState> led_to;
+std::vector<Explorer::Step> Explorer::fresh_steps(const Matcher& m) {
+    struct Met {
+        uint64_t key;
+        uint32_t bytes;  // that lead there
+        uint8_t first;
+        bool is_fresh;
+    };
+    std::vector<Met> met;
+    std::vector<std::pair<LexState, size_t>> led_to;
     Operation operation(constraint_->access(), constraint_->limits().max_step_work);
     const Parses& parses = m.parses();
     ByteSet likely;
@@ -139,21 +144,28 @@ std::vector<uint8_t> Explorer::fresh_bytes(const Matcher& m) {
     likely.words[2] = likely.words[3] = 0;
     const bool inside = parses.size() == 1 && !parses[0].writing && !constraint_->access().lexer().accepts(parses[0].lex);
     Parses next;
+    auto place = [&](uint8_t byte) -> size_t {
+        constraint_->runs().step(parses, byte, next);
+        if (next.empty()) return kNowhere;
+        const uint64_t key = key_of(next, kHops);
+        const auto known = std::find_if(met.begin(), met.end(), [&](const Met& x) { return x.key == key; });
+        if (known != met.end()) return size_t(known - met.begin());
+        met.push_back({key, 0, byte, !known_.count(key)});
+        return met.size() - 1;
+    };
     likely.each([&](uint8_t byte) {
         if (byte == '\\') return;
         constraint_->access().pass();
-        if (inside) {
-            const LexState to = constraint_->access().lexer().step(parses[0].lex, byte);
-            if (to == kNoState || std::find(led_to.begin(), led_to.end(), to) != led_to.end()) return;
-            led_to.push_back(to);
-        }
-        constraint_->runs().step(parses, byte, next);
-        if (next.empty()) return;
-        const uint64_t key = key_of(next, kHops);
-        if (known_.count(key) || std::find(met.begin(), met.end(), key) != met.end()) return;
-        met.push_back(key);
-        out.push_back(byte);
+        const LexState to = inside ? constraint_->access().lexer().step(parses[0].lex, byte) : kNoState;
+        if (inside && to == kNoState) return;
+        auto known = std::find_if(led_to.begin(), led_to.end(), [&](const auto& x) { return inside && x.first == to; });
+        if (known == led_to.end()) known = led_to.insert(known, {to, place(byte)});
+        if (known->second != kNowhere) met[known->second].bytes++;
     });
+    constexpr uint32_t kFew = 6;
+    std::vector<Step> out;
+    for (const Met& x : met)
+        if (x.is_fresh) out.push_back({x.first, x.bytes > kFew});
     return out;
 }
 
@@ -177,11 +189,11 @@ uint32_t Explorer::word_after(uint32_t word, uint8_t byte) const {
 
 // Whether a model's text has an end of a token here: not in the middle of a word that may go on within one. PERF: a name of twelve letters is
 // a token or two, and was twelve masks.
-bool Explorer::may_be_between_tokens(const Waiting& w, const std::vector<uint8_t>& next) const {
-    if (w.word == kNoWord || next.empty()) return true;
+bool Explorer::may_be_between_tokens(const Waiting& w, const std::vector<Step>& next) const {
+    if (w.way.word == kNoWord || next.empty()) return true;
     const Trie& trie = constraint_->vocabulary().trie;
-    return std::any_of(next.begin(), next.end(), [&](uint8_t byte) {
-        const uint32_t after = word_after(w.word, byte);
+    return std::any_of(next.begin(), next.end(), [&](Step step) {
+        const uint32_t after = word_after(w.way.word, step.byte);
         return after == kNoWord || trie.depth[after] == 0;
     });
 }
@@ -205,31 +217,40 @@ void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
     words_.resize(constraint_->vocabulary().words());
     Matcher& m = *w.matcher;
     visited_++;
-    std::vector<uint8_t> bytes;
-    const bool looks_further = found() < bounds.known && complete([&] { bytes = fresh_bytes(m); });
-    const bool filled = may_be_between_tokens(w, bytes) && complete([&] { m.fill(words_.data()); });
+    std::vector<Step> steps;
+    const bool looks_further = found() < bounds.known && complete([&] { steps = fresh_steps(m); });
+    const bool filled = may_be_between_tokens(w, steps) && complete([&] { m.fill(words_.data()); });
     const uint32_t here = uint32_t(record_.size());
     record_.push_back({w.from, w.step, filled ? masks_of(m) : std::vector<Mask>()});
     if (!looks_further) return;
-    auto go = [&](uint32_t step, auto advance) {
+    auto go = [&](uint32_t step, Way way, auto advance) {
         auto after = std::make_unique<Matcher>(m);
         bool accepted = false;
-        if (complete([&] { accepted = advance(*after); }) && accepted)
-            meet(std::move(after), here, step, step < kToken ? word_after(w.word, uint8_t(step)) : kNoWord);
+        if (complete([&] { accepted = advance(*after); }) && accepted) meet(std::move(after), here, step, way);
     };
-    for (uint8_t b : bytes) {
-        const char byte = char(b);
-        go(b, [&](Matcher& x) { return x.advance_bytes({&byte, 1}); });
+    for (Step step : steps) {
+        const char byte = char(step.byte);
+        go(step.byte, {word_after(w.way.word, step.byte), step.is_free ? w.way.free + 1 : 0},
+           [&](Matcher& x) { return x.advance_bytes({&byte, 1}); });
     }
-    for (uint32_t token : tokens_) go(kToken + token, [&](Matcher& x) { return x.advance(token) == Matcher::Verdict::kAccepted; });
+    for (uint32_t token : tokens_) go(kToken + token, {}, [&](Matcher& x) { return x.advance(token) == Matcher::Verdict::kAccepted; });
+}
+
+bool Explorer::is_enough() const {
+    constexpr uint64_t kLeast = 300'000, kMost = 10'000'000;  // units of work, about 3 and 100 ms
+    return spent_ > std::min(kMost, std::max(kLeast, 2 * first_spent_));
 }
 
 Explorer::End Explorer::visit(const Bounds& bounds) {
     Task task(Task::kUnbounded, {}, bounds.seconds);
     task.enter();
+    const uint64_t spent_before = spent_;
     for (uint64_t i = 0; i < bounds.most; i++) {
-        auto queue = std::find_if(waiting_.begin(), waiting_.end(), [](const auto& q) { return !q.empty(); });
+        const auto queue = std::find_if(waiting_.begin(), waiting_.end(), [](const auto& q) { return !q.empty(); });
         if (queue == waiting_.end()) return End::kNone;
+        spent_ = spent_before + task.spent();
+        if (queue - waiting_.begin() < 2) first_spent_ = spent_;
+        if (bounds.as_worth && is_enough()) return End::kEnough;
         if (constraint_->access().run_bytes() > bounds.bytes) return End::kMemory;
         Waiting next = std::move(queue->front());
         queue->pop_front();

@@ -1,10 +1,10 @@
 // Situations that texts lead to, visited before a text does.
 //
-// A situation is a lexer state with the uppermost LR states of the stack. From each one that is visited every next byte (and every token
-// that the grammar names) leads to others. Those come first whose lexer state was not met before, for they take the longest; then those
-// with another state on top of the stack, and so on; among equals those met first. What is reached through an escape or by half a
-// character comes last: those are nearly all of the situations of a schema (five ways to spell each character of a name, twenty places
-// within a character in each string), and models seldom write them.
+// A situation is a lexer state with the parser behind the lexeme in progress (MaskCache::Endings), as far down as some words of its future
+// (Stacks::future). From each one that is visited every next byte (and every token that the grammar names) leads to others. Those come first
+// whose lexer state was not met before, for they take the longest; then those with another parser state on top, and so on; among equals
+// those met first; and what stands far within free text comes last. What is told apart by the lexer and the top alone grows with the size of the grammar; what is told apart by more may be
+// as many as there are ways from one place to another. So of those as many are visited as take the time that the former took.
 //
 // What was visited can be written down: for each situation the one that it was reached from, the byte, and its mask. Lexer and LR states
 // have no names that another process would know, but it can take the same steps, and finds masks where this one computed them.
@@ -36,13 +36,14 @@ class Explorer {
     Explorer& operator=(const Explorer&) = delete;
 
     // Where every text begins.
-    void meet_start() { meet(std::make_unique<Matcher>(constraint_), kStart, 0); }
+    void meet_start() { meet(std::make_unique<Matcher>(constraint_), kStart, 0, {}); }
 
-    enum class End { kMost, kNone, kTime, kMemory };  // so many were visited; no more are known; a bound was reached
+    enum class End { kMost, kNone, kEnough, kTime, kMemory };  // so many were visited; no more are known; a bound was reached
     struct Bounds {
         uint64_t most, known;  // to visit now; known ones after which no more are looked for
         double seconds;        // 0: as long as it takes
         uint64_t bytes;        // of the constraint, as Access::run_bytes
+        bool as_worth;         // no more than is worth its time
     };
     // One visit after the other. A situation that is refused (LimitExceeded) is left as it is: its mask is computed when it is asked for,
     // or refused again.
@@ -58,12 +59,22 @@ class Explorer {
 
   private:
     static constexpr uint32_t kStart = ~0u, kNoWord = ~0u;
-    static constexpr int kHops = 0;          // LR states below the top that tell situations apart
+    static constexpr size_t kNowhere = ~size_t(0);
+    static constexpr int kHops = 3;  // words of a future behind the first one that tell situations apart
     static constexpr uint32_t kToken = 256;  // steps from here on are tokens
+    static constexpr uint32_t kLongText = 12;
+    struct Way {
+        uint32_t word = kNoWord;  // see word_after()
+        uint32_t free = 0;        // steps, the last ones, that one of many bytes could have taken
+    };
+    struct Step {
+        uint8_t byte;
+        bool is_free;
+    };
     struct Waiting {
         std::unique_ptr<Matcher> matcher;
         uint32_t from, step;
-        uint32_t word;  // see word_after()
+        Way way;
     };
     struct Mask {  // of a parse
         bool known;
@@ -74,19 +85,21 @@ class Explorer {
         uint32_t from, step;
         std::vector<Mask> masks;
     };
-    void meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, uint32_t word = kNoWord);
+    void meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, Way way);
     uint64_t key_of(const Parses& parses, int hops) const;
-    std::vector<uint8_t> fresh_bytes(const Matcher& m);
+    std::vector<Step> fresh_steps(const Matcher& m);
     uint32_t word_after(uint32_t word, uint8_t byte) const;
-    bool may_be_between_tokens(const Waiting& w, const std::vector<uint8_t>& next) const;
+    bool may_be_between_tokens(const Waiting& w, const std::vector<Step>& next) const;
     void visit_one(Waiting& w, const Bounds& bounds);
     std::vector<Mask> masks_of(Matcher& m);
+    bool is_enough() const;
 
     std::shared_ptr<Constraint> constraint_;
     const std::vector<uint32_t> tokens_;
     std::unordered_set<uint64_t, MixHash> known_;
-    std::array<std::deque<Waiting>, kHops + 2> waiting_;
+    std::array<std::deque<Waiting>, kHops + 3> waiting_;  // the last: in long free text
     uint64_t visited_ = 0;
+    uint64_t spent_ = 0, first_spent_ = 0;  // work; as long as there were situations that the top tells apart
     std::vector<Visited> record_;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> row_ids_;
     std::vector<const std::vector<uint32_t>*> rows_;

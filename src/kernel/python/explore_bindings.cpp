@@ -27,12 +27,12 @@ void bind_explorers(nb::module_& m) {
             "Begins where every text does.")
         .def(
             "visit",
-            [](Explorer& e, uint64_t most, uint64_t known, double seconds, uint64_t bytes) {
-                constexpr const char* kEnds[] = {"most", "none", "time", "memory"};
+            [](Explorer& e, uint64_t most, uint64_t known, double seconds, uint64_t bytes, bool as_worth) {
+                constexpr const char* kEnds[] = {"most", "none", "enough", "time", "memory"};
                 Unlocked unlocked;
-                return std::string(kEnds[int(e.visit({most, known, seconds, bytes}))]);
+                return std::string(kEnds[int(e.visit({most, known, seconds, bytes, as_worth}))]);
             },
-            nb::arg("most"), nb::arg("known"), nb::arg("seconds"), nb::arg("bytes"), "Visits some; why it ended.")
+            nb::arg("most"), nb::arg("known"), nb::arg("seconds"), nb::arg("bytes"), nb::arg("as_worth"), "Visits some; why it ended.")
         .def_prop_ro("visited", &Explorer::visited)
         .def_prop_ro("found", &Explorer::found)
         .def(
