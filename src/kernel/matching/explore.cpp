@@ -83,42 +83,44 @@ uint64_t Explorer::found() const {
     return all;
 }
 
-// Two situations with one key are taken for one, and the second is not visited: nothing depends on it.
-uint64_t Explorer::key_of(const Parses& parses, int hops) const {
-    std::vector<uint64_t> keys, words;
-    std::vector<int> covers;
+// By how much of the parser tells situations apart, from nothing on. Two with one key are taken for one, and the second is not visited: nothing
+// depends on it.
+Explorer::Keys Explorer::keys_of(const Parses& parses) {
+    std::array<std::vector<uint64_t>, kKeys> keys;
     Stacks& stacks = constraint_->stacks();
     for (const Parse& t : parses) {
-        uint64_t key = mix(t.lex.index());
+        std::array<uint64_t, kKeys> of_parse;
+        of_parse.fill(mix(t.lex.index()));
         auto add = [&](Frontier stack) {
-            if (hops < 0) return;
-            stacks.future(stack, Reach::kDeep, size_t(hops) + 1, words, covers);
-            for (uint64_t word : words) key = mix(key ^ word);
-            key = mix(key + words.size());
+            if (!stacks.future(stack, Reach::kDeep, kKeys - 1, words_ahead_, looked_)) words_ahead_.clear();
+            for (size_t k = 1; k < kKeys; k++)
+                for (size_t i = 0; i < std::min(k, words_ahead_.size()); i++) of_parse[k] = mix(of_parse[k] ^ words_ahead_[i]);
         };
         const MaskCache::Endings endings = constraint_->masks().endings(t);
         for (const auto& ending : endings) add(ending.after.stack);
         if (!endings.size) add(t.stack);
-        keys.push_back(key);
+        for (size_t k = 0; k < kKeys; k++) keys[k].push_back(of_parse[k]);
     }
-    std::sort(keys.begin(), keys.end());
-    uint64_t all = uint64_t(hops + 1);
-    for (uint64_t key : keys) all = mix(all ^ key);
+    Keys all;
+    for (size_t k = 0; k < kKeys; k++) {
+        std::sort(keys[k].begin(), keys[k].end());
+        all[k] = k;
+        for (uint64_t key : keys[k]) all[k] = mix(all[k] ^ key);
+    }
     return all;
 }
 
 void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, Way way) {
-    std::optional<size_t> first;
+    Keys keys;
     {
         Operation operation(constraint_->access(), Task::kUnbounded);
-        const Parses& parses = matcher->parses();
-        if (known_.count(key_of(parses, kHops))) return;
-        for (int hops = -1; hops <= kHops; hops++) {
-            const bool fresh = known_.insert(key_of(parses, hops)).second;
-            if (fresh && !first) first = size_t(hops + 1);
-        }
+        keys = keys_of(matcher->parses());
     }
-    waiting_[way.free > kLongText ? waiting_.size() - 1 : first.value_or(kHops + 1)].push_back({std::move(matcher), from, step, way});
+    if (known_.count(keys.back())) return;
+    size_t first = kKeys;
+    for (size_t k = kKeys; k-- > 0;)
+        if (known_.insert(keys[k]).second) first = k;
+    waiting_[way.free > kLongText ? kKeys : first].push_back({std::move(matcher), from, step, way});
 }
 
 // Bytes that lead to situations not met before, one of those that lead to the same: but no escapes, and nothing within characters of
@@ -147,7 +149,7 @@ std::vector<Explorer::Step> Explorer::fresh_steps(const Matcher& m) {
     auto place = [&](uint8_t byte) -> size_t {
         constraint_->runs().step(parses, byte, next);
         if (next.empty()) return kNowhere;
-        const uint64_t key = key_of(next, kHops);
+        const uint64_t key = keys_of(next).back();
         const auto known = std::find_if(met.begin(), met.end(), [&](const Met& x) { return x.key == key; });
         if (known != met.end()) return size_t(known - met.begin());
         met.push_back({key, 0, byte, !known_.count(key)});
@@ -237,8 +239,8 @@ void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
 }
 
 bool Explorer::is_enough() const {
-    constexpr uint64_t kLeast = 300'000, kMost = 10'000'000;  // units of work, about 3 and 100 ms
-    return spent_ > std::min(kMost, std::max(kLeast, 2 * first_spent_));
+    constexpr uint64_t kLeast = 300'000, kMost = 16'000'000;  // units of work, about 2 and 100 ms
+    return spent_ > std::min(kMost, std::max(kLeast, first_spent_ * 3 / 2));
 }
 
 Explorer::End Explorer::visit(const Bounds& bounds) {

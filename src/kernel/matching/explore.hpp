@@ -60,7 +60,8 @@ class Explorer {
   private:
     static constexpr uint32_t kStart = ~0u, kNoWord = ~0u;
     static constexpr size_t kNowhere = ~size_t(0);
-    static constexpr int kHops = 3;  // words of a future behind the first one that tell situations apart
+    static constexpr size_t kKeys = 5;  // of a situation: by the lexer alone, and by one to four words of a future
+    using Keys = std::array<uint64_t, kKeys>;
     static constexpr uint32_t kToken = 256;  // steps from here on are tokens
     static constexpr uint32_t kLongText = 12;
     struct Way {
@@ -86,7 +87,7 @@ class Explorer {
         std::vector<Mask> masks;
     };
     void meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, Way way);
-    uint64_t key_of(const Parses& parses, int hops) const;
+    Keys keys_of(const Parses& parses);
     std::vector<Step> fresh_steps(const Matcher& m);
     uint32_t word_after(uint32_t word, uint8_t byte) const;
     bool may_be_between_tokens(const Waiting& w, const std::vector<Step>& next) const;
@@ -97,13 +98,15 @@ class Explorer {
     std::shared_ptr<Constraint> constraint_;
     const std::vector<uint32_t> tokens_;
     std::unordered_set<uint64_t, MixHash> known_;
-    std::array<std::deque<Waiting>, kHops + 3> waiting_;  // the last: in long free text
+    std::array<std::deque<Waiting>, kKeys + 1> waiting_;  // by the first key that is new; the last: in long free text
     uint64_t visited_ = 0;
     uint64_t spent_ = 0, first_spent_ = 0;  // work; as long as there were situations that the top tells apart
     std::vector<Visited> record_;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> row_ids_;
     std::vector<const std::vector<uint32_t>*> rows_;
-    std::vector<uint32_t> words_;
+    std::vector<uint32_t> words_;  // of a mask
+    std::vector<uint64_t> words_ahead_;
+    std::vector<int> looked_;
 };
 
 }  // namespace derivable
