@@ -91,14 +91,14 @@ Explorer::Keys Explorer::keys_of(const Parses& parses) {
     for (const Parse& t : parses) {
         std::array<uint64_t, kKeys> of_parse;
         of_parse.fill(mix(t.lex.index()));
-        auto add = [&](Frontier stack) {
-            if (!stacks.future(stack, Reach::kDeep, kKeys - 1, words_ahead_, looked_)) words_ahead_.clear();
+        auto add = [&](bool are_known) {
+            if (!are_known) words_.clear();
             for (size_t k = 1; k < kKeys; k++)
-                for (size_t i = 0; i < std::min(k, words_ahead_.size()); i++) of_parse[k] = mix(of_parse[k] ^ words_ahead_[i]);
+                for (size_t i = 0; i < std::min(k, words_.size()); i++) of_parse[k] = mix(of_parse[k] ^ words_[i]);
         };
         const MaskCache::Endings endings = constraint_->masks().endings(t);
-        for (const auto& ending : endings) add(ending.after.stack);
-        if (!endings.size) add(t.stack);
+        for (const auto& ending : endings) add(stacks.future(ending.after.stack, Reach::kDeep, kKeys - 1, words_, looked_));
+        if (!endings.size) add(stacks.signature(t.stack, kKeys - 2, words_));
         for (size_t k = 0; k < kKeys; k++) keys[k].push_back(of_parse[k]);
     }
     Keys all;
@@ -204,9 +204,11 @@ std::vector<Explorer::Mask> Explorer::masks_of(Matcher& m) {
     std::vector<Mask> masks;
     Operation operation(constraint_->access(), Task::kUnbounded);
     for (const Parse& t : m.parses()) {
-        Mask& mask = masks.emplace_back(Mask{false, {}, 0});
-        const std::vector<uint32_t>* row = constraint_->masks().cache().find(t, &mask.key);
+        Mask& mask = masks.emplace_back();
+        MaskCache& cache = constraint_->masks().cache();
+        const std::vector<uint32_t>* row = cache.find(t, &mask.key);
         if (!row) continue;
+        if (const MaskCache::Endings endings = constraint_->masks().endings(t); endings.size) cache.find(t, endings, &mask.words_behind);
         auto [known, fresh] = row_ids_.try_emplace(*row, uint32_t(rows_.size()));
         if (fresh) rows_.push_back(&known->first);
         mask.known = true;
@@ -216,12 +218,12 @@ std::vector<Explorer::Mask> Explorer::masks_of(Matcher& m) {
 }
 
 void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
-    words_.resize(constraint_->vocabulary().words());
+    mask_.resize(constraint_->vocabulary().words());
     Matcher& m = *w.matcher;
     visited_++;
     std::vector<Step> steps;
     const bool looks_further = found() < bounds.known && complete([&] { steps = fresh_steps(m); });
-    const bool filled = may_be_between_tokens(w, steps) && complete([&] { m.fill(words_.data()); });
+    const bool filled = may_be_between_tokens(w, steps) && complete([&] { m.fill(mask_.data()); });
     const uint32_t here = uint32_t(record_.size());
     record_.push_back({w.from, w.step, filled ? masks_of(m) : std::vector<Mask>()});
     if (!looks_further) return;
@@ -278,7 +280,7 @@ std::string Explorer::saved() const {
         out.put(v.masks.size());
         for (const Mask& m : v.masks) {
             out.put(m.known ? m.row : kRaw);
-            out.put(m.key.hops << 8 | m.key.beside);
+            out.put(m.words_behind << 16 | m.key.hops << 8 | m.key.beside);
         }
     }
     return out.bytes();
@@ -308,10 +310,14 @@ uint32_t Explorer::replay(const std::shared_ptr<Constraint>& constraint, std::st
             for (uint32_t k = 0; k < count; k++) {
                 const uint32_t row = in.next(), key = in.next();
                 if (row == kRaw) continue;
-                if (row >= rows.size() || key >> 8 > uint32_t(MaskCache::kMaxHops) || (key & 0xFF) > MaskCache::Key::kAll)
+                const uint32_t words_behind = key >> 16, hops = key >> 8 & 0xFF;
+                const uint8_t beside = uint8_t(key);
+                if (row >= rows.size() || hops > uint32_t(MaskCache::kMaxHops) || beside > MaskCache::Key::kAll)
                     throw BadArtifact("its index names a mask that is not there");
                 if (c.masks().cache().bytes() > c.limits().cache_bytes / 2) return kept;
-                kept += c.masks().keep(parses[k], {key >> 8, uint8_t(key)}, rows[row]) != nullptr;
+                const MaskCache::Endings endings = words_behind ? c.masks().endings(parses[k]) : MaskCache::Endings();
+                if (endings.size) c.masks().cache().keep(parses[k], endings, words_behind, beside, rows[row]);
+                kept += c.masks().keep(parses[k], {hops, beside}, rows[row]) != nullptr;
             }
         }
         if (!in.at_end()) throw BadArtifact("its index is longer than it says");

@@ -78,9 +78,10 @@ class Explorer {
         Way way;
     };
     struct Mask {  // of a parse
-        bool known;
+        bool known = false;
         MaskCache::Key key;
-        uint32_t row;
+        uint32_t words_behind = 0;  // by which it is kept, if it is, of its endings
+        uint32_t row = 0;
     };
     struct Visited {
         uint32_t from, step;
@@ -104,8 +105,8 @@ class Explorer {
     std::vector<Visited> record_;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> row_ids_;
     std::vector<const std::vector<uint32_t>*> rows_;
-    std::vector<uint32_t> words_;  // of a mask
-    std::vector<uint64_t> words_ahead_;
+    std::vector<uint32_t> mask_;
+    std::vector<uint64_t> words_;
     std::vector<int> looked_;
 };
 

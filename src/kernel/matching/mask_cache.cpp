@@ -99,11 +99,12 @@ const MaskCache::Mask* MaskCache::find(const Parse& t, Key* key) {
     return found.row < 0 ? nullptr : rows_[size_t(found.row)];
 }
 
-const MaskCache::Mask* MaskCache::find(const Parse& t, const Endings& endings) {
+const MaskCache::Mask* MaskCache::find(const Parse& t, const Endings& endings, uint32_t* most) {
     const auto root = by_endings_.find(t.lex);
     if (root == by_endings_.end() || !sign(endings, Reach::kDeep, root->second.hops)) return nullptr;
     const Found found = look_up(root->second, t.environment);
     if (found.row < 0) return nullptr;
+    if (most) *most = uint32_t(found.words / endings.size);
     Key key = key_of(t, own(endings, found.words));
     key.beside |= found.beside;
     if (sign(t, key)) put(roots_, t, key, found.row);
@@ -119,11 +120,15 @@ const MaskCache::Mask* MaskCache::keep(const Parse& t, Key key, const Mask& word
 
 const MaskCache::Mask* MaskCache::keep(const Parse& t, const Endings& endings, Reach behind, const Mask& words) {
     if (behind.hops > kMaxHops || !sign(endings, uint32_t(behind.hops), ~size_t(0))) return nullptr;
+    const auto most = uint32_t(signature_.size() / endings.size);
+    return keep(t, endings, most, key_of(t, behind | own(endings, signature_.size())).beside, words);
+}
+
+const MaskCache::Mask* MaskCache::keep(const Parse& t, const Endings& endings, uint32_t most, uint8_t beside, const Mask& words) {
+    if (!sign(endings, Reach::kDeep, most)) return nullptr;
     const int32_t row = row_of(words);
-    Key key = key_of(t, behind | own(endings, signature_.size()).beside());
-    Key of_stack = key_of(t, behind.beside() | own(endings, signature_.size()));
-    key.hops = uint32_t(signature_.size() / endings.size);
-    put(by_endings_, t, key, row);
+    const Key of_stack{uint32_t(own(endings, signature_.size()).hops), beside};
+    put(by_endings_, t, {most, beside}, row);
     if (sign(t, of_stack)) put(roots_, t, of_stack, row);
     return rows_[size_t(row)];
 }

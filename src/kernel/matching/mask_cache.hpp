@@ -58,8 +58,10 @@ class MaskCache {
     // Null: it cannot be kept.
     const Mask* keep(const Parse& t, Key key, const Mask& words);
     // The same by the endings of a parse; from then on it is known by the parse's own stack.
-    const Mask* find(const Parse& t, const Endings& endings);
+    // By `most` words of each (Stacks::future), and `beside` (Key).
+    const Mask* find(const Parse& t, const Endings& endings, uint32_t* most = nullptr);
     const Mask* keep(const Parse& t, const Endings& endings, Reach behind, const Mask& words);
+    const Mask* keep(const Parse& t, const Endings& endings, uint32_t most, uint8_t beside, const Mask& words);
     void clear();
 
     uint64_t bytes() const { return bytes_; }
