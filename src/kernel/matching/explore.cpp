@@ -29,27 +29,29 @@ bool complete(Step step) {
 
 constexpr uint32_t kRaw = ~0u;  // a row that is like no other
 
+size_t num_different(const std::vector<uint32_t>& row, const std::vector<uint32_t>& base) {
+    size_t count = 0;
+    for (size_t w = 0; w < row.size(); w++) count += row[w] != base[w];
+    return count;
+}
+
 // A row as what differs from one of those just before it (0: from nothing), or as it is.
 void put_row(ImageWriter& out, const std::vector<const std::vector<uint32_t>*>& rows, size_t i) {
     constexpr size_t kNear = 8;
     const std::vector<uint32_t>& row = *rows[i];
-    auto difference = [&](const std::vector<uint32_t>* base, auto act) {
-        for (uint32_t w = 0; w < row.size(); w++)
-            if (row[w] != (base ? (*base)[w] : 0)) act(w);
-    };
+    const std::vector<uint32_t> nothing(row.size(), 0);
+    auto base = [&](size_t k) -> const std::vector<uint32_t>& { return k ? *rows[i - k] : nothing; };
     size_t best = kRaw, least = row.size() / 2;
-    for (size_t k = 0; k <= std::min(i, kNear); k++) {  // 0: from nothing
-        size_t count = 0;
-        difference(k ? rows[i - k] : nullptr, [&](uint32_t) { count++; });
-        if (count < least) least = count, best = k ? i - k + 1 : 0;
-    }
-    out.put(best);
+    for (size_t k = 0; k <= std::min(i, kNear); k++)
+        if (const size_t count = num_different(row, base(k)); count < least) least = count, best = k;
+    out.put(best == kRaw || !best ? uint32_t(best) : uint32_t(i - best + 1));
     if (best == kRaw) {
         out.run(row.data(), row.data() + row.size());
         return;
     }
     out.put(least);
-    difference(best ? rows[best - 1] : nullptr, [&](uint32_t w) { out.put(w), out.put(row[w]); });
+    for (uint32_t w = 0; w < row.size(); w++)
+        if (row[w] != base(best)[w]) out.put(w), out.put(row[w]);
 }
 
 std::vector<std::vector<uint32_t>> read_rows(ImageReader& in, const Vocabulary& vocabulary) {
@@ -240,27 +242,27 @@ void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
     for (uint32_t token : tokens_) go(kToken + token, {}, [&](Matcher& x) { return x.advance(token) == Matcher::Verdict::kAccepted; });
 }
 
-bool Explorer::is_enough() const {
-    constexpr uint64_t kLeast = 300'000, kMost = 16'000'000;  // units of work, about 2 and 100 ms
-    return spent_ > std::min(kMost, std::max(kLeast, first_spent_ * 3 / 2));
+bool Explorer::is_enough(bool by_top) const {
+    constexpr uint64_t kLeast = 200'000, kMost = 16'000'000;  // units of work, about 1 and 100 ms
+    return spent_on_top_ + spent_below_ > kMost || (!by_top && spent_below_ > std::max(kLeast, spent_on_top_));
 }
 
 Explorer::End Explorer::visit(const Bounds& bounds) {
     Task task(Task::kUnbounded, {}, bounds.seconds);
     task.enter();
-    const uint64_t spent_before = spent_;
     for (uint64_t i = 0; i < bounds.most; i++) {
         const auto queue = std::find_if(waiting_.begin(), waiting_.end(), [](const auto& q) { return !q.empty(); });
         if (queue == waiting_.end()) return End::kNone;
-        spent_ = spent_before + task.spent();
-        if (queue - waiting_.begin() < 2) first_spent_ = spent_;
-        if (bounds.as_worth && is_enough()) return End::kEnough;
+        const bool by_top = queue - waiting_.begin() < 2;
+        if (bounds.as_worth && is_enough(by_top)) return End::kEnough;
         if (constraint_->access().run_bytes() > bounds.bytes) return End::kMemory;
         Waiting next = std::move(queue->front());
         queue->pop_front();
+        const uint64_t before = task.spent();
         try {
             task.look();
             visit_one(next, bounds);
+            (by_top ? spent_on_top_ : spent_below_) += task.spent() - before;
         } catch (const TimeIsUp&) {  // what was found out is kept, and asking again goes on from there
             queue->push_front(std::move(next));
             return End::kTime;

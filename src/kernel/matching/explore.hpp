@@ -94,14 +94,14 @@ class Explorer {
     bool may_be_between_tokens(const Waiting& w, const std::vector<Step>& next) const;
     void visit_one(Waiting& w, const Bounds& bounds);
     std::vector<Mask> masks_of(Matcher& m);
-    bool is_enough() const;
+    bool is_enough(bool by_top) const;
 
     std::shared_ptr<Constraint> constraint_;
     const std::vector<uint32_t> tokens_;
     std::unordered_set<uint64_t, MixHash> known_;
     std::array<std::deque<Waiting>, kKeys + 1> waiting_;  // by the first key that is new; the last: in long free text
     uint64_t visited_ = 0;
-    uint64_t spent_ = 0, first_spent_ = 0;  // work; as long as there were situations that the top tells apart
+    uint64_t spent_on_top_ = 0, spent_below_ = 0;  // work, on situations that the lexer and the top tell apart, and on others
     std::vector<Visited> record_;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> row_ids_;
     std::vector<const std::vector<uint32_t>*> rows_;
