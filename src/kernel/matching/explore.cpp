@@ -244,7 +244,7 @@ void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
 
 bool Explorer::is_enough(bool by_top) const {
     constexpr uint64_t kLeast = 200'000, kMost = 16'000'000;  // units of work, about 1 and 100 ms
-    return spent_on_top_ + spent_below_ > kMost || (!by_top && spent_below_ > std::max(kLeast, spent_on_top_));
+    return spent_on_top_ + spent_below_ > kMost || (!by_top && spent_below_ > std::max(kLeast, spent_on_top_ / 2));
 }
 
 Explorer::End Explorer::visit(const Bounds& bounds) {

@@ -58,7 +58,8 @@ const MaskCache::Mask& Masks::row(Parse t) {
     const Reach reach = compute(t, computed, ends);
     note_miss(t, begin, walked, reach.hops);
     make_room();
-    if (const auto* kept = ends.size ? cache_.keep(t, ends, reach, computed) : cache_.keep(t, cache_.key_of(t, reach), computed)) return *kept;
+    if (const auto* kept = ends.size ? cache_.keep(t, ends, reach, computed) : cache_.keep(t, cache_.key_of(t, reach), computed))
+        return *kept;
     constexpr size_t kMost = 4;
     lone_.push_front({t, std::move(computed)});
     if (lone_.size() > kMost) lone_.pop_back();
