@@ -151,7 +151,7 @@ class SplitComparison {
         }
         path_[depth] = s;
         other_path_[depth] = o;
-        same_[depth] = tables_.agreeing_kinds(s, o, t.end[i] - i);
+        same_[depth] = tables_.agreeing_kinds(t, i, s, o);
         const bool leaves = s != kDead && tables_[s].leaves, other_leaves = o != kDead && tables_[o].leaves;
         if (leaves != other_leaves) leave(t, i, leaves ? exits_added_ : exits_removed_);
     }

@@ -151,12 +151,9 @@ class SplitTables {
     Local steady(const Trie& t, uint32_t i, Local s);
     // Kinds of characters of one byte that are known to lead back to a state; texts of them are steady there.
     uint64_t steady_kinds(Local s) const { return states_[s].may_be_newline ? 0 : states_[s].leading_back & kOfOneByte; }
-    // Such that texts of them come to the same from two states, as far as that is known or a subtree of this size is worth asking.
-    uint64_t agreeing_kinds(Local s, Local other, uint32_t size) {
-        if (s == kDead || other == kDead || states_[s].leaves != states_[other].leaves) return 0;
-        const uint64_t* known = agreeing_.find(pack(s, other));
-        return known ? *known & kOfOneByte : size < kWorthAsking ? 0 : agreeing(s, other) & kOfOneByte;
-    }
+    // Kinds of bytes such that a child of node i with no others, below it neither, comes to the same from both states, as far as that is known
+    // or the subtree is worth asking.
+    uint64_t agreeing_kinds(const Trie& t, uint32_t i, Local s, Local other);
     // Whatever is below node i comes to the same from both states.
     bool agree(const Trie& t, uint32_t i, Local s, Local other);
     std::pair<Utf8State, Local> standing(Local s);
@@ -168,6 +165,7 @@ class SplitTables {
     const std::vector<std::pair<Local, uint64_t>>& successors(Local s);
     bool leads_back(Local s, uint8_t kind, bool by_characters);
     uint64_t agreeing(Local s, Local other);
+    std::pair<Local, Local> standing_alike(const Trie& t, uint32_t i, Local s, Local other);
 
     const Piece* find(const Trie& t, uint32_t node, Local s) const {
         const uint32_t* known = piece_ids_.find(pack(t.first_id + node, s));
