@@ -240,3 +240,41 @@ def test_the_search_for_a_value_does_not_write_one_exponent_for_ever(items: dict
     )
     source = str(Path(dv.__file__).parents[1])
     subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": source}, timeout=60, check=True)
+
+
+# --- tokens that end one string and begin others ---
+
+# fmt: off
+ENDINGS = [
+    '"', ",", "[", "]", "a", "b", 'a",', 'b",', '",', '","', 'a","', 'b","', '","a', '","a"', 'a","a"', '","b",', 'b","b"]', '"]',
+]
+# fmt: on
+PAIRS = dv.Vocabulary.from_bytes([*(token.encode() for token in ENDINGS), b"</s>"], eos=[len(ENDINGS)])
+RESTS = ("", '"', '"]', "]", 'abab"]', 'bbbbb"]', '"bababa"]', ',"aabbaa"]', 'aaaa","bb"]')
+
+
+def is_begun(text: str) -> bool:
+    """An array of distinct strings of `a` and `b` begins so, or is it."""
+    for rest in RESTS:
+        try:
+            value = json.loads(text + rest)
+        except ValueError:
+            continue
+        if (
+            isinstance(value, list)
+            and is_distinct(value)
+            and all(isinstance(x, str) and set(x) <= {*"ab"} for x in value)
+        ):
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    "text", ["[", '["', '["a', '["a","', '["a","b', '["ab","a","', '["ab","a","b', '["","aa","a', '["b","a","ab']
+)
+def test_tokens_that_end_a_string_and_begin_others(text: str) -> None:
+    schema = {"type": "array", "items": {"type": "string", "pattern": "^[ab]*$"}, "uniqueItems": True}
+    matcher = dv.compile(dv.Grammar.from_json_schema(schema, whitespace="none"), PAIRS).matcher()
+    matcher.advance_bytes(text.encode())
+    allowed = [ENDINGS[t] for t in matcher.allowed_tokens().tolist()]
+    assert allowed == [token for token in ENDINGS if is_begun(text + token)]
