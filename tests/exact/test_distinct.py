@@ -246,7 +246,8 @@ def test_the_search_for_a_value_does_not_write_one_exponent_for_ever(items: dict
 
 # fmt: off
 ENDINGS = [
-    '"', ",", "[", "]", "a", "b", 'a",', 'b",', '",', '","', 'a","', 'b","', '","a', '","a"', 'a","a"', '","b",', 'b","b"]', '"]',
+    '"', ",", "[", "]", "a", "b", 'a",', 'b",', '",', '","', 'a","', 'b","', '","a', '","a"', 'a","a"', '","b",',
+    'b","b"]', '"]',
 ]
 # fmt: on
 PAIRS = dv.Vocabulary.from_bytes([*(token.encode() for token in ENDINGS), b"</s>"], eos=[len(ENDINGS)])
