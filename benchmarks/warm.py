@@ -3,6 +3,7 @@
     python benchmarks/warm.py cold                    import to the first JSON mask, with a tokenizer.json and saved
     python benchmarks/warm.py ahead --grammar python  ahead of time, saved, loaded; first passes over programs
     python benchmarks/warm.py beside --grammar python first passes with a model that thinks, with and without prefetch
+    python benchmarks/warm.py schemas                 MaskBench's sample: lazy, ahead of time, and by glrmask
 
 `ahead` and `beside` time the processor of the thread that asks for masks (others share the machine). `beside` also
 times the wall: a mask may wait for a lock that the other thread holds. No index is kept from one run to the next.
@@ -13,6 +14,9 @@ Needs the shared data (`DERIVABLE_SHARED`, or ../shared beside the repository).
 from __future__ import annotations
 
 import gc
+import importlib
+import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -20,7 +24,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -195,6 +199,100 @@ def beside(
         table.add_row(*row("a step, wall", steps))
         console.print(f"{name}: {asked:,} masks, {known:,} known; {prefetcher.computed - done:,} computed beside")
     console.print(table)
+
+
+class _Ours:
+    """One constraint after the other, as a server compiles them."""
+
+    def __init__(self, vocabulary: dv.Vocabulary, ahead_of_time: bool) -> None:
+        self.vocabulary, self.ahead_of_time = vocabulary, ahead_of_time
+        self.bitmask = dv.allocate_bitmask(1, vocabulary.size)
+
+    def compile(self, schema: Any) -> None:
+        grammar = dv.Grammar.from_json_schema(schema)
+        self.constraint = dv.compile(grammar, self.vocabulary, ahead_of_time=self.ahead_of_time)
+
+    def start(self) -> None:
+        self.matcher = self.constraint.matcher()
+
+    def step(self, token: int) -> bool:
+        """Mask and advance."""
+        self.matcher.fill_bitmask(self.bitmask)
+        allowed = bool(self.bitmask[0, token >> 5] >> (token & 31) & 1)
+        if allowed:
+            self.matcher.advance(token)
+        return allowed
+
+
+class _Glrmask:
+    """All ahead of time, too."""
+
+    def __init__(self, vocabulary: dv.Vocabulary) -> None:
+        self.module = importlib.import_module("glrmask")
+        texts = enumerate(map(vocabulary.token_bytes, range(vocabulary.size)))
+        self.vocabulary = self.module.Vocab.from_id_to_bytes({i: text for i, text in texts if text is not None})
+
+    def compile(self, schema: Any) -> None:
+        self.constraint = self.module.Grammar.from_json_schema(json.dumps(schema)).compile(self.vocabulary)
+        self.mask = np.zeros(self.constraint.mask_len(), dtype=np.int32)
+
+    def start(self) -> None:
+        self.state = self.constraint.start()
+
+    def step(self, token: int) -> bool:
+        """Mask and advance."""
+        self.state.fill_mask(self.mask)
+        allowed = bool(self.mask[token >> 5] >> (token & 31) & 1)
+        if allowed:
+            self.state.commit_token(token)
+        return allowed
+
+
+@app.command()
+def schemas(
+    tokenizer: Tokenizer = "llama-3",
+    count: Annotated[int, typer.Option("--schemas", help="How many, in the order of the file.")] = 300,
+) -> None:
+    """Compiles MaskBench's schemas and passes over their instances, each schema through every engine in turn."""
+    source = shared() / "data" / "tokenizers" / tokenizer
+    vocabulary = dv.Vocabulary.from_tokenizer_json(source)
+    lines = (shared() / "data" / "maskbench" / "dev.jsonl").read_text(encoding="utf-8").splitlines()[:count]
+    # A vocabulary each: what is found out of one is shared by all its constraints.
+    engines: dict[str, Any] = {
+        "lazy": _Ours(vocabulary, False),
+        "ahead of time": _Ours(dv.Vocabulary.from_tokenizer_json(source), True),
+    }
+    if importlib.util.find_spec("glrmask"):
+        engines["glrmask"] = _Glrmask(vocabulary)
+    compiled: dict[str, list[float]] = {name: [] for name in engines}
+    steps: dict[str, list[float]] = {name: [] for name in engines}
+    refused = dict.fromkeys(engines, 0)
+    for case in map(json.loads, lines):
+        texts = [vocabulary.encode(json.dumps(test["data"], ensure_ascii=False)) for test in case["tests"]]
+        for name, engine in engines.items():
+            dv.cache.constraints.clear()
+            begun = time.perf_counter_ns()
+            try:
+                engine.compile(case["schema"])
+                engine.start()
+            except Exception:  # a peer may raise anything
+                refused[name] += 1
+                continue
+            compiled[name].append((time.perf_counter_ns() - begun) / 1e6)
+            for tokens in texts:
+                engine.start()
+                for token in tokens:
+                    begun = time.perf_counter_ns()
+                    allowed = engine.step(token)
+                    steps[name].append((time.perf_counter_ns() - begun) / 1e3)
+                    if not allowed:
+                        break
+    for title, times in (("ms to compile", compiled), ("us, mask and advance", steps)):
+        table = Table(title, "mean", "p50", "p99", "p99.9", "max")
+        for name in engines:
+            table.add_row(*row(name, times[name]))
+        console.print(table)
+    console.print(", ".join(f"{name}: {number} of {len(lines)} schemas refused" for name, number in refused.items()))
 
 
 if __name__ == "__main__":

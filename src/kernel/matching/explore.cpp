@@ -243,8 +243,8 @@ void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
 }
 
 bool Explorer::is_enough(bool by_top) const {
-    constexpr uint64_t kLeast = 200'000, kMost = 16'000'000;  // units of work, about 1 and 100 ms
-    return spent_on_top_ + spent_below_ > kMost || (!by_top && spent_below_ > std::max(kLeast, spent_on_top_ / 2));
+    constexpr uint64_t kLeast = 100'000, kMost = 16'000'000;  // units of work, about 0.5 and 100 ms
+    return spent_on_top_ + spent_below_ > kMost || (!by_top && spent_below_ > std::max(kLeast, spent_on_top_ / 4));
 }
 
 Explorer::End Explorer::visit(const Bounds& bounds) {

@@ -4,8 +4,8 @@
 // (Stacks::future). From each one that is visited every next byte (and every token that the grammar names) leads to others. Those come first
 // whose lexer state was not met before, for they take the longest; then those with another parser state on top, and so on; among equals
 // those met first; and what stands far within free text comes last. What the lexer and the top alone tell apart grows with the size of the
-// grammar; what more tells apart may be as many as there are ways from one place to another. So of those as many are visited as take half
-// the time that the former took (Bounds::as_worth).
+// grammar; what more tells apart may be as many as there are ways from one place to another. So of those as many are visited as take a quarter
+// of the time that the former took (Bounds::as_worth).
 //
 // What was visited can be written down: for each situation the one that it was reached from, the byte, and its mask. Lexer and LR states
 // have no names that another process would know, but it can take the same steps, and finds masks where this one computed them.
