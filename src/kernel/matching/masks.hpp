@@ -93,6 +93,7 @@ class Masks {
         const Parse& parse_;
     };
     bool is_under_way(const Parse& t) const;
+    uint64_t alternatives_of(const Parse& t) const;
     Reach compute(const Parse& t, MaskCache::Mask& words);
     // By a walk of the spanner tree; nothing where that takes more work than `allowed`, refused if that is all that is left.
     std::optional<Reach> walk(const Parse& t, MaskCache::Mask& words, uint64_t allowed);

@@ -1,0 +1,48 @@
+"""How the work of single steps grows with the grammar, or with the text behind them: ratios of what the kernel counts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import derivable as dv
+from derivable import _kernel
+
+
+def vocabulary() -> dv.Vocabulary:
+    words = [b'"k', b'":', b'": ', b', "', b"12", b"}}", b"ab", b'"}', b"],", b"1,", b"null", b'{"', b"  "]
+    tokens = [*(bytes([b]) for b in range(256)), *words, *(f"{n}".encode() for n in range(10, 100))]
+    return dv.Vocabulary.from_bytes([*tokens, None], eos=[len(tokens)])
+
+
+def dearest_step(schema: Any, text: bytes, begin: int = 0) -> int:
+    """The work of the dearest step along a text, of which nothing was known: a byte and the mask behind it. None is refused."""
+    matcher = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary()).matcher()
+    matcher.advance_bytes(text[:begin])
+    most = 0
+    for at in range(begin, len(text)):
+        with _kernel.Budget(None, 1 << 40) as budget:
+            matcher.allowed_tokens()
+            matcher.advance_bytes(text[at : at + 1])
+        most = max(most, budget.work)
+    return most
+
+
+# -- many alternatives side by side ------------------------------------------------------------------------------
+
+
+def open_objects(count: int, **more: Any) -> dict[str, Any]:
+    """Alternatives of which each may hold the others' keys."""
+    keys = [f"k{i}" for i in range(count)]
+    return {"anyOf": [{"type": "object", "properties": {key: {"type": "integer"}}, "required": [key]} for key in keys]}
+
+
+@pytest.mark.parametrize("text", [{"k1": 5, "k17": 6, "other": [1, {"a": "b"}], "k200": 8}], ids=json.dumps)
+def test_alternatives_side_by_side_cost_each_of_them(text: Any) -> None:
+    """Which of the stacks go on with a terminal is not asked of all of them for each terminal."""
+    written = json.dumps(text).encode()
+    few, many = (dearest_step(open_objects(count), written, 2) for count in (500, 2_000))
+    assert many < 6 * few
+    assert many < 1_000 * 2_000
