@@ -1,4 +1,4 @@
-"""How the work of single steps grows with the grammar, or with the text behind them: ratios of what the kernel counts."""
+"""How the work of single steps grows with a grammar, or with the text so far: ratios of what the kernel counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def vocabulary() -> dv.Vocabulary:
 
 
 def dearest_step(schema: Any, text: bytes, begin: int = 0) -> int:
-    """The work of the dearest step along a text, of which nothing was known: a byte and the mask behind it. None is refused."""
+    """The work of the dearest mask and byte along a text, of which nothing was known. None is refused."""
     matcher = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary()).matcher()
     matcher.advance_bytes(text[:begin])
     most = 0
@@ -46,3 +46,19 @@ def test_alternatives_side_by_side_cost_each_of_them(text: Any) -> None:
     few, many = (dearest_step(open_objects(count), written, 2) for count in (500, 2_000))
     assert many < 6 * few
     assert many < 1_000 * 2_000
+
+
+# -- arrays of distinct items ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["integer", "number"])
+def test_distinct_numbers_are_not_searched_for_one_by_one(kind: str) -> None:
+    """That a number may still have more digits than all that are there is seen without a look at them."""
+
+    def dearest(count: int) -> int:
+        text = ("[" + ",".join(str(7 * i) for i in range(count)) + ",").encode()
+        schema = {"type": "array", "uniqueItems": True, "items": {"type": kind}}
+        return dearest_step(schema, text, len(text) - 16)
+
+    few, many = dearest(100), dearest(1_600)
+    assert many < 2 * few
