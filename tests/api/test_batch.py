@@ -203,6 +203,14 @@ def test_advance_takes_none_if_one_is_refused() -> None:
     assert [m.length for m in (one, two, three)] == [0, 1, 0]
 
 
+def test_matchers_that_prefetch_refuse_what_are_no_tokens() -> None:
+    matcher = dv.compile(dv.Grammar.from_regex("(ab)+c"), VOCABULARY, prefetch=True).matcher()
+    for wrong in (["c"], [None], [1.5], [[0]], [], [0, 1], "a", 5):
+        with pytest.raises(dv.ArgumentError):
+            dv.advance([matcher], wrong)  # type: ignore[arg-type]
+    assert matcher.length == 0
+
+
 def test_finished_rows_take_what_their_masks_allow() -> None:
     matcher = start("c")
     dv.advance([matcher], [4])
