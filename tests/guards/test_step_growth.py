@@ -17,9 +17,9 @@ def vocabulary() -> dv.Vocabulary:
     return dv.Vocabulary.from_bytes([*tokens, None], eos=[len(tokens)])
 
 
-def dearest_step(schema: Any, text: bytes, begin: int = 0) -> int:
+def dearest_step(grammar: dv.Grammar, text: bytes, begin: int = 0) -> int:
     """The work of the dearest mask and byte along a text, of which nothing was known. None is refused."""
-    matcher = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary()).matcher()
+    matcher = dv.compile(grammar, vocabulary()).matcher()
     matcher.advance_bytes(text[:begin])
     most = 0
     for at in range(begin, len(text)):
@@ -33,10 +33,11 @@ def dearest_step(schema: Any, text: bytes, begin: int = 0) -> int:
 # -- many alternatives side by side ------------------------------------------------------------------------------
 
 
-def open_objects(count: int, **more: Any) -> dict[str, Any]:
+def open_objects(count: int) -> dv.Grammar:
     """Alternatives of which each may hold the others' keys."""
     keys = [f"k{i}" for i in range(count)]
-    return {"anyOf": [{"type": "object", "properties": {key: {"type": "integer"}}, "required": [key]} for key in keys]}
+    objects = [{"type": "object", "properties": {key: {"type": "integer"}}, "required": [key]} for key in keys]
+    return dv.Grammar.from_json_schema({"anyOf": objects})
 
 
 @pytest.mark.parametrize("text", [{"k1": 5, "k17": 6, "other": [1, {"a": "b"}], "k200": 8}], ids=json.dumps)
@@ -58,7 +59,24 @@ def test_distinct_numbers_are_not_searched_for_one_by_one(kind: str) -> None:
     def dearest(count: int) -> int:
         text = ("[" + ",".join(str(7 * i) for i in range(count)) + ",").encode()
         schema = {"type": "array", "uniqueItems": True, "items": {"type": kind}}
-        return dearest_step(schema, text, len(text) - 16)
+        return dearest_step(dv.Grammar.from_json_schema(schema), text, len(text) - 16)
 
     few, many = dearest(100), dearest(1_600)
     assert many < 2 * few
+
+
+# -- dead ends ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lexing", ["longest", "basic"])
+def test_brackets_that_are_open_are_closed_before_others_are_opened(lexing: Any) -> None:
+    """Where names and words compete and nothing stands between them, whether brackets can be closed is searched for."""
+    lark = 'start: start start | "(" start ")" | A | B\nA: /a+/\nB: /[ab]+/'
+
+    def dearest(depth: int) -> int:
+        text = b"(a)" + b"(" * depth + b"aab)(aa)(a(b(ab"
+        return dearest_step(dv.Grammar.from_lark(lark, lexing=lexing), text)
+
+    few, many = dearest(10), dearest(80)
+    assert many < 6 * few
+    assert many < 1_000_000

@@ -71,6 +71,12 @@ class Stacks {
             level.swap(below);
         }
     }
+    // States below the lowest of its stacks, on the longest way.
+    int32_t height(Frontier f) const {
+        int32_t least = INT32_MAX;
+        for (NodeId n : nodes(f)) least = std::min(least, graph_[n].height);
+        return least;
+    }
     LrState state(NodeId n) const { return graph_[n].state; }
     StackGraph::Nodes parents(NodeId n) const { return graph_.parents(n); }
     // After reducing to a nonterminal on top of `below`.
