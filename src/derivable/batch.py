@@ -131,7 +131,11 @@ def advance(matchers: Sequence[Matcher | None], token_ids: Iterable[int], *, thr
         _kernel.advance(listed, token_ids, _threads(threads, listed))
         return
     narrowing = [row for row, matcher in enumerate(listed) if isinstance(matcher, CanonicalMatcher)]
-    tokens = [int(token) for token in token_ids]
+    tokens: Any = token_ids
+    if narrowing:
+        tokens = [
+            integer("token_ids", token, -LARGEST) for token in items("token_ids", token_ids, "a list of token ids")
+        ]
     lengths = {row: listed[row].length for row in narrowing}
     for row in narrowing:
         matcher = listed[row]

@@ -110,11 +110,14 @@ class CanonicalMatcher(Matcher):
     def count_valid(self, token_ids: Sequence[int]) -> int:
         """How many of a draft are acceptable, one after the other."""
         probe = self.fork()
-        for count, token_id in enumerate(token_ids):
+        tokens = [
+            integer("token_ids", token, -LARGEST) for token in items("token_ids", token_ids, "a list of token ids")
+        ]
+        for count, token_id in enumerate(tokens):
             if probe.is_finished or not probe.allows(token_id):
                 return count
             probe.advance(token_id)
-        return len(token_ids)
+        return len(tokens)
 
     def forced_tokens(self) -> list[int]:
         """Tokens that must come next, as far as they go on canonically from the last one."""

@@ -50,6 +50,24 @@ def test_rows_without_a_constraint_allow_everything() -> None:
     assert (logits == 1).all()
 
 
+@pytest.mark.parametrize("threads", [None, 1, 3])
+@pytest.mark.parametrize("at", range(4))
+def test_none_stands_anywhere_among_matchers(at: int, threads: int | None) -> None:
+    """Beside matchers of every kind, in rows that are named, and where no one has a constraint."""
+    known = start()
+    prefetching = dv.compile(dv.Grammar.from_regex("(ab)+c"), VOCABULARY, prefetch=True).matcher()
+    others: list[dv.Matcher | None] = [start(), known, prefetching, start("b+")]
+    wanted = [[0b101, 0], [0b101, 0], [0b101, 0], [0b10, 0]]
+    others[at], wanted[at] = None, [-1, -1]
+    for rows in (None, [3, 1, 0, 2]):
+        bitmask = np.full((5, 2), 77, np.int32)
+        dv.fill_bitmasks(tuple(others), bitmask, rows=rows, threads=threads)
+        assert [bitmask[row].tolist() for row in rows or range(4)] == wanted
+        assert bitmask[4].tolist() == [77, 77]
+    dv.advance([None, known], [10**6, 0], threads=threads)
+    assert known.length == 1
+
+
 def test_finished_rows_allow_end_of_sequence_only() -> None:
     matcher = start()
     for token in (2, 4, 7):
@@ -183,6 +201,14 @@ def test_advance_takes_none_if_one_is_refused() -> None:
         with pytest.raises(dv.ArgumentError):
             dv.advance([one, two, three], wrong)  # type: ignore[arg-type]
     assert [m.length for m in (one, two, three)] == [0, 1, 0]
+
+
+def test_matchers_that_prefetch_refuse_what_are_no_tokens() -> None:
+    matcher = dv.compile(dv.Grammar.from_regex("(ab)+c"), VOCABULARY, prefetch=True).matcher()
+    for wrong in (["c"], [None], [1.5], [[0]], [], [0, 1], "a", 5):
+        with pytest.raises(dv.ArgumentError):
+            dv.advance([matcher], wrong)  # type: ignore[arg-type]
+    assert matcher.length == 0
 
 
 def test_finished_rows_take_what_their_masks_allow() -> None:

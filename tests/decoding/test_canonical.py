@@ -140,6 +140,21 @@ def test_a_text_is_never_cut_off_for_its_tokenization(tmp_path: Path) -> None:
     assert constraint.matcher().forced_tokens() == encode(text)
 
 
+def test_what_are_no_tokens_is_refused(tmp_path: Path) -> None:
+    vocabulary = dv.Vocabulary.from_tokenizer_json(trained(tmp_path / "tokenizer.json", 3), eos=[0])
+    matcher: Any = dv.compile(dv.Grammar.from_regex("[abc ]{3,9}"), vocabulary, canonical=True).matcher()
+    for wrong in (["c"], [None], [1.5], [[0]], "a", 5):
+        for act in (lambda w: dv.advance([matcher], w), matcher.count_valid):
+            with pytest.raises(dv.ArgumentError):
+                act(wrong)
+    for wrong in ([], [0, 1]):
+        with pytest.raises(dv.ArgumentError):
+            dv.advance([matcher], wrong)
+    with pytest.raises(dv.TokenRejectedError):
+        dv.advance([matcher], [10**9])
+    assert matcher.length == 0
+
+
 def test_drafts_generation_and_pickles(tmp_path: Path) -> None:
     path = trained(tmp_path / "tokenizer.json", 5)
     vocabulary, encode = dv.Vocabulary.from_tokenizer_json(path, eos=[0]), tokenize(path)

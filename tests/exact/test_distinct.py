@@ -11,6 +11,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from accepting import BYTES, accepts
 from finite_languages import check_masks
 
 import derivable as dv
+from derivable.expr import Bytes, Concat, Ref
+from derivable.rules import Terminal
 
 Texts = list[str]
 
@@ -155,6 +158,29 @@ def test_masks_are_the_prefixes_of_the_language(name: str, tmp_path: Path) -> No
     made = dv.compile(grammar, vocab)
     made.save(tmp_path / "saved")
     check_masks([made, dv.Constraint.load(tmp_path / "saved", vocab)], tokens, texts, rng)
+
+
+NUMBERS = {
+    "near zero": ["0", "-0", "0.0", "0.00", "0.5", "0.05", "5e-2", "0.50", "0.050", "-0.5", "5", "0e7"],
+    "exponents": ["7", "70", "7e0", "7e00", "7e1", "7e01", "7e-1", "7e-01", "70e-1", "7e10", "7E1", "70e0", "0.7"],
+    "zeros": ["1", "10", "100", "1.0", "1.00", "1e2", "10e1", "0.1", "0.10", "0.01", "1e-2", "1e-20", "1e20"],
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_are_told_apart_by_their_values(name: str) -> None:
+    """Of listed spellings, so that what a number in progress may become is a list, too."""
+    items = NUMBERS[name]
+    texts = [t for t in arrays(items, 1, 3) if len({Decimal(n) for n in t[1:-1].split(",")}) == t.count(",") + 1]
+    rng = random.Random(name)
+    tokens = sorted(pieces_of(texts, items, rng))
+    vocab = dv.Vocabulary.from_bytes([*(p.encode() for p in tokens), None], eos=[len(tokens)])
+    written = dv.Grammar.from_gbnf(
+        'root ::= item ("," item ("," item)?)? "]"\nitem ::= ' + " | ".join(f'"{n}"' for n in items)
+    )
+    opening = {"open": Terminal(Bytes(b"["))}
+    rules = {**written.rules, "all": Concat((Ref("open"), Ref("root")))}
+    check_masks([dv.compile(dv.Grammar(rules, opening, "all", distinct=("open",)), vocab)], tokens, texts, rng)
 
 
 @pytest.mark.parametrize(

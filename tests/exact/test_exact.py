@@ -202,6 +202,7 @@ class Comparison:
             or self.oracle.deeper().is_prefix(longer)
             or any(map(self.oracle.recognizer.member, self.walks(after, longer, 300, 32)))
             or any(map(self.oracle.recognizer.member, self.cycles(after, longer)))
+            or any(map(self.oracle.recognizer.member, self.closings(after, longer)))
             or not self.ends_soon(after)
         )
 
@@ -255,6 +256,25 @@ class Comparison:
                     continue
                 state, longer = start.fork(), text
                 for piece in islice(cyclic(cycle), length):
+                    try:
+                        self.take(state, piece)
+                    except TokenRejectedError:
+                        break
+                    longer += piece
+                    if state.is_accepting:
+                        yield longer
+
+    def closings(self, start: dv.Matcher, text: bytes, length: int = 12) -> Iterator[bytes]:
+        """Members by the engine's account that go on with one lexeme up to three times, then with one or two over and
+        over: what is begun in one way is closed in another one."""
+        short = [p for p in texts(self.case.alphabet, 3) if p]
+        terminals = self.case.grammar.terminals.values()
+        pieces = [*dict.fromkeys(p for t in terminals for p in [p for p in short if full_match(t.expr, p)][:8])]
+        endings = [*product(pieces), *product(pieces, repeat=2)]
+        for middle, times in product(pieces, range(1, 4)):
+            for ending in endings:
+                state, longer = start.fork(), text
+                for piece in islice((*times * (middle,), *length * ending), length):
                     try:
                         self.take(state, piece)
                     except TokenRejectedError:

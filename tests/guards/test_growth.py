@@ -103,6 +103,11 @@ LINEAR: dict[str, tuple[int, ...]] = {
     "sizes/optional keys, closed": (250, 500, 1_000),
     "sizes/optional keys, open": (250, 500, 1_000),
     "sizes/enum of integers": (2_000, 4_000, 8_000),
+    "sizes/constant array of integers": (500, 1_000, 2_000),
+    "sizes/enum of objects": (250, 500, 1_000),
+    "sizes/prefixItems of two types": (250, 500, 1_000),
+    "sizes/rules of three terminals": (250, 500, 1_000),
+    "sizes/anyOf of open objects": (125, 250, 500),
     "sizes/alternatives of a recursive rule": (2_000, 4_000, 8_000),
     "ambiguity/x? x? ...": (500, 1_000, 2_000),
 }

@@ -34,6 +34,9 @@ from .words import cut_out_words, words
 
 __all__ = ["Lowered", "lower"]
 
+_PART, _OF_ONE = 64, 100
+"""Terminals between two looks at the budget; what one of them costs here, in its units."""
+
 
 @dataclass(frozen=True)
 class Lowered:
@@ -184,6 +187,8 @@ class _Lowering:
         optional: dict[int, bool] = {}
         terminals, limits = self.grammar.terminals, self.limits
         for index, key in enumerate(self.terminals):
+            if index % _PART == 0:
+                _kernel.check(_PART * _OF_ONE)
             if isinstance(key, str):
                 expr = terminals[key].expr
                 names.append(key)

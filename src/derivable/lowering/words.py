@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 
+from .. import _kernel
 from ..expr import Alt, And, Bytes, Chars, Concat, Expr, Look, Repeat, children, walk
+from .counted import counted_walk
 
 __all__ = ["LONG", "cut_out_words", "words"]
 
@@ -26,6 +28,7 @@ def words(expr: Expr) -> tuple[bytes, ...] | None:
         return (expr.value,) if len(expr.value) >= LONG else None
     if not isinstance(expr, Alt):
         return None
+    _kernel.check(10 * len(expr.items))
     texts: list[bytes] = []
     for item in expr.items:
         if isinstance(item, Bytes):
@@ -47,7 +50,7 @@ def cut_out_words(expr: Expr) -> Expr:
     Cost: the size of the expression.
     """
     sizes: dict[int, int] = {}
-    for part in reversed(list(walk(expr))):  # children first
+    for part in reversed(list(counted_walk(expr))):  # children first
         if isinstance(part, Look):
             return expr
         sizes[id(part)] = len(part.value) if isinstance(part, Bytes) else sum(sizes[id(c)] for c in children(part))

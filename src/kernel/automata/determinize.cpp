@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "automata/nfa.hpp"
+#include "support/bits.hpp"
 #include "support/errors.hpp"
 #include "support/hashing.hpp"
 #include "support/task.hpp"
@@ -237,6 +238,7 @@ Dfa determinize_plain(const Nfa& nfa, bool leftmost_first, uint64_t max_states) 
 
     Interner ids;
     std::vector<uint32_t> seen(nfa.states.size(), 0), stack, threads;
+    std::vector<uint64_t> bits(nfa.states.size() / 64 + 1, 0);
     uint32_t stamp = 0;
     uint64_t held = 0;
     // Of all that the targets stand for, in order of preference, the consuming states and matches.
@@ -260,7 +262,7 @@ Dfa determinize_plain(const Nfa& nfa, bool leftmost_first, uint64_t max_states) 
         }
         if (threads.empty()) return kDead;
         work(2 + 3 * threads.size());
-        if (!leftmost_first) std::sort(threads.begin(), threads.end());
+        if (!leftmost_first) sort_distinct(threads, bits);
         uint32_t before = ids.size(), id = ids.intern(threads);
         if (id < before) return int32_t(id);
         if (ids.size() > max_states) throw LimitExceeded("max_dfa_states", ids.size(), max_states, "a pattern's automaton");

@@ -202,10 +202,14 @@ const Spanner::Joint& Spanner::joint(ResidualId residual, LexState members) {
     std::vector<LexState> dear, rest;
     ByteSet bytes;
     for (LexState single : all) {
-        work(5 + residuals_[residual].branches.size());
+        work(5);
         const LexState s = lexer.canonical(single);
         // Walks of numbers are short, and each of their sets of remainders would be a state that is seen once.
-        const bool alone = find(residual, s) || lexer.on_list(s, bytes) || !is_plain(residual, s) || alive_nodes(residual, s) < kWorthwhile;
+        auto is_short = [&] {
+            work(residuals_[residual].branches.size());
+            return alive_nodes(residual, s) < kWorthwhile;
+        };
+        const bool alone = find(residual, s) || lexer.on_list(s, bytes) || !is_plain(residual, s) || is_short();
         (alone ? rest : dear).push_back(single);
     }
     if (dear.size() < kMany) return joints_[key] = {kNoState, {}};

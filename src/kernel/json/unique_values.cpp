@@ -26,11 +26,14 @@ ValueRef finished(JsonValue v) {
     return std::make_shared<const JsonValue>(std::move(v));
 }
 
-// A value in the order in which its text is written: its kind, then a number with its sign, the others as they are. Of arrays and objects
-// the hash.
+// A value in the order in which its text is written: its kind, then a number with its sign and whether it is below 1, the others as they are. Of
+// arrays and objects the hash.
 std::string index_text(const JsonValue& v) {
     std::string out(1, char('0' + int(v.kind)));
-    if (v.kind == Kind::kNumber && v.text != "0" && v.text[0] != '-') out += '+';
+    if (v.kind == Kind::kNumber && v.text != "0") {
+        out += NumberText::leading_power(v.text) > 0 ? '>' : '<';
+        if (v.text[0] != '-') out += '+';
+    }
     if (v.kind == Kind::kArray || v.kind == Kind::kObject) return out + std::string(reinterpret_cast<const char*>(&v.hash), sizeof v.hash);
     return out + v.text;
 }
@@ -45,12 +48,28 @@ std::string_view without_high_surrogate(std::string_view text) {
 }
 
 // How many of the values in an index a number that begins so may become.
+//
+// PERF: in front of "0" all positive numbers counted, so of an array of 550 integers with a 0 as many zeros behind a point were tried: 7 ms a mask.
 size_t count_in(const PrefixCounts::Ref& index, const NumberText& n) {
-    const std::string sign = index_text(Kind::kNumber, n.negative ? "-" : "+"), kept = n.significant();
-    size_t count = n.digits.empty() ? PrefixCounts::count(index, index_text(Kind::kNumber, "0")) : 0;
-    if (n.exponent) return kept.empty() ? count : count + PrefixCounts::count(index, sign + kept + 'e');
-    count += PrefixCounts::count(index, sign + n.digits);
-    return kept.size() < n.digits.size() ? count + PrefixCounts::count(index, sign + kept + 'e') : count;
+    const std::string kept = n.significant();
+    auto begun = [&](char size, const std::string& text) {
+        return PrefixCounts::count(index, index_text(Kind::kNumber, std::string{size, n.negative ? '-' : '+'} + text));
+    };
+    if (n.digits.empty()) {
+        const size_t zeros = PrefixCounts::count(index, index_text(Kind::kNumber, "0"));
+        if (n.exponent) return zeros;
+        return zeros + begun('<', "") + (n.zero ? 0 : begun('>', ""));
+    }
+    size_t count = 0;
+    for (char size : {'<', '>'}) {
+        if (n.exponent) {
+            count += begun(size, kept + 'e' + n.power_begun());
+            continue;
+        }
+        count += begun(size, n.digits);
+        if (kept.size() < n.digits.size()) count += begun(size, kept + 'e');
+    }
+    return count;
 }
 
 // Whether a string that begins with this text may be `value`. A high surrogate at its end may become half of a pair.

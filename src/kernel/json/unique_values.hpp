@@ -49,6 +49,8 @@ class Writing {
 
     bool safe() const { return safe_; }
     bool in_string() const { return mode_ == Mode::kString || mode_ == Mode::kKey; }
+    // In a number of which each further digit but 0 makes another one.
+    bool in_digits() const { return mode_ == Mode::kNumber && text_.find_first_of("eE") == std::string::npos; }
     // Equal for writings with the same future, but that more zeros behind a point, or in an exponent, count as the same; a search
     // that comes back to a key more often than there are likes() has seen all that can differ.
     uint64_t key() const { return key_; }

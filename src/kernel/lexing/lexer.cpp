@@ -176,6 +176,17 @@ bool Lexer::has_more_strings(LexState members, uint64_t n) const {
     return std::any_of(all.begin(), all.end(), [&](LexState s) { return recognizer_of(s).has_more_values(single_state_[s], n); });
 }
 
+bool Lexer::may_repeat(LexState members, uint8_t byte) {
+    constexpr size_t kMost = 64;
+    std::vector<LexState> met;
+    if (policy_ != Policy::kScannerless) return false;
+    for (LexState s = members; s != kNoState && met.size() < kMost; s = step(s, byte)) {
+        if (std::find(met.begin(), met.end(), s) != met.end()) return true;
+        met.push_back(s);
+    }
+    return false;
+}
+
 LexState Lexer::start(const std::vector<TerminalId>& terminals, Obligations obligations) {
     std::vector<uint32_t> singles;
     for (TerminalId t : terminals) {

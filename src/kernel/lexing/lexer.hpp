@@ -121,6 +121,8 @@ class Lexer {
     bool is_counted(LexState canonical, uint64_t& need, uint64_t& room) const;
     // Some member is in a string that may still come out as more than n different values. False in doubt.
     bool has_more_strings(LexState members, uint64_t n) const;
+    // Under scannerless: this byte may follow any number of times. False in doubt.
+    bool may_repeat(LexState members, uint8_t byte);
     // Canonical states of one automaton that act alike on all texts of fewer bytes. 0: not known.
     uint64_t alike_for(LexState a, LexState b) const;
     // Under scannerless: the canonical state is before or within a list of strings, and acts as off_list() but for `bytes`.

@@ -1,6 +1,10 @@
 #include "liveness/liveness.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <queue>
+#include <utility>
+#include <vector>
 
 #include "support/bits.hpp"
 #include "support/errors.hpp"
@@ -147,8 +151,11 @@ Answer<Liveness::Verdict> Liveness::judge(Obligations obligations, Frontier f) {
     return {Verdict::kUnknown, looked};
 }
 
-// Breadth first over what can really come next. `patience`: how many boundaries to look behind.
-Answer<Liveness::Verdict> Liveness::search(Obligations obligations, Frontier f, uint32_t depth, uint64_t patience) {
+// Over what can really come next: in its order, or the lowest stacks first. `patience`: how many boundaries to look behind.
+//
+// PERF: in its order a search opens more and more brackets before it closes those that there are. Of `start: start start | "(" start ")" | A | B` with
+// /a+/ and /[ab]+/ masks took 26 calls of 0.6 s, until 20 million steps were not enough; with the lowest first 7 ms.
+Answer<Liveness::Verdict> Liveness::search(Obligations obligations, Frontier f, uint32_t depth, uint64_t patience, Order order) {
     struct Item {
         Obligations obligations;
         Frontier stack;
@@ -157,11 +164,15 @@ Answer<Liveness::Verdict> Liveness::search(Obligations obligations, Frontier f, 
     };
     std::vector<Item> todo{{obligations, f, depth, 0}};
     std::unordered_map<uint64_t, char, MixHash> seen{{pack(obligations, f), 1}};
+    using Place = std::pair<int32_t, size_t>;  // height, index
+    std::priority_queue<Place, std::vector<Place>, std::greater<Place>> next;
+    next.emplace(0, 0);
     Reach looked;
-    for (size_t i = 0; i < todo.size(); i++) {
+    for (uint64_t i = 0; !next.empty(); i++) {
         if (i >= patience) return {Verdict::kUnknown, looked};
         work(50);
-        const Item x = todo[i];
+        const Item x = todo[next.top().second];
+        next.pop();
         Bits candidates(stacks_.lr().productions().num_terminals() + 1);
         const auto [accepts, reach] = stacks_.accepted(x.stack);
         for (Symbol t : stacks_.terminals(accepts)) candidates.add(t);
@@ -182,7 +193,9 @@ Answer<Liveness::Verdict> Liveness::search(Obligations obligations, Frontier f, 
             const auto [verdict, below] = judge(l.obligations, after.frontier);
             looked |= below.below(x.above + after.above);
             if (verdict == Verdict::kAlive) return {verdict, looked};
-            if (verdict == Verdict::kUnknown) todo.push_back({l.obligations, after.frontier, inside, x.above + after.above});
+            if (verdict != Verdict::kUnknown) continue;
+            next.emplace(order == Order::kLowestFirst ? stacks_.height(after.frontier) : 0, todo.size());
+            todo.push_back({l.obligations, after.frontier, inside, x.above + after.above});
         }
     }
     return {Verdict::kDead, looked};
@@ -191,12 +204,12 @@ Answer<Liveness::Verdict> Liveness::search(Obligations obligations, Frontier f, 
 Answer<bool> Liveness::decide(Obligations obligations, Frontier f, uint32_t depth) {
     if (const Answer<bool>* known = decided_.find(pack(obligations, f))) return *known;
     constexpr uint64_t kQuick = 64;
-    Answer<Verdict> found = search(obligations, f, depth, kQuick);
+    Answer<Verdict> found = search(obligations, f, depth, kQuick, Order::kNearestFirst);
     if (found.value == Verdict::kUnknown) {
         found.reach |= {Reach::kDeep, newline_ != kEnd};
         if (!summaries_.alive(obligations, f, depth)) found.value = Verdict::kDead;
         else if (lexer_.policy() == Policy::kBasic || adjacency_.deterministic()) found.value = Verdict::kAlive;
-        else found.value = search(obligations, f, depth, max_steps_ / kStepsPerLook).value;
+        else found.value = search(obligations, f, depth, max_steps_ / kStepsPerLook, Order::kLowestFirst).value;
     }
     if (found.value == Verdict::kUnknown)
         throw LimitExceeded("max_liveness_steps", max_steps_ + 1, max_steps_,

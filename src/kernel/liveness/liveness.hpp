@@ -66,7 +66,8 @@ class Liveness {
 
     bool always_alive_after(const Landing& l);
     Answer<Verdict> judge(Obligations obligations, Frontier f);
-    Answer<Verdict> search(Obligations obligations, Frontier f, uint32_t depth, uint64_t patience);
+    enum class Order : uint8_t { kNearestFirst, kLowestFirst };
+    Answer<Verdict> search(Obligations obligations, Frontier f, uint32_t depth, uint64_t patience, Order order);
     Answer<bool> decide(Obligations obligations, Frontier f, uint32_t depth);
     Answer<bool> find_alive(LexState s, Frontier f, uint32_t depth);
     Completion& completion(const Bits& terminals);

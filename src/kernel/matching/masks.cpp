@@ -121,6 +121,12 @@ const MaskCache::Mask* Masks::keep(const Parse& t, MaskCache::Key key, const Mas
     return cache_.keep(t, key, words);
 }
 
+// Lexemes in progress, or stacks.
+uint64_t Masks::alternatives_of(const Parse& t) const {
+    const Lexer& lexer = engine_.spanner.lexer;
+    return std::max<uint64_t>(lexer.singles(lexer.members(t.lex)).size(), engine_.stacks.nodes(t.stack).size());
+}
+
 Reach Masks::compute(const Parse& t, MaskCache::Mask& words, const MaskCache::Endings& endings) {
     words.assign(vocabulary_.words(), 0);
     work(words.size() / 64);
@@ -131,10 +137,15 @@ Reach Masks::compute(const Parse& t, MaskCache::Mask& words, const MaskCache::En
     // loaded constraint, whose tables are empty. Broken off at 600,000 it cost 14 ms instead of 5 (Python, llama-3; Java 22 and 9, Go 17 and 8),
     // and as a mask that was made byte by byte is not kept, half of Go's masks were made again each time.
     const uint64_t least = scannerless_ ? 600'000 : 2'000'000;
-    const bool resumed = find_partial(t) != partials_.end();
     auto left = [] { return Task::current()->left(); };
+    // Of many alternatives a walk asks each once, 10 us, and what it has asked is known to the next one; byte by byte each of thousands of steps asks
+    // them all. PERF: of 3,000 walks of 40 ms were broken off, and masks took seven calls.
+    constexpr uint64_t kAlternative = 2'000;
+    const uint64_t dear = scannerless_ ? kAlternative * alternatives_of(t) : 0;
+    const uint64_t share = dear > least ? std::min(dear, left() - left() / kShare) : left() / kShare;
+    const bool resumed = find_partial(t) != partials_.end();
     std::optional<Reach> walked;
-    if (!resumed) walked = walk(t, words, std::min(left(), std::max(left() / kShare, least)), endings);
+    if (!resumed || dear > least) walked = walk(t, words, std::min(left(), std::max(share, least)), endings);
     if (!walked && !compute_by_bytes(t, words, resumed ? left() : left() / 2)) {
         walked = walk(t, words, left(), endings);
         if (!walked) compute_by_bytes(t, words, left());
@@ -194,12 +205,14 @@ bool Masks::compute_by_bytes(const Parse& t, MaskCache::Mask& words, uint64_t al
     struct Keep {
         Masks& masks;
         Partial& p;
+        const uint32_t begin;
         ~Keep() {
+            if (p.place.next > begin) masks.runs_.note_further();
             try {
                 if (p.place.next < masks.vocabulary_.trie.size()) masks.keep_partial(std::move(p));
             } catch (const std::bad_alloc&) {}  // then it is begun anew
         }
-    } keep{*this, p};
+    } keep{*this, p, p.place.next};
     const bool all = allowed >= Task::current()->left();
     Task task(allowed);
     task.enter();

@@ -95,6 +95,7 @@ class Masks {
         const Parse& parse_;
     };
     bool is_under_way(const Parse& t) const;
+    uint64_t alternatives_of(const Parse& t) const;
     // What it depends on, told of the stacks of `endings`, if there are any.
     Reach compute(const Parse& t, MaskCache::Mask& words, const MaskCache::Endings& endings);
     Answer<bool> may_end(const Parse& t, const MaskCache::Endings& endings);

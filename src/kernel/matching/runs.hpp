@@ -39,8 +39,9 @@ class Runs {
     }
     // All bytes of a text; false, and no parses, if some byte is not allowed. `to` is empty before.
     bool advance(const Parses& from, std::string_view bytes, Parses& to);
-    // How often a refused advance() got further than before. It is gone on with.
+    // How often a refused advance(), or a mask made byte by byte, got further than before. It is gone on with.
     uint64_t times_further() const { return times_further_; }
+    void note_further() { times_further_++; }
     void forget_halted() { halted_.clear(); }
     // Calls visit(parse) for those that it has.
     template <class Visit>

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <utility>
+#include <vector>
 
 #include "matching/history.hpp"
 #include "matching/lexemes.hpp"
@@ -26,6 +28,10 @@ class Stepper {
     void add(Parses& to, Parse t, const Keep& keep);
 
   private:
+    // Stacks that parses share: which parse, and one of them more.
+    using Shared = std::vector<std::pair<size_t, Frontier>>;
+    void add(Parses& to, Parse t, const Keep& keep, Shared& shared);
+    void merge(Parses& to, Shared& shared);
     const Engine engine_;
     Lexemes& lexemes_;
     const uint64_t max_parses_;

@@ -1,5 +1,7 @@
 #include "matching/terminals.hpp"
 
+#include "support/task.hpp"
+
 namespace derivable {
 
 void Terminals::add(Lexer& lexer, std::vector<TerminalSpec> specs, std::vector<TokenReference> references,
@@ -8,6 +10,7 @@ void Terminals::add(Lexer& lexer, std::vector<TerminalSpec> specs, std::vector<T
     to_lexer_.emplace_back();  // the end of the text is no lexeme
     ignored_.push_back(0);
     for (const TerminalSpec& t : specs) {
+        work(50);
         const Symbol symbol = Symbol(to_lexer_.size());
         const TerminalId id = lexer.add(t.recognizer, t.rank);
         to_lexer_.push_back(id);

@@ -26,9 +26,12 @@ void UniqueItems::note(uint64_t key, bool alive) {
     known_[key] = char(alive);
 }
 
-// A string with more values than there are to differ from can become one that is new.
+// A string with more values than there are to differ from can become one that is new; so can a number that may have more digits than any of them.
+// PERF: numbers were searched for one digit after the other, behind a comma from each that is there: 7 ms a mask of 550 integers, 45 of 2,000.
 bool UniqueItems::is_sure(const Parse& t) {
-    return !t.writing || t.writing->safe() || (t.writing->in_string() && access_.lexer().has_more_strings(t.lex, t.writing->rivals()));
+    if (!t.writing || t.writing->safe()) return true;
+    if (t.writing->in_string()) return access_.lexer().has_more_strings(t.lex, t.writing->rivals());
+    return t.writing->in_digits() && access_.lexer().may_repeat(t.lex, '1');
 }
 
 bool UniqueItems::can_go_on(const Parse& t) {

@@ -8,9 +8,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "parsing/reach.hpp"
@@ -41,8 +43,8 @@ class Stacks {
     };
     // After terminal t; kNoFrontier if it is not accepted.
     Shifted shift(Frontier f, Symbol t);
-    // Both possibilities at once. Only where they may be confused: the same position and lexer state.
-    Frontier merge(Frontier a, Frontier b);
+    // All possibilities at once. Only where they may be confused: the same position and lexer state.
+    Frontier merge(const std::vector<Frontier>& all);
     // The same possibilities, without what adds nothing (parsing/subsumption.hpp).
     Frontier minimal(Frontier f) {
         if (subsumption_.is_plain(f)) return f;
@@ -73,6 +75,12 @@ class Stacks {
             level.swap(below);
         }
     }
+    // States below the lowest of its stacks, on the longest way.
+    int32_t height(Frontier f) const {
+        int32_t least = INT32_MAX;
+        for (NodeId n : nodes(f)) least = std::min(least, graph_[n].height);
+        return least;
+    }
     LrState state(NodeId n) const { return graph_[n].state; }
     StackGraph::Nodes parents(NodeId n) const { return graph_.parents(n); }
     // After reducing to a nonterminal on top of `below`.
@@ -97,6 +105,17 @@ class Stacks {
     };
 
     AcceptSet accept_of(NodeId n);
+    // Calls visit(node) for the nodes of a frontier that accept a terminal.
+    template <class Visit>
+    void each_accepting(Frontier f, Symbol t, Visit visit);
+    // The nodes of a wide frontier by the terminals that they accept.
+    struct Accepting {
+        Frontier of = kNoFrontier;
+        uint32_t asked = 0;
+        bool is_sorted = false;
+        std::vector<std::pair<Symbol, NodeId>> nodes;
+    };
+    const Accepting* accepting(Frontier f);
     // The nodes from which t is shifted. How far these look is never further than accepts() does.
     std::vector<Shifter> shifters(Frontier f, Symbol t);
     struct Seen {  // by shifters()
@@ -124,6 +143,8 @@ class Stacks {
     std::unordered_map<std::vector<uint32_t>, AcceptSet, WordsHash> unions_of_many_;
     std::vector<uint32_t> united_;           // what is to be united
     FlatMap<Answer<AcceptSet>> accepted_;    // of frontiers of several nodes
+    std::array<Accepting, 8> accepting_;     // of frontiers that were asked for last
+    size_t next_accepting_ = 0;              // to be replaced
     IdVector<LrState, AcceptSet> direct_;    // the set of its direct shifts
     std::vector<Subsumption::Lower> lower_;  // of the node whose set is made
     // Where a terminal is shifted after long chains of reductions; see shifters().

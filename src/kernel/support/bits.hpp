@@ -1,6 +1,7 @@
 // Sets of small numbers.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -39,5 +40,15 @@ class Bits {
   private:
     std::vector<uint64_t> words_;
 };
+
+// Sorts numbers that are all different; `bits` are 0, and as many as there may be numbers.
+// PERF: of 3,000 words, each behind `[a-z]*`, most sets of states have thousands, and sorting them was half of 3.9 s.
+inline void sort_distinct(std::vector<uint32_t>& numbers, std::vector<uint64_t>& bits) {
+    if (numbers.size() < bits.size() / 4) return std::sort(numbers.begin(), numbers.end());
+    for (uint32_t n : numbers) bits[n / 64] |= uint64_t(1) << n % 64;
+    numbers.clear();
+    for (size_t i = 0; i < bits.size(); bits[i++] = 0)
+        for (uint64_t rest = bits[i]; rest; rest &= rest - 1) numbers.push_back(uint32_t(64 * i + size_t(__builtin_ctzll(rest))));
+}
 
 }  // namespace derivable
