@@ -69,11 +69,8 @@ def cut_into_leaves(grammar: Rules) -> Mapping[str, Expr]:
             if finished:
                 open_rules.discard(name)
                 expr = pieces[name]
-                if name in unfit or not _is_foldable(expr, bodies):
-                    unfit.add(name)
-                    continue
                 cost = _cost(expr, costs)
-                if cost > _MAX_FOLDED_NODES:
+                if name in unfit or cost > _MAX_FOLDED_NODES or not _is_foldable(expr, bodies):
                     unfit.add(name)
                 else:
                     bodies[name], costs[name] = _substitute(expr, bodies), cost
@@ -146,15 +143,21 @@ def _is_foldable(expr: Expr, bodies: Mapping[str, Expr]) -> bool:
 
 
 def _cost(expr: Expr, costs: Mapping[str, int]) -> int:
+    """The nodes of an expression, those that it names written out; where there are too many, some number above that."""
     match expr:
         case Ref(name):
-            return costs[name]
+            return costs.get(name, _MAX_FOLDED_NODES + 1)
         case Bytes(value):
             return 1 + len(value)
         case Repeat(item, low, high, _):
             return 1 + _cost(item, costs) * max(1, low if high is None else high)
         case _:
-            return 1 + sum(_cost(c, costs) for c in children(expr))
+            cost = 1
+            for part in children(expr):  # PERF: of 300,000 words a few are enough
+                cost += _cost(part, costs)
+                if cost > _MAX_FOLDED_NODES:
+                    break
+            return cost
 
 
 def _substitute(expr: Expr, bodies: Mapping[str, Expr]) -> Expr:
@@ -165,7 +168,7 @@ def _mark(expr: Expr, bodies: Mapping[str, Expr], costs: Mapping[str, int]) -> E
     """Makes every maximal regular part of an irregular expression one leaf."""
     if is_regular(expr):
         return _leaf(expr)
-    if _is_foldable(expr, bodies) and _cost(expr, costs) <= _MAX_FOLDED_NODES:
+    if _cost(expr, costs) <= _MAX_FOLDED_NODES and _is_foldable(expr, bodies):
         return _leaf(_substitute(expr, bodies))
     match expr:
         case Concat(items):
