@@ -57,8 +57,7 @@ class MaskCache {
     const Mask* find(const Parse& t, Key* key = nullptr);
     // Null: it cannot be kept.
     const Mask* keep(const Parse& t, Key key, const Mask& words);
-    // The same by the endings of a parse; from then on it is known by the parse's own stack.
-    // By `most` words of each (Stacks::future), and `beside` (Key).
+    // The same by the endings of a parse, so many words of each (Stacks::future); from then on it is known by the parse's own stack, too.
     const Mask* find(const Parse& t, const Endings& endings, uint32_t* most = nullptr);
     const Mask* keep(const Parse& t, const Endings& endings, Reach behind, const Mask& words);
     const Mask* keep(const Parse& t, const Endings& endings, uint32_t most, uint8_t beside, const Mask& words);
