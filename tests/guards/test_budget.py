@@ -383,6 +383,23 @@ def test_masks_whose_walk_never_ends_are_made_byte_by_byte() -> None:
         assert ask(partial(matcher.allows, token), matcher)[0] == (token in mask)
 
 
+@pytest.mark.parametrize("letters", ["a-zé-ü日本", "a-z日", "a-zé-üÿ"])
+def test_characters_of_several_bytes_byte_by_byte(letters: str) -> None:
+    """What leads back to the same place is passed by as a whole: but for characters of which some do not."""
+    gbnf = f'root ::= (b | i | t)*\nb ::= "**" root "**"\ni ::= "*" root "*"\nt ::= [{letters} ]+'
+    parts = ["é", "ü", "ÿ", "日", "本", "月", "ab", " c", "*", "É"]
+    texts = [first + second + third for first in ("a", "é", "日", "**") for second in parts for third in parts]
+    cut = [text.encode()[:-1] for text in texts[::3]]  # some end within a character
+    stars = [b"*" * n for n in range(2, 65)]
+    tokens = sorted({*(bytes([b]) for b in range(256)), *stars, *(text.encode() for text in texts), *cut} - {b""})
+    among = dv.Vocabulary.from_bytes([*tokens, None], eos=[len(tokens)])
+    matcher = dv.compile(dv.Grammar.from_gbnf(gbnf), among, limits=dv.Limits(max_step_work=500_000)).matcher()
+    for piece in (b"", b"a", b"*", "é".encode()[:1] if "é" in letters else b"b"):
+        ask(partial(matcher.advance_bytes, piece), matcher)
+        mask = set(ask(matcher.allowed_tokens, matcher)[0].tolist())
+        assert mask == {t for t in range(len(tokens) + 1) if ask(partial(matcher.allows, t), matcher)[0]}
+
+
 def emphasis(limits: dv.Limits) -> tuple[dv.Constraint, int]:
     """A grammar whose masks are made byte by byte, and one of its tokens."""
     gbnf = 'root ::= (b | i | t)*\nb ::= "**" root "**"\ni ::= "*" root "*"\nt ::= [a-z ]+'
