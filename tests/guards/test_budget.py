@@ -387,8 +387,13 @@ def test_masks_whose_walk_never_ends_are_made_byte_by_byte() -> None:
 def test_characters_of_several_bytes_byte_by_byte(letters: str) -> None:
     """What leads back to the same place is passed by as a whole: but for characters of which some do not."""
     gbnf = f'root ::= (b | i | t)*\nb ::= "**" root "**"\ni ::= "*" root "*"\nt ::= [{letters} ]+'
-    parts = ["é", "ü", "ÿ", "日", "本", "月", "ab", " c", "*", "É"]
+    parts = ["é", "ü", "ÿ", "日", "本", "月", "ab", " c", "É"]
     texts = [first + second + third for first in ("a", "é", "日", "**") for second in parts for third in parts]
+    texts += [
+        "b" + second + third
+        for second in (*"é日a", "é日a")
+        for third in (*"é日ab ", "éé", "日日", "a日", "abcdefghijklmnopqrstuvwxyz")
+    ]
     cut = [text.encode()[:-1] for text in texts[::3]]  # some end within a character
     stars = [b"*" * n for n in range(2, 65)]
     tokens = sorted({*(bytes([b]) for b in range(256)), *stars, *(text.encode() for text in texts), *cut} - {b""})
