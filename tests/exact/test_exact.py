@@ -148,6 +148,7 @@ class Comparison:
             any(map(self.oracle.recognizer.member, self.walks(start, b"")))
             or self.oracle.completion(b"") is not None
             or bool(self.oracle.deeper().members)
+            or any(map(self.oracle.recognizer.member, self.walks(start, b"", 20, 64)))
         )
 
     def mask(self, matcher: dv.Matcher, w: bytes) -> frozenset[int]:
