@@ -12,7 +12,7 @@ it from then on.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import cycle as cyclic
 from itertools import islice, product
 from typing import Any
@@ -255,15 +255,7 @@ class Comparison:
             for cycle in product(pieces, repeat=size):
                 if sum(map(len, cycle)) > 6:
                     continue
-                state, longer = start.fork(), text
-                for piece in islice(cyclic(cycle), length):
-                    try:
-                        self.take(state, piece)
-                    except TokenRejectedError:
-                        break
-                    longer += piece
-                    if state.is_accepting:
-                        yield longer
+                yield from self.along(start.fork(), text, islice(cyclic(cycle), length))
 
     def closings(self, start: dv.Matcher, text: bytes, length: int = 12) -> Iterator[bytes]:
         """Members by the engine's account that go on with one lexeme up to three times, then with one or two over and
@@ -274,15 +266,18 @@ class Comparison:
         endings = [*product(pieces), *product(pieces, repeat=2)]
         for middle, times in product(pieces, range(1, 4)):
             for ending in endings:
-                state, longer = start.fork(), text
-                for piece in islice((*times * (middle,), *length * ending), length):
-                    try:
-                        self.take(state, piece)
-                    except TokenRejectedError:
-                        break
-                    longer += piece
-                    if state.is_accepting:
-                        yield longer
+                yield from self.along(start.fork(), text, islice((*times * (middle,), *length * ending), length))
+
+    def along(self, state: dv.Matcher, text: bytes, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """`text`, which led to `state`, and pieces behind it as far as they are taken: where that may end."""
+        for piece in pieces:
+            try:
+                self.take(state, piece)
+            except TokenRejectedError:
+                return
+            text += piece
+            if state.is_accepting:
+                yield text
 
     def take(self, matcher: dv.Matcher, piece: bytes) -> None:
         """Advances by text, or by the special token that a byte stands for."""
