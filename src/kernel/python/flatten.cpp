@@ -263,8 +263,8 @@ struct Flattening {
     // The rules that `json_schema/emit/objects.py` tells of: A(i + 1) is `taken`, Q(i) is `decided`.
     void members_in_order(nb::handle head, nb::handle node, nb::handle marks, const nb::object& comma, const nb::object& colon,
                           nb::handle name) {
-        // PERF: what stands within a member is the same wherever it stands, to the parser, too: written out in each place, the other keys of 40
-        // listed ones were 400 of 475 LR states that texts came to, and masks are kept by LR states.
+        // PERF: what stands within a member is the same wherever it stands, to the parser, too, and masks are kept by LR states: of an open object
+        // of 40 keys texts came to 475 of them with members written out in each place, to 311 now.
         nb::object other;
         nb::object decided;  // none while there can be no member
         bool empty = true;   // there need be none
