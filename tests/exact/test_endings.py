@@ -125,6 +125,26 @@ def test_masks_do_not_depend_on_other_texts(make: Callable[[], dv.Grammar], ahea
             matcher.advance(text[-1])
 
 
+@pytest.mark.parametrize("make", _grammars())
+def test_masks_do_not_depend_on_splits_that_were_forgotten(make: Callable[[], dv.Grammar]) -> None:
+    """What is kept of a residual is not another one's when residuals are numbered anew."""
+    draw, limit = random.Random(11), dv.cache.limit
+    dv.cache.limit = 0  # each walk begins with all splits forgotten
+    try:
+        constraint = dv.compile(make(), VOCABULARY)
+        for _ in range(20):
+            matcher = constraint.matcher()
+            for _ in range(40):
+                allowed = np.flatnonzero(np.unpackbits(np.frombuffer(_bits(matcher), np.uint8), bitorder="little"))
+                assert [t for t in range(VOCABULARY.size) if matcher.allows(t)] == allowed.tolist()
+                going_on = [t for t in allowed.tolist() if t != len(_TOKENS)]
+                if not going_on:
+                    break
+                matcher.advance(draw.choice(going_on))
+    finally:
+        dv.cache.limit = limit
+
+
 def _masks_made(constraint: dv.Constraint, text: str) -> int:
     """How many masks along a text, byte by byte, were not known."""
     before = constraint.stats()

@@ -166,7 +166,7 @@ def view(
     sizes = {
         "lexer": kernel["lexer_bytes"],
         "levels 1 and 2": kernel["split_bytes"],
-        "level 4, what walks found": kernel["stack_trie_bytes"],
+        "level 4, what walks found": kernel["part_bytes"],
         "level 4, masks": kernel["mask_bytes"],
         "allocated by matchers": int(stats["run_bytes"]),
     }

@@ -19,6 +19,7 @@ Spanner::Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy)
 }
 
 void Spanner::forget() {
+    num_forgotten_++;
     discarded.take(splits_);
     discarded.take(repeated_);
     counted_strings_.reset();

@@ -90,6 +90,7 @@ class Spanner {
         std::atomic<int>& walks_;
     };
     void forget();
+    uint32_t num_forgotten() const { return num_forgotten_; }  // how often: residuals have other numbers since
     // Not under scannerless. Lexer states and splits as they are numbered, and again for a spanner of the same vocabulary to which the same
     // terminals were added and that split nothing yet. restore() throws BadArtifact where something refers to what is not there; then the
     // spanner is not to be used.
@@ -102,6 +103,7 @@ class Spanner {
 
   private:
     std::atomic<int> walks_{0};
+    uint32_t num_forgotten_ = 0;
     void save_splits(ImageWriter& out) const;
     void restore_splits(ImageReader& in);
     std::unique_ptr<Split> restored_split(ImageReader& in, const std::vector<std::shared_ptr<const TokenSet>>& sets);

@@ -29,6 +29,7 @@ struct Split {
         const Inside* base = nullptr;
         std::vector<uint32_t> removed;
         void or_into(uint32_t* mask) const;
+        void unite_into(TokenSet& set, uint32_t words) const;
         uint64_t cost() const {
             return (tokens ? tokens->cost() : 0) + (base ? base->cost() + removed.size() / 2 : 0);
         }  // of that, as `work` counts
@@ -48,19 +49,21 @@ struct Split {
     bool exits_once = false;    // no token goes through two of the others
 };
 
-// Runs something that adds tokens to a mask, and takes `except` out of what it added.
-template <typename Add>
-void add_except(uint32_t* mask, const std::vector<uint32_t>& except, Add&& add) {
-    std::vector<uint32_t> fresh;
-    for (uint32_t t : except)
-        if (!(mask[t >> 5] >> (t & 31) & 1)) fresh.push_back(t);
-    add();
-    for (uint32_t t : fresh) mask[t >> 5] &= ~(1u << (t & 31));
-}
-
 inline void Split::Inside::or_into(uint32_t* mask) const {
     if (base) add_except(mask, removed, [&] { base->or_into(mask); });
     if (tokens) tokens->or_into(mask);
+}
+
+inline void Split::Inside::unite_into(TokenSet& set, uint32_t words) const {
+    if (base && removed.empty()) {
+        base->unite_into(set, words);
+    } else if (base) {
+        TokenSet others;
+        base->unite_into(others, words);
+        others.pack();
+        set.unite(others, removed, words);
+    }
+    if (tokens) set.unite(*tokens, {}, words);
 }
 
 }  // namespace derivable

@@ -12,6 +12,16 @@ namespace derivable {
 class ImageReader;
 class ImageWriter;
 
+// Runs something that adds tokens to a mask, and takes `except` out of what it added.
+template <typename Add>
+void add_except(uint32_t* mask, const std::vector<uint32_t>& except, Add&& add) {
+    std::vector<uint32_t> fresh;
+    for (uint32_t t : except)
+        if (!(mask[t >> 5] >> (t & 31) & 1)) fresh.push_back(t);
+    add();
+    for (uint32_t t : fresh) mask[t >> 5] &= ~(1u << (t & 31));
+}
+
 // Some token ids of a vocabulary, as whichever of a list and a bitmask is faster to OR into a mask.
 class TokenSet {
   public:
@@ -22,24 +32,30 @@ class TokenSet {
             dense_[token >> 5] |= 1u << (token & 31);
         } else {
             ids_.push_back(token);
-            // PERF: one listed id costs about as much to OR as eight words of a bitmask.
-            if (ids_.size() > words / 8) spread(words);
+            if (are_many(ids_.size(), words)) spread(words);
         }
     }
     // Before the first of so many.
     void expect(size_t count, uint32_t words) {
-        if (count > words / 8) spread(words);
+        if (are_many(count, words)) spread(words);
         else ids_.reserve(count);
     }
     // All at once, from a bitmask.
     static TokenSet of(const std::vector<uint32_t>& row);
     // After the last add().
     void pack();
+    // With the tokens of another one (after its pack() or normalize()) that are not in `except`, of a vocabulary of so many words; then, once, normalize(). `empty`: a bitmask with no token,
+    // which it is again afterwards.
+    void unite(const TokenSet& o, const std::vector<uint32_t>& except, uint32_t words);
+    void normalize(std::vector<uint64_t>& empty);
+    bool operator==(const TokenSet& o) const { return ids_ == o.ids_ && dense_ == o.dense_; }
+    size_t hash() const { return WordsHash()(dense_.empty() ? ids_ : dense_); }
     // For sets of few tokens, side by side: a list of few, and more of them.
     bool is_short() const { return dense_.empty() && ids_.size() <= kShort; }
     void append(const TokenSet& o) { ids_.insert(ids_.end(), o.ids_.begin(), o.ids_.end()), count_ += o.count_; }
     void or_into(uint32_t* mask) const;
     uint32_t count() const { return count_; }
+    bool empty() const { return ids_.empty() && dense_.empty(); }
     uint64_t cost() const { return 1 + ids_.size() / 4 + dense_.size() / 80; }  // of or_into, as `work` counts
     void save(ImageWriter& out) const;
     static TokenSet restored(ImageReader& in, uint32_t vocabulary_size);
@@ -47,6 +63,7 @@ class TokenSet {
 
   private:
     static constexpr size_t kShort = 64;
+    static bool are_many(size_t ids, uint32_t words) { return ids > words / 8; }  // PERF: one costs about as much to OR as eight words
     void spread(uint32_t words);
 
     std::vector<uint32_t> ids_, dense_;  // one of them is empty

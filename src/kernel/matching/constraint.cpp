@@ -92,7 +92,7 @@ Stats Constraint::stats() {
     s.counters = masks_.counters;
     s.run_bytes = access_.run_bytes();
     s.rows = masks_.cache().size();
-    s.row_bytes = masks_.cache().bytes() + masks_.stack_trie_bytes();
+    s.row_bytes = masks_.cache().bytes() + masks_.part_bytes();
     s.lr_states = lr_.num_states();
     s.stack_nodes = stacks_.num_live();
     s.spanner_bytes = spanner_->bytes();

@@ -99,7 +99,7 @@ Explorer::Keys Explorer::keys_of(const Parses& parses) {
                 for (size_t i = 0; i < std::min(k, words_.size()); i++) of_parse[k] = mix(of_parse[k] ^ words_[i]);
         };
         const MaskCache::Endings endings = constraint_->masks().endings(t);
-        for (const auto& ending : endings) add(stacks.future(ending.after.stack, Reach::kDeep, kKeys - 1, words_, looked_));
+        for (const auto& ending : endings) add(stacks.future(ending.after.stack, Reach::kDeep, kKeys - 1, false, words_, looked_));
         if (!endings.size) add(stacks.signature(t.stack, kKeys - 2, words_));
         for (size_t k = 0; k < kKeys; k++) keys[k].push_back(of_parse[k]);
     }
@@ -225,9 +225,11 @@ void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
     visited_++;
     std::vector<Step> steps;
     const bool looks_further = found() < bounds.known && complete([&] { steps = fresh_steps(m); });
-    const bool filled = may_be_between_tokens(w, steps) && complete([&] { m.fill(mask_.data()); });
+    const bool is_between = may_be_between_tokens(w, steps);
+    const bool filled = is_between && complete([&] { m.fill(mask_.data()); });
     const uint32_t here = uint32_t(record_.size());
     record_.push_back({w.from, w.step, filled ? masks_of(m) : std::vector<Mask>()});
+    if (!is_between && bounds.as_worth) passed_.push_back({std::make_unique<Matcher>(m), here});
     if (!looks_further) return;
     auto go = [&](uint32_t step, Way way, auto advance) {
         auto after = std::make_unique<Matcher>(m);
@@ -242,29 +244,45 @@ void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
     for (uint32_t token : tokens_) go(kToken + token, {}, [&](Matcher& x) { return x.advance(token) == Matcher::Verdict::kAccepted; });
 }
 
-bool Explorer::is_enough(bool by_top) const {
+void Explorer::fill_passed() {
+    const Passed& p = passed_.front();
+    if (complete([&] { p.matcher->fill(mask_.data()); })) record_[p.record].masks = masks_of(*p.matcher);
+    passed_.pop_front();
+}
+
+Explorer::Kind Explorer::kind_of_next() const {
+    if (!waiting_[0].empty() || !waiting_[1].empty()) return kByTop;
+    return passed_.empty() || is_enough(kPassed) ? kBelow : kPassed;
+}
+
+bool Explorer::is_enough(Kind kind) const {
     constexpr uint64_t kLeast = 100'000, kMost = 16'000'000;  // units of work, about 0.5 and 100 ms
-    return spent_on_top_ + spent_below_ > kMost || (!by_top && spent_below_ > std::max(kLeast, spent_on_top_ / 4));
+    return spent_[kByTop] + spent_[kPassed] + spent_[kBelow] > kMost ||
+           (kind != kByTop && spent_[kind] > std::max(kLeast, spent_[kByTop] / 4));
 }
 
 Explorer::End Explorer::visit(const Bounds& bounds) {
     Task task(Task::kUnbounded, {}, bounds.seconds);
     task.enter();
     for (uint64_t i = 0; i < bounds.most; i++) {
+        const Kind kind = kind_of_next();
         const auto queue = std::find_if(waiting_.begin(), waiting_.end(), [](const auto& q) { return !q.empty(); });
-        if (queue == waiting_.end()) return End::kNone;
-        const bool by_top = queue - waiting_.begin() < 2;
-        if (bounds.as_worth && is_enough(by_top)) return End::kEnough;
+        if (kind != kPassed && queue == waiting_.end()) return End::kNone;
+        if (bounds.as_worth && is_enough(kind)) return End::kEnough;
         if (constraint_->access().run_bytes() > bounds.bytes) return End::kMemory;
-        Waiting next = std::move(queue->front());
-        queue->pop_front();
         const uint64_t before = task.spent();
+        Waiting next;
+        if (kind != kPassed) {
+            next = std::move(queue->front());
+            queue->pop_front();
+        }
         try {
             task.look();
-            visit_one(next, bounds);
-            (by_top ? spent_on_top_ : spent_below_) += task.spent() - before;
+            if (kind == kPassed) fill_passed();
+            else visit_one(next, bounds);
+            spent_[kind] += task.spent() - before;
         } catch (const TimeIsUp&) {  // what was found out is kept, and asking again goes on from there
-            queue->push_front(std::move(next));
+            if (kind != kPassed) queue->push_front(std::move(next));
             return End::kTime;
         } catch (const MemoryExceeded&) { return End::kMemory; }
     }
@@ -296,6 +314,8 @@ uint32_t Explorer::replay(const std::shared_ptr<Constraint>& constraint, std::st
     try {
         ImageReader in(data);
         const std::vector<std::vector<uint32_t>> rows = read_rows(in, c.vocabulary());
+        MaskCache& cache = c.masks().cache();
+        std::vector<int32_t> numbers(rows.size(), -1);  // in the cache
         std::vector<std::unique_ptr<Matcher>> places(in.count(3));
         for (size_t i = 0; i < places.size(); i++) {
             const uint32_t from = in.next(), step = in.next(), count = in.count(2);
@@ -314,12 +334,13 @@ uint32_t Explorer::replay(const std::shared_ptr<Constraint>& constraint, std::st
                 if (row == kRaw) continue;
                 const uint32_t words_behind = key >> 16, hops = key >> 8 & 0xFF;
                 const uint8_t beside = uint8_t(key);
-                if (row >= rows.size() || hops > uint32_t(MaskCache::kMaxHops) || beside > MaskCache::Key::kAll)
+                if (row >= rows.size() || hops > uint32_t(MaskCache::kMaxHops) || beside > ReachTrie::kAll)
                     throw BadArtifact("its index names a mask that is not there");
-                if (c.masks().cache().bytes() > c.limits().cache_bytes / 2) return kept;
+                if (cache.bytes() > c.limits().cache_bytes / 2 || cache.is_large()) return kept;
                 const MaskCache::Endings endings = words_behind ? c.masks().endings(parses[k]) : MaskCache::Endings();
-                if (endings.size) c.masks().cache().keep(parses[k], endings, words_behind, beside, rows[row]);
-                kept += c.masks().keep(parses[k], {hops, beside}, rows[row]) != nullptr;
+                if (numbers[row] < 0) numbers[row] = cache.row_of(rows[row]);
+                if (endings.size) cache.keep(parses[k], endings, words_behind, beside, numbers[row]);
+                kept += cache.keep(parses[k], {hops, beside}, numbers[row]) != nullptr;
             }
         }
         if (!in.at_end()) throw BadArtifact("its index is longer than it says");

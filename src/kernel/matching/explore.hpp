@@ -5,7 +5,7 @@
 // whose lexer state was not met before, for they take the longest; then those with another parser state on top, and so on; among equals
 // those met first; and what stands far within free text comes last. What the lexer and the top alone tell apart grows with the size of the
 // grammar; what more tells apart may be as many as there are ways from one place to another. So of those as many are visited as take a quarter
-// of the time that the former took (Bounds::as_worth).
+// of the time that the former took (Bounds::as_worth); and before them, for as long again, masks within words that go on in one token.
 //
 // What was visited can be written down: for each situation the one that it was reached from, the byte, and its mask. Lexer and LR states
 // have no names that another process would know, but it can take the same steps, and finds masks where this one computed them.
@@ -95,14 +95,22 @@ class Explorer {
     bool may_be_between_tokens(const Waiting& w, const std::vector<Step>& next) const;
     void visit_one(Waiting& w, const Bounds& bounds);
     std::vector<Mask> masks_of(Matcher& m);
-    bool is_enough(bool by_top) const;
+    void fill_passed();
+    enum Kind { kByTop, kPassed, kBelow, kKinds };
+    Kind kind_of_next() const;
+    bool is_enough(Kind kind) const;
 
     std::shared_ptr<Constraint> constraint_;
     const std::vector<uint32_t> tokens_;
     std::unordered_set<uint64_t, MixHash> known_;
     std::array<std::deque<Waiting>, kKeys + 1> waiting_;  // by the first key that is new; the last: in long free text
     uint64_t visited_ = 0;
-    uint64_t spent_on_top_ = 0, spent_below_ = 0;  // work, on situations that the lexer and the top tell apart, and on others
+    struct Passed {  // where a model's text will hardly have an end of a token
+        std::unique_ptr<Matcher> matcher;
+        uint32_t record;
+    };
+    std::deque<Passed> passed_;
+    std::array<uint64_t, kKinds> spent_{};  // work
     std::vector<Visited> record_;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> row_ids_;
     std::vector<const std::vector<uint32_t>*> rows_;

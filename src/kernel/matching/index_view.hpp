@@ -25,7 +25,7 @@ struct IndexView {
     std::vector<LexerStateView> states;
     uint64_t keys = 0;    // nodes of the trie of masks
     uint64_t splits = 0;  // of levels 1 and 2: nodes of all spanner trees, shared ones once
-    uint64_t lexer_bytes = 0, split_bytes = 0, stack_trie_bytes = 0, mask_bytes = 0;
+    uint64_t lexer_bytes = 0, split_bytes = 0, part_bytes = 0, mask_bytes = 0;
 };
 
 // A node of the spanner tree of a parse, as its parser prunes it; in preorder.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "matching/context.hpp"
+#include "matching/member_walk.hpp"
 #include "matching/repeated_items.hpp"
 #include "matching/slow_masks.hpp"
 #include "matching/span_walk.hpp"
@@ -51,17 +52,15 @@ const MaskCache::Mask& Masks::row(Parse t) {
             counters.hits++;
             return *known;
         }
+    make_room();  // SAFETY: not later, for what is computed tells its parts by numbers that are forgotten with them
     const UnderWay mine(*this, t);
-    MaskCache::Mask computed;
     const auto begin = std::chrono::steady_clock::now();  // PERF: 25 ns, of a mask that takes thousands
     const uint64_t walked = counters.walked;
-    const Reach reach = compute(t, computed, ends);
-    note_miss(t, begin, walked, reach.hops);
-    make_room();
-    if (const auto* kept = ends.size ? cache_.keep(t, ends, reach, computed) : cache_.keep(t, cache_.key_of(t, reach), computed))
-        return *kept;
+    Computed made = compute(t, ends);
+    note_miss(t, begin, walked, made.reach.hops);
+    if (const MaskCache::Mask* kept = keep(t, ends, made)) return *kept;
     constexpr size_t kMost = 4;
-    lone_.push_front({t, std::move(computed)});
+    lone_.push_front({t, std::move(made.words)});
     if (lone_.size() > kMost) lone_.pop_back();
     return lone_.front().words;
 }
@@ -113,12 +112,19 @@ Answer<bool> Masks::may_end(const Parse& t, const MaskCache::Endings& endings) {
 }
 
 void Masks::make_room() {
-    if (!engine_.access.is_suspended() && (cache_.bytes() + stack_trie_.bytes() > cache_bytes_ || cache_.is_large())) forget();
+    if (!engine_.access.is_suspended() && (cache_.bytes() + part_bytes() > cache_bytes_ || cache_.is_large())) forget();
 }
 
-const MaskCache::Mask* Masks::keep(const Parse& t, MaskCache::Key key, const MaskCache::Mask& words) {
-    make_room();
-    return cache_.keep(t, key, words);
+const MaskCache::Mask* Masks::keep(const Parse& t, const MaskCache::Endings& endings, Computed& made) {
+    if (made.row < 0) {
+        if (made.reach.hops > MaskCache::kMaxHops) return nullptr;
+        made.row = cache_.row_of(made.words);
+        if (!made.parts.empty()) cache_.keep(std::move(made.parts), made.row);
+    }
+    const MaskCache::Mask* kept =
+        endings.size ? cache_.keep(t, endings, made.reach, made.row) : cache_.keep(t, cache_.key_of(t, made.reach), made.row);
+    if (!kept && made.words.empty()) made.words = cache_.row(made.row);
+    return kept;
 }
 
 // Lexemes in progress, or stacks.
@@ -127,9 +133,8 @@ uint64_t Masks::alternatives_of(const Parse& t) const {
     return std::max<uint64_t>(lexer.singles(lexer.members(t.lex)).size(), engine_.stacks.nodes(t.stack).size());
 }
 
-Reach Masks::compute(const Parse& t, MaskCache::Mask& words, const MaskCache::Endings& endings) {
-    words.assign(vocabulary_.words(), 0);
-    work(words.size() / 64);
+Masks::Computed Masks::compute(const Parse& t, const MaskCache::Endings& endings) {
+    work(vocabulary_.words() / 64);
     engine_.access.take();
     // A walk, byte by byte, or with large LR states (thousands of optional keys) again by a walk, which makes none twice.
     constexpr uint64_t kShare = 8;  // of what the call may take
@@ -144,36 +149,41 @@ Reach Masks::compute(const Parse& t, MaskCache::Mask& words, const MaskCache::En
     const uint64_t dear = scannerless_ ? kAlternative * alternatives_of(t) : 0;
     const uint64_t share = dear > least ? std::min(dear, left() - left() / kShare) : left() / kShare;
     const bool resumed = find_partial(t) != partials_.end();
-    std::optional<Reach> walked;
-    if (!resumed || dear > least) walked = walk(t, words, std::min(left(), std::max(share, least)), endings);
-    if (!walked && !compute_by_bytes(t, words, resumed ? left() : left() / 2)) {
-        walked = walk(t, words, left(), endings);
-        if (!walked) compute_by_bytes(t, words, left());
-    }
-    const Reach looked = walked.value_or(Reach{MaskCache::kMaxHops + 1, true, true});
-    if (engine_.terminals.has_distinct()) take_repeated(runs_, engine_.access, engine_.terminals, vocabulary_, t, words.data());
+    std::optional<Computed> made;
+    if (!resumed || dear > least) made = walk(t, endings, std::min(left(), std::max(share, least)));
+    if (!made) made = compute_by_bytes(t, resumed ? left() : left() / 2);
+    if (!made) made = walk(t, endings, left());
+    if (!made) made = compute_by_bytes(t, left());
+    if (made->row >= 0 || !made->parts.empty()) return std::move(*made);
+    if (engine_.terminals.has_distinct()) take_repeated(runs_, engine_.access, engine_.terminals, vocabulary_, t, made->words.data());
     const Answer<bool> end = may_end(t, endings);
-    if (end.value)
-        for (uint32_t e : vocabulary_.eos) words[e >> 5] |= 1u << (e & 31);
-    return looked | end.reach | fill_references(t, words);
+    if (end.value) allow_end(made->words);
+    made->reach |= end.reach | fill_references(t, made->words);
+    return std::move(*made);
+}
+
+void Masks::allow_end(MaskCache::Mask& words) const {
+    for (uint32_t e : vocabulary_.eos) words[e >> 5] |= 1u << (e & 31);
 }
 
 // PERF: a mask byte by byte takes 1 to 8 ms over llama-3 where LR states are small, whatever the lexer state; a walk of a grammar whose tokens can be
 // cut in many ways 100 ms. What a walk has found out is kept, and the next one begins with it: most are done at the second or third attempt, and then
 // stay quick. (Lark, `(A | B)+`, A: /[a-z ]+/, `%ignore " "`: the slowest of 60 masks 149 ms, now 16; all 60 of them 1,030 ms, now 42.)
-std::optional<Reach> Masks::walk(const Parse& t, MaskCache::Mask& words, uint64_t allowed, const MaskCache::Endings& endings) {
+std::optional<Masks::Computed> Masks::walk(const Parse& t, const MaskCache::Endings& endings, uint64_t allowed) {
     constexpr uint32_t kAttempts = 8;   // of one lexer state
     constexpr size_t kMost = 1u << 16;  // lexer states
     const bool all = allowed >= Task::current()->left();
     const auto known = long_walks_.find(t.lex);
     if (!all && known != long_walks_.end() && known->second >= kAttempts) return std::nullopt;
-    words.assign(vocabulary_.words(), 0);
     Task task(allowed);
     task.enter();
     try {
+        if (scannerless_) return walk_members(t, endings);
+        Computed made{MaskCache::Mask(vocabulary_.words(), 0)};
         const SpanWalk::Parts parts{engine_.access, engine_.spanner, engine_.stacks,  engine_.terminals, engine_.environments,
                                     lexemes_,       stack_trie_,     counters.walked, lookahead_};
-        return SpanWalk(parts, words, endings).run(t);
+        made.reach = SpanWalk(parts, made.words).run(t);
+        return made;
     } catch (const TooAmbiguous&) {
     } catch (const LimitExceeded&) {
         if (all) throw;
@@ -181,6 +191,35 @@ std::optional<Reach> Masks::walk(const Parse& t, MaskCache::Mask& words, uint64_
     if (long_walks_.size() > kMost) long_walks_.clear();
     long_walks_[t.lex]++;
     return std::nullopt;
+}
+
+// PERF: most masks that are new under their stack are known ones. By what they are made of they are found without being put together: of llama-3
+// 16 KiB to be filled, united and hashed.
+Masks::Computed Masks::walk_members(const Parse& t, const MaskCache::Endings& endings) {
+    engine_.access.take();
+    const Spanner::Walk walk(engine_.spanner);
+    if (std::exchange(num_forgotten_, engine_.spanner.num_forgotten()) != engine_.spanner.num_forgotten()) {
+        residual_masks_.clear();
+        cache_.forget_parts();
+    }
+    const MemberWalk::Parts parts{engine_.access, engine_.spanner, engine_.terminals, engine_.stacks,
+                                  lexemes_,       residual_masks_, counters.walked,   lookahead_};
+    MemberWalk::Union all = MemberWalk(parts).run(t, endings, vocabulary_.words());
+    Computed made;
+    made.reach = all.reach;
+    const bool is_all = !engine_.terminals.has_distinct() && engine_.terminals.references().empty();
+    Answer<bool> end{false, {}};
+    if (is_all) {
+        end = may_end(t, endings);
+        made.reach |= end.reach;
+        all.key.push_back(end.value);
+        if ((made.row = cache_.find(all.key)) >= 0) return made;
+        made.parts = std::move(all.key);
+    }
+    made.words.assign(vocabulary_.words(), 0);
+    all.or_into(made.words.data());
+    if (end.value) allow_end(made.words);
+    return made;
 }
 
 std::deque<Masks::Partial>::iterator Masks::find_partial(const Parse& t) {
@@ -195,7 +234,7 @@ void Masks::keep_partial(Partial p) {
 }
 
 // What was found out before it was refused is kept.
-bool Masks::compute_by_bytes(const Parse& t, MaskCache::Mask& words, uint64_t allowed) {
+std::optional<Masks::Computed> Masks::compute_by_bytes(const Parse& t, uint64_t allowed) {
     Partial p{t};
     if (const auto known = find_partial(t); known != partials_.end()) {  // SAFETY: while others pass there is none
         p = std::move(*known);
@@ -223,10 +262,11 @@ bool Masks::compute_by_bytes(const Parse& t, MaskCache::Mask& words, uint64_t al
         });
     } catch (const LimitExceeded& e) {
         if (all || !is_of_work(e)) throw;
-        return false;
+        return std::nullopt;
     }
-    words = std::move(p.words);
-    return true;
+    Computed made{std::move(p.words)};
+    made.reach = {MaskCache::kMaxHops + 1, true, true};
+    return made;
 }
 
 Reach Masks::fill_references(const Parse& t, MaskCache::Mask& words) {

@@ -12,6 +12,7 @@
 
 #include "index/stack_trie.hpp"
 #include "matching/mask_cache.hpp"
+#include "matching/residual_masks.hpp"
 #include "matching/runs.hpp"
 
 namespace derivable {
@@ -28,7 +29,8 @@ class Masks {
           lookahead_(lookahead),
           cache_bytes_(cache_bytes),
           serial_(serial),
-          cache_(engine.stacks, engine.environments) {}
+          cache_(engine.stacks, engine.environments),
+          residual_masks_(engine.stacks, engine.environments, vocabulary.words()) {}
 
     // Writes the mask of the parses (end-of-sequence tokens included) into vocabulary.words() words; nothing if it is refused.
     void fill(const Parses& parses, uint32_t* mask);
@@ -36,8 +38,6 @@ class Masks {
     const MaskCache::Mask& row(Parse t);
     // What masks of a parse are kept by under scannerless; none where its lexeme may be of many terminals, or of one with several symbols.
     MaskCache::Endings endings(const Parse& t);
-    // A mask that was computed elsewhere; null if it cannot be kept.
-    const MaskCache::Mask* keep(const Parse& t, MaskCache::Key key, const MaskCache::Mask& words);
     MaskCache& cache() { return cache_; }
     // Some token may come first.
     bool allows_some(const Parses& parses);
@@ -46,11 +46,12 @@ class Masks {
     void forget() {
         cache_.clear();
         stack_trie_ = {};
+        residual_masks_.clear();
     }
     void forget_partials() { partials_.clear(); }
     // Stack nodes are about to be freed.
     void forget_stacks() { lone_.clear(); }
-    uint64_t stack_trie_bytes() const { return stack_trie_.bytes(); }
+    uint64_t part_bytes() const { return stack_trie_.bytes() + residual_masks_.bytes(); }  // of what masks are put together from
     // Calls visit(parse) for the parses whose masks are half made.
     template <class Visit>
     void each_partial(Visit visit) const {
@@ -96,12 +97,22 @@ class Masks {
     };
     bool is_under_way(const Parse& t) const;
     uint64_t alternatives_of(const Parse& t) const;
-    // What it depends on, told of the stacks of `endings`, if there are any.
-    Reach compute(const Parse& t, MaskCache::Mask& words, const MaskCache::Endings& endings);
+    // A mask, and what it depends on, told of the stacks of `endings`, if there are any.
+    struct Computed {
+        MaskCache::Mask words;
+        int32_t row = -1;             // or one that is known
+        std::vector<uint32_t> parts;  // that it is made of, if these say which mask it is
+        Reach reach;
+    };
+    Computed compute(const Parse& t, const MaskCache::Endings& endings);
+    void allow_end(MaskCache::Mask& words) const;
+    // Null: it cannot be kept. Then its words are there.
+    const MaskCache::Mask* keep(const Parse& t, const MaskCache::Endings& endings, Computed& made);
     Answer<bool> may_end(const Parse& t, const MaskCache::Endings& endings);
     // By a walk of the spanner tree; nothing where that takes more work than `allowed`, refused if that is all that is left.
-    std::optional<Reach> walk(const Parse& t, MaskCache::Mask& words, uint64_t allowed, const MaskCache::Endings& endings);
-    bool compute_by_bytes(const Parse& t, MaskCache::Mask& words, uint64_t allowed);  // likewise
+    std::optional<Computed> walk(const Parse& t, const MaskCache::Endings& endings, uint64_t allowed);
+    Computed walk_members(const Parse& t, const MaskCache::Endings& endings);
+    std::optional<Computed> compute_by_bytes(const Parse& t, uint64_t allowed);  // likewise
     const MaskCache::Mask* find(const Parse& t);
     void make_room();
     std::deque<Partial>::iterator find_partial(const Parse& t);
@@ -118,7 +129,9 @@ class Masks {
     const uint64_t lookahead_, cache_bytes_, serial_;
     const bool scannerless_ = engine_.spanner.lexer.policy() == Policy::kScannerless;
     MaskCache cache_;
-    StackTrie stack_trie_;  // under longest and basic
+    StackTrie stack_trie_;          // under longest and basic
+    ResidualMasks residual_masks_;  // under scannerless
+    uint32_t num_forgotten_ = 0;    // Spanner::num_forgotten, of the residuals that these are of
     std::deque<Partial> partials_;
     std::deque<Lone> lone_;  // the last masks that are not for the cache, for those who ask for the same
     std::vector<const Parse*> under_way_;

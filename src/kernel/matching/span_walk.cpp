@@ -17,8 +17,7 @@ Reach SpanWalk::run(const Parse& parse) {
     Part part;
     Spanner::Walk walk(p_.spanner);
     bytes_before_ = p_.spanner.bytes();
-    if (scannerless_) enter(part, start, nullptr);
-    else walk_part(part, start, p_.spanner.split(start.residual, start.lex), -1);
+    walk_part(part, start, p_.spanner.split(start.residual, start.lex), -1);
     return part.looked;
 }
 
@@ -59,30 +58,6 @@ int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
     p_.access.take();
     if (++visited_ > kMaxItems || x.depth > kMaxLexemes || p_.spanner.bytes() - bytes_before_ > kMaxGrowth) throw TooAmbiguous();
     p_.walked++;
-    if (scannerless_) {
-        const LexState members = lexer_.members(x.lex);
-        auto visit_each = [&](const auto& singles) {
-            for (LexState single : singles) {
-                work(5);
-                p_.access.pass();
-                p_.access.take();
-                visit(part, x, p_.spanner.split(x.residual, lexer_.canonical(single)), lexer_.terminal_of(single));
-            }
-            return 0;
-        };
-        if (const Spanner::Joint& joint = p_.spanner.joint(x.residual, members); joint.together != kNoState) {
-            const Split* split = nullptr;
-            try {
-                split = &p_.spanner.split(x.residual, joint.together);
-            } catch (const TooAmbiguous&) { p_.spanner.part(x.residual, members); }
-            if (split) {
-                visit(part, x, *split);
-                p_.access.take();
-                return visit_each(joint.rest);
-            }
-        }
-        return visit_each(lexer_.singles(members));
-    }
     const Split& split = x.split ? *x.split : p_.spanner.split(x.residual, x.lex);
     if (split.exits.empty() || p_.lookahead != kNoLookahead)
         return open ? revisit(part, x, split, uint32_t(open - part.place.node->open) + 1, open->end) : visit(part, x, split);
@@ -99,15 +74,14 @@ int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
     return std::max(level_of(part, {x.above + own.looked.hops}), own.never ? StackTrie::kNever : 0);
 }
 
-int SpanWalk::visit(Part& part, const Item& x, const Split& split, TerminalId of) {
+int SpanWalk::visit(Part& part, const Item& x, const Split& split) {
     int reach = 0;
     work(2 + split.inside.size() + split.exits.size());
     for (size_t i = 0; i < split.inside.size(); i++) reach = std::max(reach, ask(part, x, split, uint32_t(i)));
     for (size_t i = 0; i < split.exits.size(); i++) {
         const Split::Exit& e = split.exits[i];
         if (x.ended + (i >= split.exits_before) > p_.lookahead) break;
-        for (Symbol symbol : p_.terminals.of(of == kOfExit ? e.terminal : of))
-            reach = std::max(reach, leave(part, x, split, uint32_t(i), symbol, nullptr));
+        for (Symbol symbol : p_.terminals.of(e.terminal)) reach = std::max(reach, leave(part, x, split, uint32_t(i), symbol, nullptr));
     }
     return reach;
 }
@@ -129,7 +103,7 @@ int SpanWalk::ask(Part& part, const Item& x, const Split& split, uint32_t index)
     const auto [allowed, reach] = p_.lexemes.alive(x.stack, x.environment, group);
     const int level = level_of(part, group.sureness == Split::Sureness::kSure ? Reach() : reach.below(x.above));
     if (allowed) work(group.cost()), group.or_into(words_.data());
-    // SAFETY: only scannerless splits stand beside others (Spanner::neighbour); the tokens of these are one set.
+    // SAFETY: these splits stand beside no others (Spanner::neighbour); their tokens are one set.
     if (allowed && part.keeps) found_.push_back({std::max(x.level, level), group.tokens.get()});
     if (part.keeps && level > part.place.depth + 1)
         questions_.push_back({false, false, int16_t(level), int16_t(level), index, 0, uint32_t(questions_.size() + 1 - part.questions)});
@@ -139,11 +113,10 @@ int SpanWalk::ask(Part& part, const Item& x, const Split& split, uint32_t index)
 int SpanWalk::leave(Part& part, const Item& x, const Split& split, uint32_t index, Symbol symbol, const Question* open) {
     const Split::Exit& e = split.exits[index];
     const uint64_t ended = x.ended + (index >= split.exits_before);  // before the first byte of a token: outside of it
-    const bool by_endings = endings_.size && x.depth == 0;
     int reach = 0;
     auto through = [&](const After& after) {
-        const int above = by_endings ? 0 : x.above + after.above;
-        int level = level_of(part, by_endings ? after.reach.beside() : after.reach.below(x.above));
+        const int above = x.above + after.above;
+        int level = level_of(part, after.reach.below(x.above));
         LexState lex = kNoState;
         if (after.stack != kNoFrontier) {
             const auto [set, looked] = p_.stacks.accepted(after.stack);
@@ -157,7 +130,7 @@ int SpanWalk::leave(Part& part, const Item& x, const Split& split, uint32_t inde
         reach = std::max(reach, level);
         if (lex != kNoState) {
             Item next{e.residual, lex, after.stack, after.environment, above, std::max(x.level, level), ended, x.depth + 1};
-            if (lex == x.lex && after.stack == x.stack && after.environment == x.environment && e.except.empty() && !scannerless_ &&
+            if (lex == x.lex && after.stack == x.stack && after.environment == x.environment && e.except.empty() &&
                 p_.lookahead == kNoLookahead) {
                 next.split = p_.spanner.repeated(e.residual, lex, e.terminal, e.obligations);
                 next.above = x.above;
@@ -177,11 +150,8 @@ int SpanWalk::leave(Part& part, const Item& x, const Split& split, uint32_t inde
         questions_[question].reach = int16_t(reach);
         questions_[question].end = uint32_t(questions_.size() - part.questions);
     };
-    const bool ignored = p_.terminals.is_ignored(symbol);
-    if (ignored) through(p_.lexemes.after_ignored(x.stack, x.environment));
-    if (ignored && !scannerless_) return reach;
-    if (by_endings) {
-        if (const After* after = endings_.of(symbol)) through(*after);
+    if (p_.terminals.is_ignored(symbol)) {
+        through(p_.lexemes.after_ignored(x.stack, x.environment));
         return reach;
     }
     p_.access.rest();

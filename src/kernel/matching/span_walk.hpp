@@ -1,6 +1,5 @@
-// A mask: the spanner tree walked with the parser.
-//
-// Under longest and basic a walk leaves behind what it found, and starts from what others did (index/stack_trie.hpp).
+// A mask under longest and basic: the spanner tree walked with the parser. A walk leaves behind what it found, and starts from what others did
+// (index/stack_trie.hpp).
 #pragma once
 
 #include <cstddef>
@@ -29,13 +28,8 @@ class SpanWalk {
         uint64_t& walked;
         uint64_t lookahead;
     };
-    // Adds to `words`. Throws TooAmbiguous; then there may be tokens in it that were still to be taken out again. `endings`: of the
-    // parse, if its mask is kept by them; then what the answer depends on is told of their stacks.
-    SpanWalk(const Parts& parts, std::vector<uint32_t>& words, const MaskCache::Endings& endings)
-        : p_(parts),
-          lexer_(parts.spanner.lexer),
-          words_(words),
-          endings_(endings) {}
+    // Adds to `words`. Throws TooAmbiguous; then there may be tokens in it that were still to be taken out again.
+    SpanWalk(const Parts& parts, std::vector<uint32_t>& words) : p_(parts), words_(words) {}
 
     // What the answer depends on.
     Reach run(const Parse& parse);
@@ -67,9 +61,7 @@ class SpanWalk {
     void walk_part(Part& part, const Item& start, const Split& split, int known);
     // All return the furthest level (Question::reach). Ask everything:
     int enter(Part& part, const Item& x, const Question* open);
-    static constexpr TerminalId kOfExit{};
-    int visit(Part& part, const Item& x, const Split& split,
-              TerminalId of = kOfExit);  // the terminal of all exits, unless they have their own
+    int visit(Part& part, const Item& x, const Split& split);
     // Ask again what is open: the questions from `begin` to `end`.
     int revisit(Part& part, const Item& x, const Split& split, uint32_t begin, uint32_t end);
     int ask(Part& part, const Item& x, const Split& split, uint32_t index);
@@ -79,15 +71,12 @@ class SpanWalk {
     int level_of(Part& part, Reach reach);
 
     const Parts p_;
-    Lexer& lexer_;
     std::vector<uint32_t>& words_;
-    const MaskCache::Endings& endings_;
     // Of all parts under way, those of inner ones behind those of outer ones.
     std::vector<StackTrie::Found> found_;
     std::vector<Question> questions_;
     std::vector<uint64_t> states_;
     size_t bytes_before_ = 0;
-    const bool scannerless_ = lexer_.policy() == Policy::kScannerless;
     uint64_t visited_ = 0;
 };
 

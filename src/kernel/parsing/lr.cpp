@@ -104,12 +104,21 @@ std::vector<Symbol> LrAutomaton::symbols(LrState state) {
     return out;
 }
 
-LrAutomaton::Open LrAutomaton::open(LrState state) const {
+LrAutomaton::Open LrAutomaton::open(LrState state) {
     const std::vector<uint32_t>& items = kernels_[state.index()];
     auto of = [&](uint32_t i) { return Open{productions_[production_of_[i]].head, i - offset_[production_of_[i]]}; };
-    const Open first = of(items[0]);
+    Open first = of(items[0]);
     for (uint32_t i : items)
         if (const Open next = of(i); production_of_[i] == 0 || next.head != first.head || next.length != first.length) return {};
+    std::vector<uint32_t> rests;
+    for (uint32_t i : items) {
+        const std::vector<Symbol>& body = productions_[production_of_[i]].body;
+        words_.assign(body.begin() + first.length, body.end());
+        rests.push_back(bodies_.intern(words_));
+    }
+    std::sort(rests.begin(), rests.end());
+    derivable::work(4 * items.size());
+    first.rest = rests_.intern(rests);
     return first;
 }
 

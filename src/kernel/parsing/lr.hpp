@@ -36,12 +36,14 @@ class LrAutomaton {
     bool is_complete(LrState state) { return expanded(state).is_complete; }
     // Terminals that can be shifted directly, sorted; the end of the text counts as one.
     const std::vector<Symbol>& shifts(LrState state) { return expanded(state).shifts; }
-    // Head and length so far of the items that a state was made from, where those are the same; length 0 where they differ.
+    // Head and length so far of the items that a state was made from, where those are the same; length 0 where they differ. Then what a stack
+    // accepts before that head is completed depends on nothing but what is left of their bodies: equal numbers, equal bodies.
     struct Open {
         Symbol head = 0;
         uint32_t length = 0;
+        uint32_t rest = 0;
     };
-    Open open(LrState state) const;
+    Open open(LrState state);
     // Every symbol that can be moved over.
     std::vector<Symbol> symbols(LrState state);
     // Forgets all states but the start and those for which `kept` is not 0, and numbers those anew in their order. Returns the new numbers.
@@ -71,6 +73,8 @@ class LrAutomaton {
 
     Productions productions_;
     std::vector<uint32_t> offset_, production_of_;
+    Interner bodies_, rests_;  // what is left of items, and sets of that
+    std::vector<uint32_t> words_;
     Interner kernels_;
     std::deque<State> states_;  // grows while references into it are held
     template <class Visit>

@@ -287,35 +287,39 @@ Frontier Stacks::merge(const std::vector<Frontier>& frontiers) {
 }
 
 bool Stacks::signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out) {
-    constexpr size_t kMaxWidth = 64;
     out.clear();
-    uint32_t depth = 0;
     words_.clear();
-    if (StackGraph::is_one(f)) {
-        // One stack: its states.
-        for (NodeId n = StackGraph::only(f);; depth++) {
-            out.push_back(graph_[n].state.index());
-            const NodeId p = graph_.only_parent(n);
-            if (depth == hops || (p == kNoNode && graph_.has_one_parent(n))) return true;
-            if (p == kNoNode) {
-                const StackGraph::Nodes below = parents(n);
-                level_.assign(below.begin(), below.end());
-                words_.push_back(uint32_t(level_.size()));
-                depth++;
-                break;
-            }
-            n = p;
-        }
-    } else {
+    if (!StackGraph::is_one(f)) {
         const StackGraph::Nodes on_top = nodes(f);
         level_.assign(on_top.begin(), on_top.end());
+        return levels(hops, ~size_t(0), out);
     }
-    // Several: the tree of parents, level by level, as interned lists: how many parents each node above has, then the states. A
-    // shorter signature must be a prefix of a longer one, so a level does not say how many parents it has itself.
-    for (;; depth++) {
+    // One stack: its states.
+    NodeId n = StackGraph::only(f);
+    for (uint32_t depth = 0;; depth++) {
+        out.push_back(graph_[n].state.index());
+        if (depth == hops) return true;
+        const NodeId below = graph_.only_parent(n);
+        if (below == kNoNode) return graph_.has_one_parent(n) || levels_below(n, hops - depth - 1, ~size_t(0), out);
+        n = below;
+    }
+}
+
+bool Stacks::levels_below(NodeId n, uint32_t hops, size_t most, std::vector<uint64_t>& out) {
+    const StackGraph::Nodes below = parents(n);
+    level_.assign(below.begin(), below.end());
+    words_.assign(1, uint32_t(level_.size()));
+    return levels(hops, most, out);
+}
+
+// Of several stacks, from level_ on: the tree of parents, level by level, as interned lists: how many parents each node above has, then the states.
+// A shorter signature must be a prefix of a longer one, so a level does not say how many parents it has itself.
+bool Stacks::levels(uint32_t hops, size_t most, std::vector<uint64_t>& out) {
+    constexpr size_t kMaxWidth = 64;
+    for (uint32_t depth = 0;; depth++) {
         for (NodeId n : level_) words_.push_back(graph_[n].state.index());
         out.push_back((1ULL << 32) | levels_.intern(words_));
-        if (depth == hops) return true;
+        if (depth == hops || out.size() == most) return true;
         words_.clear();
         next_level_.clear();
         for (NodeId n : level_) {
@@ -339,29 +343,32 @@ Stacks::Continuation Stacks::continuation(NodeId n) {
         if ((below = graph_.only_parent(below)) == kNoNode) return continuations_[n] = {};
     work(10);
     const Shifted behind = reduced({StackGraph::one(after(below, open.head)), {}, int(open.length) - 1});
-    return continuations_[n] = {StackGraph::only(behind.frontier), behind.above};
+    return continuations_[n] = {StackGraph::only(behind.frontier), behind.above, open.rest};
 }
 
-bool Stacks::future(Frontier f, uint32_t hops, size_t most, std::vector<uint64_t>& words, std::vector<int>& looked) {
-    constexpr uint64_t kBehind = 2ULL << 32;  // the state behind a head
+bool Stacks::future(Frontier f, uint32_t hops, size_t most, bool tells_rests, std::vector<uint64_t>& words, std::vector<int>& looked) {
+    constexpr uint64_t kBehind = 2ULL << 32, kRest = 4ULL << 32;  // the state behind a head; what is left of one, instead of a state
     words.clear();
     looked.clear();
     int level = 0;  // states below the top of n are so much further below that of f
     bool behind = false;
-    for (NodeId n = StackGraph::is_one(f) ? StackGraph::only(f) : kNoNode; n != kNoNode;) {
-        words.push_back((behind ? kBehind : 0) | graph_[n].state.index());
+    auto several = [&](bool is_told) {
+        while (looked.size() < words.size()) looked.push_back(level++);
+        return is_told;
+    };
+    if (!StackGraph::is_one(f)) return several(signature(f, uint32_t(std::min<size_t>(hops, most - 1)), words));
+    for (NodeId n = StackGraph::only(f);;) {
+        const Continuation next = continuation(n);
+        const bool is_one = next.node != kNoNode;
+        words.push_back((behind ? kBehind : 0) | (is_one && tells_rests ? kRest | next.rest : graph_[n].state.index()));
         looked.push_back(level + behind);
         if (level >= int(hops) || words.size() == most || graph_[n].parent == StackGraph::kNoParent) return true;
-        const Continuation next = continuation(n);
-        behind = next.node != kNoNode;
-        n = behind ? next.node : graph_.only_parent(n);
-        level += behind ? next.above : 1;
+        behind = is_one;
+        level += is_one ? next.above : 1;
+        if (is_one) n = next.node;
+        else if (const NodeId below = graph_.only_parent(n); below != kNoNode) n = below;
+        else return several(levels_below(n, uint32_t(int(hops) - level), most, words));
     }
-    // Several stacks: as they are.
-    if (!signature(f, hops, words)) return false;
-    looked.clear();
-    for (size_t i = 0; i < words.size(); i++) looked.push_back(int(i));
-    return true;
 }
 
 void Stacks::collect(const std::function<void(const std::function<void(Frontier)>&)>& roots) {

@@ -56,9 +56,9 @@ class Stacks {
     // At most `max_hops` levels below the top; false if it is too wide to be worth it.
     bool signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out);
     // The same for stacks with equal futures: where all open items of a state are of one head, what lies between is forgotten with them, and
-    // the stack goes on with the state behind the head. At most `most` words, as many as tell of `hops` states below the top. `looked`: how
+    // the stack goes on with the state behind the head; and where `tells_rests` of the head itself only what is left of it. At most `most` words, as many as tell of `hops` states below the top. `looked`: how
     // far down each of them, with those before, comes from.
-    bool future(Frontier f, uint32_t hops, size_t most, std::vector<uint64_t>& words, std::vector<int>& looked);
+    bool future(Frontier f, uint32_t hops, size_t most, bool tells_rests, std::vector<uint64_t>& words, std::vector<int>& looked);
 
     StackGraph::Nodes nodes(Frontier f) const { return graph_.nodes(f); }
     // Calls visit(nodes) for the upper levels of a frontier's stacks, from the top down: hops + 1 of them, if there are so many.
@@ -154,6 +154,8 @@ class Stacks {
     };
     IdVector<NodeId, Mark> marks_;  // the last shifters() that saw it
     uint32_t visit_ = 0;
+    bool levels_below(NodeId n, uint32_t hops, size_t most, std::vector<uint64_t>& out);
+    bool levels(uint32_t hops, size_t most, std::vector<uint64_t>& out);
     Interner levels_;  // of signature()
     std::vector<NodeId> level_, next_level_;
     std::vector<uint32_t> words_;
@@ -161,6 +163,7 @@ class Stacks {
     struct Continuation {
         NodeId node = kNoNode;  // kNoNode: there are several
         int above = 0;          // as in Shifted
+        uint32_t rest = 0;      // as in LrAutomaton::Open
     };
     Continuation continuation(NodeId n);
     FlatMap<Continuation> continuations_;

@@ -29,7 +29,7 @@ nb::dict index_view(Constraint& constraint) {
     d["splits"] = v.splits;
     d["lexer_bytes"] = v.lexer_bytes;
     d["split_bytes"] = v.split_bytes;
-    d["stack_trie_bytes"] = v.stack_trie_bytes;
+    d["part_bytes"] = v.part_bytes;
     d["mask_bytes"] = v.mask_bytes;
     return d;
 }

@@ -34,6 +34,15 @@ class Arena {
     size_t left_ = 0, bytes_ = 0;
 };
 
+// Elements of less than a kilobyte together: a power of two. PERF: asked for more, glibc's malloc first puts together all that the process has freed in
+// small pieces. That was 200 to 500 us behind a compile or the encoding of a text, in whichever mask a page was needed, and half of all masks of more
+// than 100 us.
+constexpr uint32_t page_size(size_t element) {
+    uint32_t n = 1;
+    while (2 * n * element <= 1000) n *= 2;
+    return n;
+}
+
 // Values by small numbers, made when they are asked for.
 template <typename T>
 class Pages {
@@ -48,7 +57,7 @@ class Pages {
     size_t bytes() const { return bytes_; }
 
   private:
-    static constexpr uint32_t kPage = 64;
+    static constexpr uint32_t kPage = page_size(sizeof(T));
     std::vector<std::unique_ptr<T[]>> pages_;
     size_t bytes_ = 0;
 };

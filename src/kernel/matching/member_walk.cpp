@@ -1,0 +1,143 @@
+#include "matching/member_walk.hpp"
+
+#include <utility>
+
+#include "support/task.hpp"
+
+namespace derivable {
+
+namespace {
+constexpr uint32_t kMaxLexemes = 256;  // SAFETY: of one token; each is a step of recursion
+constexpr uint64_t kMaxItems = 1u << 17;
+constexpr size_t kMaxGrowth = 64u << 20;  // in bytes, for one mask
+
+constexpr uint32_t kSplit = ~0u;  // in a key, before the number of one
+}  // namespace
+
+void MemberWalk::Union::or_into(uint32_t* words) const {
+    for (const Part& part : parts) {
+        if (part.inside) {
+            work(part.inside->cost());
+            part.inside->or_into(words);
+        } else if (part.except->empty()) {
+            work(part.behind->cost());
+            part.behind->or_into(words);
+        } else {
+            work(part.behind->cost() + part.except->size() / 2);
+            add_except(words, *part.except, [&] { part.behind->or_into(words); });
+        }
+    }
+}
+
+TokenSet MemberWalk::Union::tokens(uint32_t num_words) const {
+    TokenSet all;
+    for (const Part& part : parts) {
+        if (part.inside) {
+            work(part.inside->cost());
+            part.inside->unite_into(all, num_words);
+        } else {
+            work(part.behind->cost() + part.except->size() / 2);
+            all.unite(*part.behind, *part.except, num_words);
+        }
+    }
+    return all;
+}
+
+MemberWalk::Union MemberWalk::run(const Parse& parse, const MaskCache::Endings& endings, uint32_t num_words) {
+    bytes_before_ = p_.spanner.bytes() + p_.residual_masks.bytes();
+    num_words_ = num_words;
+    Union all;
+    const Item start{Residuals::kWholeVocabulary, parse.lex, parse.stack, parse.environment, 0, 0};
+    if (!endings.size) {
+        visit(start, all, [&](Symbol symbol) { return p_.lexemes.after(symbol, parse.stack, parse.environment); });
+        return all;
+    }
+    visit(start, all, [&](Symbol symbol) {
+        const After* ending = endings.of(symbol);
+        return ending ? After{ending->stack, ending->environment, ending->reach.beside(), 0} : After{kNoFrontier, kNoEnvironment, {}, 0};
+    });
+    return all;
+}
+
+template <class GetAfter>
+void MemberWalk::visit(const Item& x, Union& all, GetAfter after) {
+    work(10);
+    p_.access.pass();
+    p_.access.take();
+    const size_t bytes = p_.spanner.bytes() + p_.residual_masks.bytes();
+    if (++visited_ > kMaxItems || x.depth > kMaxLexemes || bytes > bytes_before_ + kMaxGrowth) throw TooAmbiguous();
+    p_.walked++;
+    const LexState members = lexer_.members(x.lex);
+    auto visit_each = [&](const auto& singles) {
+        for (LexState single : singles) {
+            work(5);
+            p_.access.pass();
+            p_.access.take();
+            visit(x, p_.spanner.split(x.residual, lexer_.canonical(single)), lexer_.terminal_of(single), all, after);
+        }
+    };
+    if (const Spanner::Joint& joint = p_.spanner.joint(x.residual, members); joint.together != kNoState) {
+        const Split* split = nullptr;
+        try {
+            split = &p_.spanner.split(x.residual, joint.together);
+        } catch (const TooAmbiguous&) { p_.spanner.part(x.residual, members); }
+        if (split) {
+            visit(x, *split, kOfExit, all, after);
+            p_.access.take();
+            return visit_each(joint.rest);
+        }
+    }
+    visit_each(lexer_.singles(members));
+}
+
+template <class GetAfter>
+void MemberWalk::visit(const Item& x, const Split& split, TerminalId of, Union& all, GetAfter after) {
+    work(2 + split.inside.size() + split.exits.size());
+    all.key.push_back(kSplit), all.key.push_back(split.id);
+    // Whatever token ends inside a lexeme can be completed (Split::Sureness::kSure).
+    for (const Split::Inside& group : split.inside) all.parts.push_back({&group, nullptr, nullptr});
+    for (size_t i = 0; i < split.exits.size(); i++) {
+        const Split::Exit& e = split.exits[i];
+        const uint64_t ended = x.ended + (i >= split.exits_before);  // before the first byte of a token: outside of it
+        if (ended > p_.lookahead) break;
+        auto through = [&](const After& next) {
+            all.reach |= next.reach;
+            if (next.stack == kNoFrontier) return;
+            if (x.depth && e.except.empty()) return visit_behind(e.residual, next, ended, x.depth + 1, all);
+            const ResidualMasks::Known known = behind(e.residual, next, ended, x.depth + 1);
+            all.reach |= known.reach.below(next.above);
+            if (known.tokens->empty()) return;
+            all.key.push_back(uint32_t(i)), all.key.push_back(known.number);
+            all.parts.push_back({nullptr, known.tokens, &e.except});
+        };
+        for (Symbol symbol : p_.terminals.of(of == kOfExit ? e.terminal : of)) {
+            if (p_.terminals.is_ignored(symbol)) through(p_.lexemes.after_ignored(x.stack, x.environment));
+            p_.access.rest();
+            through(after(symbol));
+        }
+    }
+}
+
+void MemberWalk::visit_behind(ResidualId residual, const After& after, uint64_t ended, uint32_t depth, Union& all) {
+    const auto [set, looked] = p_.stacks.accepted(after.stack);
+    const Answer<LexState> start = p_.lexemes.start(set, Lexer::kFree, after.environment);
+    Reach before = std::exchange(all.reach, looked | start.reach);
+    if (start.value != kNoState)
+        visit({residual, start.value, after.stack, after.environment, ended, depth}, all,
+              [&](Symbol symbol) { return p_.lexemes.after(symbol, after.stack, after.environment); });
+    all.reach = before | all.reach.below(after.above);
+}
+
+ResidualMasks::Known MemberWalk::behind(ResidualId residual, const After& after, uint64_t ended, uint32_t depth) {
+    const bool is_for_keeping = p_.lookahead == kNoLookahead;
+    work(5);
+    if (is_for_keeping)
+        if (const auto known = p_.residual_masks.find(residual, after.stack, after.environment)) return *known;
+    Union all;
+    visit_behind(residual, {after.stack, after.environment, {}, 0}, ended, depth, all);
+    const auto number = p_.residual_masks.number(std::move(all.key), [&] { return all.tokens(num_words_); });
+    if (is_for_keeping) p_.residual_masks.keep(residual, after.stack, after.environment, number, all.reach);
+    return {p_.residual_masks.tokens(number), number, all.reach};
+}
+
+}  // namespace derivable

@@ -1,0 +1,78 @@
+// A mask under scannerless: each member of a lexer state is split by itself, and what is behind its exits is known (ResidualMasks) or found out
+// in the same way, from the state before the next lexeme.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "matching/lexemes.hpp"
+#include "matching/mask_cache.hpp"
+#include "matching/operation.hpp"
+#include "matching/residual_masks.hpp"
+
+namespace derivable {
+
+class MemberWalk {
+  public:
+    // What a walk goes by. `walked`: items, counted on.
+    struct Parts {
+        Access& access;
+        Spanner& spanner;
+        const Terminals& terminals;
+        Stacks& stacks;
+        Lexemes& lexemes;
+        ResidualMasks& residual_masks;
+        uint64_t& walked;
+        uint64_t lookahead;
+    };
+    explicit MemberWalk(const Parts& parts) : p_(parts), lexer_(parts.spanner.lexer) {}
+
+    // What a mask, or the part of one behind an exit, is made of. Equal keys, equal tokens.
+    struct Union {
+        Reach reach;  // what it depends on
+        std::vector<uint32_t> key;
+        void or_into(uint32_t* words) const;
+        TokenSet tokens(uint32_t num_words) const;
+
+      private:
+        friend class MemberWalk;
+        struct Part {
+            const Split::Inside* inside;  // or null:
+            const TokenSet* behind;
+            const std::vector<uint32_t>* except;
+        };
+        std::vector<Part> parts;
+    };
+    // While nothing of the spanner is forgotten (Spanner::Walk). `endings`: of the parse, if its mask is kept by them; then what it depends on is
+    // told of their stacks. `num_words`: of a mask. Throws TooAmbiguous.
+    Union run(const Parse& parse, const MaskCache::Endings& endings, uint32_t num_words);
+
+  private:
+    // Some tokens with a prefix removed, before them a lexer state and a stack.
+    struct Item {
+        ResidualId residual;
+        LexState lex;
+        Frontier stack;
+        Environment environment;
+        uint64_t ended;  // lexemes, inside the token
+        uint32_t depth;  // lexemes before this one
+    };
+    // Adds what an item allows; `after(symbol)`: behind its lexeme.
+    template <class GetAfter>
+    void visit(const Item& x, Union& all, GetAfter after);
+    template <class GetAfter>
+    void visit(const Item& x, const Split& split, TerminalId of, Union& all, GetAfter after);
+    // ... or what a residual allows on a stack, of which `all` is told as `above` says.
+    void visit_behind(ResidualId residual, const After& after, uint64_t ended, uint32_t depth, Union& all);
+    ResidualMasks::Known behind(ResidualId residual, const After& after, uint64_t ended, uint32_t depth);
+    static constexpr TerminalId kOfExit{};  // exits have terminals of their own
+
+    const Parts p_;
+    Lexer& lexer_;
+    size_t bytes_before_ = 0;
+    uint32_t num_words_ = 0;
+    uint64_t visited_ = 0;
+};
+
+}  // namespace derivable

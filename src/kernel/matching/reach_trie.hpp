@@ -1,0 +1,71 @@
+// Numbers by a root (a lexer state, or a residual), and by as much of the environment and of some stacks as they depend on.
+//
+// A trie for each root. Its words are what is looked at of the environment, then words of stacks from their tops down, as far as some number of
+// that root has looked. A number stands where its own reach ends, so it is found after as many steps as it depends on words.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "matching/environment.hpp"
+#include "support/arena.hpp"
+#include "support/hashing.hpp"
+
+namespace derivable {
+
+class ReachTrie {
+  public:
+    using Words = std::vector<uint64_t>;
+    explicit ReachTrie(const Environments& environments) : environments_(environments) {}
+
+    // What of the environment:
+    enum Beside : uint8_t { kBrackets = 1, kBlocks = 2, kTopTally = 4, kTallies = 8, kAll = 15 };
+    uint8_t beside_of(Environment environment, Reach reach) const;
+
+    struct Root {
+        uint32_t node, words;  // of the longest key so far, as its user counts them
+        uint8_t beside = 0;    // of some key
+    };
+    const Root* root(uint32_t id) const {
+        const auto known = roots_.find(id);
+        return known == roots_.end() ? nullptr : &known->second;
+    }
+    struct Found {
+        int32_t value = -1;
+        size_t words = 0;  // at which it stands
+        uint8_t beside = 0;
+    };
+    Found find(const Root& root, Environment environment, const Words& words) const;
+    // `length` of the key, for its root.
+    void put(uint32_t id, Environment environment, uint8_t beside, uint32_t length, const Words& words, int32_t value);
+    void clear();
+
+    uint32_t num_nodes() const { return num_nodes_; }
+    // Calls visit(root, values, keys, words of the longest of them) for each root.
+    void each(const std::function<void(uint32_t, const std::vector<int32_t>&, uint64_t, uint64_t)>& visit) const;
+
+  private:
+    struct Node {
+        int32_t value = -1;
+        uint32_t first = kNoNode;  // nearly all have one child, most often the next node in memory
+        uint64_t first_word = 0;
+        uint8_t tally = 0;  // looked at by values below, which are kept by it
+        std::unique_ptr<std::unordered_map<uint64_t, uint32_t, MixHash>> others;
+        static constexpr uint32_t kNoNode = ~0u;
+        uint32_t child(uint64_t word) const;
+        void add_child(uint64_t word, uint32_t node);
+    };
+    uint64_t environment_word(Environment e, uint8_t beside) const;
+    uint64_t tally_word(Environment e, uint8_t beside) const;
+
+    const Environments& environments_;
+    std::unordered_map<uint32_t, Root> roots_;
+    Pages<Node> nodes_;
+    uint32_t num_nodes_ = 0;
+};
+
+}  // namespace derivable

@@ -1,0 +1,72 @@
+// Which tokens of a residual may follow on a stack: the part of a mask behind an exit.
+//
+// Under scannerless nothing else matters behind a lexeme, so what is behind `"` of any key is worked out once, not once for each key that was
+// begun. As masks are (MaskCache), these are kept by as much of the environment and of the stack's future as they have looked at.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "index/residuals.hpp"
+#include "index/token_set.hpp"
+#include "matching/reach_trie.hpp"
+
+namespace derivable {
+
+class ResidualMasks {
+  public:
+    ResidualMasks(Stacks& stacks, const Environments& environments, uint32_t num_words)
+        : stacks_(stacks),
+          environments_(environments),
+          trie_(environments),
+          empty_((num_words + 1) / 2, 0) {}
+
+    struct Known {
+        const TokenSet* tokens;  // valid until clear()
+        uint32_t number;         // of them; equal sets are one
+        Reach reach;             // of the stack that was asked for
+    };
+    std::optional<Known> find(ResidualId residual, Frontier stack, Environment environment);
+    // The number of a set by what it is made of (MemberWalk::Union), or else of what `make` makes.
+    template <class Make>
+    uint32_t number(std::vector<uint32_t> parts, Make make) {
+        if (const auto known = by_parts_.find(parts); known != by_parts_.end()) return known->second;
+        const uint32_t number = number_of(make());
+        bytes_ += parts.size() * 4 + 96;
+        by_parts_.emplace(std::move(parts), number);
+        return number;
+    }
+    const TokenSet* tokens(uint32_t number) const { return sets_[number]; }
+    // To be found again, if it did not look too far for that.
+    void keep(ResidualId residual, Frontier stack, Environment environment, uint32_t number, Reach reach);
+    void clear();
+    size_t bytes() const { return bytes_; }
+
+  private:
+    struct Hash {
+        size_t operator()(const TokenSet& set) const { return set.hash(); }
+    };
+    uint32_t number_of(TokenSet tokens);
+    struct Kept {
+        uint32_t number;
+        uint32_t tally;  // Reach::tally, where it is not of the innermost object
+    };
+
+    Stacks& stacks_;
+    const Environments& environments_;
+    ReachTrie trie_;  // of residuals: in kept_
+    std::vector<Kept> kept_;
+    std::unordered_map<TokenSet, uint32_t, Hash> numbers_;
+    std::vector<const TokenSet*> sets_;
+    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> by_parts_;
+    size_t bytes_ = 0;
+    std::vector<uint64_t> empty_;  // a bitmask
+    ReachTrie::Words words_;
+    std::vector<int> looked_;
+};
+
+}  // namespace derivable
