@@ -44,10 +44,15 @@ class TokenSet {
     static TokenSet of(const std::vector<uint32_t>& row);
     // After the last add().
     void pack();
-    // With the tokens of another one (after its pack() or normalize()) that are not in `except`, of a vocabulary of so many words; then, once, normalize(). `empty`: a bitmask with no token,
-    // which it is again afterwards.
+    // With the tokens of another one (after its pack() or normalize()) that are not in `except`, of a vocabulary of so many words; then, once,
+    // normalize().
     void unite(const TokenSet& o, const std::vector<uint32_t>& except, uint32_t words);
-    void normalize(std::vector<uint64_t>& empty);
+    // Numbers of a vocabulary, to be sorted; empty between two uses.
+    struct Sorter {
+        explicit Sorter(uint32_t words) : bits((words + 1) / 2, 0), words_used((bits.size() + 63) / 64, 0) {}
+        std::vector<uint64_t> bits, words_used;
+    };
+    void normalize(Sorter& sorter);
     bool operator==(const TokenSet& o) const { return ids_ == o.ids_ && dense_ == o.dense_; }
     size_t hash() const { return WordsHash()(dense_.empty() ? ids_ : dense_); }
     // For sets of few tokens, side by side: a list of few, and more of them.

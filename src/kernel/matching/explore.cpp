@@ -36,11 +36,11 @@ size_t num_different(const std::vector<uint32_t>& row, const std::vector<uint32_
 }
 
 // A row as what differs from one of those just before it (0: from nothing), or as it is.
-void put_row(ImageWriter& out, const std::vector<const std::vector<uint32_t>*>& rows, size_t i) {
+void put_row(ImageWriter& out, const std::vector<std::vector<uint32_t>>& rows, size_t i) {
     constexpr size_t kNear = 8;
-    const std::vector<uint32_t>& row = *rows[i];
+    const std::vector<uint32_t>& row = rows[i];
     const std::vector<uint32_t> nothing(row.size(), 0);
-    auto base = [&](size_t k) -> const std::vector<uint32_t>& { return k ? *rows[i - k] : nothing; };
+    auto base = [&](size_t k) -> const std::vector<uint32_t>& { return k ? rows[i - k] : nothing; };
     size_t best = kRaw, least = row.size() / 2;
     for (size_t k = 0; k <= std::min(i, kNear); k++)
         if (const size_t count = num_different(row, base(k)); count < least) least = count, best = k;
@@ -88,6 +88,8 @@ uint64_t Explorer::found() const {
 // By how much of the parser tells situations apart, from nothing on. Two with one key are taken for one, and the second is not visited: nothing
 // depends on it.
 Explorer::Keys Explorer::keys_of(const Parses& parses) {
+    constexpr uint64_t kOne = 60;
+    work(kOne * parses.size());
     std::array<std::vector<uint64_t>, kKeys> keys;
     Stacks& stacks = constraint_->stacks();
     for (const Parse& t : parses) {
@@ -203,18 +205,22 @@ bool Explorer::may_be_between_tokens(const Waiting& w, const std::vector<Step>& 
 }
 
 std::vector<Explorer::Mask> Explorer::masks_of(Matcher& m) {
+    constexpr uint64_t kOne = 50;
     std::vector<Mask> masks;
     Operation operation(constraint_->access(), Task::kUnbounded);
+    work(kOne);
+    // SAFETY: a row of the cache stays where it is until all are forgotten.
+    if (const uint32_t now = constraint_->masks().cache().num_cleared(); std::exchange(num_cleared_, now) != now) row_numbers_.clear();
     for (const Parse& t : m.parses()) {
         Mask& mask = masks.emplace_back();
         MaskCache& cache = constraint_->masks().cache();
         const std::vector<uint32_t>* row = cache.find(t, &mask.key);
         if (!row) continue;
         if (const MaskCache::Endings endings = constraint_->masks().endings(t); endings.size) cache.find(t, endings, &mask.words_behind);
-        auto [known, fresh] = row_ids_.try_emplace(*row, uint32_t(rows_.size()));
-        if (fresh) rows_.push_back(&known->first);
+        const auto [number, fresh] = row_numbers_.try_emplace(row, uint32_t(rows_.size()));
+        if (fresh) rows_.push_back(*row);
         mask.known = true;
-        mask.row = known->second;
+        mask.row = number->second;
     }
     return masks;
 }

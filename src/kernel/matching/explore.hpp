@@ -112,8 +112,9 @@ class Explorer {
     std::deque<Passed> passed_;
     std::array<uint64_t, kKinds> spent_{};  // work
     std::vector<Visited> record_;
-    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> row_ids_;
-    std::vector<const std::vector<uint32_t>*> rows_;
+    std::unordered_map<const MaskCache::Mask*, uint32_t> row_numbers_;
+    uint32_t num_cleared_ = 0;  // MaskCache::num_cleared, of the rows that these are of
+    std::vector<MaskCache::Mask> rows_;
     std::vector<uint32_t> mask_;
     std::vector<uint64_t> words_;
     std::vector<int> looked_;

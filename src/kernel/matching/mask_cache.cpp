@@ -92,6 +92,7 @@ int32_t MaskCache::row_of(const Mask& words) {
 }
 
 void MaskCache::clear() {
+    num_cleared_++;
     by_stack_.clear();
     by_endings_.clear();
     row_ids_.clear();

@@ -69,6 +69,7 @@ class MaskCache {
     void keep(std::vector<uint32_t> parts, int32_t row);
     void forget_parts() { by_parts_.clear(); }
     void clear();
+    uint32_t num_cleared() const { return num_cleared_; }  // how often
 
     uint64_t bytes() const { return bytes_; }
     size_t size() const { return rows_.size(); }  // different masks
@@ -90,6 +91,7 @@ class MaskCache {
     std::unordered_map<std::vector<uint32_t>, int32_t, WordsHash> by_parts_;
     std::vector<const Mask*> rows_;
     uint64_t bytes_ = 0;
+    uint32_t num_cleared_ = 0;
     ReachTrie::Words signature_;
     std::array<std::vector<uint64_t>, Endings::kMost> futures_;  // of endings, one by one (Stacks::future)
     std::array<std::vector<int>, Endings::kMost> looked_;

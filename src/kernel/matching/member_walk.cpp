@@ -11,6 +11,7 @@ constexpr uint32_t kMaxLexemes = 256;  // SAFETY: of one token; each is a step o
 constexpr uint64_t kMaxItems = 1u << 17;
 constexpr size_t kMaxGrowth = 64u << 20;  // in bytes, for one mask
 
+constexpr size_t kUsual = 12;     // parts
 constexpr uint32_t kSplit = ~0u;  // in a key, before the number of one
 }  // namespace
 
@@ -43,10 +44,16 @@ TokenSet MemberWalk::Union::tokens(uint32_t num_words) const {
     return all;
 }
 
+MemberWalk::Union MemberWalk::some() {
+    Union all;
+    all.parts.reserve(kUsual), all.key.reserve(3 * kUsual);
+    return all;
+}
+
 MemberWalk::Union MemberWalk::run(const Parse& parse, const MaskCache::Endings& endings, uint32_t num_words) {
     bytes_before_ = p_.spanner.bytes() + p_.residual_masks.bytes();
     num_words_ = num_words;
-    Union all;
+    Union all = some();
     const Item start{Residuals::kWholeVocabulary, parse.lex, parse.stack, parse.environment, 0, 0};
     if (!endings.size) {
         visit(start, all, [&](Symbol symbol) { return p_.lexemes.after(symbol, parse.stack, parse.environment); });
@@ -133,7 +140,7 @@ ResidualMasks::Known MemberWalk::behind(ResidualId residual, const After& after,
     work(5);
     if (is_for_keeping)
         if (const auto known = p_.residual_masks.find(residual, after.stack, after.environment)) return *known;
-    Union all;
+    Union all = some();
     visit_behind(residual, {after.stack, after.environment, {}, 0}, ended, depth, all);
     const auto number = p_.residual_masks.number(std::move(all.key), [&] { return all.tokens(num_words_); });
     if (is_for_keeping) p_.residual_masks.keep(residual, after.stack, after.environment, number, all.reach);

@@ -58,6 +58,7 @@ class MemberWalk {
         uint64_t ended;  // lexemes, inside the token
         uint32_t depth;  // lexemes before this one
     };
+    static Union some();  // nothing, with room for the usual number of parts
     // Adds what an item allows; `after(symbol)`: behind its lexeme.
     template <class GetAfter>
     void visit(const Item& x, Union& all, GetAfter after);

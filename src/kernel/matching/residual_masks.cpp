@@ -23,7 +23,7 @@ std::optional<ResidualMasks::Known> ResidualMasks::find(ResidualId residual, Fro
 }
 
 uint32_t ResidualMasks::number_of(TokenSet tokens) {
-    tokens.normalize(empty_);
+    tokens.normalize(sorter_);
     work(1 + tokens.cost());
     if (sets_.size() == sets_.capacity()) sets_.reserve(2 * sets_.size() + 16);  // SAFETY: before the set has a number
     const auto [known, is_new] = numbers_.try_emplace(std::move(tokens), uint32_t(sets_.size()));

@@ -23,7 +23,7 @@ class ResidualMasks {
         : stacks_(stacks),
           environments_(environments),
           trie_(environments),
-          empty_((num_words + 1) / 2, 0) {}
+          sorter_(num_words) {}
 
     struct Known {
         const TokenSet* tokens;  // valid until clear()
@@ -64,7 +64,7 @@ class ResidualMasks {
     std::vector<const TokenSet*> sets_;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> by_parts_;
     size_t bytes_ = 0;
-    std::vector<uint64_t> empty_;  // a bitmask
+    TokenSet::Sorter sorter_;
     ReachTrie::Words words_;
     std::vector<int> looked_;
 };
