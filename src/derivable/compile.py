@@ -16,7 +16,7 @@ from .constraint import Constraint, token_ids
 from .errors import ArgumentError, GrammarError, LimitError, VocabularyError, number
 from .expr import NOTHING, Special
 from .grammar import Grammar
-from .index.ahead import wanted
+from .index.ahead import Situations, wanted
 from .index.artifact import VERSION, Plan
 from .index.content import code_digest, grammar_digest
 from .index.store import ArtifactStore, store_at
@@ -104,7 +104,7 @@ def compile(
         if not 0 <= lookahead < 1 << 32:
             hint = "Use 0 or more, or None for all."
             raise GrammarError(f"lookahead={number(lookahead, '')} is not a number of lexemes", hint=hint)
-    ahead_of_time = wanted(ahead_of_time)
+    ahead = wanted(ahead_of_time)
     instance("prefetch", prefetch, bool, "True or False")
     instance("canonical", canonical, bool, "True or False")
     if progress is not None and not callable(progress):
@@ -113,7 +113,7 @@ def compile(
         raise ArgumentError("timeout", "seconds, or None for any time", timeout)
     if timeout is not None and not 0 < timeout < float("inf"):
         raise GrammarError(f"timeout={timeout} is not a time to compile in", hint="Give seconds, or None for any time.")
-    entry = None if store is None else _Entry(store_at(store), grammar, vocabulary, lookahead, limits, ahead_of_time)
+    entry = None if store is None else _Entry(store_at(store), grammar, vocabulary, lookahead, limits, ahead)
     begun = time.perf_counter()
     key = (id(grammar), id(vocabulary), lookahead, limits)  # a constraint keeps both alive
     constraint: Constraint | None = cache.constraints.get(key)
@@ -125,9 +125,9 @@ def compile(
                     constraint = _compile(grammar, vocabulary, lookahead, limits)
                     _refuse_unspellable(constraint)
                 cache.constraints[key] = constraint
-        if ahead_of_time and (progress or not (entry and entry.has(constraint))):
+        if ahead and (progress or not (entry and entry.has(constraint))):
             deadline = None if timeout is None else begun + timeout
-            constraint._fill_ahead(ahead_of_time, progress, deadline)
+            constraint._fill_ahead(ahead, progress, deadline)
         if entry:
             entry.keep(constraint)
         constraint.prefetches |= prefetch
@@ -146,10 +146,10 @@ class _Entry:
         vocabulary: Vocabulary,
         lookahead: int | None,
         limits: Limits,
-        ahead_of_time: int | tuple[str, ...],
+        ahead: Situations | tuple[str, ...] | None,
     ) -> None:
         special = sorted(vocabulary.special_ids.items())
-        parts = [vocabulary.fingerprint, special, lookahead, limits, ahead_of_time, grammar_digest(grammar)]
+        parts = [vocabulary.fingerprint, special, lookahead, limits, ahead, grammar_digest(grammar)]
         text = f"{code_digest()} {VERSION} {parts!r}"
         self.key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         self._store, self._grammar, self._vocabulary, self._limits = store, grammar, vocabulary, limits

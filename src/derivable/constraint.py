@@ -15,7 +15,7 @@ from .arguments import file_path, instance
 from .errors import ArtifactError, GrammarError, VocabularyError
 from .expr import Special
 from .grammar import Grammar
-from .index.ahead import fill, follow
+from .index.ahead import Situations, fill, follow
 from .index.artifact import Plan, packed, read, unpacked, write
 from .limits import Limits
 from .matcher import Matcher
@@ -199,26 +199,26 @@ class Constraint:
 
     def _fill_ahead(
         self,
-        ahead_of_time: int | tuple[str, ...],
+        ahead: Situations | tuple[str, ...],
         progress: Callable[[int, int], object] | None = None,
         deadline: float | None = None,
     ) -> None:
         """Fills the index, as `compile(ahead_of_time=)` does.
 
         Args:
-            ahead_of_time: at most so many situations, or along texts.
+            ahead: so many situations, or along texts.
             progress: called with (situations done, situations known so far), or (texts done, texts).
             deadline: when to stop, on `time.perf_counter`'s clock.
         """
         most = self._plan.limits.cache_bytes // 2
         index = self._plan.index
-        if isinstance(ahead_of_time, tuple):
+        if isinstance(ahead, tuple):
             new, known = partial(Matcher, self), self.vocabulary
-            follow(self._kernel, new, known, ahead_of_time, progress=progress, deadline=deadline, most_bytes=most)
+            follow(self._kernel, new, known, ahead, progress=progress, deadline=deadline, most_bytes=most)
         else:
             named = (named for _, named in self._lowered.references if not named.negated)
             special = [resolve_token(each.token, self.vocabulary) for each in named]
-            index = fill(self._kernel, special, ahead_of_time, progress=progress, deadline=deadline, most_bytes=most)
+            index = fill(self._kernel, special, ahead, progress=progress, deadline=deadline, most_bytes=most)
         self._plan = replace(self._plan, index=index, splits=self._kernel.saved_splits())
 
     def __reduce__(self) -> tuple[Callable[..., Constraint], tuple[object, ...]]:

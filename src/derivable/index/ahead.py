@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .. import _kernel
@@ -13,33 +14,44 @@ from ..arguments import integer
 from ..errors import ArgumentError, LimitError
 from ..vocabulary import Vocabulary
 
-__all__ = ["AS_WORTH", "fill", "follow", "wanted"]
+__all__ = ["Situations", "fill", "follow", "wanted"]
 
 _FOREVER = 1e9  # seconds
 
-AS_WORTH = -1
-"""As many situations as are worth their time: what `ahead_of_time=True` asks for."""
-
-_SITUATIONS = 10_000
-"""That are visited then at most."""
+_USUAL = 10_000
+"""Situations that `ahead_of_time=True` visits at most."""
 
 _AT_ONCE = 256
 """Situations between two looks at signals, if nobody wants to know how far it is."""
 
 
-def wanted(ahead_of_time: bool | int | Sequence[str]) -> int | tuple[str, ...]:
-    """The situations (or `AS_WORTH`) or texts that a caller asks for; 0: none.
+@dataclass(frozen=True)
+class Situations:
+    """How many to visit.
+
+    Attributes:
+        most: at most so many.
+        as_worth: no more than are worth their time.
+    """
+
+    most: int
+    as_worth: bool = False
+
+
+def wanted(ahead_of_time: bool | int | Sequence[str]) -> Situations | tuple[str, ...] | None:
+    """The situations or texts that a caller asks for.
 
     Raises:
         ArgumentError: it is neither a number nor a list of texts, one at least.
     """
     if isinstance(ahead_of_time, bool):
-        return AS_WORTH if ahead_of_time else 0
+        return Situations(_USUAL, as_worth=True) if ahead_of_time else None
     if isinstance(ahead_of_time, (list, tuple)):
         if not ahead_of_time or not all(isinstance(text, str) for text in ahead_of_time):
             raise ArgumentError("ahead_of_time", "texts of type str, one at least", ahead_of_time)
         return tuple(ahead_of_time)
-    return integer("ahead_of_time", ahead_of_time)
+    most = integer("ahead_of_time", ahead_of_time)
+    return Situations(most) if most else None
 
 
 class _Matcher(Protocol):
@@ -92,7 +104,7 @@ def follow(
 def fill(
     constraint: _kernel.Constraint,
     special_ids: list[int],
-    limit: int,
+    situations: Situations,
     *,
     progress: Callable[[int, int], object] | None = None,
     deadline: float | None = None,
@@ -102,7 +114,7 @@ def fill(
 
     Args:
         special_ids: tokens that the grammar names.
-        limit: situations to visit at most, or `AS_WORTH`.
+        situations: how many to visit.
         progress: called with (situations done, situations known); the second grows while there is more to find.
         deadline: when to stop, on `time.perf_counter`'s clock.
         most_bytes: memory of the constraint past which no more is filled.
@@ -112,15 +124,15 @@ def fill(
     """
     explorer = _kernel.Explorer(constraint, special_ids)
     explorer.meet_start()
-    as_worth = limit == AS_WORTH
-    limit = _SITUATIONS if as_worth else limit
-    end = "most"
+    limit, end = situations.most, "most"
     while end == "most" and (left := limit - explorer.visited) > 0:
         seconds = _FOREVER if deadline is None else deadline - time.perf_counter()
         if seconds <= 0:
             break
         before = explorer.visited
-        end = explorer.visit(1 if progress else min(left, _AT_ONCE), 2 * limit, seconds, most_bytes, as_worth)
+        end = explorer.visit(
+            1 if progress else min(left, _AT_ONCE), 2 * limit, seconds, most_bytes, situations.as_worth
+        )
         if progress is not None and explorer.visited > before:
             progress(explorer.visited, min(limit, explorer.found))
     return explorer.saved()
