@@ -183,3 +183,25 @@ def test_ahead_of_time_is_by_structure() -> None:
             made += after["masks"] - after["mask_hits"] - before["masks"] + before["mask_hits"]
     assert made == 0
     assert constraint.stats()["rows"] == rows < 20 * len(keys)
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_ahead_of_time_in_other_scripts(closed: bool) -> None:
+    """Names of characters of several bytes are visited, too; within other characters nothing is."""
+    words = ["имя", "город", "姓名", "電話", "ชื่อ"]
+    pieces = [*_LETTERS, *_PIECES, *dict.fromkeys("".join(words)), *words, "é"]
+    vocabulary = dv.Vocabulary.from_bytes([piece.encode() for piece in pieces] + [None], eos=[len(pieces)])
+    schema = {
+        "type": "object",
+        "properties": {**dict.fromkeys(words[:3], _STRING), "x": {"enum": words[3:]}},
+        "additionalProperties": not closed,
+    }
+    constraint = dv.compile(dv.Grammar.from_json_schema(schema, whitespace="none"), vocabulary, ahead_of_time=True)
+    for text in ('{"имя":"x","姓名":"y","x":"電話"}', '{"город":"x"}'):
+        before = constraint.stats()
+        matcher, bitmask = constraint.matcher(), dv.allocate_bitmask(1, vocabulary.size)
+        for piece in text:
+            matcher.fill_bitmask(bitmask)
+            matcher.advance_bytes(piece.encode())
+        after = constraint.stats()
+        assert after["masks"] - before["masks"] == after["mask_hits"] - before["mask_hits"]

@@ -127,9 +127,32 @@ void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t st
     waiting_[way.free > kLongText ? kKeys : first].push_back({std::move(matcher), from, step, way});
 }
 
-// Bytes that lead to situations not met before, one of those that lead to the same: but no escapes, and nothing within characters of
-// several bytes. Those are nearly all of the situations of a schema (five ways to spell each character of a name, twenty places within a
-// character in each string), and models seldom write them.
+// Bytes of characters of several bytes that go on with what is named (a key, a constant), not with any character: of those that begin, or go on
+// with, as many characters as others do, few lead to the same.
+ByteSet Explorer::named_bytes(LexState lex, const ByteSet& likely) {
+    constexpr size_t kFew = 6;
+    if (const auto known = named_.find(lex); known != named_.end()) return known->second;
+    Lexer& lexer = constraint_->access().lexer();
+    std::vector<std::pair<LexState, ByteSet>> led_to;
+    likely.each([&](uint8_t byte) {
+        // E0, ED and from EE on: few characters begin so, named or not.
+        if (byte < 0x80 || byte == 0xE0 || byte >= 0xED) return;
+        const LexState to = lexer.step(lex, byte);
+        if (to == kNoState) return;
+        auto known = std::find_if(led_to.begin(), led_to.end(), [&](const auto& x) { return x.first == to; });
+        if (known == led_to.end()) known = led_to.insert(known, {to, {}});
+        known->second.set(byte);
+    });
+    ByteSet named;
+    for (const auto& [to, bytes] : led_to)
+        if (size_t(__builtin_popcountll(bytes.words[2]) + __builtin_popcountll(bytes.words[3])) <= kFew)
+            bytes.each([&](uint8_t byte) { named.set(byte); });
+    return named_[lex] = named;
+}
+
+// Bytes that lead to situations not met before, one of those that lead to the same: but no escapes, and within characters of several bytes
+// only the letters of names. All others are nearly all of the situations of a schema (five ways to spell each
+// character of a name, twenty places within a character in each string), and models seldom write them.
 //
 // PERF: in the middle of a string nearly all bytes lead to the same situation, so what stands behind them is looked at before a matcher is
 // made for it; and where no lexeme can have ended, the lexer state alone tells.
@@ -147,7 +170,8 @@ std::vector<Explorer::Step> Explorer::fresh_steps(const Matcher& m) {
     ByteSet likely;
     if (constraint_->spanner().lexer.policy() == Policy::kScannerless) likely = constraint_->runs().likely_bytes(parses);
     else likely.words.fill(~0ULL);
-    likely.words[2] = likely.words[3] = 0;
+    const ByteSet named = parses.size() == 1 ? named_bytes(parses[0].lex, likely) : ByteSet();
+    likely.words[2] = named.words[2], likely.words[3] = named.words[3];
     const bool inside = parses.size() == 1 && !parses[0].writing && !constraint_->access().lexer().accepts(parses[0].lex);
     Parses next;
     auto place = [&](uint8_t byte) -> size_t {
@@ -176,7 +200,7 @@ std::vector<Explorer::Step> Explorer::fresh_steps(const Matcher& m) {
 }
 
 namespace {
-bool is_letter(uint8_t byte) { return (byte | 0x20) >= 'a' && (byte | 0x20) <= 'z'; }
+bool is_letter(uint8_t byte) { return byte >= 0x80 || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z'); }
 }  // namespace
 
 // The node of the vocabulary's trie for the letters that the text ends with, as many as stand in one token, after one more byte.

@@ -90,6 +90,7 @@ class Explorer {
     };
     void meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, Way way);
     Keys keys_of(const Parses& parses);
+    ByteSet named_bytes(LexState lex, const ByteSet& likely);
     std::vector<Step> fresh_steps(const Matcher& m);
     uint32_t word_after(uint32_t word, uint8_t byte) const;
     bool may_be_between_tokens(const Waiting& w, const std::vector<Step>& next) const;
@@ -103,6 +104,7 @@ class Explorer {
     std::shared_ptr<Constraint> constraint_;
     const std::vector<uint32_t> tokens_;
     std::unordered_set<uint64_t, MixHash> known_;
+    std::unordered_map<LexState, ByteSet> named_;
     std::array<std::deque<Waiting>, kKeys + 1> waiting_;  // by the first key that is new; the last: in long free text
     uint64_t visited_ = 0;
     struct Passed {  // where a model's text will hardly have an end of a token
