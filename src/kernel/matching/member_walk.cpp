@@ -11,8 +11,8 @@ constexpr uint32_t kMaxLexemes = 256;  // SAFETY: of one token; each is a step o
 constexpr uint64_t kMaxItems = 1u << 17;
 constexpr size_t kMaxGrowth = 64u << 20;  // in bytes, for one mask
 
-constexpr size_t kUsual = 12;     // parts
-constexpr uint32_t kSplit = ~0u;  // in a key, before the number of one
+constexpr size_t kUsual = 12;                      // parts
+constexpr uint32_t kSplit = ~0u, kExit = ~0u - 1;  // in a key, before the numbers of one
 }  // namespace
 
 void MemberWalk::Union::or_into(uint32_t* words) const {
@@ -20,9 +20,6 @@ void MemberWalk::Union::or_into(uint32_t* words) const {
         if (part.inside) {
             work(part.inside->cost());
             part.inside->or_into(words);
-        } else if (part.except->empty()) {
-            work(part.behind->cost());
-            part.behind->or_into(words);
         } else {
             work(part.behind->cost() + part.except->size() / 2);
             add_except(words, *part.except, [&] { part.behind->or_into(words); });
@@ -46,7 +43,7 @@ TokenSet MemberWalk::Union::tokens(uint32_t num_words) const {
 
 MemberWalk::Union MemberWalk::some() {
     Union all;
-    all.parts.reserve(kUsual), all.key.reserve(3 * kUsual);
+    all.parts.reserve(kUsual), all.key.reserve(4 * kUsual);
     return all;
 }
 
@@ -114,7 +111,8 @@ void MemberWalk::visit(const Item& x, const Split& split, TerminalId of, Union& 
             const ResidualMasks::Known known = behind(e.residual, next, ended, x.depth + 1);
             all.reach |= known.reach.below(next.above);
             if (known.tokens->empty()) return;
-            all.key.push_back(uint32_t(i)), all.key.push_back(known.number);
+            // SAFETY: with its split, for others may have been visited meanwhile, and what is taken out is the exit's own.
+            for (uint32_t word : {kExit, split.id, uint32_t(i), known.number}) all.key.push_back(word);
             all.parts.push_back({nullptr, known.tokens, &e.except});
         };
         for (Symbol symbol : p_.terminals.of(of == kOfExit ? e.terminal : of)) {
