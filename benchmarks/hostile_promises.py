@@ -412,7 +412,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What is promised of hostile input, and what is measured.")
     parser.add_argument("--only", default="", help="parts of names, separated by commas")
     parser.add_argument("--seconds", type=float, default=120, help="of one child")
-    parser.add_argument("--tokenizer", help="tokenizer.json, or its folder; by default a vocabulary of bytes")
+    parser.add_argument(
+        "--tokenizer", help="tokenizer.json, or its folder; by default a vocabulary of bytes, on which no mask is slow"
+    )
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:

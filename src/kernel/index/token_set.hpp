@@ -45,7 +45,7 @@ class TokenSet {
     // After the last add().
     void pack();
     // With the tokens of another one (after its pack() or normalize()) that are not in `except`, of a vocabulary of so many words; then, once,
-    // normalize().
+    // normalize(). Its count() is not to be asked for any more.
     void unite(const TokenSet& o, const std::vector<uint32_t>& except, uint32_t words);
     // Numbers of a vocabulary, to be sorted; empty between two uses.
     struct Sorter {

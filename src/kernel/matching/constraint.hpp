@@ -7,7 +7,7 @@
 //   Lexemes                   what a lexeme that has ended does to a parse (Blocks: indentation; CountedMembers: keys in any order)
 //   Stepper, UniqueItems      parses, one byte further; whether distinct items can still be had
 //   Runs                      parses along bytes and tokens
-//   Masks                     level 4 of the index (MaskCache), and on a miss levels 1 to 3 (SpanWalk), or byte by byte
+//   Masks                     level 4 of the index (MaskCache), and on a miss levels 1 to 3 (SpanWalk, MemberWalk), or byte by byte
 #pragma once
 
 #include <atomic>

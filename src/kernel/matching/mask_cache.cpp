@@ -76,11 +76,6 @@ const MaskCache::Mask* MaskCache::keep(const Parse& t, const Endings& endings, u
     return rows_[size_t(row)];
 }
 
-void MaskCache::keep(std::vector<uint32_t> parts, int32_t row) {
-    bytes_ += parts.size() * 4 + 96;
-    by_parts_.emplace(std::move(parts), row);
-}
-
 int32_t MaskCache::row_of(const Mask& words) {
     if (rows_.size() == rows_.capacity()) rows_.reserve(2 * rows_.size() + 16);  // SAFETY: before the row has a number
     auto [row, fresh] = row_ids_.try_emplace(words, uint32_t(rows_.size()));

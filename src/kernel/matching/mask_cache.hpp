@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "matching/by_parts.hpp"
 #include "matching/environment.hpp"
 #include "matching/history.hpp"
 #include "matching/reach_trie.hpp"
@@ -61,17 +62,12 @@ class MaskCache {
     const Mask* find(const Parse& t, const Endings& endings, uint32_t* most = nullptr);
     const Mask* keep(const Parse& t, const Endings& endings, Reach behind, int32_t row);
     const Mask* keep(const Parse& t, const Endings& endings, uint32_t most, uint8_t beside, int32_t row);
-    // The same by what it is made of (MemberWalk::Union); -1: not known.
-    int32_t find(const std::vector<uint32_t>& parts) const {
-        const auto known = by_parts_.find(parts);
-        return known == by_parts_.end() ? -1 : known->second;
-    }
-    void keep(std::vector<uint32_t> parts, int32_t row);
-    void forget_parts() { by_parts_.clear(); }
+    // Numbers of masks by what they are made of.
+    ByParts& by_parts() { return by_parts_; }
     void clear();
     uint32_t num_cleared() const { return num_cleared_; }  // how often
 
-    uint64_t bytes() const { return bytes_; }
+    uint64_t bytes() const { return bytes_ + by_parts_.bytes(); }
     size_t size() const { return rows_.size(); }  // different masks
     uint32_t num_keys() const { return by_stack_.num_nodes() + by_endings_.num_nodes(); }
     bool is_large() const { return num_keys() > kMaxNodes; }
@@ -85,10 +81,11 @@ class MaskCache {
     bool sign(const Endings& endings, uint32_t hops, size_t most);
     // What a parse's own stack was looked at for the first words of its endings.
     Reach own(const Endings& endings, size_t words) const;
+
     Stacks& stacks_;
     ReachTrie by_stack_, by_endings_;  // of lexer states: rows
     std::unordered_map<Mask, uint32_t, WordsHash> row_ids_;
-    std::unordered_map<std::vector<uint32_t>, int32_t, WordsHash> by_parts_;
+    ByParts by_parts_;
     std::vector<const Mask*> rows_;
     uint64_t bytes_ = 0;
     uint32_t num_cleared_ = 0;

@@ -119,7 +119,7 @@ const MaskCache::Mask* Masks::keep(const Parse& t, const MaskCache::Endings& end
     if (made.row < 0) {
         if (made.reach.hops > MaskCache::kMaxHops) return nullptr;
         made.row = cache_.row_of(made.words);
-        if (!made.parts.empty()) cache_.keep(std::move(made.parts), made.row);
+        if (!made.parts.empty()) cache_.by_parts().keep(std::move(made.parts), uint32_t(made.row));
     }
     const MaskCache::Mask* kept =
         endings.size ? cache_.keep(t, endings, made.reach, made.row) : cache_.keep(t, cache_.key_of(t, made.reach), made.row);
@@ -200,7 +200,7 @@ Masks::Computed Masks::walk_members(const Parse& t, const MaskCache::Endings& en
     const Spanner::Walk walk(engine_.spanner);
     if (std::exchange(num_forgotten_, engine_.spanner.num_forgotten()) != engine_.spanner.num_forgotten()) {
         residual_masks_.clear();
-        cache_.forget_parts();
+        cache_.by_parts().clear();
     }
     const MemberWalk::Parts parts{engine_.access, engine_.spanner, engine_.terminals, engine_.stacks,
                                   lexemes_,       residual_masks_, counters.walked,   lookahead_};
@@ -213,7 +213,10 @@ Masks::Computed Masks::walk_members(const Parse& t, const MaskCache::Endings& en
         end = may_end(t, endings);
         made.reach |= end.reach;
         all.key.push_back(end.value);
-        if ((made.row = cache_.find(all.key)) >= 0) return made;
+        if (const uint32_t* row = cache_.by_parts().find(all.key)) {
+            made.row = int32_t(*row);
+            return made;
+        }
         made.parts = std::move(all.key);
     }
     made.words.assign(vocabulary_.words(), 0);

@@ -7,10 +7,6 @@
 namespace derivable {
 
 namespace {
-constexpr uint32_t kMaxLexemes = 256;  // SAFETY: of one token; each is a step of recursion
-constexpr uint64_t kMaxItems = 1u << 17;
-constexpr size_t kMaxGrowth = 64u << 20;  // in bytes, for one mask
-
 constexpr size_t kUsual = 12;                      // parts
 constexpr uint32_t kSplit = ~0u, kExit = ~0u - 1;  // in a key, before the numbers of one
 }  // namespace
@@ -48,7 +44,7 @@ MemberWalk::Union MemberWalk::some() {
 }
 
 MemberWalk::Union MemberWalk::run(const Parse& parse, const MaskCache::Endings& endings, uint32_t num_words) {
-    bytes_before_ = p_.spanner.bytes() + p_.residual_masks.bytes();
+    bounds_.begin(p_.spanner.bytes() + p_.residual_masks.bytes());
     num_words_ = num_words;
     Union all = some();
     const Item start{Residuals::kWholeVocabulary, parse.lex, parse.stack, parse.environment, 0, 0};
@@ -68,8 +64,7 @@ void MemberWalk::visit(const Item& x, Union& all, GetAfter after) {
     work(10);
     p_.access.pass();
     p_.access.take();
-    const size_t bytes = p_.spanner.bytes() + p_.residual_masks.bytes();
-    if (++visited_ > kMaxItems || x.depth > kMaxLexemes || bytes > bytes_before_ + kMaxGrowth) throw TooAmbiguous();
+    bounds_.count(x.depth, p_.spanner.bytes() + p_.residual_masks.bytes());
     p_.walked++;
     const LexState members = lexer_.members(x.lex);
     auto visit_each = [&](const auto& singles) {

@@ -10,6 +10,7 @@
 #include "matching/mask_cache.hpp"
 #include "matching/operation.hpp"
 #include "matching/residual_masks.hpp"
+#include "matching/walk_bounds.hpp"
 
 namespace derivable {
 
@@ -64,16 +65,16 @@ class MemberWalk {
     void visit(const Item& x, Union& all, GetAfter after);
     template <class GetAfter>
     void visit(const Item& x, const Split& split, TerminalId of, Union& all, GetAfter after);
-    // ... or what a residual allows on a stack, of which `all` is told as `above` says.
+    // ... or what a residual allows behind an exit. What it depends on is told of the stack before that exit (After::above).
     void visit_behind(ResidualId residual, const After& after, uint64_t ended, uint32_t depth, Union& all);
+    // The same by itself, told of the stack behind the exit; known, or found out and kept.
     ResidualMasks::Known behind(ResidualId residual, const After& after, uint64_t ended, uint32_t depth);
     static constexpr TerminalId kOfExit{};  // exits have terminals of their own
 
     const Parts p_;
     Lexer& lexer_;
-    size_t bytes_before_ = 0;
+    WalkBounds bounds_;
     uint32_t num_words_ = 0;
-    uint64_t visited_ = 0;
 };
 
 }  // namespace derivable

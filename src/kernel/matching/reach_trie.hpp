@@ -45,6 +45,7 @@ class ReachTrie {
     void clear();
 
     uint32_t num_nodes() const { return num_nodes_; }
+    size_t bytes() const { return nodes_.bytes(); }
     // Calls visit(root, values, keys, words of the longest of them) for each root.
     void each(const std::function<void(uint32_t, const std::vector<int32_t>&, uint64_t, uint64_t)>& visit) const;
 

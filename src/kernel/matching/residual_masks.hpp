@@ -13,6 +13,7 @@
 
 #include "index/residuals.hpp"
 #include "index/token_set.hpp"
+#include "matching/by_parts.hpp"
 #include "matching/reach_trie.hpp"
 
 namespace derivable {
@@ -34,17 +35,16 @@ class ResidualMasks {
     // The number of a set by what it is made of (MemberWalk::Union), or else of what `make` makes.
     template <class Make>
     uint32_t number(std::vector<uint32_t> parts, Make make) {
-        if (const auto known = by_parts_.find(parts); known != by_parts_.end()) return known->second;
+        if (const uint32_t* known = by_parts_.find(parts)) return *known;
         const uint32_t number = number_of(make());
-        bytes_ += parts.size() * 4 + 96;
-        by_parts_.emplace(std::move(parts), number);
+        by_parts_.keep(std::move(parts), number);
         return number;
     }
     const TokenSet* tokens(uint32_t number) const { return sets_[number]; }
     // To be found again, if it did not look too far for that.
     void keep(ResidualId residual, Frontier stack, Environment environment, uint32_t number, Reach reach);
     void clear();
-    size_t bytes() const { return bytes_; }
+    size_t bytes() const { return bytes_ + by_parts_.bytes() + trie_.bytes(); }
 
   private:
     struct Hash {
@@ -62,8 +62,8 @@ class ResidualMasks {
     std::vector<Kept> kept_;
     std::unordered_map<TokenSet, uint32_t, Hash> numbers_;
     std::vector<const TokenSet*> sets_;
-    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> by_parts_;
-    size_t bytes_ = 0;
+    ByParts by_parts_;
+    size_t bytes_ = 0;  // of kept_ and the sets
     TokenSet::Sorter sorter_;
     ReachTrie::Words words_;
     std::vector<int> looked_;

@@ -6,17 +6,11 @@
 
 namespace derivable {
 
-namespace {
-constexpr uint32_t kMaxLexemes = 256;  // SAFETY: of one token; each is a step of recursion
-constexpr uint64_t kMaxItems = 1u << 17;
-constexpr size_t kMaxGrowth = 64u << 20;  // of the spanner, in bytes, for one mask
-}  // namespace
-
 Reach SpanWalk::run(const Parse& parse) {
     const Item start{Residuals::kWholeVocabulary, parse.lex, parse.stack, parse.environment, 0, -1, 0, 0};
     Part part;
     Spanner::Walk walk(p_.spanner);
-    bytes_before_ = p_.spanner.bytes();
+    bounds_.begin(p_.spanner.bytes());
     walk_part(part, start, p_.spanner.split(start.residual, start.lex), -1);
     return part.looked;
 }
@@ -56,7 +50,7 @@ int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
     work(10);
     p_.access.pass();
     p_.access.take();
-    if (++visited_ > kMaxItems || x.depth > kMaxLexemes || p_.spanner.bytes() - bytes_before_ > kMaxGrowth) throw TooAmbiguous();
+    bounds_.count(x.depth, p_.spanner.bytes());
     p_.walked++;
     const Split& split = x.split ? *x.split : p_.spanner.split(x.residual, x.lex);
     if (split.exits.empty() || p_.lookahead != kNoLookahead)

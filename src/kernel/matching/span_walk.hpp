@@ -11,6 +11,7 @@
 #include "matching/lexemes.hpp"
 #include "matching/mask_cache.hpp"
 #include "matching/operation.hpp"
+#include "matching/walk_bounds.hpp"
 
 namespace derivable {
 
@@ -76,8 +77,7 @@ class SpanWalk {
     std::vector<StackTrie::Found> found_;
     std::vector<Question> questions_;
     std::vector<uint64_t> states_;
-    size_t bytes_before_ = 0;
-    uint64_t visited_ = 0;
+    WalkBounds bounds_;
 };
 
 }  // namespace derivable

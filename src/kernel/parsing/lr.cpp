@@ -104,7 +104,13 @@ std::vector<Symbol> LrAutomaton::symbols(LrState state) {
     return out;
 }
 
-LrAutomaton::Open LrAutomaton::open(LrState state) {
+LrAutomaton::Open LrAutomaton::open(LrState id) {
+    State& state = states_[id.index()];
+    if (!state.knows_open) state.open = find_open(id), state.knows_open = true;
+    return state.open;
+}
+
+LrAutomaton::Open LrAutomaton::find_open(LrState state) {
     const std::vector<uint32_t>& items = kernels_[state.index()];
     auto of = [&](uint32_t i) { return Open{productions_[production_of_[i]].head, i - offset_[production_of_[i]]}; };
     Open first = of(items[0]);

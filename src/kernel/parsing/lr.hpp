@@ -43,6 +43,7 @@ class LrAutomaton {
         uint32_t length = 0;
         uint32_t rest = 0;
     };
+    // Worked out once.
     Open open(LrState state);
     // Every symbol that can be moved over.
     std::vector<Symbol> symbols(LrState state);
@@ -57,7 +58,8 @@ class LrAutomaton {
     // PERF: which items a move takes along is worked out when it is made. All moves of a state at once take the square of the length of a
     // chain of units (an object's optional keys are one), and few are made.
     struct State {
-        bool is_expanded = false, is_complete = false;
+        bool is_expanded = false, is_complete = false, knows_open = false;
+        Open open;
         std::vector<Reduction> reductions;
         std::vector<Symbol> shifts;
         std::vector<uint64_t> items;                    // next symbol and the item after it, sorted
@@ -68,6 +70,7 @@ class LrAutomaton {
         return states_[state.index()];
     }
     void expand(LrState state);
+    Open find_open(LrState state);
     // An item is a position in the concatenation of all bodies, each followed by one end position.
     uint32_t item(uint32_t production, uint32_t dot) const { return offset_[production] + dot; }
 

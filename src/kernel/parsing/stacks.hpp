@@ -56,8 +56,8 @@ class Stacks {
     // At most `max_hops` levels below the top; false if it is too wide to be worth it.
     bool signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out);
     // The same for stacks with equal futures: where all open items of a state are of one head, what lies between is forgotten with them, and
-    // the stack goes on with the state behind the head; and where `tells_rests` of the head itself only what is left of it. At most `most` words, as many as tell of `hops` states below the top. `looked`: how
-    // far down each of them, with those before, comes from.
+    // the stack goes on with the state behind the head. `tells_rests`: of the head itself it only matters what is left of it. At most `most`
+    // words, as many as tell of `hops` states below the top. `looked`: how far down each of them, with those before, comes from.
     bool future(Frontier f, uint32_t hops, size_t most, bool tells_rests, std::vector<uint64_t>& words, std::vector<int>& looked);
 
     StackGraph::Nodes nodes(Frontier f) const { return graph_.nodes(f); }
@@ -154,9 +154,10 @@ class Stacks {
     };
     IdVector<NodeId, Mark> marks_;  // the last shifters() that saw it
     uint32_t visit_ = 0;
+    // Words of what stands below a node that has several parents, or from level_ on; up to `most` in `out`, with those that are there.
     bool levels_below(NodeId n, uint32_t hops, size_t most, std::vector<uint64_t>& out);
     bool levels(uint32_t hops, size_t most, std::vector<uint64_t>& out);
-    Interner levels_;  // of signature()
+    Interner levels_;
     std::vector<NodeId> level_, next_level_;
     std::vector<uint32_t> words_;
     uint32_t collect_at_ = kCollectAt;
