@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derivable.decoding.padded import PaddedCache, can_be_joined
+from derivable.decoding.padded import PaddedCache, can_be_joined, name_of_cache
 from derivable.errors import ArgumentError, DerivableError
 from derivable.tiny import State, TinyModel, TinyTokenizer, tokenizer_path
 from derivable.vocabulary import Vocabulary
@@ -103,6 +103,7 @@ class TransformersState:
         self._model = model
         self._torch = torch
         self._keeps_some = "logits_to_keep" in signature(model.forward).parameters
+        self._name = name_of_cache(model)
         self._cache: Any = None
         self._length = 0
         self._joined: tuple[PaddedCache, int] | None = None  # with others, and in which row; then there is no _cache
@@ -131,13 +132,14 @@ class TransformersState:
         with self._torch.inference_mode():
             output = self._model(
                 input_ids=self._torch.tensor([list(token_ids)], device=self._model.device),
-                past_key_values=self._cache,
                 use_cache=True,
+                **{self._name: self._cache},
                 **options,
             )
-        if self._cache is None and hasattr(output.past_key_values, "activate_past_recording"):
-            output.past_key_values.activate_past_recording()  # sliding windows keep what a cut may need again
-        self._cache = output.past_key_values
+        cache = getattr(output, self._name)
+        if self._cache is None and hasattr(cache, "activate_past_recording"):
+            cache.activate_past_recording()  # sliding windows keep what a cut may need again
+        self._cache = cache
         self._length += len(token_ids)
         rows: NDArray[np.float32] = output.logits[0].float().cpu().numpy()
         return rows

@@ -10,12 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PaddedCache", "can_be_joined"]
+__all__ = ["PaddedCache", "can_be_joined", "name_of_cache"]
+
+
+def name_of_cache(model: Any) -> str:
+    """What a model calls its cache, where it takes and gives it: `cache` from transformers 5.24 on."""
+    return "cache" if "cache" in signature(model.forward).parameters else "past_key_values"
 
 
 def can_be_joined(cache: Any) -> bool:
@@ -46,7 +52,7 @@ class PaddedCache:
     """
 
     def __init__(self, torch: Any, model: Any, caches: Sequence[Any]) -> None:
-        self._torch, self._model = torch, model
+        self._torch, self._model, self._name = torch, model, name_of_cache(model)
         lengths = [int(cache.get_seq_length()) for cache in caches]
         self.slots = [list(range(length)) for length in lengths]
         self._width: int = max(lengths)
@@ -88,10 +94,10 @@ class PaddedCache:
                 input_ids=ids.to(device),
                 attention_mask=mask,
                 position_ids=positions.to(device),
-                past_key_values=self._cache,
                 use_cache=True,
+                **{self._name: self._cache},
             )
-        self._cache, self._mask = output.past_key_values, mask
+        self._cache, self._mask = getattr(output, self._name), mask
         for row, tokens in enumerate(token_ids):
             self.slots[row] += range(self._width, self._width + len(tokens))
         self._width += most

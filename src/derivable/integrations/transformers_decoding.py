@@ -53,9 +53,8 @@ _REACH = {
     "MinPLogitsWarper": "min_p",
 }
 _ALSO_REACH = ("TopHLogitsWarper", "TypicalLogitsWarper", "EpsilonLogitsWarper", "EtaLogitsWarper")
-_MODEL_INPUTS = frozenset(
-    {"attention_mask", "position_ids", "use_cache", "past_key_values", "cache_position", "logits_to_keep"}
-)
+_CACHES = ("past_key_values", "cache")  # before transformers 5.24, and from there on
+_MODEL_INPUTS = frozenset({"attention_mask", "position_ids", "use_cache", "cache_position", "logits_to_keep", *_CACHES})
 
 
 class DerivableDecoding:
@@ -230,7 +229,8 @@ def _sampling(config: Any, logits_processor: Any, ids: torch.Tensor) -> Sampling
 
 
 def _refuse_what_is_not_done(model: Any, config: Any, model_kwargs: dict[str, Any]) -> None:
-    cache = model_kwargs.get("past_key_values")
+    caches = (name for name in _CACHES if (cache := model_kwargs.get(name)) is not None and cache.get_seq_length() > 0)
+    filled = next(caches, None)
     others = sorted(name for name, value in model_kwargs.items() if name not in _MODEL_INPUTS and value is not None)
     outputs = [
         n for n in ("output_scores", "output_logits", "output_attentions", "output_hidden_states") if getattr(config, n)
@@ -239,7 +239,7 @@ def _refuse_what_is_not_done(model: Any, config: Any, model_kwargs: dict[str, An
         "encoder-decoder models" if getattr(model.config, "is_encoder_decoder", False)
         else f"num_beams={config.num_beams}" if (config.num_beams or 1) > 1
         else f"{outputs[0]}=True" if outputs and config.return_dict_in_generate
-        else "past_key_values that hold tokens" if cache is not None and cache.get_seq_length() > 0
+        else f"{filled} that holds tokens" if filled
         else f"the model input {others[0]!r}" if others
         else ""
     )  # fmt: skip
