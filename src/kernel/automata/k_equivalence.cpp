@@ -1,7 +1,8 @@
 #include "automata/k_equivalence.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "support/hashing.hpp"
@@ -24,6 +25,7 @@ class Refinement {
             changed_[q] = q;
         }
         sizes_.assign(ids.size(), 0);
+        tree_.assign(ids.size(), {0, 0, kNone});
         for (uint32_t c : classes_) sizes_[c]++;
         find_runs();
     }
@@ -52,6 +54,7 @@ class Refinement {
             g.number = uint32_t(sizes_.size());
             sizes_[g.old] -= g.size;
             sizes_.push_back(g.size);
+            tree_.push_back({0, num_rounds_, g.old});
         }
         changed_.clear();
         for (size_t i = 0; i < affected_.size(); i++) {
@@ -63,13 +66,10 @@ class Refinement {
 
     uint64_t cost() const { return cost_; }
 
-    std::vector<uint32_t> first() const {
-        std::vector<uint32_t> of_class(sizes_.size(), kNone), out;
-        for (uint32_t q = 0; q < classes_.size(); q++) {
-            uint32_t& known = of_class[classes_[q]];
-            out.push_back(known = std::min(known, q));
-        }
-        return out;
+    // Classes are numbered in the order in which they came to be, and keep some state for good.
+    std::pair<std::vector<uint32_t>, std::vector<KEquivalence::Class>> take() {
+        for (uint32_t q = uint32_t(classes_.size()); q-- > 0;) tree_[classes_[q]].state = q;
+        return {std::move(classes_), std::move(tree_)};
     }
 
   private:
@@ -153,6 +153,7 @@ class Refinement {
 
     const Dfa& dfa_;
     std::vector<uint32_t> classes_, sizes_;  // by state; by class
+    std::vector<KEquivalence::Class> tree_;
     std::vector<uint32_t> changed_;          // states whose class is new since the last round
     std::vector<uint32_t> seen_;             // by state: the last round that it was affected in
     std::vector<uint32_t> begin_, from_;     // predecessors of each state
@@ -169,18 +170,28 @@ class Refinement {
 KEquivalence::KEquivalence(const Dfa& dfa) {
     // PERF: where states are told apart in every round this costs more than it spares, so it ends, after 10 to 20 ms.
     constexpr uint64_t kMostCost = 2'000'000;
-    std::vector<uint32_t> itself(dfa.num_states());
-    std::iota(itself.begin(), itself.end(), 0u);
-    first_.fill(itself);
+    constexpr uint64_t kMostBytes = 160;  // the tokens of nearly all vocabularies, and what stands around them
     if (uint64_t(dfa.num_states()) * dfa.num_classes > 2 * kMostCost) return;
     Refinement refinement(dfa);
-    uint64_t bytes = 0;
     bool open = true;
-    for (size_t level = 0; level < kBytes.size(); level++) {
-        for (; bytes < kBytes[level] && open && refinement.cost() < kMostCost; bytes++) open = refinement.round();
-        if (bytes < kBytes[level] && open) return;
-        first_[level] = refinement.first();
+    known_ = 1;
+    while (known_ <= kMostBytes && (open = refinement.round()) && refinement.cost() < kMostCost) known_++;
+    if (!open) known_ = kForever;
+    std::tie(class_of_, classes_) = refinement.take();
+}
+
+uint64_t KEquivalence::alike_for(uint32_t a, uint32_t b) const {
+    if (a == b) return kForever;
+    if (classes_.empty()) return 0;
+    uint32_t x = class_of_[a], y = class_of_[b];
+    uint64_t bytes = known_;
+    while (x != y) {  // the younger one is not what the other was split off from
+        if (x < y) std::swap(x, y);
+        bytes = classes_[x].bytes;
+        if (!bytes) break;
+        x = classes_[x].older;
     }
+    return bytes;
 }
 
 }  // namespace derivable

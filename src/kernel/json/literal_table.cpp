@@ -337,15 +337,20 @@ bool JsonStrings::has_more_accepted(int32_t state, uint64_t n) const {
     return false;
 }
 
+const KEquivalence* JsonStrings::short_values() {
+    if (!short_values_ && KEquivalence::is_worthwhile(*values_)) short_values_ = std::make_shared<const KEquivalence>(*values_);
+    return short_values_.get();
+}
+
 int32_t JsonStrings::acting_as(const JsonStrings& other, uint32_t state, uint64_t bytes) {
     const State& s = other.states_[state];
     if (s.kind != State::kValue) return s.kind == State::kStart ? 0 : kDead;
     const auto place = int32_t(s.node);
     uint32_t q = other.automaton_state(place);
-    if (!short_values_ && KEquivalence::is_worthwhile(*values_)) short_values_ = std::make_shared<const KEquivalence>(*values_);
     // No text spells values that are longer. But it may end in an escape: then a character of four bytes must be possible, or a lone surrogate and another.
     constexpr uint64_t kMargin = 8;
-    if (short_values_ && bytes < kNoMaximum - kMargin) q = short_values_->first_alike(q, bytes + kMargin);
+    if (const KEquivalence* short_values = this->short_values(); short_values && bytes < kNoMaximum - kMargin)
+        q = short_values->first_alike(q, bytes + kMargin);
     return value(int32_t(q), s.decoder, {uint32_t(s.count), uint32_t(s.count >> 32)});
 }
 
@@ -362,54 +367,9 @@ uint64_t JsonStrings::alike_for(uint32_t a, uint32_t b) {
     // and a high surrogate that stands before it may turn out to have been alone.
     const uint64_t margin = x.decoder == Decoder::kBoundary ? 4 : 8;
     if (max_ != kNoMaximum || x.kind != State::kValue || y.kind != State::kValue || x.decoder != y.decoder || x.count != y.count) return 0;
-    const uint64_t bytes = apart(x.node, y.node);
+    const KEquivalence* short_values = this->short_values();
+    const uint64_t bytes = short_values ? short_values->alike_for(x.node, y.node) : 0;
     return bytes - std::min(bytes, margin);
-}
-
-// PERF: a pattern that counts, as `(\S+\s+){0,99}\S+`, has states that only differ where the count is nearly full.
-uint32_t JsonStrings::apart(uint32_t state, uint32_t other) {
-    constexpr uint32_t kFar = 400;
-    constexpr size_t kMaxPairs = 4'000, kMaxKnown = 100'000;
-    auto key = [](uint32_t a, uint32_t b) { return pack(std::min(a, b), std::max(a, b)); };
-    if (state == other) return kFar;
-    if (too_many_pairs_) return 0;
-    if (auto known = apart_.find(key(state, other)); known != apart_.end()) return known->second;
-    if (apart_.size() > kMaxKnown) apart_.clear();
-    // All pairs that they lead to, then backwards from those that one byte tells apart.
-    std::vector<uint64_t> pairs{key(state, other)};
-    std::vector<std::vector<uint32_t>> from(1), level(kFar);
-    std::unordered_map<uint64_t, uint32_t, MixHash> places{{pairs[0], 0}};
-    for (uint32_t i = 0; i < pairs.size() && pairs.size() <= kMaxPairs; i++) {
-        const uint32_t a = uint32_t(pairs[i] >> 32), b = uint32_t(pairs[i]), classes = values_->num_classes;
-        const int32_t *row = &values_->table[size_t(a) * classes], *other_row = &values_->table[size_t(b) * classes];
-        const bool at_once = values_->accepting[a] != values_->accepting[b];
-        if (at_once ||
-            std::mismatch(row, row + classes, other_row, [](int32_t p, int32_t q) { return (p < 0) == (q < 0); }).first != row + classes) {
-            level[!at_once].push_back(i);
-            continue;
-        }
-        for (uint32_t c = 0; c < classes; c++) {
-            if (row[c] == other_row[c] || (c && row[c] == row[c - 1] && other_row[c] == other_row[c - 1])) continue;
-            const uint64_t next = key(uint32_t(row[c]), uint32_t(other_row[c]));
-            if (auto known = apart_.find(next); known != apart_.end()) {
-                if (known->second + 1 < kFar) level[known->second + 1].push_back(i);
-                continue;
-            }
-            auto [it, fresh] = places.try_emplace(next, uint32_t(pairs.size()));
-            if (fresh) pairs.push_back(next), from.emplace_back();
-            from[it->second].push_back(i);
-        }
-    }
-    if ((too_many_pairs_ = pairs.size() > kMaxPairs)) return 0;
-    std::vector<uint32_t> bytes(pairs.size(), kFar);
-    for (uint32_t n = 0; n < kFar; n++)
-        for (uint32_t i : level[n]) {
-            if (bytes[i] != kFar) continue;
-            bytes[i] = n;
-            if (n + 1 < kFar) level[n + 1].insert(level[n + 1].end(), from[i].begin(), from[i].end());
-        }
-    for (size_t i = 0; i < pairs.size(); i++) apart_[pairs[i]] = bytes[i];
-    return bytes[0];
 }
 
 const JsonStrings::Ranges& JsonStrings::tails(int32_t state, uint32_t bytes) {

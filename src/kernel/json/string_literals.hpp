@@ -172,7 +172,7 @@ class JsonStrings {
     bool has_more_accepted(int32_t state, uint64_t n) const;
     bool value_has_more(const State& s, uint64_t n);
     int32_t after_escape(int32_t state, uint8_t decoder, const Escape& escape);
-    uint32_t apart(uint32_t state, uint32_t other);  // bytes of the shortest value that tells two states of the automaton apart
+    const KEquivalence* short_values();  // of the automaton; null: not worthwhile
     int32_t step_value(const State& s, uint8_t byte);
     static bool is_raw(uint8_t decoder);  // between characters, or within a raw one
     void find_kinds();
@@ -197,8 +197,6 @@ class JsonStrings {
     std::shared_ptr<const CountedValues> counted_values_;  // if there is a bound
     std::vector<CountedValues::Place> counted_;
     std::unordered_map<uint64_t, uint32_t, MixHash> counted_ids_;
-    std::unordered_map<uint64_t, uint32_t, MixHash> apart_;
-    bool too_many_pairs_ = false;
 
     std::vector<std::string> list_;
     std::vector<Node> nodes_;  // none yet where no text got

@@ -79,20 +79,22 @@ void Lexer::canonicalize(LexState s) {
     // automaton has little in common with others.
     constexpr uint32_t kLarge = 1u << 12;
     work(10);
-    const Automaton& a = automata_[single_automaton_[s]];
+    Automaton& a = automata_[single_automaton_[s]];
     const uint32_t state = single_state_[s];
     if (a.recognizer.num_states() > kLarge) {
         canonical_[s] = s;
     } else if (a.recognizer.has_table()) {
         const std::vector<uint32_t> known = a.recognizer.equal_states(languages_, a.first);
-        for (size_t i = 0; i < known.size(); i++) canonical_[LexState(a.first + uint32_t(i))] = LexState(known[i]);
+        for (uint32_t i = 0; i < known.size(); i++) {
+            const int32_t alike = a.recognizer.acting_as(a.recognizer, i, longest_token_);
+            canonical_[LexState(a.first + i)] = LexState(known[size_t(alike)]);
+        }
     } else if (const std::string* text = a.recognizer.text_of_any_string(state)) {
         const LexState same = in_any_string(*text);
         canonical_[s] = same;
     } else {
         std::string key = a.recognizer.state_key(state, longest_token_);
-        const LexState same =
-            key.empty() || !a.recognizer.is_bounded() ? s : for_short_texts(s, longest_token_);  // as without the bound, if that is far
+        const LexState same = for_short_texts(s, longest_token_);  // a count is one thing where its bound is far
         canonical_[s] = key.empty() || same != s ? same : counted_.try_emplace(std::move(key), s).first->second;
     }
 }
@@ -113,7 +115,9 @@ uint32_t Lexer::unbounded(uint32_t a) {
 
 LexState Lexer::acting_as(uint32_t whole, LexState s, uint64_t bytes) {
     const int32_t alike = automata_[whole].recognizer.acting_as(recognizer_of(s), single_state_[s], bytes);
-    return alike == kDead ? kNoState : canonical(single(whole, uint32_t(alike)));
+    if (alike == kDead) return kNoState;
+    const LexState same = single(whole, uint32_t(alike));
+    return same == s ? s : canonical(same);
 }
 
 LexState Lexer::for_short_texts(LexState s, uint64_t bytes) {
