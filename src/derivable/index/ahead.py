@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,14 +13,18 @@ from typing import Any, Protocol
 from .. import _kernel
 from ..arguments import integer
 from ..errors import ArgumentError, LimitError
+from ..lowering import Lowered
 from ..vocabulary import Vocabulary
 
-__all__ = ["Situations", "fill", "follow", "wanted"]
+__all__ = ["Situations", "fill", "follow", "literals", "wanted"]
 
 _FOREVER = 1e9  # seconds
 
 _USUAL = 10_000
 """Situations that `ahead_of_time=True` visits at most."""
+
+_MOST_LITERALS = 1 << 16
+"""Bytes of a grammar's literals that are cut into tokens."""
 
 _AT_ONCE = 256
 """Situations between two looks at signals, if nobody wants to know how far it is."""
@@ -101,9 +106,32 @@ def follow(
             return
 
 
+def literals(lowered: Lowered) -> list[bytes]:
+    """Names, constants and keywords of a grammar, as texts begin that hold them; the first ones, where they are many.
+
+    Only strings and words by rule are looked at: in JSON schemas all names and constants are.
+    """
+    found = list[bytes]()
+    room = _MOST_LITERALS
+    for strings in lowered.strings.values():
+        for value in strings.values:
+            found.append(json.dumps(value, ensure_ascii=False)[:-1].encode("utf-8", "surrogatepass"))
+            room -= len(found[-1])
+            if room < 0:
+                return found
+    for words in lowered.words.values():
+        for word in words:
+            found.append(word)
+            room -= len(word)
+            if room < 0:
+                return found
+    return found
+
+
 def fill(
     constraint: _kernel.Constraint,
     special_ids: list[int],
+    literals: list[bytes],
     situations: Situations,
     *,
     progress: Callable[[int, int], object] | None = None,
@@ -114,6 +142,8 @@ def fill(
 
     Args:
         special_ids: tokens that the grammar names.
+        literals: of the grammar, as `literals` finds them: within these, situations are looked for where the tokenizer
+            is likely to cut them.
         situations: how many to visit.
         progress: called with (situations done, situations known); the second grows while there is more to find.
         deadline: when to stop, on `time.perf_counter`'s clock.
@@ -122,7 +152,7 @@ def fill(
     Returns:
         What was visited, for `replay`.
     """
-    explorer = _kernel.Explorer(constraint, special_ids)
+    explorer = _kernel.Explorer(constraint, special_ids, literals)
     explorer.meet_start()
     limit, end = situations.most, "most"
     while end == "most" and (left := limit - explorer.visited) > 0:

@@ -115,11 +115,14 @@ Explorer::Keys Explorer::keys_of(const Parses& parses) {
 }
 
 void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, Way way) {
-    Keys keys;
-    {
+    const Keys keys = [&] {
         Operation operation(constraint_->access(), Task::kUnbounded);
-        keys = keys_of(matcher->parses());
-    }
+        return keys_of(matcher->parses());
+    }();
+    meet(std::move(matcher), from, step, way, keys);
+}
+
+void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, Way way, const Keys& keys) {
     if (known_.count(keys.back())) return;
     size_t first = kKeys;
     for (size_t k = kKeys; k-- > 0;)
@@ -127,40 +130,17 @@ void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t st
     waiting_[way.free > kLongText ? kKeys : first].push_back({std::move(matcher), from, step, way});
 }
 
-// Bytes of characters of several bytes that go on with what is named (a key, a constant), not with any character: of those that begin, or go on
-// with, as many characters as others do, few lead to the same.
-ByteSet Explorer::named_bytes(LexState lex, const ByteSet& likely) {
-    constexpr size_t kFew = 6;
-    if (const auto known = named_.find(lex); known != named_.end()) return known->second;
-    Lexer& lexer = constraint_->access().lexer();
-    std::vector<std::pair<LexState, ByteSet>> led_to;
-    likely.each([&](uint8_t byte) {
-        // E0, ED and from EE on: few characters begin so, named or not.
-        if (byte < 0x80 || byte == 0xE0 || byte >= 0xED) return;
-        const LexState to = lexer.step(lex, byte);
-        if (to == kNoState) return;
-        auto known = std::find_if(led_to.begin(), led_to.end(), [&](const auto& x) { return x.first == to; });
-        if (known == led_to.end()) known = led_to.insert(known, {to, {}});
-        known->second.set(byte);
-    });
-    ByteSet named;
-    for (const auto& [to, bytes] : led_to)
-        if (size_t(__builtin_popcountll(bytes.words[2]) + __builtin_popcountll(bytes.words[3])) <= kFew)
-            bytes.each([&](uint8_t byte) { named.set(byte); });
-    return named_[lex] = named;
-}
-
-// Bytes that lead to situations not met before, one of those that lead to the same: but no escapes, and within characters of several bytes
-// only the letters of names. All others are nearly all of the situations of a schema (five ways to spell each
+// Pieces of literals, and bytes beside them, that lead to situations not met before, one of those that lead to the same: but no escapes, and no
+// other bytes of characters of several. All those are nearly all of the situations of a schema (five ways to spell each
 // character of a name, twenty places within a character in each string), and models seldom write them.
 //
 // PERF: in the middle of a string nearly all bytes lead to the same situation, so what stands behind them is looked at before a matcher is
 // made for it; and where no lexeme can have ended, the lexer state alone tells.
-std::vector<Explorer::Step> Explorer::fresh_steps(const Matcher& m) {
+std::vector<Explorer::Step> Explorer::fresh_steps(const Matcher& m, Literals::Place literal) {
     struct Met {
-        uint64_t key;
+        Keys keys;
         uint32_t bytes;  // that lead there
-        uint8_t first;
+        std::string first;
         bool is_fresh;
     };
     std::vector<Met> met;
@@ -170,62 +150,46 @@ std::vector<Explorer::Step> Explorer::fresh_steps(const Matcher& m) {
     ByteSet likely;
     if (constraint_->spanner().lexer.policy() == Policy::kScannerless) likely = constraint_->runs().likely_bytes(parses);
     else likely.words.fill(~0ULL);
-    const ByteSet named = parses.size() == 1 ? named_bytes(parses[0].lex, likely) : ByteSet();
-    likely.words[2] = named.words[2], likely.words[3] = named.words[3];
     const bool inside = parses.size() == 1 && !parses[0].writing && !constraint_->access().lexer().accepts(parses[0].lex);
-    Parses next;
-    auto place = [&](uint8_t byte) -> size_t {
-        constraint_->runs().step(parses, byte, next);
-        if (next.empty()) return kNowhere;
-        const uint64_t key = keys_of(next).back();
-        const auto known = std::find_if(met.begin(), met.end(), [&](const Met& x) { return x.key == key; });
+    Parses from, next;
+    auto place = [&](std::string_view text) -> size_t {
+        from = parses;
+        for (char byte : text) {
+            constraint_->runs().step(from, uint8_t(byte), next);
+            if (next.empty()) return kNowhere;
+            from.swap(next);
+        }
+        const Keys keys = keys_of(from);
+        const auto known = std::find_if(met.begin(), met.end(), [&](const Met& x) { return x.keys.back() == keys.back(); });
         if (known != met.end()) return size_t(known - met.begin());
-        met.push_back({key, 0, byte, !known_.count(key)});
+        met.push_back({keys, 0, std::string(text), !known_.count(keys.back())});
         return met.size() - 1;
     };
-    likely.each([&](uint8_t byte) {
-        if (byte == '\\') return;
+    auto look = [&](std::string_view text) {
         constraint_->access().pass();
-        const LexState to = inside ? constraint_->access().lexer().step(parses[0].lex, byte) : kNoState;
-        if (inside && to == kNoState) return;
+        LexState to = kNoState;
+        if (inside) {
+            to = parses[0].lex;
+            for (size_t i = 0; i < text.size() && to != kNoState; i++) to = constraint_->access().lexer().step(to, uint8_t(text[i]));
+            if (to == kNoState) return;
+        }
         auto known = std::find_if(led_to.begin(), led_to.end(), [&](const auto& x) { return inside && x.first == to; });
-        if (known == led_to.end()) known = led_to.insert(known, {to, place(byte)});
+        if (known == led_to.end()) known = led_to.insert(known, {to, place(text)});
         if (known->second != kNowhere) met[known->second].bytes++;
+    };
+    for (const std::string& piece : literals_.pieces(literal))
+        if (likely[uint8_t(piece[0])]) look(piece);
+    const ByteSet& covered = literals_.first_bytes(literal);
+    likely.words[2] = likely.words[3] = 0;
+    likely.each([&](uint8_t byte) {
+        const char c = char(byte);
+        if (byte != '\\' && !covered[byte]) look({&c, 1});
     });
     constexpr uint32_t kFew = 6;
     std::vector<Step> out;
-    for (const Met& x : met)
-        if (x.is_fresh) out.push_back({x.first, x.bytes > kFew});
+    for (Met& x : met)
+        if (x.is_fresh) out.push_back({std::move(x.first), x.bytes > kFew, x.keys});
     return out;
-}
-
-namespace {
-bool is_letter(uint8_t byte) { return byte >= 0x80 || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z'); }
-}  // namespace
-
-// The node of the vocabulary's trie for the letters that the text ends with, as many as stand in one token, after one more byte.
-uint32_t Explorer::word_after(uint32_t word, uint8_t byte) const {
-    if (!is_letter(byte)) return kNoWord;
-    const Trie& trie = constraint_->vocabulary().trie;
-    ByteSet only;
-    only.set(byte);
-    uint32_t found = kNoWord;
-    if (word != kNoWord) trie.each_child(word, only, [&](uint32_t child, uint8_t) { found = child; });
-    if (found != kNoWord) return found;
-    for (uint32_t i = 0; i < trie.size(); i = trie.end[i])
-        if (trie.byte[i] == byte) return i;
-    return kNoWord;
-}
-
-// Whether a model's text has an end of a token here: not in the middle of a word that may go on within one. PERF: a name of twelve letters is
-// a token or two, and was twelve masks.
-bool Explorer::may_be_between_tokens(const Waiting& w, const std::vector<Step>& next) const {
-    if (w.way.word == kNoWord || next.empty()) return true;
-    const Trie& trie = constraint_->vocabulary().trie;
-    return std::any_of(next.begin(), next.end(), [&](Step step) {
-        const uint32_t after = word_after(w.way.word, step.byte);
-        return after == kNoWord || trie.depth[after] == 0;
-    });
 }
 
 std::vector<Explorer::Mask> Explorer::masks_of(Matcher& m) {
@@ -254,65 +218,57 @@ void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
     Matcher& m = *w.matcher;
     visited_++;
     std::vector<Step> steps;
-    const bool looks_further = found() < bounds.known && complete([&] { steps = fresh_steps(m); });
-    const bool is_between = may_be_between_tokens(w, steps);
-    const bool filled = is_between && complete([&] { m.fill(mask_.data()); });
+    const bool looks_further = found() < bounds.known && complete([&] { steps = fresh_steps(m, w.way.literal); });
+    const bool filled = complete([&] { m.fill(mask_.data()); });
     const uint32_t here = uint32_t(record_.size());
     record_.push_back({w.from, w.step, filled ? masks_of(m) : std::vector<Mask>()});
-    if (!is_between && bounds.as_worth) passed_.push_back({std::make_unique<Matcher>(m), here});
     if (!looks_further) return;
-    auto go = [&](uint32_t step, Way way, auto advance) {
+    auto go = [&](auto advance) {
         auto after = std::make_unique<Matcher>(m);
         bool accepted = false;
-        if (complete([&] { accepted = advance(*after); }) && accepted) meet(std::move(after), here, step, way);
+        return complete([&] { accepted = advance(*after); }) && accepted ? std::move(after) : nullptr;
     };
-    for (Step step : steps) {
-        const char byte = char(step.byte);
-        go(step.byte, {word_after(w.way.word, step.byte), step.is_free ? w.way.free + 1 : 0},
-           [&](Matcher& x) { return x.advance_bytes({&byte, 1}); });
+    for (const Step& step : steps) {
+        auto after = go([&](Matcher& x) { return x.advance_bytes(step.bytes); });
+        if (!after) continue;
+        Way way{w.way.literal, step.is_free ? w.way.free + 1 : 0};
+        uint32_t from = here;
+        for (size_t i = 0; i < step.bytes.size(); i++) {
+            way.literal = literals_.after(way.literal, uint8_t(step.bytes[i]));
+            if (!i) continue;
+            record_.push_back({from, uint8_t(step.bytes[i - 1]), {}});
+            from = uint32_t(record_.size() - 1);
+        }
+        meet(std::move(after), from, uint8_t(step.bytes.back()), way, step.keys);
     }
-    for (uint32_t token : tokens_) go(kToken + token, {}, [&](Matcher& x) { return x.advance(token) == Matcher::Verdict::kAccepted; });
-}
-
-void Explorer::fill_passed() {
-    const Passed& p = passed_.front();
-    if (complete([&] { p.matcher->fill(mask_.data()); })) record_[p.record].masks = masks_of(*p.matcher);
-    passed_.pop_front();
-}
-
-Explorer::Kind Explorer::kind_of_next() const {
-    if (!waiting_[0].empty() || !waiting_[1].empty()) return kByTop;
-    return passed_.empty() || is_enough(kPassed) ? kBelow : kPassed;
+    for (uint32_t token : tokens_)
+        if (auto after = go([&](Matcher& x) { return x.advance(token) == Matcher::Verdict::kAccepted; }))
+            meet(std::move(after), here, kToken + token, {});
 }
 
 bool Explorer::is_enough(Kind kind) const {
     constexpr uint64_t kLeast = 100'000, kMost = 16'000'000;  // units of work, about 0.5 and 100 ms
-    return spent_[kByTop] + spent_[kPassed] + spent_[kBelow] > kMost ||
-           (kind != kByTop && spent_[kind] > std::max(kLeast, spent_[kByTop] / 4));
+    return spent_[kByTop] + spent_[kBelow] > kMost || (kind == kBelow && spent_[kBelow] > std::max(kLeast, spent_[kByTop] / 4));
 }
 
 Explorer::End Explorer::visit(const Bounds& bounds) {
     Task task(Task::kUnbounded, {}, bounds.seconds);
     task.enter();
     for (uint64_t i = 0; i < bounds.most; i++) {
-        const Kind kind = kind_of_next();
         const auto queue = std::find_if(waiting_.begin(), waiting_.end(), [](const auto& q) { return !q.empty(); });
-        if (kind != kPassed && queue == waiting_.end()) return End::kNone;
+        if (queue == waiting_.end()) return End::kNone;
+        const Kind kind = queue - waiting_.begin() < 2 ? kByTop : kBelow;
         if (bounds.as_worth && is_enough(kind)) return End::kEnough;
         if (constraint_->access().run_bytes() > bounds.bytes) return End::kMemory;
         const uint64_t before = task.spent();
-        Waiting next;
-        if (kind != kPassed) {
-            next = std::move(queue->front());
-            queue->pop_front();
-        }
+        Waiting next = std::move(queue->front());
+        queue->pop_front();
         try {
             task.look();
-            if (kind == kPassed) fill_passed();
-            else visit_one(next, bounds);
+            visit_one(next, bounds);
             spent_[kind] += task.spent() - before;
         } catch (const TimeIsUp&) {  // what was found out is kept, and asking again goes on from there
-            if (kind != kPassed) queue->push_front(std::move(next));
+            queue->push_front(std::move(next));
             return End::kTime;
         } catch (const MemoryExceeded&) { return End::kMemory; }
     }

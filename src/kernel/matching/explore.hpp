@@ -1,11 +1,12 @@
 // Situations that texts lead to, visited before a text does.
 //
 // A situation is a lexer state with the parser behind the lexeme in progress (MaskCache::Endings), as far down as some words of its future
-// (Stacks::future). From each one that is visited every next byte (and every token that the grammar names) leads to others. Those come first
+// (Stacks::future). From each one that is visited every next byte (and every token that the grammar names) leads to others; within literals of the
+// grammar, names and constants, it is every next piece that the tokenizer is likely to make (Literals), for no mask is asked for in between. Those come first
 // whose lexer state was not met before, for they take the longest; then those with another parser state on top, and so on; among equals
 // those met first; and what stands far within free text comes last. What the lexer and the top alone tell apart grows with the size of the
 // grammar; what more tells apart may be as many as there are ways from one place to another. So of those as many are visited as take a quarter
-// of the time that the former took (Bounds::as_worth); and before them, for as long again, masks within words that go on in one token.
+// of the time that the former took (Bounds::as_worth).
 //
 // What was visited can be written down: for each situation the one that it was reached from, the byte, and its mask. Lexer and LR states
 // have no names that another process would know, but it can take the same steps, and finds masks where this one computed them.
@@ -22,16 +23,18 @@
 #include <unordered_set>
 #include <vector>
 
+#include "matching/literals.hpp"
 #include "matching/matcher.hpp"
 
 namespace derivable {
 
 class Explorer {
   public:
-    // `tokens`: that the grammar names.
-    Explorer(std::shared_ptr<Constraint> constraint, std::vector<uint32_t> tokens)
+    // `tokens`: that the grammar names. `literals`: texts of it; which ones only matters for what is visited first.
+    Explorer(std::shared_ptr<Constraint> constraint, std::vector<uint32_t> tokens, const std::vector<std::string>& literals)
         : constraint_(std::move(constraint)),
-          tokens_(std::move(tokens)) {}
+          tokens_(std::move(tokens)),
+          literals_(constraint_->vocabulary().trie, literals) {}
 
     Explorer(const Explorer&) = delete;
     Explorer& operator=(const Explorer&) = delete;
@@ -59,19 +62,20 @@ class Explorer {
     static uint32_t replay(const std::shared_ptr<Constraint>& constraint, std::string_view data, double seconds);
 
   private:
-    static constexpr uint32_t kStart = ~0u, kNoWord = ~0u;
+    static constexpr uint32_t kStart = ~0u;
     static constexpr size_t kNowhere = ~size_t(0);
     static constexpr size_t kKeys = 5;  // of a situation: by the lexer alone, and by one to four words of a future
     using Keys = std::array<uint64_t, kKeys>;
     static constexpr uint32_t kToken = 256;  // steps from here on are tokens
     static constexpr uint32_t kLongText = 12;
     struct Way {
-        uint32_t word = kNoWord;  // see word_after()
-        uint32_t free = 0;        // steps, the last ones, that one of many bytes could have taken
+        Literals::Place literal = Literals::kOutside;
+        uint32_t free = 0;  // steps, the last ones, that one of many bytes could have taken
     };
     struct Step {
-        uint8_t byte;
+        std::string bytes;
         bool is_free;
+        Keys keys;  // of where it leads
     };
     struct Waiting {
         std::unique_ptr<Matcher> matcher;
@@ -89,29 +93,20 @@ class Explorer {
         std::vector<Mask> masks;
     };
     void meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, Way way);
+    void meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, Way way, const Keys& keys);
     Keys keys_of(const Parses& parses);
-    ByteSet named_bytes(LexState lex, const ByteSet& likely);
-    std::vector<Step> fresh_steps(const Matcher& m);
-    uint32_t word_after(uint32_t word, uint8_t byte) const;
-    bool may_be_between_tokens(const Waiting& w, const std::vector<Step>& next) const;
+    std::vector<Step> fresh_steps(const Matcher& m, Literals::Place literal);
     void visit_one(Waiting& w, const Bounds& bounds);
     std::vector<Mask> masks_of(Matcher& m);
-    void fill_passed();
-    enum Kind { kByTop, kPassed, kBelow, kKinds };
-    Kind kind_of_next() const;
+    enum Kind { kByTop, kBelow, kKinds };
     bool is_enough(Kind kind) const;
 
     std::shared_ptr<Constraint> constraint_;
     const std::vector<uint32_t> tokens_;
+    const Literals literals_;
     std::unordered_set<uint64_t, MixHash> known_;
-    std::unordered_map<LexState, ByteSet> named_;
     std::array<std::deque<Waiting>, kKeys + 1> waiting_;  // by the first key that is new; the last: in long free text
     uint64_t visited_ = 0;
-    struct Passed {  // where a model's text will hardly have an end of a token
-        std::unique_ptr<Matcher> matcher;
-        uint32_t record;
-    };
-    std::deque<Passed> passed_;
     std::array<uint64_t, kKinds> spent_{};  // work
     std::vector<Visited> record_;
     std::unordered_map<const MaskCache::Mask*, uint32_t> row_numbers_;

@@ -17,7 +17,15 @@ namespace derivable {
 
 void bind_explorers(nb::module_& m) {
     nb::class_<Explorer>(m, "Explorer", "Situations visited before texts come to them.")
-        .def(nb::init<std::shared_ptr<Constraint>, std::vector<uint32_t>>(), nb::arg("constraint"), nb::arg("tokens"))
+        .def(
+            "__init__",
+            [](Explorer* self, std::shared_ptr<Constraint> constraint, std::vector<uint32_t> tokens, const std::vector<nb::bytes>& literals) {
+                std::vector<std::string> texts;
+                for (const nb::bytes& text : literals) texts.emplace_back(text.c_str(), text.size());
+                Unlocked unlocked;
+                new (self) Explorer(std::move(constraint), std::move(tokens), texts);
+            },
+            nb::arg("constraint"), nb::arg("tokens"), nb::arg("literals"))
         .def(
             "meet_start",
             [](Explorer& e) {

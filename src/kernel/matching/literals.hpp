@@ -1,0 +1,40 @@
+// The literal texts of a grammar (names, constants, keywords), cut as the model's tokenizer is likely to cut them: where masks within them will be
+// asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "index/trie.hpp"
+#include "support/byte_set.hpp"
+
+namespace derivable {
+
+class Literals {
+  public:
+    Literals(const Trie& vocabulary, const std::vector<std::string>& texts);
+
+    using Place = uint32_t;
+    static constexpr Place kOutside = 0;
+    // Behind one more byte: further in a literal, or in one that begins with it.
+    Place after(Place place, uint8_t byte) const;
+    // From one end of a piece to the next, in all literals that go on here. None within a piece.
+    const std::vector<std::string>& pieces(Place place) const { return nodes_[place].pieces; }
+    // What the pieces begin with.
+    const ByteSet& first_bytes(Place place) const { return nodes_[place].first_bytes; }
+
+  private:
+    struct Node {
+        std::vector<std::pair<uint8_t, Place>> children;
+        std::vector<std::string> pieces;
+        ByteSet first_bytes;
+    };
+    // 0: there is none.
+    Place child(Place place, uint8_t byte) const;
+    std::vector<Node> nodes_;
+};
+
+}  // namespace derivable
