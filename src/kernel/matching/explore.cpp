@@ -247,8 +247,8 @@ void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
 }
 
 bool Explorer::is_enough(Kind kind) const {
-    constexpr uint64_t kLeast = 100'000, kMost = 16'000'000;  // units of work, about 0.5 and 100 ms
-    return spent_[kByTop] + spent_[kBelow] > kMost || (kind == kBelow && spent_[kBelow] > std::max(kLeast, spent_[kByTop] / 4));
+    constexpr uint64_t kLeast = 100'000, kMost = 18'000'000;  // units of work, about 0.5 and 100 ms
+    return spent_[kByTop] + spent_[kBelow] > kMost || (kind == kBelow && spent_[kBelow] > std::max(kLeast, spent_[kByTop]));
 }
 
 Explorer::End Explorer::visit(const Bounds& bounds) {

@@ -5,8 +5,8 @@
 // grammar, names and constants, it is every next piece that the tokenizer is likely to make (Literals), for no mask is asked for in between. Those come first
 // whose lexer state was not met before, for they take the longest; then those with another parser state on top, and so on; among equals
 // those met first; and what stands far within free text comes last. What the lexer and the top alone tell apart grows with the size of the
-// grammar; what more tells apart may be as many as there are ways from one place to another. So of those as many are visited as take a quarter
-// of the time that the former took (Bounds::as_worth).
+// grammar; what more tells apart may be as many as there are ways from one place to another. So of those as many are visited as take as long
+// again as the former took (Bounds::as_worth).
 //
 // What was visited can be written down: for each situation the one that it was reached from, the byte, and its mask. Lexer and LR states
 // have no names that another process would know, but it can take the same steps, and finds masks where this one computed them.
