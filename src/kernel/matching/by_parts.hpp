@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "support/arena.hpp"
 #include "support/hashing.hpp"
 
 namespace derivable {
@@ -15,22 +15,27 @@ class ByParts {
   public:
     // Null if it is not known.
     const uint32_t* find(const std::vector<uint32_t>& parts) const {
-        const auto known = numbers_.find(parts);
-        return known == numbers_.end() ? nullptr : &known->second;
+        const uint32_t* known = parts_.find(parts);
+        return known ? &numbers_[*known] : nullptr;
     }
     void keep(std::vector<uint32_t> parts, uint32_t number) {
-        constexpr size_t kNode = 96;
-        const size_t bytes = parts.size() * sizeof(uint32_t) + kNode;
-        if (numbers_.try_emplace(std::move(parts), number).second) bytes_ += bytes;
+        constexpr size_t kEntry = 72;
+        const size_t bytes = parts.size() * sizeof(uint32_t) + kEntry;
+        const uint32_t size = parts_.size(), at = parts_.intern(std::move(parts));
+        if (at < size) return;
+        numbers_[at] = number;
+        bytes_ += bytes;
     }
     void clear() {
-        numbers_.clear();
+        parts_ = {};
+        numbers_ = {};
         bytes_ = 0;
     }
     size_t bytes() const { return bytes_; }
 
   private:
-    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> numbers_;
+    Interner parts_;
+    Pages<uint32_t> numbers_;
     size_t bytes_ = 0;
 };
 

@@ -90,7 +90,7 @@ uint64_t Explorer::found() const {
 Explorer::Keys Explorer::keys_of(const Parses& parses) {
     constexpr uint64_t kOne = 60;
     work(kOne * parses.size());
-    std::array<std::vector<uint64_t>, kKeys> keys;
+    Keys all{};
     Stacks& stacks = constraint_->stacks();
     for (const Parse& t : parses) {
         std::array<uint64_t, kKeys> of_parse;
@@ -103,13 +103,7 @@ Explorer::Keys Explorer::keys_of(const Parses& parses) {
         const MaskCache::Endings endings = constraint_->masks().endings(t);
         for (const auto& ending : endings) add(stacks.future(ending.after.stack, Reach::kDeep, kKeys - 1, false, words_, looked_));
         if (!endings.size) add(stacks.signature(t.stack, kKeys - 2, words_));
-        for (size_t k = 0; k < kKeys; k++) keys[k].push_back(of_parse[k]);
-    }
-    Keys all;
-    for (size_t k = 0; k < kKeys; k++) {
-        std::sort(keys[k].begin(), keys[k].end());
-        all[k] = k;
-        for (uint64_t key : keys[k]) all[k] = mix(all[k] ^ key);
+        for (size_t k = 0; k < kKeys; k++) all[k] += mix(of_parse[k] + k);  // in whatever order
     }
     return all;
 }

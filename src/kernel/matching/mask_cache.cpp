@@ -1,6 +1,8 @@
 #include "matching/mask_cache.hpp"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <utility>
 
 namespace derivable {
@@ -22,44 +24,57 @@ Reach MaskCache::own(const Endings& endings, size_t words) const {
 
 bool MaskCache::sign(const Parse& t, Key key) { return key.hops <= kMaxHops && stacks_.signature(t.stack, key.hops, signature_); }
 
-// Word by word, those of each stack side by side; one that a stack does not have is kNone.
-bool MaskCache::sign(const Endings& endings, uint32_t hops, size_t most) {
+// Those of each stack side by side; one that a stack does not have is kNone.
+void MaskCache::put_words(size_t number, size_t stacks) {
     constexpr uint64_t kNone = ~0ULL;
+    for (size_t i = 0; i < stacks; i++) signature_.push_back(number < futures_[i].size() ? futures_[i][number] : kNone);
+}
+
+bool MaskCache::sign(const Endings& endings, uint32_t hops, size_t most) {
     size_t words = 0;
     for (size_t i = 0; i < endings.size; i++) {
         if (!stacks_.future(endings.all[i].after.stack, hops, most, true, futures_[i], looked_[i])) return false;
         words = std::max(words, futures_[i].size());
     }
     signature_.clear();
-    for (size_t k = 0; k < words; k++)
-        for (size_t i = 0; i < endings.size; i++) signature_.push_back(k < futures_[i].size() ? futures_[i][k] : kNone);
+    for (size_t k = 0; k < words; k++) put_words(k, endings.size);
     return true;
 }
 
 const MaskCache::Mask* MaskCache::find(const Parse& t, Key* key) {
     const ReachTrie::Root* root = by_stack_.root(t.lex.index());
     if (!root || !stacks_.signature(t.stack, root->words, signature_)) return nullptr;
-    const ReachTrie::Found found = by_stack_.find(*root, t.environment, signature_);
+    const ReachTrie::Found found = by_stack_.find(*root, t.environment, signature_, [] { return false; });
     if (key) *key = {uint32_t(std::max<size_t>(found.words, 1) - 1), found.beside};
-    return found.value < 0 ? nullptr : rows_[size_t(found.value)];
+    return found.value < 0 ? nullptr : &row(found.value);
 }
 
 const MaskCache::Mask* MaskCache::find(const Parse& t, const Endings& endings, uint32_t* most) {
     const ReachTrie::Root* root = by_endings_.root(t.lex.index());
-    if (!root || !sign(endings, Reach::kDeep, root->words)) return nullptr;
-    const ReachTrie::Found found = by_endings_.find(*root, t.environment, signature_);
+    if (!root) return nullptr;
+    std::array<std::optional<Stacks::Future>, Endings::kMost> futures;
+    for (size_t i = 0; i < endings.size; i++)
+        futures[i].emplace(stacks_, endings.all[i].after.stack, Reach::kDeep, root->words, true, futures_[i], looked_[i]);
+    signature_.clear();
+    const ReachTrie::Found found = by_endings_.find(*root, t.environment, signature_, [&] {
+        const size_t k = signature_.size() / endings.size;
+        bool are_more = false;
+        for (size_t i = 0; i < endings.size; i++) are_more |= futures_[i].size() > k || futures[i]->more();
+        if (are_more) put_words(k, endings.size);
+        return are_more;
+    });
     if (found.value < 0) return nullptr;
     if (most) *most = uint32_t(found.words / endings.size);
     Key key = key_of(t, own(endings, found.words));
     key.beside |= found.beside;
     if (sign(t, key)) by_stack_.put(t.lex.index(), t.environment, key.beside, key.hops, signature_, found.value);
-    return rows_[size_t(found.value)];
+    return &row(found.value);
 }
 
 const MaskCache::Mask* MaskCache::keep(const Parse& t, Key key, int32_t row) {
     if (!sign(t, key)) return nullptr;
     by_stack_.put(t.lex.index(), t.environment, key.beside, key.hops, signature_, row);
-    return rows_[size_t(row)];
+    return &this->row(row);
 }
 
 const MaskCache::Mask* MaskCache::keep(const Parse& t, const Endings& endings, Reach behind, int32_t row) {
@@ -73,33 +88,28 @@ const MaskCache::Mask* MaskCache::keep(const Parse& t, const Endings& endings, u
     const Key of_stack{uint32_t(own(endings, signature_.size()).hops), beside};
     by_endings_.put(t.lex.index(), t.environment, beside, most, signature_, row);
     if (sign(t, of_stack)) by_stack_.put(t.lex.index(), t.environment, beside, of_stack.hops, signature_, row);
-    return rows_[size_t(row)];
+    return &this->row(row);
 }
 
 int32_t MaskCache::row_of(const Mask& words) {
-    if (rows_.size() == rows_.capacity()) rows_.reserve(2 * rows_.size() + 16);  // SAFETY: before the row has a number
-    auto [row, fresh] = row_ids_.try_emplace(words, uint32_t(rows_.size()));
-    if (fresh) {
-        rows_.push_back(&row->first);
-        bytes_ += words.size() * 4 + 64;
-    }
-    return int32_t(row->second);
+    const uint32_t size = rows_.size(), row = rows_.intern(words);
+    if (row == size) bytes_ += words.size() * 4 + 64;
+    return int32_t(row);
 }
 
 void MaskCache::clear() {
     num_cleared_++;
     by_stack_.clear();
     by_endings_.clear();
-    row_ids_.clear();
     by_parts_.clear();
-    rows_.clear();
+    rows_ = {};
     bytes_ = 0;
 }
 
 void MaskCache::each(const std::function<void(LexState, const std::vector<const Mask*>&, uint64_t, uint64_t)>& visit) const {
     by_stack_.each([&](uint32_t lex, const std::vector<int32_t>& rows, uint64_t keys, uint64_t deepest) {
         std::vector<const Mask*> masks;
-        for (int32_t row : rows) masks.push_back(rows_[size_t(row)]);
+        for (int32_t number : rows) masks.push_back(&row(number));
         visit(LexState(lex), masks, keys, deepest);
     });
 }

@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <unordered_map>
 #include <vector>
 
 #include "matching/by_parts.hpp"
@@ -55,7 +54,7 @@ class MaskCache {
     const Mask* find(const Parse& t, Key* key = nullptr);
     // The number of a mask, to be kept; equal ones are one.
     int32_t row_of(const Mask& words);
-    const Mask& row(int32_t number) const { return *rows_[size_t(number)]; }
+    const Mask& row(int32_t number) const { return rows_[uint32_t(number)]; }
     // Null: it cannot be kept.
     const Mask* keep(const Parse& t, Key key, int32_t row);
     // The same by the endings of a parse, so many words of each (Stacks::future); from then on it is known by the parse's own stack, too.
@@ -79,14 +78,14 @@ class MaskCache {
     // Both make signature_; false: it is too long.
     bool sign(const Parse& t, Key key);
     bool sign(const Endings& endings, uint32_t hops, size_t most);
+    void put_words(size_t number, size_t stacks);  // of futures_, into it
     // What a parse's own stack was looked at for the first words of its endings.
     Reach own(const Endings& endings, size_t words) const;
 
     Stacks& stacks_;
     ReachTrie by_stack_, by_endings_;  // of lexer states: rows
-    std::unordered_map<Mask, uint32_t, WordsHash> row_ids_;
     ByParts by_parts_;
-    std::vector<const Mask*> rows_;
+    Interner rows_;
     uint64_t bytes_ = 0;
     uint32_t num_cleared_ = 0;
     ReachTrie::Words signature_;

@@ -10,8 +10,9 @@ namespace derivable {
 
 std::optional<ResidualMasks::Known> ResidualMasks::find(ResidualId residual, Frontier stack, Environment environment) {
     const ReachTrie::Root* root = trie_.root(residual.index());
-    if (!root || !stacks_.future(stack, Reach::kDeep, root->words, true, words_, looked_)) return std::nullopt;
-    const ReachTrie::Found found = trie_.find(*root, environment, words_);
+    if (!root) return std::nullopt;
+    Stacks::Future future(stacks_, stack, Reach::kDeep, root->words, true, words_, looked_);
+    const ReachTrie::Found found = trie_.find(*root, environment, words_, [&] { return future.more(); });
     if (found.value < 0) return std::nullopt;
     const Kept& kept = kept_[size_t(found.value)];
     Reach reach{found.words ? looked_[found.words - 1] : 0};

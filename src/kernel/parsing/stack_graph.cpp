@@ -43,8 +43,8 @@ NodeId StackGraph::find_child(NodeId parent, LrState state) const {
     uint32_t listed = 0;
     for (; c != kNoNode && nodes_[c].state != state; listed++) c = nodes_[c].next_sibling;
     if (c != kNoNode || listed < kListed) return c;
-    auto it = further_children_.find(pack(parent, state));
-    return it == further_children_.end() ? kNoNode : it->second;
+    const NodeId* known = further_children_.find(pack(parent, state));
+    return known ? *known : kNoNode;
 }
 
 void StackGraph::add_child(NodeId parent, NodeId child) {
@@ -229,8 +229,8 @@ void StackGraph::forget_states() {
         joined.emplace(std::move(renumbered), n);
     }
     joined_ = std::move(joined);
-    std::unordered_map<uint64_t, NodeId, MixHash> children;
-    for (auto [key, n] : further_children_) children.emplace(pack(uint32_t(key >> 32), nodes_[n].state), n);
+    FlatMap<NodeId> children;
+    further_children_.each([&](uint64_t key, NodeId n) { children[pack(uint32_t(key >> 32), nodes_[n].state)] = n; });
     further_children_ = std::move(children);
     nodes_.shrink_to_fit();
 }

@@ -139,7 +139,7 @@ class StackGraph {
     // PERF: nearly all nodes have one or two children. Behind `x? x? x? ...` they have thousands: looking for one in a list was 73% of a
     // mask.
     static constexpr uint32_t kListed = 8;
-    std::unordered_map<uint64_t, NodeId, MixHash> further_children_;  // by parent and state, of those that have more
+    FlatMap<NodeId> further_children_;  // by parent and state, of those that have more
     std::vector<std::vector<NodeId>> parent_lists_, many_;
     std::vector<uint32_t> free_lists_, free_many_;                         // indices of lists that a collection has emptied
     std::unordered_map<std::vector<uint32_t>, NodeId, WordsHash> joined_;  // (state, parents...) of nodes with several parents

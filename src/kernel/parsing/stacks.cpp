@@ -30,8 +30,7 @@ AcceptSet Stacks::intern_set(std::vector<Symbol> sorted) {
 AcceptSet Stacks::unite(AcceptSet a, AcceptSet b) {
     if (a == b) return a;
     if (a > b) std::swap(a, b);
-    auto [it, fresh] = unions_.try_emplace(pack(a, b));
-    if (!fresh) return it->second;
+    if (const AcceptSet* known = unions_.find(pack(a, b))) return *known;
     std::vector<Symbol> both;
     const std::vector<Symbol>&x = terminals(a), &y = terminals(b);
     std::set_union(x.begin(), x.end(), y.begin(), y.end(), std::back_inserter(both));
@@ -346,29 +345,55 @@ Stacks::Continuation Stacks::continuation(NodeId n) {
     return continuations_[n] = {StackGraph::only(behind.frontier), behind.above, open.rest};
 }
 
-bool Stacks::future(Frontier f, uint32_t hops, size_t most, bool tells_rests, std::vector<uint64_t>& words, std::vector<int>& looked) {
-    constexpr uint64_t kBehind = 2ULL << 32, kRest = 4ULL << 32;  // the state behind a head; what is left of one, instead of a state
+Stacks::Future::Future(Stacks& stacks, Frontier f, uint32_t hops, size_t most, bool tells_rests, std::vector<uint64_t>& words,
+                       std::vector<int>& looked)
+    : stacks_(stacks),
+      words_(words),
+      looked_(looked),
+      most_(most),
+      hops_(int(hops)),
+      tells_rests_(tells_rests),
+      frontier_(f) {
     words.clear();
     looked.clear();
-    int level = 0;  // states below the top of n are so much further below that of f
-    bool behind = false;
-    auto several = [&](bool is_told) {
-        while (looked.size() < words.size()) looked.push_back(level++);
-        return is_told;
-    };
-    if (!StackGraph::is_one(f)) return several(signature(f, uint32_t(std::min<size_t>(hops, most - 1)), words));
-    for (NodeId n = StackGraph::only(f);;) {
-        const Continuation next = continuation(n);
-        const bool is_one = next.node != kNoNode;
-        words.push_back((behind ? kBehind : 0) | (is_one && tells_rests ? kRest | next.rest : graph_[n].state.index()));
-        looked.push_back(level + behind);
-        if (level >= int(hops) || words.size() == most || graph_[n].parent == StackGraph::kNoParent) return true;
-        behind = is_one;
-        level += is_one ? next.above : 1;
-        if (is_one) n = next.node;
-        else if (const NodeId below = graph_.only_parent(n); below != kNoNode) n = below;
-        else return several(levels_below(n, uint32_t(int(hops) - level), most, words));
+    if (StackGraph::is_one(f)) node_ = StackGraph::only(f);
+    else next_ = kSeveralOnTop;
+}
+
+bool Stacks::Future::more() {
+    constexpr uint64_t kBehind = 2ULL << 32, kRest = 4ULL << 32;  // the state behind a head; what is left of one, instead of a state
+    if (next_ == kEnded) return false;
+    if (next_ == kSeveralOnTop) return end_with(stacks_.signature(frontier_, uint32_t(std::min<size_t>(size_t(hops_), most_ - 1)), words_));
+    if (next_ == kSeveralBelow) return end_with(stacks_.levels_below(node_, uint32_t(hops_ - level_), most_, words_));
+    const StackGraph& graph = stacks_.graph_;
+    const Continuation behind = stacks_.continuation(node_);
+    const bool is_one = behind.node != kNoNode;
+    words_.push_back((is_behind_ ? kBehind : 0) | (is_one && tells_rests_ ? kRest | behind.rest : graph[node_].state.index()));
+    looked_.push_back(level_ + is_behind_);
+    if (level_ >= hops_ || words_.size() == most_ || graph[node_].parent == StackGraph::kNoParent) {
+        next_ = kEnded;
+        return true;
     }
+    is_behind_ = is_one;
+    level_ += is_one ? behind.above : 1;
+    if (is_one) node_ = behind.node;
+    else if (const NodeId below = graph.only_parent(node_); below != kNoNode) node_ = below;
+    else next_ = kSeveralBelow;
+    return true;
+}
+
+bool Stacks::Future::end_with(bool is_told) {
+    is_told_ = is_told;
+    next_ = kEnded;
+    const bool are_more = looked_.size() < words_.size();
+    while (looked_.size() < words_.size()) looked_.push_back(level_++);
+    return are_more;
+}
+
+bool Stacks::future(Frontier f, uint32_t hops, size_t most, bool tells_rests, std::vector<uint64_t>& words, std::vector<int>& looked) {
+    Future all(*this, f, hops, most, tells_rests, words, looked);
+    while (all.more()) {}
+    return all.is_told();
 }
 
 void Stacks::collect(const std::function<void(const std::function<void(Frontier)>&)>& roots) {
@@ -402,7 +427,7 @@ void Stacks::forget_states() {
     sets_ = {};
     levels_ = {};
     bits_.clear();
-    unions_.clear();
+    unions_ = {};
     unions_of_many_.clear();
     direct_.clear();
 }

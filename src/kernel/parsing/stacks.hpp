@@ -59,6 +59,29 @@ class Stacks {
     // the stack goes on with the state behind the head. `tells_rests`: of the head itself it only matters what is left of it. At most `most`
     // words, as many as tell of `hops` states below the top. `looked`: how far down each of them, with those before, comes from.
     bool future(Frontier f, uint32_t hops, size_t most, bool tells_rests, std::vector<uint64_t>& words, std::vector<int>& looked);
+    // One word after the other, for those who need not know all. SAFETY: within one operation, while nothing is collected.
+    class Future {
+      public:
+        Future(Stacks& stacks, Frontier f, uint32_t hops, size_t most, bool tells_rests, std::vector<uint64_t>& words,
+               std::vector<int>& looked);
+        bool more();                               // some are added; false: there are none
+        bool is_told() const { return is_told_; }  // false: what is left is too wide to be worth it
+
+      private:
+        bool end_with(bool is_told);  // with what was added; false: nothing
+
+        Stacks& stacks_;
+        std::vector<uint64_t>& words_;
+        std::vector<int>& looked_;
+        const size_t most_;
+        const int hops_;
+        const bool tells_rests_;
+        enum : uint8_t { kOne, kSeveralOnTop, kSeveralBelow, kEnded } next_ = kOne;
+        bool is_behind_ = false, is_told_ = true;  // the node of the next word is behind a head
+        int level_ = 0;                            // states below the top of the node are so much further below that of the frontier
+        Frontier frontier_;
+        NodeId node_ = kNoNode;
+    };
 
     StackGraph::Nodes nodes(Frontier f) const { return graph_.nodes(f); }
     // Calls visit(nodes) for the upper levels of a frontier's stacks, from the top down: hops + 1 of them, if there are so many.
@@ -139,7 +162,7 @@ class Stacks {
     Subsumption subsumption_{graph_};
     Interner sets_;
     IdVector<AcceptSet, std::vector<uint64_t>> bits_;
-    std::unordered_map<uint64_t, AcceptSet, MixHash> unions_;
+    FlatMap<AcceptSet> unions_;
     std::unordered_map<std::vector<uint32_t>, AcceptSet, WordsHash> unions_of_many_;
     std::vector<uint32_t> united_;           // what is to be united
     FlatMap<Answer<AcceptSet>> accepted_;    // of frontiers of several nodes

@@ -192,21 +192,39 @@ class FlatMap {
 // Numbers equal word lists with small consecutive ids.
 class Interner {
   public:
+    // Null if they have none.
+    const uint32_t* find(const std::vector<uint32_t>& words) const {
+        uint64_t hash;
+        return find(words, hash);
+    }
     uint32_t intern(const std::vector<uint32_t>& words) {
-        for (uint64_t hash = WordsHash()(words);; hash++) {
-            if (hash == FlatMap<uint32_t>::kNoKey) continue;
-            const uint32_t* known = ids_.find(hash);
-            if (!known) {
-                lists_[size_] = words;
-                return ids_[hash] = size_++;
-            }
-            if (lists_[*known] == words) return *known;
-        }
+        uint64_t hash;
+        const uint32_t* known = find(words, hash);
+        return known ? *known : add(words, hash);
+    }
+    uint32_t intern(std::vector<uint32_t>&& words) {
+        uint64_t hash;
+        const uint32_t* known = find(words, hash);
+        return known ? *known : add(std::move(words), hash);
     }
     const std::vector<uint32_t>& operator[](uint32_t id) const { return lists_[id]; }
     uint32_t size() const { return size_; }
 
   private:
+    // `hash`: where they are, or else may be.
+    const uint32_t* find(const std::vector<uint32_t>& words, uint64_t& hash) const {
+        for (hash = WordsHash()(words);; hash++) {
+            if (hash == FlatMap<uint32_t>::kNoKey) continue;
+            const uint32_t* known = ids_.find(hash);
+            if (!known || lists_[*known] == words) return known;
+        }
+    }
+
+    uint32_t add(std::vector<uint32_t> words, uint64_t hash) {
+        lists_[size_] = std::move(words);
+        return ids_[hash] = size_++;
+    }
+
     FlatMap<uint32_t> ids_;  // by hash
     Pages<std::vector<uint32_t>> lists_;
     uint32_t size_ = 0;
