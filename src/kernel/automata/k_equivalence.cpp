@@ -154,10 +154,10 @@ class Refinement {
     const Dfa& dfa_;
     std::vector<uint32_t> classes_, sizes_;  // by state; by class
     std::vector<KEquivalence::Class> tree_;
-    std::vector<uint32_t> changed_;          // states whose class is new since the last round
-    std::vector<uint32_t> seen_;             // by state: the last round that it was affected in
-    std::vector<uint32_t> begin_, from_;     // predecessors of each state
-    std::vector<uint32_t> runs_begin_;       // by state
+    std::vector<uint32_t> changed_;       // states whose class is new since the last round
+    std::vector<uint32_t> seen_;          // by state: the last round that it was affected in
+    std::vector<uint32_t> begin_, from_;  // predecessors of each state
+    std::vector<uint32_t> runs_begin_;    // by state
     std::vector<Run> runs_;
     std::vector<uint32_t> affected_, group_of_, keys_;  // of the round
     std::vector<Group> groups_;

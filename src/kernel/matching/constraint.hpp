@@ -27,6 +27,7 @@
 #include "matching/stepper.hpp"
 #include "matching/terminals.hpp"
 #include "matching/unique_items.hpp"
+#include "support/sort_freed.hpp"
 
 namespace derivable {
 
@@ -93,6 +94,7 @@ class Constraint {
     void prepare(bool restored);
     void collect();
 
+    SortFreed sort_freed_;
     const std::shared_ptr<const Vocabulary> vocabulary_;
     const std::shared_ptr<Spanner> spanner_;
     const ConstraintLimits limits_;

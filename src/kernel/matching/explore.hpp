@@ -25,6 +25,7 @@
 
 #include "matching/literals.hpp"
 #include "matching/matcher.hpp"
+#include "support/sort_freed.hpp"
 
 namespace derivable {
 
@@ -101,6 +102,7 @@ class Explorer {
     enum Kind { kByTop, kBelow, kKinds };
     bool is_enough(Kind kind) const;
 
+    SortFreed sort_freed_;
     std::shared_ptr<Constraint> constraint_;
     const std::vector<uint32_t> tokens_;
     const Literals literals_;

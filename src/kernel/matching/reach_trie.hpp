@@ -42,9 +42,7 @@ class ReachTrie {
         uint32_t node = Node::kNoNode, words = 0;  // of the longest key so far, as its user counts them
         uint8_t beside = 0;                        // of some key
     };
-    const Root* root(uint32_t id) const {
-        return roots_.find(id);
-    }
+    const Root* root(uint32_t id) const { return roots_.find(id); }
     struct Found {
         int32_t value = -1;
         size_t words = 0;  // at which it stands

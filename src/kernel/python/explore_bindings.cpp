@@ -19,7 +19,8 @@ void bind_explorers(nb::module_& m) {
     nb::class_<Explorer>(m, "Explorer", "Situations visited before texts come to them.")
         .def(
             "__init__",
-            [](Explorer* self, std::shared_ptr<Constraint> constraint, std::vector<uint32_t> tokens, const std::vector<nb::bytes>& literals) {
+            [](Explorer* self, std::shared_ptr<Constraint> constraint, std::vector<uint32_t> tokens,
+               const std::vector<nb::bytes>& literals) {
                 std::vector<std::string> texts;
                 for (const nb::bytes& text : literals) texts.emplace_back(text.c_str(), text.size());
                 Unlocked unlocked;
