@@ -312,6 +312,22 @@ def test_splits_of_another_kind_of_lexer() -> None:
             dv.Constraint.from_bytes(packed(replace(other, splits=plan.splits), VOCABULARY.fingerprint), VOCABULARY)
 
 
+def test_ahead_of_time_within_names_where_the_tokenizer_cuts_them() -> None:
+    """Byte pairs by rank: `number` is `numb` and `er`, and `name_7` is `name`, `_` and `7`, for words end at digits."""
+    merged = [b"er", b"nu", b"mb", b"numb", b"am", b"ame", b"name", b"_7"]
+    vocabulary = dv.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), *merged, None], eos=[264])
+    schema = {"type": "object", "properties": {"number": {"type": "null"}, "name_7": {"const": "ключ"}}}
+    constraint = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary, ahead_of_time=True)
+
+    def knows(text: str) -> bool:
+        matcher = constraint.matcher()
+        matcher.advance_bytes(text.encode())
+        return matcher.knows_mask()
+
+    assert all(knows('{"' + text) for text in ("", "numb", "number", "name", "name_", "name_7", 'name_7": "клю'))
+    assert not any(knows('{"' + text) for text in ("n", "nu", "num", "numbe", "na", "nam"))
+
+
 def test_ahead_of_time_along_texts(tmp_path: Path) -> None:
     seen = list[tuple[int, int]]()
     texts = ["let ab 12 c;", "let $ never", "ab" * 9]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import random
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from big_vocabulary import check, synthetic_vocabulary
+from big_vocabulary import check, mask_of, synthetic_vocabulary
 
 import derivable as dv
 from derivable._kernel import JsonStrings as JsonLiterals
@@ -266,3 +267,26 @@ def test_a_bound_beside_a_pattern_by_table_and_by_rule(pattern: str, longest: in
                 break
             a.advance(token)
             b.advance(token)
+
+
+@pytest.mark.parametrize("pattern", [r"(\S+\s+){0,40}\S+", r"(a{2} ){3,70}b", r"[a-z]{60}(-[a-z]{3}){0,20}"])
+@pytest.mark.parametrize("wrap", [lambda expr: expr, lambda expr: Alt((Bytes(b"!"), expr))], ids=["rule", "table"])
+def test_states_that_no_token_tells_apart(pattern: str, wrap: Callable[[Expr], Expr]) -> None:
+    """Where a count is far from its bound all are one, and how far that is depends on the longest token."""
+    tokens = {bytes([b]) for b in range(256)}
+    for length in (2, 5, 24, 60, 96):
+        tokens |= {(unit * length)[:length] for unit in (b"a", b" ", b"a ", b" a", b"aa ", b"-abc", b"xy\xc3\xa9")}
+    vocabulary = dv.Vocabulary.from_bytes([*sorted(tokens), b"<eos>"], eos=[len(tokens)])
+    rules: dict[str, Expr] = {"start": Concat((Ref("S"), Ref("END")))}
+    terminals = {"S": Terminal(wrap(JsonText(parse_regex(pattern)))), "END": Terminal(Bytes(b";"))}
+    matcher = dv.compile(Grammar(rules, terminals, "start"), vocabulary).matcher()
+    unit = {"(": b"aa ", "[": b"a"}[pattern[0]]
+    for count in range(0, 90, 3):
+        probe = matcher.fork()
+        try:
+            probe.advance_bytes(b'"' + unit * count)
+        except dv.TokenRejectedError:
+            break
+        verdicts = np.fromiter((probe.allows(t) for t in range(vocabulary.size)), dtype=np.uint8)
+        assert np.array_equal(mask_of(probe, vocabulary), verdicts), count
+    assert count > 12
