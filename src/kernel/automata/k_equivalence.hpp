@@ -37,7 +37,7 @@ class KEquivalence {
     };
 
   private:
-    static constexpr uint32_t kFewStates = 64, kManyStates = 1u << 17;
+    static constexpr uint32_t kFewStates = 16, kManyStates = 1u << 17;
     std::vector<uint32_t> class_of_;  // by state
     std::vector<Class> classes_;
     uint64_t known_ = 0;  // texts of fewer bytes were looked at, all others may tell more apart
