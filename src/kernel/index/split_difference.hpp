@@ -32,6 +32,7 @@ class ExitNodes {
 
 class SplitComparison {
     using Local = SplitTables::Local;
+    using Difference = SplitTables::Difference;
     static constexpr Local kDead = SplitTables::kDead;
 
   public:
@@ -44,41 +45,20 @@ class SplitComparison {
           base_(base),
           distant_(distant) {}
 
-    // Steps in both from `root`; where they meet nothing differs below.
-    // PERF: of the nodes that are met most are children below which nothing differs, from a pair of states that is there all the time (any
-    // character but a few leads back). They are told by the kinds of their bytes, without a step.
+    // Finds what differs below (and at) `root`, entered in one state or the other.
     void compare(const Trie& t, uint32_t root, Local first, Local other) {
-        uint16_t base = t.depth[root];
-        Local s = first, o = other;
-        for (uint32_t i = root, end = t.end[root];;) {
-            work(4);
-            beside_.breathe();
-            if (s != o && t.end[i] - i > SplitTables::kBigSubtree) {
-                s = tables_.for_subtree(s, t.height[i]);
-                o = tables_.for_subtree(o, t.height[i]);
-            }
-            if (s == o || (distant_ && are_alike(s, o, t.height[i]))) {
-                i = t.end[i];
-            } else if (t.end[i] - i > SplitTables::kBigSubtree && (tables_.agree(t, i, s, o) || take_whole(t, i, s, o))) {
-                i = t.end[i];
-            } else {
-                if (s == kDead || o == kDead) {
-                    take(t, t.token_begin[i], t.token_begin[i + 1], s, true);
-                    take(t, t.token_begin[i], t.token_begin[i + 1], o, false);
-                }
-                if (i + 1 < t.end[i]) enter(t, i, size_t(t.depth[i] - base), s, o);
-                i++;
-            }
-            size_t above = 0;
-            for (; i < end; i = t.end[i]) {
-                above = size_t(t.depth[i] - base) - 1;
-                if (t.kinds(i) & ~same_[above]) break;
-                work(1);
-            }
-            if (i >= end) return;
-            s = path_[above] == kDead ? kDead : tables_.next(path_[above], t.byte[i]);
-            o = other_path_[above] == kDead ? kDead : tables_.next(other_path_[above], t.byte[i]);
+        constexpr uint32_t kWorthKeeping = 64;  // nodes
+        if (first == other) return;
+        if (t.end[root] - root < kWorthKeeping) {
+            Difference found;
+            differ(t, root, first, other, found);
+            return note(t, found);
         }
+        if (const Difference* known = tables_.find(t, root, first, other)) return note(t, *known);
+        Difference found;
+        differ(t, root, first, other, found);
+        note(t, found);
+        tables_.keep(t, root, first, other, std::move(found));
     }
 
     // The same for a state that counts characters, and the one without the bound on them, before the byte of `root`.
@@ -142,8 +122,58 @@ class SplitComparison {
     }
 
   private:
+    // Steps in both from `root`; where they meet nothing differs below.
+    // PERF: of the nodes that are met most are children below which nothing differs, from a pair of states that is there all the time (any
+    // character but a few leads back). They are told by the kinds of their bytes, without a step.
+    void differ(const Trie& t, uint32_t root, Local first, Local other, Difference& found) {
+        uint16_t base = t.depth[root];
+        Local s = first, o = other;
+        for (uint32_t i = root, end = t.end[root];;) {
+            work(4);
+            beside_.breathe();
+            if (s != o && t.end[i] - i > SplitTables::kBigSubtree) {
+                s = tables_.for_subtree(s, t.height[i]);
+                o = tables_.for_subtree(o, t.height[i]);
+            }
+            if (s == o || (distant_ && are_alike(s, o, t.height[i]))) {
+                i = t.end[i];
+            } else if (t.end[i] - i > SplitTables::kBigSubtree && (tables_.agree(t, i, s, o) || take_whole(t, i, s, o, found))) {
+                i = t.end[i];
+            } else {
+                if (s == kDead || o == kDead) {
+                    take(t, t.token_begin[i], t.token_begin[i + 1], s, found.added);
+                    take(t, t.token_begin[i], t.token_begin[i + 1], o, found.removed);
+                }
+                if (i + 1 < t.end[i]) enter(t, i, size_t(t.depth[i] - base), s, o, found);
+                i++;
+            }
+            size_t above = 0;
+            for (; i < end; i = t.end[i]) {
+                above = size_t(t.depth[i] - base) - 1;
+                if (t.kinds(i) & ~same_[above]) break;
+                work(1);
+            }
+            if (i >= end) return;
+            s = path_[above] == kDead ? kDead : tables_.next(path_[above], t.byte[i]);
+            o = other_path_[above] == kDead ? kDead : tables_.next(other_path_[above], t.byte[i]);
+        }
+    }
+
+    void note(const Trie& t, const Difference& found) {
+        work(found.size());
+        for (uint32_t token : found.added) added_.add(token, words_);
+        removed_.insert(removed_.end(), found.removed.begin(), found.removed.end());
+        note_exits(t, found.exits_added, exits_added_);
+        note_exits(t, found.exits_removed, exits_removed_);
+    }
+    void note_exits(const Trie& t, const std::vector<uint32_t>& nodes, std::vector<TrieNodes>& parts) {
+        if (nodes.empty()) return;
+        exit_nodes_.note(nodes.size());
+        if (parts.empty() || parts.back().trie != &t) parts.push_back({&t, {}});
+        parts.back().nodes.insert(parts.back().nodes.end(), nodes.begin(), nodes.end());
+    }
     // What stands below node i is looked at next.
-    void enter(const Trie& t, uint32_t i, size_t depth, Local s, Local o) {
+    void enter(const Trie& t, uint32_t i, size_t depth, Local s, Local o, Difference& found) {
         if (path_.size() <= depth) {
             path_.resize(2 * depth + 16);
             other_path_.resize(path_.size());
@@ -153,31 +183,24 @@ class SplitComparison {
         other_path_[depth] = o;
         same_[depth] = tables_.agreeing_kinds(t, i, s, o);
         const bool leaves = s != kDead && tables_[s].leaves, other_leaves = o != kDead && tables_[o].leaves;
-        if (leaves != other_leaves) leave(t, i, leaves ? exits_added_ : exits_removed_);
+        if (leaves != other_leaves) leave(t, i, leaves ? found.exits_added : found.exits_removed);
     }
-    void take(const Trie& t, uint32_t begin, uint32_t end, Local s, bool add) {
-        if (s == kDead || begin == end) return;
-        if (!add) {
-            removed_.insert(removed_.end(), t.tokens.begin() + begin, t.tokens.begin() + end);
-            return;
-        }
-        for (uint32_t k = begin; k < end; k++) added_.add(t.tokens[k], words_);
+    void take(const Trie& t, uint32_t begin, uint32_t end, Local s, std::vector<uint32_t>& tokens) {
+        if (s != kDead) tokens.insert(tokens.end(), t.tokens.begin() + begin, t.tokens.begin() + end);
     }
 
     // All below node i ends inside in each of the two, or nothing does.
-    bool take_whole(const Trie& t, uint32_t i, Local s, Local o) {
+    bool take_whole(const Trie& t, uint32_t i, Local s, Local o, Difference& found) {
         if (tables_.steady(t, i, s) == SplitTables::kUnknown || tables_.steady(t, i, o) == SplitTables::kUnknown) return false;
         if (s == kDead || o == kDead) {
-            take(t, t.token_begin[i], t.token_begin[t.end[i]], s, true);
-            take(t, t.token_begin[i], t.token_begin[t.end[i]], o, false);
+            take(t, t.token_begin[i], t.token_begin[t.end[i]], s, found.added);
+            take(t, t.token_begin[i], t.token_begin[t.end[i]], o, found.removed);
         }
         return true;
     }
 
-    void leave(const Trie& t, uint32_t i, std::vector<TrieNodes>& parts) {
-        if (i + 1 == t.end[i]) return;
-        if (parts.empty() || parts.back().trie != &t) parts.push_back({&t, {}});
-        for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) exit_nodes_.note(1), parts.back().nodes.push_back(n);
+    static void leave(const Trie& t, uint32_t i, std::vector<uint32_t>& nodes) {
+        for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) nodes.push_back(n);
     }
 
     bool are_alike(Local s, Local o, uint16_t height) {

@@ -26,7 +26,9 @@ void SplitTables::clear() {
     list_ids_ = {};
     lists_.clear();
     list_items_ = {};
+    difference_ids_ = {};
     parts_.discarded.take(pieces_);
+    parts_.discarded.take(differences_);
     parts_.discarded.take(token_sets_);
     parts_.discarded.take(residuals_);
     bytes_ = 0;
