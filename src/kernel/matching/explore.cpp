@@ -105,6 +105,7 @@ Explorer::Keys Explorer::keys_of(const Parses& parses) {
         if (!endings.size) add(stacks.signature(t.stack, kKeys - 2, words_));
         for (size_t k = 0; k < kKeys; k++) all[k] += mix(of_parse[k] + k);  // in whatever order
     }
+    for (uint64_t& key : all) key >>= 1;  // none is FlatMap's kNoKey
     return all;
 }
 
@@ -117,10 +118,10 @@ void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t st
 }
 
 void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, Way way, const Keys& keys) {
-    if (known_.count(keys.back())) return;
+    if (known_.find(keys.back())) return;
     size_t first = kKeys;
     for (size_t k = kKeys; k-- > 0;)
-        if (known_.insert(keys[k]).second) first = k;
+        if (!know(keys[k])) first = k;
     waiting_[way.free > kLongText ? kKeys : first].push_back({std::move(matcher), from, step, way});
 }
 
@@ -156,7 +157,7 @@ std::vector<Explorer::Step> Explorer::fresh_steps(const Matcher& m, Literals::Pl
         const Keys keys = keys_of(from);
         const auto known = std::find_if(met.begin(), met.end(), [&](const Met& x) { return x.keys.back() == keys.back(); });
         if (known != met.end()) return size_t(known - met.begin());
-        met.push_back({keys, 0, std::string(text), !known_.count(keys.back())});
+        met.push_back({keys, 0, std::string(text), !known_.find(keys.back())});
         return met.size() - 1;
     };
     auto look = [&](std::string_view text) {
@@ -241,7 +242,7 @@ void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
 }
 
 bool Explorer::is_enough(Kind kind) const {
-    constexpr uint64_t kLeast = 100'000, kMost = 18'000'000;  // units of work, about 0.5 and 100 ms
+    constexpr uint64_t kLeast = 100'000, kMost = 16'000'000;  // units of work, about 0.5 and 100 ms
     return spent_[kByTop] + spent_[kBelow] > kMost || (kind == kBelow && spent_[kBelow] > std::max(kLeast, spent_[kByTop]));
 }
 

@@ -20,7 +20,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "matching/literals.hpp"
@@ -106,7 +106,8 @@ class Explorer {
     std::shared_ptr<Constraint> constraint_;
     const std::vector<uint32_t> tokens_;
     const Literals literals_;
-    std::unordered_set<uint64_t, MixHash> known_;
+    bool know(uint64_t key) { return std::exchange(known_[key], true); }  // it was known before
+    FlatMap<bool> known_;
     std::array<std::deque<Waiting>, kKeys + 1> waiting_;  // by the first key that is new; the last: in long free text
     uint64_t visited_ = 0;
     std::array<uint64_t, kKinds> spent_{};  // work
