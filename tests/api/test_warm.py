@@ -316,7 +316,8 @@ def test_ahead_of_time_within_names_where_the_tokenizer_cuts_them() -> None:
     """Byte pairs by rank: `number` is `numb` and `er`, and `name_7` is `name`, `_` and `7`, for words end at digits."""
     merged = [b"er", b"nu", b"mb", b"numb", b"am", b"ame", b"name", b"_7"]
     vocabulary = dv.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), *merged, None], eos=[264])
-    schema = {"type": "object", "properties": {"number": {"type": "null"}, "name_7": {"const": "ключ"}}}
+    keys = {"number": {"type": "null"}, "name_7": {"const": "ключ"}, "p": {"type": "string", "pattern": "^n[0-4]{2}$"}}
+    schema = {"type": "object", "properties": keys, "additionalProperties": False}
     constraint = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary, ahead_of_time=True)
 
     def knows(text: str) -> bool:
@@ -326,6 +327,7 @@ def test_ahead_of_time_within_names_where_the_tokenizer_cuts_them() -> None:
 
     assert all(knows('{"' + text) for text in ("", "numb", "number", "name", "name_", "name_7", 'name_7": "клю'))
     assert not any(knows('{"' + text) for text in ("n", "nu", "num", "numbe", "na", "nam"))
+    assert all(knows('{"p": "' + text) for text in ("", "n", "n0", "n00"))  # begins as names do, and is none
 
 
 def test_ahead_of_time_along_texts(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Protocol
 
 from .. import _kernel
@@ -111,21 +112,17 @@ def literals(lowered: Lowered) -> list[bytes]:
 
     Only strings and words by rule are looked at: in JSON schemas all names and constants are.
     """
-    found = list[bytes]()
+    values = chain.from_iterable(strings.values for strings in lowered.strings.values())
+    begun = (json.dumps(value, ensure_ascii=False)[:-1].encode("utf-8", "surrogatepass") for value in values)
+    found = dict[bytes, None]()
     room = _MOST_LITERALS
-    for strings in lowered.strings.values():
-        for value in strings.values:
-            found.append(json.dumps(value, ensure_ascii=False)[:-1].encode("utf-8", "surrogatepass"))
-            room -= len(found[-1])
-            if room < 0:
-                return found
-    for words in lowered.words.values():
-        for word in words:
-            found.append(word)
-            room -= len(word)
-            if room < 0:
-                return found
-    return found
+    for text in chain(begun, *lowered.words.values()):
+        if text not in found:
+            found[text] = None
+            room -= len(text)
+        if room < 0:
+            break
+    return list(found)
 
 
 def fill(

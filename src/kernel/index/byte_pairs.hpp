@@ -5,6 +5,8 @@
 // the cuts are the tokenizer's (Llama 2, Llama 3, Qwen 2). Nothing but the order of work may depend on it.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +15,21 @@
 
 namespace derivable {
 
-// Pieces that make up the text. `vocabulary`: the trie of all tokens. Cost: that of a few steps in it for each byte and merge.
-std::vector<std::string> byte_pairs(const Trie& vocabulary, std::string_view text);
+class BytePairs {
+  public:
+    // `vocabulary`: all tokens. SAFETY: kept by whoever made this.
+    explicit BytePairs(const Trie& vocabulary);
+    // Pieces that make up the text. Cost: some steps in the trie for each byte and merge.
+    std::vector<std::string> cut(std::string_view text) const;
+
+  private:
+    // The least id of the tokens that have these bytes; kNoToken if there are none.
+    uint32_t token_of(std::string_view bytes) const;
+    std::vector<std::string> cut_word(std::string_view word) const;
+    static constexpr uint32_t kNoToken = ~0u;
+
+    const Trie& trie_;
+    std::array<uint32_t, 256> roots_;  // by byte: the node of the first level, or kNoToken
+};
 
 }  // namespace derivable

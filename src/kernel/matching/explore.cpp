@@ -160,25 +160,27 @@ std::vector<Explorer::Step> Explorer::fresh_steps(const Matcher& m, Literals::Pl
         met.push_back({keys, 0, std::string(text), !known_.find(keys.back())});
         return met.size() - 1;
     };
-    auto look = [&](std::string_view text) {
+    auto leads_on = [&](std::string_view text) {
         constraint_->access().pass();
         LexState to = kNoState;
         if (inside) {
             to = parses[0].lex;
             for (size_t i = 0; i < text.size() && to != kNoState; i++) to = constraint_->access().lexer().step(to, uint8_t(text[i]));
-            if (to == kNoState) return;
+            if (to == kNoState) return false;
         }
         auto known = std::find_if(led_to.begin(), led_to.end(), [&](const auto& x) { return inside && x.first == to; });
         if (known == led_to.end()) known = led_to.insert(known, {to, place(text)});
-        if (known->second != kNowhere) met[known->second].bytes++;
+        if (known->second == kNowhere) return false;
+        met[known->second].bytes++;
+        return true;
     };
+    ByteSet begun;  // by a piece
     for (const std::string& piece : literals_.pieces(literal))
-        if (likely[uint8_t(piece[0])]) look(piece);
-    const ByteSet& covered = literals_.first_bytes(literal);
+        if (const auto first = uint8_t(piece[0]); likely[first] && leads_on(piece)) begun.set(first);
     likely.words[2] = likely.words[3] = 0;
     likely.each([&](uint8_t byte) {
         const char c = char(byte);
-        if (byte != '\\' && !covered[byte]) look({&c, 1});
+        if (byte != '\\' && !begun[byte]) leads_on({&c, 1});
     });
     constexpr uint32_t kFew = 6;
     std::vector<Step> out;

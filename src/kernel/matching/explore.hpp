@@ -96,6 +96,7 @@ class Explorer {
     void meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, Way way);
     void meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, Way way, const Keys& keys);
     Keys keys_of(const Parses& parses);
+    bool know(uint64_t key) { return std::exchange(known_[key], true); }  // it was known before
     std::vector<Step> fresh_steps(const Matcher& m, Literals::Place literal);
     void visit_one(Waiting& w, const Bounds& bounds);
     std::vector<Mask> masks_of(Matcher& m);
@@ -106,8 +107,7 @@ class Explorer {
     std::shared_ptr<Constraint> constraint_;
     const std::vector<uint32_t> tokens_;
     const Literals literals_;
-    bool know(uint64_t key) { return std::exchange(known_[key], true); }  // it was known before
-    FlatMap<bool> known_;
+    FlatMap<bool> known_;                                 // keys
     std::array<std::deque<Waiting>, kKeys + 1> waiting_;  // by the first key that is new; the last: in long free text
     uint64_t visited_ = 0;
     std::array<uint64_t, kKinds> spent_{};  // work

@@ -7,12 +7,12 @@
 namespace derivable {
 
 Literals::Literals(const Trie& vocabulary, const std::vector<std::string>& texts) : nodes_(1) {
+    const BytePairs byte_pairs(vocabulary);
     for (const std::string& text : texts) {
         Place at = kOutside;
-        for (const std::string& piece : byte_pairs(vocabulary, text)) {
+        for (const std::string& piece : byte_pairs.cut(text)) {
             auto& pieces = nodes_[at].pieces;
             if (std::find(pieces.begin(), pieces.end(), piece) == pieces.end()) pieces.push_back(piece);
-            nodes_[at].first_bytes.set(uint8_t(piece[0]));
             for (char c : piece) {
                 Place next = child(at, uint8_t(c));
                 if (!next) {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "index/trie.hpp"
-#include "support/byte_set.hpp"
 
 namespace derivable {
 
@@ -23,14 +22,11 @@ class Literals {
     Place after(Place place, uint8_t byte) const;
     // From one end of a piece to the next, in all literals that go on here. None within a piece.
     const std::vector<std::string>& pieces(Place place) const { return nodes_[place].pieces; }
-    // What the pieces begin with.
-    const ByteSet& first_bytes(Place place) const { return nodes_[place].first_bytes; }
 
   private:
     struct Node {
         std::vector<std::pair<uint8_t, Place>> children;
         std::vector<std::string> pieces;
-        ByteSet first_bytes;
     };
     // 0: there is none.
     Place child(Place place, uint8_t byte) const;
