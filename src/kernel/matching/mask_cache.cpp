@@ -26,7 +26,7 @@ bool MaskCache::sign(const Parse& t, Key key) { return key.hops <= kMaxHops && s
 
 // Those of each stack side by side; one that a stack does not have is kNone.
 void MaskCache::put_words(size_t number, size_t stacks) {
-    constexpr uint64_t kNone = ~0ULL;
+    constexpr uint64_t kNone = 1ULL << 60;  // SAFETY: no word of a stack, nor of an environment (ReachTrie), nor FlatMap's kNoKey
     for (size_t i = 0; i < stacks; i++) signature_.push_back(number < futures_[i].size() ? futures_[i][number] : kNone);
 }
 

@@ -38,9 +38,10 @@ uint64_t ReachTrie::environment_word(Environment e, uint8_t beside) const {
     return beside & kBlocks ? 2ULL << 32 | e : beside & kBrackets ? 1ULL << 32 | environments_.brackets(e) : 0;
 }
 
-// No word of a stack is one.
+// SAFETY: no word of a stack (Stacks::future) is one.
 uint64_t ReachTrie::tally_word(Environment e, uint8_t beside) const {
-    return beside & kTallies ? 4ULL << 32 | e : 3ULL << 32 | environments_.tallies.held(e);
+    constexpr uint64_t kAll = 1ULL << 62, kHeld = 1ULL << 61;
+    return beside & kTallies ? kAll | e : kHeld | environments_.tallies.held(e);
 }
 
 void ReachTrie::put(uint32_t id, Environment environment, uint8_t beside, uint32_t length, const Words& words, int32_t value) {

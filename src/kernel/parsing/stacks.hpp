@@ -58,6 +58,7 @@ class Stacks {
     // The same for stacks with equal futures: where all open items of a state are of one head, what lies between is forgotten with them, and
     // the stack goes on with the state behind the head. `tells_rests`: of the head itself it only matters what is left of it. At most `most`
     // words, as many as tell of `hops` states below the top. `looked`: how far down each of them, with those before, comes from.
+    // SAFETY: words have no bit above the 35th.
     bool future(Frontier f, uint32_t hops, size_t most, bool tells_rests, std::vector<uint64_t>& words, std::vector<int>& looked);
     // One word after the other, for those who need not know all. SAFETY: within one operation, while nothing is collected.
     class Future {

@@ -79,7 +79,7 @@ struct WordsHash {
 template <typename Value>
 class FlatMap {
   public:
-    static constexpr uint64_t kNoKey = ~0ULL;
+    static constexpr uint64_t kNoKey = ~0ULL;  // SAFETY: not to be asked for
     // The value of a key, or null.
     const Value* find(uint64_t key) const {
         if (pieces_.empty()) return nullptr;
