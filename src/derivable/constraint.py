@@ -15,7 +15,7 @@ from .arguments import file_path, instance
 from .errors import ArtifactError, GrammarError, VocabularyError
 from .expr import Special
 from .grammar import Grammar
-from .index.ahead import Situations, fill, follow, literals
+from .index.ahead import Situations, fill, follow, literals_of
 from .index.artifact import Plan, packed, read, unpacked, write
 from .limits import Limits
 from .matcher import Matcher
@@ -218,7 +218,7 @@ class Constraint:
         else:
             named = (named for _, named in self._lowered.references if not named.negated)
             special = [resolve_token(each.token, self.vocabulary) for each in named]
-            texts = literals(self._lowered)
+            texts = literals_of(self._lowered)
             index = fill(self._kernel, special, texts, ahead, progress=progress, deadline=deadline, most_bytes=most)
         self._plan = replace(self._plan, index=index, splits=self._kernel.saved_splits())
 

@@ -17,7 +17,7 @@ from ..errors import ArgumentError, LimitError
 from ..lowering import Lowered
 from ..vocabulary import Vocabulary
 
-__all__ = ["Situations", "fill", "follow", "literals", "wanted"]
+__all__ = ["Situations", "fill", "follow", "literals_of", "wanted"]
 
 _FOREVER = 1e9  # seconds
 
@@ -107,7 +107,7 @@ def follow(
             return
 
 
-def literals(lowered: Lowered) -> list[bytes]:
+def literals_of(lowered: Lowered) -> list[bytes]:
     """Names, constants and keywords of a grammar, as texts begin that hold them; the first ones, where they are many.
 
     Only strings and words by rule are looked at: in JSON schemas all names and constants are.
@@ -139,8 +139,8 @@ def fill(
 
     Args:
         special_ids: tokens that the grammar names.
-        literals: of the grammar, as `literals` finds them: within these, situations are looked for where the tokenizer
-            is likely to cut them.
+        literals: of the grammar, as `literals_of` finds them: within these, situations are looked for where the
+            tokenizer is likely to cut them.
         situations: how many to visit.
         progress: called with (situations done, situations known); the second grows while there is more to find.
         deadline: when to stop, on `time.perf_counter`'s clock.

@@ -49,16 +49,13 @@ class SplitComparison {
     void compare(const Trie& t, uint32_t root, Local first, Local other) {
         constexpr uint32_t kWorthKeeping = 64;  // nodes
         if (first == other) return;
-        if (t.end[root] - root < kWorthKeeping) {
-            Difference found;
-            differ(t, root, first, other, found);
-            return note(t, found);
-        }
-        if (const Difference* known = tables_.find(t, root, first, other)) return note(t, *known);
+        const bool is_kept = t.end[root] - root >= kWorthKeeping;
+        const Difference* known = is_kept ? tables_.find(t, root, first, other) : nullptr;
+        if (known) return note(t, *known);
         Difference found;
         differ(t, root, first, other, found);
         note(t, found);
-        tables_.keep(t, root, first, other, std::move(found));
+        if (is_kept) tables_.keep(t, root, first, other, std::move(found));
     }
 
     // The same for a state that counts characters, and the one without the bound on them, before the byte of `root`.

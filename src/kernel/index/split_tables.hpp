@@ -191,8 +191,9 @@ class SplitTables {
     }
     void keep(const Trie& t, uint32_t node, Local s, Local other, Difference difference) {
         bytes_ += sizeof(Difference) + difference.size() * 4 + 128;
-        difference_ids_.intern({t.first_id + node, s, other});
+        differences_.resize(difference_ids_.size());  // SAFETY: there before it is known; one whose number was refused is dropped
         differences_.push_back(std::move(difference));
+        difference_ids_.intern({t.first_id + node, s, other});
     }
     ListId list(const Trie& t, const std::vector<uint32_t>& items, bool of_nodes);
     const List& items(ListId id) const { return lists_[id]; }

@@ -21,10 +21,9 @@ class ByParts {
     void keep(std::vector<uint32_t> parts, uint32_t number) {
         constexpr size_t kEntry = 72;
         const size_t bytes = parts.size() * sizeof(uint32_t) + kEntry;
-        const uint32_t size = parts_.size(), at = parts_.intern(std::move(parts));
-        if (at < size) return;
-        numbers_[at] = number;
-        bytes_ += bytes;
+        const uint32_t size = parts_.size();
+        numbers_[size] = number;  // SAFETY: before the parts are known
+        if (parts_.intern(std::move(parts)) == size) bytes_ += bytes;
     }
     void clear() {
         parts_ = {};

@@ -31,7 +31,7 @@ namespace derivable {
 
 class Explorer {
   public:
-    // `tokens`: that the grammar names. `literals`: texts of it; which ones only matters for what is visited first.
+    // `tokens`: that the grammar names. `literals`: texts of it; which ones matters for nothing but what is visited.
     Explorer(std::shared_ptr<Constraint> constraint, std::vector<uint32_t> tokens, const std::vector<std::string>& literals)
         : constraint_(std::move(constraint)),
           tokens_(std::move(tokens)),

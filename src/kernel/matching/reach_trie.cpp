@@ -45,16 +45,19 @@ uint64_t ReachTrie::tally_word(Environment e, uint8_t beside) const {
 }
 
 void ReachTrie::put(uint32_t id, Environment environment, uint8_t beside, uint32_t length, const Words& words, int32_t value) {
+    nodes_[num_nodes_];  // SAFETY: there before anything refers to it, for memory may be refused
     Root& root = roots_[id];
-    if (root.node == Node::kNoNode) root.node = num_nodes_++;
+    if (root.node == kNoNode) root.node = num_nodes_++;
     root.words = std::max(root.words, length);
     root.beside |= beside;
     uint32_t node = root.node;
     auto descend = [&](uint64_t word) {
         uint32_t next = nodes_[node].child(word);
-        if (next == Node::kNoNode) {
-            next = num_nodes_++;
+        if (next == kNoNode) {
+            next = num_nodes_;
+            nodes_[next];  // SAFETY: likewise
             nodes_[node].add_child(word, next);
+            num_nodes_++;
         }
         node = next;
     };
@@ -81,7 +84,7 @@ void ReachTrie::each(const std::function<void(uint32_t, const std::vector<int32_
             todo.pop_back();
             const Node& n = nodes_[node];
             if (n.value >= 0) keys++, values.insert(n.value), deepest = std::max(deepest, depth);
-            if (n.first != Node::kNoNode) todo.push_back({n.first, depth + 1});
+            if (n.first != kNoNode) todo.push_back({n.first, depth + 1});
             if (n.others) n.others->each([&](uint64_t, uint32_t next) { todo.push_back({next, depth + 1}); });
         }
         visit(uint32_t(id), {values.begin(), values.end()}, keys, deepest ? deepest - 1 : 0);  // the first word is the environment

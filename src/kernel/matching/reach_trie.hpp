@@ -25,22 +25,10 @@ class ReachTrie {
     enum Beside : uint8_t { kBrackets = 1, kBlocks = 2, kTopTally = 4, kTallies = 8, kAll = 15 };
     uint8_t beside_of(Environment environment, Reach reach) const;
 
-  private:
-    struct Node {
-        int32_t value = -1;
-        uint32_t first = kNoNode;  // nearly all have one child, most often the next node in memory
-        uint64_t first_word = 0;
-        uint8_t tally = 0;  // looked at by values below, which are kept by it
-        std::unique_ptr<FlatMap<uint32_t>> others;
-        static constexpr uint32_t kNoNode = ~0u;
-        uint32_t child(uint64_t word) const;
-        void add_child(uint64_t word, uint32_t node);
-    };
-
-  public:
+    static constexpr uint32_t kNoNode = ~0u;
     struct Root {
-        uint32_t node = Node::kNoNode, words = 0;  // of the longest key so far, as its user counts them
-        uint8_t beside = 0;                        // of some key
+        uint32_t node = kNoNode, words = 0;  // of the longest key so far, as its user counts them
+        uint8_t beside = 0;                  // of some key
     };
     const Root* root(uint32_t id) const { return roots_.find(id); }
     struct Found {
@@ -54,14 +42,14 @@ class ReachTrie {
         uint32_t node = root.node;
         uint64_t word = environment_word(environment, root.beside);
         for (size_t i = 0;; i++) {
-            if ((node = nodes_[node].child(word)) == Node::kNoNode) return {};
+            if ((node = nodes_[node].child(word)) == kNoNode) return {};
             uint8_t beside = root.beside & (kBrackets | kBlocks);
             uint32_t last = node;
             if (nodes_[node].value < 0 && nodes_[node].tally) {
                 beside |= nodes_[node].tally;
                 last = nodes_[node].child(tally_word(environment, nodes_[node].tally));
             }
-            if (last != Node::kNoNode && nodes_[last].value >= 0) return {nodes_[last].value, i, beside};
+            if (last != kNoNode && nodes_[last].value >= 0) return {nodes_[last].value, i, beside};
             if (i == words.size() && !more()) return {};
             word = words[i];
         }
@@ -76,6 +64,16 @@ class ReachTrie {
     void each(const std::function<void(uint32_t, const std::vector<int32_t>&, uint64_t, uint64_t)>& visit) const;
 
   private:
+    struct Node {
+        int32_t value = -1;
+        uint32_t first = kNoNode;  // nearly all have one child, most often the next node in memory
+        uint64_t first_word = 0;
+        uint8_t tally = 0;  // looked at by values below, which are kept by it
+        // PERF: a table of thousands that moves as a whole was 50 to 660 us of the mask that was put there.
+        std::unique_ptr<FlatMap<uint32_t>> others;
+        uint32_t child(uint64_t word) const;
+        void add_child(uint64_t word, uint32_t node);
+    };
     uint64_t environment_word(Environment e, uint8_t beside) const;
     uint64_t tally_word(Environment e, uint8_t beside) const;
 

@@ -147,34 +147,33 @@ class FlatMap {
         }
     };
     size_t place(uint64_t hash) const { return bits_ ? hash >> (64 - bits_) : 0; }
-    void refill(uint32_t piece, uint32_t capacity, uint32_t bits, size_t begin, size_t end) {
-        pieces_[piece] = {std::make_unique<Entry[]>(capacity), 0, bits};
+    static Piece empty_piece(uint32_t capacity, uint32_t bits) { return {std::make_unique<Entry[]>(capacity), 0, bits}; }
+    void enter(uint32_t piece, uint32_t capacity, size_t begin, size_t end) {
         std::fill(directory_.begin() + long(begin), directory_.begin() + long(end),
                   View{pieces_[piece].entries.get(), capacity - 1, piece});
     }
-    // The piece of a hash: twice as large, or split in two.
+    // The piece of a hash: twice as large, or split in two. SAFETY: memory may be refused (MemoryExceeded). All of it is there before a piece is given up.
     void grow(uint64_t hash) {
         if (pieces_.empty()) {
-            pieces_.emplace_back();
             directory_.resize(1);
-            return refill(0, kSmallest, 0, 0, 1);
+            pieces_.push_back(empty_piece(kSmallest, 0));
+            return enter(0, kSmallest, 0, 1);
         }
-        const uint32_t piece = directory_[place(hash)].piece, capacity = directory_[place(hash)].mask + 1;
-        const Piece before = std::move(pieces_[piece]);
-        if (capacity == kLargest && before.bits == bits_) {
+        const uint32_t piece = directory_[place(hash)].piece, capacity = directory_[place(hash)].mask + 1, bits = pieces_[piece].bits;
+        const bool splits = capacity == kLargest;
+        if (splits && bits == bits_) {
             std::vector<View> wider;
             for (const View& view : directory_) wider.insert(wider.end(), 2, view);
             directory_ = std::move(wider);
             bits_++;
         }
-        const size_t width = size_t(1) << (bits_ - before.bits), begin = place(hash) & ~(width - 1);
-        if (capacity < kLargest) {
-            refill(piece, 2 * capacity, before.bits, begin, begin + width);
-        } else {
-            pieces_.emplace_back();
-            refill(piece, kLargest, before.bits + 1, begin, begin + width / 2);
-            refill(uint32_t(pieces_.size() - 1), kLargest, before.bits + 1, begin + width / 2, begin + width);
-        }
+        const size_t width = size_t(1) << (bits_ - bits), begin = place(hash) & ~(width - 1);
+        const uint32_t larger = splits ? kLargest : 2 * capacity;
+        Piece lower = empty_piece(larger, bits + splits);
+        if (splits) pieces_.push_back(empty_piece(larger, bits + 1));
+        const Piece before = std::exchange(pieces_[piece], std::move(lower));
+        enter(piece, larger, begin, begin + (splits ? width / 2 : width));
+        if (splits) enter(uint32_t(pieces_.size() - 1), larger, begin + width / 2, begin + width);
         for (uint32_t i = 0; i < capacity; i++)
             if (Entry& e = before.entries[i]; e.key != kNoKey) {
                 const uint64_t h = mix(e.key);
