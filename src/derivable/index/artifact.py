@@ -32,7 +32,7 @@ from ..lowering import Lowered, matches_blank_lines
 __all__ = ["VERSION", "Plan", "packed", "read", "unpacked", "write"]
 
 _MAGIC = b"derivable constraint\n"
-VERSION = 9
+VERSION = 10
 _PREFIX = struct.Struct("<I32s")
 _LENGTH = struct.Struct("<Q")
 

@@ -94,8 +94,13 @@ class Spanner {
     // Not under scannerless. Lexer states and splits as they are numbered, and again for a spanner of the same vocabulary to which the same
     // terminals were added and that split nothing yet. restore() throws BadArtifact where something refers to what is not there; then the
     // spanner is not to be used.
-    void save(ImageWriter& out) const;
-    void restore(ImageReader& in);
+    struct Saved {  // the numbers that things have there
+        SetNumbers sets;
+        std::unordered_map<uint32_t, uint32_t> splits;  // by id: those that restore() gives them
+    };
+    using Sets = std::vector<std::shared_ptr<const TokenSet>>;  // by number
+    Saved save(ImageWriter& out) const;
+    Sets restore(ImageReader& in);
     void publish_bytes() {
         published_bytes_.store(bytes(), std::memory_order_relaxed);
         published_set_bytes_.store(lexer.set_bytes(), std::memory_order_relaxed);
@@ -104,9 +109,9 @@ class Spanner {
   private:
     std::atomic<int> walks_{0};
     uint32_t num_forgotten_ = 0;
-    void save_splits(ImageWriter& out) const;
-    void restore_splits(ImageReader& in);
-    std::unique_ptr<Split> restored_split(ImageReader& in, const std::vector<std::shared_ptr<const TokenSet>>& sets);
+    Saved save_splits(ImageWriter& out) const;
+    Sets restore_splits(ImageReader& in);
+    std::unique_ptr<Split> restored_split(ImageReader& in, const Sets& sets);
     const Split* find(ResidualId residual, LexState state) const {
         const std::unique_ptr<Split>* known = splits_.find(pack(residual, state));
         return known ? known->get() : nullptr;

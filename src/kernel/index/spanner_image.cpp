@@ -1,7 +1,5 @@
 // Splits, written down and read again: so a process need not walk the vocabulary for what another one did.
 #include <algorithm>
-#include <string>
-#include <unordered_map>
 
 #include "index/spanner.hpp"
 #include "support/image.hpp"
@@ -10,64 +8,54 @@ namespace derivable {
 
 namespace {
 
-constexpr uint32_t kLayout = 1;  // raised where words mean something else
+constexpr uint32_t kLayout = 2;  // raised where words mean something else
 
 }  // namespace
 
-void Spanner::save(ImageWriter& out) const {
+Spanner::Saved Spanner::save(ImageWriter& out) const {
     out.put(kLayout);
     out.put(vocabulary_->size());
     out.put(vocabulary_->trie.size());
     lexer.save(out);
     prospects.save(out);
     residuals_.save(out);
-    save_splits(out);
+    return save_splits(out);
 }
 
-void Spanner::restore(ImageReader& in) {
+Spanner::Sets Spanner::restore(ImageReader& in) {
     if (in.next() != kLayout) throw BadArtifact("its index was written by another version");
     ImageReader::check(in.next() == vocabulary_->size() && in.next() == vocabulary_->trie.size());
     lexer.restore(in);
     prospects.restore(in);
     residuals_.restore(in);
-    restore_splits(in);
+    return restore_splits(in);
 }
 
-void Spanner::save_splits(ImageWriter& out) const {
-    struct Saved {
+Spanner::Saved Spanner::save_splits(ImageWriter& out) const {
+    struct Keyed {
         std::array<uint32_t, 4> key;
         const Split* split;
     };
-    std::vector<Saved> splits, repeated;
+    std::vector<Keyed> splits, repeated;
     splits_.each([&](uint64_t key, const std::unique_ptr<Split>& split) {
         splits.push_back({{uint32_t(key >> 32), uint32_t(key), 0, 0}, split.get()});
     });
-    std::sort(splits.begin(), splits.end(), [](const Saved& a, const Saved& b) { return a.split->id < b.split->id; });
+    std::sort(splits.begin(), splits.end(), [](const Keyed& a, const Keyed& b) { return a.split->id < b.split->id; });
     for (const auto& [key, split] : repeated_) repeated.push_back({key, split.get()});
 
-    // Equal sets are one in a file, and in who reads it.
-    std::unordered_map<const TokenSet*, uint32_t> numbers;
-    std::unordered_map<std::string, uint32_t> known;
-    std::vector<const TokenSet*> sets;
+    Saved saved;
     for (const auto* all : {&splits, &repeated})
-        for (const Saved& s : *all) {
+        for (const Keyed& s : *all) {
             if (!s.split) continue;
-            for (const Split::Inside& i : s.split->inside) {
-                if (numbers.count(i.tokens.get())) continue;
-                ImageWriter one;
-                i.tokens->save(one);
-                const auto [number, fresh] = known.try_emplace(one.bytes(), uint32_t(sets.size()));
-                if (fresh) sets.push_back(i.tokens.get());
-                numbers[i.tokens.get()] = number->second;
-            }
+            saved.splits.try_emplace(s.split->id, uint32_t(saved.splits.size()));
+            for (const Split::Inside& i : s.split->inside) saved.sets.add(*i.tokens);
         }
-    out.put(sets.size());
-    for (const TokenSet* set : sets) set->save(out);
+    saved.sets.save(out);
 
     auto put = [&](const Split& split) {
         out.put(split.inside.size());
         for (const Split::Inside& i : split.inside)
-            for (uint32_t word : {uint32_t(i.sureness), i.key, uint32_t(i.effect), numbers.at(i.tokens.get())}) out.put(word);
+            for (uint32_t word : {uint32_t(i.sureness), i.key, uint32_t(i.effect), *saved.sets.find(*i.tokens)}) out.put(word);
         out.put(split.exits.size());
         for (const Split::Exit& e : split.exits) {
             for (uint32_t word : {e.terminal.index(), e.obligations.index(), e.residual.index(), uint32_t(e.effect)}) out.put(word);
@@ -77,19 +65,20 @@ void Spanner::save_splits(ImageWriter& out) const {
         out.put(split.exits_once);
     };
     out.put(splits.size());
-    for (const Saved& s : splits) {
+    for (const Keyed& s : splits) {
         out.run(s.key.data(), s.key.data() + 2);
         put(*s.split);
     }
     out.put(repeated.size());
-    for (const Saved& s : repeated) {
+    for (const Keyed& s : repeated) {
         out.run(s.key.data(), s.key.data() + 4);
         out.put(s.split != nullptr);
         if (s.split) put(*s.split);
     }
+    return saved;
 }
 
-std::unique_ptr<Split> Spanner::restored_split(ImageReader& in, const std::vector<std::shared_ptr<const TokenSet>>& sets) {
+std::unique_ptr<Split> Spanner::restored_split(ImageReader& in, const Sets& sets) {
     const size_t effects = prospects.num_effects();
     auto split = std::make_unique<Split>();
     const uint32_t insides = in.count(4);
@@ -125,8 +114,8 @@ std::unique_ptr<Split> Spanner::restored_split(ImageReader& in, const std::vecto
     return split;
 }
 
-void Spanner::restore_splits(ImageReader& in) {
-    std::vector<std::shared_ptr<const TokenSet>> sets(in.count(2));
+Spanner::Sets Spanner::restore_splits(ImageReader& in) {
+    Sets sets(in.count(2));
     for (auto& set : sets) {
         set = std::make_shared<const TokenSet>(TokenSet::restored(in, vocabulary_->size()));
         bytes_ += set->bytes();
@@ -144,6 +133,7 @@ void Spanner::restore_splits(ImageReader& in) {
         for (uint32_t& word : key) word = in.next();
         repeated_[key] = in.below(2) ? restored_split(in, sets) : nullptr;
     }
+    return sets;
 }
 
 }  // namespace derivable

@@ -17,7 +17,17 @@ StackTrie::Node* StackTrie::add_nodes(size_t n) {
     return nodes;
 }
 
-void StackTrie::descend(Place& place, const std::vector<uint64_t>& states, int known, std::vector<Found>& found) const {
+// SAFETY: it is known once it is in the table, which may be refused.
+void StackTrie::add_child(Node& parent, Node& child) {
+    if (!parent.child) {
+        parent.child = &child, parent.child_state = child.state;
+        return;
+    }
+    others_[pack(parent.id, child.state)] = &child;
+    child.sibling = std::exchange(parent.child->sibling, &child);
+}
+
+void StackTrie::descend(Place& place, const std::vector<uint64_t>& states, int known, std::vector<Found>& found) {
     for (uint64_t state : states) {
         Node* next = child(*place.node, narrow(state));
         if (!next) return;
@@ -41,8 +51,7 @@ void StackTrie::keep(Place root, Place from, const std::vector<uint64_t>& states
         Node& node = nodes[k];
         node.state = narrow(states[size_t(from.depth + 1 + k)]);
         Node& parent = k ? nodes[k - 1] : *from.node;
-        if (parent.child) others_[pack(parent.id, node.state)] = &node, parent.has_others = true;
-        else parent.child = &node, parent.child_state = node.state;
+        add_child(parent, node);
         node.open = open;
         node.num_open = num_open;
     }

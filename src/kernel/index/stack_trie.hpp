@@ -12,11 +12,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "index/spanner.hpp"
 #include "support/arena.hpp"
 #include "support/hashing.hpp"
+#include "support/image.hpp"
 
 namespace derivable {
 
@@ -53,8 +56,9 @@ class StackTrie {
         const TokenSet** found = nullptr;  // PERF: those of few tokens are one set, its own: 200 sets of a mask were a fifth of its time
         const Question* open = nullptr;    // null where nothing is known yet
         Node* child = nullptr;             // the first one; nearly all have one
+        Node* sibling = nullptr;           // the next child of the same node
         uint32_t id = 0;
-        bool has_others = false;
+        uint32_t saved = 0;  // where its children are written down, while nobody has asked for them
     };
     struct Place {
         Node* node = nullptr;
@@ -62,21 +66,31 @@ class StackTrie {
     };
     Place root(const Split& split, uint32_t bracket_depth);
     // From a root to the deepest node for a stack. Adds to `found` what is settled on the way below depth `known`.
-    void descend(Place& place, const std::vector<uint64_t>& states, int known, std::vector<Found>& found) const;
+    void descend(Place& place, const std::vector<uint64_t>& states, int known, std::vector<Found>& found);
     // What a walk found from a place on, to be kept by the states of its stack down to `depth`.
     void keep(Place root, Place from, const std::vector<uint64_t>& states, int depth, const Findings& findings);
+    // All of it by the numbers of a spanner that is saved, too; and again beside one that was restored, of grammars with so many symbols. SAFETY:
+    // what a file says of nodes is taken where it fits, and left out where it does not; questions may be of no inside and no exit.
+    void save(ImageWriter& out, const Spanner::Saved& saved);
+    void restore(ImageReader& in, const Spanner& spanner, Spanner::Sets sets, uint32_t vocabulary_size, size_t symbols);
     size_t bytes() const { return nodes_.bytes() + found_.bytes() + questions_.bytes() + set_bytes_; }
 
   private:
     // A word of Stacks::signature in 32 bits.
     static uint32_t narrow(uint64_t state) { return uint32_t(state) | (state >> 32 ? 1u << 31 : 0); }
 
-    Node* child(const Node& node, uint32_t state) const {
+    Node* child(Node& node, uint32_t state) {
+        if (node.saved) read_children(node);
         if (!node.child || node.child_state == state) return node.child;
-        Node* const* other = node.has_others ? others_.find(pack(node.id, state)) : nullptr;
+        Node* const* other = node.child->sibling ? others_.find(pack(node.id, state)) : nullptr;
         return other ? *other : nullptr;
     }
     Node* add_nodes(size_t n);
+    void add_child(Node& parent, Node& child);
+    void read_children(Node& node);
+    Node* read_nodes(ImageReader in);
+    const TokenSet* saved_set(uint32_t number);
+    class Writer;
     void keep_found(Node* nodes, int before, int depth, const Findings& findings);
 
     Pages<Node*> roots_;           // by split, where no brackets are open
@@ -89,6 +103,14 @@ class StackTrie {
     std::deque<TokenSet> sets_;  // that nodes have put together
     size_t set_bytes_ = 0;
     Arena<Question> questions_;  // walks hold on to some while others are added
+    // What was restored:
+    std::optional<ImageReader> image_;
+    size_t first_node_ = 0;                                  // in the image: Node::saved counts from there
+    std::vector<std::pair<const Question*, uint32_t>> open_lists_;  // by number
+    Spanner::Sets sets_of_splits_;
+    std::vector<size_t> saved_sets_;             // nodes' own: where they are written down
+    std::vector<const TokenSet*> restored_sets_;  // or null
+    uint32_t vocabulary_size_ = 0;
 };
 
 }  // namespace derivable

@@ -91,4 +91,23 @@ TokenSet TokenSet::restored(ImageReader& in, uint32_t vocabulary_size) {
     return out;
 }
 
+uint32_t SetNumbers::add(const TokenSet& set) {
+    if (const uint32_t* number = find(set)) return *number;
+    ImageWriter one;
+    set.save(one);
+    const auto [number, fresh] = known_.try_emplace(one.bytes(), size());
+    if (fresh) sets_.push_back(&set);
+    return numbers_[&set] = number->second;
+}
+
+const uint32_t* SetNumbers::find(const TokenSet& set) const {
+    const auto known = numbers_.find(&set);
+    return known == numbers_.end() ? nullptr : &known->second;
+}
+
+void SetNumbers::save(ImageWriter& out) const {
+    out.put(sets_.size());
+    for (const TokenSet* set : sets_) set->save(out);
+}
+
 }  // namespace derivable

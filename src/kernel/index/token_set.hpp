@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "support/hashing.hpp"
@@ -73,6 +75,20 @@ class TokenSet {
 
     std::vector<uint32_t> ids_, dense_;  // one of them is empty
     uint32_t count_ = 0;
+};
+
+// Sets by the numbers that they are written down under: equal ones are one in a file, and in who reads it.
+class SetNumbers {
+  public:
+    uint32_t add(const TokenSet& set);  // SAFETY: which stays where it is
+    const uint32_t* find(const TokenSet& set) const;
+    uint32_t size() const { return uint32_t(sets_.size()); }
+    void save(ImageWriter& out) const;
+
+  private:
+    std::unordered_map<const TokenSet*, uint32_t> numbers_;
+    std::unordered_map<std::string, uint32_t> known_;
+    std::vector<const TokenSet*> sets_;
 };
 
 }  // namespace derivable

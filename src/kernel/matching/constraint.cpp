@@ -66,8 +66,10 @@ void Constraint::prepare(bool restored) {
 void Constraint::restore_splits(std::string_view saved) {
     if (spanner_->lexer.policy() == Policy::kScannerless) throw BadArtifact("its index is of another kind of lexer");
     ImageReader in(saved);
-    spanner_->restore(in);
+    lr_.restore(in);
+    Spanner::Sets sets = spanner_->restore(in);
     liveness_.restore(in);
+    masks_.restore(in, std::move(sets));
     if (!in.at_end()) throw BadArtifact("its index is longer than it says");
 }
 
@@ -75,8 +77,10 @@ std::string Constraint::saved_splits() {
     Operation all(access_, Task::kUnbounded);
     if (access_.lexer().policy() == Policy::kScannerless) return {};
     ImageWriter out;
-    spanner_->save(out);
+    lr_.save(out);
+    const Spanner::Saved saved = spanner_->save(out);
     liveness_.save(out);
+    masks_.save(out, saved);
     return out.bytes();
 }
 

@@ -48,6 +48,11 @@ class Masks {
         stack_trie_ = {};
         residual_masks_.clear();
     }
+    // What walks have settled, by the numbers of a spanner that is saved, too; and again beside one that was restored. Throws BadArtifact.
+    void save(ImageWriter& out, const Spanner::Saved& saved) { stack_trie_.save(out, saved); }
+    void restore(ImageReader& in, Spanner::Sets sets) {
+        stack_trie_.restore(in, engine_.spanner, std::move(sets), vocabulary_.size(), engine_.terminals.size());
+    }
     void forget_partials() { partials_.clear(); }
     // Stack nodes are about to be freed.
     void forget_stacks() { lone_.clear(); }

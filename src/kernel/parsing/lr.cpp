@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "support/hashing.hpp"
+#include "support/image.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
@@ -93,6 +94,21 @@ IdVector<LrState, LrState> LrAutomaton::forget_states(const IdVector<LrState, ch
     states_.clear();
     states_.resize(kernels_.size());
     return numbers;
+}
+
+void LrAutomaton::save(ImageWriter& out) const {
+    out.put(kernels_.size() - 1);
+    for (uint32_t s = 1; s < kernels_.size(); s++) out.list(kernels_[s]);
+}
+
+void LrAutomaton::restore(ImageReader& in) {
+    ImageReader::check(num_states() == 1);
+    for (uint32_t s = 1, n = in.count(2); s <= n; s++) {
+        const std::vector<uint32_t> kernel = in.list();
+        ImageReader::check(!kernel.empty() && std::is_sorted(kernel.begin(), kernel.end()) && kernel.back() < production_of_.size());
+        ImageReader::check(kernels_.intern(kernel) == s);
+        states_.emplace_back();
+    }
 }
 
 std::vector<Symbol> LrAutomaton::symbols(LrState state) {

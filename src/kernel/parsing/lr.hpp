@@ -16,6 +16,9 @@
 
 namespace derivable {
 
+class ImageReader;
+class ImageWriter;
+
 using LrState = Id<struct LrStateTag>;
 
 class LrAutomaton {
@@ -49,6 +52,9 @@ class LrAutomaton {
     std::vector<Symbol> symbols(LrState state);
     // Forgets all states but the start and those for which `kept` is not 0, and numbers those anew in their order. Returns the new numbers.
     IdVector<LrState, LrState> forget_states(const IdVector<LrState, char>& kept);
+    // States as they are numbered, and again where there is none but the start. Throws BadArtifact.
+    void save(ImageWriter& out) const;
+    void restore(ImageReader& in);
     uint32_t num_states() const { return uint32_t(states_.size()); }
     Productions& productions() { return productions_; }
     // (production, dot) of the items a state was made from; for explanations and analyses.

@@ -20,6 +20,7 @@ class ImageWriter {
   public:
     void put(size_t n) { words_.push_back(uint32_t(n)); }
     void run(const uint32_t* begin, const uint32_t* end) { words_.insert(words_.end(), begin, end); }
+    void append(const ImageWriter& other) { run(other.words_.data(), other.words_.data() + other.words_.size()); }
     void list(const std::vector<uint32_t>& words) {
         put(words.size());
         run(words.data(), words.data() + words.size());
@@ -68,6 +69,14 @@ class ImageReader {
         if (!fits) throw BadArtifact("a number of its index is out of place");
     }
     bool at_end() const { return at_ == words_->size(); }
+    // Where it stands, and one that stands elsewhere, for what is read when it is asked for.
+    size_t position() const { return at_; }
+    ImageReader at(size_t position) const {
+        ImageReader other = *this;
+        check(position <= words_->size());
+        other.at_ = position;
+        return other;
+    }
     const std::shared_ptr<const std::vector<uint32_t>>& words() const { return words_; }
 
   private:

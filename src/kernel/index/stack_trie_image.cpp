@@ -1,0 +1,171 @@
+// What walks have settled, written down and read again: nodes when a stack gets to them.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "index/stack_trie.hpp"
+#include "support/task.hpp"
+
+namespace derivable {
+
+// Lists of questions and sets, each once; then the children of one node after the other, those of deeper ones first; then the roots.
+//
+// Children: how many, and of each its state, the number of its list and one (0: nothing is known yet), where its own children begin (0: there are
+// none), its sets, those of splits before those of nodes.
+class StackTrie::Writer {
+  public:
+    Writer(StackTrie& trie, const Spanner::Saved& saved) : trie_(trie), saved_(saved) {}
+
+    // Where the children of a node begin.
+    uint32_t put_children(Node& node) {
+        if (node.saved) trie_.read_children(node);
+        std::vector<std::pair<const Node*, uint32_t>> all;
+        for (Node* n = node.child; n; n = n->sibling)
+            if (!is_of_several(*n)) all.emplace_back(n, put_children(*n));
+        if (all.empty()) return 0;
+        const auto begin = uint32_t(nodes_.size());
+        nodes_.push_back(uint32_t(all.size()));
+        for (auto [n, below] : all) {
+            for (uint32_t word : {n->state, n->open ? list_of(*n) + 1 : 0, below, n->num_found}) nodes_.push_back(word);
+            for (uint32_t i = 0; i < n->num_found; i++) nodes_.push_back(number_of(*n->found[i]));
+        }
+        return begin;
+    }
+    void put(ImageWriter& out) const {
+        out.put(lists_.size());
+        for (const std::vector<uint32_t>* list : lists_) out.list(*list);
+        sets_.save(out);
+        out.list(nodes_);
+    }
+
+  private:
+    // SAFETY: such words are numbers of lists that another process does not have (Stacks::signature).
+    static bool is_of_several(const Node& node) { return node.state >> 31; }
+
+    uint32_t list_of(const Node& node) {
+        std::vector<uint32_t> words;
+        for (const Question* q = node.open; q != node.open + node.num_open; q++)
+            for (uint32_t word : {q->index << 2 | uint32_t(q->repeated) << 1 | uint32_t(q->of_exit),
+                                  uint32_t(uint16_t(q->level)) << 16 | uint16_t(q->reach), q->symbol, q->end})
+                words.push_back(word);
+        const auto [list, fresh] = list_numbers_.try_emplace(std::move(words), uint32_t(lists_.size()));
+        if (fresh) lists_.push_back(&list->first);
+        return list->second;
+    }
+    uint32_t number_of(const TokenSet& set) {
+        const uint32_t* of_split = saved_.sets.find(set);
+        return of_split ? *of_split : saved_.sets.size() + sets_.add(set);
+    }
+
+    StackTrie& trie_;
+    const Spanner::Saved& saved_;
+    std::map<std::vector<uint32_t>, uint32_t> list_numbers_;
+    std::vector<const std::vector<uint32_t>*> lists_;
+    SetNumbers sets_;
+    std::vector<uint32_t> nodes_{0};
+};
+
+void StackTrie::save(ImageWriter& out, const Spanner::Saved& saved) {
+    Writer writer(*this, saved);
+    ImageWriter roots;
+    uint32_t count = 0;
+    auto put_root = [&](uint32_t split, uint32_t brackets, Node& root) {
+        const auto number = saved.splits.find(split);
+        if (number == saved.splits.end()) return;
+        if (const uint32_t begin = writer.put_children(root)) {
+            for (uint32_t word : {number->second, brackets, root.state, begin}) roots.put(word);
+            count++;
+        }
+    };
+    std::map<uint64_t, Node*> deeper;  // in an order
+    deeper_roots_.each([&](uint64_t key, Node* root) { deeper[key] = root; });
+    std::map<uint32_t, uint32_t> splits(saved.splits.begin(), saved.splits.end());
+    for (const auto& [split, number] : splits)
+        if (Node* root = roots_[split]) put_root(split, 0, *root);
+    for (auto [key, root] : deeper) put_root(uint32_t(key >> 32), uint32_t(key), *root);
+    writer.put(out);
+    out.put(count);
+    out.append(roots);
+}
+
+void StackTrie::restore(ImageReader& in, const Spanner& spanner, Spanner::Sets sets, uint32_t vocabulary_size, size_t symbols) {
+    constexpr size_t kQuestion = 4;  // words
+    sets_of_splits_ = std::move(sets);
+    vocabulary_size_ = vocabulary_size;
+    for (uint32_t n = in.count(1); n > 0; n--) {
+        const uint32_t words = in.count();
+        ImageReader::check(words % kQuestion == 0);
+        const auto size = uint32_t(words / kQuestion);
+        Question* list = questions_.add(size);
+        for (uint32_t i = 0; i < size; i++) {
+            const uint32_t index = in.next(), reach = in.next(), symbol = in.next(), end = in.below(size + 1);
+            ImageReader::check(symbol < symbols && end > i);
+            list[i] = {bool(index & 1), bool(index & 2), int16_t(reach >> 16), int16_t(reach), index >> 2, symbol, end};
+        }
+        open_lists_.emplace_back(list, size);
+    }
+    for (uint32_t n = in.count(2); n > 0; n--) {
+        saved_sets_.push_back(in.position());
+        in.next();
+        in.run(in.count());
+    }
+    restored_sets_.resize(saved_sets_.size());
+    const uint32_t words = in.count();
+    first_node_ = in.position();
+    in.run(words);
+    for (uint32_t n = in.count(4); n > 0; n--) {
+        const uint32_t split = in.below(spanner.num_splits()), brackets = in.next();
+        Node* root = add_nodes(1);
+        root->state = in.next();
+        root->saved = in.below(words);
+        (brackets ? deeper_roots_[pack(split, brackets)] : roots_[split]) = root;
+    }
+    image_ = in;
+}
+
+void StackTrie::read_children(Node& node) {
+    Node* first = nullptr;
+    try {
+        first = read_nodes(image_->at(first_node_ + node.saved));
+    } catch (const BadArtifact&) {}  // nothing is known
+    for (Node *n = first, *next; n; n = next) {
+        next = std::exchange(n->sibling, nullptr);
+        add_child(node, *n);
+    }
+    node.saved = 0;
+}
+
+StackTrie::Node* StackTrie::read_nodes(ImageReader in) {
+    const auto begin = uint32_t(in.position() - first_node_);
+    const uint32_t count = in.count(4);
+    Node* nodes = add_nodes(count);
+    work(4 * count);
+    for (uint32_t i = 0; i < count; i++) {
+        Node& node = nodes[i];
+        node.state = in.next();
+        if (const uint32_t list = in.below(open_lists_.size() + 1)) std::tie(node.open, node.num_open) = open_lists_[list - 1];
+        node.saved = in.below(begin);  // so there is an end to them
+        const uint32_t found = in.count();
+        node.found = found_.add(found);
+        for (uint32_t k = 0; k < found; k++) node.found[k] = saved_set(in.next());
+        node.num_found = found;
+        node.sibling = i + 1 < count ? &node + 1 : nullptr;
+    }
+    return count ? nodes : nullptr;
+}
+
+const TokenSet* StackTrie::saved_set(uint32_t number) {
+    if (number < sets_of_splits_.size()) return sets_of_splits_[number].get();
+    number -= uint32_t(sets_of_splits_.size());
+    ImageReader::check(number < restored_sets_.size());
+    const TokenSet*& set = restored_sets_[number];
+    if (!set) {
+        ImageReader in = image_->at(saved_sets_[number]);
+        set = &sets_.emplace_back(TokenSet::restored(in, vocabulary_size_));
+        set_bytes_ += sizeof(TokenSet) + set->bytes();
+        work(set->cost());
+    }
+    return set;
+}
+
+}  // namespace derivable
