@@ -8,6 +8,7 @@ import json
 import random
 import re
 import struct
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -174,10 +175,11 @@ class _Saved:
     @staticmethod
     def of(data: bytes) -> _Saved:
         magic = data[: data.index(b"\n") + 5]  # with the version
-        at = len(magic) + 32
+        is_vocabulary = magic.startswith(b"derivable vocabulary")
+        at = len(magic) + (32 if is_vocabulary else 4)
         header_size, at = struct.unpack_from("<Q", data, at)[0], at + 8
         end = len(data)
-        if magic.startswith(b"derivable vocabulary"):
+        if is_vocabulary:
             at, end = at + 8, at + 8 + header_size + struct.unpack_from("<Q", data, at)[0]
         return _Saved(data, magic, data[at : at + header_size], data[at + header_size : end], data[end:])
 
@@ -188,7 +190,7 @@ class _Saved:
             digest = hashlib.sha256(header + rest).digest()
             return self.magic + digest + size + struct.pack("<Q", len(rest)) + header + rest + self.beyond
         body = size + header + rest
-        return self.magic + hashlib.sha256(body).digest() + body
+        return self.magic + zlib.crc32(body).to_bytes(4, "little") + body
 
 
 def mutated_artifact(data: bytes, others: list[bytes], draw: random.Random) -> bytes:

@@ -58,7 +58,7 @@ class StackTrie {
         Node* child = nullptr;             // the first one; nearly all have one
         Node* sibling = nullptr;           // the next child of the same node
         uint32_t id = 0;
-        uint32_t saved = 0;  // where its children are written down, while nobody has asked for them
+        uint32_t saved = 0;  // where children are written down that nobody has asked for yet
     };
     struct Place {
         Node* node = nullptr;
@@ -80,15 +80,15 @@ class StackTrie {
     static uint32_t narrow(uint64_t state) { return uint32_t(state) | (state >> 32 ? 1u << 31 : 0); }
 
     Node* child(Node& node, uint32_t state) {
-        if (node.saved) read_children(node);
-        if (!node.child || node.child_state == state) return node.child;
-        Node* const* other = node.child->sibling ? others_.find(pack(node.id, state)) : nullptr;
-        return other ? *other : nullptr;
+        if (node.child && node.child_state == state) return node.child;
+        if (node.child && node.child->sibling)
+            if (Node* const* other = others_.find(pack(node.id, state))) return *other;
+        return node.saved ? read_child(node, state) : nullptr;
     }
     Node* add_nodes(size_t n);
     void add_child(Node& parent, Node& child);
-    void read_children(Node& node);
-    Node* read_nodes(ImageReader in);
+    Node* read_child(Node& parent, uint32_t state);  // null: there is none
+    Node* read_node(ImageReader in, uint32_t before);
     const TokenSet* saved_set(uint32_t number);
     class Writer;
     void keep_found(Node* nodes, int before, int depth, const Findings& findings);

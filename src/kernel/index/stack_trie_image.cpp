@@ -8,27 +8,32 @@
 
 namespace derivable {
 
-// Lists of questions and sets, each once; then the children of one node after the other, those of deeper ones first; then the roots.
+// Lists of questions and sets, each once; then nodes, deeper ones first; then the roots.
 //
-// Children: how many, and of each its state, the number of its list and one (0: nothing is known yet), where its own children begin (0: there are
-// none), its sets, those of splits before those of nodes.
+// A node: the number of its list and one (0: nothing is known yet), where its children begin (0: there are none), its sets, those of splits
+// before those of nodes. Behind nodes that are children of one: how many, their states, where they are.
 class StackTrie::Writer {
   public:
     Writer(StackTrie& trie, const Spanner::Saved& saved) : trie_(trie), saved_(saved) {}
 
     // Where the children of a node begin.
     uint32_t put_children(Node& node) {
-        if (node.saved) trie_.read_children(node);
-        std::vector<std::pair<const Node*, uint32_t>> all;
+        if (node.saved) read_children(node);
+        std::map<uint32_t, std::pair<const Node*, uint32_t>> all;  // by state; what is below
         for (Node* n = node.child; n; n = n->sibling)
-            if (!is_of_several(*n)) all.emplace_back(n, put_children(*n));
+            if (!is_of_several(*n)) all[n->state] = {n, put_children(*n)};
         if (all.empty()) return 0;
-        const auto begin = uint32_t(nodes_.size());
-        nodes_.push_back(uint32_t(all.size()));
-        for (auto [n, below] : all) {
-            for (uint32_t word : {n->state, n->open ? list_of(*n) + 1 : 0, below, n->num_found}) nodes_.push_back(word);
+        std::vector<uint32_t> places;
+        for (const auto& [state, child] : all) {
+            const auto [n, below] = child;
+            places.push_back(uint32_t(nodes_.size()));
+            for (uint32_t word : {n->open ? list_of(*n) + 1 : 0, below, n->num_found}) nodes_.push_back(word);
             for (uint32_t i = 0; i < n->num_found; i++) nodes_.push_back(number_of(*n->found[i]));
         }
+        const auto begin = uint32_t(nodes_.size());
+        nodes_.push_back(uint32_t(all.size()));
+        for (const auto& [state, child] : all) nodes_.push_back(state);
+        nodes_.insert(nodes_.end(), places.begin(), places.end());
         return begin;
     }
     void put(ImageWriter& out) const {
@@ -42,6 +47,12 @@ class StackTrie::Writer {
     // SAFETY: such words are numbers of lists that another process does not have (Stacks::signature).
     static bool is_of_several(const Node& node) { return node.state >> 31; }
 
+    void read_children(Node& node) {
+        try {
+            ImageReader in = trie_.image_->at(trie_.first_node_ + node.saved);
+            for (uint32_t state : in.list()) trie_.child(node, state);
+        } catch (const BadArtifact&) {}
+    }
     uint32_t list_of(const Node& node) {
         std::vector<uint32_t> words;
         for (const Question* q = node.open; q != node.open + node.num_open; q++)
@@ -123,35 +134,31 @@ void StackTrie::restore(ImageReader& in, const Spanner& spanner, Spanner::Sets s
     image_ = in;
 }
 
-void StackTrie::read_children(Node& node) {
-    Node* first = nullptr;
+StackTrie::Node* StackTrie::read_child(Node& parent, uint32_t state) {
+    Node* node = nullptr;
     try {
-        first = read_nodes(image_->at(first_node_ + node.saved));
-    } catch (const BadArtifact&) {}  // nothing is known
-    for (Node *n = first, *next; n; n = next) {
-        next = std::exchange(n->sibling, nullptr);
-        add_child(node, *n);
-    }
-    node.saved = 0;
+        ImageReader in = image_->at(first_node_ + parent.saved);
+        const uint32_t count = in.next();
+        const uint32_t *states = in.run(count), *places = in.run(count), *at = std::lower_bound(states, states + count, state);
+        if (at == states + count || *at != state) return nullptr;
+        node = read_node(image_->at(first_node_ + places[at - states]), parent.saved);
+    } catch (const BadArtifact&) { return nullptr; }  // nothing is known
+    node->state = state;
+    add_child(parent, *node);
+    return node;
 }
 
-StackTrie::Node* StackTrie::read_nodes(ImageReader in) {
-    const auto begin = uint32_t(in.position() - first_node_);
-    const uint32_t count = in.count(4);
-    Node* nodes = add_nodes(count);
-    work(4 * count);
-    for (uint32_t i = 0; i < count; i++) {
-        Node& node = nodes[i];
-        node.state = in.next();
-        if (const uint32_t list = in.below(open_lists_.size() + 1)) std::tie(node.open, node.num_open) = open_lists_[list - 1];
-        node.saved = in.below(begin);  // so there is an end to them
-        const uint32_t found = in.count();
-        node.found = found_.add(found);
-        for (uint32_t k = 0; k < found; k++) node.found[k] = saved_set(in.next());
-        node.num_found = found;
-        node.sibling = i + 1 < count ? &node + 1 : nullptr;
-    }
-    return count ? nodes : nullptr;
+StackTrie::Node* StackTrie::read_node(ImageReader in, uint32_t before) {
+    const uint32_t list = in.below(open_lists_.size() + 1), saved = in.below(before), found = in.count();
+    work(10 + found);
+    const TokenSet** sets = found_.add(found);
+    for (uint32_t i = 0; i < found; i++) sets[i] = saved_set(in.next());
+    Node* node = add_nodes(1);
+    if (list) std::tie(node->open, node->num_open) = open_lists_[list - 1];
+    node->saved = saved;  // earlier, so there is an end to them
+    node->found = sets;
+    node->num_found = found;
+    return node;
 }
 
 const TokenSet* StackTrie::saved_set(uint32_t number) {

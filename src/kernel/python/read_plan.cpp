@@ -139,10 +139,16 @@ ConstraintLimits read_limits(nb::handle plan) {
             part<std::optional<uint64_t>>(plan, "lookahead").value_or(kNoLookahead), part<uint64_t>(limits, "max_step_work")};
 }
 
-// SAFETY: as long as the plan, which keeps its parts.
+// SAFETY: as long as the plan, which keeps its parts; they are bytes, or a view of some, so they stay where they are.
 std::string_view saved_splits(nb::handle plan) {
-    const auto splits = part<nb::bytes>(plan, "splits");
-    return {splits.c_str(), splits.size()};
+    const nb::object splits = plan.attr("splits");
+    Py_buffer buffer;
+    if (PyObject_GetBuffer(splits.ptr(), &buffer, PyBUF_SIMPLE) != 0) nb::raise_python_error();
+    const std::string_view view(static_cast<const char*>(buffer.buf), size_t(buffer.len));
+    const bool fixed = buffer.readonly;
+    PyBuffer_Release(&buffer);
+    if (!fixed) refuse("its splits may change");
+    return view;
 }
 
 }  // namespace

@@ -34,15 +34,15 @@ class ImageWriter {
 // Throws BadArtifact where there is less than was written, or a number is too large.
 class ImageReader {
   public:
-    explicit ImageReader(std::string_view data) {
+    explicit ImageReader(std::string_view data) : size_(data.size() / 4) {
         if (data.size() % 4) throw BadArtifact("its index is cut off");
-        auto words = std::make_shared<std::vector<uint32_t>>(data.size() / 4);
-        if (!data.empty()) std::memcpy(words->data(), data.data(), data.size());
+        std::shared_ptr<uint32_t[]> words(new uint32_t[size_]);
+        if (!data.empty()) std::memcpy(words.get(), data.data(), data.size());
         words_ = std::move(words);
     }
     uint32_t next() {
-        if (at_ == words_->size()) throw BadArtifact("its index is cut off");
-        return (*words_)[at_++];
+        if (at_ == size_) throw BadArtifact("its index is cut off");
+        return words_[std::ptrdiff_t(at_++)];
     }
     uint32_t below(size_t bound) {
         const uint32_t n = next();
@@ -52,13 +52,13 @@ class ImageReader {
     // So many of things that take at least `size` words each.
     uint32_t count(size_t size = 1) {
         const uint32_t n = next();
-        if (uint64_t(n) * size > words_->size() - at_) throw BadArtifact("its index is cut off");
+        if (uint64_t(n) * size > size_ - at_) throw BadArtifact("its index is cut off");
         return n;
     }
     // SAFETY: valid as long as what words() gives.
     const uint32_t* run(size_t n) {
-        if (n > words_->size() - at_) throw BadArtifact("its index is cut off");
-        return words_->data() + std::exchange(at_, at_ + n);
+        if (n > size_ - at_) throw BadArtifact("its index is cut off");
+        return words_.get() + std::exchange(at_, at_ + n);
     }
     std::vector<uint32_t> list() {
         const uint32_t n = count();
@@ -68,20 +68,20 @@ class ImageReader {
     static void check(bool fits) {
         if (!fits) throw BadArtifact("a number of its index is out of place");
     }
-    bool at_end() const { return at_ == words_->size(); }
+    bool at_end() const { return at_ == size_; }
     // Where it stands, and one that stands elsewhere, for what is read when it is asked for.
     size_t position() const { return at_; }
     ImageReader at(size_t position) const {
         ImageReader other = *this;
-        check(position <= words_->size());
+        check(position <= size_);
         other.at_ = position;
         return other;
     }
-    const std::shared_ptr<const std::vector<uint32_t>>& words() const { return words_; }
+    const std::shared_ptr<const uint32_t[]>& words() const { return words_; }
 
   private:
-    std::shared_ptr<const std::vector<uint32_t>> words_;
-    size_t at_ = 0;
+    std::shared_ptr<const uint32_t[]> words_;
+    size_t size_, at_ = 0;
 };
 
 }  // namespace derivable
