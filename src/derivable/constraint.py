@@ -212,14 +212,14 @@ class Constraint:
         """
         most = self._plan.limits.cache_bytes // 2
         index = self._plan.index
+        named = (named for _, named in self._lowered.references if not named.negated)
+        special = [resolve_token(each.token, self.vocabulary) for each in named]
+        explorer = _kernel.Explorer(self._kernel, special, literals_of(self._lowered))
         if isinstance(ahead, tuple):
             new, known = partial(Matcher, self), self.vocabulary
-            follow(self._kernel, new, known, ahead, progress=progress, deadline=deadline, most_bytes=most)
+            follow(self._kernel, explorer, new, known, ahead, progress=progress, deadline=deadline, most_bytes=most)
         else:
-            named = (named for _, named in self._lowered.references if not named.negated)
-            special = [resolve_token(each.token, self.vocabulary) for each in named]
-            texts = literals_of(self._lowered)
-            index = fill(self._kernel, special, texts, ahead, progress=progress, deadline=deadline, most_bytes=most)
+            index = fill(explorer, ahead, progress=progress, deadline=deadline, most_bytes=most)
         self._plan = replace(self._plan, index=index, splits=self._kernel.saved_splits())
 
     def __reduce__(self) -> tuple[Callable[..., Constraint], tuple[object, ...]]:

@@ -1,5 +1,6 @@
 """Filling the index ahead of time: by a walk over the situations that texts can lead to, the most different first
-(`matching/explore` of the kernel), or along texts. Whatever ends it, the rest is filled as texts come to it.
+(`matching/explore` of the kernel), or along texts and beside them. Whatever ends it, the rest is filled as texts come
+to it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Protocol
 
 from .. import _kernel
 from ..arguments import integer
@@ -24,6 +24,12 @@ _FOREVER = 1e9  # seconds
 _USUAL = 10_000
 """Situations that `ahead_of_time=True` visits at most."""
 
+_WORTH = 16_000_000
+"""Units of the kernel's work that it takes at most, about 0.1 s."""
+
+_WORTH_BESIDE = 1_000
+"""Units of work more, beside texts, for each of their tokens: about as much as these take."""
+
 _MOST_LITERALS = 1 << 16
 """Bytes of a grammar's literals that are cut into tokens."""
 
@@ -37,11 +43,11 @@ class Situations:
 
     Attributes:
         most: at most so many.
-        as_worth: no more than are worth their time.
+        worth: units of work that they may take (0: any number); then no more than are worth their time.
     """
 
     most: int
-    as_worth: bool = False
+    worth: int = 0
 
 
 def wanted(ahead_of_time: bool | int | Sequence[str]) -> Situations | tuple[str, ...] | None:
@@ -51,7 +57,7 @@ def wanted(ahead_of_time: bool | int | Sequence[str]) -> Situations | tuple[str,
         ArgumentError: it is neither a number nor a list of texts, one at least.
     """
     if isinstance(ahead_of_time, bool):
-        return Situations(_USUAL, as_worth=True) if ahead_of_time else None
+        return Situations(_USUAL, _WORTH) if ahead_of_time else None
     if isinstance(ahead_of_time, (list, tuple)):
         if not ahead_of_time or not all(isinstance(text, str) for text in ahead_of_time):
             raise ArgumentError("ahead_of_time", "texts of type str, one at least", ahead_of_time)
@@ -60,15 +66,10 @@ def wanted(ahead_of_time: bool | int | Sequence[str]) -> Situations | tuple[str,
     return Situations(most) if most else None
 
 
-class _Matcher(Protocol):
-    def fill_bitmask(self, bitmask: Any) -> None: ...
-    def allows(self, token_id: int) -> bool: ...
-    def advance(self, token_id: int) -> None: ...
-
-
 def follow(
     constraint: _kernel.Constraint,
-    matcher: Callable[[], _Matcher],
+    explorer: _kernel.Explorer,
+    matcher: Callable[[], _kernel.Matcher],
     vocabulary: Vocabulary,
     texts: tuple[str, ...],
     *,
@@ -76,9 +77,10 @@ def follow(
     deadline: float | None = None,
     most_bytes: int,
 ) -> None:
-    """Computes the masks along texts, each as far as it is allowed.
+    """Computes the masks along texts, each as far as it is allowed; then those of situations beside them.
 
     Args:
+        explorer: of the constraint, that met nothing yet.
         matcher: makes one of the constraint, at the start of a text.
         texts: which become the tokens that the tokenizer itself would make of them, if it is known.
         progress: called with (texts done, texts).
@@ -87,6 +89,7 @@ def follow(
     """
     import numpy as np
 
+    tokens = 0
     bitmask = np.zeros((1, (vocabulary.size + 31) // 32), dtype=np.int32)
     for done, text in enumerate(texts, 1):
         one = matcher()
@@ -94,6 +97,8 @@ def follow(
             for token in vocabulary.encode_forced(text.encode()):
                 if deadline is not None and time.perf_counter() >= deadline:
                     return
+                explorer.meet(one)
+                tokens += 1
                 one.fill_bitmask(bitmask)
                 if not one.allows(token):
                     break
@@ -105,10 +110,13 @@ def follow(
             progress(done, len(texts))
         if constraint.stats()["run_bytes"] > most_bytes:
             return
+    beside = Situations(_USUAL, _WORTH + _WORTH_BESIDE * tokens)
+    _visit(explorer, beside, None, deadline, most_bytes)
 
 
 def literals_of(lowered: Lowered) -> list[bytes]:
     """Names, constants and keywords of a grammar, as texts begin that hold them; the first ones, where they are many.
+    Within these an `Explorer` looks for situations where the tokenizer is likely to cut them.
 
     Only strings and words by rule are looked at: in JSON schemas all names and constants are.
     """
@@ -126,9 +134,7 @@ def literals_of(lowered: Lowered) -> list[bytes]:
 
 
 def fill(
-    constraint: _kernel.Constraint,
-    special_ids: list[int],
-    literals: list[bytes],
+    explorer: _kernel.Explorer,
     situations: Situations,
     *,
     progress: Callable[[int, int], object] | None = None,
@@ -138,9 +144,7 @@ def fill(
     """Computes the masks of situations that bytes and special tokens lead to.
 
     Args:
-        special_ids: tokens that the grammar names.
-        literals: of the grammar, as `literals_of` finds them: within these, situations are looked for where the
-            tokenizer is likely to cut them.
+        explorer: that met nothing yet.
         situations: how many to visit.
         progress: called with (situations done, situations known); the second grows while there is more to find.
         deadline: when to stop, on `time.perf_counter`'s clock.
@@ -149,17 +153,24 @@ def fill(
     Returns:
         What was visited, for `replay`.
     """
-    explorer = _kernel.Explorer(constraint, special_ids, literals)
     explorer.meet_start()
+    _visit(explorer, situations, progress, deadline, most_bytes)
+    return explorer.saved()
+
+
+def _visit(
+    explorer: _kernel.Explorer,
+    situations: Situations,
+    progress: Callable[[int, int], object] | None,
+    deadline: float | None,
+    most_bytes: int,
+) -> None:
     limit, end = situations.most, "most"
     while end == "most" and (left := limit - explorer.visited) > 0:
         seconds = _FOREVER if deadline is None else deadline - time.perf_counter()
         if seconds <= 0:
             break
         before = explorer.visited
-        end = explorer.visit(
-            1 if progress else min(left, _AT_ONCE), 2 * limit, seconds, most_bytes, situations.as_worth
-        )
+        end = explorer.visit(1 if progress else min(left, _AT_ONCE), 2 * limit, seconds, most_bytes, situations.worth)
         if progress is not None and explorer.visited > before:
             progress(explorer.visited, min(limit, explorer.found))
-    return explorer.saved()

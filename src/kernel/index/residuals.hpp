@@ -90,7 +90,7 @@ class Residuals {
     std::vector<Residual> residuals_;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> branch_ids_;
     std::unordered_map<std::vector<uint32_t>, ResidualId, WordsHash> residual_ids_;  // by what they are made of
-    std::shared_ptr<const uint32_t[]> image_;  // that was restored
+    std::shared_ptr<const uint32_t[]> image_;                                        // that was restored
     std::atomic<size_t> bytes_{0};
 };
 

@@ -36,6 +36,11 @@ class StackTrie {
         uint32_t symbol;         // the terminal shifted at an exit
         uint32_t end;            // one past those behind it
     };
+    // Of a node. Many have equal ones, which are one.
+    struct Open {
+        uint32_t number, size;
+        const Question* questions;
+    };
     // Tokens allowed by a question of this level.
     struct Found {
         int level;
@@ -51,10 +56,10 @@ class StackTrie {
 
     struct Node {
         uint32_t state = 0;  // that led to it; of a root: so far down the stack something is known
-        uint32_t num_found = 0, num_open = 0;
+        uint32_t num_found = 0;
         uint32_t child_state = 0;          // of the first child
         const TokenSet** found = nullptr;  // PERF: those of few tokens are one set, its own: 200 sets of a mask were a fifth of its time
-        const Question* open = nullptr;    // null where nothing is known yet
+        const Open* open = nullptr;        // null where nothing is known yet
         Node* child = nullptr;             // the first one; nearly all have one
         Node* sibling = nullptr;           // the next child of the same node
         uint32_t id = 0;
@@ -91,6 +96,9 @@ class StackTrie {
     Node* read_node(ImageReader in, uint32_t before);
     const TokenSet* saved_set(uint32_t number);
     class Writer;
+    // Some questions as words, and the list of them.
+    static constexpr size_t kQuestionWords = 4;
+    const Open* open_list(const std::vector<uint32_t>& words);
     void keep_found(Node* nodes, int before, int depth, const Findings& findings);
 
     Pages<Node*> roots_;           // by split, where no brackets are open
@@ -103,12 +111,14 @@ class StackTrie {
     std::deque<TokenSet> sets_;  // that nodes have put together
     size_t set_bytes_ = 0;
     Arena<Question> questions_;  // walks hold on to some while others are added
+    Interner open_words_;
+    std::deque<Open> open_lists_;
+    std::vector<uint32_t> words_;  // to be looked up
     // What was restored:
     std::optional<ImageReader> image_;
-    size_t first_node_ = 0;                                  // in the image: Node::saved counts from there
-    std::vector<std::pair<const Question*, uint32_t>> open_lists_;  // by number
+    size_t first_node_ = 0;  // in the image: Node::saved counts from there
     Spanner::Sets sets_of_splits_;
-    std::vector<size_t> saved_sets_;             // nodes' own: where they are written down
+    std::vector<size_t> saved_sets_;              // nodes' own: where they are written down
     std::vector<const TokenSet*> restored_sets_;  // or null
     uint32_t vocabulary_size_ = 0;
 };

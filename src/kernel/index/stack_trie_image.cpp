@@ -1,7 +1,6 @@
 // What walks have settled, written down and read again: nodes when a stack gets to them.
 #include <algorithm>
 #include <map>
-#include <tuple>
 
 #include "index/stack_trie.hpp"
 #include "support/task.hpp"
@@ -19,15 +18,16 @@ class StackTrie::Writer {
     // Where the children of a node begin.
     uint32_t put_children(Node& node) {
         if (node.saved) read_children(node);
-        std::map<uint32_t, std::pair<const Node*, uint32_t>> all;  // by state; what is below
+        std::map<uint32_t, std::pair<Node*, uint32_t>> all;  // by state; what is below
         for (Node* n = node.child; n; n = n->sibling)
-            if (!is_of_several(*n)) all[n->state] = {n, put_children(*n)};
+            if (!is_of_several(*n)) all[n->state] = {n, 0};
         if (all.empty()) return 0;
+        for (auto& [state, child] : all) child.second = put_children(*child.first);
         std::vector<uint32_t> places;
         for (const auto& [state, child] : all) {
             const auto [n, below] = child;
             places.push_back(uint32_t(nodes_.size()));
-            for (uint32_t word : {n->open ? list_of(*n) + 1 : 0, below, n->num_found}) nodes_.push_back(word);
+            for (uint32_t word : {n->open ? n->open->number + 1 : 0, below, n->num_found}) nodes_.push_back(word);
             for (uint32_t i = 0; i < n->num_found; i++) nodes_.push_back(number_of(*n->found[i]));
         }
         const auto begin = uint32_t(nodes_.size());
@@ -37,8 +37,8 @@ class StackTrie::Writer {
         return begin;
     }
     void put(ImageWriter& out) const {
-        out.put(lists_.size());
-        for (const std::vector<uint32_t>* list : lists_) out.list(*list);
+        out.put(trie_.open_lists_.size());
+        for (const Open& open : trie_.open_lists_) out.list(trie_.open_words_[open.number]);
         sets_.save(out);
         out.list(nodes_);
     }
@@ -53,16 +53,6 @@ class StackTrie::Writer {
             for (uint32_t state : in.list()) trie_.child(node, state);
         } catch (const BadArtifact&) {}
     }
-    uint32_t list_of(const Node& node) {
-        std::vector<uint32_t> words;
-        for (const Question* q = node.open; q != node.open + node.num_open; q++)
-            for (uint32_t word : {q->index << 2 | uint32_t(q->repeated) << 1 | uint32_t(q->of_exit),
-                                  uint32_t(uint16_t(q->level)) << 16 | uint16_t(q->reach), q->symbol, q->end})
-                words.push_back(word);
-        const auto [list, fresh] = list_numbers_.try_emplace(std::move(words), uint32_t(lists_.size()));
-        if (fresh) lists_.push_back(&list->first);
-        return list->second;
-    }
     uint32_t number_of(const TokenSet& set) {
         const uint32_t* of_split = saved_.sets.find(set);
         return of_split ? *of_split : saved_.sets.size() + sets_.add(set);
@@ -70,50 +60,43 @@ class StackTrie::Writer {
 
     StackTrie& trie_;
     const Spanner::Saved& saved_;
-    std::map<std::vector<uint32_t>, uint32_t> list_numbers_;
-    std::vector<const std::vector<uint32_t>*> lists_;
     SetNumbers sets_;
     std::vector<uint32_t> nodes_{0};
 };
 
 void StackTrie::save(ImageWriter& out, const Spanner::Saved& saved) {
+    std::map<std::pair<uint32_t, uint32_t>, Node*> roots;  // by the split's number and the depth of brackets
+    for (const auto [split, number] : saved.splits)
+        if (Node* root = roots_[split]) roots[{number, 0}] = root;
+    deeper_roots_.each([&](uint64_t key, Node* root) {
+        const auto split = saved.splits.find(uint32_t(key >> 32));
+        if (split != saved.splits.end()) roots[{split->second, uint32_t(key)}] = root;
+    });
     Writer writer(*this, saved);
-    ImageWriter roots;
+    ImageWriter words;
     uint32_t count = 0;
-    auto put_root = [&](uint32_t split, uint32_t brackets, Node& root) {
-        const auto number = saved.splits.find(split);
-        if (number == saved.splits.end()) return;
-        if (const uint32_t begin = writer.put_children(root)) {
-            for (uint32_t word : {number->second, brackets, root.state, begin}) roots.put(word);
+    for (const auto [place, root] : roots)
+        if (const uint32_t begin = writer.put_children(*root)) {
+            for (uint32_t word : {place.first, place.second, root->state, begin}) words.put(word);
             count++;
         }
-    };
-    std::map<uint64_t, Node*> deeper;  // in an order
-    deeper_roots_.each([&](uint64_t key, Node* root) { deeper[key] = root; });
-    std::map<uint32_t, uint32_t> splits(saved.splits.begin(), saved.splits.end());
-    for (const auto& [split, number] : splits)
-        if (Node* root = roots_[split]) put_root(split, 0, *root);
-    for (auto [key, root] : deeper) put_root(uint32_t(key >> 32), uint32_t(key), *root);
     writer.put(out);
     out.put(count);
-    out.append(roots);
+    out.append(words);
 }
 
 void StackTrie::restore(ImageReader& in, const Spanner& spanner, Spanner::Sets sets, uint32_t vocabulary_size, size_t symbols) {
-    constexpr size_t kQuestion = 4;  // words
     sets_of_splits_ = std::move(sets);
     vocabulary_size_ = vocabulary_size;
-    for (uint32_t n = in.count(1); n > 0; n--) {
-        const uint32_t words = in.count();
-        ImageReader::check(words % kQuestion == 0);
-        const auto size = uint32_t(words / kQuestion);
-        Question* list = questions_.add(size);
-        for (uint32_t i = 0; i < size; i++) {
-            const uint32_t index = in.next(), reach = in.next(), symbol = in.next(), end = in.below(size + 1);
-            ImageReader::check(symbol < symbols && end > i);
-            list[i] = {bool(index & 1), bool(index & 2), int16_t(reach >> 16), int16_t(reach), index >> 2, symbol, end};
+    for (uint32_t number = 0, n = in.count(); number < n; number++) {
+        const std::vector<uint32_t> words = in.list();
+        ImageReader::check(words.size() % kQuestionWords == 0);
+        const Open* open = open_list(words);
+        ImageReader::check(open->number == number);
+        for (uint32_t i = 0; i < open->size; i++) {
+            const Question& q = open->questions[i];
+            ImageReader::check(q.symbol < symbols && q.end > i && q.end <= open->size);
         }
-        open_lists_.emplace_back(list, size);
     }
     for (uint32_t n = in.count(2); n > 0; n--) {
         saved_sets_.push_back(in.position());
@@ -154,7 +137,7 @@ StackTrie::Node* StackTrie::read_node(ImageReader in, uint32_t before) {
     const TokenSet** sets = found_.add(found);
     for (uint32_t i = 0; i < found; i++) sets[i] = saved_set(in.next());
     Node* node = add_nodes(1);
-    if (list) std::tie(node->open, node->num_open) = open_lists_[list - 1];
+    if (list) node->open = &open_lists_[list - 1];
     node->saved = saved;  // earlier, so there is an end to them
     node->found = sets;
     node->num_found = found;

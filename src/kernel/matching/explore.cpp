@@ -243,9 +243,9 @@ void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
             meet(std::move(after), here, kToken + token, {});
 }
 
-bool Explorer::is_enough(Kind kind) const {
-    constexpr uint64_t kLeast = 100'000, kMost = 16'000'000;  // units of work, about 0.5 and 100 ms
-    return spent_[kByTop] + spent_[kBelow] > kMost || (kind == kBelow && spent_[kBelow] > std::max(kLeast, spent_[kByTop]));
+bool Explorer::is_enough(Kind kind, uint64_t worth) const {
+    constexpr uint64_t kLeast = 100'000;  // units of work, about 0.5 ms
+    return spent_[kByTop] + spent_[kBelow] > worth || (kind == kBelow && spent_[kBelow] > std::max(kLeast, spent_[kByTop]));
 }
 
 Explorer::End Explorer::visit(const Bounds& bounds) {
@@ -255,7 +255,7 @@ Explorer::End Explorer::visit(const Bounds& bounds) {
         const auto queue = std::find_if(waiting_.begin(), waiting_.end(), [](const auto& q) { return !q.empty(); });
         if (queue == waiting_.end()) return End::kNone;
         const Kind kind = queue - waiting_.begin() < 2 ? kByTop : kBelow;
-        if (bounds.as_worth && is_enough(kind)) return End::kEnough;
+        if (bounds.worth && is_enough(kind, bounds.worth)) return End::kEnough;
         if (constraint_->access().run_bytes() > bounds.bytes) return End::kMemory;
         const uint64_t before = task.spent();
         Waiting next = std::move(queue->front());

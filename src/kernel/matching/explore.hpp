@@ -6,7 +6,7 @@
 // whose lexer state was not met before, for they take the longest; then those with another parser state on top, and so on; among equals
 // those met first; and what stands far within free text comes last. What the lexer and the top alone tell apart grows with the size of the
 // grammar; what more tells apart may be as many as there are ways from one place to another. So of those as many are visited as take as long
-// again as the former took (Bounds::as_worth).
+// again as the former took (Bounds::worth).
 //
 // What was visited can be written down: for each situation the one that it was reached from, the byte, and its mask. Lexer and LR states
 // have no names that another process would know, but it can take the same steps, and finds masks where this one computed them.
@@ -43,12 +43,15 @@ class Explorer {
     // Where every text begins.
     void meet_start() { meet(std::make_unique<Matcher>(constraint_), kStart, 0, {}); }
 
+    // Where some text stands. What is visited from there on is not saved: texts are.
+    void meet(const Matcher& place) { meet(std::make_unique<Matcher>(place), kStart, 0, {}); }
+
     enum class End { kMost, kNone, kEnough, kTime, kMemory };  // so many were visited; no more are known; a bound was reached
     struct Bounds {
         uint64_t most, known;  // to visit now; known ones after which no more are looked for
         double seconds;        // 0: as long as it takes
         uint64_t bytes;        // of the constraint, as Access::run_bytes
-        bool as_worth;         // no more than is worth its time
+        uint64_t worth;        // units of work, and no more than is worth its time of what more words tell apart; 0: no bound
     };
     // One visit after the other. A situation that is refused (LimitExceeded) is left as it is: its mask is computed when it is asked for,
     // or refused again.
@@ -101,7 +104,7 @@ class Explorer {
     void visit_one(Waiting& w, const Bounds& bounds);
     std::vector<Mask> masks_of(Matcher& m);
     enum Kind { kByTop, kBelow, kKinds };
-    bool is_enough(Kind kind) const;
+    bool is_enough(Kind kind, uint64_t worth) const;
 
     SortFreed sort_freed_;
     std::shared_ptr<Constraint> constraint_;

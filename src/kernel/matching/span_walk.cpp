@@ -27,7 +27,7 @@ void SpanWalk::walk_part(Part& part, const Item& start, const Split& split, int 
     if (part.place.node->open) {
         part.looked.hops = part.kept = part.place.depth;
         part.looked.brackets = p_.environments.indentations.active();  // by its depth the place was found
-        revisit(part, start, split, 0, part.place.node->num_open);
+        revisit(part, start, split, 0, part.place.node->open->size);
     } else {
         visit(part, start, split);
     }
@@ -54,7 +54,7 @@ int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
     p_.walked++;
     const Split& split = x.split ? *x.split : p_.spanner.split(x.residual, x.lex);
     if (split.exits.empty() || p_.lookahead != kNoLookahead)
-        return open ? revisit(part, x, split, uint32_t(open - part.place.node->open) + 1, open->end) : visit(part, x, split);
+        return open ? revisit(part, x, split, uint32_t(open - part.place.node->open->questions) + 1, open->end) : visit(part, x, split);
     Part own;
     walk_part(own, {x.residual, x.lex, x.stack, x.environment, 0, -1, x.ended, x.depth}, split, open ? part.place.depth - x.above : -1);
     part.keeps &= own.keeps;
@@ -82,7 +82,7 @@ int SpanWalk::visit(Part& part, const Item& x, const Split& split) {
 
 int SpanWalk::revisit(Part& part, const Item& x, const Split& split, uint32_t begin, uint32_t end) {
     int reach = 0;
-    const Question* open = part.place.node->open;
+    const Question* open = part.place.node->open->questions;
     for (uint32_t i = begin; i < end; i = open[i].end) {
         const Question& q = open[i];
         if (q.reach <= part.place.depth || q.index >= (q.of_exit ? split.exits.size() : split.inside.size())) continue;

@@ -35,13 +35,20 @@ void bind_explorers(nb::module_& m) {
             },
             "Begins where every text does.")
         .def(
+            "meet",
+            [](Explorer& e, const Matcher& place) {
+                Unlocked unlocked;
+                e.meet(place);
+            },
+            nb::arg("place"), "Begins where some text stands, too.")
+        .def(
             "visit",
-            [](Explorer& e, uint64_t most, uint64_t known, double seconds, uint64_t bytes, bool as_worth) {
+            [](Explorer& e, uint64_t most, uint64_t known, double seconds, uint64_t bytes, uint64_t worth) {
                 constexpr const char* kEnds[] = {"most", "none", "enough", "time", "memory"};
                 Unlocked unlocked;
-                return std::string(kEnds[int(e.visit({most, known, seconds, bytes, as_worth}))]);
+                return std::string(kEnds[int(e.visit({most, known, seconds, bytes, worth}))]);
             },
-            nb::arg("most"), nb::arg("known"), nb::arg("seconds"), nb::arg("bytes"), nb::arg("as_worth"), "Visits some; why it ended.")
+            nb::arg("most"), nb::arg("known"), nb::arg("seconds"), nb::arg("bytes"), nb::arg("worth"), "Visits some; why it ended.")
         .def_prop_ro("visited", &Explorer::visited)
         .def_prop_ro("found", &Explorer::found)
         .def(
