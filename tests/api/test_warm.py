@@ -224,14 +224,33 @@ def test_what_texts_split_is_loaded_and_not_split_again(name: str) -> None:
     assert loaded.to_bytes() == data
     before = loaded._plan.splits
     assert loaded._kernel.saved_splits() == before
-    for text in _TEXTS[name]:
-        matcher = loaded.matcher()
-        for token in VOCABULARY.encode_bytes_greedy(text.encode()):
+    lazy = dv.compile(_LARK[name](), VOCABULARY)
+    for constraint in (loaded, lazy):
+        for text in _TEXTS[name]:
+            matcher = constraint.matcher()
+            for token in VOCABULARY.encode_bytes_greedy(text.encode()):
+                matcher.allowed_tokens()
+                assert matcher.allows(token), (text, matcher.explain(token))
+                matcher.advance(token)
             matcher.allowed_tokens()
-            assert matcher.allows(token), (text, matcher.explain(token))
-            matcher.advance(token)
-        matcher.allowed_tokens()
     assert loaded._kernel.saved_splits() == before
+    assert loaded.stats()["walk_nodes"] * 10 <= lazy.stats()["walk_nodes"]
+
+
+def test_situations_beside_texts_are_visited_too() -> None:
+    grammar = dv.Grammar.from_lark('start: (("if" | "while") NAME ";")+\nNAME: /[a-z]+/\n%ignore " "')
+    vocabulary = dv.Vocabulary.from_bytes([*(bytes([i]) for i in range(256)), None], eos=[256])
+
+    def knows(constraint: dv.Constraint, text: bytes) -> bool:
+        matcher = constraint.matcher()
+        matcher.advance_bytes(text)
+        return matcher.knows_mask()
+
+    beside = [b"w", b"whi", b"if a;w"]
+    constraint = dv.compile(grammar, vocabulary, ahead_of_time=["if a;if a;"])
+    assert all(knows(constraint, text) for text in beside)
+    dv.cache.clear()
+    assert not any(knows(dv.compile(grammar, vocabulary), text) for text in beside)
 
 
 @pytest.mark.parametrize("name", _LARK)
@@ -290,6 +309,7 @@ def test_splits_that_were_changed(name: str) -> None:
 def test_each_number_of_splits_at_its_worst() -> None:
     """None of them makes room for what is not there."""
     plan = dv.Constraint.from_bytes(filled("basic"), VOCABULARY)._plan
+    tokens = VOCABULARY.encode_bytes_greedy(_TEXTS["basic"][0].encode())
     ends = {"refused": 0, "used": 0}
     for at in range(0, len(plan.splits), 4):
         for word in (0x7FFFFFFF, 0xFFFFFFFE, 0xFFFFFFFF):
@@ -297,8 +317,14 @@ def test_each_number_of_splits_at_its_worst() -> None:
             data[at : at + 4] = word.to_bytes(4, "little")
             changed = packed(replace(plan, splits=bytes(data)), VOCABULARY.fingerprint)
             try:
-                matcher = dv.Constraint.from_bytes(changed, VOCABULARY).matcher()
-                ends["used"] += matcher.allowed_tokens().size > 0
+                constraint = dv.Constraint.from_bytes(changed, VOCABULARY)
+                matcher = constraint.matcher()
+                for token in tokens:
+                    ends["used"] += matcher.allowed_tokens().size > 0
+                    if not matcher.allows(token):
+                        break
+                    matcher.advance(token)
+                constraint._kernel.saved_splits()
             except dv.ArtifactError:
                 ends["refused"] += 1
     assert ends["refused"] > len(plan.splits) // 4 and ends["used"] > 5

@@ -58,7 +58,12 @@ void Lexer::restore(ImageReader& in) {
     for (uint32_t i = 0, n = in.count(); i < n; i++) {
         const std::vector<uint32_t> words = in.list();
         ImageReader::check(words.empty() || words.back() == kSeparator);
-        for (uint32_t word : words) ImageReader::check(word == kSeparator || word < obligation_table_.size());
+        uint32_t before = kSeparator;
+        for (uint32_t word : words) {
+            // SAFETY: an alternative without obligations is kFree, which has nothing else.
+            ImageReader::check(word == kSeparator ? before != kSeparator || words.size() == 1 : word < obligation_table_.size());
+            before = word;
+        }
         if (i >= obligation_lists_.size()) count_words(words.size());
         restore_list(obligation_lists_, i, words);
     }
