@@ -118,8 +118,8 @@ class Constraint:
             ArtifactError: the file cannot be written.
 
         Cost: the size of the automata, usually well below a megabyte, and of what was filled ahead of time: the
-        masks, each as what differs from another one; and, unless lexing is ``scannerless``, the lexer's states with
-        what the tokens do in them (Python and llama-3: 3 to 10 MB).
+        masks, each as what differs from another one; and, unless lexing is ``scannerless``, the parser's and the
+        lexer's states with what the tokens do in them and what stacks allow (Python and llama-3: 10 to 20 MB).
         """
         write(self._plan, self.vocabulary.fingerprint, file_path("path", path))
 
