@@ -55,24 +55,26 @@ void StackTrie::keep(Place root, Place from, const std::vector<uint64_t>& states
     for (int k = 0; k < fresh; k++) {
         Node& node = nodes[k];
         node.state = narrow(states[size_t(from.depth + 1 + k)]);
-        Node& parent = k ? nodes[k - 1] : *from.node;
-        add_child(parent, node);
+        if (k) add_child(nodes[k - 1], node);
         node.open = open;
     }
     keep_found(nodes, from.depth, depth, findings);
+    add_child(*from.node, nodes[0]);  // SAFETY: last, for memory may be refused
 }
 
 // PERF: of 400 Python programs 525,000 questions are lists of 35,000.
 const StackTrie::Open* StackTrie::open_list(const std::vector<uint32_t>& words) {
-    const uint32_t number = open_words_.intern(words);
-    if (number < open_lists_.size()) return &open_lists_[number];
+    if (const uint32_t* known = open_words_.find(words)) return &open_lists_[*known];
     const auto size = uint32_t(words.size() / kQuestionWords);
     Question* questions = questions_.add(size);
     const uint32_t* at = words.data();
     for (uint32_t i = 0; i < size; i++, at += kQuestionWords)
         questions[i] = {bool(at[0] & 1), bool(at[0] & 2), int16_t(at[1] >> 16), int16_t(at[1]), at[0] >> 2, at[2], at[3]};
+    open_lists_.resize(open_words_.size());  // SAFETY: there before it is known; one whose number was refused is dropped
+    open_lists_.push_back({open_words_.size(), size, questions});
+    open_words_.intern(words);
     set_bytes_ += words.size() * 4 + 64;
-    return &open_lists_.emplace_back(Open{number, size, questions});
+    return &open_lists_.back();
 }
 
 // Tokens of each level to its node; nodes know nothing deeper than `before` yet.

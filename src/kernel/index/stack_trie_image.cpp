@@ -88,15 +88,15 @@ void StackTrie::save(ImageWriter& out, const Spanner::Saved& saved) {
 void StackTrie::restore(ImageReader& in, const Spanner& spanner, Spanner::Sets sets, uint32_t vocabulary_size, size_t symbols) {
     sets_of_splits_ = std::move(sets);
     vocabulary_size_ = vocabulary_size;
-    for (uint32_t number = 0, n = in.count(); number < n; number++) {
+    for (uint32_t n = in.count(); n > 0; n--) {
         const std::vector<uint32_t> words = in.list();
         ImageReader::check(words.size() % kQuestionWords == 0);
         const Open* open = open_list(words);
-        ImageReader::check(open->number == number);
         for (uint32_t i = 0; i < open->size; i++) {
             const Question& q = open->questions[i];
             ImageReader::check(q.symbol < symbols && q.end > i && q.end <= open->size);
         }
+        saved_lists_.push_back(open);
     }
     for (uint32_t n = in.count(2); n > 0; n--) {
         saved_sets_.push_back(in.position());
@@ -132,12 +132,12 @@ StackTrie::Node* StackTrie::read_child(Node& parent, uint32_t state) {
 }
 
 StackTrie::Node* StackTrie::read_node(ImageReader in, uint32_t before) {
-    const uint32_t list = in.below(open_lists_.size() + 1), saved = in.below(before), found = in.count();
+    const uint32_t list = in.below(saved_lists_.size() + 1), saved = in.below(before), found = in.count();
     work(10 + found);
     const TokenSet** sets = found_.add(found);
     for (uint32_t i = 0; i < found; i++) sets[i] = saved_set(in.next());
     Node* node = add_nodes(1);
-    if (list) node->open = &open_lists_[list - 1];
+    if (list) node->open = saved_lists_[list - 1];
     node->saved = saved;  // earlier, so there is an end to them
     node->found = sets;
     node->num_found = found;
