@@ -117,6 +117,7 @@ class StackTrie {
     // What was restored:
     std::optional<ImageReader> image_;
     size_t first_node_ = 0;  // in the image: Node::saved counts from there
+    uint32_t left_ = 0;      // nodes to be read at most
     std::vector<const Open*> saved_lists_;
     Spanner::Sets sets_of_splits_;
     std::vector<size_t> saved_sets_;              // nodes' own: where they are written down

@@ -15,14 +15,15 @@ class StackTrie::Writer {
   public:
     Writer(StackTrie& trie, const Spanner::Saved& saved) : trie_(trie), saved_(saved) {}
 
-    // Where the children of a node begin.
-    uint32_t put_children(Node& node) {
+    // Where the children of a node begin. SAFETY: a file may have longer ways than walks keep (MaskCache::kMaxHops).
+    uint32_t put_children(Node& node, int left = 64) {
+        if (left == 0) return 0;
         if (node.saved) read_children(node);
         std::map<uint32_t, std::pair<Node*, uint32_t>> all;  // by state; what is below
         for (Node* n = node.child; n; n = n->sibling)
             if (!is_of_several(*n)) all[n->state] = {n, 0};
         if (all.empty()) return 0;
-        for (auto& [state, child] : all) child.second = put_children(*child.first);
+        for (auto& [state, child] : all) child.second = put_children(*child.first, left - 1);
         std::vector<uint32_t> places;
         for (const auto& [state, child] : all) {
             const auto [n, below] = child;
@@ -104,7 +105,9 @@ void StackTrie::restore(ImageReader& in, const Spanner& spanner, Spanner::Sets s
         in.run(in.count());
     }
     restored_sets_.resize(saved_sets_.size());
+    constexpr uint32_t kLeastNode = 5;  // words, with those of its parent
     const uint32_t words = in.count();
+    left_ = words / kLeastNode;  // SAFETY: nodes may share children in a file, as a tree they would be many more
     first_node_ = in.position();
     in.run(words);
     for (uint32_t n = in.count(4); n > 0; n--) {
@@ -132,11 +135,13 @@ StackTrie::Node* StackTrie::read_child(Node& parent, uint32_t state) {
 }
 
 StackTrie::Node* StackTrie::read_node(ImageReader in, uint32_t before) {
+    ImageReader::check(left_ > 0);
     const uint32_t list = in.below(saved_lists_.size() + 1), saved = in.below(before), found = in.count();
     work(10 + found);
     const TokenSet** sets = found_.add(found);
     for (uint32_t i = 0; i < found; i++) sets[i] = saved_set(in.next());
     Node* node = add_nodes(1);
+    left_--;
     if (list) node->open = saved_lists_[list - 1];
     node->saved = saved;  // earlier, so there is an end to them
     node->found = sets;
