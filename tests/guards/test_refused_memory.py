@@ -1,4 +1,4 @@
-"""Memory may be refused at any allocation: then nothing is known half, and asking again gives the same masks."""
+"""Memory is refused where work is counted (`Task`). Nothing is known half then; asking again gives the same masks."""
 
 from __future__ import annotations
 

@@ -3,11 +3,10 @@
 A file is a line that says what it is, a version, a CRC-32 of the rest, and the rest: a JSON header and the automata
 of the terminals as the kernel writes them; what was filled ahead of time: situations, each by the byte that leads there
 from another one, and their masks; and the parser's and the lexer's states with the splits of the vocabulary by them and
-what walks have settled. Loading one parses
-no grammar, builds no automata, computes no mask and walks no vocabulary for what is there. Nothing in a file is
-executed; everything is checked, for a checksum keeps out accidents and nobody else: shapes and ranges here (`_SHAPE`),
-what one part says about another in `_plan`, automata, numbers of symbols and the index in the kernel. Bounds are not in
-a file: they are the loader's.
+what walks have settled. Loading one parses no grammar, builds no automata, computes no mask and walks no vocabulary for
+what is there. Nothing in a file is executed; everything is checked, for a checksum keeps out accidents and nobody else:
+shapes and ranges here (`_SHAPE`), what one part says about another in `_plan`, automata, numbers of symbols and the
+index in the kernel. Bounds are not in a file: they are the loader's.
 """
 
 from __future__ import annotations

@@ -25,6 +25,8 @@ namespace derivable {
 
 class StackTrie {
   public:
+    // States of a stack by which nodes are kept, at most: more than walks look at (MaskCache::kMaxHops).
+    static constexpr uint32_t kDeepest = 64;
     // The level of a question whose answer is not for keeping.
     static constexpr int kNever = 1 << 14;
     // One of a tree in preorder: may the lexeme go on to be what the tokens of a group need, or end in a certain way?
@@ -118,7 +120,6 @@ class StackTrie {
     std::optional<ImageReader> image_;
     size_t first_node_ = 0;  // in the image: Node::saved counts from there
     uint32_t left_ = 0;      // nodes to be read at most
-    std::vector<const Open*> saved_lists_;
     Spanner::Sets sets_of_splits_;
     std::vector<size_t> saved_sets_;              // nodes' own: where they are written down
     std::vector<const TokenSet*> restored_sets_;  // or null

@@ -15,8 +15,8 @@ class StackTrie::Writer {
   public:
     Writer(StackTrie& trie, const Spanner::Saved& saved) : trie_(trie), saved_(saved) {}
 
-    // Where the children of a node begin. SAFETY: a file may have longer ways than walks keep (MaskCache::kMaxHops).
-    uint32_t put_children(Node& node, int left = 64) {
+    // Where the children of a node begin. SAFETY: in a file ways may be of any length.
+    uint32_t put_children(Node& node, uint32_t left = kDeepest) {
         if (left == 0) return 0;
         if (node.saved) read_children(node);
         std::map<uint32_t, std::pair<Node*, uint32_t>> all;  // by state; what is below
@@ -38,8 +38,8 @@ class StackTrie::Writer {
         return begin;
     }
     void put(ImageWriter& out) const {
-        out.put(trie_.open_lists_.size());
-        for (const Open& open : trie_.open_lists_) out.list(trie_.open_words_[open.number]);
+        out.put(trie_.open_words_.size());
+        for (uint32_t number = 0; number < trie_.open_words_.size(); number++) out.list(trie_.open_words_[number]);
         sets_.save(out);
         out.list(nodes_);
     }
@@ -89,15 +89,15 @@ void StackTrie::save(ImageWriter& out, const Spanner::Saved& saved) {
 void StackTrie::restore(ImageReader& in, const Spanner& spanner, Spanner::Sets sets, uint32_t vocabulary_size, size_t symbols) {
     sets_of_splits_ = std::move(sets);
     vocabulary_size_ = vocabulary_size;
-    for (uint32_t n = in.count(); n > 0; n--) {
+    for (uint32_t number = 0, n = in.count(); number < n; number++) {
         const std::vector<uint32_t> words = in.list();
         ImageReader::check(words.size() % kQuestionWords == 0);
         const Open* open = open_list(words);
+        ImageReader::check(open->number == number);
         for (uint32_t i = 0; i < open->size; i++) {
             const Question& q = open->questions[i];
             ImageReader::check(q.symbol < symbols && q.end > i && q.end <= open->size);
         }
-        saved_lists_.push_back(open);
     }
     for (uint32_t n = in.count(2); n > 0; n--) {
         saved_sets_.push_back(in.position());
@@ -113,7 +113,7 @@ void StackTrie::restore(ImageReader& in, const Spanner& spanner, Spanner::Sets s
     for (uint32_t n = in.count(4); n > 0; n--) {
         const uint32_t split = in.below(spanner.num_splits()), brackets = in.next();
         Node* root = add_nodes(1);
-        root->state = in.next();
+        root->state = in.below(kDeepest);
         root->saved = in.below(words);
         (brackets ? deeper_roots_[pack(split, brackets)] : roots_[split]) = root;
     }
@@ -136,13 +136,13 @@ StackTrie::Node* StackTrie::read_child(Node& parent, uint32_t state) {
 
 StackTrie::Node* StackTrie::read_node(ImageReader in, uint32_t before) {
     ImageReader::check(left_ > 0);
-    const uint32_t list = in.below(saved_lists_.size() + 1), saved = in.below(before), found = in.count();
+    const uint32_t list = in.below(open_words_.size() + 1), saved = in.below(before), found = in.count();
     work(10 + found);
     const TokenSet** sets = found_.add(found);
     for (uint32_t i = 0; i < found; i++) sets[i] = saved_set(in.next());
     Node* node = add_nodes(1);
     left_--;
-    if (list) node->open = saved_lists_[list - 1];
+    if (list) node->open = &open_lists_[list - 1];
     node->saved = saved;  // earlier, so there is an end to them
     node->found = sets;
     node->num_found = found;

@@ -85,7 +85,8 @@ int SpanWalk::revisit(Part& part, const Item& x, const Split& split, uint32_t be
     const Question* open = part.place.node->open->questions;
     for (uint32_t i = begin; i < end; i = open[i].end) {
         const Question& q = open[i];
-        if (q.reach <= part.place.depth || q.index >= (q.of_exit ? split.exits.size() : split.inside.size())) continue;
+        if (q.reach <= part.place.depth) continue;
+        if (q.index >= (q.of_exit ? split.exits.size() : split.inside.size())) continue;  // SAFETY: in a forged artifact
         reach = std::max(reach, q.of_exit ? leave(part, x, split, q.index, q.symbol, q.level <= part.place.depth ? &q : nullptr)
                                           : ask(part, x, split, q.index));
     }

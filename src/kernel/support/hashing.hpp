@@ -221,7 +221,8 @@ class Interner {
 
     uint32_t add(std::vector<uint32_t> words, uint64_t hash) {
         lists_[size_] = std::move(words);
-        return ids_[hash] = size_++;
+        ids_[hash] = size_;
+        return size_++;  // SAFETY: last, so no number is lost where there is no memory
     }
 
     FlatMap<uint32_t> ids_;  // by hash
