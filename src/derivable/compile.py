@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from . import _kernel
 from .arguments import LARGEST, instance, integer
@@ -23,6 +24,9 @@ from .index.store import ArtifactStore, store_at
 from .limits import Limits
 from .lowering import Lowered, lower, with_tokens
 from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from mmap import mmap
 
 __all__ = ["compile", "constraint_of"]
 
@@ -161,8 +165,8 @@ class _Entry:
             constraint._stored.add((self._store.path, self.key))
         return constraint
 
-    def _read(self, data: bytes) -> Constraint:
-        return Constraint.from_bytes(data, self._vocabulary, limits=self._limits)
+    def _read(self, data: bytes | mmap) -> Constraint:
+        return Constraint._of_bytes(data, self._vocabulary, self._limits)
 
     def has(self, constraint: Constraint) -> bool:
         """It was found there, or written before."""

@@ -24,6 +24,8 @@ from .monitoring import alive
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from mmap import mmap
+
     from .index.view import Index
     from .speculator import Speculator
 
@@ -133,7 +135,11 @@ class Constraint:
         """A constraint that `save` wrote, for the same vocabulary. It behaves as the one that was saved.
 
         Parsing the grammar and building its automata are skipped; masks that were computed ahead of time are there,
-        and the rest of the index is filled as generations visit it. A file is untrusted: everything in it is checked,
+        and the rest of the index is filled as generations visit it. The file is mapped, so processes share its memory;
+        `save` never changes one, but puts another in its place. Whoever can cut it off while it is in use can end the
+        process: of such a place take `from_bytes(path.read_bytes(), vocabulary)`.
+
+        A file is untrusted: everything in it is checked,
         and the bounds are the loader's, not those it was compiled with. What cannot be checked is whether a mask is
         right: one that was forged, checksum and all, can offer a token that `advance` then refuses.
 
@@ -187,6 +193,11 @@ class Constraint:
         instance("data", data, bytes, "bytes")
         instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
         instance("limits", limits, Limits, "Limits(...)")
+        return Constraint._of_bytes(data, vocabulary, limits)
+
+    @staticmethod
+    def _of_bytes(data: bytes | mmap, vocabulary: Vocabulary, limits: Limits) -> Constraint:
+        """What `from_bytes` gives, without a copy of what is mapped."""
         try:
             return Constraint(unpacked(data, "bytes", vocabulary.fingerprint, limits), vocabulary)._with_index()
         except (GrammarError, VocabularyError) as error:

@@ -1,13 +1,21 @@
-"""Text files that are kept: counts of drafts, records of generations."""
+"""Files that are kept: constraints, counts of drafts, records of generations."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .arguments import file_path
 from .errors import ArtifactError
 
-__all__ = ["write"]
+if TYPE_CHECKING:
+    from mmap import mmap
+
+__all__ = ["UNFINISHED", "mapped", "replace", "write"]
+
+UNFINISHED = ".part"
+"""How the name of a file ends that is being written."""
 
 
 def write(path: str | os.PathLike[str], text: str) -> None:
@@ -22,3 +30,38 @@ def write(path: str | os.PathLike[str], text: str) -> None:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise ArtifactError(f"{file}: cannot be written ({error}). Give a path in a folder that exists.") from error
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Writes a file beside its place and renames it: others read all of it or none, and who has mapped what was there
+    keeps that.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    if path.exists() and not path.is_file():  # a device or a pipe
+        path.write_bytes(data)
+        return
+    path = path.resolve()  # not the link to it
+    beside = path.with_name(f"{path.name}.{os.urandom(16).hex()}{UNFINISHED}")
+    try:
+        beside.write_bytes(data)
+        os.replace(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def mapped(path: Path) -> bytes | mmap:
+    """What a file holds, in memory that all processes share which map it; read, where it cannot be mapped.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    from mmap import ACCESS_READ, mmap  # PERF: a library of its own, which only who loads artifacts needs
+
+    with path.open("rb") as file:
+        try:
+            return mmap(file.fileno(), 0, access=ACCESS_READ)
+        except (OSError, ValueError):  # a pipe, an empty file
+            return file.read()

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
-from .. import _kernel
+from .. import _kernel, files
 from .._kernel import Dfa
 from ..automata import SMALL_RANGE, Recognizer, json_strings
 from ..errors import ArtifactError, LimitError
@@ -29,12 +29,16 @@ from ..grammar import Lexing
 from ..limits import Limits
 from ..lowering import Lowered, matches_blank_lines
 
+if TYPE_CHECKING:
+    from mmap import mmap
+
 __all__ = ["VERSION", "Plan", "packed", "read", "unpacked", "write"]
 
 _MAGIC = b"derivable constraint\n"
 VERSION = 10
 _PREFIX = struct.Struct("<II")
 _LENGTH = struct.Struct("<Q")
+_WORD = 4
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ def write(plan: Plan, fingerprint: str, path: Path) -> None:
         ArtifactError: the file cannot be written.
     """
     try:
-        path.write_bytes(packed(plan, fingerprint))
+        files.replace(path, packed(plan, fingerprint))
     except OSError as error:
         raise ArtifactError(f"{path}: cannot be written ({error}). Choose another place.") from error
 
@@ -107,6 +111,9 @@ def packed(plan: Plan, fingerprint: str) -> bytes:
         "splits": len(plan.splits),
     }
     text = json.dumps(header, separators=(",", ":")).encode()
+    # PERF: the kernel does not copy splits that lie as its words do.
+    before = len(_MAGIC) + _PREFIX.size + _LENGTH.size + len(text) + sum(map(len, automata)) + len(plan.index)
+    text += b" " * (-before % _WORD)
     rest = b"".join([_LENGTH.pack(len(text)), text, *automata, plan.index, plan.splits])
     return _MAGIC + _PREFIX.pack(VERSION, zlib.crc32(rest)) + rest
 
@@ -119,20 +126,20 @@ def read(path: Path, fingerprint: str, limits: Limits) -> Plan:
         LimitError: it is larger than `limits` allow.
     """
     try:
-        data = path.read_bytes()
+        data = files.mapped(path)
     except OSError as error:
         raise ArtifactError(f"{path}: cannot be read ({error}). Compile the grammar and save it there.") from error
     return unpacked(data, str(path), fingerprint, limits)
 
 
-def unpacked(data: bytes, path: str, fingerprint: str, limits: Limits) -> Plan:
-    """The plan in the bytes of a file; `path` says where they come from.
+def unpacked(data: bytes | mmap, path: str, fingerprint: str, limits: Limits) -> Plan:
+    """The plan in the bytes of a file; `path` says where they come from. The plan's splits are a view of them.
 
     Raises:
         ArtifactError, LimitError: as `read`.
     """
     start = len(_MAGIC) + _PREFIX.size
-    if not data.startswith(_MAGIC) or len(data) < start + _LENGTH.size:
+    if data[: len(_MAGIC)] != _MAGIC or len(data) < start + _LENGTH.size:
         raise ArtifactError(f"{path}: this is not a saved constraint. Give a file that Constraint.save() wrote.")
     version, checksum = _PREFIX.unpack_from(data, len(_MAGIC))
     if version != VERSION:

@@ -16,16 +16,19 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from .. import files
 from ..arguments import integer
 from ..errors import ArgumentError, ArtifactError
+
+if TYPE_CHECKING:
+    from mmap import mmap
 
 __all__ = ["ArtifactStore", "store_at"]
 
 _BUDGET = 4 << 30
 _SUFFIX = ".derivable"
-_UNFINISHED = ".part"
 _ABANDONED = 3600.0
 """Seconds after which a file that was begun and not finished is its writer's no more."""
 
@@ -36,7 +39,7 @@ _ROOM = 0.9
 class _Place(Protocol):
     """Where entries lie. Names are those of files, without folders; all raise `OSError` (or a kind of it)."""
 
-    def read(self, name: str) -> bytes: ...
+    def read(self, name: str) -> bytes | mmap: ...
     def write(self, name: str, data: bytes) -> None: ...
     def mark(self, name: str) -> None: ...
     def remove(self, name: str) -> None: ...
@@ -51,18 +54,12 @@ class _Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def read(self, name: str) -> bytes:
-        return (self.path / name).read_bytes()
+    def read(self, name: str) -> bytes | mmap:
+        return files.mapped(self.path / name)
 
     def write(self, name: str, data: bytes) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
-        beside = self.path / f"{name}.{os.urandom(16).hex()}{_UNFINISHED}"
-        try:
-            beside.write_bytes(data)
-            os.replace(beside, self.path / name)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
+        files.replace(self.path / name, data)
 
     def mark(self, name: str) -> None:
         os.utime(self.path / name)
@@ -106,7 +103,7 @@ class _FileSystem:
 
     def write(self, name: str, data: bytes) -> None:
         self.system.makedirs(self.path, exist_ok=True)
-        beside = self._at(f"{name}.{os.urandom(16).hex()}{_UNFINISHED}")
+        beside = self._at(f"{name}.{os.urandom(16).hex()}{files.UNFINISHED}")
         self.system.pipe_file(beside, data)
         self.system.mv(beside, self._at(name))
 
@@ -177,10 +174,10 @@ class ArtifactStore:
         self._room = -1  # bytes that may be written before anybody looks how much there is
         self._counts = {"hits": 0, "misses": 0, "damaged": 0, "writes": 0, "removed": 0, "failures": 0}
 
-    def find(self, key: str, read: Callable[[bytes], Any]) -> Any:
+    def find(self, key: str, read: Callable[[bytes | mmap], Any]) -> Any:
         """What `read` makes of an entry; `None` if there is none, or none that it takes (it raises `ArtifactError`).
 
-        Cost: reading a file.
+        Cost: reading a file, or mapping one of this machine.
         """
         name = key + _SUFFIX
         try:
@@ -227,7 +224,7 @@ class ArtifactStore:
         for name, size, used in self._place.entries():
             if name.endswith(_SUFFIX):
                 kept.append((used, size, name))
-            elif name.endswith(_UNFINISHED) and now - used > _ABANDONED:
+            elif name.endswith(files.UNFINISHED) and now - used > _ABANDONED:
                 self._quietly(lambda name=name: self._place.remove(name))  # type: ignore[misc]
         total = sum(size for _, size, _ in kept)
         self._room = (self.budget - total) // 16

@@ -34,7 +34,7 @@ void Residuals::forget(Discard& discarded) {
     discarded.take(branches_);
     discarded.take(branch_ids_);
     sizes_.clear();
-    image_.reset();
+    image_ = {};
     bytes_ = 0;
     begin();
 }
@@ -112,7 +112,7 @@ uint32_t Residuals::add_branch(uint8_t byte, std::vector<TrieNodes> parts) {
     auto [it, fresh] = branch_ids_.try_emplace(std::move(key), uint32_t(branches_.size()));
     if (fresh) {
         bytes_ += sizeof(Branch) + it->first.size() * 8 + 64;
-        branches_.push_back({byte, std::move(parts), nullptr, {}, nullptr, 0, 0});
+        branches_.push_back({byte, std::move(parts), nullptr, {}, 0, 0, 0});
     }
     return it->second;
 }
@@ -150,9 +150,10 @@ void Residuals::save(ImageWriter& out) const {
         out.put(branch.byte);
         out.put(branch.size);
         if (branch.saved) {
-            const uint32_t* end = branch.saved + 1;
-            for (uint32_t n = *branch.saved; n > 0; n--) end += 2 + end[1];
-            out.run(branch.saved, end);
+            ImageReader saved = image_.at(branch.saved);
+            const uint32_t parts = saved.count(2);
+            out.put(parts);
+            for (uint32_t n = parts; n > 0; n--) out.put(saved.next()), out.list(saved.list());
             continue;
         }
         out.put(branch.parts.size());
@@ -169,15 +170,15 @@ void Residuals::save(ImageWriter& out) const {
 }
 
 void Residuals::restore(ImageReader& in) {
-    image_ = in.words();
+    image_ = in;
     const uint32_t first = uint32_t(sizes_.size()), count = in.count(3);
     ImageReader::check(branches_.size() == first && residuals_.size() == 1 && (first || !count));
     std::vector<uint32_t> depths(first, 0), key;
     for (uint32_t b = first; b < first + count; b++) {
-        Branch branch{uint8_t(in.below(256)), {}, nullptr, {}, nullptr, num_nodes_, in.below(kLargest)};
+        Branch branch{uint8_t(in.below(256)), {}, nullptr, {}, 0, num_nodes_, in.below(kLargest)};
         ImageReader::check(branch.size < kMostNodes - num_nodes_);
         num_nodes_ += branch.size;
-        branch.saved = in.run(0);
+        branch.saved = in.position();
         uint32_t depth = 0;
         key.clear();
         for (uint32_t parts = in.count(2); parts > 0; parts--) {
@@ -209,19 +210,19 @@ void Residuals::restore(ImageReader& in) {
 const std::vector<TrieNodes>& Residuals::parts(Branch& b, Beside& beside) {
     if (!b.saved) return b.parts;
     std::vector<TrieNodes> parts;
-    const uint32_t* at = b.saved + 1;
-    for (uint32_t n = *b.saved; n > 0; n--) {
-        const uint32_t owner = *at++, size = *at++;
+    ImageReader in = image_.at(b.saved);
+    for (uint32_t n = in.count(2); n > 0; n--) {
+        const uint32_t owner = in.below(branches_.size() + 1);
         const Trie* trie = &vocabulary_;
         if (owner) roots(owner - 1, beside), trie = branches_[owner - 1].merged.get();
         TrieNodes part{trie, {}};
-        for (const uint32_t* end = at + size; at != end; at++)
-            if (trie && *at < trie->size() && trie->byte[*at] == b.byte) part.nodes.push_back(*at);
+        for (uint32_t node : in.list())
+            if (trie && node < trie->size() && trie->byte[node] == b.byte) part.nodes.push_back(node);
         if (!part.nodes.empty()) parts.push_back(std::move(part));
     }
     if (parts.empty()) parts.push_back({&vocabulary_, {0}});
     b.parts = std::move(parts);
-    b.saved = nullptr;
+    b.saved = 0;
     return b.parts;
 }
 

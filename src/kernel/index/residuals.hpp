@@ -18,12 +18,10 @@
 #include "support/discard.hpp"
 #include "support/hashing.hpp"
 #include "support/ids.hpp"
+#include "support/image.hpp"
 #include "support/lock.hpp"
 
 namespace derivable {
-
-class ImageReader;
-class ImageWriter;
 
 // Thrown by Spanner::split() where so many segmentations of so many tokens are possible that listing them is not worth the memory (comments
 // that may end anywhere, beside white space that may too). The caller walks the vocabulary byte by byte instead.
@@ -75,7 +73,7 @@ class Residuals {
         std::vector<TrieNodes> parts;
         std::unique_ptr<Trie> merged;
         std::vector<Root> roots;          // empty until a walk enters
-        const uint32_t* saved = nullptr;  // parts, in image_, while nobody has asked for them
+        size_t saved = 0;                 // where parts are in image_, while nobody has asked for them
         uint32_t first_id = 0, size = 0;  // numbers of nodes that are kept for the merged trie
     };
     void begin();
@@ -90,7 +88,7 @@ class Residuals {
     std::vector<Residual> residuals_;
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> branch_ids_;
     std::unordered_map<std::vector<uint32_t>, ResidualId, WordsHash> residual_ids_;  // by what they are made of
-    std::shared_ptr<const uint32_t[]> image_;                                        // that was restored
+    ImageReader image_;                                                              // that was restored
     std::atomic<size_t> bytes_{0};
 };
 

@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -117,7 +116,7 @@ class StackTrie {
     std::deque<Open> open_lists_;
     std::vector<uint32_t> words_;  // to be looked up
     // What was restored:
-    std::optional<ImageReader> image_;
+    ImageReader image_;
     size_t first_node_ = 0;  // in the image: Node::saved counts from there
     uint32_t left_ = 0;      // nodes to be read at most
     Spanner::Sets sets_of_splits_;

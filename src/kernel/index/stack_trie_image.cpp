@@ -50,7 +50,7 @@ class StackTrie::Writer {
 
     void read_children(Node& node) {
         try {
-            ImageReader in = trie_.image_->at(trie_.first_node_ + node.saved);
+            ImageReader in = trie_.image_.at(trie_.first_node_ + node.saved);
             for (uint32_t state : in.list()) trie_.child(node, state);
         } catch (const BadArtifact&) {}
     }
@@ -123,11 +123,11 @@ void StackTrie::restore(ImageReader& in, const Spanner& spanner, Spanner::Sets s
 StackTrie::Node* StackTrie::read_child(Node& parent, uint32_t state) {
     Node* node = nullptr;
     try {
-        ImageReader in = image_->at(first_node_ + parent.saved);
+        ImageReader in = image_.at(first_node_ + parent.saved);
         const uint32_t count = in.next();
         const uint32_t *states = in.run(count), *places = in.run(count), *at = std::lower_bound(states, states + count, state);
         if (at == states + count || *at != state) return nullptr;
-        node = read_node(image_->at(first_node_ + places[at - states]), parent.saved);
+        node = read_node(image_.at(first_node_ + places[at - states]), parent.saved);
     } catch (const BadArtifact&) { return nullptr; }  // nothing is known
     node->state = state;
     add_child(parent, *node);
@@ -155,7 +155,7 @@ const TokenSet* StackTrie::saved_set(uint32_t number) {
     ImageReader::check(number < restored_sets_.size());
     const TokenSet*& set = restored_sets_[number];
     if (!set) {
-        ImageReader in = image_->at(saved_sets_[number]);
+        ImageReader in = image_.at(saved_sets_[number]);
         set = &sets_.emplace_back(TokenSet::restored(in, vocabulary_size_));
         set_bytes_ += sizeof(TokenSet) + set->bytes();
         work(set->cost());

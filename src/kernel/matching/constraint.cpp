@@ -12,7 +12,8 @@
 namespace derivable {
 
 Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Spanner> spanner, ConstraintSpec spec)
-    : vocabulary_(std::move(vocabulary)),
+    : image_(std::move(spec.splits)),
+      vocabulary_(std::move(vocabulary)),
       spanner_(std::move(spanner)),
       limits_(spec.limits),
       lr_(std::move(spec.productions)),
@@ -38,12 +39,12 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
     }
     if (lexer.policy() != Policy::kScannerless)
         spanner_->prospects.set_always_alive([this](LexState s) { return liveness_.always_alive(s); });
-    if (!spec.splits.empty()) restore_splits(spec.splits);
+    if (!image_.is_empty()) restore_splits(image_);
     initial_ = {{lexemes_.between(stacks_.bottom(), kNoEnvironment), stacks_.bottom()}};
     if (!lexemes_.alive(initial_[0]) && !lexemes_.may_end(initial_[0]).value)
         throw BadGrammar("under longest match no text at all is in the language: some lexeme always swallows the next one",
                          "Separate lexemes that can run together, for example with an ignored white space terminal.");
-    if (lexer.policy() != Policy::kScannerless) prepare(!spec.splits.empty());
+    if (lexer.policy() != Policy::kScannerless) prepare(!image_.is_empty());
     all.forget_bytes();  // counted by who compiles
 }
 
@@ -63,9 +64,8 @@ void Constraint::prepare(bool restored) {
     masks_.counters = {};
 }
 
-void Constraint::restore_splits(std::string_view saved) {
+void Constraint::restore_splits(ImageReader in) {
     if (spanner_->lexer.policy() == Policy::kScannerless) throw BadArtifact("its index is of another kind of lexer");
-    ImageReader in(saved);
     lr_.restore(in);
     Spanner::Sets sets = spanner_->restore(in);
     liveness_.restore(in);

@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "liveness/liveness.hpp"
@@ -27,6 +26,7 @@
 #include "matching/stepper.hpp"
 #include "matching/terminals.hpp"
 #include "matching/unique_items.hpp"
+#include "support/image.hpp"
 #include "support/sort_freed.hpp"
 
 namespace derivable {
@@ -45,7 +45,7 @@ struct ConstraintSpec {
     TallySpec tallies;
     Productions productions;
     ConstraintLimits limits;
-    std::string_view splits;  // of another process (Constraint::saved_splits()); or empty. SAFETY: read by the constructor alone
+    ImageReader splits;  // of another process (Constraint::saved_splits()); or empty
 };
 
 struct Stats {
@@ -90,11 +90,12 @@ class Constraint {
   private:
     static inline std::atomic<uint64_t> next_serial_{1};
     bool wants_collection() const { return stacks_.wants_collection() || environments_.tallies.wants_collection(); }
-    void restore_splits(std::string_view saved);
+    void restore_splits(ImageReader in);
     void prepare(bool restored);
     void collect();
 
     SortFreed sort_freed_;
+    const ImageReader image_;  // that it was restored from. SAFETY: let go of when no lock is held, for it may be the interpreter's
     const std::shared_ptr<const Vocabulary> vocabulary_;
     const std::shared_ptr<Spanner> spanner_;
     const ConstraintLimits limits_;

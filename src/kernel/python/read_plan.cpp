@@ -1,6 +1,7 @@
 #include "python/read_plan.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -17,6 +18,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "support/errors.hpp"
+#include "support/image.hpp"
 
 namespace nb = nanobind;
 
@@ -139,16 +141,19 @@ ConstraintLimits read_limits(nb::handle plan) {
             part<std::optional<uint64_t>>(plan, "lookahead").value_or(kNoLookahead), part<uint64_t>(limits, "max_step_work")};
 }
 
-// SAFETY: as long as the plan, which keeps its parts; they are bytes, or a view of some, so they stay where they are.
-std::string_view saved_splits(nb::handle plan) {
+// Bytes, or a view of some or of a file, which are kept and not copied: what is in them is read when it is asked for.
+ImageReader saved_splits(nb::handle plan) {
     const nb::object splits = plan.attr("splits");
-    Py_buffer buffer;
-    if (PyObject_GetBuffer(splits.ptr(), &buffer, PyBUF_SIMPLE) != 0) nb::raise_python_error();
-    const std::string_view view(static_cast<const char*>(buffer.buf), size_t(buffer.len));
-    const bool fixed = buffer.readonly;
-    PyBuffer_Release(&buffer);
-    if (!fixed) refuse("its splits may change");
-    return view;
+    auto buffer = std::make_unique<Py_buffer>();
+    if (PyObject_GetBuffer(splits.ptr(), buffer.get(), PyBUF_SIMPLE) != 0) nb::raise_python_error();
+    const std::shared_ptr<const Py_buffer> kept(buffer.release(), [](Py_buffer* b) {
+        if (!nb::is_alive()) return;  // the process ends, and the buffer with it
+        const nb::gil_scoped_acquire gil;
+        PyBuffer_Release(b);
+        delete b;
+    });
+    if (!kept->readonly) refuse("its splits may change");
+    return ImageReader({static_cast<const char*>(kept->buf), size_t(kept->len)}, kept);
 }
 
 }  // namespace

@@ -32,10 +32,18 @@ class ImageWriter {
 };
 
 // Throws BadArtifact where there is less than was written, or a number is too large.
+//
+// SAFETY: words may be those of a file that is mapped, which somebody writes to; so what was checked is not read again.
 class ImageReader {
   public:
-    explicit ImageReader(std::string_view data) : size_(data.size() / 4) {
+    ImageReader() = default;
+    // A copy of them, or, if they lie as words do, themselves: for as long as `owner` is there.
+    explicit ImageReader(std::string_view data, std::shared_ptr<const void> owner = nullptr) : size_(data.size() / 4) {
         if (data.size() % 4) throw BadArtifact("its index is cut off");
+        if (owner && reinterpret_cast<uintptr_t>(data.data()) % alignof(uint32_t) == 0) {
+            words_ = {std::move(owner), reinterpret_cast<const uint32_t*>(data.data())};
+            return;
+        }
         std::shared_ptr<uint32_t[]> words(new uint32_t[size_]);
         if (!data.empty()) std::memcpy(words.get(), data.data(), data.size());
         words_ = std::move(words);
@@ -55,7 +63,7 @@ class ImageReader {
         if (uint64_t(n) * size > size_ - at_) throw BadArtifact("its index is cut off");
         return n;
     }
-    // SAFETY: valid as long as what words() gives.
+    // SAFETY: valid as long as this or a copy of it.
     const uint32_t* run(size_t n) {
         if (n > size_ - at_) throw BadArtifact("its index is cut off");
         return words_.get() + std::exchange(at_, at_ + n);
@@ -77,11 +85,11 @@ class ImageReader {
         other.at_ = position;
         return other;
     }
-    const std::shared_ptr<const uint32_t[]>& words() const { return words_; }
+    bool is_empty() const { return size_ == 0; }
 
   private:
     std::shared_ptr<const uint32_t[]> words_;
-    size_t size_, at_ = 0;
+    size_t size_ = 0, at_ = 0;
 };
 
 }  // namespace derivable
