@@ -139,9 +139,9 @@ class Constraint:
         `save` never changes one, but puts another in its place. Whoever can cut it off while it is in use can end the
         process: of such a place take `from_bytes(path.read_bytes(), vocabulary)`.
 
-        A file is untrusted: everything in it is checked,
-        and the bounds are the loader's, not those it was compiled with. What cannot be checked is whether a mask is
-        right: one that was forged, checksum and all, can offer a token that `advance` then refuses.
+        A file is untrusted: everything in it is checked, and the bounds are the loader's, not those it was compiled
+        with. What cannot be checked is whether a mask is right: one that was forged, checksum and all, can offer a
+        token that `advance` then refuses.
 
         Args:
             path: the file.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
+from stat import S_IMODE
 from typing import TYPE_CHECKING
 
 from .arguments import file_path
@@ -34,7 +36,7 @@ def write(path: str | os.PathLike[str], text: str) -> None:
 
 def replace(path: Path, data: bytes) -> None:
     """Writes a file beside its place and renames it: others read all of it or none, and who has mapped what was there
-    keeps that.
+    keeps that. Links stay links, and who may read the file may read the new one.
 
     Raises:
         OSError: it cannot be written.
@@ -42,10 +44,14 @@ def replace(path: Path, data: bytes) -> None:
     if path.exists() and not path.is_file():  # a device or a pipe
         path.write_bytes(data)
         return
-    path = path.resolve()  # not the link to it
-    beside = path.with_name(f"{path.name}.{os.urandom(16).hex()}{UNFINISHED}")
+    path = path.resolve()
+    beside = path.with_name(
+        os.urandom(16).hex() + UNFINISHED
+    )  # not longer than file systems allow, as with the name it may be
     try:
         beside.write_bytes(data)
+        with suppress(FileNotFoundError):
+            beside.chmod(S_IMODE(path.stat().st_mode))
         os.replace(beside, path)
     except BaseException:
         beside.unlink(missing_ok=True)

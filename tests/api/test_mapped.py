@@ -115,9 +115,12 @@ def test_links_and_devices_stay_what_they_are(tmp_path: Path) -> None:
     real, link = tmp_path / "real", tmp_path / "link"
     real.write_bytes(b"before")
     link.symlink_to(real)
+    real.chmod(0o600)
     files.replace(link, b"after")
     assert link.is_symlink()
-    assert real.read_bytes() == b"after"
+    assert (real.read_bytes(), real.stat().st_mode & 0o777) == (b"after", 0o600)
+    files.replace(tmp_path / ("x" * 250), b"long")
+    assert (tmp_path / ("x" * 250)).read_bytes() == b"long"
     os.mkfifo(tmp_path / "pipe")
     reader = subprocess.Popen([sys.executable, "-c", f"print(open({str(tmp_path / 'pipe')!r}).read())"], stdout=-1)
     files.replace(tmp_path / "pipe", b"through")
