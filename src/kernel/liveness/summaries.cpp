@@ -17,7 +17,7 @@ LexState Summaries::start(Context c, Obligations obligations) {
 }
 
 bool Summaries::alive(Obligations obligations, Frontier f, uint32_t depth) {
-    work_ = 0;
+    looks_ = 0;
     Context c = context(obligations, stacks_.accepts(f), depth != 0);
     for (NodeId n : stacks_.nodes(f))
         if (alive_at(c, n, depth)) return true;
@@ -49,6 +49,13 @@ const std::vector<Summaries::Context>& Summaries::summary(Context c, NodeId n, S
     return summaries_[id].after;
 }
 
+void Summaries::count(uint64_t looks) {
+    looks_ += looks;
+    if (looks_ / kLooksOfStep > max_steps_)
+        throw LimitExceeded("max_liveness_steps", looks_ / kLooksOfStep, max_steps_,
+                            "deciding which lexemes can still follow under longest match");
+}
+
 void Summaries::solve() {
     Productions& productions = stacks_.lr().productions();
     auto add = [&](size_t i, Context c) {
@@ -59,8 +66,7 @@ void Summaries::solve() {
         changed_ = false;
         for (size_t i = solved_; i < summaries_.size(); i++) {
             work(100);
-            if (++work_ > max_work_)
-                throw LimitExceeded("max_liveness_steps", work_, max_work_, "deciding which lexemes can still follow under longest match");
+            count(kLooksOfStep);
             const Context first = summaries_[i].context;
             const NodeId n = summaries_[i].node;
             const Symbol x = summaries_[i].symbol;
@@ -109,6 +115,8 @@ std::vector<Summaries::Context> Summaries::sequence(Context c, NodeId n, const s
         depth += turn;
         for (auto [before, node] : now) {
             auto over = [&](Symbol s) {
+                work(20);
+                count(1);
                 std::vector<Context> after = summary(before, node, s);
                 if (after.empty()) return;
                 NodeId above = s == kEnd ? node : stacks_.after(node, s);

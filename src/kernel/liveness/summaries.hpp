@@ -22,7 +22,7 @@ class Summaries {
         : lexer_(lexer),
           stacks_(stacks),
           spelling_(spelling),
-          max_work_(max_steps) {}
+          max_steps_(max_steps) {}
 
     // `depth`: of brackets that are open there.
     bool alive(Obligations obligations, Frontier f, uint32_t depth);
@@ -56,6 +56,7 @@ class Summaries {
     // `outside`: no bracket is open around the whole body.
     std::vector<Context> sequence(Context c, NodeId n, const std::vector<Symbol>& body, size_t from, bool outside);
     void solve();
+    void count(uint64_t looks);
 
     Lexer& lexer_;
     Stacks& stacks_;
@@ -74,7 +75,10 @@ class Summaries {
     std::vector<Summary> summaries_;
     size_t solved_ = 0;
     bool changed_ = false;
-    uint64_t work_ = 0, max_work_;  // of one question
+    // Of one question: summaries looked at. SAFETY: a step of solve() is a few looks, as a rule; where many contexts may hold between the symbols
+    // of a body it is many thousands, and steps alone were minutes.
+    static constexpr uint64_t kLooksOfStep = 2;
+    uint64_t looks_ = 0, max_steps_;
 };
 
 }  // namespace derivable
