@@ -45,9 +45,7 @@ def replace(path: Path, data: bytes) -> None:
         path.write_bytes(data)
         return
     path = path.resolve()
-    beside = path.with_name(
-        os.urandom(16).hex() + UNFINISHED
-    )  # not longer than file systems allow, as with the name it may be
+    beside = path.with_name(os.urandom(16).hex() + UNFINISHED)  # with the name it may be too long
     try:
         beside.write_bytes(data)
         with suppress(FileNotFoundError):

@@ -31,7 +31,7 @@ class Limits:
             masks, parser states, parts of the index. Past it that is dropped, and made again where it is needed. A call
             that needs over 64 MB more by itself is refused.
         max_liveness_steps: bytes that lexing is tried on to decide what can still follow, where longest match leaves
-            dead ends; per question.
+            dead ends; per question. (Asking what may follow a symbol counts as fifty or a hundred of them.)
 
     Raises:
         ArgumentError: a bound that is no integer, or negative.

@@ -104,7 +104,7 @@ def test_what_cannot_be_mapped_is_read(tmp_path: Path) -> None:
     if os.name == "posix":
         read, write = os.pipe()
         with os.fdopen(write, "wb") as file:
-            file.write(dv.compile(dv.Grammar.from_regex("a"), VOCABULARY).to_bytes()[:60_000])
+            file.write(dv.compile(dv.Grammar.from_regex("a"), VOCABULARY).to_bytes())
         loaded = dv.Constraint.load(f"/dev/fd/{read}", VOCABULARY)
         os.close(read)
         assert loaded.matcher().allowed_tokens().tolist() == [ord("a")]

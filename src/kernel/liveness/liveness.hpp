@@ -33,7 +33,7 @@ class Liveness {
           stacks_(stacks),
           adjacency_(stacks.lr()),
           spelling_(lexer, adjacency_, stacks.lr().productions(), to_lexer, ignored),
-          summaries_(lexer, stacks, spelling_, max_steps / kStepsPerLook),
+          summaries_(lexer, stacks, spelling_, max_steps),
           max_steps_(max_steps) {}
 
     // A lexeme in progress (state `s`) can be completed to a member of the language, whatever the stack (it was begun on). Under basic:
@@ -58,7 +58,7 @@ class Liveness {
     void forget_states();
 
   private:
-    // `max_steps` counts bytes that lexing is tried on, per question; looking behind a boundary or at a summary counts as so many.
+    // `max_steps` counts bytes that lexing is tried on, per question; looking behind a boundary counts as so many.
     static constexpr uint64_t kStepsPerLook = 100;
 
     enum class Verdict : uint8_t { kDead, kAlive, kUnknown };

@@ -17,7 +17,7 @@ LexState Summaries::start(Context c, Obligations obligations) {
 }
 
 bool Summaries::alive(Obligations obligations, Frontier f, uint32_t depth) {
-    looks_ = 0;
+    steps_ = 0;
     Context c = context(obligations, stacks_.accepts(f), depth != 0);
     for (NodeId n : stacks_.nodes(f))
         if (alive_at(c, n, depth)) return true;
@@ -49,11 +49,9 @@ const std::vector<Summaries::Context>& Summaries::summary(Context c, NodeId n, S
     return summaries_[id].after;
 }
 
-void Summaries::count(uint64_t looks) {
-    looks_ += looks;
-    if (looks_ / kLooksOfStep > max_steps_)
-        throw LimitExceeded("max_liveness_steps", looks_ / kLooksOfStep, max_steps_,
-                            "deciding which lexemes can still follow under longest match");
+void Summaries::count(uint64_t steps) {
+    if ((steps_ += steps) > max_steps_)
+        throw LimitExceeded("max_liveness_steps", steps_, max_steps_, "deciding which lexemes can still follow under longest match");
 }
 
 void Summaries::solve() {
@@ -66,7 +64,7 @@ void Summaries::solve() {
         changed_ = false;
         for (size_t i = solved_; i < summaries_.size(); i++) {
             work(100);
-            count(kLooksOfStep);
+            count(kStepsOfSummary);
             const Context first = summaries_[i].context;
             const NodeId n = summaries_[i].node;
             const Symbol x = summaries_[i].symbol;
@@ -116,7 +114,7 @@ std::vector<Summaries::Context> Summaries::sequence(Context c, NodeId n, const s
         for (auto [before, node] : now) {
             auto over = [&](Symbol s) {
                 work(20);
-                count(1);
+                count(kStepsOfAsking);
                 std::vector<Context> after = summary(before, node, s);
                 if (after.empty()) return;
                 NodeId above = s == kEnd ? node : stacks_.after(node, s);

@@ -56,7 +56,7 @@ class Summaries {
     // `outside`: no bracket is open around the whole body.
     std::vector<Context> sequence(Context c, NodeId n, const std::vector<Symbol>& body, size_t from, bool outside);
     void solve();
-    void count(uint64_t looks);
+    void count(uint64_t steps);
 
     Lexer& lexer_;
     Stacks& stacks_;
@@ -75,10 +75,10 @@ class Summaries {
     std::vector<Summary> summaries_;
     size_t solved_ = 0;
     bool changed_ = false;
-    // Of one question: summaries looked at. SAFETY: a step of solve() is a few looks, as a rule; where many contexts may hold between the symbols
-    // of a body it is many thousands, and steps alone were minutes.
-    static constexpr uint64_t kLooksOfStep = 2;
-    uint64_t looks_ = 0, max_steps_;
+    // Steps (Liveness) of a summary that is worked out, and of one that is asked for. SAFETY: usually few are asked for by each; where many contexts
+    // may hold between the symbols of a body it is many thousands, and what was not counted of them was minutes.
+    static constexpr uint64_t kStepsOfSummary = 100, kStepsOfAsking = 50;
+    uint64_t steps_ = 0, max_steps_;  // of one question
 };
 
 }  // namespace derivable
