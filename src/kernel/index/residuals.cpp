@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <map>
 #include <utility>
 
 #include "support/image.hpp"
@@ -19,11 +21,14 @@ constexpr uint32_t kLargest = 1u << 22, kMostNodes = 1u << 31;  // nodes of a tr
 Residuals::Residuals(const Trie& vocabulary) : vocabulary_(vocabulary) { begin(); }
 
 void Residuals::begin() {
-    num_nodes_ = vocabulary_.size();
+    num_nodes_ = vocabulary_.first_id + vocabulary_.size();
+    owners_ = {{vocabulary_.first_id, num_nodes_, kNoBranch}};
+    behind_.fill(0);
     std::vector<uint32_t> all;
     for (uint32_t i = 0; i < vocabulary_.size(); i = vocabulary_.end[i]) {
-        all.push_back(add_branch(vocabulary_.byte[i], {{&vocabulary_, {i}}}));
+        all.push_back(add_branch(vocabulary_.byte[i], {vocabulary_.first_id + i}));
         sizes_.push_back(vocabulary_.end[i] - i);
+        behind_[vocabulary_.byte[i]] = sizes_.back();
     }
     add(std::move(all), true, true);  // kWholeVocabulary
 }
@@ -34,20 +39,44 @@ void Residuals::forget(Discard& discarded) {
     discarded.take(branches_);
     discarded.take(branch_ids_);
     sizes_.clear();
-    image_ = {};
     bytes_ = 0;
     begin();
+}
+
+// The trie that a node belongs to, by its number.
+const Residuals::Owner& Residuals::owner(uint32_t node) const {
+    return *std::prev(std::upper_bound(owners_.begin(), owners_.end(), node, [](uint32_t n, const Owner& o) { return n < o.first_id; }));
+}
+
+// SAFETY: numbers that a file has are taken where there is such a node, and left out where there is none.
+std::vector<TrieNodes> Residuals::parts(uint32_t branch, Beside& beside) {
+    return beside.look([&] {
+        std::vector<TrieNodes> parts;
+        const Branch& b = branches_[branch];
+        for (auto node = b.nodes->begin(); node != b.nodes->end();) {
+            const Owner of = owner(*node);
+            if (of.branch != kNoBranch) roots(of.branch, beside);
+            const Trie* trie = of.branch == kNoBranch ? &vocabulary_ : branches_[of.branch].merged.get();
+            const uint32_t size = trie ? trie->size() : 0;
+            TrieNodes part{trie, {}};
+            for (; node != b.nodes->end() && *node >= of.first_id && *node < of.end; ++node)
+                if (const uint32_t n = *node - of.first_id; n < size && trie->byte[n] == b.byte) part.nodes.push_back(n);
+            if (!part.nodes.empty()) parts.push_back(std::move(part));
+        }
+        if (parts.empty()) parts.push_back({&vocabulary_, {0}});
+        return parts;
+    });
 }
 
 const std::vector<Residuals::Root>& Residuals::roots(uint32_t branch, Beside& beside) {
     Branch* found;
     if (beside.look([&] { return !(found = &branches_[branch])->roots.empty(); })) return found->roots;
     Branch& b = *found;
-    const std::vector<TrieNodes>& given = parts(b, beside);
+    std::vector<TrieNodes> others = parts(branch, beside);
     constexpr uint64_t kMaxMerged = 2'000'000, kWorthSparing = 2'000;
     uint64_t size = 0;
     Root largest{nullptr, 0};
-    for (const TrieNodes& p : given)
+    for (const TrieNodes& p : others)
         for (uint32_t n : p.nodes) {
             size += p.trie->end[n] - n;
             if (!largest.trie || p.trie->end[n] - n > largest.size()) largest = {p.trie, n};
@@ -55,7 +84,6 @@ const std::vector<Residuals::Root>& Residuals::roots(uint32_t branch, Beside& be
     if (size > kMaxMerged) throw TooAmbiguous();
     work(10 + 3 * size);
     // SAFETY: nothing is kept before all is made: merging may be refused.
-    std::vector<TrieNodes> others = given;
     std::vector<Root> roots;
     std::unique_ptr<Trie> merged;
     // PERF: behind a blank nearly all tokens come from one subtree, those with one blank before: copying it was 20 (Java) to 43% (Python)
@@ -73,7 +101,7 @@ const std::vector<Residuals::Root>& Residuals::roots(uint32_t branch, Beside& be
     beside.look([&] {
         if (!b.roots.empty()) return;  // by others meanwhile
         if (merged) {
-            if (b.size < merged->size()) b.first_id = num_nodes_, b.size = merged->size(), num_nodes_ += b.size;
+            if (b.size < merged->size()) number(branch, merged->size());
             merged->first_id = b.first_id;
             bytes_ += merged->size() * 20 + merged->tokens.size() * 4;
         }
@@ -83,36 +111,87 @@ const std::vector<Residuals::Root>& Residuals::roots(uint32_t branch, Beside& be
     return b.roots;
 }
 
-ResidualId Residuals::add(const std::vector<TrieNodes>& parts, bool once) {
-    std::array<uint16_t, 256> places{};  // one more than that in by_byte
-    std::vector<std::pair<uint8_t, std::vector<TrieNodes>>> by_byte;
+void Residuals::number(uint32_t branch, uint32_t nodes) {
+    owners_.push_back({num_nodes_, num_nodes_ + nodes, branch});
+    branches_[branch].first_id = num_nodes_;
+    branches_[branch].size = nodes;
+    num_nodes_ += nodes;
+}
+
+namespace {
+
+// The numbers of nodes, by their bytes.
+std::vector<std::pair<uint8_t, std::vector<uint32_t>>> by_byte(const std::vector<TrieNodes>& parts) {
+    std::array<uint16_t, 256> places{};  // one more than that in `all`
+    std::vector<std::pair<uint8_t, std::vector<uint32_t>>> all;
     for (const TrieNodes& part : parts)
         for (uint32_t n : part.nodes) {
             const uint8_t byte = part.trie->byte[n];
-            if (!places[byte]) by_byte.push_back({byte, {}}), places[byte] = uint16_t(by_byte.size());
-            std::vector<TrieNodes>& into = by_byte[places[byte] - 1u].second;
-            if (into.empty() || into.back().trie != part.trie) into.push_back({part.trie, {}});
-            into.back().nodes.push_back(n);
+            if (!places[byte]) all.push_back({byte, {}}), places[byte] = uint16_t(all.size());
+            all[places[byte] - 1u].second.push_back(part.trie->first_id + n);
         }
-    std::sort(by_byte.begin(), by_byte.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (auto& [byte, nodes] : all)
+        if (!std::is_sorted(nodes.begin(), nodes.end())) work(8 * nodes.size()), std::sort(nodes.begin(), nodes.end());
+    return all;
+}
+
+}  // namespace
+
+ResidualId Residuals::add(const std::vector<TrieNodes>& parts, bool once) {
     std::vector<uint32_t> branches;
-    for (auto& [byte, of_byte] : by_byte) branches.push_back(add_branch(byte, std::move(of_byte)));
+    for (auto& [byte, nodes] : by_byte(parts)) branches.push_back(add_branch(byte, std::move(nodes)));
     return add(std::move(branches), false, once);
+}
+
+ResidualId Residuals::amended(ResidualId residual, const std::vector<TrieNodes>& gone, const std::vector<TrieNodes>& come, bool once) {
+    std::map<uint8_t, uint32_t> branches;
+    for (uint32_t b : (*this)[residual].branches) branches[branches_[b].byte] = b;
+    auto amend = [&](uint8_t byte, auto change) {
+        const auto known = branches.find(byte);
+        std::vector<uint32_t> nodes;
+        change(known == branches.end() ? nodes : *branches_[known->second].nodes, nodes);
+        work(10 + nodes.size() / 2);
+        if (!nodes.empty()) branches[byte] = add_branch(byte, std::move(nodes));
+        else if (known != branches.end()) branches.erase(known);
+    };
+    for (const auto& [byte, nodes] : by_byte(gone))
+        amend(byte, [&, &some = nodes](const std::vector<uint32_t>& all, std::vector<uint32_t>& left) {
+            std::set_difference(all.begin(), all.end(), some.begin(), some.end(), std::back_inserter(left));
+        });
+    for (const auto& [byte, nodes] : by_byte(come))
+        amend(byte, [&, &some = nodes](const std::vector<uint32_t>& all, std::vector<uint32_t>& merged) {
+            std::merge(all.begin(), all.end(), some.begin(), some.end(), std::back_inserter(merged));
+        });
+    std::vector<uint32_t> all;
+    for (auto [byte, branch] : branches) all.push_back(branch);
+    return add(std::move(all), false, once);
+}
+
+ResidualId Residuals::united(const std::vector<ResidualId>& residuals) {
+    std::map<uint8_t, std::vector<uint32_t>> nodes;
+    for (ResidualId r : residuals)
+        for (uint32_t b : (*this)[r].branches) {
+            std::vector<uint32_t>& all = nodes[branches_[b].byte];
+            all.insert(all.end(), branches_[b].nodes->begin(), branches_[b].nodes->end());
+        }
+    std::vector<uint32_t> branches;
+    for (auto& [byte, all] : nodes) {
+        work(4 * all.size());
+        std::sort(all.begin(), all.end());
+        all.erase(std::unique(all.begin(), all.end()), all.end());
+        branches.push_back(add_branch(byte, std::move(all)));
+    }
+    return add(std::move(branches), false, false);
 }
 
 // PERF: contexts that differ in a few keywords leave the same tokens behind a name or a blank. Finding out that they are the same halved
 // the first passes over programs (llama-3: Java 93 to 62 us a mask, Python 307 to 153) and took their memory to a third and a tenth.
-uint32_t Residuals::add_branch(uint8_t byte, std::vector<TrieNodes> parts) {
-    std::vector<uint32_t> key;
-    for (const TrieNodes& part : parts) {
-        key.push_back(part.trie->first_id);
-        key.push_back(uint32_t(part.nodes.size()));
-        key.insert(key.end(), part.nodes.begin(), part.nodes.end());
-    }
-    auto [it, fresh] = branch_ids_.try_emplace(std::move(key), uint32_t(branches_.size()));
+uint32_t Residuals::add_branch(uint8_t byte, std::vector<uint32_t> nodes) {
+    auto [it, fresh] = branch_ids_.try_emplace(std::move(nodes), uint32_t(branches_.size()));
     if (fresh) {
-        bytes_ += sizeof(Branch) + it->first.size() * 8 + 64;
-        branches_.push_back({byte, std::move(parts), nullptr, {}, 0, 0, 0});
+        bytes_ += sizeof(Branch) + it->first.size() * 4 + 64;
+        branches_.push_back({byte, &it->first, nullptr, {}});
     }
     return it->second;
 }
@@ -135,32 +214,55 @@ ResidualId Residuals::select(ResidualId residual, std::vector<uint32_t> branches
     return add(std::move(branches), r.of_vocabulary, r.once);
 }
 
+// About how large a residual is: what its branches are made of, and what the vocabulary has below the first of each.
+uint64_t Residuals::size_at_least(ResidualId residual) const {
+    uint64_t size = 0;
+    for (uint32_t b : (*this)[residual].branches) {
+        const std::vector<uint32_t>& nodes = *branches_[b].nodes;
+        const uint32_t first = nodes.front() - vocabulary_.first_id;
+        size += nodes.size() + (first < vocabulary_.size() ? vocabulary_.end[first] - first : 0);
+    }
+    return size;
+}
+
+bool Residuals::are_apart(ResidualId residual, const std::vector<uint32_t>& some, Beside& beside) {
+    for (uint32_t s : some)
+        for (const Root& root : roots(s, beside)) {
+            const uint32_t begin = root.trie->first_id + root.node, end = root.trie->first_id + root.trie->end[root.node];
+            const uint32_t first = root.trie->first_id;
+            for (uint32_t b : (*this)[residual].branches) {
+                if (std::find(some.begin(), some.end(), b) != some.end()) continue;
+                const Branch& other = branches_[b];
+                if (begin >= other.first_id && begin < other.first_id + other.size) return false;
+                auto node = std::lower_bound(other.nodes->begin(), other.nodes->end(), first);
+                work(10);
+                for (; node != other.nodes->end() && *node < end; ++node)
+                    if (*node >= begin || first + root.trie->end[*node - first] > begin) return false;
+            }
+        }
+    return true;
+}
+
 // Tries are not written, only how large they are: their nodes have numbers, by which equal residuals are one. A branch that somebody enters
-// after all reads its nodes then, and merges those of others that they belong to.
+// after all merges its nodes then, and those of others that they belong to.
 //
-// A branch: its byte, how large its trie is (0: it has none), its parts. A part is written as the branch whose trie it belongs to, and one
-// (0: the vocabulary's), and its nodes.
+// A branch: its byte, how large its trie is (0: it has none), its nodes by the trie that they belong to. That is written as the branch whose it is,
+// and one (0: the vocabulary's).
 void Residuals::save(ImageWriter& out) const {
-    std::unordered_map<const Trie*, uint32_t> owners{{&vocabulary_, 0}};
-    for (uint32_t b = 0; b < branches_.size(); b++)
-        if (branches_[b].merged) owners[branches_[b].merged.get()] = b + 1;
     out.put(branches_.size() - sizes_.size());
     for (size_t b = sizes_.size(); b < branches_.size(); b++) {
         const Branch& branch = branches_[b];
         out.put(branch.byte);
         out.put(branch.size);
-        if (branch.saved) {
-            ImageReader saved = image_.at(branch.saved);
-            const uint32_t parts = saved.count(2);
-            out.put(parts);
-            for (uint32_t n = parts; n > 0; n--) out.put(saved.next()), out.list(saved.list());
-            continue;
+        // In the order of branches, in which they will be numbered.
+        std::map<uint32_t, std::vector<uint32_t>> parts;
+        for (auto node = branch.nodes->begin(); node != branch.nodes->end();) {
+            const Owner of = owner(*node);
+            std::vector<uint32_t>& part = parts[of.branch + 1];
+            for (; node != branch.nodes->end() && *node < of.end; ++node) part.push_back(*node - of.first_id);
         }
-        out.put(branch.parts.size());
-        for (const TrieNodes& part : branch.parts) {
-            out.put(owners.at(part.trie));
-            out.list(part.nodes);
-        }
+        out.put(parts.size());
+        for (const auto& [of, nodes] : parts) out.put(of), out.list(nodes);
     }
     out.put(residuals_.size() - 1);
     for (size_t r = 1; r < residuals_.size(); r++) {
@@ -170,29 +272,33 @@ void Residuals::save(ImageWriter& out) const {
 }
 
 void Residuals::restore(ImageReader& in) {
-    image_ = in;
     const uint32_t first = uint32_t(sizes_.size()), count = in.count(3);
     ImageReader::check(branches_.size() == first && residuals_.size() == 1 && (first || !count));
-    std::vector<uint32_t> depths(first, 0), key;
+    std::vector<uint32_t> depths(first, 0);
     for (uint32_t b = first; b < first + count; b++) {
-        Branch branch{uint8_t(in.below(256)), {}, nullptr, {}, 0, num_nodes_, in.below(kLargest)};
-        ImageReader::check(branch.size < kMostNodes - num_nodes_);
-        num_nodes_ += branch.size;
-        branch.saved = in.position();
+        const auto byte = uint8_t(in.below(256));
+        const uint32_t size = in.below(kLargest);
+        std::vector<uint32_t> nodes;
         uint32_t depth = 0;
-        key.clear();
+        int64_t last = -1;
         for (uint32_t parts = in.count(2); parts > 0; parts--) {
-            const uint32_t owner = in.below(b + 1), size = in.count();
-            const uint32_t* nodes = in.run(size);
-            if (owner) ImageReader::check(branches_[owner - 1].size), depth = std::max(depth, depths[owner - 1] + 1);
-            key.push_back(owner ? branches_[owner - 1].first_id : vocabulary_.first_id);
-            key.push_back(size);
-            key.insert(key.end(), nodes, nodes + size);
+            const uint32_t of = in.below(b + 1), begin = of ? branches_[of - 1].first_id : vocabulary_.first_id;
+            const uint32_t end = begin + (of ? branches_[of - 1].size : vocabulary_.size());
+            if (of) depth = std::max(depth, depths[of - 1] + 1);
+            const uint32_t n = in.count();
+            const uint32_t* numbers = in.run(n);
+            bool fits = true;
+            for (uint32_t k = 0; k < n; k++) {
+                nodes.push_back(numbers[k]);
+                fits &= nodes.back() < end - begin && int64_t(nodes.back() += begin) >= last;
+                last = nodes.back();
+            }
+            ImageReader::check(fits);
         }
-        ImageReader::check(depth < kDeepest && branch_ids_.try_emplace(key, b).second);
+        ImageReader::check(depth < kDeepest && !nodes.empty() && add_branch(byte, std::move(nodes)) == b);
         depths.push_back(depth);
-        bytes_ += sizeof(Branch) + key.size() * 8 + 64;
-        branches_.push_back(std::move(branch));
+        ImageReader::check(size < kMostNodes - num_nodes_);
+        if (size) number(b, size);
     }
     for (uint32_t r = 1, n = in.count(2); r <= n; r++) {
         const uint32_t flags = in.below(4);
@@ -204,26 +310,6 @@ void Residuals::restore(ImageReader& in) {
         }
         ImageReader::check(add(branches, flags & 2, flags & 1).index() == r);
     }
-}
-
-// The parts of a branch. SAFETY: what a file says of them is taken where it fits, and left out where there is no such trie or node.
-const std::vector<TrieNodes>& Residuals::parts(Branch& b, Beside& beside) {
-    if (!b.saved) return b.parts;
-    std::vector<TrieNodes> parts;
-    ImageReader in = image_.at(b.saved);
-    for (uint32_t n = in.count(2); n > 0; n--) {
-        const uint32_t owner = in.below(branches_.size() + 1);
-        const Trie* trie = &vocabulary_;
-        if (owner) roots(owner - 1, beside), trie = branches_[owner - 1].merged.get();
-        TrieNodes part{trie, {}};
-        for (uint32_t node : in.list())
-            if (trie && node < trie->size() && trie->byte[node] == b.byte) part.nodes.push_back(node);
-        if (!part.nodes.empty()) parts.push_back(std::move(part));
-    }
-    if (parts.empty()) parts.push_back({&vocabulary_, {0}});
-    b.parts = std::move(parts);
-    b.saved = 0;
-    return b.parts;
 }
 
 }  // namespace derivable

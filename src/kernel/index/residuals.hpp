@@ -5,6 +5,7 @@
 // branch are its nodes merged into a trie of its own; most never are, because the next lexeme cannot begin with that byte.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -49,13 +50,23 @@ class Residuals {
     uint32_t size() const { return uint32_t(residuals_.size()); }
     // What is below some nodes, with them.
     ResidualId add(const std::vector<TrieNodes>& parts, bool once);
+    // Another one without some nodes that it is made of, and with others. May be empty.
+    ResidualId amended(ResidualId residual, const std::vector<TrieNodes>& gone, const std::vector<TrieNodes>& come, bool once);
+    // Of all of some, each node once.
+    ResidualId united(const std::vector<ResidualId>& residuals);
     // Some branches of another one.
     ResidualId select(ResidualId residual, std::vector<uint32_t> branches);
 
     uint8_t byte(uint32_t branch) const { return branches_[branch].byte; }
     // Of a branch of the vocabulary: its nodes.
     uint32_t num_nodes(uint32_t branch) const { return sizes_[branch]; }
-    const std::vector<TrieNodes>& parts(uint32_t branch, Beside& beside) { return parts(branches_[branch], beside); }
+    uint64_t size_at_least(ResidualId residual) const;  // in nodes, as far as that is seen without merging any
+    // Those that the vocabulary has behind a byte.
+    uint32_t num_nodes_behind(uint8_t byte) const { return behind_[byte]; }
+    // The nodes that a branch is made of.
+    std::vector<TrieNodes> parts(uint32_t branch, Beside& beside);
+    // No node below the roots of `some` branches of a residual is below those of the others.
+    bool are_apart(ResidualId residual, const std::vector<uint32_t>& some, Beside& beside);
     // The tries that a walk of a branch enters: merged by the first one. Throws TooAmbiguous where there is too much to merge.
     const std::vector<Root>& roots(uint32_t branch, Beside& beside);
 
@@ -66,29 +77,34 @@ class Residuals {
     void restore(ImageReader& in);
 
   private:
-    // Nodes of one byte, side by side in a trie: one branch of what is left of some tokens. Several are merged into one (but for one that
-    // is much larger than the rest).
+    // Nodes of one byte, side by side in tries: one branch of what is left of some tokens. Several are merged into one (but for one that is
+    // much larger than the rest).
     struct Branch {
         uint8_t byte;
-        std::vector<TrieNodes> parts;
+        const std::vector<uint32_t>* nodes;  // their numbers, ascending; of branch_ids_
         std::unique_ptr<Trie> merged;
         std::vector<Root> roots;          // empty until a walk enters
-        size_t saved = 0;                 // where parts are in image_, while nobody has asked for them
         uint32_t first_id = 0, size = 0;  // numbers of nodes that are kept for the merged trie
     };
+    struct Owner {  // of the numbers of its trie's nodes
+        uint32_t first_id, end, branch;
+    };
+    static constexpr uint32_t kNoBranch = ~0u;  // owns the vocabulary's nodes
     void begin();
-    const std::vector<TrieNodes>& parts(Branch& b, Beside& beside);
-    uint32_t add_branch(uint8_t byte, std::vector<TrieNodes> parts);
+    const Owner& owner(uint32_t node) const;
+    void number(uint32_t branch, uint32_t nodes);
+    uint32_t add_branch(uint8_t byte, std::vector<uint32_t> nodes);
     ResidualId add(std::vector<uint32_t> branches, bool of_vocabulary, bool once);
 
     const Trie& vocabulary_;
-    std::deque<Branch> branches_;  // SAFETY: grows while references into it are held
-    std::vector<uint32_t> sizes_;  // of the first branches, those of the vocabulary: nodes
-    uint32_t num_nodes_;           // of all tries
+    std::deque<Branch> branches_;       // SAFETY: grows while references into it are held
+    std::vector<uint32_t> sizes_;       // of the first branches, those of the vocabulary: nodes
+    std::array<uint32_t, 256> behind_;  // the same by byte
+    std::vector<Owner> owners_;         // by first_id
+    uint32_t num_nodes_;                // of all tries
     std::vector<Residual> residuals_;
-    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> branch_ids_;
+    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> branch_ids_;      // by their nodes
     std::unordered_map<std::vector<uint32_t>, ResidualId, WordsHash> residual_ids_;  // by what they are made of
-    ImageReader image_;                                                              // that was restored
     std::atomic<size_t> bytes_{0};
 };
 

@@ -24,6 +24,7 @@ void Spanner::forget() {
     discarded.take(repeated_);
     counted_strings_.reset();
     residuals_.forget(discarded);
+    latest_.clear();
     num_lately_ = 0;
     bytes_ = 0;
     joints_.clear();
@@ -58,7 +59,7 @@ std::unique_ptr<Split> Spanner::walk(ResidualId residual, LexState state) {
     if (beside.unbounded) beside.split = &split(residual, beside.state);
     Workplace at(single ? tables_ : joint_tables_, parts, single, holder);
     auto walked = [&](LexState s, const Neighbour& beside) { return SplitWalk(parts, *at.tables, at.beside, residual, s).run(beside); };
-    if (beside.state != kNoState && !beside.unbounded && !(beside.split = find(residual, beside.state))) {
+    if (beside.state != kNoState && !beside.split && !beside.unbounded && !(beside.split = find(residual, beside.state))) {
         // That one is walked whole: two states may each be the most similar to the other.
         beside.split = is_plain(residual, beside.state) ? keep(residual, beside.state, walked(beside.state, alone(beside.state)))
                                                         : &split(residual, beside.state);
@@ -74,8 +75,9 @@ Neighbour Spanner::alone(LexState state) {
 
 Neighbour Spanner::neighbour(ResidualId residual, LexState state) {
     Neighbour beside;
-    if (!is_single(state)) return beside;  // most subtrees are known from other walks, which is better
-    if ((beside.state = lexer.without_bound(state)) != kNoState) {
+    if (!is_single(state)) {
+        if (lexer.policy() != Policy::kScannerless && (beside.split = nearest(residual, state))) beside.state = beside.split->state;
+    } else if ((beside.state = lexer.without_bound(state)) != kNoState) {
         beside.unbounded = true;
     } else if (lexer.on_list(state, beside.listed)) {
         beside.state = lexer.off_list(state);
@@ -171,6 +173,39 @@ LexState Spanner::alike(ResidualId residual, LexState state) const {
     return kNoState;
 }
 
+// PERF: start states differ in a few terminals, so nearly all first bytes lead to the same states from several of them. What was split before and
+// differs in the fewest is looked for, by the vocabulary's share behind each byte.
+const Split* Spanner::nearest(ResidualId residual, LexState state) {
+    constexpr uint64_t kWorthwhile = 2'000;  // nodes
+    constexpr uint32_t kMostAsked = 64;
+    const Split* split = residual.index() < latest_.size() ? latest_[residual.index()] : nullptr;
+    if (!split || residuals_.size_at_least(residual) < kWorthwhile) return nullptr;
+    struct Way {
+        uint8_t byte;
+        uint32_t weight;
+        LexState to;
+    };
+    std::vector<Way> ways;
+    uint64_t all = 0;
+    residuals_[residual].bytes.each([&](uint8_t byte) {
+        ways.push_back({byte, residuals_.num_nodes_behind(byte), kNoState});
+        all += ways.back().weight;
+    });
+    std::sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) { return a.weight > b.weight; });
+    for (Way& way : ways) way.to = lexer.step(state, way.byte);
+    const Split* found = nullptr;
+    uint64_t least = all / 16;
+    for (uint32_t n = 0; split && n < kMostAsked && least > all / 256; n++, split = split->previous) {
+        uint64_t apart = 0;
+        for (auto way = ways.begin(); way != ways.end() && apart <= least; ++way)
+            if (work(2), lexer.step(split->state, way->byte) != way->to) apart += way->weight;
+        if (apart > least || (found && apart == least)) continue;
+        found = split;
+        least = apart;
+    }
+    return found;
+}
+
 bool Spanner::is_plain(ResidualId residual, LexState state) const {
     uint64_t need, room;
     return residual != Residuals::kWholeVocabulary || !is_single(state) || !lexer.is_counted(state, need, room);
@@ -232,19 +267,7 @@ const Split* Spanner::repeated(ResidualId residual, LexState state, TerminalId t
             if (again(e) && std::find(left.begin(), left.end(), e.residual) == left.end()) left.push_back(e.residual);
     std::unique_ptr<Split> result;
     if (left.size() >= kWorthwhile && left.size() <= kMost) {
-        std::map<const Trie*, std::vector<uint32_t>> nodes;
-        Beside beside(holder);
-        for (ResidualId r : left)
-            for (uint32_t b : residuals_[r].branches)
-                for (const TrieNodes& part : residuals_.parts(b, beside))
-                    nodes[part.trie].insert(nodes[part.trie].end(), part.nodes.begin(), part.nodes.end());
-        std::vector<TrieNodes> parts;
-        for (auto& [trie, of_trie] : nodes) {
-            std::sort(of_trie.begin(), of_trie.end());
-            of_trie.erase(std::unique(of_trie.begin(), of_trie.end()), of_trie.end());
-            parts.push_back({trie, std::move(of_trie)});
-        }
-        result = walk(residuals_.add(parts, false), state);
+        result = std::make_unique<Split>(split(residuals_.united(left), state));
         result->id = num_splits_++;
         for (size_t i = result->exits.size(); i-- > 0;)
             if (again(result->exits[i])) {

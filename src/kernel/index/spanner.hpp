@@ -119,7 +119,13 @@ class Spanner {
     const Split* keep(ResidualId residual, LexState state, std::unique_ptr<Split> split) {
         if (const Split* known = find(residual, state)) return known;  // made by others meanwhile
         split->id = num_splits_++;
+        note(residual, state, *split);
         return (splits_[pack(residual, state)] = std::move(split)).get();
+    }
+    void note(ResidualId residual, LexState state, Split& split) {
+        if (latest_.size() <= residual.index()) latest_.resize(residuals_.size(), nullptr);
+        split.state = state;
+        split.previous = std::exchange(latest_[residual.index()], &split);
     }
     // Of one member under scannerless: splits are the terminal's own.
     bool is_single(LexState state) const { return lexer.policy() == Policy::kScannerless && Lexer::is_single(state); }
@@ -143,11 +149,14 @@ class Spanner {
     LexState any_string(ResidualId residual, LexState state);
     // A state of the same JSON string, split before, that only the longest tokens can tell from this one; or kNoState.
     LexState alike(ResidualId residual, LexState state) const;
+    // Not under scannerless: a split of the residual by a state that leads to the same ones as this with nearly all first bytes, or null.
+    const Split* nearest(ResidualId residual, LexState state);
 
     std::shared_ptr<const Vocabulary> vocabulary_;
     Residuals residuals_;
     std::vector<std::unique_ptr<SplitTables>> tables_, joint_tables_;  // that no walk has; what was used last is at the end
     FlatMap<std::unique_ptr<Split>> splits_;
+    std::vector<const Split*> latest_;  // by residual
     uint32_t num_splits_ = 0;
     std::unordered_map<uint64_t, Joint, MixHash> joints_;                 // by residual and members
     std::map<std::array<uint32_t, 4>, std::unique_ptr<Split>> repeated_;  // by the arguments

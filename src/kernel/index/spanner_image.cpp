@@ -8,7 +8,7 @@ namespace derivable {
 
 namespace {
 
-constexpr uint32_t kLayout = 2;  // raised where words mean something else
+constexpr uint32_t kLayout = 3;  // raised where words mean something else
 
 }  // namespace
 
@@ -127,6 +127,7 @@ Spanner::Sets Spanner::restore_splits(ImageReader& in) {
         std::unique_ptr<Split>& split = splits_[pack(residual, state)];
         ImageReader::check(!split);
         split = restored_split(in, sets);
+        note(residual, state, *split);
     }
     for (uint32_t n = in.count(5); n > 0; n--) {
         std::array<uint32_t, 4> key;

@@ -64,12 +64,6 @@ bool SplitTables::is_antichain(const Lists& lists) const {
                        [](const TrieNodes& l) { return is_antichain(*l.trie, l.nodes.data(), l.nodes.data() + l.nodes.size()); });
 }
 
-template <typename Visit>
-void SplitTables::each(const Lists& lists, Visit&& visit) const {
-    for (ListId id : lists.kept) visit(*lists_[id].trie, lists_[id].begin, lists_[id].end);
-    for (const TrieNodes& l : lists.own) visit(*l.trie, l.nodes.data(), l.nodes.data() + l.nodes.size());
-}
-
 std::vector<uint32_t> SplitTables::key_of(const Lists& lists, uint32_t kind) {
     std::vector<uint32_t> key{kind, uint32_t(lists.kept.size())};
     key.insert(key.end(), lists.kept.begin(), lists.kept.end());

@@ -102,6 +102,10 @@ class SplitTables {
         std::vector<ListId> kept;
         std::vector<TrieNodes> own;
     };
+    struct Outcome {  // of a walk
+        std::vector<std::pair<uint32_t, Lists>> inside;  // by group: ranges
+        std::vector<std::pair<uint32_t, Lists>> exits;   // by way: nodes
+    };
     // What becomes of the tokens of a subtree that is entered in some state.
     struct Piece {
         std::vector<std::pair<uint32_t, ListId>> inside;  // by group: ranges
@@ -198,6 +202,11 @@ class SplitTables {
     ListId list(const Trie& t, const std::vector<uint32_t>& items, bool of_nodes);
     const List& items(ListId id) const { return lists_[id]; }
     bool is_antichain(const Lists& lists) const;
+    template <typename Visit>  // (trie, begin, end)
+    void each(const Lists& lists, Visit&& visit) const {
+        for (ListId id : lists.kept) visit(*lists_[id].trie, lists_[id].begin, lists_[id].end);
+        for (const TrieNodes& l : lists.own) visit(*l.trie, l.nodes.data(), l.nodes.data() + l.nodes.size());
+    }
     // The tokens of some lists, and the residual below the nodes of some: made once if some of the lists are kept.
     std::shared_ptr<const TokenSet> tokens(const Lists& lists);
     ResidualId residual(const Lists& lists, bool once);
@@ -208,8 +217,6 @@ class SplitTables {
     Local find_alike(Local s, size_t reach);
     static constexpr uint16_t kUnknownWay = 0xFFFF;
     static bool is_antichain(const Trie& t, const uint32_t* begin, const uint32_t* end);
-    template <typename Visit>  // (trie, begin, end)
-    void each(const Lists& lists, Visit&& visit) const;
     static std::vector<uint32_t> key_of(const Lists& lists, uint32_t kind);
 
     const SplitParts parts_;

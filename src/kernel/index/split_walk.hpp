@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "index/split_amendment.hpp"
 #include "index/split_difference.hpp"
 #include "support/byte_set.hpp"
 #include "support/task.hpp"
@@ -52,16 +53,16 @@ class SplitWalk {
         exits_before(branches, *result);
         std::vector<std::pair<uint32_t, uint8_t>> bytes;  // of the branches: what is read here is not read aside
         for (uint32_t branch : branches) bytes.emplace_back(branch, residuals_.byte(branch));
-        if (beside.state == kNoState) {
+        if (beside.state != kNoState && single_) {
+            compare(beside, bytes, *result);
+        } else if (beside.state == kNoState || !amend(beside, bytes, *result)) {
             for (auto [branch, byte] : bytes)
                 if (LexState s = step(state_, byte); s != kNoState)
                     for (auto [trie, root] : residuals_.roots(branch, beside_)) {
                         if (beside.on_list) walk_list(*trie, root, s);
-                        else walk(*trie, root, local(s));
+                        else walk(outcome_, *trie, root, local(s));
                     }
             finish(*result);
-        } else {
-            compare(beside, bytes, *result);
         }
         parts_.bytes += sizeof(Split) + 64 + result->inside.size() * sizeof(Split::Inside);
         for (const Split::Inside& i : result->inside) parts_.bytes += i.removed.size() * 4;
@@ -214,23 +215,23 @@ class SplitWalk {
         return tables_.keep(t, root, s, std::move(piece));
     }
 
-    void walk(const Trie& t, uint32_t root, Local s) {
+    void walk(SplitTables::Outcome& into, const Trie& t, uint32_t root, Local s) {
         s = tables_.for_subtree(s, t.height[root]);
         if (t.end[root] - root >= kWorthKeeping && may_be_kept(s)) {
             const Piece& whole = piece(t, root, s, 0);
-            for (auto [group, id] : whole.inside) of_kind(inside_, group).kept.push_back(id);
+            for (auto [group, id] : whole.inside) of_kind(into.inside, group).kept.push_back(id);
             for (auto [way, id] : whole.exits) {
-                of_kind(exits_, way).kept.push_back(id);
+                of_kind(into.exits, way).kept.push_back(id);
                 exit_nodes_.note(size_t(tables_.items(id).end - tables_.items(id).begin));
             }
             return;
         }
         Draft draft;
         fill(draft, t, root, s, 0);
-        for (auto& [group, ranges] : draft.inside) of_kind(inside_, group).own.push_back({&t, std::move(ranges)});
+        for (auto& [group, ranges] : draft.inside) of_kind(into.inside, group).own.push_back({&t, std::move(ranges)});
         for (auto& [way, nodes] : draft.exits) {
             exit_nodes_.note(nodes.size());
-            of_kind(exits_, way).own.push_back({&t, std::move(nodes)});
+            of_kind(into.exits, way).own.push_back({&t, std::move(nodes)});
         }
     }
 
@@ -266,9 +267,9 @@ class SplitWalk {
         Draft draft;
         follow_list(t, root, s, kNoState, [&](uint32_t node, LexState x, LexState, bool on_list) {
             if (on_list) take(draft, tables_.group_of(x), t.token_begin[node], t.token_begin[node + 1]);
-            else walk(t, node, local(x));
+            else walk(outcome_, t, node, local(x));
         });
-        for (auto& [group, ranges] : draft.inside) of_kind(inside_, group).own.push_back({&t, std::move(ranges)});
+        for (auto& [group, ranges] : draft.inside) of_kind(outcome_.inside, group).own.push_back({&t, std::move(ranges)});
     }
 
     void compare(const Neighbour& with, const std::vector<std::pair<uint32_t, uint8_t>>& bytes, Split& result) {
@@ -293,6 +294,21 @@ class SplitWalk {
         comparison.finish(result);
     }
 
+    bool amend(const Neighbour& with, const std::vector<std::pair<uint32_t, uint8_t>>& bytes, Split& result) {
+        SplitTables::Outcome gone, come;
+        std::vector<uint32_t> walked;
+        for (auto [branch, byte] : bytes) {
+            const LexState s = step(state_, byte), o = step(with.state, byte);
+            if (s == o) continue;
+            walked.push_back(branch);
+            for (auto [trie, root] : residuals_.roots(branch, beside_)) {
+                if (s != kNoState) walk(come, *trie, root, local(s));
+                if (o != kNoState) walk(gone, *trie, root, local(o));
+            }
+        }
+        return SplitAmendment(parts_, tables_, beside_, residual_, state_, *with.split).run(gone, come, walked, result);
+    }
+
     // Nearly all branches: then the whole residual, which other states split too, without the tokens of the others. False if that is
     // not worth it.
     bool without(const std::vector<uint32_t>& branches, const std::vector<uint32_t>& selected, std::vector<uint32_t>& except) {
@@ -300,7 +316,7 @@ class SplitWalk {
         if (!r.of_vocabulary || !r.once || selected.size() * 4 < branches.size() * 3) return false;
         for (uint32_t b : branches) {
             if (std::binary_search(selected.begin(), selected.end(), b)) continue;
-            const TrieNodes& whole = residuals_.parts(b, beside_)[0];
+            const TrieNodes whole = residuals_.parts(b, beside_)[0];
             uint32_t n = whole.nodes[0];
             except.insert(except.end(), whole.trie->tokens.begin() + whole.trie->token_begin[n],
                           whole.trie->tokens.begin() + whole.trie->token_begin[whole.trie->end[n]]);
@@ -336,14 +352,14 @@ class SplitWalk {
     }
 
     void finish(Split& result) {
-        for (const auto& [id, lists] : inside_) {
+        for (const auto& [id, lists] : outcome_.inside) {
             const SplitTables::Group& g = tables_.group(id);
             result.inside.push_back({g.sureness, g.key, tables_.tokens(lists), g.effect, nullptr, {}});
         }
         beside_.end();
         result.exits_once = residuals_[residual_].once &&
-                            std::all_of(exits_.begin(), exits_.end(), [&](const auto& x) { return tables_.is_antichain(x.second); });
-        for (const auto& [id, lists] : exits_) {
+                            std::all_of(outcome_.exits.begin(), outcome_.exits.end(), [&](const auto& x) { return tables_.is_antichain(x.second); });
+        for (const auto& [id, lists] : outcome_.exits) {
             const SplitTables::Way& w = tables_.way(id);
             result.exits.push_back({w.terminal, w.obligations, tables_.residual(lists, result.exits_once), w.effect, {}});
         }
@@ -358,7 +374,7 @@ class SplitWalk {
     ResidualId residual_;
     LexState state_;
     const bool single_ = tables_.single();
-    ByKind<SplitTables::Lists> inside_, exits_;
+    SplitTables::Outcome outcome_;
     ExitNodes exit_nodes_;
 };
 

@@ -10,6 +10,7 @@ namespace derivable {
 struct ByteSet {
     std::array<uint64_t, 4> words{};
     void set(uint8_t b) { words[b >> 6] |= 1ULL << (b & 63); }
+    void remove(uint8_t b) { words[b >> 6] &= ~(1ULL << (b & 63)); }
     bool operator[](uint8_t b) const { return words[b >> 6] >> (b & 63) & 1; }
     // How many of them are smaller.
     uint32_t rank(uint8_t b) const {

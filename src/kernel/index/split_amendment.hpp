@@ -1,0 +1,172 @@
+// Level 1 beside a split of the same residual by another state that nearly all first bytes lead to the same states from: what is behind
+// the others was walked from both, and the split is changed by that.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "index/split_tables.hpp"
+#include "support/byte_set.hpp"
+#include "support/task.hpp"
+
+namespace derivable {
+
+class SplitAmendment {
+  public:
+    SplitAmendment(const SplitParts& parts, SplitTables& tables, Beside& beside, ResidualId residual, LexState state, const Split& base)
+        : parts_(parts),
+          tables_(tables),
+          beside_(beside),
+          residual_(residual),
+          state_(state),
+          base_(base) {}
+
+    // `walked`: the branches whose outcome is in `gone`, as the base has it, and in `come`, as the state does. False: what these branches
+    // share with the others cannot be told from the outcomes, so all has to be walked.
+    bool run(const SplitTables::Outcome& gone, const SplitTables::Outcome& come, const std::vector<uint32_t>& walked, Split& result) {
+        std::vector<Change> inside;
+        for (const auto& [group, lists] : gone.inside) of(inside, group).gone = tokens(lists);
+        for (const auto& [group, lists] : come.inside) of(inside, group).come = tokens(lists);
+        for (Change& c : inside) {
+            std::vector<uint32_t> only;
+            std::set_difference(c.gone.begin(), c.gone.end(), c.come.begin(), c.come.end(), std::back_inserter(only));
+            c.gone = std::move(only);
+        }
+        if (!parts_.residuals[residual_].once && !is_told(inside, walked)) return false;
+        amend_inside(inside, result);
+        amend_exits(gone, come, result);
+        return true;
+    }
+
+  private:
+    struct Change {
+        uint32_t group;
+        std::vector<uint32_t> gone, come;  // tokens, ascending
+        bool met = false;
+    };
+    static Change& of(std::vector<Change>& all, uint32_t group) {
+        for (Change& c : all)
+            if (c.group == group) return c;
+        return all.emplace_back(Change{group, {}, {}});
+    }
+
+    std::vector<uint32_t> tokens(const SplitTables::Lists& lists) {
+        std::vector<uint32_t> all;
+        tables_.each(lists, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
+            for (const uint32_t* range = begin; range != end; range += 2)
+                all.insert(all.end(), t.tokens.begin() + range[0], t.tokens.begin() + range[1]);
+        });
+        work(2 * all.size());
+        std::sort(all.begin(), all.end());
+        all.erase(std::unique(all.begin(), all.end()), all.end());
+        return all;
+    }
+    std::vector<TrieNodes> nodes(const SplitTables::Lists& lists) {
+        std::vector<TrieNodes> all;
+        tables_.each(lists, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
+            work(6 * size_t(end - begin));
+            all.push_back({&t, {begin, end}});
+        });
+        return all;
+    }
+
+    // Of a residual that has tokens in several branches (cut in several ways): what is gone from these is gone.
+    bool is_told(const std::vector<Change>& inside, const std::vector<uint32_t>& walked) {
+        if (!parts_.residuals.are_apart(residual_, walked, beside_)) return false;
+        ByteSet others = parts_.residuals[residual_].bytes;
+        for (uint32_t branch : walked) others.remove(parts_.residuals.byte(branch));
+        for (const Change& c : inside)
+            for (uint32_t token : c.gone)
+                if (may_end_elsewhere(token, tables_.group(c.group), others)) return false;
+        return true;
+    }
+
+    // Some end of the token that begins with one of these bytes may have the same outcome.
+    bool may_end_elsewhere(uint32_t token, const SplitTables::Group& group, const ByteSet& bytes) {
+        const std::string& text = parts_.vocabulary.bytes[token];
+        for (size_t begin = 0; begin < text.size(); begin++) {
+            if (!bytes[uint8_t(text[begin])]) continue;
+            LexState s = state_;
+            for (size_t i = begin; i < text.size() && s != kNoState; i++) {
+                work(1);
+                s = tables_.step(s, uint8_t(text[i]));
+            }
+            if (s == kNoState) continue;
+            const auto [sureness, key] = parts_.prospects.sureness(s);
+            if (sureness == group.sureness && key == group.key) return true;
+        }
+        return false;
+    }
+
+    void amend_inside(std::vector<Change>& inside, Split& result) {
+        const uint32_t words = parts_.vocabulary.words();
+        auto put = [&](Split::Inside i, TokenSet tokens) {
+            if (!tokens.count()) return;
+            parts_.bytes += tokens.bytes();
+            i.tokens = std::make_shared<const TokenSet>(std::move(tokens));
+            result.inside.push_back(std::move(i));
+        };
+        for (const Split::Inside& i : base_.inside) {
+            Change* change = nullptr;
+            for (Change& c : inside)
+                if (const SplitTables::Group& g = tables_.group(c.group); g.sureness == i.sureness && g.key == i.key && g.effect == i.effect)
+                    change = &c;
+            if (change) change->met = true;
+            if (!change || (change->gone.empty() && i.tokens->has(change->come))) {
+                result.inside.push_back(i);
+            } else {
+                work(i.tokens->cost() + change->gone.size() + change->come.size());
+                put(i, i.tokens->amended(change->gone, change->come, words));
+            }
+        }
+        for (const Change& c : inside)
+            if (const SplitTables::Group& g = tables_.group(c.group); !c.met)
+                put({g.sureness, g.key, nullptr, g.effect, nullptr, {}}, TokenSet().amended({}, c.come, words));
+    }
+
+    void amend_exits(const SplitTables::Outcome& gone, const SplitTables::Outcome& come, Split& result) {
+        beside_.end();
+        result.exits_once =
+            base_.exits_once && std::all_of(come.exits.begin(), come.exits.end(), [&](const auto& e) { return tables_.is_antichain(e.second); });
+        static const SplitTables::Lists kNone;
+        auto lists = [](const SplitTables::Outcome& outcome, uint32_t way) {
+            for (const auto& [w, lists] : outcome.exits)
+                if (w == way) return &lists;
+            return &kNone;
+        };
+        std::vector<uint32_t> ways;
+        for (const auto* outcome : {&gone, &come})
+            for (const auto& [way, lists] : outcome->exits)
+                if (std::find(ways.begin(), ways.end(), way) == ways.end()) ways.push_back(way);
+        for (uint32_t i = base_.exits_before; i < base_.exits.size(); i++) {
+            Split::Exit exit = base_.exits[i];
+            auto way = std::find_if(ways.begin(), ways.end(), [&](uint32_t w) {
+                const SplitTables::Way& x = tables_.way(w);
+                return x.terminal == exit.terminal && x.obligations == exit.obligations && x.effect == exit.effect;
+            });
+            if (way != ways.end()) {
+                exit.residual = parts_.residuals.amended(exit.residual, nodes(*lists(gone, *way)), nodes(*lists(come, *way)), result.exits_once);
+                ways.erase(way);
+            }
+            if (!parts_.residuals[exit.residual].branches.empty()) result.exits.push_back(std::move(exit));
+        }
+        for (uint32_t way : ways) {
+            const SplitTables::Way& w = tables_.way(way);
+            result.exits.push_back({w.terminal, w.obligations, parts_.residuals.add(nodes(*lists(come, way)), result.exits_once), w.effect, {}});
+        }
+    }
+
+    const SplitParts& parts_;
+    SplitTables& tables_;
+    Beside& beside_;
+    const ResidualId residual_;
+    const LexState state_;
+    const Split& base_;
+};
+
+}  // namespace derivable
