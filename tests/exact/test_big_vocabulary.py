@@ -38,6 +38,15 @@ start: "<" start ">" | start WORDS | start NAME | WORDS | NAME
 WORDS: /[^"<>]+/
 NAME: /[a-z ]+/
 """
+# Contexts that differ in a few terminals, and tokens that are cut in several ways: splits are made of those of others.
+OPERATORS = r"""
+start: (NAME "=" e ";" | "if" e ":" | "in" "(" e ")" "{" e "}" | "(" ")" NAME ";" | "[" e ("," e)* "]")*
+e: NAME | NUMBER | e "-" e | "-" e | NAME "--" | "--" NAME | "(" e ")" | NAME "(" (e ("," e)*)? ")" | NAME "." NAME
+NAME: /[a-z_][a-z0-9_]*/
+NUMBER: /[0-9]+/
+WS: /[ \n]+/
+%ignore WS
+"""
 # Texts of any characters, of nearly any, and of letters.
 CHARACTERS = r"""
 start: (STRING ";" | NAME "=" REST | MARK NAME)*
@@ -53,6 +62,14 @@ CASES = {
     "keywords longest": (dv.Grammar.from_lark(KEYWORDS), 'if abc: x=12.5; # c\nimport in2; return ("a\\"b");'),
     "keywords basic": (dv.Grammar.from_lark(KEYWORDS, lexing="basic"), "if abc: x=12.5; # c\nimport in2;"),
     "keywords scannerless": (dv.Grammar.from_lark(KEYWORDS, lexing="scannerless"), 'if abc: x=12.5;return ("a\\"b");'),
+    "operators longest": (
+        dv.Grammar.from_lark(OPERATORS),
+        "a=b--- --c;if -(x-y):in(n.a-a(b-1,x--)){- --u}() t;[a,(b),-c(--d)]f=a(",
+    ),
+    "operators basic": (
+        dv.Grammar.from_lark(OPERATORS, lexing="basic"),
+        "a=b--- --c;if -(x-y):in(n.a-a(b-1,x--)){- --u}() t;",
+    ),
     "object": (dv.Grammar.from_gbnf(OBJECT), '{"name":"a b","number":12,"nam":"x\\"y","notes":"é"}'),
     "ambiguous": (dv.Grammar.from_lark(AMBIGUOUS, lexing="scannerless"), "<ab c>"),
     # Many members are split together; letters of their own in patterns that may stand anywhere.

@@ -173,37 +173,51 @@ LexState Spanner::alike(ResidualId residual, LexState state) const {
     return kNoState;
 }
 
-// PERF: start states differ in a few terminals, so nearly all first bytes lead to the same states from several of them. What was split before and
-// differs in the fewest is looked for, by the vocabulary's share behind each byte.
+namespace {
+
+// Of two lists that ascend, how many are in one only.
+size_t num_apart(const Lexer::Singles& a, const Lexer::Singles& b) {
+    size_t same = 0;
+    for (auto x = a.begin(), y = b.begin(); x != a.end() && y != b.end();) {
+        const LexState s = *x, o = *y;
+        same += s == o;
+        if (!(o < s)) ++x;
+        if (!(s < o)) ++y;
+    }
+    return a.size() + b.size() - 2 * same;
+}
+
+}  // namespace
+
+// PERF: start states differ in a few terminals, so nearly all first bytes lead to the same states from several of them. Those of the nearest
+// members are compared, by the vocabulary's share behind each byte.
 const Split* Spanner::nearest(ResidualId residual, LexState state) {
-    constexpr uint64_t kWorthwhile = 2'000;  // nodes
-    constexpr uint32_t kMostAsked = 64;
+    constexpr uint64_t kWorthwhile = 200;  // nodes
+    constexpr size_t kMostAsked = 256, kCompared = 4;
     const Split* split = residual.index() < latest_.size() ? latest_[residual.index()] : nullptr;
     if (!split || residuals_.size_at_least(residual) < kWorthwhile) return nullptr;
-    struct Way {
-        uint8_t byte;
-        uint32_t weight;
-        LexState to;
-    };
-    std::vector<Way> ways;
-    uint64_t all = 0;
-    residuals_[residual].bytes.each([&](uint8_t byte) {
-        ways.push_back({byte, residuals_.num_nodes_behind(byte), kNoState});
-        all += ways.back().weight;
-    });
-    std::sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) { return a.weight > b.weight; });
-    for (Way& way : ways) way.to = lexer.step(state, way.byte);
-    const Split* found = nullptr;
-    uint64_t least = all / 16;
-    for (uint32_t n = 0; split && n < kMostAsked && least > all / 256; n++, split = split->previous) {
-        uint64_t apart = 0;
-        for (auto way = ways.begin(); way != ways.end() && apart <= least; ++way)
-            if (work(2), lexer.step(split->state, way->byte) != way->to) apart += way->weight;
-        if (apart > least || (found && apart == least)) continue;
-        found = split;
-        least = apart;
+    std::vector<std::pair<size_t, const Split*>> candidates;  // by how many members are of one of the two only
+    const Lexer::Singles mine = lexer.singles(lexer.members(state));
+    for (size_t n = 0; split && n < kMostAsked; n++, split = split->previous) {
+        work(10);
+        const size_t others = num_apart(mine, lexer.singles(lexer.members(split->state)));
+        candidates.emplace_back(others + (lexer.obligations(split->state) != lexer.obligations(state)), split);
     }
-    return found;
+    const auto compared = std::min(candidates.size(), kCompared);
+    std::partial_sort(candidates.begin(), candidates.begin() + long(compared), candidates.end(),
+                      [](const auto& a, const auto& b) { return a.first < b.first; });
+    candidates.resize(compared);
+    uint64_t all = 0;
+    std::vector<uint64_t> apart(compared);
+    residuals_[residual].bytes.each([&](uint8_t byte) {
+        const uint64_t weight = residuals_.num_nodes_behind(byte);
+        const LexState to = lexer.step(state, byte);
+        all += weight;
+        for (size_t c = 0; c < compared; c++)
+            if (work(2), lexer.step(candidates[c].second->state, byte) != to) apart[c] += weight;
+    });
+    const auto least = std::min_element(apart.begin(), apart.end());
+    return least == apart.end() || *least > all / 16 ? nullptr : candidates[size_t(least - apart.begin())].second;
 }
 
 bool Spanner::is_plain(ResidualId residual, LexState state) const {

@@ -30,45 +30,49 @@ class SplitAmendment {
     // share with the others cannot be told from the outcomes, so all has to be walked.
     bool run(const SplitTables::Outcome& gone, const SplitTables::Outcome& come, const std::vector<uint32_t>& walked, Split& result) {
         std::vector<Change> inside;
-        for (const auto& [group, lists] : gone.inside) of(inside, group).gone = tokens(lists);
-        for (const auto& [group, lists] : come.inside) of(inside, group).come = tokens(lists);
-        for (Change& c : inside) {
-            std::vector<uint32_t> only;
-            std::set_difference(c.gone.begin(), c.gone.end(), c.come.begin(), c.come.end(), std::back_inserter(only));
-            c.gone = std::move(only);
-        }
-        if (!parts_.residuals[residual_].once && !is_told(inside, walked)) return false;
+        for (const auto& [group, lists] : gone.inside) of(inside, group).gone = &lists;
+        for (const auto& [group, lists] : come.inside) of(inside, group).come = &lists;
+        if (!is_once_ && !is_told(inside, walked)) return false;
         amend_inside(inside, result);
         amend_exits(gone, come, result);
         return true;
     }
 
   private:
+    inline static const SplitTables::Lists kNone;
     struct Change {
         uint32_t group;
-        std::vector<uint32_t> gone, come;  // tokens, ascending
+        const SplitTables::Lists *gone = &kNone, *come = &kNone;  // of ranges
         bool met = false;
     };
     static Change& of(std::vector<Change>& all, uint32_t group) {
         for (Change& c : all)
             if (c.group == group) return c;
-        return all.emplace_back(Change{group, {}, {}});
+        all.push_back({group});
+        return all.back();
     }
 
-    std::vector<uint32_t> tokens(const SplitTables::Lists& lists) {
+    // Visits those of some lists that are not among others.
+    template <typename Visit>
+    void each_but(const SplitTables::Lists& lists, const SplitTables::Lists& others, Visit visit) {
+        SplitTables::Lists left{{}, lists.own};
+        std::copy_if(lists.kept.begin(), lists.kept.end(), std::back_inserter(left.kept),
+                     [&](SplitTables::ListId id) { return std::find(others.kept.begin(), others.kept.end(), id) == others.kept.end(); });
+        work(2 + lists.kept.size());
+        tables_.each(left, visit);
+    }
+    std::vector<uint32_t> tokens(const SplitTables::Lists& lists, const SplitTables::Lists& others) {
         std::vector<uint32_t> all;
-        tables_.each(lists, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
+        each_but(lists, others, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
             for (const uint32_t* range = begin; range != end; range += 2)
                 all.insert(all.end(), t.tokens.begin() + range[0], t.tokens.begin() + range[1]);
         });
-        work(2 * all.size());
-        std::sort(all.begin(), all.end());
-        all.erase(std::unique(all.begin(), all.end()), all.end());
+        work(all.size());
         return all;
     }
-    std::vector<TrieNodes> nodes(const SplitTables::Lists& lists) {
+    std::vector<TrieNodes> nodes(const SplitTables::Lists& lists, const SplitTables::Lists& others) {
         std::vector<TrieNodes> all;
-        tables_.each(lists, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
+        each_but(lists, others, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
             work(6 * size_t(end - begin));
             all.push_back({&t, {begin, end}});
         });
@@ -80,9 +84,14 @@ class SplitAmendment {
         if (!parts_.residuals.are_apart(residual_, walked, beside_)) return false;
         ByteSet others = parts_.residuals[residual_].bytes;
         for (uint32_t branch : walked) others.remove(parts_.residuals.byte(branch));
-        for (const Change& c : inside)
-            for (uint32_t token : c.gone)
-                if (may_end_elsewhere(token, tables_.group(c.group), others)) return false;
+        for (const Change& c : inside) {
+            std::vector<uint32_t> come = tokens(*c.come, kNone);
+            work(5 * come.size());
+            std::sort(come.begin(), come.end());
+            for (uint32_t token : tokens(*c.gone, *c.come))
+                if (!std::binary_search(come.begin(), come.end(), token) && may_end_elsewhere(token, tables_.group(c.group), others))
+                    return false;
+        }
         return true;
     }
 
@@ -114,26 +123,31 @@ class SplitAmendment {
         for (const Split::Inside& i : base_.inside) {
             Change* change = nullptr;
             for (Change& c : inside)
-                if (const SplitTables::Group& g = tables_.group(c.group); g.sureness == i.sureness && g.key == i.key && g.effect == i.effect)
+                if (const SplitTables::Group& g = tables_.group(c.group);
+                    g.sureness == i.sureness && g.key == i.key && g.effect == i.effect)
                     change = &c;
-            if (change) change->met = true;
-            if (!change || (change->gone.empty() && i.tokens->has(change->come))) {
+            if (!change) {
                 result.inside.push_back(i);
-            } else {
-                work(i.tokens->cost() + change->gone.size() + change->come.size());
-                put(i, i.tokens->amended(change->gone, change->come, words));
+                continue;
             }
+            change->met = true;
+            // What is gone from one branch may have come by another, so all is put in.
+            const std::vector<uint32_t> gone = tokens(*change->gone, *change->come);
+            const std::vector<uint32_t> come = tokens(*change->come, is_once_ ? *change->gone : kNone);
+            work(i.tokens->cost());
+            TokenSet set = i.tokens->amended(gone, come, words);
+            if (set == *i.tokens) result.inside.push_back(i);
+            else put(i, std::move(set));
         }
         for (const Change& c : inside)
             if (const SplitTables::Group& g = tables_.group(c.group); !c.met)
-                put({g.sureness, g.key, nullptr, g.effect, nullptr, {}}, TokenSet().amended({}, c.come, words));
+                put({g.sureness, g.key, nullptr, g.effect, nullptr, {}}, TokenSet().amended({}, tokens(*c.come, kNone), words));
     }
 
     void amend_exits(const SplitTables::Outcome& gone, const SplitTables::Outcome& come, Split& result) {
         beside_.end();
-        result.exits_once =
-            base_.exits_once && std::all_of(come.exits.begin(), come.exits.end(), [&](const auto& e) { return tables_.is_antichain(e.second); });
-        static const SplitTables::Lists kNone;
+        result.exits_once = base_.exits_once && std::all_of(come.exits.begin(), come.exits.end(),
+                                                            [&](const auto& e) { return tables_.is_antichain(e.second); });
         auto lists = [](const SplitTables::Outcome& outcome, uint32_t way) {
             for (const auto& [w, lists] : outcome.exits)
                 if (w == way) return &lists;
@@ -150,14 +164,17 @@ class SplitAmendment {
                 return x.terminal == exit.terminal && x.obligations == exit.obligations && x.effect == exit.effect;
             });
             if (way != ways.end()) {
-                exit.residual = parts_.residuals.amended(exit.residual, nodes(*lists(gone, *way)), nodes(*lists(come, *way)), result.exits_once);
+                const SplitTables::Lists &before = *lists(gone, *way), &after = *lists(come, *way);
+                const std::vector<TrieNodes> out = nodes(before, after), in = nodes(after, before);
+                if (!out.empty() || !in.empty()) exit.residual = parts_.residuals.amended(exit.residual, out, in, result.exits_once);
                 ways.erase(way);
             }
             if (!parts_.residuals[exit.residual].branches.empty()) result.exits.push_back(std::move(exit));
         }
         for (uint32_t way : ways) {
             const SplitTables::Way& w = tables_.way(way);
-            result.exits.push_back({w.terminal, w.obligations, parts_.residuals.add(nodes(*lists(come, way)), result.exits_once), w.effect, {}});
+            result.exits.push_back(
+                {w.terminal, w.obligations, parts_.residuals.add(nodes(*lists(come, way), kNone), result.exits_once), w.effect, {}});
         }
     }
 
@@ -167,6 +184,7 @@ class SplitAmendment {
     const ResidualId residual_;
     const LexState state_;
     const Split& base_;
+    const bool is_once_ = parts_.residuals[residual_].once;
 };
 
 }  // namespace derivable

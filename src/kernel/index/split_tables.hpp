@@ -102,7 +102,7 @@ class SplitTables {
         std::vector<ListId> kept;
         std::vector<TrieNodes> own;
     };
-    struct Outcome {  // of a walk
+    struct Outcome {                                     // of a walk
         std::vector<std::pair<uint32_t, Lists>> inside;  // by group: ranges
         std::vector<std::pair<uint32_t, Lists>> exits;   // by way: nodes
     };

@@ -357,8 +357,8 @@ class SplitWalk {
             result.inside.push_back({g.sureness, g.key, tables_.tokens(lists), g.effect, nullptr, {}});
         }
         beside_.end();
-        result.exits_once = residuals_[residual_].once &&
-                            std::all_of(outcome_.exits.begin(), outcome_.exits.end(), [&](const auto& x) { return tables_.is_antichain(x.second); });
+        result.exits_once = residuals_[residual_].once && std::all_of(outcome_.exits.begin(), outcome_.exits.end(),
+                                                                      [&](const auto& x) { return tables_.is_antichain(x.second); });
         for (const auto& [id, lists] : outcome_.exits) {
             const SplitTables::Way& w = tables_.way(id);
             result.exits.push_back({w.terminal, w.obligations, tables_.residual(lists, result.exits_once), w.effect, {}});

@@ -44,9 +44,8 @@ class TokenSet {
     }
     // All at once, from a bitmask.
     static TokenSet of(const std::vector<uint32_t>& row);
-    // Without some tokens, and with others; lists that ascend.
+    // Without some tokens, and then with others. (Counts those that were added twice twice, as this does.)
     TokenSet amended(const std::vector<uint32_t>& gone, const std::vector<uint32_t>& come, uint32_t words) const;
-    bool has(const std::vector<uint32_t>& tokens) const;  // all of them, ascending
     // After the last add().
     void pack();
     // With the tokens of another one (after its pack() or normalize()) that are not in `except`, of a vocabulary of so many words; then, once,
