@@ -119,9 +119,11 @@ class Spanner {
     const Split* keep(ResidualId residual, LexState state, std::unique_ptr<Split> split) {
         if (const Split* known = find(residual, state)) return known;  // made by others meanwhile
         split->id = num_splits_++;
-        note(residual, state, *split);
-        return (splits_[pack(residual, state)] = std::move(split)).get();
+        Split& kept = *(splits_[pack(residual, state)] = std::move(split));
+        note(residual, state, kept);
+        return &kept;
     }
+    // SAFETY: of one that is kept already, for making room may be refused.
     void note(ResidualId residual, LexState state, Split& split) {
         if (latest_.size() <= residual.index()) latest_.resize(residuals_.size(), nullptr);
         split.state = state;
