@@ -23,12 +23,10 @@ Residuals::Residuals(const Trie& vocabulary) : vocabulary_(vocabulary) { begin()
 void Residuals::begin() {
     num_nodes_ = vocabulary_.first_id + vocabulary_.size();
     owners_ = {{vocabulary_.first_id, num_nodes_, kNoBranch}};
-    behind_.fill(0);
     std::vector<uint32_t> all;
     for (uint32_t i = 0; i < vocabulary_.size(); i = vocabulary_.end[i]) {
         all.push_back(add_branch(vocabulary_.byte[i], {vocabulary_.first_id + i}));
         sizes_.push_back(vocabulary_.end[i] - i);
-        behind_[vocabulary_.byte[i]] = sizes_.back();
     }
     add(std::move(all), true, true);  // kWholeVocabulary
 }
@@ -188,18 +186,18 @@ ResidualId Residuals::united(const std::vector<ResidualId>& residuals) {
 // PERF: contexts that differ in a few keywords leave the same tokens behind a name or a blank. Finding out that they are the same halved
 // the first passes over programs (llama-3: Java 93 to 62 us a mask, Python 307 to 153) and took their memory to a third and a tenth.
 uint32_t Residuals::add_branch(uint8_t byte, std::vector<uint32_t> nodes) {
-    if (auto known = branch_ids_.find(nodes); known != branch_ids_.end()) return known->second;
-    // SAFETY: a branch that is not kept is no branch: room is made before it gets a number, which may be refused, too.
-    branches_.push_back({byte, nullptr, nullptr, {}});
-    try {
-        const auto it = branch_ids_.try_emplace(std::move(nodes), uint32_t(branches_.size() - 1)).first;
-        branches_.back().nodes = &it->first;
+    auto [it, fresh] = branch_ids_.try_emplace(std::move(nodes), uint32_t(branches_.size()));
+    if (fresh) {
+        // SAFETY: a number stands for what is there: room for it may be refused.
+        try {
+            branches_.push_back({byte, &it->first, nullptr, {}});
+        } catch (...) {
+            branch_ids_.erase(it);
+            throw;
+        }
         bytes_ += sizeof(Branch) + it->first.size() * 4 + 64;
-        return it->second;
-    } catch (...) {
-        branches_.pop_back();
-        throw;
     }
+    return it->second;
 }
 
 ResidualId Residuals::add(std::vector<uint32_t> branches, bool of_vocabulary, bool once) {
@@ -207,10 +205,16 @@ ResidualId Residuals::add(std::vector<uint32_t> branches, bool of_vocabulary, bo
     key.push_back(2 * of_vocabulary + once);
     auto [it, fresh] = residual_ids_.try_emplace(std::move(key), uint32_t(residuals_.size()));
     if (fresh) {
-        bytes_ += sizeof(Residual) + branches.size() * 8 + 128;
+        const size_t size = sizeof(Residual) + branches.size() * 8 + 128;
         ByteSet bytes;
         for (uint32_t b : branches) bytes.set(branches_[b].byte);
-        residuals_.push_back({std::move(branches), bytes, of_vocabulary, once});
+        try {
+            residuals_.push_back({std::move(branches), bytes, of_vocabulary, once});
+        } catch (...) {
+            residual_ids_.erase(it);
+            throw;
+        }
+        bytes_ += size;
     }
     return it->second;
 }
@@ -220,13 +224,17 @@ ResidualId Residuals::select(ResidualId residual, std::vector<uint32_t> branches
     return add(std::move(branches), r.of_vocabulary, r.once);
 }
 
-// About how large a residual is: what its branches are made of, and what the vocabulary has below the first of each.
+uint32_t Residuals::num_nodes_behind(uint8_t byte) const {
+    const ByteSet& bytes = (*this)[kWholeVocabulary].bytes;
+    return bytes[byte] ? sizes_[bytes.rank(byte)] : 0;
+}
+
 uint64_t Residuals::size_at_least(ResidualId residual) const {
     uint64_t size = 0;
     for (uint32_t b : (*this)[residual].branches) {
         const std::vector<uint32_t>& nodes = *branches_[b].nodes;
         const uint32_t first = nodes.front() - vocabulary_.first_id;
-        size += nodes.size() + (first < vocabulary_.size() ? vocabulary_.end[first] - first : 0);
+        size += nodes.size() + (first < vocabulary_.size() ? vocabulary_.end[first] - first - 1 : 0);
     }
     return size;
 }

@@ -294,6 +294,7 @@ class SplitWalk {
         comparison.finish(result);
     }
 
+    // The neighbour's split, with what is behind the bytes that lead to other states. False if that has to be walked with the rest.
     bool amend(const Neighbour& with, const std::vector<std::pair<uint32_t, uint8_t>>& bytes, Split& result) {
         SplitTables::Outcome gone, come;
         std::vector<uint32_t> walked;
