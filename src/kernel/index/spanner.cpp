@@ -76,7 +76,7 @@ Neighbour Spanner::alone(LexState state) {
 Neighbour Spanner::neighbour(ResidualId residual, LexState state) {
     Neighbour beside;
     if (!is_single(state)) {
-        if (lexer.policy() != Policy::kScannerless && (beside.split = nearest(residual, state))) beside.state = beside.split->state;
+        if (lexer.policy() != Policy::kScannerless) beside = nearest(residual, state);
     } else if ((beside.state = lexer.without_bound(state)) != kNoState) {
         beside.unbounded = true;
     } else if (lexer.on_list(state, beside.listed)) {
@@ -175,50 +175,57 @@ LexState Spanner::alike(ResidualId residual, LexState state) const {
 
 namespace {
 
-// Of two lists that ascend, how many are in one only.
-size_t num_apart(const Lexer::Singles& a, const Lexer::Singles& b) {
-    size_t same = 0;
-    for (auto x = a.begin(), y = b.begin(); x != a.end() && y != b.end();) {
+// Of two lists that ascend, how many are in one only; `limit` if these are more.
+size_t num_apart(const Lexer::Singles& a, const Lexer::Singles& b, size_t limit) {
+    size_t apart = 0;
+    auto x = a.begin(), y = b.begin();
+    for (size_t left = a.size() + b.size(); left && apart < limit; left--) {
+        if (x == a.end() || y == b.end()) return std::min(limit, apart + left);
         const LexState s = *x, o = *y;
-        same += s == o;
+        if (s == o) left--;
+        else apart++;
         if (!(o < s)) ++x;
         if (!(s < o)) ++y;
     }
-    return a.size() + b.size() - 2 * same;
+    return apart;
 }
 
 }  // namespace
 
 // PERF: start states differ in a few terminals, so nearly all first bytes lead to the same states from several of them. Those of the nearest
 // members are compared, by the vocabulary's share behind each byte. The largest mask of 80 programs by a loaded constraint: Python 1.9 to 0.4
-// ms, Java 7.1 to 0.5, Go 4.0 to 0.4.
-const Split* Spanner::nearest(ResidualId residual, LexState state) {
+// ms, Java 7.1 to 0.5, Go 4.0 to 0.4. Where each of them leads is not looked at: that was 70 us.
+Neighbour Spanner::nearest(ResidualId residual, LexState state) {
     constexpr uint64_t kWorthwhile = 200;  // nodes
     constexpr size_t kMostAsked = 256, kCompared = 4;
     const Split* split = residual.index() < latest_.size() ? latest_[residual.index()] : nullptr;
-    if (!split || residuals_.size_at_least(residual) < kWorthwhile) return nullptr;
-    std::vector<std::pair<size_t, const Split*>> candidates;  // by how many members are of one of the two only
+    if (!split || residuals_.size_at_least(residual) < kWorthwhile) return {};
+    std::vector<std::pair<size_t, const Split*>> candidates;  // the first ones, by how many members are of one of the two only
     const Lexer::Singles mine = lexer.singles(lexer.members(state));
+    size_t limit = ~size_t(0);
     for (size_t n = 0; split && n < kMostAsked; n++, split = split->previous) {
-        work(10);
-        const size_t others = num_apart(mine, lexer.singles(lexer.members(split->state)));
-        candidates.emplace_back(others + (lexer.obligations(split->state) != lexer.obligations(state)), split);
+        work(5);
+        const size_t others = num_apart(mine, lexer.singles(lexer.members(split->state)), limit) +
+                              (lexer.obligations(split->state) != lexer.obligations(state));
+        if (others >= limit) continue;
+        auto after = std::find_if(candidates.begin(), candidates.end(), [&](const auto& c) { return c.first > others; });
+        candidates.insert(after, {others, split});
+        if (candidates.size() > kCompared) candidates.pop_back();
+        if (candidates.size() == kCompared) limit = candidates.back().first;
     }
-    const auto compared = std::min(candidates.size(), kCompared);
-    std::partial_sort(candidates.begin(), candidates.begin() + long(compared), candidates.end(),
-                      [](const auto& a, const auto& b) { return a.first < b.first; });
-    candidates.resize(compared);
     uint64_t all = 0;
-    std::vector<uint64_t> apart(compared);
-    residuals_[residual].bytes.each([&](uint8_t byte) {
-        const uint64_t weight = residuals_.num_nodes_behind(byte);
-        const LexState to = lexer.step(state, byte);
-        all += weight;
-        for (size_t c = 0; c < compared; c++)
-            if (work(2), lexer.step(candidates[c].second->state, byte) != to) apart[c] += weight;
-    });
-    const auto least = std::min_element(apart.begin(), apart.end());
-    return least == apart.end() || *least > all / 16 ? nullptr : candidates[size_t(least - apart.begin())].second;
+    std::array<uint64_t, 256> weights{};
+    residuals_[residual].bytes.each([&](uint8_t byte) { all += weights[byte] = residuals_.num_nodes_behind(byte); });
+    Neighbour best;
+    uint64_t least = all / 16 + 1;
+    for (const auto& [_, other] : candidates) {
+        if (least <= all / 128) break;
+        const ByteSet apart = lexer.apart(state, other->state, residuals_[residual].bytes);
+        uint64_t weight = 0;
+        apart.each([&](uint8_t byte) { weight += weights[byte]; });
+        if (weight < least) least = weight, best.state = other->state, best.split = other, best.apart = apart;
+    }
+    return best;
 }
 
 bool Spanner::is_plain(ResidualId residual, LexState state) const {

@@ -151,8 +151,8 @@ class Spanner {
     LexState any_string(ResidualId residual, LexState state);
     // A state of the same JSON string, split before, that only the longest tokens can tell from this one; or kNoState.
     LexState alike(ResidualId residual, LexState state) const;
-    // Not under scannerless: a split of the residual by a state that leads to the same ones as this with nearly all first bytes, or null.
-    const Split* nearest(ResidualId residual, LexState state);
+    // Not under scannerless: a split of the residual by a state that leads to the same ones as this with nearly all first bytes, if there is one.
+    Neighbour nearest(ResidualId residual, LexState state);
 
     std::shared_ptr<const Vocabulary> vocabulary_;
     Residuals residuals_;

@@ -23,6 +23,7 @@ struct Neighbour {
     bool distant = false;  // only the longest tokens can tell the two apart
     bool unbounded = false;  // it is the same one without the bound on the characters that are counted
     ByteSet listed;
+    ByteSet apart;  // of one of the same residual, that is changed: all bytes that may lead to other states
 };
 
 // One walk of split(). What becomes of a token is kept by outcome; beside a similar state, only differences are.
@@ -299,6 +300,7 @@ class SplitWalk {
         SplitTables::Outcome gone, come;
         std::vector<uint32_t> walked;
         for (auto [branch, byte] : bytes) {
+            if (!with.apart[byte]) continue;
             const LexState s = step(state_, byte), o = step(with.state, byte);
             if (s == o) continue;
             walked.push_back(branch);

@@ -28,8 +28,8 @@ void StackTrie::add_child(Node& parent, Node& child) {
 }
 
 void StackTrie::descend(Place& place, const std::vector<uint64_t>& states, int known, std::vector<Found>& found) {
-    for (uint64_t state : states) {
-        Node* next = child(*place.node, narrow(state));
+    for (auto i = size_t(place.depth + 1); i < states.size(); i++) {
+        Node* next = child(*place.node, narrow(states[i]));
         if (!next) return;
         place = {next, place.depth + 1};
         if (place.depth <= known) continue;
@@ -79,11 +79,8 @@ const StackTrie::Open* StackTrie::open_list(const std::vector<uint32_t>& words) 
 
 // Tokens of each level to its node; nodes know nothing deeper than `before` yet.
 void StackTrie::keep_found(Node* nodes, int before, int depth, const Findings& findings) {
-    struct Few {
-        uint32_t sets = 0, tokens = 0;
-        TokenSet* one = nullptr;
-    };
-    std::vector<Few> few(size_t(depth - before));
+    few_.assign(size_t(depth - before), {});
+    std::vector<Few>& few = few_;
     auto each = [&](auto act) {
         for (size_t i = findings.found_from; i < findings.found.size(); i++) {
             const Found& f = findings.found[i];

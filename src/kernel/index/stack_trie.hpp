@@ -71,7 +71,7 @@ class StackTrie {
         int depth = -1;  // of the last state that led to it; -1 for a root
     };
     Place root(const Split& split, uint32_t bracket_depth);
-    // From a root to the deepest node for a stack. Adds to `found` what is settled on the way below depth `known`.
+    // From a root, or a node that `states` led to, to the deepest node for a stack. Adds to `found` what is settled on the way below depth `known`.
     void descend(Place& place, const std::vector<uint64_t>& states, int known, std::vector<Found>& found);
     // What a walk found from a place on, to be kept by the states of its stack down to `depth`.
     void keep(Place root, Place from, const std::vector<uint64_t>& states, int depth, const Findings& findings);
@@ -100,6 +100,10 @@ class StackTrie {
     // Some questions as words, and the list of them.
     static constexpr size_t kQuestionWords = 4;
     const Open* open_list(const std::vector<uint32_t>& words);
+    struct Few {
+        uint32_t sets = 0, tokens = 0;
+        TokenSet* one = nullptr;
+    };
     void keep_found(Node* nodes, int before, int depth, const Findings& findings);
 
     Pages<Node*> roots_;           // by split, where no brackets are open
@@ -115,6 +119,7 @@ class StackTrie {
     Interner open_words_;
     std::deque<Open> open_lists_;
     std::vector<uint32_t> words_;  // to be looked up
+    std::vector<Few> few_;         // tokens of each node that is added
     // What was restored:
     ImageReader image_;
     size_t first_node_ = 0;  // in the image: Node::saved counts from there

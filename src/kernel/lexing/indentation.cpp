@@ -34,9 +34,11 @@ Indentations::Id Indentations::step(Id id, uint8_t byte) {
 }
 
 Indentations::Id Indentations::with_depth(Id id, int change) {
+    const uint64_t key = pack(id, uint32_t(change));
+    if (const Id* known = deeper_.find(key)) return *known;
     Indentation l = indentations_[idle(id)];
     if (change > 0 || l.depth) l.depth += uint32_t(change);
-    return intern(l);
+    return deeper_[key] = intern(l);
 }
 
 Indentations::Effect Indentations::step_effect(Effect e, uint8_t byte) {

@@ -88,6 +88,7 @@ class Indentations {
     std::vector<Indentation> indentations_;
     std::vector<Turn> turns_;  // by indentation
     FlatMap<Id> applied_;      // by effect and indentation
+    FlatMap<Id> deeper_;       // by indentation and change of its depth
     std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> level_ids_, indentation_ids_;
     // An effect is the bytes that matter: from the last line feed on, if there is one.
     std::vector<std::string> effects_{""};

@@ -33,6 +33,8 @@ TerminalId Lexer::add(const Recognizer& recognizer, uint32_t rank) {
     }
     terminals_.add(std::move(t));
     representatives_.clear();
+    any_lexeme_.clear();
+    knows_alike_ = false;
     return id;
 }
 
@@ -193,6 +195,7 @@ bool Lexer::may_repeat(LexState members, uint8_t byte) {
 
 LexState Lexer::start(const std::vector<TerminalId>& terminals, Obligations obligations) {
     std::vector<uint32_t> singles;
+    singles.reserve(terminals.size());
     for (TerminalId t : terminals) {
         uint32_t a = terminals_[t].first;
         if (terminals_[t].looks_back != ~0u) {
@@ -204,7 +207,19 @@ LexState Lexer::start(const std::vector<TerminalId>& terminals, Obligations obli
     std::sort(singles.begin(), singles.end());
     singles.erase(std::unique(singles.begin(), singles.end()), singles.end());
     if (singles.empty()) return kNoState;
-    return with_obligations(intern_set(std::move(singles)), obligations);
+    return with_obligations(intern_set(singles), obligations);
+}
+
+LexState Lexer::any_lexeme(Obligations obligations) {
+    const uint32_t before = past(obligations);
+    if (any_lexeme_.size() <= before) any_lexeme_.resize(before + 1, kUnknown);
+    if (any_lexeme_[before] == kUnknown) {
+        std::vector<TerminalId> all;
+        for (TerminalId t : terminals_.ids()) all.push_back(t);
+        const LexState first = start(all, obligations);
+        any_lexeme_[before] = first == kNoState ? first : members(first);
+    }
+    return with_obligations(any_lexeme_[before], obligations);
 }
 
 // ---- what stands before ----
@@ -261,7 +276,7 @@ LexState Lexer::with_obligations(LexState m, Obligations obligations) {
     return LexState(kPairBit | (id - 1));
 }
 
-LexState Lexer::intern_set(std::vector<uint32_t> singles) {
+LexState Lexer::intern_set(const std::vector<uint32_t>& singles) {
     if (singles.size() == 1) return LexState(singles[0]);
     const uint32_t before = set_lists_.size(), id = set_lists_.intern(singles);
     if (id == before) set_bytes_ += singles.size() * 4 + 64;
@@ -271,7 +286,7 @@ LexState Lexer::intern_set(std::vector<uint32_t> singles) {
 LexState Lexer::together(const std::vector<LexState>& singles) {
     std::vector<uint32_t> words;
     for (LexState single : singles) words.push_back(single.index());
-    return intern_set(std::move(words));
+    return intern_set(words);
 }
 
 LexState Lexer::step_slow(LexState s, uint8_t byte) {
@@ -281,7 +296,7 @@ LexState Lexer::step_slow(LexState s, uint8_t byte) {
         const int32_t next = automata_[a].recognizer.step(single_state_[s], byte);
         return next < 0 ? kNoState : single(a, uint32_t(next));
     }
-    if (!is_pair(s)) return step_set(number(s), byte);
+    if (!is_pair(s)) return step_set(number(s), alike(byte));
     Pair p = pairs_[number(s)];
     LexState m = step(p.members, byte);
     if (m == kNoState) return kNoState;
@@ -337,7 +352,8 @@ LexState Lexer::step_set(uint32_t id, uint8_t byte) {
 
 LexState Lexer::step_members(uint32_t set, uint8_t byte) {
     const std::vector<uint32_t>& all = set_lists_[set];
-    std::vector<uint32_t> next;
+    std::vector<uint32_t>& next = stepped_;
+    next.clear();
     auto take = [&](const uint32_t* begin, const uint32_t* end) {
         work(5 + 2 * size_t(end - begin));
         for (; begin != end; ++begin)
@@ -351,7 +367,7 @@ LexState Lexer::step_members(uint32_t set, uint8_t byte) {
         take(ways.listed.data() + ways.begin[byte], ways.listed.data() + ways.begin[byte + 1]);
     }
     std::sort(next.begin(), next.end());
-    return next.empty() ? kNoState : intern_set(std::move(next));
+    return next.empty() ? kNoState : intern_set(next);
 }
 
 const Lexer::Ways& Lexer::ways_of(uint32_t set) {
@@ -454,20 +470,6 @@ std::vector<std::pair<TerminalId, uint32_t>> Lexer::describe(LexState s) const {
     std::vector<std::pair<TerminalId, uint32_t>> out;
     for (auto [automaton, state] : progress(s)) out.emplace_back(automata_[automaton].terminal, state);
     return out;
-}
-
-const std::vector<uint8_t>& Lexer::representative_bytes() {
-    if (representatives_.empty()) {
-        Interner kinds;
-        for (int b = 0; b < 256; b++) {
-            std::vector<uint32_t> key;
-            for (const Automaton& a : automata_) a.recognizer.append_classes(uint8_t(b), key);
-            for (const Past* p : looking_back_) key.push_back(p->classes[size_t(b)]);
-            uint32_t before = kinds.size();
-            if (kinds.intern(key) == before) representatives_.push_back(uint8_t(b));
-        }
-    }
-    return representatives_;
 }
 
 }  // namespace derivable

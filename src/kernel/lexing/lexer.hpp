@@ -166,7 +166,7 @@ class Lexer {
         std::vector<uint32_t> kept;
         for (LexState single : singles(m))
             if (keep(single)) kept.push_back(single.index());
-        return kept.empty() ? kNoState : intern_set(std::move(kept));
+        return kept.empty() ? kNoState : intern_set(kept);
     }
     TerminalId terminal_of(LexState single) const { return automata_[single_automaton_[single]].terminal; }
     // The state that has these members, sorted.
@@ -192,6 +192,15 @@ class Lexer {
 
     // (terminal, automaton state) of every member; for explanations and analyses.
     std::vector<std::pair<TerminalId, uint32_t>> describe(LexState s) const;
+    // Under longest and basic a fixed one of those that do the same from any state. PERF: so that what a state does with a byte is worked out once for
+    // all of these, some 60 of 256.
+    uint8_t alike(uint8_t byte) {
+        if (!knows_alike_) find_alike();
+        return alike_[byte];
+    }
+    // Not under scannerless: of some bytes all that lead from two states to different ones, and perhaps others. Cost: a look at what only one of the
+    // states has, with each kind of byte.
+    ByteSet apart(LexState a, LexState b, const ByteSet& of);
     // Bytes that act differently in some terminal, one of each class (all of a class act alike).
     const std::vector<uint8_t>& representative_bytes();
     std::vector<LexState> successors(LexState s);  // one byte further, each once
@@ -253,11 +262,13 @@ class Lexer {
     uint32_t unbounded(uint32_t automaton);  // without the bound on its texts, or itself
     LexState acting_as(uint32_t whole, LexState single, uint64_t bytes);
     const Recognizer& recognizer_of(LexState single) const { return automata_[single_automaton_[single]].recognizer; }
+    void find_alike();
     void add_automaton(const Recognizer& recognizer, TerminalId terminal);
     void number_states(uint32_t automaton);                                 // of its table
     std::vector<std::pair<uint32_t, uint32_t>> progress(LexState s) const;  // (automaton, state) of every member
     void look_back();                                                       // sets text_start_ and fresh_
     uint32_t step_past(uint32_t past, uint8_t byte);
+    LexState any_lexeme(Obligations obligations);  // all terminals compete
     LexState step_slow(LexState s, uint8_t byte);
     static constexpr uint8_t kFirstOfSeveral = 0xC0;                            // bytes of a character, from here on
     LexState stepped(LexState members, Obligations obligations, uint8_t byte);  // kNoState if that has no future
@@ -266,7 +277,7 @@ class Lexer {
     const Ways& ways_of(uint32_t set);  // until another set is asked for
     bool is_dead(uint32_t pair);
     bool breaks(LexState single, uint32_t obligation);
-    LexState intern_set(std::vector<uint32_t> singles);
+    LexState intern_set(const std::vector<uint32_t>& singles);
     bool has_next(LexState members);
     const std::vector<Option>& options(LexState members);
     Obligations refutation(LexState members);  // obligations under which no terminal accepts here
@@ -314,11 +325,13 @@ class Lexer {
     std::unordered_map<std::string, LexState> counted_;
     uint64_t longest_token_ = ~0ULL;
     Interner set_lists_;
+    std::vector<uint32_t> stepped_;            // members, to be looked up
     Pages<Row> rows_;                          // by id in set_lists_
     std::unordered_map<uint32_t, Ways> ways_;  // of the sets that were stepped last
     FlatMap<uint32_t> pair_ids_;               // and one
     std::vector<Pair> pairs_;
     std::unordered_map<uint64_t, bool, MixHash> breaks_;  // by single and obligation
+    std::vector<LexState> any_lexeme_;                    // by past: members; kUnknown if not asked for yet
     FlatMap<bool> may_begin_;                             // by obligations and byte
     Interner obligation_ids_, obligation_lists_;
     size_t obligation_words_ = 0;  // in obligation_lists_
@@ -339,6 +352,8 @@ class Lexer {
         return is_pair(s) ? exits_of_pair_[number(s)] : is_single(s) ? exits_of_single_[number(s)] : exits_of_set_[number(s)];
     }
     std::vector<uint8_t> representatives_;
+    std::array<uint8_t, 256> represented_{}, alike_{};  // by byte
+    bool knows_alike_ = false;
     size_t bytes_ = 0, set_bytes_ = 0;
 };
 

@@ -221,6 +221,7 @@ Obligations Lexer::step_obligation(const Obligation& d, uint8_t byte) {
 
 Obligations Lexer::step_obligations(Obligations formula, uint8_t byte) {
     if (formula == kViolated || formula == kFree) return formula;
+    byte = alike(byte);
     uint64_t key = pack(formula, byte);
     if (const Obligations* known = obligation_steps_.find(key)) return *known;
     std::vector<Obligations> stepped;  // the alternatives
@@ -284,11 +285,10 @@ bool Lexer::is_dead(uint32_t pair) {
 // for in vain in every mask that allows a line break, and so deep that the mask was kept for that text alone.
 bool Lexer::may_begin(Obligations obligations, uint8_t byte) {
     if (policy_ == Policy::kScannerless) return true;  // terminals of other grammars may be added
+    byte = alike(byte);
     const uint64_t key = pack(obligations, byte);
     if (const bool* known = may_begin_.find(key)) return *known;
-    std::vector<TerminalId> all;
-    for (TerminalId t : terminals_.ids()) all.push_back(t);
-    const LexState first = start(all, obligations), next = first == kNoState ? first : step(first, byte);
+    const LexState first = any_lexeme(obligations), next = first == kNoState ? first : step(first, byte);
     return may_begin_[key] = next != kNoState && !(is_pair(next) && is_dead(number(next)));
 }
 

@@ -7,53 +7,9 @@
 
 namespace derivable {
 
-Completion::Completion(Stacks& stacks, Bits terminals) : stacks_(stacks), terminals_(std::move(terminals)) {
-    Productions& ps = stacks_.lr().productions();
-    const uint32_t symbols = ps[0].head + 1;
-    work(10 * uint64_t(ps.size()) + symbols);
-    productive_.assign(symbols, 0);
-    for (Symbol s = 1; s <= ps.num_terminals(); s++) productive_[s] = terminals_.has(s);
-    productive_[kEnd] = 1;
-    auto derives = [&](Symbol s) {
-        for (Symbol u : ps.chain(s))
-            if (productive_[u]) return true;
-        return productive_[s] != 0;
-    };
-    for (bool grew = true; grew;) {
-        grew = false;
-        work(2 * uint64_t(ps.size()) + symbols);
-        for (uint32_t i = 1; i < ps.size(); i++)
-            if (!productive_[ps[i].head] && std::all_of(ps[i].body.begin(), ps[i].body.end(), [&](Symbol s) { return productive_[s]; }))
-                productive_[ps[i].head] = 1, grew = true;
-        for (Symbol s = ps.num_terminals() + 1; s + 1 < symbols; s++)
-            if (!productive_[s] && derives(s)) productive_[s] = 1, grew = true;
-    }
-    for (uint32_t i = 0; i < ps.size(); i++) {
-        std::vector<char> ok(ps[i].body.size() + 1, 1);
-        for (size_t k = ps[i].body.size(); k-- > 0;) ok[k] = ok[k + 1] && productive_[ps[i].body[k]];
-        for (size_t k = i == 0 ? 0 : 1; k < ok.size(); k++) always_ &= ok[k] != 0 || optional(i, k);
-        suffixes_.push_back(std::move(ok));
-    }
-    if (ps.start_nullable()) suffixes_[0][0] = 1;
-    if (always_) return;
-    // Greatest fixpoint: a symbol is taken out if something that cannot come must come after it somewhere.
-    fine_after_.assign(symbols, 1);
-    for (bool shrank = true; shrank;) {
-        shrank = false;
-        work(5 * uint64_t(ps.size()));
-        for (uint32_t i = 0; i < ps.size(); i++)
-            for (size_t k = 0; k < ps[i].body.size(); k++)
-                if (!optional(i, k + 1) && (!suffixes_[i][k + 1] || !fine_after_[ps[i].head])) {
-                    Symbol s = ps[i].body[k];
-                    if (fine_after_[s]) fine_after_[s] = 0, shrank = true;
-                    for (Symbol u : ps.chain(s))
-                        if (fine_after_[u]) fine_after_[u] = 0, shrank = true;
-                }
-    }
-}
+namespace {
 
-bool Completion::optional(uint32_t production, size_t dot) {
-    Productions& ps = stacks_.lr().productions();
+bool is_optional(Productions& ps, uint32_t production, size_t dot) {
     const Production& p = ps[production];
     // Where nothing is behind the dot, A is complete, and what is behind A must come.
     if (production == 0 || dot == 0 || dot == p.body.size()) return false;
@@ -67,12 +23,91 @@ bool Completion::optional(uint32_t production, size_t dot) {
     });
 }
 
+}  // namespace
+
+Dots::Dots(Productions& ps) {
+    for (uint32_t i = 0; i < ps.size(); i++) {
+        first.push_back(uint32_t(optional.size()));
+        for (size_t k = 0; k <= ps[i].body.size(); k++) optional.push_back(is_optional(ps, i, k));
+    }
+    work(2 * optional.size());
+}
+
+Completion::Completion(Stacks& stacks, const Dots& dots, Bits terminals)
+    : stacks_(stacks),
+      dots_(dots),
+      terminals_(std::move(terminals)) {
+    const Productions& ps = stacks_.lr().productions();
+    find_productive();
+    suffixes_.assign(dots_.optional.size(), 1);
+    for (uint32_t i = 0; i < ps.size(); i++) {
+        for (size_t k = ps[i].body.size(); k-- > 0;)
+            suffixes_[dots_.at(i, k)] = suffixes_[dots_.at(i, k + 1)] && productive_[ps[i].body[k]];
+        for (size_t k = i == 0 ? 0 : 1; k <= ps[i].body.size(); k++)
+            always_ &= suffixes_[dots_.at(i, k)] || dots_.optional[dots_.at(i, k)];
+    }
+    if (ps.start_nullable()) suffixes_[dots_.at(0, 0)] = 1;
+    if (!always_) find_fine();
+}
+
+void Completion::find_productive() {
+    Productions& ps = stacks_.lr().productions();
+    productive_.assign(ps[0].head + 1, 0);
+    auto derived = [&](Symbol s) {
+        for (Symbol u : ps.reaching(s)) productive_[u] = 1;
+    };
+    derived(kEnd);
+    for (Symbol s = 1; s <= ps.num_terminals(); s++)
+        if (terminals_.has(s)) derived(s);
+    std::vector<uint32_t> open;
+    for (uint32_t i = 1; i < ps.size(); i++) open.push_back(i);
+    for (size_t before = 0; before != open.size();) {
+        before = open.size();
+        work(4 * before);
+        open.erase(std::remove_if(open.begin(), open.end(),
+                                  [&](uint32_t i) {
+                                      if (productive_[ps[i].head]) return true;
+                                      if (!std::all_of(ps[i].body.begin(), ps[i].body.end(), [&](Symbol s) { return productive_[s]; }))
+                                          return false;
+                                      derived(ps[i].head);
+                                      return true;
+                                  }),
+                   open.end());
+    }
+}
+
+// Greatest fixpoint: a symbol is taken out if something that cannot come must come after it somewhere.
+void Completion::find_fine() {
+    Productions& ps = stacks_.lr().productions();
+    fine_after_.assign(productive_.size(), 1);
+    std::vector<Symbol> out;
+    auto take_out = [&](Symbol s) {
+        for (Symbol u : ps.chain(s))
+            if (std::exchange(fine_after_[u], 0)) out.push_back(u);
+    };
+    auto look = [&](uint32_t production, auto must_come) {  // at what is behind each of its symbols
+        for (size_t k = 0; k < ps[production].body.size(); k++) {
+            const uint32_t after = dots_.at(production, k + 1);
+            if (!dots_.optional[after] && must_come(after)) take_out(ps[production].body[k]);
+        }
+    };
+    work(5 * uint64_t(ps.size()));
+    for (uint32_t i = 0; i < ps.size(); i++) look(i, [&](uint32_t after) { return !suffixes_[after]; });
+    while (!out.empty()) {
+        const Symbol s = out.back();
+        out.pop_back();
+        if (ps.is_terminal(s)) continue;
+        work(10 * ps.of(s).size());
+        for (uint32_t i : ps.of(s)) look(i, [](uint32_t) { return true; });
+    }
+}
+
 bool Completion::fine(LrState state) {
     fine_.reach(state, stacks_.lr().num_states(), -1);
     if (fine_[state] < 0) {
         int8_t fine = 0;
         for (auto [production, dot] : stacks_.lr().kernel(state))
-            if (suffixes_[production][dot] && (production == 0 || fine_after_[stacks_.lr().productions()[production].head])) fine = 1;
+            if (suffixes_[dots_.at(production, dot)] && (production == 0 || fine_after_[stacks_.lr().productions()[production].head])) fine = 1;
         fine_[state] = fine;
     }
     return fine_[state];
@@ -100,7 +135,7 @@ Answer<bool> Completion::completes_node(NodeId n) {
         bool alive = known || fine(state);
         if (!alive)
             for (auto [production, dot] : stacks_.lr().kernel(state)) {
-                if (!suffixes_[production][dot]) continue;
+                if (!suffixes_[dots_.at(production, dot)]) continue;
                 if (production == 0) {
                     alive = true;
                     break;

@@ -65,7 +65,8 @@ class Liveness {
     using Landing = Spelling::Landing;
 
     bool always_alive_after(const Landing& l);
-    Answer<Verdict> judge(Obligations obligations, Frontier f);
+    // `inside`: brackets are open on the stack.
+    Answer<Verdict> judge(Obligations obligations, Frontier f, bool inside);
     enum class Order : uint8_t { kNearestFirst, kLowestFirst };
     Answer<Verdict> search(Obligations obligations, Frontier f, uint32_t depth, uint64_t patience, Order order);
     Answer<bool> decide(Obligations obligations, Frontier f, uint32_t depth);
@@ -82,6 +83,7 @@ class Liveness {
     std::vector<char> opens_, closes_;  // by terminal symbol: brackets; empty without a indentation
 
     std::unordered_map<LexState, bool> always_alive_;
+    std::unique_ptr<const Dots> dots_;  // once there is a completion
     std::vector<std::unique_ptr<Completion>> completions_;
     // A production closes the brackets that it opens, so the stacks say how many are open: the depth is no part of the keys.
     // PERF: one array each, because they are thrown away with the stacks: entry by entry that was a stall

@@ -1,0 +1,52 @@
+// Bytes that act alike: what a state does with one of them it does with all.
+#include <algorithm>
+#include <iterator>
+
+#include "lexing/lexer.hpp"
+#include "support/task.hpp"
+
+namespace derivable {
+
+const std::vector<uint8_t>& Lexer::representative_bytes() {
+    if (representatives_.empty()) {
+        Interner kinds;
+        for (size_t b = 0; b < 256; b++) {
+            std::vector<uint32_t> key;
+            for (const Automaton& a : automata_) a.recognizer.append_classes(uint8_t(b), key);
+            for (const Past* p : looking_back_) key.push_back(p->classes[b]);
+            const uint32_t before = kinds.size(), kind = kinds.intern(key);
+            if (kind == before) representatives_.push_back(uint8_t(b));
+            represented_[b] = representatives_[kind];
+        }
+    }
+    return representatives_;
+}
+
+void Lexer::find_alike() {
+    for (size_t b = 0; b < 256; b++) alike_[b] = uint8_t(b);
+    const bool are_known = std::all_of(automata_.begin(), automata_.end(), [](const Automaton& a) { return a.recognizer.has_table(); });
+    if (policy_ != Policy::kScannerless && are_known) representative_bytes(), alike_ = represented_;
+    knows_alike_ = true;
+}
+
+ByteSet Lexer::apart(LexState a, LexState b, const ByteSet& of) {
+    std::vector<LexState> of_one;
+    const Singles x = singles(members(a)), y = singles(members(b));
+    std::set_symmetric_difference(x.begin(), x.end(), y.begin(), y.end(), std::back_inserter(of_one));
+    const Obligations owed = obligations(a), other = obligations(b);
+    ByteSet asked, differ, all;
+    of.each([&](uint8_t byte) {
+        const uint8_t kind = alike(byte);
+        if (!asked[kind]) {
+            asked.set(kind);
+            work(2 + 2 * of_one.size());
+            if (std::any_of(of_one.begin(), of_one.end(), [&](LexState single) { return step(single, kind) != kNoState; }) ||
+                (owed != other && step_obligations(owed, kind) != step_obligations(other, kind)))
+                differ.set(kind);
+        }
+        if (differ[kind]) all.set(byte);
+    });
+    return all;
+}
+
+}  // namespace derivable
