@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import derivable as dv
+from derivable import _kernel
 from derivable.expr import Bytes, Concat, JsonStrings, Special
 from derivable.grammar import Terminal
 from derivable.index.artifact import VERSION
@@ -184,10 +184,10 @@ def test_a_forged_file_is_refused_or_harmless(tmp_path: Path) -> None:
     start = data.index(b"\n") + 1 + 4
     generator = np.random.default_rng(0)
     for _ in range(300):
-        rest = bytearray(data[start + 4 :])
+        rest = bytearray(data[start + 8 :])
         for _ in range(int(generator.integers(1, 4))):
             rest[int(generator.integers(0, len(rest)))] = int(generator.integers(0, 256))
-        path.write_bytes(data[:start] + zlib.crc32(rest).to_bytes(4, "little") + rest)
+        path.write_bytes(data[:start] + _kernel.checksum(rest).to_bytes(8, "little") + rest)
         with contextlib.suppress(dv.DerivableError):
             dv.Constraint.load(path, VOCABULARY).matcher().allowed_tokens()
 

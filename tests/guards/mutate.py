@@ -8,10 +8,11 @@ import json
 import random
 import re
 import struct
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from derivable import _kernel
 
 __all__ = ["mutated", "mutated_artifact", "mutated_bytes", "mutated_json", "mutated_text", "with_header"]
 
@@ -176,7 +177,7 @@ class _Saved:
     def of(data: bytes) -> _Saved:
         magic = data[: data.index(b"\n") + 5]  # with the version
         is_vocabulary = magic.startswith(b"derivable vocabulary")
-        at = len(magic) + (32 if is_vocabulary else 4)
+        at = len(magic) + (32 if is_vocabulary else 8)
         header_size, at = struct.unpack_from("<Q", data, at)[0], at + 8
         end = len(data)
         if is_vocabulary:
@@ -190,7 +191,7 @@ class _Saved:
             digest = hashlib.sha256(header + rest).digest()
             return self.magic + digest + size + struct.pack("<Q", len(rest)) + header + rest + self.beyond
         body = size + header + rest
-        return self.magic + zlib.crc32(body).to_bytes(4, "little") + body
+        return self.magic + _kernel.checksum(body).to_bytes(8, "little") + body
 
 
 def mutated_artifact(data: bytes, others: list[bytes], draw: random.Random) -> bytes:

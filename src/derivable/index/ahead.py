@@ -108,10 +108,24 @@ def follow(
             pass
         if progress is not None:
             progress(done, len(texts))
-        if constraint.stats()["run_bytes"] > most_bytes:
+        if not _has_room(constraint, most_bytes):
             return
     beside = Situations(_USUAL, _WORTH + _WORTH_BESIDE * tokens)
-    _visit(explorer, beside, None, deadline, most_bytes)
+    while _visit(explorer, beside, None, deadline, most_bytes) == "memory" and _has_room(constraint, most_bytes):
+        pass
+
+
+def _has_room(constraint: _kernel.Constraint, most_bytes: int) -> bool:
+    """More may be filled. Masks go if they are most of what there is: what they were made of is what is saved, and
+    tells masks of other texts, too.
+    """
+    stats = constraint.stats()
+    if stats["run_bytes"] <= most_bytes:
+        return True
+    if 2 * stats["row_bytes"] < stats["run_bytes"]:
+        return False
+    constraint.forget_masks()
+    return constraint.stats()["run_bytes"] <= most_bytes
 
 
 def literals_of(lowered: Lowered) -> list[bytes]:
@@ -164,13 +178,15 @@ def _visit(
     progress: Callable[[int, int], object] | None,
     deadline: float | None,
     most_bytes: int,
-) -> None:
+) -> str:
+    """Visits situations until some bound is reached; which one."""
     limit, end = situations.most, "most"
     while end == "most" and (left := limit - explorer.visited) > 0:
         seconds = _FOREVER if deadline is None else deadline - time.perf_counter()
         if seconds <= 0:
-            break
+            return "time"
         before = explorer.visited
         end = explorer.visit(1 if progress else min(left, _AT_ONCE), 2 * limit, seconds, most_bytes, situations.worth)
         if progress is not None and explorer.visited > before:
             progress(explorer.visited, min(limit, explorer.found))
+    return end

@@ -1,6 +1,6 @@
 """Saved constraints: what compiling works out of a grammar, in one file.
 
-A file is a line that says what it is, a version, a CRC-32 of the rest, and the rest: a JSON header and the automata
+A file is a line that says what it is, a version, a checksum of the rest, and the rest: a JSON header and the automata
 of the terminals as the kernel writes them; what was filled ahead of time: situations, each by the byte that leads there
 from another one, and their masks; and the parser's and the lexer's states with the splits of the vocabulary by them and
 what walks have settled. Loading one parses no grammar, builds no automata, computes no mask and walks no vocabulary for
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import struct
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["VERSION", "Plan", "packed", "read", "unpacked", "write"]
 
 _MAGIC = b"derivable constraint\n"
-VERSION = 10
-_PREFIX = struct.Struct("<II")
+VERSION = 11
+_PREFIX = struct.Struct("<IQ")
 _LENGTH = struct.Struct("<Q")
 _WORD = 4
 
@@ -115,7 +114,7 @@ def packed(plan: Plan, fingerprint: str) -> bytes:
     before = len(_MAGIC) + _PREFIX.size + _LENGTH.size + len(text) + sum(map(len, automata)) + len(plan.index)
     text += b" " * (-before % _WORD)
     rest = b"".join([_LENGTH.pack(len(text)), text, *automata, plan.index, plan.splits])
-    return _MAGIC + _PREFIX.pack(VERSION, zlib.crc32(rest)) + rest
+    return _MAGIC + _PREFIX.pack(VERSION, _kernel.checksum(rest)) + rest
 
 
 def read(path: Path, fingerprint: str, limits: Limits) -> Plan:
@@ -147,8 +146,8 @@ def unpacked(data: bytes | mmap, path: str, fingerprint: str, limits: Limits) ->
             f"{path}: format version {version}, but this version of Derivable reads {VERSION}. "
             "Compile the grammar again and save it."
         )
-    # PERF: of 17 MB a SHA-256 takes 8 ms, half of loading; forgeries are for the checks of what is read.
-    if zlib.crc32(memoryview(data)[start:]) != checksum:
+    # PERF: of 17 MB a SHA-256 took 8 ms, half of loading, and a CRC-32 4; forgeries are for the checks of what is read.
+    if _kernel.checksum(memoryview(data)[start:]) != checksum:
         raise ArtifactError(f"{path}: the file is damaged (its checksum is wrong). Copy or save it again.")
     at = start + _LENGTH.size + _LENGTH.unpack_from(data, start)[0]
     try:

@@ -30,17 +30,25 @@ void Lexer::find_alike() {
 }
 
 ByteSet Lexer::apart(LexState a, LexState b, const ByteSet& of) {
-    std::vector<LexState> of_one;
+    std::vector<LexState> of_a, of_b, from_a, from_b;  // members of one only; where these lead
     const Singles x = singles(members(a)), y = singles(members(b));
-    std::set_symmetric_difference(x.begin(), x.end(), y.begin(), y.end(), std::back_inserter(of_one));
+    std::set_difference(x.begin(), x.end(), y.begin(), y.end(), std::back_inserter(of_a));
+    std::set_difference(y.begin(), y.end(), x.begin(), x.end(), std::back_inserter(of_b));
+    auto lead = [&](const std::vector<LexState>& from, uint8_t byte, std::vector<LexState>& to) -> const std::vector<LexState>& {
+        to.clear();
+        for (LexState single : from)
+            if (const LexState next = step(single, byte); next != kNoState) to.push_back(next);
+        std::sort(to.begin(), to.end());
+        return to;
+    };
     const Obligations owed = obligations(a), other = obligations(b);
     ByteSet asked, differ, all;
     of.each([&](uint8_t byte) {
         const uint8_t kind = alike(byte);
         if (!asked[kind]) {
             asked.set(kind);
-            work(2 + 2 * of_one.size());
-            if (std::any_of(of_one.begin(), of_one.end(), [&](LexState single) { return step(single, kind) != kNoState; }) ||
+            work(2 + 2 * (of_a.size() + of_b.size()));
+            if (lead(of_a, kind, from_a) != lead(of_b, kind, from_b) ||
                 (owed != other && step_obligations(owed, kind) != step_obligations(other, kind)))
                 differ.set(kind);
         }

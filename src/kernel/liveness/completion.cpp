@@ -33,18 +33,14 @@ Dots::Dots(Productions& ps) {
     work(2 * optional.size());
 }
 
-Completion::Completion(Stacks& stacks, const Dots& dots, Bits terminals)
-    : stacks_(stacks),
-      dots_(dots),
-      terminals_(std::move(terminals)) {
+Completion::Completion(Stacks& stacks, const Dots& dots, Bits terminals) : stacks_(stacks), dots_(dots), terminals_(std::move(terminals)) {
     const Productions& ps = stacks_.lr().productions();
     find_productive();
     suffixes_.assign(dots_.optional.size(), 1);
     for (uint32_t i = 0; i < ps.size(); i++) {
         for (size_t k = ps[i].body.size(); k-- > 0;)
             suffixes_[dots_.at(i, k)] = suffixes_[dots_.at(i, k + 1)] && productive_[ps[i].body[k]];
-        for (size_t k = i == 0 ? 0 : 1; k <= ps[i].body.size(); k++)
-            always_ &= suffixes_[dots_.at(i, k)] || dots_.optional[dots_.at(i, k)];
+        for (size_t k = i == 0 ? 0 : 1; k <= ps[i].body.size(); k++) always_ &= suffixes_[dots_.at(i, k)] || dots_.optional[dots_.at(i, k)];
     }
     if (ps.start_nullable()) suffixes_[dots_.at(0, 0)] = 1;
     if (!always_) find_fine();
@@ -81,7 +77,9 @@ void Completion::find_fine() {
     Productions& ps = stacks_.lr().productions();
     fine_after_.assign(productive_.size(), 1);
     std::vector<Symbol> out;
+    std::vector<char> is_known(productive_.size(), 0);
     auto take_out = [&](Symbol s) {
+        if (std::exchange(is_known[s], 1)) return;
         for (Symbol u : ps.chain(s))
             if (std::exchange(fine_after_[u], 0)) out.push_back(u);
     };
@@ -107,7 +105,8 @@ bool Completion::fine(LrState state) {
     if (fine_[state] < 0) {
         int8_t fine = 0;
         for (auto [production, dot] : stacks_.lr().kernel(state))
-            if (suffixes_[dots_.at(production, dot)] && (production == 0 || fine_after_[stacks_.lr().productions()[production].head])) fine = 1;
+            if (suffixes_[dots_.at(production, dot)] && (production == 0 || fine_after_[stacks_.lr().productions()[production].head]))
+                fine = 1;
         fine_[state] = fine;
     }
     return fine_[state];

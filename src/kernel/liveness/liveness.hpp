@@ -69,6 +69,7 @@ class Liveness {
     Answer<Verdict> judge(Obligations obligations, Frontier f, bool inside);
     enum class Order : uint8_t { kNearestFirst, kLowestFirst };
     Answer<Verdict> search(Obligations obligations, Frontier f, uint32_t depth, uint64_t patience, Order order);
+    Answer<bool> ends_at_once(Obligations obligations, Frontier f, uint32_t depth);
     Answer<bool> decide(Obligations obligations, Frontier f, uint32_t depth);
     Answer<bool> find_alive(LexState s, Frontier f, uint32_t depth);
     Completion& completion(const Bits& terminals);

@@ -366,6 +366,20 @@ const Bits& Spelling::possible(Obligations obligations) {
     return possible_.emplace(obligations, paid ? base : std::move(out)).first->second;
 }
 
+bool Spelling::may_be_next(Symbol t, Obligations obligations) {
+    const uint64_t key = pack(t, obligations);
+    if (const bool* known = may_be_next_.find(key)) return *known;
+    bool ends = is_token(t) && (is_indentation(t) || lexer_.obligations_hold_at_end(obligations));
+    if (!is_token(t)) ends |= spell_alone(t, obligations, [&](Obligations) { ends = true; });
+    return may_be_next_[key] = ends;
+}
+
+bool Spelling::may_be_ignored(Obligations obligations) {
+    for (Symbol t = 1; t < ignored_.size(); t++)
+        if (ignored_[t] && may_be_next(t, obligations)) return true;
+    return false;
+}
+
 // Calls `end(obligations)` for the ways in which a lexeme of `t`, and of no other terminal, may end. Only the old obligations count: new
 // ones would make it less, and `possible` is to be no less than that. True as soon as nothing is owed any more: whatever lexeme
 // is in progress can be completed then, and anything may follow.

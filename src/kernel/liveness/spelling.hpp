@@ -80,6 +80,10 @@ class Spelling {
     static constexpr uint32_t kMainRecurrent = 0;
     const Bits& unconditional(uint32_t recurrent) const { return recurrents_[recurrent].unconditional; }
     const Bits& into_main(uint32_t recurrent) const { return recurrents_[recurrent].into_main; }
+    // Whether a terminal may be the next to be spelled after `obligations`, if nothing competes with it: false if it never can.
+    bool may_be_next(Symbol terminal, Obligations obligations);
+    // ... some ignored one.
+    bool may_be_ignored(Obligations obligations);
     // Terminals that may be spelled at some time after `obligations`: no fewer than can, perhaps more.
     const Bits& possible(Obligations obligations);
 
@@ -158,6 +162,7 @@ class Spelling {
     std::unordered_map<Obligations, uint32_t> recurrent_of_;
     std::vector<LexState> everything_;  // by past: members; kNoState if not asked for yet
     std::unordered_map<Obligations, Bits> possible_;
+    FlatMap<bool> may_be_next_;  // by terminal and obligations
     std::unordered_map<Pair, bool, MixHash> safe_;
     uint64_t steps_ = 0, until_ = ~0ULL, allowed_ = 0;
 };

@@ -218,7 +218,7 @@ void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
     const bool looks_further = found() < bounds.known && complete([&] { steps = fresh_steps(m, w.way.literal); });
     const bool filled = complete([&] { m.fill(mask_.data()); });
     const uint32_t here = uint32_t(record_.size());
-    record_.push_back({w.from, w.step, filled ? masks_of(m) : std::vector<Mask>()});
+    record_.push_back({w.from, w.step, filled && is_saved_ ? masks_of(m) : std::vector<Mask>()});
     if (!looks_further) return;
     auto go = [&](auto advance) {
         auto after = std::make_unique<Matcher>(m);

@@ -41,7 +41,10 @@ class Explorer {
     Explorer& operator=(const Explorer&) = delete;
 
     // Where every text begins.
-    void meet_start() { meet(std::make_unique<Matcher>(constraint_), kStart, 0, {}); }
+    void meet_start() {
+        is_saved_ = true;
+        meet(std::make_unique<Matcher>(constraint_), kStart, 0, {});
+    }
 
     // Where some text stands. What is visited from there on is not saved: texts are.
     void meet(const Matcher& place) { meet(std::make_unique<Matcher>(place), kStart, 0, {}); }
@@ -114,6 +117,7 @@ class Explorer {
     std::array<std::deque<Waiting>, kKeys + 1> waiting_;  // by the first key that is new; the last: in long free text
     uint64_t visited_ = 0;
     std::array<uint64_t, kKinds> spent_{};  // work
+    bool is_saved_ = false;                 // masks, too
     std::vector<Visited> record_;
     std::unordered_map<const MaskCache::Mask*, uint32_t> row_numbers_;
     uint32_t num_cleared_ = 0;  // MaskCache::num_cleared, of the rows that these are of

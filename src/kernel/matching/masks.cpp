@@ -111,8 +111,11 @@ Answer<bool> Masks::may_end(const Parse& t, const MaskCache::Endings& endings) {
     return answer;
 }
 
+// PERF: nearly all of it are masks, which take microseconds where what walks have settled is known, and else hundreds.
 void Masks::make_room() {
-    if (!engine_.access.is_suspended() && (cache_.bytes() + part_bytes() > cache_bytes_ || cache_.is_large())) forget();
+    if (engine_.access.is_suspended() || (cache_.bytes() + part_bytes() <= cache_bytes_ && !cache_.is_large())) return;
+    if (2 * part_bytes() > cache_bytes_) forget();
+    else forget_masks();
 }
 
 const MaskCache::Mask* Masks::keep(const Parse& t, const MaskCache::Endings& endings, Computed& made) {

@@ -42,7 +42,8 @@ class Masks {
     // Some token may come first.
     bool allows_some(const Parses& parses);
 
-    // Level 4, all of it. SAFETY: between operations.
+    // SAFETY: between operations. Masks, which are put together again from what walks have settled; and that, too: level 4, all of it.
+    void forget_masks() { cache_.clear(); }
     void forget() {
         cache_.clear();
         stack_trie_ = {};

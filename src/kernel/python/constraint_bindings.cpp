@@ -52,6 +52,14 @@ void bind_constraints(nb::module_& m) {
             },
             "Frees all that can be made again: masks, what is known about stacks, LR states that no matcher's stack has.")
         .def(
+            "forget_masks",
+            [](Constraint& c) {
+                Unlocked unlocked;
+                Operation all(c.access(), Task::kUnbounded);
+                if (!c.access().is_suspended()) c.masks().forget_masks();
+            },
+            "Frees masks, which are put together again from what was found out for them.")
+        .def(
             "unproductive", [](Constraint& c) { return c.unproductive(); }, "Nonterminals, by symbol, that derive no text.")
         .def(
             "saved_splits",

@@ -39,6 +39,29 @@ struct MixHash {
     size_t operator()(uint64_t key) const { return mix(key); }
 };
 
+// So many blocks of 64 bytes. PERF: four lanes that take 16 bytes each a multiplication, for mask rows of 16 KiB: 0.8 us; with eight bytes it was 1.2.
+inline uint64_t hash_blocks(const void* data, size_t blocks, uint64_t h) {
+    uint64_t lanes[4] = {1, 2, 3, 4};
+    for (size_t i = 0; i < blocks; i++) {
+        uint64_t block[8];
+        std::memcpy(block, static_cast<const char*>(data) + i * sizeof block, sizeof block);
+        for (int k = 0; k < 4; k++) {
+            const auto product = static_cast<unsigned __int128>(block[2 * k] ^ lanes[k] ^ 0x9e3779b97f4a7c15ULL) *
+                                 (block[2 * k + 1] ^ 0x9ddfea08eb382d69ULL);
+            lanes[k] = uint64_t(product) ^ uint64_t(product >> 64);
+        }
+    }
+    for (uint64_t lane : lanes) h = mix(h ^ lane);
+    return h;
+}
+
+// Of the bytes of a file: the same on every machine.
+inline uint64_t checksum(const void* data, size_t size) {
+    char last[64] = {};
+    std::memcpy(last, static_cast<const char*>(data) + size / 64 * 64, size % 64);
+    return hash_blocks(last, 1, hash_blocks(data, size / 64, size));
+}
+
 struct WordsHash {
     template <class Tag>
     size_t operator()(const std::vector<Id<Tag>>& ids) const {
@@ -55,18 +78,8 @@ struct WordsHash {
         uint64_t h = words.size() * 0x9e3779b97f4a7c15ULL;
         size_t i = 0;
         if (words.size() >= 64) {
-            // PERF: four lanes that take 16 bytes each a multiplication, for mask rows of 16 KiB: 0.8 us; with eight bytes it was 1.2.
-            uint64_t lanes[4] = {1, 2, 3, 4};
-            for (; i + 16 <= words.size(); i += 16) {
-                uint64_t block[8];
-                std::memcpy(block, words.data() + i, sizeof block);
-                for (int k = 0; k < 4; k++) {
-                    const auto product = static_cast<unsigned __int128>(block[2 * k] ^ lanes[k] ^ 0x9e3779b97f4a7c15ULL) *
-                                         (block[2 * k + 1] ^ 0x9ddfea08eb382d69ULL);
-                    lanes[k] = uint64_t(product) ^ uint64_t(product >> 64);
-                }
-            }
-            for (uint64_t lane : lanes) h = mix(h ^ lane);
+            h = hash_blocks(words.data(), words.size() / 16, h);
+            i = words.size() / 16 * 16;
         }
         for (; i + 2 <= words.size(); i += 2) h = (h ^ pack(word(words[i]), word(words[i + 1]))) * 0x9ddfea08eb382d69ULL, h ^= h >> 29;
         return mix(i < words.size() ? h ^ word(words[i]) : h);

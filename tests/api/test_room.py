@@ -1,0 +1,78 @@
+"""Where memory is short, masks go before what they were made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import derivable as dv
+
+OTHERS = [b"#%d" % i for i in range(40_000)]  # never allowed: a mask is much larger than what it is made of
+VOCABULARY = dv.Vocabulary.from_bytes(
+    [*(bytes([byte]) for byte in range(256)), b"ab", b"))", b");", b" = ", b"(a", b"f(", None, *OTHERS], eos=[262]
+)
+GRAMMAR = dv.Grammar.from_lark(
+    """
+    start: stmt+
+    stmt: NAME " = " expr ";"
+    expr: NAME | NAME "(" expr ")" | "(" expr ")"
+    NAME: /[a-z]+/
+    """,
+    lexing="longest",
+)
+TEXTS = [f"a = {'f(' * k}b{')' * k};{'c = d;' * (k % 3)}" for k in range(40)]
+
+
+def masks(constraint: dv.Constraint, text: str) -> list[list[int]]:
+    matcher, found = constraint.matcher(), []
+    for token in VOCABULARY.encode_forced(text.encode()):
+        found.append(matcher.allowed_tokens().tolist())
+        matcher.advance(token)
+    return found
+
+
+def walked(constraint: dv.Constraint, text: str) -> int:
+    before = constraint.stats()["walk_nodes"]
+    masks(constraint, text)
+    return int(constraint.stats()["walk_nodes"] - before)
+
+
+def test_masks_that_were_forgotten_are_put_together_again() -> None:
+    dv.cache.clear()
+    constraint = dv.compile(GRAMMAR, VOCABULARY)
+    expected = [masks(constraint, text) for text in TEXTS]
+    assert constraint.stats()["rows"] > 0
+    constraint._kernel.forget_masks()
+    assert constraint.stats()["rows"] == 0
+    assert [walked(constraint, text) for text in TEXTS] == [0] * len(TEXTS)
+    constraint._kernel.forget_masks()
+    assert [masks(constraint, text) for text in TEXTS] == expected
+
+
+def test_a_full_cache_keeps_what_walks_have_settled() -> None:
+    dv.cache.clear()
+    whole = dv.compile(GRAMMAR, VOCABULARY)
+    expected = [masks(whole, text) for text in TEXTS]
+    full = whole.stats()["row_bytes"]
+    dv.cache.clear()
+    small = dv.compile(GRAMMAR, VOCABULARY, limits=dv.Limits(cache_bytes=int(full * 0.8)))
+    for _ in range(3):
+        assert [masks(small, text) for text in TEXTS] == expected
+    assert small.stats()["rows"] < whole.stats()["rows"]  # some went
+    assert sum(walked(small, text) for text in TEXTS) == 0
+
+
+def test_texts_are_followed_past_the_memory_of_their_masks(tmp_path: Path) -> None:
+    dv.cache.clear()
+    whole = dv.compile(GRAMMAR, VOCABULARY)
+    for text in TEXTS:
+        masks(whole, text)
+    stats = whole.stats()
+    dv.cache.clear()
+    # Half of it is for what is filled: there is room for half of the masks.
+    limits = dv.Limits(cache_bytes=2 * stats["run_bytes"] - stats["row_bytes"])
+    small = dv.compile(GRAMMAR, VOCABULARY, ahead_of_time=TEXTS, limits=limits)
+    path = tmp_path / "one.constraint"
+    small.save(path)
+    dv.cache.clear()
+    loaded = dv.Constraint.load(path, VOCABULARY)
+    assert sum(walked(loaded, text) for text in TEXTS) == 0
