@@ -120,7 +120,7 @@ def ahead(
     tokenizer: Tokenizer = "llama-3",
     count: Count = 80,
     situations: int = 2_000,
-    samples: Annotated[int, typer.Option(help="Other programs, that are followed ahead of time.")] = 400,
+    samples: Annotated[int, typer.Option(help="Other programs, that are followed ahead of time.")] = 1_000,
 ) -> None:
     """Builds an artifact, loads it into a new constraint, and passes over programs with that.
 

@@ -61,6 +61,15 @@ _HANDMADE = [
     Case({"s": "A B | B L"}, {"L": "ab", "A": "a", "B": "b"}),
     Case({"s": "A n | B n", "n": "A B | L"}, {"A": "a", "B": "b", "L": "aab"}),
     Case({"s": "A n A | B n B", "n": "A"}, {"A": "a", "B": "b|ab"}),
+    # nothing that the parser wants can come before a blank, and what comes behind it always loses elsewhere
+    Case(
+        {"s": "K T S | S u S", "u": "T | U"},
+        {"K": "[ab]+", "T": "a", "U": '"a"', "W": "c", "S": '"d"'},
+        ("W",),
+        tokens=(b"a", b"b", b"c", b"d", b"ac", b"ca", b"cad"),
+        depth=4,
+        slack=3,
+    ),
     # the empty text
     Case({"s": ""}, {"A": "a"}),
     Case({"s": "A |"}, {"A": "a", "W": "b+"}, ("W",)),
