@@ -1,6 +1,7 @@
 // Bytes that act alike: what a state does with one of them it does with all.
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "lexing/lexer.hpp"
 #include "support/task.hpp"
@@ -10,22 +11,26 @@ namespace derivable {
 const std::vector<uint8_t>& Lexer::representative_bytes() {
     if (representatives_.empty()) {
         Interner kinds;
+        std::vector<uint8_t> found;  // SAFETY: known when it is complete, for memory may be refused
         for (size_t b = 0; b < 256; b++) {
             std::vector<uint32_t> key;
             for (const Automaton& a : automata_) a.recognizer.append_classes(uint8_t(b), key);
             for (const Past* p : looking_back_) key.push_back(p->classes[b]);
             const uint32_t before = kinds.size(), kind = kinds.intern(key);
-            if (kind == before) representatives_.push_back(uint8_t(b));
-            represented_[b] = representatives_[kind];
+            if (kind == before) found.push_back(uint8_t(b));
+            represented_[b] = found[kind];
         }
+        representatives_ = std::move(found);
     }
     return representatives_;
 }
 
 void Lexer::find_alike() {
     for (size_t b = 0; b < 256; b++) alike_[b] = uint8_t(b);
-    const bool are_known = std::all_of(automata_.begin(), automata_.end(), [](const Automaton& a) { return a.recognizer.has_table(); });
-    if (policy_ != Policy::kScannerless && are_known) representative_bytes(), alike_ = represented_;
+    // Under scannerless terminals of other grammars may be added.
+    if (policy_ != Policy::kScannerless &&
+        std::all_of(automata_.begin(), automata_.end(), [](const Automaton& a) { return a.recognizer.has_table(); }))
+        representative_bytes(), alike_ = represented_;
     knows_alike_ = true;
 }
 
