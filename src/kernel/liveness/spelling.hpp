@@ -80,7 +80,8 @@ class Spelling {
     static constexpr uint32_t kMainRecurrent = 0;
     const Bits& unconditional(uint32_t recurrent) const { return recurrents_[recurrent].unconditional; }
     const Bits& into_main(uint32_t recurrent) const { return recurrents_[recurrent].into_main; }
-    // Whether a terminal may be the next to be spelled after `obligations`, if nothing competes with it: false if it never can.
+    // Whether a terminal may be the next to be spelled after `obligations`, with nothing to compete but ignored ones: false if it never can, true in
+    // doubt (an ignored lexeme may come first and settle what is owed).
     bool may_be_next(Symbol terminal, Obligations obligations);
     // ... some ignored one.
     bool may_be_ignored(Obligations obligations);
