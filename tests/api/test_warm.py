@@ -356,6 +356,17 @@ def test_ahead_of_time_within_names_where_the_tokenizer_cuts_them() -> None:
     assert all(knows('{"p": "' + text) for text in ("", "n", "n0", "n00"))  # begins as names do, and is none
 
 
+def test_what_all_counted_strings_share_is_made_when_one_is_compiled() -> None:
+    """It is a walk of the whole vocabulary: more than this limit of a mask's work."""
+    words = [*(bytes([i]) for i in range(256)), None, *(b"w%d" % i for i in range(60_000))]
+    grammar = dv.Grammar.from_json_schema({"type": "string", "maxLength": 5})
+    limits = dv.Limits(max_step_work=20_000)
+    matcher = dv.compile(grammar, dv.Vocabulary.from_bytes(words, eos=[256]), limits=limits).matcher()
+    matcher.advance(ord('"'))
+    assert matcher.allows(257 + 9_999)  # w9999
+    assert not matcher.allows(257 + 10_000)
+
+
 def test_ahead_of_time_along_texts(tmp_path: Path) -> None:
     seen = list[tuple[int, int]]()
     texts = ["let ab 12 c;", "let $ never", "ab" * 9]

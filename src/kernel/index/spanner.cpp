@@ -233,13 +233,17 @@ bool Spanner::is_plain(ResidualId residual, LexState state) const {
     return residual != Residuals::kWholeVocabulary || !is_single(state) || !lexer.is_counted(state, need, room);
 }
 
+CountedStrings& Spanner::counted_strings() {
+    if (!counted_strings_) counted_strings_ = std::make_unique<CountedStrings>(*vocabulary_, residuals_, bytes_);
+    return *counted_strings_;
+}
+
 const Split& Spanner::split(ResidualId residual, LexState state) {
     if (const Split* known = find(residual, state)) return *known;
     uint64_t need, room;
     std::unique_ptr<Split> result;
     if (!is_plain(residual, state) && lexer.is_counted(state, need, room)) {
-        if (!counted_strings_) counted_strings_ = std::make_unique<CountedStrings>(*vocabulary_, residuals_, bytes_);
-        result = counted_strings_->split(need, room);
+        result = counted_strings().split(need, room);
     } else {
         result = walk(residual, state);
     }

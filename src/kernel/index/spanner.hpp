@@ -68,6 +68,8 @@ class Spanner {
     // For a lexeme that leads back to where it began (`a--`, `;;`), before which stands `state`: all that is left of a residual after it
     // any number of times, split as one, but for that lexeme itself. Null if that is not worth it.
     const Split* repeated(ResidualId residual, LexState state, TerminalId terminal, Obligations obligations);
+    // What splits by strings whose characters are counted have in common, made when the first one is asked for: a walk of the whole vocabulary.
+    CountedStrings& counted_strings();
     size_t bytes() const { return bytes_ + residuals_.bytes() + lexer.bytes(); }
     // The same as it was when the lock was last let go, for those who do not have it; and whether another one had better be begun.
     size_t published_bytes() const { return published_bytes_.load(std::memory_order_relaxed); }

@@ -92,6 +92,7 @@ class Constraint {
     bool wants_collection() const { return stacks_.wants_collection() || environments_.tallies.wants_collection(); }
     void restore_splits(ImageReader in);
     void prepare(bool restored);
+    void prepare_counted_strings();
     void collect();
 
     SortFreed sort_freed_;
