@@ -228,7 +228,19 @@ class Constraint:
         explorer = _kernel.Explorer(self._kernel, special, literals_of(self._lowered))
         if isinstance(ahead, tuple):
             new, known = partial(Matcher, self), self.vocabulary
-            follow(self._kernel, explorer, new, known, ahead, progress=progress, deadline=deadline, most_bytes=most)
+            # Under scannerless nothing but masks is kept of texts.
+            forgets = self._plan.lexing != "scannerless"
+            follow(
+                self._kernel,
+                explorer,
+                new,
+                known,
+                ahead,
+                progress=progress,
+                deadline=deadline,
+                most_bytes=most,
+                forgets=forgets,
+            )
         else:
             index = fill(explorer, ahead, progress=progress, deadline=deadline, most_bytes=most)
         self._plan = replace(self._plan, index=index, splits=self._kernel.saved_splits())

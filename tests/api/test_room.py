@@ -76,3 +76,19 @@ def test_texts_are_followed_past_the_memory_of_their_masks(tmp_path: Path) -> No
     dv.cache.clear()
     loaded = dv.Constraint.load(path, VOCABULARY)
     assert sum(walked(loaded, text) for text in TEXTS) == 0
+
+
+def test_under_scannerless_what_texts_left_stays() -> None:
+    """There nothing but masks is kept of them, so there is nothing to forget these for."""
+    texts = ["acegikmoqsuwyACEGIKMOQSUWY0123456789", "z"]  # a mask for each character
+    grammar = dv.Grammar.from_regex("|".join(texts))
+    dv.cache.clear()
+    lazy = dv.compile(grammar, VOCABULARY)
+    masks(lazy, texts[0])
+    dv.cache.clear()
+    limits = dv.Limits(cache_bytes=lazy.stats()["run_bytes"])  # half of it is for what is filled
+    small = dv.compile(grammar, VOCABULARY, ahead_of_time=texts, limits=limits)
+    matcher = small.matcher()
+    for token in VOCABULARY.encode_forced(texts[0].encode()):
+        assert matcher.knows_mask()
+        matcher.advance(token)

@@ -76,6 +76,7 @@ def follow(
     progress: Callable[[int, int], object] | None = None,
     deadline: float | None = None,
     most_bytes: int,
+    forgets: bool,
 ) -> None:
     """Computes the masks along texts, each as far as it is allowed; then those of situations beside them.
 
@@ -86,6 +87,7 @@ def follow(
         progress: called with (texts done, texts).
         deadline: when to stop, on `time.perf_counter`'s clock.
         most_bytes: memory of the constraint past which no more is filled.
+        forgets: masks may go where room is short: what they were made of is saved, and tells masks of other texts.
     """
     import numpy as np
 
@@ -108,21 +110,21 @@ def follow(
             pass
         if progress is not None:
             progress(done, len(texts))
-        if not _has_room(constraint, most_bytes):
+        if not _has_room(constraint, most_bytes, forgets):
             return
     beside = Situations(_USUAL, _WORTH + _WORTH_BESIDE * tokens)
-    while _visit(explorer, beside, None, deadline, most_bytes) == "memory" and _has_room(constraint, most_bytes):
+    while _visit(explorer, beside, None, deadline, most_bytes) == "memory" and _has_room(
+        constraint, most_bytes, forgets
+    ):
         pass
 
 
-def _has_room(constraint: _kernel.Constraint, most_bytes: int) -> bool:
-    """More may be filled. Masks go if they are most of what there is: what they were made of is what is saved, and
-    tells masks of other texts, too.
-    """
+def _has_room(constraint: _kernel.Constraint, most_bytes: int, forgets: bool) -> bool:
+    """More may be filled. Masks may go if they and what they were made of are most of what there is."""
     stats = constraint.stats()
     if stats["run_bytes"] <= most_bytes:
         return True
-    if 2 * stats["row_bytes"] < stats["run_bytes"]:
+    if not forgets or 2 * stats["row_bytes"] < stats["run_bytes"]:
         return False
     constraint.forget_masks()
     return constraint.stats()["run_bytes"] <= most_bytes

@@ -308,8 +308,8 @@ SplitTables::Local SplitTables::steady(const Trie& t, uint32_t i, Local s) {
     uint64_t kinds = t.below[i];
     // PERF: all bytes of a kind are asked for where they lead, each of which may be a state that is new. Behind a name of an interface of Go 48 residuals of
     // a few nodes took 36,000 instructions each.
-    const bool is_worth = scannerless || t.end[i] - i >= kWorthAsking;
-    if (!is_worth && kinds & (kFirst | kMore) && states_[s].home == kUnknown) return kUnknown;
+    const bool is_small = t.end[i] - i < kWorthAsking;
+    if (!scannerless && is_small && kinds & (kFirst | kMore) && states_[s].home == kUnknown) return kUnknown;
     if (kinds & (kFirst | kMore)) {
         const auto [place, home] = standing(s);
         const bool stands = home != kDead && t.well_formed[i] >> place & 1;
@@ -320,7 +320,7 @@ SplitTables::Local SplitTables::steady(const Trie& t, uint32_t i, Local s) {
             kinds &= ~(kFirst | kMore), s = home;
         }
     }
-    if (!is_worth && kinds & ~states_[s].leading_back) return kUnknown;
+    if (!scannerless && is_small && kinds & ~states_[s].leading_back) return kUnknown;
     if (!(kinds & states_[s].leading_away))
         for (uint64_t unknown = kinds & ~states_[s].leading_back; unknown; unknown &= unknown - 1) {
             const uint64_t kind = unknown & -unknown;
@@ -329,7 +329,7 @@ SplitTables::Local SplitTables::steady(const Trie& t, uint32_t i, Local s) {
             if (!back) break;
         }
     if (!(kinds & ~states_[s].leading_back)) return s;
-    if (!scannerless || (t.end[i] - i < kWorthAsking && !states_[s].habits[reach_of(t.height[i])].calm_known)) return kUnknown;
+    if (!scannerless || (is_small && !states_[s].habits[reach_of(t.height[i])].calm_known)) return kUnknown;
     // All kinds together: one that leads back from here may lead nowhere from where another leads to.
     return !(kinds & deadly(s)) && !(kinds & ~calm(s, reach_of(t.height[i]))) ? s : kUnknown;
 }

@@ -80,29 +80,28 @@ const StackTrie::Open* StackTrie::open_list(const std::vector<uint32_t>& words) 
 // Tokens of each level to its node; nodes know nothing deeper than `before` yet.
 void StackTrie::keep_found(Node* nodes, int before, int depth, const Findings& findings) {
     few_.assign(size_t(depth - before), {});
-    std::vector<Few>& few = few_;
     auto each = [&](auto act) {
         for (size_t i = findings.found_from; i < findings.found.size(); i++) {
             const Found& f = findings.found[i];
             if (f.level > depth) continue;
             const size_t k = size_t(std::max(0, f.level - before - 1));
-            act(nodes[k], few[k], *f.tokens);
+            act(nodes[k], few_[k], *f.tokens);
         }
     };
     each([](Node& node, Few& here, const TokenSet& tokens) {
         if (tokens.is_short()) here.sets++, here.tokens += tokens.count();
         else node.num_found++;
     });
-    for (size_t k = 0; k < few.size(); k++) {
-        if (few[k].sets > 1) {
-            few[k].one = &sets_.emplace_back();
-            few[k].one->expect(few[k].tokens, ~0u);
-            set_bytes_ += sizeof(TokenSet) + few[k].tokens * 4;
+    for (size_t k = 0; k < few_.size(); k++) {
+        if (few_[k].sets > 1) {
+            few_[k].one = &sets_.emplace_back();
+            few_[k].one->expect(few_[k].tokens, ~0u);
+            set_bytes_ += sizeof(TokenSet) + few_[k].tokens * 4;
         }
-        nodes[k].num_found += few[k].sets > 0;
+        nodes[k].num_found += few_[k].sets > 0;
         nodes[k].found = found_.add(nodes[k].num_found);
         nodes[k].num_found = 0;
-        if (few[k].one) nodes[k].found[nodes[k].num_found++] = few[k].one;
+        if (few_[k].one) nodes[k].found[nodes[k].num_found++] = few_[k].one;
     }
     each([](Node& node, Few& here, const TokenSet& tokens) {
         if (here.one && tokens.is_short()) here.one->append(tokens);

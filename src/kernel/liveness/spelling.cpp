@@ -369,9 +369,10 @@ const Bits& Spelling::possible(Obligations obligations) {
 bool Spelling::may_be_next(Symbol t, Obligations obligations) {
     const uint64_t key = pack(t, obligations);
     if (const bool* known = may_be_next_.find(key)) return *known;
-    bool ends = is_token(t) && (is_indentation(t) || lexer_.obligations_hold_at_end(obligations));
-    if (!is_token(t)) ends |= spell_alone(t, obligations, [&](Obligations) { ends = true; });
-    return may_be_next_[key] = ends;
+    if (is_token(t)) return may_be_next_[key] = is_indentation(t) || lexer_.obligations_hold_at_end(obligations);
+    bool ends = false;
+    const bool paid = spell_alone(t, obligations, [&](Obligations) { ends = true; });
+    return may_be_next_[key] = ends || paid;
 }
 
 bool Spelling::may_be_ignored(Obligations obligations) {

@@ -14,6 +14,7 @@
 #include "python/interpreter.hpp"
 #include "python/read_plan.hpp"
 #include "python/vocabulary.hpp"
+#include "support/hashing.hpp"
 
 namespace nb = nanobind;
 
@@ -93,6 +94,19 @@ void bind_constraints(nb::module_& m) {
             d["separable"] = s.separable;
             return d;
         });
+    m.def(
+        "checksum",
+        [](nb::handle data) {
+            Py_buffer buffer;
+            if (PyObject_GetBuffer(data.ptr(), &buffer, PyBUF_SIMPLE) != 0) nb::raise_python_error();
+            const uint64_t sum = [&] {
+                Unlocked unlocked;
+                return checksum(buffer.buf, size_t(buffer.len));
+            }();
+            PyBuffer_Release(&buffer);
+            return sum;
+        },
+        nb::arg("data"), "Of the bytes of a saved constraint.");
 }
 
 }  // namespace derivable

@@ -10,7 +10,6 @@
 
 #include "matching/explore.hpp"
 #include "python/interpreter.hpp"
-#include "support/hashing.hpp"
 
 namespace nb = nanobind;
 
@@ -62,19 +61,6 @@ void bind_explorers(nb::module_& m) {
                 return nb::bytes(out.data(), out.size());
             },
             "What was visited, as bytes.");
-    m.def(
-        "checksum",
-        [](nb::handle data) {
-            Py_buffer buffer;
-            if (PyObject_GetBuffer(data.ptr(), &buffer, PyBUF_SIMPLE) != 0) nb::raise_python_error();
-            const uint64_t sum = [&] {
-                Unlocked unlocked;
-                return checksum(buffer.buf, size_t(buffer.len));
-            }();
-            PyBuffer_Release(&buffer);
-            return sum;
-        },
-        nb::arg("data"), "Of the bytes of a saved constraint.");
     m.def(
         "replay",
         [](const std::shared_ptr<Constraint>& constraint, nb::bytes data, double seconds) {
