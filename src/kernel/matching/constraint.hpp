@@ -54,7 +54,7 @@ struct Stats {
     bool separable = false;
 };
 
-class Constraint {
+class Constraint : private SortFreed {
   public:
     // `spanner`: under scannerless the vocabulary's, shared.
     Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Spanner> spanner, ConstraintSpec spec);
@@ -95,7 +95,6 @@ class Constraint {
     void prepare_counted_strings();
     void collect();
 
-    SortFreed sort_freed_;
     const ImageReader image_;  // that it was restored from. SAFETY: let go of when no lock is held, for it may be the interpreter's
     const std::shared_ptr<const Vocabulary> vocabulary_;
     const std::shared_ptr<Spanner> spanner_;

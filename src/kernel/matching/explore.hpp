@@ -29,7 +29,7 @@
 
 namespace derivable {
 
-class Explorer {
+class Explorer : private SortFreed {
   public:
     // `tokens`: that the grammar names. `literals`: texts of it; which ones matters for nothing but what is visited.
     Explorer(std::shared_ptr<Constraint> constraint, std::vector<uint32_t> tokens, const std::vector<std::string>& literals)
@@ -109,7 +109,6 @@ class Explorer {
     enum Kind { kByTop, kBelow, kKinds };
     bool is_enough(Kind kind, uint64_t worth) const;
 
-    SortFreed sort_freed_;
     std::shared_ptr<Constraint> constraint_;
     const std::vector<uint32_t> tokens_;
     const Literals literals_;
