@@ -11,7 +11,7 @@ import derivable as dv
 
 
 class MallocInfo(ctypes.Structure):
-    """As in glibc's malloc.h: `small` counts pieces that were freed and neither sorted nor joined with their neighbours."""
+    """As in malloc.h of glibc: `small` counts pieces that were freed and not joined with their neighbours."""
 
     _fields_ = [(f"field_{k}" if k != 2 else "small", ctypes.c_size_t) for k in range(10)]
 
