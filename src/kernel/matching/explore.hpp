@@ -121,7 +121,6 @@ class Explorer : private SortFreed {
     std::unordered_map<const MaskCache::Mask*, uint32_t> row_numbers_;
     uint32_t num_cleared_ = 0;  // MaskCache::num_cleared, of the rows that these are of
     std::vector<MaskCache::Mask> rows_;
-    std::vector<uint32_t> mask_;
     std::vector<uint64_t> words_;
     std::vector<int> looked_;
 };

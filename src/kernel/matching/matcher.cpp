@@ -172,6 +172,13 @@ bool Matcher::knows_mask() {
     });
 }
 
+void Matcher::learn_mask() {
+    operate([&](Operation&) {
+        for (const Parse& t : now()->parses) constraint_->masks().row({t.lex, t.stack, t.environment});
+        return true;
+    });
+}
+
 bool Matcher::accepting() {
     return operate([&](Operation&) { return now()->finished || constraint_->runs().accepting(now()->parses); });
 }

@@ -36,6 +36,7 @@ class Matcher {
     void reset();
     void fill(uint32_t* mask);
     bool knows_mask();  // fill() would only copy
+    void learn_mask();  // from then on it would, if it can be kept
     bool accepting();
     bool finished() const;
     uint32_t length() const;
