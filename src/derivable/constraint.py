@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from .grammar import Grammar
 from .index.ahead import Situations, fill, follow, literals_of
 from .index.artifact import Plan, packed, read, unpacked, write
 from .limits import Limits
+from .lowering import with_tokens
 from .matcher import Matcher
 from .matchers import CanonicalMatcher, PrefetchingMatcher
 from .monitoring import alive
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from .speculator import Speculator
 
 __all__ = ["Constraint", "resolve_token", "token_ids"]
+
+_SENTENCES = 3
+"""How many are followed before others are looked for (`index.sentences`)."""
 
 _LONGEST_REPLAY = 10.0  # seconds that loading an index may take; the rest of it is left
 
@@ -222,28 +226,40 @@ class Constraint:
             deadline: when to stop, on `time.perf_counter`'s clock.
         """
         most = self._plan.limits.cache_bytes // 2
-        index = self._plan.index
         named = (named for _, named in self._lowered.references if not named.negated)
         special = [resolve_token(each.token, self.vocabulary) for each in named]
         explorer = _kernel.Explorer(self._kernel, special, literals_of(self._lowered))
         if isinstance(ahead, tuple):
-            new, known = partial(Matcher, self), self.vocabulary
-            # Under scannerless nothing but masks is kept of texts.
-            forgets = self._plan.lexing != "scannerless"
-            follow(
+            found = follow(
                 self._kernel,
                 explorer,
-                new,
-                known,
+                self.vocabulary,
                 ahead,
                 progress=progress,
                 deadline=deadline,
                 most_bytes=most,
-                forgets=forgets,
+                saves=self._plan.lexing == "scannerless",
             )
+            index = self._plan.index if found is None else found
         else:
-            index = fill(explorer, ahead, progress=progress, deadline=deadline, most_bytes=most)
+            sentences = self._sentences()
+            index = fill(explorer, ahead, sentences, progress=progress, deadline=deadline, most_bytes=most)
         self._plan = replace(self._plan, index=index, splits=self._kernel.saved_splits())
+
+    def _sentences(self) -> Iterator[list[bytes | int]]:
+        """Some that models are likely to write."""
+        from .index.sentences import Sentence, sentence  # PERF: only who fills ahead needs it
+
+        if self.grammar is None:
+            return
+        grammar = with_tokens(self.grammar, self.vocabulary.special_ids)
+        seen: list[Sentence] = []
+        for number in range(_SENTENCES):
+            parts = sentence(grammar, number)
+            if parts in seen:
+                continue
+            seen.append(parts)
+            yield [part if isinstance(part, bytes) else resolve_token(part.token, self.vocabulary) for part in parts]
 
     def __reduce__(self) -> tuple[Callable[..., Constraint], tuple[object, ...]]:
         return _unpickled, (self.to_bytes(), self.vocabulary, self._plan.limits, self.canonical)

@@ -7,25 +7,29 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from .. import _kernel
 from ..arguments import integer
-from ..errors import ArgumentError, LimitError
+from ..errors import ArgumentError
 from ..lowering import Lowered
 from ..vocabulary import Vocabulary
 
 __all__ = ["Situations", "fill", "follow", "literals_of", "wanted"]
 
 _FOREVER = 1e9  # seconds
+_SOON = 1e-9
 
 _USUAL = 10_000
 """Situations that `ahead_of_time=True` visits at most."""
 
 _WORTH = 16_000_000
 """Units of the kernel's work that it takes at most, about 0.1 s."""
+
+_WORTH_SENTENCE = 1_000_000
+"""Units of work that a sentence takes at most, about 5 ms."""
 
 _WORTH_BESIDE = 1_000
 """Units of work more, beside texts, for each of their tokens: about as much as these take."""
@@ -69,54 +73,49 @@ def wanted(ahead_of_time: bool | int | Sequence[str]) -> Situations | tuple[str,
 def follow(
     constraint: _kernel.Constraint,
     explorer: _kernel.Explorer,
-    matcher: Callable[[], _kernel.Matcher],
     vocabulary: Vocabulary,
     texts: tuple[str, ...],
     *,
     progress: Callable[[int, int], object] | None = None,
     deadline: float | None = None,
     most_bytes: int,
-    forgets: bool,
-) -> None:
+    saves: bool,
+) -> bytes | None:
     """Computes the masks along texts, each as far as it is allowed; then those of situations beside them.
 
     Args:
         explorer: of the constraint, that met nothing yet.
-        matcher: makes one of the constraint, at the start of a text.
         texts: which become the tokens that the tokenizer itself would make of them, if it is known.
         progress: called with (texts done, texts).
         deadline: when to stop, on `time.perf_counter`'s clock.
         most_bytes: memory of the constraint past which no more is filled.
-        forgets: masks may go where room is short: what they were made of is saved, and tells masks of other texts.
-    """
-    import numpy as np
+        saves: masks are what is saved. If not, it is what they were made of, which tells masks of other texts, too; so
+            masks may go where room is short.
 
-    tokens = 0
-    bitmask = np.zeros((1, (vocabulary.size + 31) // 32), dtype=np.int32)
+    Returns:
+        What was visited, for `replay`, if it is saved.
+    """
+    if saves:
+        explorer.meet_start()
     for done, text in enumerate(texts, 1):
-        one = matcher()
-        try:
-            for token in vocabulary.encode_forced(text.encode()):
-                if deadline is not None and time.perf_counter() >= deadline:
-                    return
-                explorer.meet(one)
-                tokens += 1
-                one.fill_bitmask(bitmask)
-                if not one.allows(token):
-                    break
-                one.advance(token)
-            one.fill_bitmask(bitmask)
-        except LimitError:  # the next text asks for other masks
-            pass
+        tokens = vocabulary.encode_forced(text.encode())
+        if explorer.follow(tokens, _seconds_to(deadline), most_bytes, 0) == "time":
+            break
         if progress is not None:
             progress(done, len(texts))
-        if not _has_room(constraint, most_bytes, forgets):
-            return
-    beside = Situations(_USUAL, _WORTH + _WORTH_BESIDE * tokens)
-    while _visit(explorer, beside, None, deadline, most_bytes) == "memory" and _has_room(
-        constraint, most_bytes, forgets
-    ):
-        pass
+        if not _has_room(constraint, most_bytes, not saves):
+            break
+    else:
+        beside = Situations(_USUAL, _WORTH + _WORTH_BESIDE * explorer.followed)
+        while _visit(explorer, beside, None, deadline, most_bytes) == "memory" and _has_room(
+            constraint, most_bytes, not saves
+        ):
+            pass
+    return explorer.saved() if saves else None
+
+
+def _seconds_to(deadline: float | None) -> float:
+    return _FOREVER if deadline is None else max(_SOON, deadline - time.perf_counter())
 
 
 def _has_room(constraint: _kernel.Constraint, most_bytes: int, forgets: bool) -> bool:
@@ -152,6 +151,7 @@ def literals_of(lowered: Lowered) -> list[bytes]:
 def fill(
     explorer: _kernel.Explorer,
     situations: Situations,
+    sentences: Iterable[Sequence[bytes | int]],
     *,
     progress: Callable[[int, int], object] | None = None,
     deadline: float | None = None,
@@ -162,6 +162,7 @@ def fill(
     Args:
         explorer: that met nothing yet.
         situations: how many to visit.
+        sentences: followed before, as far as they are in the language: text, and ids of tokens that the grammar names.
         progress: called with (situations done, situations known); the second grows while there is more to find.
         deadline: when to stop, on `time.perf_counter`'s clock.
         most_bytes: memory of the constraint past which no more is filled.
@@ -170,6 +171,11 @@ def fill(
         What was visited, for `replay`.
     """
     explorer.meet_start()
+    for sentence in sentences:
+        tokens: list[int] = []
+        for part in sentence:
+            tokens += [part] if isinstance(part, int) else explorer.cut(part)
+        explorer.follow(tokens, _seconds_to(deadline), most_bytes, _WORTH_SENTENCE)
     _visit(explorer, situations, progress, deadline, most_bytes)
     return explorer.saved()
 

@@ -11,19 +11,20 @@ namespace derivable {
 
 namespace {
 
-enum class Kind { kLetter, kDigit, kOther };
+enum class Kind { kLetter, kDigit, kBlank, kOther };
 Kind kind_of(char c) {
     const auto byte = uint8_t(c);
     if (byte >= 0x80 || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z')) return Kind::kLetter;
-    return byte >= '0' && byte <= '9' ? Kind::kDigit : Kind::kOther;
+    if (byte >= '0' && byte <= '9') return Kind::kDigit;
+    return byte == ' ' ? Kind::kBlank : Kind::kOther;
 }
 
-// Of a text, as far as its first word goes. A quote stands with what comes before it, not with the word.
+// Of a text, as far as its first word goes.
 std::string_view first_word(std::string_view text) {
     constexpr size_t kDigits = 3;
     constexpr size_t kLong = 64;  // bytes that are merged together: the cost grows with their square
-    if (text[0] == '"') return text.substr(0, 1);
-    size_t end = kind_of(text[0]) == Kind::kOther && text.size() > 1 && kind_of(text[1]) == Kind::kLetter;
+    const Kind first = kind_of(text[0]), second = kind_of(text[text.size() > 1]);
+    size_t end = (first >= Kind::kBlank && second == Kind::kLetter) || (first == Kind::kBlank && second == Kind::kOther);
     const Kind kind = kind_of(text[end]);
     const size_t most = std::min(text.size(), kind == Kind::kDigit ? kDigits : kLong);
     while (end < most && kind_of(text[end]) == kind) end++;

@@ -116,11 +116,13 @@ Explorer::Keys Explorer::keys_of(const Parses& parses) {
     return all;
 }
 
+Explorer::Keys Explorer::keys_of(const Matcher& m) {
+    Operation operation(constraint_->access(), Task::kUnbounded);
+    return keys_of(m.parses());
+}
+
 void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, Way way) {
-    const Keys keys = [&] {
-        Operation operation(constraint_->access(), Task::kUnbounded);
-        return keys_of(matcher->parses());
-    }();
+    const Keys keys = keys_of(*matcher);
     meet(std::move(matcher), from, step, way, keys);
 }
 
@@ -217,14 +219,31 @@ std::vector<Explorer::Mask> Explorer::masks_of(Matcher& m) {
     return masks;
 }
 
+uint32_t Explorer::put(uint32_t from, uint32_t step, std::vector<Mask> masks) {
+    if (!is_saved_) return 0;
+    record_.push_back({from, step, std::move(masks)});
+    return uint32_t(record_.size() - 1);
+}
+
+uint32_t Explorer::put_bytes(uint32_t from, std::string_view bytes, Literals::Place& literal) {
+    for (size_t i = 0; i < bytes.size(); i++) {
+        literal = literals_.after(literal, uint8_t(bytes[i]));
+        if (i) from = put(from, uint8_t(bytes[i - 1]), {});
+    }
+    return from;
+}
+
+uint32_t Explorer::note(Matcher& m, uint32_t from, uint32_t step) {
+    const bool known = complete([&] { m.learn_mask(); });
+    return put(from, step, known && is_saved_ ? masks_of(m) : std::vector<Mask>());
+}
+
 void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
     Matcher& m = *w.matcher;
     visited_++;
     std::vector<Step> steps;
     const bool looks_further = found() < bounds.known && complete([&] { steps = fresh_steps(m, w.way.literal); });
-    const bool known = complete([&] { m.learn_mask(); });
-    const uint32_t here = uint32_t(record_.size());
-    record_.push_back({w.from, w.step, known && is_saved_ ? masks_of(m) : std::vector<Mask>()});
+    const uint32_t here = w.step == kNoted ? w.from : note(m, w.from, w.step);
     if (!looks_further) return;
     auto go = [&](auto advance) {
         auto after = std::make_unique<Matcher>(m);
@@ -235,18 +254,53 @@ void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
         auto after = go([&](Matcher& x) { return x.advance_bytes(step.bytes); });
         if (!after) continue;
         Way way{w.way.literal, step.is_free ? w.way.free + 1 : 0};
-        uint32_t from = here;
-        for (size_t i = 0; i < step.bytes.size(); i++) {
-            way.literal = literals_.after(way.literal, uint8_t(step.bytes[i]));
-            if (!i) continue;
-            record_.push_back({from, uint8_t(step.bytes[i - 1]), {}});
-            from = uint32_t(record_.size() - 1);
-        }
+        const uint32_t from = put_bytes(here, step.bytes, way.literal);
         meet(std::move(after), from, uint8_t(step.bytes.back()), way, step.keys);
     }
     for (uint32_t token : tokens_)
         if (auto after = go([&](Matcher& x) { return x.advance(token) == Matcher::Verdict::kAccepted; }))
             meet(std::move(after), here, kToken + token, {});
+}
+
+Explorer::End Explorer::follow(const std::vector<uint32_t>& tokens, const Bounds& bounds) {
+    Task task(Task::kUnbounded, {}, bounds.seconds);
+    task.enter();
+    Matcher m(constraint_);
+    Way way;
+    uint32_t from = kStart, step = 0;
+    try {
+        for (size_t i = 0;; i++) {
+            task.look();
+            if (bounds.worth && task.spent() > bounds.worth) return End::kEnough;
+            if (constraint_->access().run_bytes() > bounds.bytes) return End::kMemory;
+            followed_++;
+            from = note(m, from, step);
+            if (const Keys keys = keys_of(m); !known_.find(keys.back())) meet(std::make_unique<Matcher>(m), from, kNoted, way, keys);
+            if (i == tokens.size()) return End::kNone;
+            bool accepted = false;
+            const bool done = complete([&] { accepted = m.advance(tokens[i]) == Matcher::Verdict::kAccepted; });
+            if (!done || !accepted) return End::kNone;
+            const std::string& bytes = constraint_->vocabulary().bytes[tokens[i]];
+            if (bytes.empty() || std::find(tokens_.begin(), tokens_.end(), tokens[i]) != tokens_.end()) {
+                step = kToken + tokens[i];
+                way = {};
+            } else {
+                from = put_bytes(from, bytes, way.literal);
+                step = uint8_t(bytes.back());
+            }
+        }
+    } catch (const TimeIsUp&) {
+        return End::kTime;
+    } catch (const MemoryExceeded&) { return End::kMemory; }
+}
+
+std::vector<uint32_t> Explorer::cut(std::string_view text) const {
+    Task task(Task::kUnbounded);
+    task.enter();
+    std::vector<uint32_t> tokens;
+    for (const std::string& piece : byte_pairs_.cut(text))
+        if (const uint32_t token = byte_pairs_.token_of(piece); token != BytePairs::kNoToken) tokens.push_back(token);
+    return tokens;
 }
 
 bool Explorer::is_enough(Kind kind, uint64_t worth) const {

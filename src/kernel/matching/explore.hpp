@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "index/byte_pairs.hpp"
 #include "matching/literals.hpp"
 #include "matching/matcher.hpp"
 #include "support/sort_freed.hpp"
@@ -35,7 +36,8 @@ class Explorer : private SortFreed {
     Explorer(std::shared_ptr<Constraint> constraint, std::vector<uint32_t> tokens, const std::vector<std::string>& literals)
         : constraint_(std::move(constraint)),
           tokens_(std::move(tokens)),
-          literals_(constraint_->vocabulary().trie, literals) {}
+          byte_pairs_(constraint_->vocabulary().trie),
+          literals_(byte_pairs_, literals) {}
 
     Explorer(const Explorer&) = delete;
     Explorer& operator=(const Explorer&) = delete;
@@ -46,9 +48,6 @@ class Explorer : private SortFreed {
         meet(std::make_unique<Matcher>(constraint_), kStart, 0, {});
     }
 
-    // Where some text stands. What is visited from there on is not saved: texts are.
-    void meet(const Matcher& place) { meet(std::make_unique<Matcher>(place), kStart, 0, {}); }
-
     enum class End { kMost, kNone, kEnough, kTime, kMemory };  // so many were visited; no more are known; a bound was reached
     struct Bounds {
         uint64_t most, known;  // to visit now; known ones after which no more are looked for
@@ -56,10 +55,16 @@ class Explorer : private SortFreed {
         uint64_t bytes;        // of the constraint, as Access::run_bytes
         uint64_t worth;        // units of work, and no more than is worth its time of what more words tell apart; 0: no bound
     };
+    // Those along a text are visited, as far as it is in the language, and met, so others beside them will be. What is not from where every text
+    // begins, by the bytes of the grammar's own tokens, is saved only if `meet_start` was called.
+    End follow(const std::vector<uint32_t>& tokens, const Bounds& bounds);
+    // As the tokenizer is likely to cut a text; without what no token has.
+    std::vector<uint32_t> cut(std::string_view text) const;
     // One visit after the other. A situation that is refused (LimitExceeded) is left as it is: its mask is computed when it is asked for,
     // or refused again.
     End visit(const Bounds& bounds);
     uint64_t visited() const { return visited_; }
+    uint64_t followed() const { return followed_; }  // along texts, again and again where they meet
     uint64_t found() const;
 
     // What was visited, from the start of the text on.
@@ -74,6 +79,7 @@ class Explorer : private SortFreed {
     static constexpr size_t kKeys = 5;  // of a situation: by the lexer alone, and by one to four words of a future
     using Keys = std::array<uint64_t, kKeys>;
     static constexpr uint32_t kToken = 256;  // steps from here on are tokens
+    static constexpr uint32_t kNoted = ~0u;
     static constexpr uint32_t kLongText = 12;
     struct Way {
         Literals::Place literal = Literals::kOutside;
@@ -86,7 +92,7 @@ class Explorer : private SortFreed {
     };
     struct Waiting {
         std::unique_ptr<Matcher> matcher;
-        uint32_t from, step;
+        uint32_t from, step;  // or kNoted, and where it stands itself in the record
         Way way;
     };
     struct Mask {  // of a parse
@@ -102,19 +108,26 @@ class Explorer : private SortFreed {
     void meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, Way way);
     void meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, Way way, const Keys& keys);
     Keys keys_of(const Parses& parses);
+    Keys keys_of(const Matcher& m);
     bool know(uint64_t key) { return std::exchange(known_[key], true); }  // it was known before
     std::vector<Step> fresh_steps(const Matcher& m, Literals::Place literal);
     void visit_one(Waiting& w, const Bounds& bounds);
+    // Its mask, and where it stands in the record.
+    uint32_t note(Matcher& m, uint32_t from, uint32_t step);
+    uint32_t put(uint32_t from, uint32_t step, std::vector<Mask> masks);
+    // Behind all but the last of some bytes; takes `literal` behind all.
+    uint32_t put_bytes(uint32_t from, std::string_view bytes, Literals::Place& literal);
     std::vector<Mask> masks_of(Matcher& m);
     enum Kind { kByTop, kBelow, kKinds };
     bool is_enough(Kind kind, uint64_t worth) const;
 
     std::shared_ptr<Constraint> constraint_;
     const std::vector<uint32_t> tokens_;
+    const BytePairs byte_pairs_;
     const Literals literals_;
     FlatMap<bool> known_;                                 // keys
     std::array<std::deque<Waiting>, kKeys + 1> waiting_;  // by the first key that is new; the last: in long free text
-    uint64_t visited_ = 0;
+    uint64_t visited_ = 0, followed_ = 0;
     std::array<uint64_t, kKinds> spent_{};  // work
     bool is_saved_ = false;                 // masks, too
     std::vector<Visited> record_;

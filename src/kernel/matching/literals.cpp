@@ -2,15 +2,16 @@
 
 #include <algorithm>
 
-#include "index/byte_pairs.hpp"
-
 namespace derivable {
 
-Literals::Literals(const Trie& vocabulary, const std::vector<std::string>& texts) : nodes_(1) {
-    const BytePairs byte_pairs(vocabulary);
+Literals::Literals(const BytePairs& byte_pairs, const std::vector<std::string>& texts) : nodes_(1) {
     for (const std::string& text : texts) {
         Place at = kOutside;
-        for (const std::string& piece : byte_pairs.cut(text)) {
+        // A quote that begins a text stands with what comes before it, not with the word.
+        const size_t quote = text.rfind('"', 0) == 0;
+        std::vector<std::string> cut = byte_pairs.cut(std::string_view(text).substr(quote));
+        if (quote) cut.insert(cut.begin(), "\"");
+        for (const std::string& piece : cut) {
             auto& pieces = nodes_[at].pieces;
             if (std::find(pieces.begin(), pieces.end(), piece) == pieces.end()) pieces.push_back(piece);
             for (char c : piece) {

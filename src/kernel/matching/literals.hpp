@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "index/trie.hpp"
+#include "index/byte_pairs.hpp"
 
 namespace derivable {
 
 class Literals {
   public:
-    Literals(const Trie& vocabulary, const std::vector<std::string>& texts);
+    Literals(const BytePairs& byte_pairs, const std::vector<std::string>& texts);
 
     using Place = uint32_t;
     static constexpr Place kOutside = 0;

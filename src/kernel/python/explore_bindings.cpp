@@ -15,6 +15,11 @@ namespace nb = nanobind;
 
 namespace derivable {
 
+namespace {
+// Explorer::End.
+constexpr const char* kEnds[] = {"most", "none", "enough", "time", "memory"};
+}  // namespace
+
 void bind_explorers(nb::module_& m) {
     nb::class_<Explorer>(m, "Explorer", "Situations visited before texts come to them.")
         .def(
@@ -35,21 +40,29 @@ void bind_explorers(nb::module_& m) {
             },
             "Begins where every text does.")
         .def(
-            "meet",
-            [](Explorer& e, const Matcher& place) {
+            "cut",
+            [](const Explorer& e, nb::bytes text) {
                 Unlocked unlocked;
-                e.meet(place);
+                return e.cut({text.c_str(), text.size()});
             },
-            nb::arg("place"), "Begins where some text stands, too.")
+            nb::arg("text"), "Tokens that the tokenizer is likely to make of a text.")
+        .def(
+            "follow",
+            [](Explorer& e, const std::vector<uint32_t>& tokens, double seconds, uint64_t bytes, uint64_t worth) {
+                Unlocked unlocked;
+                return std::string(kEnds[int(e.follow(tokens, {0, 0, seconds, bytes, worth}))]);
+            },
+            nb::arg("tokens"), nb::arg("seconds"), nb::arg("bytes"), nb::arg("worth"),
+            "Visits what is along a text, as far as it goes; why it ended.")
         .def(
             "visit",
             [](Explorer& e, uint64_t most, uint64_t known, double seconds, uint64_t bytes, uint64_t worth) {
-                constexpr const char* kEnds[] = {"most", "none", "enough", "time", "memory"};
                 Unlocked unlocked;
                 return std::string(kEnds[int(e.visit({most, known, seconds, bytes, worth}))]);
             },
             nb::arg("most"), nb::arg("known"), nb::arg("seconds"), nb::arg("bytes"), nb::arg("worth"), "Visits some; why it ended.")
         .def_prop_ro("visited", &Explorer::visited)
+        .def_prop_ro("followed", &Explorer::followed)
         .def_prop_ro("found", &Explorer::found)
         .def(
             "saved",
