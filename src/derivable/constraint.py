@@ -247,10 +247,10 @@ class Constraint:
         self._plan = replace(self._plan, index=index, splits=self._kernel.saved_splits())
 
     def _sentences(self) -> Iterator[list[bytes | int]]:
-        """Some that models are likely to write."""
+        """Some that models are likely to write. Of programs, texts would have to be given."""
         from .index.sentences import Sentence, sentence  # PERF: only who fills ahead needs it
 
-        if self.grammar is None:
+        if self.grammar is None or self._plan.lexing != "scannerless":
             return
         grammar = with_tokens(self.grammar, self.vocabulary.special_ids)
         seen: list[Sentence] = []

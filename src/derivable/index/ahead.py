@@ -25,8 +25,8 @@ _SOON = 1e-9
 _USUAL = 10_000
 """Situations that `ahead_of_time=True` visits at most."""
 
-_WORTH = 16_000_000
-"""Units of the kernel's work that it takes at most, about 0.1 s."""
+_WORTH = 12_000_000
+"""Units of the kernel's work that it takes at most, about 0.07 s."""
 
 _WORTH_SENTENCE = 1_000_000
 """Units of work that a sentence takes at most, about 5 ms."""
@@ -99,7 +99,7 @@ def follow(
         explorer.meet_start()
     for done, text in enumerate(texts, 1):
         tokens = vocabulary.encode_forced(text.encode())
-        if explorer.follow(tokens, _seconds_to(deadline), most_bytes, 0) == "time":
+        if explorer.follow(tokens, _seconds_to(deadline), 0) == "time":
             break
         if progress is not None:
             progress(done, len(texts))
@@ -175,7 +175,7 @@ def fill(
         tokens: list[int] = []
         for part in sentence:
             tokens += [part] if isinstance(part, int) else explorer.cut(part)
-        explorer.follow(tokens, _seconds_to(deadline), most_bytes, _WORTH_SENTENCE)
+        explorer.follow(tokens, _seconds_to(deadline), _WORTH_SENTENCE)
     _visit(explorer, situations, progress, deadline, most_bytes)
     return explorer.saved()
 

@@ -8,31 +8,14 @@ That is one sentence for a grammar, or a few in which other alternatives are tak
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from collections.abc import Iterable
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from dataclasses import dataclass
 
 from .. import _kernel
-from ..expr import (
-    Alt,
-    And,
-    Bytes,
-    ByteSet,
-    Chars,
-    Concat,
-    Expr,
-    Graph,
-    JsonStrings,
-    JsonText,
-    Members,
-    Numbers,
-    Ref,
-    Repeat,
-    Sequences,
-    Special,
-    Spelled,
-)
+from ..expr import Alt, Concat, Expr, Members, Ref, Repeat, Sequences, Special, Spelled
 from ..rules import Rules
+from .specimens import SEPARATORS, specimen
 
 __all__ = ["Sentence", "sentence"]
 
@@ -48,37 +31,35 @@ _STEPS = 20_000
 _AGAIN = 2
 """How often a rule may be within itself."""
 
-_DEPTH = 40
-"""Of a terminal: what is deeper is left out."""
+_DEPTH = 200
+"""Rules within each other."""
 
-_WORDS = "example text of some words "
-_USUAL = "ae1 -_./:Aé"
-"""Characters, the likely ones first."""
+_MOST = 8
+"""Alternatives that are tried at one place."""
 
-Todo = tuple[object, "Todo"] | None
-"""What is left to be written: names, expressions and members of objects, the next one first."""
+_MANY = 100
+"""How often something is repeated at most."""
 
 
 class _Leave:
     """The end of a rule."""
 
 
-_LEAVE = _Leave()
-
-
+@dataclass(slots=True)
 class _Rest:
-    """Members of an object, from one on."""
+    """Members of an object, from one on. `some`: there is one before."""
 
-    __slots__ = ("members", "next", "some")
-
-    def __init__(self, members: Members, next_: int, some: bool) -> None:
-        self.members = members
-        self.next = next_
-        self.some = some  # there is one before
+    members: Members
+    next: int
+    some: bool
 
 
-Open = tuple[str, "Open"] | None
-"""Rules that are not at their end, the innermost first."""
+Item = str | Expr | _Rest | _Leave
+Todo = tuple[Item, "Todo"] | None
+"""What is left to be written: names, expressions and members of objects, the next one first."""
+
+Open = tuple[str, int, "Open"] | None
+"""Rules that are not at their end, the innermost first, and how many."""
 
 
 def sentence(grammar: Rules, number: int) -> Sentence:
@@ -87,7 +68,8 @@ def sentence(grammar: Rules, number: int) -> Sentence:
 
     Args:
         grammar: any.
-        number: which one. Odd ones leave out what may be left out of objects; and each takes other alternatives.
+        number: which one. Odd ones leave out every other member of objects that may be left out; each takes other
+            alternatives.
     """
     return _Search(grammar, number).run()
 
@@ -100,6 +82,9 @@ class _Search:
         self._number = number
         self._out: Sentence = []
         self._choices: list[tuple[Todo, Open, int]] = []
+        self._specimens: dict[tuple[str, bool], bytes] = {}
+        self._alternatives: dict[int, list[Expr]] = {}  # of expressions by their id, in order
+        self._taken: Counter[int] = Counter()  # how often one of them was asked for
 
     def run(self) -> Sentence:
         todo: Todo = (self._grammar.start, None)
@@ -109,23 +94,22 @@ class _Search:
             _kernel.check(100)
             steps += 1
             item, todo = todo
-            if item is _LEAVE:
+            options: list[Todo] = []
+            if isinstance(item, _Leave):
                 assert opened is not None
-                opened = opened[1]
+                opened = opened[2]
                 continue
-            options: list[Todo] | None
             if isinstance(item, str) and item in self._grammar.terminals:
                 written = self._terminal(item)
                 if written is not None:
                     self._out.append(written)
                     length += len(written) if isinstance(written, bytes) else 1
                     continue
-                options = []
             elif isinstance(item, str):
-                again = _count(opened, item)
-                opened = (item, opened)
-                todo = (_LEAVE, todo)
-                options = [] if again >= _AGAIN else self._options(self._grammar.rules[item], todo, again)
+                again, depth = _count(opened, item), opened[1] if opened else 0
+                opened = (item, depth + 1, opened)
+                if again < _AGAIN and depth < _DEPTH:
+                    options = self._options(self._grammar.rules[item], (_Leave(), todo), again)
             else:
                 options = self._options(item, todo, 0)
             if not options:
@@ -143,9 +127,14 @@ class _Search:
         if isinstance(expr, (Special, Spelled)):
             return expr if isinstance(expr, Special) and not expr.negated else None
         last = self._out[-1] if self._out else b""
-        return specimen(expr, self._number, last if isinstance(last, bytes) else b"")
+        separated = isinstance(last, bytes) and last.endswith(SEPARATORS)
+        found = self._specimens.get((name, separated))
+        if found is None:
+            before = SEPARATORS[0] if separated else b""
+            found = self._specimens[name, separated] = specimen(expr, self._number, before)
+        return found
 
-    def _options(self, item: object, todo: Todo, again: int) -> list[Todo]:
+    def _options(self, item: Expr | _Rest, todo: Todo, again: int) -> list[Todo]:
         """What may be written in its place, the likely first."""
         match item:
             case Ref(name):
@@ -153,12 +142,15 @@ class _Search:
             case Concat(items):
                 return [_before(items, todo)]
             case Alt(items):
-                shift = (self._number + again) % max(1, len(items))
-                return [(each, todo) for each in items[shift:] + items[:shift]]
+                ordered = self._alternatives.get(id(item))
+                if ordered is None:
+                    ordered = self._alternatives[id(item)] = sorted(items, key=self._is_object, reverse=True)
+                first = self._number + self._taken[id(item)]
+                self._taken[id(item)] += 1
+                return [(ordered[(first + k) % len(ordered)], todo) for k in range(min(_MOST, len(ordered)))]
             case Repeat(each, least, most):
                 likely = max(least, 1 if most is None else min(most, 1))
-                counts = dict.fromkeys((likely, least))
-                return [_before([each] * count, todo) for count in counts if count <= _STEPS]
+                return [_before([each] * min(count, _MANY), todo) for count in dict.fromkeys((likely, least))]
             case Sequences():
                 return [_before(names, todo) for names in sorted(_parts(item), key=len, reverse=not again)]
             case Members():
@@ -168,45 +160,52 @@ class _Search:
             case Special():
                 return []
             case _:
-                written = specimen(item, self._number, b"")  # type: ignore[arg-type]
-                self._out.append(written)
+                self._out.append(specimen(item, self._number, b""))
                 return [todo]
+
+    def _is_object(self, expr: Expr) -> bool:
+        """It is an object of which members are known: of what may be anything else, too, what is meant."""
+        rule = self._grammar.rules.get(expr.name) if isinstance(expr, Ref) else None
+        return isinstance(rule, Members) and bool(rule.listed)
 
     def _members(self, at: _Rest, todo: Todo) -> list[Todo]:
         of = at.members
         _, close, close_empty, comma, colon = of.marks
         if at.next >= len(of.listed):
             end: Todo = (close if at.some else close_empty, todo)
-            if at.some or not of.others:
+            if at.some or of.listed or not of.others:
                 return [end]
             other, its_value = of.others[:2]
             return [(other, (colon, (its_value, (close, todo)))), end]
-        key, value, required = of.listed[at.next], of.listed[at.next + 1], of.listed[at.next + 2]
-        member = (key, (colon, (value, (_Rest(of, at.next + 3, True), todo))))
-        written: Todo = (comma, member) if at.some else member
+        key, value, required = str(of.listed[at.next]), str(of.listed[at.next + 1]), of.listed[at.next + 2]
+        member: Todo = (key, (colon, (value, (_Rest(of, at.next + 3, True), todo))))
+        written = (comma, member) if at.some else member
         if required:
             return [written]
         skipped: Todo = (_Rest(of, at.next + 3, at.some), todo)
-        return [skipped, written] if self._number % 2 else [written, skipped]
+        return [skipped, written] if self._number % 2 and at.next // 3 % 2 else [written, skipped]
 
 
 def _count(opened: Open, name: str) -> int:
     count = 0
     while opened is not None:
         count += opened[0] == name
-        opened = opened[1]
+        opened = opened[2]
     return count
 
 
-def _before(items: Iterable[object], todo: Todo) -> Todo:
+def _before(items: Iterable[Item], todo: Todo) -> Todo:
     for item in reversed(tuple(items)):
         todo = (item, todo)
     return todo
 
 
 def _parts(sequences: Sequences) -> list[list[str]]:
+    """The first few."""
     parts: list[list[str]] = [[]]
     for name in sequences.names:
+        if name is None and len(parts) == _MOST:
+            break
         if name is None:
             parts.append([])
         else:
@@ -217,112 +216,10 @@ def _parts(sequences: Sequences) -> list[list[str]]:
 def _joined(parts: Sentence) -> Sentence:
     out: Sentence = []
     for part in parts:
+        if part == b"":
+            continue
         if isinstance(part, bytes) and out and isinstance(out[-1], bytes):
             out[-1] += part
         else:
             out.append(part)
     return out
-
-
-def specimen(expr: Expr, number: int, before: bytes) -> bytes:
-    """A text that is likely to match, behind some other text."""
-    out = bytearray(before)
-    _write(expr, number, out, 0)
-    return bytes(out[len(before) :])
-
-
-def _write(expr: Expr, number: int, out: bytearray, depth: int) -> None:
-    if depth > _DEPTH or len(out) > _LONGEST:
-        return
-    match expr:
-        case Bytes(value):
-            out += value
-        case Chars(ranges):
-            out += _likely(ranges).encode("utf-8", "replace")
-        case ByteSet(ranges):
-            out.append(ord(_likely(tuple((low, min(high, 0x7F)) for low, high in ranges if low < 0x80) or ((63, 63),))))
-        case Concat(items):
-            for item in items:
-                _write(item, number, out, depth + 1)
-        case Alt(items):
-            if items:
-                _write(items[number % len(items)], number, out, depth + 1)
-        case And(items):
-            _write(items[0], number, out, depth + 1)
-        case Repeat():
-            _write_again(expr, number, out, depth)
-        case JsonStrings():
-            out += _string(expr, number).encode("utf-8", "replace")
-        case JsonText(item):
-            inner = bytearray(b'"')
-            _write(item, number, inner, depth + 1)
-            out += json.dumps(inner[1:].decode("utf-8", "replace"), ensure_ascii=False).encode("utf-8", "replace")
-        case Numbers():
-            out += _number(expr).encode()
-        case Graph():
-            out += _shortest(expr)
-        case _:  # what lies around, or must not match
-            pass
-
-
-def _write_again(expr: Repeat, number: int, out: bytearray, depth: int) -> None:
-    item, least, most = expr.item, expr.min, expr.max
-    if isinstance(item, ByteSet) and any(low <= 0x20 <= high for low, high in item.ranges):
-        for _ in range(max(least, out.endswith((b",", b":")))):
-            out.append(0x20)
-    elif isinstance(item, Chars):
-        word = [c for c in _WORDS if any(low <= ord(c) <= high for low, high in item.ranges)] or [_likely(item.ranges)]
-        likely = max(least, 8 if most is None else min(most, 8))
-        text = (word * (min(likely, _LONGEST) // len(word) + 1))[:likely]
-        out += "".join(text).encode("utf-8", "replace")
-    else:
-        for _ in range(min(least, _LONGEST)):
-            _write(item, number, out, depth + 1)
-
-
-def _likely(ranges: tuple[tuple[int, int], ...]) -> str:
-    for c in _USUAL:
-        if any(low <= ord(c) <= high for low, high in ranges):
-            return c
-    return chr(ranges[0][0]) if ranges else ""
-
-
-def _string(expr: JsonStrings, number: int) -> str:
-    if not expr.negated:
-        return json.dumps(expr.values[number % len(expr.values)], ensure_ascii=False) if expr.values else ""
-    most = 12 if expr.max_length is None else min(expr.max_length, 12)
-    word = (_WORDS * (min(expr.min_length, _LONGEST) // len(_WORDS) + 1))[: max(expr.min_length, most)]
-    return json.dumps(word[::-1] if word in expr.values else word)
-
-
-def _number(expr: Numbers) -> str:
-    low, high = (bound[0] if bound else None for bound in (expr.low, expr.high))
-    if low is not None and low > 1:
-        value = low.to_integral_value(ROUND_CEILING) + 1
-        if high is not None and value > high:
-            value = low.to_integral_value(ROUND_CEILING)
-    elif high is not None and high < 1:
-        value = high.to_integral_value(ROUND_FLOOR)
-        if low is not None and value < low:
-            value = low
-    else:
-        value = Decimal(1)
-    return f"{value if expr.integral is not False else value + Decimal('0.5'):f}"
-
-
-def _shortest(graph: Graph) -> bytes:
-    """Breadth first."""
-    reached: dict[int, tuple[int, int]] = {0: (0, -1)}  # from which state, by which byte
-    queue = [0]
-    for state in queue:
-        if graph.accepting[state]:
-            text = bytearray()
-            while reached[state][1] >= 0:
-                state, byte = reached[state]
-                text.append(byte)
-            return bytes(reversed(text))
-        for low, _, to in graph.edges[state]:
-            if to not in reached:
-                reached[to] = (state, low)
-                queue.append(to)
-    return b""

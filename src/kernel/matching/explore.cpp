@@ -262,8 +262,8 @@ void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
             meet(std::move(after), here, kToken + token, {});
 }
 
-Explorer::End Explorer::follow(const std::vector<uint32_t>& tokens, const Bounds& bounds) {
-    Task task(Task::kUnbounded, {}, bounds.seconds);
+Explorer::End Explorer::follow(const std::vector<uint32_t>& tokens, double seconds, uint64_t worth) {
+    Task task(Task::kUnbounded, {}, seconds);
     task.enter();
     Matcher m(constraint_);
     Way way;
@@ -271,8 +271,7 @@ Explorer::End Explorer::follow(const std::vector<uint32_t>& tokens, const Bounds
     try {
         for (size_t i = 0;; i++) {
             task.look();
-            if (bounds.worth && task.spent() > bounds.worth) return End::kEnough;
-            if (constraint_->access().run_bytes() > bounds.bytes) return End::kMemory;
+            if (worth && task.spent() > worth) return End::kEnough;
             followed_++;
             from = note(m, from, step);
             if (const Keys keys = keys_of(m); !known_.find(keys.back())) meet(std::make_unique<Matcher>(m), from, kNoted, way, keys);
@@ -289,9 +288,9 @@ Explorer::End Explorer::follow(const std::vector<uint32_t>& tokens, const Bounds
                 step = uint8_t(bytes.back());
             }
         }
-    } catch (const TimeIsUp&) {
-        return End::kTime;
-    } catch (const MemoryExceeded&) { return End::kMemory; }
+    } catch (const TimeIsUp&) { return End::kTime; } catch (const MemoryExceeded&) {
+        return End::kMemory;
+    }
 }
 
 std::vector<uint32_t> Explorer::cut(std::string_view text) const {

@@ -55,9 +55,9 @@ class Explorer : private SortFreed {
         uint64_t bytes;        // of the constraint, as Access::run_bytes
         uint64_t worth;        // units of work, and no more than is worth its time of what more words tell apart; 0: no bound
     };
-    // Those along a text are visited, as far as it is in the language, and met, so others beside them will be. What is not from where every text
-    // begins, by the bytes of the grammar's own tokens, is saved only if `meet_start` was called.
-    End follow(const std::vector<uint32_t>& tokens, const Bounds& bounds);
+    // What is along a text is visited, as far as it is in the language, time and units of work (0: any number) reach; and met, so what is beside
+    // it will be, too. It is saved if `meet_start` was called before.
+    End follow(const std::vector<uint32_t>& tokens, double seconds, uint64_t worth);
     // As the tokenizer is likely to cut a text; without what no token has.
     std::vector<uint32_t> cut(std::string_view text) const;
     // One visit after the other. A situation that is refused (LimitExceeded) is left as it is: its mask is computed when it is asked for,
