@@ -24,6 +24,7 @@ class RepeatedItems {
           path_{{{t}}} {}
 
     void take_in_progress(const Parse& t);
+    // Behind that.
     void take_behind_commas(const Parse& t);
 
   private:
@@ -32,6 +33,8 @@ class RepeatedItems {
     // A lexeme in progress may open such an array.
     bool is_opening(const Parse& x);
     bool is_refused(const Vocabulary::Comma& c);
+    // What was not refused would not be if one more value were there.
+    bool can_spare_one() const;
     struct End {
         LexState lex;           // before the quote
         std::string_view rest;  // from it on
@@ -113,8 +116,9 @@ bool RepeatedItems::is_harmless(const Parse& x, const Vocabulary::Comma& c, int 
     return x.writing->safe() && place > (x.writing->in_string() ? c.quote : c.comma);
 }
 
-// Where a token ends the string in progress, which is new: nothing before that matters to what the token repeats but where the lexer stands then.
-// None if behind it another string is complete, which could be the same.
+// Where a token ends the string in progress. It is not one that is there already, for such a token is taken. So nothing before matters to what the
+// token repeats, but where the lexer stands then; and the string itself, if all that may follow is to be that one, too. None if behind it another string
+// is complete, which could be the same.
 std::optional<RepeatedItems::End> RepeatedItems::end_of_string(const Parse& t, const std::string& bytes) {
     const size_t quote = bytes.find('"');
     if (quote == std::string::npos || std::count(bytes.begin(), bytes.end(), '"') > 2) return std::nullopt;
@@ -127,21 +131,18 @@ std::optional<RepeatedItems::End> RepeatedItems::end_of_string(const Parse& t, c
 // PERF: in a string of an array of distinct ones most of the tokens with a comma differ in what they add to it: 130 us a mask, now 20 to 40; where it
 // may still become one that is there, 200 us.
 void RepeatedItems::take_behind_commas(const Parse& t) {
-    std::vector<std::pair<End, bool>> asked;
+    std::vector<End> harmless;  // whatever the string is
     const bool in_string = t.writing && t.writing->in_string();
-    const Bytes unsafe = in_string && !t.writing->safe() ? t.writing->unsafe_bytes() : Bytes();
     for (const Vocabulary::Comma& c : vocabulary_.commas) {
         if (!(words_[c.token >> 5] >> (c.token & 31) & 1)) continue;
         work(10);
         access_.pass();
         const std::string& bytes = vocabulary_.bytes[c.token];
-        const bool is_new = in_string && !unsafe[uint8_t(bytes[0])];  // the string, whatever it will be
-        if (is_new && c.quote < 0) continue;                          // it goes on
-        const auto end = is_new ? end_of_string(t, bytes) : std::nullopt;
-        const auto known = std::find_if(asked.begin(), asked.end(), [&](const auto& a) { return end && a.first == *end; });
-        const bool repeats = known != asked.end() ? known->second : is_refused(c);
-        if (end && known == asked.end()) asked.emplace_back(*end, repeats);
-        if (repeats) take(c.token);
+        if (in_string && c.quote < 0) continue;  // the string goes on
+        const auto end = in_string ? end_of_string(t, bytes) : std::nullopt;
+        if (end && std::find(harmless.begin(), harmless.end(), *end) != harmless.end()) continue;
+        if (is_refused(c)) take(c.token);
+        else if (end && can_spare_one()) harmless.push_back(*end);
     }
 }
 
@@ -161,6 +162,13 @@ bool RepeatedItems::is_refused(const Vocabulary::Comma& c) {
     before_ = &bytes;
     known_ = d;
     return !some;
+}
+
+bool RepeatedItems::can_spare_one() const {
+    for (const Parses& layer : path_[known_])
+        for (const Parse& x : layer)
+            if (runs_.can_spare_one(x)) return true;
+    return false;
 }
 
 }  // namespace

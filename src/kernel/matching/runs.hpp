@@ -60,6 +60,8 @@ class Runs {
     bool accepting(const Parses& parses);
     // As Stepper::likely_bytes.
     ByteSet likely_bytes(const Parses& parses) { return stepper_.likely_bytes(parses); }
+    // As UniqueItems::can_spare_one.
+    bool can_spare_one(const Parse& t) { return unique_items_.can_spare_one(t); }
     // Bytes that may follow, as 256 bits.
     std::array<uint64_t, 4> next_bytes(const Parses& parses);
 

@@ -14,16 +14,16 @@ namespace {
 
 uint64_t key_of(const Parse& t) {
     const uint64_t key = mix(t.writing->key() ^ mix(pack(t.lex, t.stack)) ^ mix(t.environment));
-    return key == FlatMap<char>::kNoKey ? 0 : key;
+    return key == FlatMap<bool>::kNoKey ? 0 : key;
 }
 
 const Stepper::Keep kAny = [](const Parse&) { return true; };
 
 }  // namespace
 
-void UniqueItems::note(uint64_t key, bool alive) {
+void UniqueItems::note(uint64_t key, Answer answer) {
     num_known_++;
-    known_[key] = char(alive);
+    known_[key] = answer;
 }
 
 // A string with more values than there are to differ from can become one that is new; so can a number that may have more digits than any of them.
@@ -34,14 +34,26 @@ bool UniqueItems::is_sure(const Parse& t) {
     return t.writing->in_digits() && access_.lexer().may_repeat(t.lex, '1');
 }
 
+bool UniqueItems::is_spacious(const Parse& t) {
+    if (!t.writing) return true;
+    if (t.writing->in_string()) return access_.lexer().has_more_strings(t.lex, t.writing->rivals() + 1);
+    return t.writing->in_digits() && access_.lexer().may_repeat(t.lex, '1');
+}
+
+bool UniqueItems::can_spare_one(const Parse& t) {
+    if (is_spacious(t)) return true;
+    const Answer* known = known_.find(key_of(t));
+    return known && *known == kSpacious;
+}
+
 bool UniqueItems::can_go_on(const Parse& t) {
     if (is_sure(t)) return true;
-    if (const char* known = known_.find(key_of(t))) return *known;
+    if (const Answer* known = known_.find(key_of(t))) return *known != kDead;
     std::vector<Place> places;
     // PERF: there is nearly always a way without escapes and white space, soon found depth first. Objects that begin with a key and one of a list of
     // names took 3.8 ms a mask with all bytes at once, breadth first; now 0.3.
     if (search(t, places, true) || search(t, places, false)) return true;
-    for (const Place& p : places) note(p.key, false);
+    for (const Place& p : places) note(p.key, kDead);
     return false;
 }
 
@@ -74,11 +86,12 @@ bool UniqueItems::search(const Parse& t, std::vector<Place>& places, bool plain)
             stepper_.step(from, b, next, &next, kAny);
             for (Parse& to : next) {
                 const uint64_t key = to.writing ? key_of(to) : 0;
-                const char* before = known_.find(key);
-                const bool dead = before && !*before;
+                const Answer* before = known_.find(key);
+                const bool dead = before && *before == kDead;
                 if (is_sure(to) || (before && !dead)) {
+                    const Answer answer = is_spacious(to) || (before && *before == kSpacious) ? kSpacious : kAlive;
                     for (size_t k = i;; k = places[k].from) {  // from wherever the way there led
-                        note(places[k].key, true);
+                        note(places[k].key, answer);
                         if (k == 0) return true;
                     }
                 }

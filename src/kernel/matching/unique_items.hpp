@@ -18,6 +18,8 @@ class UniqueItems {
 
     // Some continuation keeps the items apart.
     bool can_go_on(const Parse& t);
+    // As far as is known: one would, if one more value were among them, whichever.
+    bool can_spare_one(const Parse& t);
     // For Stepper::step: `can_go_on`.
     const Stepper::Keep& keep() const { return keep_; }
     // Stack nodes are about to be freed.
@@ -33,16 +35,18 @@ class UniqueItems {
         uint64_t key;
         size_t from;
     };
+    enum Answer : char { kDead, kAlive, kSpacious };  // the last: can_spare_one
     bool is_sure(const Parse& t);
+    bool is_spacious(const Parse& t);
     bool search(const Parse& t, std::vector<Place>& places, bool plain);
 
     Access& access_;
     Stepper& stepper_;
     const uint64_t most_;
     const Stepper::Keep keep_ = [this](const Parse& t) { return can_go_on(t); };
-    void note(uint64_t key, bool alive);
+    void note(uint64_t key, Answer answer);
     // By lexer state, frontier, environment, writing. PERF: a table that moved as a whole was a mask of 51 ms behind 646 numbers.
-    FlatMap<char> known_;
+    FlatMap<Answer> known_;
     size_t num_known_ = 0;  // at most
 };
 
