@@ -38,6 +38,11 @@ SCHEMAS = {
         "items": False,
         "uniqueItems": True,
     },
+    "last but one": {
+        "type": "array",
+        "prefixItems": [{"type": "string", "pattern": "^[ab]*$"}, {"const": "a"}, {"type": "string"}],
+        "uniqueItems": True,
+    },
     "last inside": {
         "type": "array",
         "prefixItems": [{"type": "array", "items": {"type": "string", "pattern": "^[ab]*$"}}, {"const": ["a"]}],
@@ -63,6 +68,7 @@ TEXTS = {
     "names": ['["a", "', '["a", "b"', '["a", "b",  ', '["b","a'],
     "patterns": ['["a", "', '["a,", "a', '["a","b",'],
     "last": ['["', '["a', '["b", "', '["b", "a"'],
+    "last but one": ['["', '["a', '["b", "', '["b", "a", "'],
     "last inside": ['[["', '[["a', '[["b"], ["', '[["b"], ["a"'],
     "last number": ['["a', '["a",1,"', '["a",1,"a', '["a",1,"b","'],
     "numbers": ["[1, ", "[1,12,1", "[1,12, 2", "[12,\n"],

@@ -321,7 +321,7 @@ bool Writing::complete(ValueRef value) {
         if (inside && same(*inside)) likes.push_back(like);
     }
     frame->likes = std::move(likes);
-    if (frame->distinct) frame->index = PrefixCounts::with(frame->index, text);
+    if (frame->distinct) completed_++, frame->index = PrefixCounts::with(frame->index, text);
     if (frame->kind == Kind::kArray) frame->items.push_back(std::move(value));
     else frame->members.emplace_back(std::move(frame->key), std::move(value)), frame->key.clear();
     frame->note();

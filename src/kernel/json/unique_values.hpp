@@ -49,6 +49,9 @@ class Writing {
 
     bool safe() const { return safe_; }
     bool in_string() const { return mode_ == Mode::kString || mode_ == Mode::kKey; }
+    bool before_value() const { return mode_ == Mode::kBefore; }
+    // Items of distinct arrays that are complete, so far.
+    size_t completed() const { return completed_; }
     // In a number of which each further digit but 0 makes another one.
     bool in_digits() const { return mode_ == Mode::kNumber && text_.find_first_of("eE") == std::string::npos; }
     // Equal for writings with the same future, but that more zeros behind a point, or in an exponent, count as the same; a search
@@ -82,6 +85,7 @@ class Writing {
     std::string escape_;  // in progress
     bool safe_ = true;
     size_t likes_ = 0;
+    size_t completed_ = 0;
     uint64_t key_ = 0;
 };
 

@@ -33,8 +33,8 @@ class RepeatedItems {
     // A lexeme in progress may open such an array.
     bool is_opening(const Parse& x);
     bool is_refused(const Vocabulary::Comma& c);
-    // What was not refused would not be if one more value were there.
-    bool can_spare_one() const;
+    // What was not refused would not be for another string in progress.
+    bool is_for_any(const Parse& t) const;
     struct End {
         LexState lex;           // before the quote
         std::string_view rest;  // from it on
@@ -142,7 +142,7 @@ void RepeatedItems::take_behind_commas(const Parse& t) {
         const auto end = in_string ? end_of_string(t, bytes) : std::nullopt;
         if (end && std::find(harmless.begin(), harmless.end(), *end) != harmless.end()) continue;
         if (is_refused(c)) take(c.token);
-        else if (end && can_spare_one()) harmless.push_back(*end);
+        else if (end && is_for_any(t)) harmless.push_back(*end);
     }
 }
 
@@ -164,10 +164,11 @@ bool RepeatedItems::is_refused(const Vocabulary::Comma& c) {
     return !some;
 }
 
-bool RepeatedItems::can_spare_one() const {
+// Either nothing is complete yet that could be there, or what comes next need not be the one value that is the string.
+bool RepeatedItems::is_for_any(const Parse& t) const {
     for (const Parses& layer : path_[known_])
         for (const Parse& x : layer)
-            if (runs_.can_spare_one(x)) return true;
+            if (!x.writing || x.writing->completed() == t.writing->completed() || runs_.can_spare_one(x)) return true;
     return false;
 }
 

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "support/errors.hpp"
@@ -14,16 +15,16 @@ namespace {
 
 uint64_t key_of(const Parse& t) {
     const uint64_t key = mix(t.writing->key() ^ mix(pack(t.lex, t.stack)) ^ mix(t.environment));
-    return key == FlatMap<bool>::kNoKey ? 0 : key;
+    return key == FlatMap<char>::kNoKey ? 0 : key;
 }
 
 const Stepper::Keep kAny = [](const Parse&) { return true; };
 
 }  // namespace
 
-void UniqueItems::note(uint64_t key, Answer answer) {
+void UniqueItems::note(uint64_t key, bool alive) {
     num_known_++;
-    known_[key] = answer;
+    known_[key] = char(alive);
 }
 
 // A string with more values than there are to differ from can become one that is new; so can a number that may have more digits than any of them.
@@ -34,26 +35,68 @@ bool UniqueItems::is_sure(const Parse& t) {
     return t.writing->in_digits() && access_.lexer().may_repeat(t.lex, '1');
 }
 
-bool UniqueItems::is_spacious(const Parse& t) {
-    if (!t.writing) return true;
-    if (t.writing->in_string()) return access_.lexer().has_more_strings(t.lex, t.writing->rivals() + 1);
+// In an order in which a comma comes last, which is first where the last place is taken. `plain`: no white space, no escapes.
+template <class Visit>
+void UniqueItems::each_likely_byte(const Parses& from, bool plain, Visit visit) {
+    // PERF: in a list of names one byte or a few lead on, and 100 were tried: an array of 30 of 400 names took 9 ms a mask, and now 1.
+    const ByteSet likely = stepper_.likely_bytes(from);
+    const Bytes bytes = plain ? from[0].writing->plain_bytes() : ~Bytes();
+    for (int turn = 1; turn <= 256; turn++) {
+        const uint8_t b = uint8_t(',' + turn);
+        if (!likely[b] || !bytes[b]) continue;
+        work(20);
+        visit(b);
+    }
+}
+
+// What is in progress may become one of more values than so many.
+bool UniqueItems::has_many(const Parse& t, size_t values) {
+    if (t.writing->in_string()) return access_.lexer().has_more_strings(t.lex, values);
     return t.writing->in_digits() && access_.lexer().may_repeat(t.lex, '1');
 }
 
 bool UniqueItems::can_spare_one(const Parse& t) {
-    if (is_spacious(t)) return true;
-    const Answer* known = known_.find(key_of(t));
-    return known && *known == kSpacious;
+    return !t.writing || has_many(t, t.writing->rivals() + 1) ||
+           (t.writing->before_value() && t.writing->likes() + 1 < kMany && is_endless(t));
+}
+
+// A value that begins here may hold a string or a number that is one of more than kMany, whatever was written before.
+//
+// PERF: asked for each text behind which it may stand, it took 8 us; and most items are such.
+bool UniqueItems::is_endless(const Parse& t) {
+    constexpr size_t kMost = 64;  // places
+    const Parse begin{t.lex, t.stack, t.environment, Writing::distinct_array({})};
+    const uint64_t key = key_of(begin);
+    if (const char* known = endless_.find(key)) return *known;
+    std::vector<Parse> todo{begin};
+    std::unordered_set<uint64_t> seen{key};
+    Parses next;
+    bool found = false;
+    for (size_t i = 0; i < kMost && !todo.empty() && !found; i++) {
+        const Parses from{std::move(todo.back())};
+        todo.pop_back();
+        each_likely_byte(from, true, [&](uint8_t b) {
+            next.clear();
+            stepper_.step(from, b, next, &next, kAny);
+            for (Parse& to : next) {
+                if (!to.writing || to.writing->completed() || !seen.insert(key_of(to)).second) continue;
+                found |= has_many(to, kMany);
+                todo.push_back(std::move(to));
+            }
+        });
+    }
+    endless_[key] = char(found);
+    return found;
 }
 
 bool UniqueItems::can_go_on(const Parse& t) {
     if (is_sure(t)) return true;
-    if (const Answer* known = known_.find(key_of(t))) return *known != kDead;
+    if (const char* known = known_.find(key_of(t))) return *known;
     std::vector<Place> places;
     // PERF: there is nearly always a way without escapes and white space, soon found depth first. Objects that begin with a key and one of a list of
     // names took 3.8 ms a mask with all bytes at once, breadth first; now 0.3.
     if (search(t, places, true) || search(t, places, false)) return true;
-    for (const Place& p : places) note(p.key, kDead);
+    for (const Place& p : places) note(p.key, false);
     return false;
 }
 
@@ -75,30 +118,28 @@ bool UniqueItems::search(const Parse& t, std::vector<Place>& places, bool plain)
         const size_t i = plain ? todo.back() : todo.front();
         plain ? todo.pop_back() : todo.pop_front();
         const Parses from{places[i].parse};
-        // PERF: in a list of names one byte or a few lead on, and 100 were tried: an array of 30 of 400 names took 9 ms a mask, and now 1.
-        const ByteSet likely = stepper_.likely_bytes(from);
-        const Bytes bytes = plain ? from[0].writing->plain_bytes() : ~Bytes();
-        for (int turn = 1; turn <= 256; turn++) {
-            const uint8_t b = uint8_t(',' + turn);  // a comma comes last, which is first where the last place is taken
-            if (!likely[b] || !bytes[b]) continue;
-            work(20);
+        bool found = false;
+        each_likely_byte(from, plain, [&](uint8_t b) {
+            if (found) return;
             next.clear();
             stepper_.step(from, b, next, &next, kAny);
             for (Parse& to : next) {
                 const uint64_t key = to.writing ? key_of(to) : 0;
-                const Answer* before = known_.find(key);
-                const bool dead = before && *before == kDead;
+                const char* before = known_.find(key);
+                const bool dead = before && !*before;
                 if (is_sure(to) || (before && !dead)) {
-                    const Answer answer = is_spacious(to) || (before && *before == kSpacious) ? kSpacious : kAlive;
-                    for (size_t k = i;; k = places[k].from) {  // from wherever the way there led
-                        note(places[k].key, answer);
-                        if (k == 0) return true;
-                    }
+                    found = true;
+                    return;
                 }
                 if (dead || visits[key]++ > to.writing->likes()) continue;
                 todo.push_back(places.size());
                 places.push_back({std::move(to), key, i});
             }
+        });
+        if (!found) continue;
+        for (size_t k = i;; k = places[k].from) {  // from wherever the way there led
+            note(places[k].key, true);
+            if (k == 0) return true;
         }
     }
     return false;

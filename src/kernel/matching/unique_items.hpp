@@ -18,36 +18,40 @@ class UniqueItems {
 
     // Some continuation keeps the items apart.
     bool can_go_on(const Parse& t);
-    // As far as is known: one would, if one more value were among them, whichever.
+    // One would, if one more value were among them, whichever. As far as is soon told.
     bool can_spare_one(const Parse& t);
     // For Stepper::step: `can_go_on`.
     const Stepper::Keep& keep() const { return keep_; }
     // Stack nodes are about to be freed.
-    void forget_stacks() { known_ = {}, num_known_ = 0; }
+    void forget_stacks() { known_ = {}, endless_ = {}, num_known_ = 0; }
     void forget_if_many() {
         if (num_known_ > kMaxRemembered) forget_stacks();
     }
 
   private:
     static constexpr size_t kMaxRemembered = 1u << 20;  // answers
+    static constexpr size_t kMany = 1u << 16;           // values
     struct Place {
         Parse parse;
         uint64_t key;
         size_t from;
     };
-    enum Answer : char { kDead, kAlive, kSpacious };  // the last: can_spare_one
     bool is_sure(const Parse& t);
-    bool is_spacious(const Parse& t);
+    bool has_many(const Parse& t, size_t values);
+    bool is_endless(const Parse& t);
     bool search(const Parse& t, std::vector<Place>& places, bool plain);
+    template <class Visit>
+    void each_likely_byte(const Parses& from, bool plain, Visit visit);
 
     Access& access_;
     Stepper& stepper_;
     const uint64_t most_;
     const Stepper::Keep keep_ = [this](const Parse& t) { return can_go_on(t); };
-    void note(uint64_t key, Answer answer);
+    void note(uint64_t key, bool alive);
     // By lexer state, frontier, environment, writing. PERF: a table that moved as a whole was a mask of 51 ms behind 646 numbers.
-    FlatMap<Answer> known_;
-    size_t num_known_ = 0;  // at most
+    FlatMap<char> known_;
+    FlatMap<char> endless_;  // by the first three
+    size_t num_known_ = 0;   // at most
 };
 
 }  // namespace derivable
