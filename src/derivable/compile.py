@@ -54,13 +54,15 @@ def compile(
     Args:
         grammar: from one of `Grammar.from_*`.
         vocabulary: the model's.
-        ahead_of_time: fill the index now, so that generations meet few situations for the first time. `True`: what the
-            lexer and the parser's state behind the lexeme in progress tell apart, then as much again of what
-            its stack tells apart, 10,000 at most and for about 0.1 s of counted work (more where single masks take
-            long). A number: so many situations. Ends when half of `limits.cache_bytes` is used, or at `timeout`: the
-            rest is filled as generations visit it. Or texts of the kind that will be generated, which are followed as
-            far as they are in the language, and then situations beside them, for as long as `True` takes and as long
-            again as the texts took: for programming languages a hundred texts spare more than any number of situations.
+        ahead_of_time: fill the index now, so that generations meet few situations for the first time. `True`: under
+            `scannerless`, sentences as models are likely to write them, made from the grammar (objects with all their
+            members, lists of two); then what the lexer and the parser's state behind the lexeme in progress tell
+            apart, then some of what its stack tells apart, 10,000 situations at most and for about 0.06 s of counted
+            work (more where single masks take long). A number: so many situations. Ends when half of
+            `limits.cache_bytes` is used, or at `timeout`: the rest is filled as generations visit it. Or texts of the
+            kind that will be generated, which are followed as far as they are in the language, and then situations
+            beside them, for as long as `True` takes and as long again as the texts took: for programming languages a
+            hundred texts spare more than any number of situations.
         lookahead: how many lexemes may end *inside* a token, ignored ones included (DOMINO's k; one that ends where
             the token begins does not count). `None`, the default, is exact. With a number the texts stay in the
             language, but tokens that span more lexemes are refused, so models write what they would not have written.

@@ -25,8 +25,8 @@ _SOON = 1e-9
 _USUAL = 10_000
 """Situations that `ahead_of_time=True` visits at most."""
 
-_WORTH = 12_000_000
-"""Units of the kernel's work that it takes at most, about 0.07 s."""
+_WORTH = 10_000_000
+"""Units of the kernel's work that it takes at most, about 0.06 s."""
 
 _WORTH_SENTENCE = 1_000_000
 """Units of work that a sentence takes at most, about 5 ms."""
@@ -47,11 +47,14 @@ class Situations:
 
     Attributes:
         most: at most so many.
-        worth: units of work that they may take (0: any number); then no more than are worth their time.
+        worth: units of work that they may take (0: any number).
+        below: with a `worth`, how much work what deeper states of stacks tell apart may take, for each unit that what
+            the lexer and the top tell apart took.
     """
 
     most: int
     worth: int = 0
+    below: float = 0.25
 
 
 def wanted(ahead_of_time: bool | int | Sequence[str]) -> Situations | tuple[str, ...] | None:
@@ -106,7 +109,7 @@ def follow(
         if not _has_room(constraint, most_bytes, not saves):
             break
     else:
-        beside = Situations(_USUAL, _WORTH + _WORTH_BESIDE * explorer.followed)
+        beside = Situations(_USUAL, _WORTH + _WORTH_BESIDE * explorer.followed, below=1.0)
         while _visit(explorer, beside, None, deadline, most_bytes) == "memory" and _has_room(
             constraint, most_bytes, not saves
         ):
@@ -194,7 +197,8 @@ def _visit(
         if seconds <= 0:
             return "time"
         before = explorer.visited
-        end = explorer.visit(1 if progress else min(left, _AT_ONCE), 2 * limit, seconds, most_bytes, situations.worth)
+        at_once = 1 if progress else min(left, _AT_ONCE)
+        end = explorer.visit(at_once, 2 * limit, seconds, most_bytes, situations.worth, situations.below)
         if progress is not None and explorer.visited > before:
             progress(explorer.visited, min(limit, explorer.found))
     return end

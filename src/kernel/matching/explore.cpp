@@ -302,9 +302,10 @@ std::vector<uint32_t> Explorer::cut(std::string_view text) const {
     return tokens;
 }
 
-bool Explorer::is_enough(Kind kind, uint64_t worth) const {
+bool Explorer::is_enough(Kind kind, const Bounds& bounds) const {
     constexpr uint64_t kLeast = 100'000;  // units of work, about 0.5 ms
-    return spent_[kByTop] + spent_[kBelow] > worth || (kind == kBelow && spent_[kBelow] > std::max(kLeast, spent_[kByTop]));
+    return spent_[kByTop] + spent_[kBelow] > bounds.worth ||
+           (kind == kBelow && spent_[kBelow] > std::max(kLeast, uint64_t(double(spent_[kByTop]) * bounds.below)));
 }
 
 Explorer::End Explorer::visit(const Bounds& bounds) {
@@ -314,7 +315,7 @@ Explorer::End Explorer::visit(const Bounds& bounds) {
         const auto queue = std::find_if(waiting_.begin(), waiting_.end(), [](const auto& q) { return !q.empty(); });
         if (queue == waiting_.end()) return End::kNone;
         const Kind kind = queue - waiting_.begin() < 2 ? kByTop : kBelow;
-        if (bounds.worth && is_enough(kind, bounds.worth)) return End::kEnough;
+        if (bounds.worth && is_enough(kind, bounds)) return End::kEnough;
         if (constraint_->access().run_bytes() > bounds.bytes) return End::kMemory;
         const uint64_t before = task.spent();
         Waiting next = std::move(queue->front());

@@ -5,8 +5,8 @@
 // grammar, names and constants, it is every next piece that the tokenizer is likely to make (Literals), for no mask is asked for in between. Those come first
 // whose lexer state was not met before, for they take the longest; then those with another parser state on top, and so on; among equals
 // those met first; and what stands far within free text comes last. What the lexer and the top alone tell apart grows with the size of the
-// grammar; what more tells apart may be as many as there are ways from one place to another. So of those as many are visited as take as long
-// again as the former took (Bounds::worth).
+// grammar; what more tells apart may be as many as there are ways from one place to another. So of those as many are visited as take a share
+// of what the former took (Bounds::below).
 //
 // What was visited can be written down: for each situation the one that it was reached from, the byte, and its mask. Lexer and LR states
 // have no names that another process would know, but it can take the same steps, and finds masks where this one computed them.
@@ -53,7 +53,8 @@ class Explorer : private SortFreed {
         uint64_t most, known;  // to visit now; known ones after which no more are looked for
         double seconds;        // 0: as long as it takes
         uint64_t bytes;        // of the constraint, as Access::run_bytes
-        uint64_t worth;        // units of work, and no more than is worth its time of what more words tell apart; 0: no bound
+        uint64_t worth;        // units of work; 0: no bound, nor the next
+        double below;          // so much of what the lexer and the top alone took, for what more words tell apart
     };
     // What is along a text is visited, as far as it is in the language, time and units of work (0: any number) reach; and met, so what is beside
     // it will be, too. It is saved if `meet_start` was called before.
@@ -119,7 +120,7 @@ class Explorer : private SortFreed {
     uint32_t put_bytes(uint32_t from, std::string_view bytes, Literals::Place& literal);
     std::vector<Mask> masks_of(Matcher& m);
     enum Kind { kByTop, kBelow, kKinds };
-    bool is_enough(Kind kind, uint64_t worth) const;
+    bool is_enough(Kind kind, const Bounds& bounds) const;
 
     std::shared_ptr<Constraint> constraint_;
     const std::vector<uint32_t> tokens_;

@@ -55,11 +55,12 @@ void bind_explorers(nb::module_& m) {
             nb::arg("tokens"), nb::arg("seconds"), nb::arg("worth"), "Visits what is along a text, as far as it goes; why it ended.")
         .def(
             "visit",
-            [](Explorer& e, uint64_t most, uint64_t known, double seconds, uint64_t bytes, uint64_t worth) {
+            [](Explorer& e, uint64_t most, uint64_t known, double seconds, uint64_t bytes, uint64_t worth, double below) {
                 Unlocked unlocked;
-                return std::string(kEnds[int(e.visit({most, known, seconds, bytes, worth}))]);
+                return std::string(kEnds[int(e.visit({most, known, seconds, bytes, worth, below}))]);
             },
-            nb::arg("most"), nb::arg("known"), nb::arg("seconds"), nb::arg("bytes"), nb::arg("worth"), "Visits some; why it ended.")
+            nb::arg("most"), nb::arg("known"), nb::arg("seconds"), nb::arg("bytes"), nb::arg("worth"), nb::arg("below"),
+            "Visits some; why it ended.")
         .def_prop_ro("visited", &Explorer::visited)
         .def_prop_ro("followed", &Explorer::followed)
         .def_prop_ro("found", &Explorer::found)
