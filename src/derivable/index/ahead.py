@@ -54,7 +54,7 @@ class Situations:
 
     most: int
     worth: int = 0
-    below: float = 0.25
+    below: float = 0.5
 
 
 def wanted(ahead_of_time: bool | int | Sequence[str]) -> Situations | tuple[str, ...] | None:
