@@ -25,8 +25,8 @@ _SOON = 1e-9
 _USUAL = 10_000
 """Situations that `ahead_of_time=True` visits at most."""
 
-_WORTH = 10_000_000
-"""Units of the kernel's work that it takes at most, about 0.06 s."""
+_WORTH = 12_000_000
+"""Units of the kernel's work that it takes at most, about 0.07 s."""
 
 _WORTH_SENTENCE = 1_000_000
 """Units of work that a sentence takes at most, about 5 ms."""
