@@ -84,6 +84,17 @@ def test_it_is_of_the_grammar(grammar, number):
     assert is_of(grammar, text), text
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    ["(((a?){999}){999}){999}", "((((a|b|c){9}|d){9}|e){9}|f){9}", "(" * 90 + "a" + ")*" * 90, "a{9999}|(b{999}){999}"],
+)
+def test_a_specimen_ends_for_any_terminal(pattern):
+    begun = time.thread_time()
+    grammar = dv.Grammar.from_lark(f"start: A\nA: /{pattern}/")
+    assert sum(len(part) for part in sentence(grammar, 0) if isinstance(part, bytes)) < 1 << 15
+    assert time.thread_time() - begun < 5
+
+
 def test_a_call_of_a_tool_names_tokens():
     tools = [
         {"type": "function", "function": {"name": "add", "parameters": {"properties": {"a": {"type": "integer"}}}}}
@@ -105,6 +116,8 @@ def test_a_call_of_a_tool_names_tokens():
         + "\n"
         + "\n".join(f"r{k} ::= root root" for k in range(2_000)),
         'root ::= (("a"{1000}){1000}){1000}',
+        'root ::= ((("a"?){1000}){1000}){1000}',
+        "root ::= item*\nitem ::= " + " | ".join(f"[{chr(97 + k % 26)}]{{{k}}}" for k in range(2_000)),
     ],
 )
 def test_it_ends_for_any_grammar(grammar):

@@ -20,7 +20,7 @@ from ..vocabulary import Vocabulary
 __all__ = ["Situations", "fill", "follow", "literals_of", "wanted"]
 
 _FOREVER = 1e9  # seconds
-_SOON = 1e-9
+_SOON = 1e-9  # none at all would be no bound
 
 _USUAL = 10_000
 """Situations that `ahead_of_time=True` visits at most."""
@@ -178,7 +178,8 @@ def fill(
         tokens: list[int] = []
         for part in sentence:
             tokens += [part] if isinstance(part, int) else explorer.cut(part)
-        explorer.follow(tokens, _seconds_to(deadline), _WORTH_SENTENCE)
+        if explorer.follow(tokens, _seconds_to(deadline), _WORTH_SENTENCE) == "time":
+            break
     _visit(explorer, situations, progress, deadline, most_bytes)
     return explorer.saved()
 

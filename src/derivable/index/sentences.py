@@ -82,7 +82,7 @@ class _Search:
         self._number = number
         self._out: Sentence = []
         self._choices: list[tuple[Todo, Open, int]] = []
-        self._specimens: dict[tuple[str, bool], bytes] = {}
+        self._specimens: dict[tuple[str | int, bool], bytes] = {}  # of terminals, and of other expressions by their id
         self._alternatives: dict[int, list[Expr]] = {}  # of expressions by their id, in order
         self._taken: Counter[int] = Counter()  # how often one of them was asked for
 
@@ -160,7 +160,10 @@ class _Search:
             case Special():
                 return []
             case _:
-                self._out.append(specimen(item, self._number, b""))
+                found = self._specimens.get((id(item), False))
+                if found is None:
+                    found = self._specimens[id(item), False] = specimen(item, self._number, b"")
+                self._out.append(found)
                 return [todo]
 
     def _is_object(self, expr: Expr) -> bool:

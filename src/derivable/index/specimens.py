@@ -18,6 +18,9 @@ _LONGEST = 1 << 13
 _DEPTH = 40
 """What is nested deeper is left out."""
 
+_PARTS = 10_000
+"""Of a terminal that are looked at for one specimen."""
+
 _WORD = "example"
 _WORDS = "example text of some words "
 _USUAL = "ae1 -_./:Aé"
@@ -26,71 +29,87 @@ _USUAL = "ae1 -_./:Aé"
 _WHITE = frozenset(b" \t\r\n")
 
 
-def specimen(expr: Expr, number: int, before: bytes, depth: int = 0) -> bytes:
+def specimen(expr: Expr, number: int, before: bytes) -> bytes:
     """A text that is likely to match: where its shape is not simply told it may be another one.
 
     Args:
         expr: regular.
         number: of several constants, which one.
         before: what stands before it.
-        depth: of what is around `expr`.
     """
     out = bytearray(before)
-    _write(expr, number, out, depth)
+    _Writer(number).write(expr, out, 0)
     return bytes(out[len(before) :])
 
 
-def _write(expr: Expr, number: int, out: bytearray, depth: int) -> None:
-    if depth > _DEPTH or len(out) > _LONGEST:
-        return
-    if _may_be_blank(expr, depth):
-        out += b" " if out.endswith(SEPARATORS) else b""
-        return
-    match expr:
-        case Bytes(value):
-            out += value
-        case Chars(ranges):
-            out += _likely(ranges).encode("utf-8", "replace")
-        case ByteSet(ranges):
-            out.append(ord(_likely(tuple((low, min(high, 0x7F)) for low, high in ranges if low < 0x80) or ((63, 63),))))
-        case Concat(items):
-            for item in items:
-                _write(item, number, out, depth + 1)
-        case Alt(items):
-            if not items:
+class _Writer:
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._left = _PARTS
+
+    def write(self, expr: Expr, out: bytearray, depth: int) -> None:
+        self._left -= 1
+        if depth > _DEPTH or len(out) > _LONGEST or self._left < 0:
+            return
+        if _may_be_blank(expr, depth):
+            out += b" " if out.endswith(SEPARATORS) else b""
+            return
+        match expr:
+            case Bytes(value):
+                out += value
+            case Chars(ranges):
+                out += _likely(ranges).encode("utf-8", "replace")
+            case ByteSet(ranges):
+                plain = tuple((low, min(high, 0x7F)) for low, high in ranges if low < 0x80)
+                out += _likely(plain or ((0x3F, 0x3F),)).encode()
+            case Concat(items):
+                for item in items:
+                    self.write(item, out, depth + 1)
+            case Alt(items):
+                self._write_one(items, out, depth)
+            case And(items):
+                self.write(items[0], out, depth + 1)
+            case Repeat():
+                self._write_again(expr, out, depth)
+            case JsonStrings():
+                out += _string(expr, self._number).encode("utf-8", "replace")
+            case JsonText(item):
+                inner = bytearray(b'"')
+                self.write(item, inner, depth + 1)
+                text = inner[1:].decode("utf-8", "replace")
+                out += json.dumps(text, ensure_ascii=False).encode("utf-8", "replace")
+            case Numbers():
+                out += _number(expr).encode()
+            case Graph():
+                out += _shortest(expr)
+            case _:  # what lies around, or must not match
+                pass
+
+    def _write_one(self, items: tuple[Expr, ...], out: bytearray, depth: int) -> None:
+        """Of constants one, else the longest, and of equals the last: others are special cases."""
+        if items and all(isinstance(item, Bytes) for item in items):
+            self.write(items[self._number % len(items)], out, depth + 1)
+            return
+        longest = b""
+        for item in items:
+            each = bytearray(out[-1:])
+            self.write(item, each, depth + 1)
+            longest = max(bytes(each[len(out[-1:]) :]), longest, key=len)
+        out += longest
+
+    def _write_again(self, expr: Repeat, out: bytearray, depth: int) -> None:
+        item, least, most = expr.item, expr.min, expr.max
+        if isinstance(item, Chars):
+            some = [c for c in _WORD if any(low <= ord(c) <= high for low, high in item.ranges)]
+            word = "".join(some) or _likely(item.ranges)
+            likely = max(least, len(_WORD) if most is None else min(most, len(_WORD)))
+            out += (word * (min(likely, _LONGEST) // max(1, len(word)) + 1))[:likely].encode("utf-8", "replace")
+            return
+        for _ in range(least):
+            length = len(out)
+            self.write(item, out, depth + 1)
+            if len(out) == length:
                 return
-            if all(isinstance(item, Bytes) for item in items):
-                _write(items[number % len(items)], number, out, depth + 1)
-            else:  # the longest one, and of equals the last: others are special cases
-                out += max((specimen(item, number, bytes(out[-1:]), depth + 1) for item in reversed(items)), key=len)
-        case And(items):
-            _write(items[0], number, out, depth + 1)
-        case Repeat():
-            _write_again(expr, number, out, depth)
-        case JsonStrings():
-            out += _string(expr, number).encode("utf-8", "replace")
-        case JsonText(item):
-            inner = bytearray(b'"')
-            _write(item, number, inner, depth + 1)
-            out += json.dumps(inner[1:].decode("utf-8", "replace"), ensure_ascii=False).encode("utf-8", "replace")
-        case Numbers():
-            out += _number(expr).encode()
-        case Graph():
-            out += _shortest(expr)
-        case _:  # what lies around, or must not match
-            pass
-
-
-def _write_again(expr: Repeat, number: int, out: bytearray, depth: int) -> None:
-    item, least, most = expr.item, expr.min, expr.max
-    if isinstance(item, Chars):
-        word = [c for c in _WORD if any(low <= ord(c) <= high for low, high in item.ranges)] or [_likely(item.ranges)]
-        likely = max(least, len(_WORD) if most is None else min(most, len(_WORD)))
-        text = (word * (min(likely, _LONGEST) // len(word) + 1))[:likely]
-        out += "".join(text).encode("utf-8", "replace")
-    else:
-        for _ in range(min(least, _LONGEST)):
-            _write(item, number, out, depth + 1)
 
 
 def _may_be_blank(expr: Expr, depth: int) -> bool:
