@@ -225,14 +225,6 @@ uint32_t Explorer::put(uint32_t from, uint32_t step, std::vector<Mask> masks) {
     return uint32_t(record_.size() - 1);
 }
 
-uint32_t Explorer::put_bytes(uint32_t from, std::string_view bytes, Literals::Place& literal) {
-    for (size_t i = 0; i < bytes.size(); i++) {
-        literal = literals_.after(literal, uint8_t(bytes[i]));
-        if (i) from = put(from, uint8_t(bytes[i - 1]), {});
-    }
-    return from;
-}
-
 uint32_t Explorer::note(Matcher& m, uint32_t from, uint32_t step) {
     const bool known = complete([&] { m.learn_mask(); });
     return put(from, step, known && is_saved_ ? masks_of(m) : std::vector<Mask>());
@@ -254,7 +246,11 @@ void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
         auto after = go([&](Matcher& x) { return x.advance_bytes(step.bytes); });
         if (!after) continue;
         Way way{w.way.literal, step.is_free ? w.way.free + 1 : 0};
-        const uint32_t from = put_bytes(here, step.bytes, way.literal);
+        uint32_t from = here;
+        for (size_t i = 0; i < step.bytes.size(); i++) {
+            way.literal = literals_.after(way.literal, uint8_t(step.bytes[i]));
+            if (i) from = put(from, uint8_t(step.bytes[i - 1]), {});
+        }
         meet(std::move(after), from, uint8_t(step.bytes.back()), way, step.keys);
     }
     for (uint32_t token : tokens_)
@@ -279,14 +275,8 @@ Explorer::End Explorer::follow(const std::vector<uint32_t>& tokens, double secon
             bool accepted = false;
             const bool done = complete([&] { accepted = m.advance(tokens[i]) == Matcher::Verdict::kAccepted; });
             if (!done || !accepted) return End::kNone;
-            const std::string& bytes = constraint_->vocabulary().bytes[tokens[i]];
-            if (bytes.empty() || std::find(tokens_.begin(), tokens_.end(), tokens[i]) != tokens_.end()) {
-                step = kToken + tokens[i];
-                way = {};
-            } else {
-                from = put_bytes(from, bytes, way.literal);
-                step = uint8_t(bytes.back());
-            }
+            step = kToken + tokens[i];
+            for (char byte : constraint_->vocabulary().bytes[tokens[i]]) way.literal = literals_.after(way.literal, uint8_t(byte));
         }
     } catch (const TimeIsUp&) { return End::kTime; } catch (const MemoryExceeded&) {
         return End::kMemory;

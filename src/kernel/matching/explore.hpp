@@ -116,8 +116,6 @@ class Explorer : private SortFreed {
     // Its mask, and where it stands in the record.
     uint32_t note(Matcher& m, uint32_t from, uint32_t step);
     uint32_t put(uint32_t from, uint32_t step, std::vector<Mask> masks);
-    // Behind all but the last of some bytes; takes `literal` behind all.
-    uint32_t put_bytes(uint32_t from, std::string_view bytes, Literals::Place& literal);
     std::vector<Mask> masks_of(Matcher& m);
     enum Kind { kByTop, kBelow, kKinds };
     bool is_enough(Kind kind, const Bounds& bounds) const;
