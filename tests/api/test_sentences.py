@@ -45,9 +45,8 @@ def is_of(grammar: dv.Grammar, text: bytes) -> bool:
 
 
 def test_an_object_has_all_its_members():
-    inner = {"name": "example text", "age": 4, "tags": ["b", "b"], "code": "AA-1", "parent": None}
-    assert list(json.loads(text_of(PERSON, 0))) == list(PERSON["properties"])
-    assert list(json.loads(text_of(PERSON, 0))["parent"]) == list(inner)
+    person = json.loads(text_of(PERSON, 0))
+    assert list(person) == list(person["parent"]) == list(PERSON["properties"])
 
 
 def test_an_odd_one_leaves_some_out():
@@ -117,6 +116,7 @@ def test_a_call_of_a_tool_names_tokens():
         + "\n".join(f"r{k} ::= root root" for k in range(2_000)),
         'root ::= (("a"{1000}){1000}){1000}',
         'root ::= ((("a"?){1000}){1000}){1000}',
+        'root ::= "' + "a" * 5_000 + '" root | "x"',
         "root ::= item*\nitem ::= " + " | ".join(f"[{chr(97 + k % 26)}]{{{k}}}" for k in range(2_000)),
     ],
 )

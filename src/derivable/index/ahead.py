@@ -21,6 +21,7 @@ __all__ = ["Situations", "fill", "follow", "literals_of", "wanted"]
 
 _FOREVER = 1e9  # seconds
 _SOON = 1e-9  # none at all would be no bound
+_ANY_BYTES = 1 << 62  # a text is followed to its end; then it is asked whether there is room for the next
 
 _USUAL = 10_000
 """Situations that `ahead_of_time=True` visits at most."""
@@ -102,7 +103,7 @@ def follow(
         explorer.meet_start()
     for done, text in enumerate(texts, 1):
         tokens = vocabulary.encode_forced(text.encode())
-        if explorer.follow(tokens, _seconds_to(deadline), 0) == "time":
+        if explorer.follow(tokens, _seconds_to(deadline), _ANY_BYTES, 0) == "time":
             break
         if progress is not None:
             progress(done, len(texts))
@@ -178,7 +179,7 @@ def fill(
         tokens: list[int] = []
         for part in sentence:
             tokens += [part] if isinstance(part, int) else explorer.cut(part)
-        if explorer.follow(tokens, _seconds_to(deadline), _WORTH_SENTENCE) == "time":
+        if explorer.follow(tokens, _seconds_to(deadline), most_bytes, _WORTH_SENTENCE) in ("time", "memory"):
             break
     _visit(explorer, situations, progress, deadline, most_bytes)
     return explorer.saved()

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .. import _kernel
 from ..expr import Alt, Concat, Expr, Members, Ref, Repeat, Sequences, Special, Spelled
 from ..rules import Rules
 from .specimens import SEPARATORS, specimen
@@ -82,7 +81,7 @@ class _Search:
         self._number = number
         self._out: Sentence = []
         self._choices: list[tuple[Todo, Open, int]] = []
-        self._specimens: dict[tuple[str | int, bool], bytes] = {}  # of terminals, and of other expressions by their id
+        self._specimens: dict[tuple[int, bool], bytes] = {}  # of expressions by their id
         self._alternatives: dict[int, list[Expr]] = {}  # of expressions by their id, in order
         self._taken: Counter[int] = Counter()  # how often one of them was asked for
 
@@ -91,7 +90,6 @@ class _Search:
         opened: Open = None
         length, steps = 0, 0
         while todo is not None and length < _LONGEST and steps < _STEPS:
-            _kernel.check(100)
             steps += 1
             item, todo = todo
             options: list[Todo] = []
@@ -99,8 +97,8 @@ class _Search:
                 assert opened is not None
                 opened = opened[2]
                 continue
-            if isinstance(item, str) and item in self._grammar.terminals:
-                written = self._terminal(item)
+            if (leaf := self._leaf(item)) is not None:
+                written = self._written(leaf)
                 if written is not None:
                     self._out.append(written)
                     length += len(written) if isinstance(written, bytes) else 1
@@ -122,16 +120,22 @@ class _Search:
             self._choices += [(other, opened, len(self._out)) for other in reversed(options[1:])]
         return _joined(self._out)
 
-    def _terminal(self, name: str) -> bytes | Special | None:
-        expr = self._grammar.terminals[name].expr
+    def _leaf(self, item: str | Expr | _Rest) -> Expr | None:
+        """What is written as it is: the expression of a terminal, or one that holds no names."""
+        if isinstance(item, str):
+            terminal = self._grammar.terminals.get(item)
+            return terminal.expr if terminal else None
+        return None if isinstance(item, (Ref, Concat, Alt, Repeat, Sequences, Members, _Rest)) else item
+
+    def _written(self, expr: Expr) -> bytes | Special | None:
         if isinstance(expr, (Special, Spelled)):
             return expr if isinstance(expr, Special) and not expr.negated else None
         last = self._out[-1] if self._out else b""
         separated = isinstance(last, bytes) and last.endswith(SEPARATORS)
-        found = self._specimens.get((name, separated))
+        found = self._specimens.get((id(expr), separated))
         if found is None:
             before = SEPARATORS[0] if separated else b""
-            found = self._specimens[name, separated] = specimen(expr, self._number, before)
+            found = self._specimens[id(expr), separated] = specimen(expr, self._number, before)
         return found
 
     def _options(self, item: Expr | _Rest, todo: Todo, again: int) -> list[Todo]:
@@ -157,14 +161,8 @@ class _Search:
                 return [(item.marks[0], (_Rest(item, 0, False), todo))]
             case _Rest():
                 return self._members(item, todo)
-            case Special():
-                return []
-            case _:
-                found = self._specimens.get((id(item), False))
-                if found is None:
-                    found = self._specimens[id(item), False] = specimen(item, self._number, b"")
-                self._out.append(found)
-                return [todo]
+            case _:  # a rule that is text
+                return [(item, todo)]
 
     def _is_object(self, expr: Expr) -> bool:
         """It is an object of which members are known: of what may be anything else, too, what is meant."""

@@ -258,7 +258,7 @@ void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
             meet(std::move(after), here, kToken + token, {});
 }
 
-Explorer::End Explorer::follow(const std::vector<uint32_t>& tokens, double seconds, uint64_t worth) {
+Explorer::End Explorer::follow(const std::vector<uint32_t>& tokens, double seconds, uint64_t bytes, uint64_t worth) {
     Task task(Task::kUnbounded, {}, seconds);
     task.enter();
     Matcher m(constraint_);
@@ -268,6 +268,7 @@ Explorer::End Explorer::follow(const std::vector<uint32_t>& tokens, double secon
         for (size_t i = 0;; i++) {
             task.look();
             if (worth && task.spent() > worth) return End::kEnough;
+            if (constraint_->access().run_bytes() > bytes) return End::kMemory;
             followed_++;
             from = note(m, from, step);
             if (const Keys keys = keys_of(m); !known_.find(keys.back())) meet(std::make_unique<Matcher>(m), from, kNoted, way, keys);

@@ -8,7 +8,7 @@
 // grammar; what more tells apart may be as many as there are ways from one place to another. So of those as many are visited as take a share
 // of what the former took (Bounds::below).
 //
-// What was visited can be written down: for each situation the one that it was reached from, the byte, and its mask. Lexer and LR states
+// What was visited can be written down: for each situation the one that it was reached from, the byte or token, and its mask. Lexer and LR states
 // have no names that another process would know, but it can take the same steps, and finds masks where this one computed them.
 #pragma once
 
@@ -56,9 +56,9 @@ class Explorer : private SortFreed {
         uint64_t worth;        // units of work; 0: no bound, nor the next
         double below;          // so much of what the lexer and the top alone took, for what more words tell apart
     };
-    // What is along a text is visited, as far as it is in the language, time and units of work (0: any number) reach; and met, so what is beside
-    // it will be, too. It is saved if `meet_start` was called before.
-    End follow(const std::vector<uint32_t>& tokens, double seconds, uint64_t worth);
+    // What is along a text is visited, as far as it is in the language, and time, memory (as Bounds) and units of work (0: any number) reach; and
+    // met, so what is beside it will be, too. It is saved if `meet_start` was called before.
+    End follow(const std::vector<uint32_t>& tokens, double seconds, uint64_t bytes, uint64_t worth);
     // As the tokenizer is likely to cut a text; without what no token has.
     std::vector<uint32_t> cut(std::string_view text) const;
     // One visit after the other. A situation that is refused (LimitExceeded) is left as it is: its mask is computed when it is asked for,

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "support/task.hpp"
@@ -54,7 +53,8 @@ class RepeatedItems {
     size_t known_ = 0;                     // and how many of its bytes
 };
 
-// PERF: before an item nearly all bytes that matter are white space, which changes nothing: of 770 steps 90 are left, and of 200 us 40 (llama-3).
+// PERF: before an item nearly all bytes that matter are white space, which changes nothing: of 770 steps of 2,000 instructions most are left out (llama-3,
+// a mask of 1.77 million instructions, now 0.34).
 void RepeatedItems::take_in_progress(const Parse& t) {
     const Trie& trie = vocabulary_.trie;
     struct Depth {
@@ -128,8 +128,7 @@ std::optional<RepeatedItems::End> RepeatedItems::end_of_string(const Parse& t, c
     return End{lex, std::string_view(bytes).substr(quote)};
 }
 
-// PERF: in a string of an array of distinct ones most of the tokens with a comma differ in what they add to it: 130 us a mask, now 20 to 40; where it
-// may still become one that is there, 200 us.
+// PERF: in a string of an array of distinct ones most of the tokens with a comma differ in what they add to it: 130 us a mask, now 20 to 40.
 void RepeatedItems::take_behind_commas(const Parse& t) {
     std::vector<End> harmless;  // whatever the string is
     const bool in_string = t.writing && t.writing->in_string();

@@ -48,11 +48,12 @@ void bind_explorers(nb::module_& m) {
             nb::arg("text"), "Tokens that the tokenizer is likely to make of a text.")
         .def(
             "follow",
-            [](Explorer& e, const std::vector<uint32_t>& tokens, double seconds, uint64_t worth) {
+            [](Explorer& e, const std::vector<uint32_t>& tokens, double seconds, uint64_t bytes, uint64_t worth) {
                 Unlocked unlocked;
-                return std::string(kEnds[int(e.follow(tokens, seconds, worth))]);
+                return std::string(kEnds[int(e.follow(tokens, seconds, bytes, worth))]);
             },
-            nb::arg("tokens"), nb::arg("seconds"), nb::arg("worth"), "Visits what is along a text, as far as it goes; why it ended.")
+            nb::arg("tokens"), nb::arg("seconds"), nb::arg("bytes"), nb::arg("worth"),
+            "Visits what is along a text, as far as it goes; why it ended.")
         .def(
             "visit",
             [](Explorer& e, uint64_t most, uint64_t known, double seconds, uint64_t bytes, uint64_t worth, double below) {
