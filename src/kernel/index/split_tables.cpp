@@ -17,6 +17,7 @@ void SplitTables::clear() {
     deadly_ = {};
     agreeing_ = {};
     parts_.discarded.take(successors_);
+    parts_.discarded.take(classes_);
     rows_ = {};
     groups_.clear();
     ways_.clear();
@@ -138,15 +139,32 @@ SplitTables::Local SplitTables::local(LexState s) {
         x.leaves = !x.exits.empty();
         x.ways.assign(x.exits.size() * (lexer_.policy() == Policy::kScannerless ? 1 : 256), kUnknownWay);
     }
+    x.classes = classes_of(s);
     states_.push_back(std::move(x));
     const auto number = Local(states_.size() - 1);
     rows_[number];
     return numbers_[s] = number;
 }
 
+const ByteClasses* SplitTables::classes_of(LexState s) {
+    const std::array<uint8_t, 256>* classes = single_ ? lexer_.classes(s) : nullptr;
+    if (!classes) return &ByteClasses::alone();
+    auto known = classes_.find(classes);
+    if (known == classes_.end()) {
+        work(100);
+        bytes_ += 2'000;
+        known = classes_.emplace(classes, ByteClasses(*classes)).first;
+    }
+    return &known->second;  // SAFETY: references to elements of an unordered_map stay valid
+}
+
+// PERF: a state is soon asked where all bytes lead, of which few differ. Where each state is new, as in a pattern that counts words, that was two
+// thirds of a comparison.
 SplitTables::Local SplitTables::find_next(Local from, uint8_t byte) {
     const Local found = beside_->look([&] { return local(step(states_[from].lex, byte)); });
-    return rows_[from][byte] = found;
+    std::array<Local, 256>& row = rows_[from];
+    states_[from].classes->each_other(byte, [&](uint8_t b) { row[b] = found; });
+    return row[byte] = found;
 }
 
 SplitTables::Local SplitTables::find_alike(Local s, size_t reach) {
@@ -192,15 +210,21 @@ SplitTables::Local SplitTables::end_of_character(Utf8State place, Local s) {
     Local end = states_[s].leaves ? kDead : kUnknown;
     // Under scannerless every state that is left can be completed: only what belongs to the character matters.
     const bool scannerless = lexer_.policy() == Policy::kScannerless;
-    for (uint32_t byte = scannerless ? 0x80 : 0; end != kDead && byte < (scannerless ? 0xC0 : 0x100); byte++) {
-        const Utf8State to = character_step(place, uint8_t(byte));
-        const Local after = next(s, uint8_t(byte));
+    auto look_at = [&](uint8_t byte) {
+        const Utf8State to = character_step(place, byte);
+        const Local after = next(s, byte);
         if (to == kNowhere) {
             if (after != kDead) end = kDead;
-            continue;
+            return;
         }
         const Local other = end_of_character(to, after);
         end = end == kUnknown || end == other ? other : kDead;
+    };
+    if (scannerless) {
+        for (uint8_t byte : states_[s].classes->more())
+            if (end != kDead) look_at(byte);
+    } else {
+        for (uint32_t byte = 0; end != kDead && byte < 0x100; byte++) look_at(uint8_t(byte));
     }
     return ends_of_characters_[key] = end;
 }
@@ -219,7 +243,7 @@ uint64_t SplitTables::characters(Local s) {
 
 namespace {
 // Kinds of bytes that go on in a character of several, and that begin one.
-const uint64_t kMore = 1ULL << byte_kind(0x80), kFirst = ~(2 * kMore - 1);
+const uint64_t kMore = 1ULL << byte_kind(0x80), kFirst = (2ULL << byte_kind(0xFF)) - 2 * kMore;
 }  // namespace
 
 // The inside of a text that may hold characters of several bytes: the place in a character, and the state behind it. Elsewhere that is
@@ -248,10 +272,8 @@ SplitTables::Local SplitTables::behind(Local s, uint8_t first) {
 uint64_t SplitTables::deadly(Local s) {
     if (const uint64_t* known = deadly_.find(s)) return *known;
     uint64_t found = 0;
-    for (uint32_t b = 0; b < 256; b++)
-        if (const uint64_t kind = 1ULL << byte_kind(uint8_t(b));
-            !(found & kind) && character_step(kBetween, uint8_t(b)) != kNowhere && behind(s, uint8_t(b)) == kDead)
-            found |= kind;
+    for (auto [byte, kinds] : states_[s].classes->firsts())
+        if (kinds & ~found && behind(s, byte) == kDead) found |= kinds;
     return deadly_[s] = found;
 }
 
@@ -261,13 +283,12 @@ const std::vector<std::pair<SplitTables::Local, uint64_t>>& SplitTables::success
     auto& all = it->second;  // SAFETY: references to elements of an unordered_map stay valid
     if (!fresh) return all;
     const uint64_t dead = deadly(s);
-    for (uint32_t b = 0; b < 256; b++) {
-        const uint64_t kind = 1ULL << byte_kind(uint8_t(b));
-        if (dead & kind || character_step(kBetween, uint8_t(b)) == kNowhere) continue;
-        const Local to = behind(s, uint8_t(b));
+    for (auto [byte, kinds] : states_[s].classes->firsts()) {
+        if (!(kinds & ~dead)) continue;
+        const Local to = behind(s, byte);
         auto known = std::find_if(all.begin(), all.end(), [&](const auto& x) { return x.first == to; });
-        if (known == all.end()) all.emplace_back(to, kind);
-        else known->second |= kind;
+        if (known == all.end()) all.emplace_back(to, kinds & ~dead);
+        else known->second |= kinds & ~dead;
     }
     return all;
 }
@@ -337,12 +358,10 @@ SplitTables::Local SplitTables::steady(const Trie& t, uint32_t i, Local s) {
 // Under scannerless: kinds of bytes that begin a character which leads back to each of two states, or leads both to the same.
 uint64_t SplitTables::agreeing(Local s, Local other) {
     uint64_t apart = 0;
-    for (uint32_t b = 0; b < 256; b++) {
-        const uint64_t kind = 1ULL << byte_kind(uint8_t(b));
-        if (apart & kind || character_step(kBetween, uint8_t(b)) == kNowhere) continue;
-        if (next(s, uint8_t(b)) != next(other, uint8_t(b)) && (behind(s, uint8_t(b)) != s || behind(other, uint8_t(b)) != other))
-            apart |= kind;
-    }
+    const ByteClasses* classes = states_[s].classes;
+    if (states_[other].classes != classes) classes = &ByteClasses::alone();
+    for (auto [byte, kinds] : classes->firsts())
+        if (kinds & ~apart && next(s, byte) != next(other, byte) && (behind(s, byte) != s || behind(other, byte) != other)) apart |= kinds;
     return agreeing_[pack(s, other)] = ~apart;
 }
 
@@ -360,7 +379,7 @@ bool SplitTables::agree(const Trie& t, uint32_t i, Local s, Local other) {
     if (t.below[i] & (kFirst | kMore)) std::tie(s, other) = standing_alike(t, i, s, other);
     if (s == kDead || states_[s].leaves != states_[other].leaves) return false;
     const uint64_t* known = agreeing_.find(pack(s, other));
-    if (!known && t.end[i] - i < kWorthAsking) return false;
+    if (!known && !is_worth_asking(s, t.end[i] - i)) return false;
     return !(t.below[i] & ~(known ? *known : agreeing(s, other)));
 }
 
@@ -368,7 +387,7 @@ bool SplitTables::agree(const Trie& t, uint32_t i, Local s, Local other) {
 // of which come to the same: now 11,300 nodes in all; of `[^/]+` 10,000, now 6,000.
 uint64_t SplitTables::agreeing_kinds(const Trie& t, uint32_t i, Local s, Local other) {
     if (s == kDead || other == kDead || states_[s].leaves != states_[other].leaves) return 0;
-    const bool is_worth = t.end[i] - i >= kWorthAsking;
+    const bool is_worth = is_worth_asking(s, t.end[i] - i);
     auto kinds = [&](Local x, Local y) {
         const uint64_t* known = agreeing_.find(pack(x, y));
         return known ? *known : is_worth ? agreeing(x, y) : 0;

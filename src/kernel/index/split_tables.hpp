@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "index/byte_classes.hpp"
 #include "index/prospects.hpp"
 #include "index/residuals.hpp"
 #include "index/split.hpp"
@@ -60,6 +61,10 @@ class SplitTables {
     // Nodes: what takes hundreds of steps to find out of a state is asked for by larger subtrees only. PERF: a mask inside a string visits most
     // states within an escape once or twice.
     static constexpr uint32_t kWorthAsking = 64;
+    // Of a state, for a subtree of so many nodes.
+    bool is_worth_asking(Local s, uint32_t nodes) {
+        return nodes >= kWorthAsking || (states_[s].asking += nodes) >= kWorthAsking;
+    }
     struct Group {  // of tokens that end inside
         Split::Sureness sureness;
         uint32_t key;
@@ -78,6 +83,8 @@ class SplitTables {
         enum : uint8_t { kNotAsked, kYes, kNo } recurs = kNotAsked;
         Utf8State place = kBetween;  // see standing(); its
         Local home = kUnknown;       // is kUnknown if it was not asked for yet
+        const ByteClasses* classes = nullptr;
+        uint32_t asking = 0;  // nodes of small subtrees; see is_worth_asking()
         struct Habits {              // on texts of a reach
             Local alike = kUnknown;  // see within(); kUnknown if it was not asked for yet
             bool calm_known = false;
@@ -213,6 +220,7 @@ class SplitTables {
 
   private:
     static constexpr uint64_t kOfOneByte = (1ULL << byte_kind(0x80)) - 1;
+    const ByteClasses* classes_of(LexState s);
     Local find_next(Local from, uint8_t byte);
     Local find_alike(Local s, size_t reach);
     static constexpr uint16_t kUnknownWay = 0xFFFF;
@@ -229,6 +237,7 @@ class SplitTables {
     FlatMap<uint64_t> characters_, deadly_;
     FlatMap<uint64_t> agreeing_;  // by two states
     std::unordered_map<Local, std::vector<std::pair<Local, uint64_t>>> successors_;
+    std::unordered_map<const void*, ByteClasses> classes_;  // by what the lexer keeps
     Pages<std::array<Local, 256>> rows_;  // by state and byte
     std::vector<Group> groups_;
     std::vector<Way> ways_;

@@ -83,6 +83,10 @@ class JsonStrings {
         const State& s = states_[state];
         return s.kind == State::kValue && s.decoder == kBoundary && !(s.node & uint32_t(kCounted));
     }
+    // Bytes of one kind act alike in the state, by byte; null: that is not known.
+    const std::array<uint8_t, 256>* kinds(uint32_t state) const {
+        return states_[state].kind == State::kValue && is_raw(states_[state].decoder) ? &kinds_ : nullptr;
+    }
     // Of a state between or within characters as they stand that counts them, where it is; and the state that is there between two.
     std::optional<CountedValues::Place> place(uint32_t state) const;
     int32_t between_characters(const CountedValues::Place& place) { return value(count(place), kBoundary, {}); }

@@ -105,6 +105,8 @@ class Lexer {
         const LexState next = step(s, byte);
         return next == kNoState ? next : canonical(next);
     }
+    // Bytes of one class lead from it to the same state, by byte; null: that is not known.
+    const std::array<uint8_t, 256>* classes(LexState single) const { return recognizer_of(single).classes(single_state_[single]); }
     // Under scannerless: a canonical state that acts as this one on all texts of so many bytes, one for as many states as are known to be alike.
     LexState for_short_texts(LexState canonical, uint64_t bytes);
     // Of a canonical state of strings whose characters are counted beside an automaton, the one that does the same without the bound on their

@@ -50,6 +50,8 @@ class Recognizer {
     bool is_empty() const { return table_ ? table_->empty() : rule_ && rule_->is_empty(); }
     bool has_next(uint32_t state) const;  // of a table: some byte leads on
     ByteSet bytes(uint32_t state) const;  // all that lead on, and perhaps some that do not
+    // Bytes of one class act alike in the state, by byte; null: that is not known.
+    const std::array<uint8_t, 256>* classes(uint32_t state) const { return table_ ? &table_->classes : rule_->kinds(state); }
     // Appends what tells a byte from others.
     void append_classes(uint8_t byte, std::vector<uint32_t>& key) const;
 
