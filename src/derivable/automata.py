@@ -273,7 +273,7 @@ def _without_many(expr: Expr) -> tuple[Expr, int | None]:
     36 ms, and now 2.
     """
     match expr:
-        case Repeat(item, low, int(high), lazy) if high >= _MANY_CHARACTERS and width(item) == (1, 1):
+        case Repeat(item, low, int(high), lazy) if high - low >= _MANY_CHARACTERS and width(item) == (1, 1):
             return Repeat(item, low, None, lazy), high
         case Repeat(item, 0, 1, lazy):
             rest, most = _without_many(item)

@@ -59,12 +59,16 @@ std::unique_ptr<Split> Spanner::walk(ResidualId residual, LexState state) {
     if (beside.unbounded) beside.split = &split(residual, beside.state);
     Workplace at(single ? tables_ : joint_tables_, parts, single, holder);
     auto walked = [&](LexState s, const Neighbour& beside) { return SplitWalk(parts, *at.tables, at.beside, residual, s).run(beside); };
-    if (beside.state != kNoState && !beside.split && !beside.unbounded && !(beside.split = find(residual, beside.state))) {
-        // That one is walked whole: two states may each be the most similar to the other.
-        beside.split = is_plain(residual, beside.state) ? keep(residual, beside.state, walked(beside.state, alone(beside.state)))
-                                                        : &split(residual, beside.state);
+    for (;;) {
+        if (beside.state != kNoState && !beside.split && !beside.unbounded && !(beside.split = find(residual, beside.state))) {
+            // That one is walked whole: two states may each be the most similar to the other.
+            beside.split = is_plain(residual, beside.state) ? keep(residual, beside.state, walked(beside.state, alone(beside.state)))
+                                                            : &split(residual, beside.state);
+        }
+        if (std::unique_ptr<Split> result = walked(state, beside)) return result;
+        near_[lexer.terminal_of(state)] = lexer.alike_for(state, beside.state);
+        beside = neighbour(residual, state);
     }
-    return walked(state, beside);
 }
 
 Neighbour Spanner::alone(LexState state) {
@@ -164,11 +168,13 @@ LexState Spanner::any_string(ResidualId of, LexState state) {
 }
 
 LexState Spanner::alike(ResidualId residual, LexState state) const {
-    constexpr uint64_t kWorthwhile = 4;  // bytes
+    constexpr uint64_t kWorthwhile = 2;  // bytes
     if (residual != Residuals::kWholeVocabulary) return kNoState;
+    const uint64_t* near = near_.find(lexer.terminal_of(state));
+    const uint64_t least = std::max(kWorthwhile, near ? *near : 0);
     for (size_t i = 0; i < std::min(num_lately_, lately_.size()); i++) {
         const LexState other = lately_[(num_lately_ - 1 - i) % lately_.size()];
-        if (lexer.alike_for(state, other) > kWorthwhile) return other;
+        if (lexer.alike_for(state, other) > least) return other;
     }
     return kNoState;
 }

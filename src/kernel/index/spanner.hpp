@@ -167,6 +167,7 @@ class Spanner {
     std::unique_ptr<CountedStrings> counted_strings_;                     // made when a string is counted
     std::array<LexState, 8> lately_{};  // states of JSON strings of patterns that the whole vocabulary was split by
     size_t num_lately_ = 0;
+    FlatMap<uint64_t> near_;  // by terminal: states alike on texts of fewer bytes are not distant enough
     std::atomic<size_t> bytes_{0};
     std::atomic<size_t> budget_{~size_t(0)};
     std::atomic<size_t> published_bytes_{0}, published_set_bytes_{0};

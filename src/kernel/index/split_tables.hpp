@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -50,10 +51,12 @@ class SplitTables {
 
     using Local = uint32_t;
     // Texts are told apart by their length: a *reach* is one of some bounds in bytes, or, the last, none.
-    static constexpr std::array<uint16_t, 3> kReaches{4, 16, 40};
+    static constexpr std::array<uint16_t, 8> kReaches{2, 4, 6, 8, 12, 16, 24, 40};
     static constexpr size_t kNumReaches = kReaches.size() + 1;
     static size_t reach_of(uint16_t height) {
-        return height <= kReaches[0] ? 0 : height <= kReaches[1] ? 1 : height <= kReaches[2] ? 2 : 3;
+        size_t reach = 0;
+        while (reach < kReaches.size() && height > kReaches[reach]) reach++;
+        return reach;
     }
     static constexpr Local kUnknown = 0, kDead = ~0u;
     static constexpr uint16_t kNoWay = 0xFFFE;
@@ -75,6 +78,11 @@ class SplitTables {
         Obligations obligations;
         Indentations::Effect effect;
     };
+    // Characters of one byte, of some kinds: a lexeme in progress goes on with any `length` of them, and with no more.
+    struct Chain {
+        uint64_t kinds;
+        std::optional<uint16_t> length;  // none: that is not so
+    };
     // What a token may do in one lexer state.
     struct State {
         LexState lex;
@@ -91,6 +99,7 @@ class SplitTables {
             uint64_t calm = 0;  // see calm()
         };
         std::array<Habits, kNumReaches> habits{};
+        std::vector<Chain> chains;  // that were asked for
         uint64_t leading_back = 0, leading_away = 0;  // kinds of bytes of which that is known; see leads_back()
         std::vector<Lexer::Exit> exits;
         // By exit and next byte: the way it is, or that it violates a obligation; under scannerless, where nothing is owed, by exit. Empty
@@ -178,6 +187,8 @@ class SplitTables {
     Local end_of_character(Utf8State place, Local s);
     uint64_t characters(Local s);
     uint64_t calm(Local s, size_t reach);
+    // Of what is below node i all that has so many bytes at most ends inside, and nothing else does. None: that is not so, or not worth finding out.
+    std::optional<uint16_t> chain(const Trie& t, uint32_t i, Local s);
     uint64_t deadly(Local s);
     Local behind(Local s, uint8_t first);
     const std::vector<std::pair<Local, uint64_t>>& successors(Local s);
@@ -222,6 +233,7 @@ class SplitTables {
     static constexpr uint64_t kOfOneByte = (1ULL << byte_kind(0x80)) - 1;
     const ByteClasses* classes_of(LexState s);
     Local find_next(Local from, uint8_t byte);
+    std::optional<uint16_t> find_chain(Local s, uint64_t kinds);
     Local find_alike(Local s, size_t reach);
     static constexpr uint16_t kUnknownWay = 0xFFFF;
     static bool is_antichain(const Trie& t, const uint32_t* begin, const uint32_t* end);

@@ -41,6 +41,7 @@ class SplitWalk {
     SplitWalk(const SplitWalk&) = delete;
     SplitWalk& operator=(const SplitWalk&) = delete;
 
+    // Null: the neighbour is distant, but not enough so.
     std::unique_ptr<Split> run(const Neighbour& beside) {
         // SAFETY: references to residuals do not stay valid while there are walks.
         std::vector<uint32_t> branches;
@@ -55,7 +56,7 @@ class SplitWalk {
         std::vector<std::pair<uint32_t, uint8_t>> bytes;  // of the branches: what is read here is not read aside
         for (uint32_t branch : branches) bytes.emplace_back(branch, residuals_.byte(branch));
         if (beside.state != kNoState && single_) {
-            compare(beside, bytes, *result);
+            if (!compare(beside, bytes, *result)) return nullptr;
         } else if (beside.state == kNoState || !amend(beside, bytes, *result)) {
             for (auto [branch, byte] : bytes)
                 if (LexState s = step(state_, byte); s != kNoState)
@@ -90,15 +91,46 @@ class SplitWalk {
     struct Draft {  // of a piece
         ByKind<std::vector<uint32_t>> inside, exits;
     };
-    static void take(Draft& into, uint32_t group, uint32_t begin, uint32_t end) {
+    // PERF: a piece has a few short lists. That they grew from nothing was a quarter of the mask behind `^[a-z0-9-.]+$`'s opening quote.
+    std::vector<uint32_t>& list_of(ByKind<std::vector<uint32_t>>& all, uint32_t kind) {
+        for (auto it = all.rbegin(); it != all.rend(); ++it)
+            if (it->first == kind) return it->second;
+        std::vector<uint32_t> list;
+        if (unused_.empty()) list.reserve(32);
+        else list = std::move(unused_.back()), unused_.pop_back();
+        return all.emplace_back(kind, std::move(list)).second;
+    }
+    void give_back(Draft& draft) {
+        for (auto* lists : {&draft.inside, &draft.exits})
+            for (auto& [kind, list] : *lists) {
+                list.clear();
+                unused_.push_back(std::move(list));
+            }
+    }
+    void take(Draft& into, uint32_t group, uint32_t begin, uint32_t end) {
         if (begin == end) return;
-        std::vector<uint32_t>& ranges = of_kind(into.inside, group);
+        std::vector<uint32_t>& ranges = list_of(into.inside, group);
         if (!ranges.empty() && ranges.back() == begin) {
             ranges.back() = end;
         } else {
             ranges.push_back(begin);
             ranges.push_back(end);
         }
+    }
+    // Of a subtree, what is no more than so many bytes below its node.
+    void take_up_to(Draft& into, uint32_t group, const Trie& t, uint32_t root, uint16_t bytes) {
+        const uint32_t most = uint32_t(t.depth[root]) + bytes, end = t.end[root];
+        uint32_t taken = root, i = root, looked_at = 0;  // all that was come by since is taken
+        for (; i < end; looked_at++) {
+            if (t.depth[i] > most) {
+                take(into, group, t.token_begin[taken], t.token_begin[i]);
+                i = taken = t.end[i];
+            } else {
+                i = t.depth[i] + t.height[i] <= most ? t.end[i] : i + 1;
+            }
+        }
+        take(into, group, t.token_begin[taken], t.token_begin[end]);
+        work(looked_at / 4);
     }
     void append(Draft& into, const Piece& piece) {
         // Each is looked for among those that there are.
@@ -109,7 +141,7 @@ class SplitWalk {
                 take(into, group, range[0], range[1]);
         }
         for (auto [way, id] : piece.exits) {
-            std::vector<uint32_t>& all = of_kind(into.exits, way);
+            std::vector<uint32_t>& all = list_of(into.exits, way);
             work(size_t(tables_.items(id).end - tables_.items(id).begin) / 8);
             all.insert(all.end(), tables_.items(id).begin, tables_.items(id).end);
         }
@@ -122,9 +154,9 @@ class SplitWalk {
         if (!x.leaves || i + 1 == t.end[i]) return;
         for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) {
             work(2 + 2 * x.exits.size());
-            if (single_) of_kind(into.exits, tables_.way_of(TerminalId(), Lexer::kFree)).push_back(n);
+            if (single_) list_of(into.exits, tables_.way_of(TerminalId(), Lexer::kFree)).push_back(n);
             for (size_t e = 0; e < x.exits.size(); e++)
-                if (uint16_t w = tables_.way_out(x, e, t.byte[n]); w != kNoWay) of_kind(into.exits, w).push_back(n);
+                if (uint16_t w = tables_.way_out(x, e, t.byte[n]); w != kNoWay) list_of(into.exits, w).push_back(n);
         }
     }
 
@@ -142,7 +174,7 @@ class SplitWalk {
                            after != Lexer::kViolated && lexer_.may_begin(x.exits[e].obligations, t.byte[n])) {
                     w = tables_.way_of(prospects_.newline(), after == Lexer::kFree ? Lexer::kFree : x.exits[e].obligations, effect);
                 }
-                if (w != kNoWay) of_kind(into.exits, w).push_back(n);
+                if (w != kNoWay) list_of(into.exits, w).push_back(n);
             }
     }
 
@@ -161,9 +193,9 @@ class SplitWalk {
     // What becomes of the tokens below (and at) `root`, entered in state `first`. The upper levels of big tries are made of pieces.
     void fill(Draft& into, const Trie& t, uint32_t root, Local first, uint32_t level) {
         constexpr uint32_t kLevels = 4;
-        const uint16_t base = t.depth[root];
-        std::vector<Local> path;
-        std::vector<Indentations::Effect> effects;
+        // SAFETY: by depth, for the pieces within it, too: what stands behind one of them lies below no node of it.
+        std::vector<Local>& path = path_;
+        std::vector<Indentations::Effect>& effects = effects_;
         Local s = first, same = kDead;
         for (uint32_t i = root, end = t.end[root];;) {
             work(2);
@@ -176,17 +208,20 @@ class SplitWalk {
                        (same = tables_.steady(t, i, s)) != SplitTables::kUnknown) {
                 take(into, tables_[same].group, t.token_begin[i], t.token_begin[t.end[i]]);
                 i = t.end[i];
+            } else if (const auto longest = size > SplitTables::kBigSubtree ? tables_.chain(t, i, s) : std::nullopt) {
+                take_up_to(into, tables_[s].group, t, i, *longest);
+                i = t.end[i];
             } else if (i != root && level < kLevels && size >= kWorthKeeping && may_be_kept(s)) {
                 append(into, piece(t, i, s, level + 1));
                 i = t.end[i];
             } else {
-                size_t d = size_t(t.depth[i] - base);
+                const size_t d = t.depth[i];
                 if (path.size() <= d) path.resize(2 * d + 16);
                 path[d] = s;
                 if (tables_[s].may_be_newline) {
                     // Terminals only drop out of a lexeme: so may it have been on all of the path.
                     if (effects.size() <= d) effects.resize(2 * d + 16);
-                    effects[d] = prospects_.step_effect(d ? effects[d - 1] : Indentations::kNothing, t.byte[i]);
+                    effects[d] = prospects_.step_effect(i != root ? effects[d - 1] : Indentations::kNothing, t.byte[i]);
                     arrive_in_newline(into, t, i, s, effects[d]);
                 } else {
                     arrive(into, t, i, s);
@@ -195,7 +230,7 @@ class SplitWalk {
             }
             Local above = kDead;
             for (; i < end; i = t.end[i]) {
-                above = path[size_t(t.depth[i] - base) - 1];
+                above = path[t.depth[i] - 1u];
                 if (t.kinds(i) & ~tables_.steady_kinds(above)) break;
                 work(1);
                 take(into, tables_[above].group, t.token_begin[i], t.token_begin[t.end[i]]);
@@ -213,6 +248,7 @@ class SplitWalk {
         Piece piece;
         for (const auto& [group, ranges] : draft.inside) piece.inside.emplace_back(group, tables_.list(t, ranges, false));
         for (const auto& [way, nodes] : draft.exits) piece.exits.emplace_back(way, tables_.list(t, nodes, true));
+        give_back(draft);
         return tables_.keep(t, root, s, std::move(piece));
     }
 
@@ -273,7 +309,7 @@ class SplitWalk {
         for (auto& [group, ranges] : draft.inside) of_kind(outcome_.inside, group).own.push_back({&t, std::move(ranges)});
     }
 
-    void compare(const Neighbour& with, const std::vector<std::pair<uint32_t, uint8_t>>& bytes, Split& result) {
+    bool compare(const Neighbour& with, const std::vector<std::pair<uint32_t, uint8_t>>& bytes, Split& result) {
         SplitComparison comparison(parts_, tables_, beside_, *with.split, with.distant);
         for (auto [branch, byte] : bytes) {
             if (with.unbounded) {
@@ -292,7 +328,9 @@ class SplitWalk {
             }
         }
         beside_.end();
+        if (comparison.gave_up()) return false;
         comparison.finish(result);
+        return true;
     }
 
     // The neighbour's split, with what is behind the bytes that lead to other states. False if that has to be walked with the rest.
@@ -379,6 +417,10 @@ class SplitWalk {
     const bool single_ = tables_.single();
     SplitTables::Outcome outcome_;
     ExitNodes exit_nodes_;
+    // Of the nodes above the one that a walk is at.
+    std::vector<Local> path_;
+    std::vector<Indentations::Effect> effects_;
+    std::vector<std::vector<uint32_t>> unused_;  // with the room that they had
 };
 
 }  // namespace derivable

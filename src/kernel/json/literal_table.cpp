@@ -342,7 +342,14 @@ bool JsonStrings::has_more_accepted(int32_t state, uint64_t n) const {
 }
 
 const KEquivalence* JsonStrings::short_values() {
-    if (!short_values_ && KEquivalence::is_worthwhile(*values_)) short_values_ = std::make_shared<const KEquivalence>(*values_);
+    if (!short_values_ && KEquivalence::is_worthwhile(*values_)) {
+        short_values_ = std::make_shared<const KEquivalence>(*values_);
+        longest_character_ = 1;
+        for (auto [first, bytes] : {std::pair(0xC2u, 2u), {0xE0u, 3u}, {0xF0u, 4u}})
+            for (uint32_t b = first; b < 0xF5; b++)
+                for (uint32_t q = 0; longest_character_ < bytes && q < values_->num_states(); q++)
+                    if (values_->step(q, uint8_t(b)) >= 0) longest_character_ = bytes;
+    }
     return short_values_.get();
 }
 
@@ -367,12 +374,13 @@ bool JsonStrings::meets_bound(uint32_t state, uint64_t bytes) const {
 
 uint64_t JsonStrings::alike_for(uint32_t a, uint32_t b) {
     const State &x = states_[a], &y = states_[b];
-    // No text spells values that are longer. But it may end with a backslash, behind which some character of four bytes must be possible;
-    // and a high surrogate that stands before it may turn out to have been alone.
-    const uint64_t margin = x.decoder == Decoder::kBoundary ? 4 : 8;
     if (max_ != kNoMaximum || x.kind != State::kValue || y.kind != State::kValue || x.decoder != y.decoder || x.count != y.count) return 0;
     const KEquivalence* short_values = this->short_values();
-    const uint64_t bytes = short_values ? short_values->alike_for(x.node, y.node) : 0;
+    if (!short_values) return 0;
+    const uint64_t bytes = short_values->alike_for(x.node, y.node);
+    // No text spells values that are longer. But it may end with a backslash, behind which some character must be possible; and a high surrogate
+    // that stands before it may turn out to have been alone.
+    const uint64_t margin = x.decoder == Decoder::kBoundary ? longest_character_ : 2 * longest_character_;
     return bytes - std::min(bytes, margin);
 }
 

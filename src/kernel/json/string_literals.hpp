@@ -192,6 +192,7 @@ class JsonStrings {
 
     std::shared_ptr<const Dfa> values_;
     std::shared_ptr<const KEquivalence> short_values_;  // if it was asked for
+    uint32_t longest_character_ = 4;                    // of the values, in bytes; known with these
     std::unordered_map<uint64_t, Ranges, MixHash> characters_;
     std::unordered_map<uint32_t, bool> anything_;
     // Bytes of one kind act alike wherever is_raw(). By state and kind, where a state leads to.
