@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import derivable as dv
 
-CLASSES = (".", r"[^,\n]", r"\S", r"[a-z]", r"\w", r"[a-e_0-9é]", r"[^\x00-\x1f]", r"[\s\S]")
+CLASSES = (".", r"[^,\n]", r"\S", r"[a-z]", r"\w", r"[a-e_0-9é]", r"[^\x00-\x1f]", r"[\s\S]", r"[0-9A-Za-z]", r"[0-f]")
 FIXED = ("", "", "a", "ab", r"\d", "(a|é)", r"\S", ":")
 FREE = (*FIXED, "a*", r"[a-z]+:", "(if)?", ",*")
 AHEAD = ("", "", "(?=.*a)", "(?!.*nn)", r"(?=.*\d)(?=.*[a-z])")
@@ -41,11 +41,18 @@ VOCABULARY = synthetic_vocabulary()
 LONG = [t for t in range(VOCABULARY.size - 1) if len(VOCABULARY.token_bytes(t)) > 4]
 
 
-def check_along(pattern: str, seed: int) -> int:
-    """Masks checked: in a walk from the opening quote, over tokens short and long, until the text ends."""
+def check_along(pattern: str, seed: int, *, plain: bool = False) -> int:
+    """Masks checked: in a walk from the opening quote, over tokens short and long, until the text ends.
+
+    Args:
+        plain: the pattern is the grammar, and not that of a JSON string.
+    """
     rng = random.Random(seed)
-    matcher = dv.compile(dv.Grammar.from_json_schema({"type": "string", "pattern": pattern}), VOCABULARY).matcher()
-    matcher.advance_bytes(b'"')
+    if plain:
+        matcher = dv.compile(dv.Grammar.from_regex(pattern), VOCABULARY).matcher()
+    else:
+        matcher = dv.compile(dv.Grammar.from_json_schema({"type": "string", "pattern": pattern}), VOCABULARY).matcher()
+        matcher.advance_bytes(b'"')
     steps, checked = 40, sorted(rng.sample(range(40), 6))
     for step in range(steps):
         mask = mask_of(matcher, VOCABULARY)
@@ -84,7 +91,27 @@ def test_random_counts(pattern: str, seed: int) -> None:
         r"^[^@\s]{1,64}@[^@\s]{1,255}$",
         r"^[A-Za-z0-9]{43}=$",
         r"^(\w{1,30}\.){1,5}\w{1,30}$",
+        r"^[0-9A-Za-z]{8}(-[0-9A-Za-z]{4}){3}-[0-9A-Za-z]{12}$",
+        r"^I[a-z0-f]{40}$",
+        r"^[A-Z][a-z]{5}[0-9a-z]{3}$",
+        r"^([a-z]{3}|[0-9]{5}|[a-f0-9]{7})\d$",
+        r"^\S+(\s\S+){0,9}$",
+        r"^a.bc.d/.+?$",
     ],
 )
 def test_common_counts(pattern: str) -> None:
     assert max(check_along(pattern, seed) for seed in range(4)) > 2
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "([0-9a-f]{4}-){3}[0-9a-f]{8}",
+        "[a-z]{3,9}[0-9]{2}",
+        "[A-Za-z0-9]{12}(,[A-Za-z0-9]{7})*",
+        "([a-z]{2}|[a-f]{5}|[0-9a-z]{6};)x",
+        "([a-z]{9}[é\\n]?){1,3}",
+    ],
+)
+def test_counts_outside_of_strings(pattern: str) -> None:
+    assert max(check_along(pattern, seed, plain=True) for seed in range(4)) > 1

@@ -34,7 +34,7 @@ void Spanner::forget() {
 
 Spanner::~Spanner() = default;
 
-std::unique_ptr<Split> Spanner::walk(ResidualId residual, LexState state) {
+std::unique_ptr<Split> Spanner::walk(ResidualId residual, LexState state, bool may_be_similar) {
     // The tables are those that were used last: they know the most. Walks side by side have tables of their own.
     struct Workplace {
         std::vector<std::unique_ptr<SplitTables>>& all;
@@ -55,29 +55,20 @@ std::unique_ptr<Split> Spanner::walk(ResidualId residual, LexState state) {
     };
     const SplitParts parts{*vocabulary_, lexer, prospects, residuals_, discarded, bytes_};
     const bool single = is_single(state);
-    Neighbour beside = neighbour(residual, state);
-    if (beside.unbounded) beside.split = &split(residual, beside.state);
-    Workplace at(single ? tables_ : joint_tables_, parts, single, holder);
-    auto walked = [&](LexState s, const Neighbour& beside) { return SplitWalk(parts, *at.tables, at.beside, residual, s).run(beside); };
     for (;;) {
-        if (beside.state != kNoState && !beside.split && !beside.unbounded && !(beside.split = find(residual, beside.state))) {
-            // That one is walked whole: two states may each be the most similar to the other.
-            beside.split = is_plain(residual, beside.state) ? keep(residual, beside.state, walked(beside.state, alone(beside.state)))
-                                                            : &split(residual, beside.state);
+        Neighbour beside = neighbour(residual, state, may_be_similar);
+        if (beside.state != kNoState && !beside.split && !(beside.split = find(residual, beside.state))) {
+            // Two states may each be the most similar to the other.
+            beside.split = beside.unbounded || !is_plain(residual, beside.state) ? &split(residual, beside.state)
+                                                                                 : keep(residual, beside.state, walk(residual, beside.state, false));
         }
-        if (std::unique_ptr<Split> result = walked(state, beside)) return result;
+        Workplace at(single ? tables_ : joint_tables_, parts, single, holder);
+        if (std::unique_ptr<Split> result = SplitWalk(parts, *at.tables, at.beside, residual, state).run(beside)) return result;
         near_[lexer.terminal_of(state)] = lexer.alike_for(state, beside.state);
-        beside = neighbour(residual, state);
     }
 }
 
-Neighbour Spanner::alone(LexState state) {
-    Neighbour none;
-    none.on_list = is_single(state) && lexer.on_list(state, none.listed) && lexer.off_list(state) == kNoState;
-    return none;
-}
-
-Neighbour Spanner::neighbour(ResidualId residual, LexState state) {
+Neighbour Spanner::neighbour(ResidualId residual, LexState state, bool may_be_similar) {
     Neighbour beside;
     if (!is_single(state)) {
         if (lexer.policy() != Policy::kScannerless) beside = nearest(residual, state);
@@ -90,7 +81,8 @@ Neighbour Spanner::neighbour(ResidualId residual, LexState state) {
     } else {
         beside.state = alike(residual, state);
         beside.distant = beside.state != kNoState;
-        if (!beside.distant && (beside.state = any_string(residual, state)) == kNoState) beside.state = similar(residual, state);
+        if (!beside.distant && (beside.state = any_string(residual, state)) == kNoState && may_be_similar)
+            beside.state = similar(residual, state);
     }
     return beside;
 }

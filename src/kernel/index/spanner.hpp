@@ -137,10 +137,9 @@ class Spanner {
     // States of several members, which live as long as the lexer, while those of one are as many as the automata have. (Of 20 counters there
     // are as many as all of them can stand together.)
     bool are_many(size_t set_bytes) const { return set_bytes > budget_ / 16; }
-    std::unique_ptr<Split> walk(ResidualId residual, LexState state);
-    // What a walk goes beside; `alone`: nothing else that is split.
-    Neighbour neighbour(ResidualId residual, LexState state);
-    Neighbour alone(LexState state);
+    std::unique_ptr<Split> walk(ResidualId residual, LexState state, bool may_be_similar = true);
+    // What a walk goes beside.
+    Neighbour neighbour(ResidualId residual, LexState state, bool may_be_similar);
     template <class Act>
     void each_branch(ResidualId residual, Act act) const;  // of the vocabulary: act(first byte, nodes)
     // In the branches that a canonical state goes on with.
