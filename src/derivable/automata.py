@@ -270,7 +270,7 @@ def _without_many(expr: Expr) -> tuple[Expr, int | None]:
     bound, and the length of the whole that it comes to.
 
     PERF: an automaton has a state for each of them, and a first mask tries all tokens at many: `"^.{1,255}$"` took
-    36 ms, and now 2.
+    36 ms, and now 2. Where as many must come, as in `[0-9a-f]{64}`, it has these states anyway.
     """
     match expr:
         case Repeat(item, low, int(high), lazy) if high - low >= _MANY_CHARACTERS and width(item) == (1, 1):

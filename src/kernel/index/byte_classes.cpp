@@ -31,8 +31,7 @@ ByteClasses::ByteClasses(const std::array<uint8_t, 256>& classes) {
             auto known = std::find_if(firsts_.begin(), firsts_.end(), [&](const auto& x) { return alike(x.first, byte); });
             if (known == firsts_.end()) known = firsts_.insert(known, {byte, 0});
             known->second |= 1ULL << byte_kind(byte);
-        } else if (byte >= 0x80 && byte < 0xC0 &&
-                   std::none_of(more_.begin(), more_.end(), [&](uint8_t x) { return alike(x, byte); })) {
+        } else if (byte >= 0x80 && byte < 0xC0 && std::none_of(more_.begin(), more_.end(), [&](uint8_t x) { return alike(x, byte); })) {
             more_.push_back(byte);
         }
     }

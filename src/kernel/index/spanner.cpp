@@ -59,8 +59,9 @@ std::unique_ptr<Split> Spanner::walk(ResidualId residual, LexState state, bool m
         Neighbour beside = neighbour(residual, state, may_be_similar);
         if (beside.state != kNoState && !beside.split && !(beside.split = find(residual, beside.state))) {
             // Two states may each be the most similar to the other.
-            beside.split = beside.unbounded || !is_plain(residual, beside.state) ? &split(residual, beside.state)
-                                                                                 : keep(residual, beside.state, walk(residual, beside.state, false));
+            beside.split = beside.unbounded || !is_plain(residual, beside.state)
+                               ? &split(residual, beside.state)
+                               : keep(residual, beside.state, walk(residual, beside.state, false));
         }
         Workplace at(single ? tables_ : joint_tables_, parts, single, holder);
         if (std::unique_ptr<Split> result = SplitWalk(parts, *at.tables, at.beside, residual, state).run(beside)) return result;

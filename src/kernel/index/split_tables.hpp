@@ -65,9 +65,7 @@ class SplitTables {
     // states within an escape once or twice.
     static constexpr uint32_t kWorthAsking = 64;
     // Of a state, for a subtree of so many nodes.
-    bool is_worth_asking(Local s, uint32_t nodes) {
-        return nodes >= kWorthAsking || (states_[s].asking += nodes) >= kWorthAsking;
-    }
+    bool is_worth_asking(Local s, uint32_t nodes) { return nodes >= kWorthAsking || (states_[s].asking += nodes) >= kWorthAsking; }
     struct Group {  // of tokens that end inside
         Split::Sureness sureness;
         uint32_t key;
@@ -92,14 +90,14 @@ class SplitTables {
         Utf8State place = kBetween;  // see standing(); its
         Local home = kUnknown;       // is kUnknown if it was not asked for yet
         const ByteClasses* classes = nullptr;
-        uint32_t asking = 0;  // nodes of small subtrees; see is_worth_asking()
+        uint32_t asking = 0;         // nodes of small subtrees; see is_worth_asking()
         struct Habits {              // on texts of a reach
             Local alike = kUnknown;  // see within(); kUnknown if it was not asked for yet
             bool calm_known = false;
             uint64_t calm = 0;  // see calm()
         };
         std::array<Habits, kNumReaches> habits{};
-        std::vector<Chain> chains;  // that were asked for
+        std::vector<Chain> chains;                    // that were asked for
         uint64_t leading_back = 0, leading_away = 0;  // kinds of bytes of which that is known; see leads_back()
         std::vector<Lexer::Exit> exits;
         // By exit and next byte: the way it is, or that it violates a obligation; under scannerless, where nothing is owed, by exit. Empty
@@ -250,7 +248,7 @@ class SplitTables {
     FlatMap<uint64_t> agreeing_;  // by two states
     std::unordered_map<Local, std::vector<std::pair<Local, uint64_t>>> successors_;
     std::unordered_map<const void*, ByteClasses> classes_;  // by what the lexer keeps
-    Pages<std::array<Local, 256>> rows_;  // by state and byte
+    Pages<std::array<Local, 256>> rows_;                    // by state and byte
     std::vector<Group> groups_;
     std::vector<Way> ways_;
     std::map<std::array<uint32_t, 3>, uint32_t> group_ids_, way_ids_;
