@@ -51,20 +51,18 @@ class SplitTables {
 
     using Local = uint32_t;
     // Texts are told apart by their length: a *reach* is one of some bounds in bytes, or, the last, none.
-    static constexpr std::array<uint16_t, 8> kReaches{2, 4, 6, 8, 12, 16, 24, 40};
+    static constexpr std::array<uint16_t, 3> kReaches{4, 16, 40};
     static constexpr size_t kNumReaches = kReaches.size() + 1;
     static size_t reach_of(uint16_t height) {
-        size_t reach = 0;
-        while (reach < kReaches.size() && height > kReaches[reach]) reach++;
-        return reach;
+        return height <= kReaches[0] ? 0 : height <= kReaches[1] ? 1 : height <= kReaches[2] ? 2 : 3;
     }
     static constexpr Local kUnknown = 0, kDead = ~0u;
     static constexpr uint16_t kNoWay = 0xFFFE;
     static constexpr uint32_t kBigSubtree = 4;  // nodes; below, asking steady() costs as much as walking
-    // Nodes: what takes hundreds of steps to find out of a state is asked for by larger subtrees only. PERF: a mask inside a string visits most
-    // states within an escape once or twice.
+    // Nodes: what takes many steps to find out of a state is asked for by larger subtrees, or once smaller ones of as many nodes came. PERF: a mask
+    // inside a string visits most states within an escape once or twice.
     static constexpr uint32_t kWorthAsking = 64;
-    // Of a state, for a subtree of so many nodes.
+    // For a subtree of so many nodes, which are counted.
     bool is_worth_asking(Local s, uint32_t nodes) { return nodes >= kWorthAsking || (states_[s].asking += nodes) >= kWorthAsking; }
     struct Group {  // of tokens that end inside
         Split::Sureness sureness;
