@@ -34,6 +34,8 @@ void Spanner::forget() {
 
 Spanner::~Spanner() = default;
 
+size_t Spanner::bytes() const { return bytes_ + residuals_.bytes() + lexer.bytes() + (stretches_ ? stretches_->bytes() : 0); }
+
 std::unique_ptr<Split> Spanner::walk(ResidualId residual, LexState state, bool may_be_similar) {
     // The tables are those that were used last: they know the most. Walks side by side have tables of their own.
     struct Workplace {
@@ -56,6 +58,11 @@ std::unique_ptr<Split> Spanner::walk(ResidualId residual, LexState state, bool m
     const SplitParts parts{*vocabulary_, lexer, prospects, residuals_, discarded, bytes_};
     const bool single = is_single(state);
     for (;;) {
+        if (single && goes_beside_none(residual, state)) {
+            Workplace at(tables_, parts, single, holder);
+            if (std::unique_ptr<Split> result = SplitWalk(parts, *at.tables, at.beside, residual, state).run_along(stretches()))
+                return result;
+        }
         Neighbour beside = neighbour(residual, state, may_be_similar);
         if (beside.state != kNoState && !beside.split && !(beside.split = find(residual, beside.state))) {
             // Two states may each be the most similar to the other.
@@ -67,6 +74,12 @@ std::unique_ptr<Split> Spanner::walk(ResidualId residual, LexState state, bool m
         if (std::unique_ptr<Split> result = SplitWalk(parts, *at.tables, at.beside, residual, state).run(beside)) return result;
         near_[lexer.terminal_of(state)] = lexer.alike_for(state, beside.state);
     }
+}
+
+bool Spanner::goes_beside_none(ResidualId residual, LexState state) {
+    ByteSet listed;
+    return residual == Residuals::kWholeVocabulary && lexer.without_bound(state) == kNoState && !lexer.on_list(state, listed) &&
+           alike(residual, state) == kNoState;
 }
 
 Neighbour Spanner::neighbour(ResidualId residual, LexState state, bool may_be_similar) {
@@ -236,6 +249,11 @@ bool Spanner::is_plain(ResidualId residual, LexState state) const {
 CountedStrings& Spanner::counted_strings() {
     if (!counted_strings_) counted_strings_ = std::make_unique<CountedStrings>(*vocabulary_, residuals_, bytes_);
     return *counted_strings_;
+}
+
+Stretches& Spanner::stretches() {
+    if (!stretches_) stretches_ = std::make_unique<Stretches>(*vocabulary_);
+    return *stretches_;
 }
 
 const Split& Spanner::split(ResidualId residual, LexState state) {

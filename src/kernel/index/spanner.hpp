@@ -39,6 +39,7 @@ namespace derivable {
 
 class CountedStrings;
 class SplitTables;
+class Stretches;
 struct Neighbour;
 
 class Spanner {
@@ -70,7 +71,9 @@ class Spanner {
     const Split* repeated(ResidualId residual, LexState state, TerminalId terminal, Obligations obligations);
     // What splits by strings whose characters are counted have in common, made when the first one is asked for: a walk of the whole vocabulary.
     CountedStrings& counted_strings();
-    size_t bytes() const { return bytes_ + residuals_.bytes() + lexer.bytes(); }
+    // The vocabulary by the kinds of its bytes, made when it is asked for.
+    Stretches& stretches();
+    size_t bytes() const;
     // The same as it was when the lock was last let go, for those who do not have it; and whether another one had better be begun.
     size_t published_bytes() const { return published_bytes_.load(std::memory_order_relaxed); }
     bool is_used_up() const { return published_bytes() > budget_ || are_many(published_set_bytes_.load(std::memory_order_relaxed)); }
@@ -138,6 +141,8 @@ class Spanner {
     // are as many as all of them can stand together.)
     bool are_many(size_t set_bytes) const { return set_bytes > budget_ / 16; }
     std::unique_ptr<Split> walk(ResidualId residual, LexState state, bool may_be_similar = true);
+    // No state is known to be so near to this one, of the whole vocabulary, that a comparison takes less than a walk along a stretch.
+    bool goes_beside_none(ResidualId residual, LexState state);
     // What a walk goes beside.
     Neighbour neighbour(ResidualId residual, LexState state, bool may_be_similar);
     template <class Act>
@@ -164,6 +169,7 @@ class Spanner {
     std::unordered_map<uint64_t, Joint, MixHash> joints_;                 // by residual and members
     std::map<std::array<uint32_t, 4>, std::unique_ptr<Split>> repeated_;  // by the arguments
     std::unique_ptr<CountedStrings> counted_strings_;                     // made when a string is counted
+    std::unique_ptr<Stretches> stretches_;
     std::array<LexState, 8> lately_{};  // states of JSON strings of patterns that the whole vocabulary was split by
     size_t num_lately_ = 0;
     FlatMap<uint64_t> near_;  // by terminal: states alike on texts of fewer bytes are not distant enough

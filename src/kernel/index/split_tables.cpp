@@ -76,7 +76,16 @@ std::vector<uint32_t> SplitTables::key_of(const Lists& lists, uint32_t kind) {
     return key;
 }
 
-std::shared_ptr<const TokenSet> SplitTables::tokens(const Lists& lists) {
+std::shared_ptr<const TokenSet> SplitTables::tokens(const Lists& lists, std::vector<uint32_t>& beside) {
+    if (!beside.empty()) {
+        each(lists, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
+            for (const uint32_t* range = begin; range != end; range += 2)
+                for (uint32_t k = range[0]; k < range[1]; k++) beside[t.tokens[k] >> 5] |= 1u << (t.tokens[k] & 31);
+        });
+        auto result = std::make_shared<const TokenSet>(TokenSet::of(beside));
+        parts_.bytes += result->bytes();
+        return result;
+    }
     std::vector<uint32_t> key;
     if (!lists.kept.empty()) {
         key = key_of(lists, 0);
@@ -396,6 +405,59 @@ std::optional<uint16_t> SplitTables::find_chain(Local s, uint64_t kinds) {
         level.swap(next_level);
     }
     return std::nullopt;
+}
+
+SplitTables::Stretch SplitTables::stretch(Local s, const Stretches& stretches) {
+    constexpr uint64_t kWorthwhile = 16'384;  // nodes
+    constexpr uint64_t kMany = 1ULL << 40;
+    constexpr size_t kMost = 256;  // states
+    // Where characters of several bytes may follow, nearly all may.
+    for (auto [byte, kinds] : states_[s].classes->firsts())
+        if (byte >= 0x80 && next(s, byte) != kDead) return {};
+    Stretch found{kOfOneByte, {s}};
+    for (;;) {
+        const Local from = found.states.back();
+        if (from == kDead || states_[from].leaves || found.states.size() > kMost) return {};
+        // Where the kinds lead. One whose bytes lead to several states is none.
+        std::vector<std::pair<Local, uint64_t>> to;
+        uint64_t seen = 0, mixed = 0;
+        for (auto [byte, kinds] : states_[from].classes->firsts()) {
+            if (!(kinds &= found.kinds)) continue;
+            const Local next_state = next(from, byte);
+            auto known = std::find_if(to.begin(), to.end(), [&](const auto& x) { return x.first == next_state; });
+            if (known == to.end()) known = to.insert(known, {next_state, 0});
+            mixed |= kinds & seen & ~known->second;
+            known->second |= kinds;
+            seen |= kinds;
+        }
+        Local best = kDead;
+        if (found.states.size() > 1) {
+            if (to.size() == 1) best = to[0].first;
+        } else {
+            uint64_t most = kWorthwhile, kinds_of_best = 0;
+            for (auto [state, kinds] : to)
+                if (const uint64_t nodes = stretches.num_nodes_of(kinds & ~mixed); state != kDead && nodes > most)
+                    most = nodes, best = state, kinds_of_best = kinds & ~mixed;
+            if (!(found.kinds = kinds_of_best)) return {};
+        }
+        found.goes_on = best == from;
+        if (best == kDead || found.goes_on) break;
+        found.states.push_back(best);
+    }
+    uint64_t walked = 0;
+    for (uint32_t b = 0; b < 256; b++) {
+        const auto byte = uint8_t(b);
+        const bool is_other = !(found.kinds >> byte_kind(byte) & 1);
+        if (!is_other && found.goes_on) continue;
+        for (size_t i = is_other ? 0 : found.states.size() - 1; i < found.states.size(); i++) {
+            if (next(found.states[i], byte) == kDead) continue;
+            found.others.set(byte);
+            walked += byte < 0x80 ? stretches.num_nodes(byte) : kMany;
+            break;
+        }
+    }
+    work(50 * found.states.size());
+    return walked * 2 > stretches.num_nodes_of(found.kinds) ? Stretch{} : found;
 }
 
 // Under scannerless: kinds of bytes that begin a character which leads back to each of two states, or leads both to the same.

@@ -2,6 +2,7 @@
 // time.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -18,10 +19,12 @@
 #include "index/prospects.hpp"
 #include "index/residuals.hpp"
 #include "index/split.hpp"
+#include "index/stretches.hpp"
 #include "index/token_set.hpp"
 #include "index/vocabulary.hpp"
 #include "lexing/lexer.hpp"
 #include "support/arena.hpp"
+#include "support/byte_set.hpp"
 #include "support/discard.hpp"
 #include "support/hashing.hpp"
 #include "support/lock.hpp"
@@ -78,6 +81,16 @@ class SplitTables {
     struct Chain {
         uint64_t kinds;
         std::optional<uint16_t> length;  // none: that is not so
+    };
+    // A state, the one that all characters of one byte of some kinds lead to from there, the one that they lead to from that, and so on: to one
+    // that they lead back to, or so many. No lexeme ends on the way.
+    struct Stretch {
+        uint64_t kinds = 0;  // 0: there is none
+        std::vector<Local> states;
+        bool goes_on = false;  // for ever, in the last one
+        ByteSet others;        // with which something else goes on from some of them
+        Local behind(size_t length) const { return states[std::min(length, states.size() - 1)]; }
+        size_t longest() const { return goes_on ? ~size_t(0) : states.size() - 1; }
     };
     // What a token may do in one lexer state.
     struct State {
@@ -185,6 +198,7 @@ class SplitTables {
     uint64_t calm(Local s, size_t reach);
     // Of what is below node i all that has so many bytes at most ends inside, and nothing else does. None: that is not so, or not worth finding out.
     std::optional<uint16_t> chain(const Trie& t, uint32_t i, Local s);
+    Stretch stretch(Local s, const Stretches& stretches);
     uint64_t deadly(Local s);
     Local behind(Local s, uint8_t first);
     const std::vector<std::pair<Local, uint64_t>>& successors(Local s);
@@ -221,8 +235,9 @@ class SplitTables {
         for (ListId id : lists.kept) visit(*lists_[id].trie, lists_[id].begin, lists_[id].end);
         for (const TrieNodes& l : lists.own) visit(*l.trie, l.nodes.data(), l.nodes.data() + l.nodes.size());
     }
-    // The tokens of some lists, and the residual below the nodes of some: made once if some of the lists are kept.
-    std::shared_ptr<const TokenSet> tokens(const Lists& lists);
+    // The tokens of some lists, with those of a bitmask (which may be empty), and the residual below the nodes of some: made once if some of the
+    // lists are kept.
+    std::shared_ptr<const TokenSet> tokens(const Lists& lists, std::vector<uint32_t>& beside);
     ResidualId residual(const Lists& lists, bool once);
 
   private:

@@ -66,9 +66,37 @@ class SplitWalk {
                     }
             finish(*result);
         }
-        parts_.bytes += sizeof(Split) + 64 + result->inside.size() * sizeof(Split::Inside);
-        for (const Split::Inside& i : result->inside) parts_.bytes += i.removed.size() * 4;
-        for (const Split::Exit& e : result->exits) parts_.bytes += sizeof(Split::Exit) + e.except.size() * 4;
+        count_bytes(*result);
+        return result;
+    }
+
+    // Of the whole vocabulary, by the state of one member: what begins with many characters of some kinds is known, and what else may follow behind
+    // them is walked. Null: there are no such characters, or there is too much else.
+    std::unique_ptr<Split> run_along(Stretches& stretches) {
+        const SplitTables::Stretch along = tables_.stretch(local(state_), stretches);
+        if (!along.kinds) return nullptr;
+        const Trie& t = parts_.vocabulary.trie;
+        Draft draft;
+        along.others.each([&](uint8_t byte) {
+            const bool is_other = !(along.kinds >> byte_kind(byte) & 1);
+            stretches.each(byte, along.kinds, [&](uint32_t node) {
+                const size_t length = t.depth[node];
+                if (length > along.longest() || (!is_other && length < along.longest())) return;
+                if (const Local s = tables_.next(along.behind(length), byte); s != kDead) fill(draft, t, node, s, 0);
+            });
+            work(stretches.num_nodes(byte) / 16);
+        });
+        covered_ = stretches.tokens(along.kinds, along.longest());
+        of_kind(outcome_.inside, tables_[along.states[0]].group);
+        for (auto& [group, ranges] : draft.inside) of_kind(outcome_.inside, group).own.push_back({&t, std::move(ranges)});
+        for (auto& [way, nodes] : draft.exits) {
+            std::sort(nodes.begin(), nodes.end());
+            exit_nodes_.note(nodes.size());
+            of_kind(outcome_.exits, way).own.push_back({&t, std::move(nodes)});
+        }
+        auto result = std::make_unique<Split>();
+        finish(*result);
+        count_bytes(*result);
         return result;
     }
 
@@ -391,10 +419,16 @@ class SplitWalk {
         result.exits_before = uint32_t(result.exits.size());
     }
 
+    void count_bytes(const Split& result) {
+        parts_.bytes += sizeof(Split) + 64 + result.inside.size() * sizeof(Split::Inside);
+        for (const Split::Inside& i : result.inside) parts_.bytes += i.removed.size() * 4;
+        for (const Split::Exit& e : result.exits) parts_.bytes += sizeof(Split::Exit) + e.except.size() * 4;
+    }
+
     void finish(Split& result) {
         for (const auto& [id, lists] : outcome_.inside) {
             const SplitTables::Group& g = tables_.group(id);
-            result.inside.push_back({g.sureness, g.key, tables_.tokens(lists), g.effect, nullptr, {}});
+            result.inside.push_back({g.sureness, g.key, tables_.tokens(lists, covered_), g.effect, nullptr, {}});
         }
         beside_.end();
         result.exits_once = residuals_[residual_].once && std::all_of(outcome_.exits.begin(), outcome_.exits.end(),
@@ -415,6 +449,7 @@ class SplitWalk {
     LexState state_;
     const bool single_ = tables_.single();
     SplitTables::Outcome outcome_;
+    std::vector<uint32_t> covered_;  // a bitmask of tokens that end inside, beside the outcome's; or nothing
     ExitNodes exit_nodes_;
     // Of the nodes above the one that a walk is at.
     std::vector<Local> path_;

@@ -9,10 +9,28 @@
 
 namespace derivable {
 
+namespace {
+
+// PERF: without an instruction for it, which not all processors have, a word is 30 instructions of a function of the compiler's: 0.13 million for a
+// bitmask of llama-3. This is vector instructions.
+uint32_t num_bits(const std::vector<uint32_t>& row) {
+    uint32_t count = 0;
+    for (uint32_t w : row) {
+        w -= w >> 1 & 0x55555555u;
+        w = (w & 0x33333333u) + (w >> 2 & 0x33333333u);
+        w = (w + (w >> 4)) & 0x0F0F0F0Fu;
+        w += w >> 8;
+        count += (w + (w >> 16)) & 0x3Fu;
+    }
+    return count;
+}
+
+}  // namespace
+
 TokenSet TokenSet::of(const std::vector<uint32_t>& row) {
     TokenSet out;
     out.dense_ = row;
-    for (uint32_t word : row) out.count_ += uint32_t(__builtin_popcount(word));
+    out.count_ = num_bits(row);
     return out;
 }
 

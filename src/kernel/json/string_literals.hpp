@@ -84,9 +84,7 @@ class JsonStrings {
         return s.kind == State::kValue && s.decoder == kBoundary && !(s.node & uint32_t(kCounted));
     }
     // Bytes of one kind act alike in the state, by byte; null: that is not known.
-    const std::array<uint8_t, 256>* kinds(uint32_t state) const {
-        return states_[state].kind == State::kValue && is_raw(states_[state].decoder) ? &kinds_ : nullptr;
-    }
+    const std::array<uint8_t, 256>* kinds(uint32_t state) const;
     // Of a state between or within characters as they stand that counts them, where it is; and the state that is there between two.
     std::optional<CountedValues::Place> place(uint32_t state) const;
     int32_t between_characters(const CountedValues::Place& place) { return value(count(place), kBoundary, {}); }
@@ -178,7 +176,8 @@ class JsonStrings {
     int32_t after_escape(int32_t state, uint8_t decoder, const Escape& escape);
     const KEquivalence* short_values();  // of the automaton; null: not worthwhile
     int32_t step_value(const State& s, uint8_t byte);
-    static bool is_raw(uint8_t decoder);  // between characters, or within a raw one
+    static bool is_raw(uint8_t decoder);                        // between characters, or within a raw one
+    static const std::array<uint8_t, 256>& kinds_to_decoder();  // of bytes wherever is_raw(), by what the decoder does with them
     void find_kinds();
     int32_t after(int32_t state, uint32_t c);  // a character
     bool is_alive(int32_t state, uint8_t decoder, const Escape& escape);

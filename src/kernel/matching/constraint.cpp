@@ -74,6 +74,7 @@ void Constraint::prepare_counted_strings() {
             return recognizer.is_bounded() && !recognizer.counted_values();
         }))
         spanner_->counted_strings();
+    spanner_->stretches();
 }
 
 void Constraint::restore_splits(ImageReader in) {
