@@ -80,6 +80,31 @@ def test_random_counts(pattern: str, seed: int) -> None:
         pass  # it matches nothing
 
 
+NARROW = ("[a-z]", "[0-9a-f]", "[A-Za-z0-9]", "[a-z0-9_.-]", "[a-zA-Z ]", "[!-~]", "[ -mo-~]")
+BETWEEN = ("", "", "-", ":", "[a-f]", r"[.,]", "é", "(in)?", r"\n?")
+
+
+@st.composite
+def stretches(draw: st.DrawFn) -> str:
+    """Characters of some kinds of one byte, so many or without end, and what else may follow somewhere among them."""
+
+    def part() -> str:
+        count = draw(st.sampled_from(["+", "*", "{1,}", "{5}", "{12}", "{0,7}", "{2,9}", "{3,}", "{40}"]))
+        return draw(st.sampled_from(NARROW)) + count + draw(st.sampled_from(BETWEEN))
+
+    alternatives = ["".join(part() for _ in range(draw(st.integers(1, 3)))) for _ in range(draw(st.integers(1, 3)))]
+    return "^(" + "|".join(alternatives) + ")" + draw(st.sampled_from(["", "", "*", "{1,3}"])) + "$"
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(stretches(), st.integers(0, 1 << 30))
+def test_random_stretches(pattern: str, seed: int) -> None:
+    try:
+        check_along(pattern, seed)
+    except dv.LimitError as error:
+        assert "dfa_states" in error.limit
+
+
 @pytest.mark.parametrize(
     "pattern",
     [
@@ -97,6 +122,8 @@ def test_random_counts(pattern: str, seed: int) -> None:
         r"^([a-z]{3}|[0-9]{5}|[a-f0-9]{7})\d$",
         r"^\S+(\s\S+){0,9}$",
         r"^a.bc.d/.+?$",
+        r"^[a-z0-9._-]+(:[a-z0-9]{1,9})?(\n[a-z]+)*$",
+        r"^([a-z0-9]{4,9}|[a-z]+:[0-9_]*é)+$",
     ],
 )
 def test_common_counts(pattern: str) -> None:

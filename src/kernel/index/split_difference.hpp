@@ -257,8 +257,8 @@ class SplitComparison {
     const uint32_t words_;
     const Split& base_;
     const bool distant_;
-    // PERF: where the longest tokens that tell two states apart are not so long, as in `[0-9A-Z]{12}`, that was 50,000 nodes. Walking all takes
-    // 6,000 (SplitTables::chain).
+    // PERF: where the longest tokens that tell two states apart are not so long, as in `[0-9A-Z]{12}`, that was 50,000 nodes. A walk along them
+    // takes 6,000 (SplitTables::stretch).
     static constexpr size_t kMostNodes = 4'000;
     size_t num_nodes_ = 0;
     FlatMap<uint64_t> alike_for_;

@@ -366,49 +366,8 @@ SplitTables::Local SplitTables::steady(const Trie& t, uint32_t i, Local s) {
     return !(kinds & deadly(s)) && !(kinds & ~calm(s, reach)) ? s : kUnknown;
 }
 
-// PERF: in `[0-9A-Z]{12}` each count is a state, and below it nearly all subtrees are of such characters: of 39,000 nodes and more 6,000 are left to be walked,
-// and of the others those are looked at whose longest texts are too long.
-std::optional<uint16_t> SplitTables::chain(const Trie& t, uint32_t i, Local s) {
-    constexpr size_t kMost = 8;
-    const uint64_t kinds = t.below[i];
-    if (!single_ || kinds & ~kOfOneByte) return std::nullopt;
-    uint64_t known_kinds = 0;
-    for (const Chain& known : states_[s].chains) {
-        if (known.length ? !(kinds & ~known.kinds) : !(known.kinds & ~kinds)) return known.length;
-        if (known.length) known_kinds |= known.kinds;
-    }
-    if (states_[s].chains.size() == kMost || !is_worth_asking(s, t.end[i] - i)) return std::nullopt;
-    Chain found{kinds | known_kinds, find_chain(s, kinds | known_kinds)};
-    if (!found.length && known_kinds) found = {kinds, find_chain(s, kinds)};
-    states_[s].chains.push_back(found);
-    return found.length;
-}
-
-std::optional<uint16_t> SplitTables::find_chain(Local s, uint64_t kinds) {
-    constexpr uint16_t kMostLevels = 48;
-    constexpr size_t kMostStates = 8;  // of a level
-    std::vector<Local> level{s}, next_level;
-    for (uint16_t length = 0; length < kMostLevels && level.size() <= kMostStates; length++) {
-        bool some_alive = false, some_dead = false;
-        next_level.clear();
-        for (Local from : level) {
-            if (states_[from].leaves) return std::nullopt;
-            for (auto [byte, of] : states_[from].classes->firsts()) {
-                if (!(of & kinds)) continue;
-                const Local to = next(from, byte);
-                (to == kDead ? some_dead : some_alive) = true;
-                if (some_dead && some_alive) return std::nullopt;
-                if (to != kDead && std::find(next_level.begin(), next_level.end(), to) == next_level.end()) next_level.push_back(to);
-            }
-        }
-        if (!some_alive) return length;
-        level.swap(next_level);
-    }
-    return std::nullopt;
-}
-
 SplitTables::Stretch SplitTables::stretch(Local s, const Stretches& stretches) {
-    constexpr uint64_t kWorthwhile = 16'384;  // nodes
+    const uint64_t worthwhile = stretches.num_nodes() / 16;
     constexpr uint64_t kMany = 1ULL << 40;
     constexpr size_t kMost = 256;  // states
     // Where characters of several bytes may follow, nearly all may.
@@ -434,7 +393,7 @@ SplitTables::Stretch SplitTables::stretch(Local s, const Stretches& stretches) {
         if (found.states.size() > 1) {
             if (to.size() == 1) best = to[0].first;
         } else {
-            uint64_t most = kWorthwhile, kinds_of_best = 0;
+            uint64_t most = worthwhile, kinds_of_best = 0;
             for (auto [state, kinds] : to)
                 if (const uint64_t nodes = stretches.num_nodes_of(kinds & ~mixed); state != kDead && nodes > most)
                     most = nodes, best = state, kinds_of_best = kinds & ~mixed;

@@ -10,7 +10,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -77,11 +76,6 @@ class SplitTables {
         Obligations obligations;
         Indentations::Effect effect;
     };
-    // Characters of one byte, of some kinds: a lexeme in progress goes on with any `length` of them, and with no more.
-    struct Chain {
-        uint64_t kinds;
-        std::optional<uint16_t> length;  // none: that is not so
-    };
     // A state, the one that all characters of one byte of some kinds lead to from there, the one that they lead to from that, and so on: to one
     // that they lead back to, or so many. No lexeme ends on the way.
     struct Stretch {
@@ -108,7 +102,6 @@ class SplitTables {
             uint64_t calm = 0;  // see calm()
         };
         std::array<Habits, kNumReaches> habits{};
-        std::vector<Chain> chains;                    // that were asked for
         uint64_t leading_back = 0, leading_away = 0;  // kinds of bytes of which that is known; see leads_back()
         std::vector<Lexer::Exit> exits;
         // By exit and next byte: the way it is, or that it violates a obligation; under scannerless, where nothing is owed, by exit. Empty
@@ -196,8 +189,6 @@ class SplitTables {
     Local end_of_character(Utf8State place, Local s);
     uint64_t characters(Local s);
     uint64_t calm(Local s, size_t reach);
-    // Of what is below node i all that has so many bytes at most ends inside, and nothing else does. None: that is not so, or not worth finding out.
-    std::optional<uint16_t> chain(const Trie& t, uint32_t i, Local s);
     Stretch stretch(Local s, const Stretches& stretches);
     uint64_t deadly(Local s);
     Local behind(Local s, uint8_t first);
@@ -244,7 +235,6 @@ class SplitTables {
     static constexpr uint64_t kOfOneByte = (1ULL << byte_kind(0x80)) - 1;
     const ByteClasses* classes_of(LexState s);
     Local find_next(Local from, uint8_t byte);
-    std::optional<uint16_t> find_chain(Local s, uint64_t kinds);
     Local find_alike(Local s, size_t reach);
     static constexpr uint16_t kUnknownWay = 0xFFFF;
     static bool is_antichain(const Trie& t, const uint32_t* begin, const uint32_t* end);

@@ -144,21 +144,6 @@ class SplitWalk {
             ranges.push_back(end);
         }
     }
-    // Of a subtree, what is no more than so many bytes below its node.
-    void take_up_to(Draft& into, uint32_t group, const Trie& t, uint32_t root, uint16_t bytes) {
-        const uint32_t most = uint32_t(t.depth[root]) + bytes, end = t.end[root];
-        uint32_t taken = root, i = root, looked_at = 0;  // all that was come by since is taken
-        for (; i < end; looked_at++) {
-            if (t.depth[i] > most) {
-                take(into, group, t.token_begin[taken], t.token_begin[i]);
-                i = taken = t.end[i];
-            } else {
-                i = t.depth[i] + t.height[i] <= most ? t.end[i] : i + 1;
-            }
-        }
-        take(into, group, t.token_begin[taken], t.token_begin[end]);
-        work(looked_at / 4);
-    }
     void append(Draft& into, const Piece& piece) {
         // Each is looked for among those that there are.
         work((5 + into.inside.size() / 16) * piece.inside.size() + (5 + into.exits.size() / 16) * piece.exits.size());
@@ -234,9 +219,6 @@ class SplitWalk {
             } else if (size > SplitTables::kBigSubtree && !(prospects_.column_matters() && tables_[s].may_be_newline) &&
                        (same = tables_.steady(t, i, s)) != SplitTables::kUnknown) {
                 take(into, tables_[same].group, t.token_begin[i], t.token_begin[t.end[i]]);
-                i = t.end[i];
-            } else if (const auto longest = size > SplitTables::kBigSubtree ? tables_.chain(t, i, s) : std::nullopt) {
-                take_up_to(into, tables_[s].group, t, i, *longest);
                 i = t.end[i];
             } else if (i != root && level < kLevels && size >= kWorthKeeping && may_be_kept(s)) {
                 append(into, piece(t, i, s, level + 1));

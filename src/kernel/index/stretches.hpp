@@ -20,6 +20,7 @@ namespace derivable {
 class Stretches {
   public:
     explicit Stretches(const Vocabulary& vocabulary);
+    size_t num_nodes() const { return nodes_.size(); }
     uint32_t num_nodes(uint8_t byte) const { return begin_[byte + 1u] - begin_[byte]; }
     uint64_t num_nodes_of(uint64_t kinds) const;
     // visit(node) for those of a byte behind bytes of some kinds only, in order.

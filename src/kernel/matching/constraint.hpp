@@ -92,7 +92,7 @@ class Constraint : private SortFreed {
     bool wants_collection() const { return stacks_.wants_collection() || environments_.tallies.wants_collection(); }
     void restore_splits(ImageReader in);
     void prepare(bool restored);
-    void prepare_counted_strings();
+    void prepare_walks();
     void collect();
 
     const ImageReader image_;  // that it was restored from. SAFETY: let go of when no lock is held, for it may be the interpreter's
