@@ -142,11 +142,13 @@ LexState Spanner::similar(ResidualId of, LexState state) {
     for (size_t i = 0; i < nexts.size() && i < 3; i++) {
         const auto [other, nodes] = nexts[i];
         if (other == state || nodes * 4 < alive) continue;
-        uint64_t same = 0;
+        uint64_t same = 0, gone = 0;
         each_branch(of, [&](uint8_t byte, uint64_t weight) {
-            if (lexer.step_canonical(state, byte) == other && lexer.step_canonical(other, byte) == other) same += weight;
+            const LexState here = lexer.step_canonical(state, byte), there = lexer.step_canonical(other, byte);
+            if (here == other && there == other) same += weight;
+            if (here == kNoState && there != kNoState) gone += weight;
         });
-        if (same * 4 >= alive) return other;
+        if (same * 4 >= alive && gone <= same) return other;
     }
     return kNoState;
 }

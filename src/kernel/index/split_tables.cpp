@@ -250,11 +250,6 @@ uint64_t SplitTables::characters(Local s) {
     return characters_[s] = all & ~others;
 }
 
-namespace {
-// Kinds of bytes that go on in a character of several, and that begin one.
-const uint64_t kMore = 1ULL << byte_kind(0x80), kFirst = (2ULL << byte_kind(0xFF)) - 2 * kMore;
-}  // namespace
-
 // The inside of a text that may hold characters of several bytes: the place in a character, and the state behind it. Elsewhere that is
 // kDead.
 std::pair<Utf8State, SplitTables::Local> SplitTables::standing(Local s) {
@@ -368,21 +363,17 @@ SplitTables::Local SplitTables::steady(const Trie& t, uint32_t i, Local s) {
 
 SplitTables::Stretch SplitTables::stretch(Local s, const Stretches& stretches) {
     const uint64_t worthwhile = stretches.num_nodes() / 16;
-    constexpr uint64_t kMany = 1ULL << 40;
     constexpr size_t kMost = 256;  // states
-    // Where characters of several bytes may follow, nearly all may.
-    for (auto [byte, kinds] : states_[s].classes->firsts())
-        if (byte >= 0x80 && next(s, byte) != kDead) return {};
-    Stretch found{kOfOneByte, {s}};
+    Stretch found{kOfOneByte | kFirst, {s}};
     for (;;) {
         const Local from = found.states.back();
         if (from == kDead || states_[from].leaves || found.states.size() > kMost) return {};
-        // Where the kinds lead. One whose bytes lead to several states is none.
+        // Where characters that begin with bytes of the kinds lead. A kind of which they lead to several states is none.
         std::vector<std::pair<Local, uint64_t>> to;
         uint64_t seen = 0, mixed = 0;
         for (auto [byte, kinds] : states_[from].classes->firsts()) {
             if (!(kinds &= found.kinds)) continue;
-            const Local next_state = next(from, byte);
+            const Local next_state = behind(from, byte);
             auto known = std::find_if(to.begin(), to.end(), [&](const auto& x) { return x.first == next_state; });
             if (known == to.end()) known = to.insert(known, {next_state, 0});
             mixed |= kinds & seen & ~known->second;
@@ -407,16 +398,16 @@ SplitTables::Stretch SplitTables::stretch(Local s, const Stretches& stretches) {
     for (uint32_t b = 0; b < 256; b++) {
         const auto byte = uint8_t(b);
         const bool is_other = !(found.kinds >> byte_kind(byte) & 1);
-        if (!is_other && found.goes_on) continue;
+        if ((!is_other && found.goes_on) || character_step(kBetween, byte) == kNowhere) continue;
         for (size_t i = is_other ? 0 : found.states.size() - 1; i < found.states.size(); i++) {
             if (next(found.states[i], byte) == kDead) continue;
             found.others.set(byte);
-            walked += byte < 0x80 ? stretches.num_nodes(byte) : kMany;
+            walked += stretches.num_nodes(byte);
             break;
         }
     }
     work(50 * found.states.size());
-    return walked * 2 > stretches.num_nodes_of(found.kinds) ? Stretch{} : found;
+    return walked * 8 > stretches.num_nodes_of(found.kinds) ? Stretch{} : found;
 }
 
 // Under scannerless: kinds of bytes that begin a character which leads back to each of two states, or leads both to the same.

@@ -76,7 +76,9 @@ class SplitTables {
         Obligations obligations;
         Indentations::Effect effect;
     };
-    // A state, the one that all characters of one byte of some kinds lead to from there, the one that they lead to from that, and so on: to one
+    // Kinds of bytes: of characters of one, those that go on in a character of several, and those that begin one.
+    static constexpr uint64_t kMore = 1ULL << byte_kind(0x80), kOfOneByte = kMore - 1, kFirst = (2ULL << byte_kind(0xFF)) - 2 * kMore;
+    // A state, the one that all characters of some kinds lead to from there, the one that they lead to from that, and so on: to one
     // that they lead back to, or so many. No lexeme ends on the way.
     struct Stretch {
         uint64_t kinds = 0;  // 0: there is none
@@ -232,7 +234,6 @@ class SplitTables {
     ResidualId residual(const Lists& lists, bool once);
 
   private:
-    static constexpr uint64_t kOfOneByte = (1ULL << byte_kind(0x80)) - 1;
     const ByteClasses* classes_of(LexState s);
     Local find_next(Local from, uint8_t byte);
     Local find_alike(Local s, size_t reach);
