@@ -28,6 +28,7 @@ void Spanner::forget() {
     num_lately_ = 0;
     bytes_ = 0;
     joints_.clear();
+    joint_of_ = {};
     for (const auto* all : {&tables_, &joint_tables_})
         for (const auto& tables : *all) tables->clear();
 }
@@ -276,11 +277,10 @@ const Split& Spanner::split(ResidualId residual, LexState state) {
 const Spanner::Joint& Spanner::joint(ResidualId residual, LexState members) {
     constexpr size_t kMany = 4;
     constexpr uint64_t kWorthwhile = 2500;  // nodes
-    static const Joint kNone{kNoState, {}};
     const Lexer::Singles all = lexer.singles(members);
     if (all.size() < kMany || !residuals_[residual].of_vocabulary || are_many(lexer.set_bytes())) return kNone;
     const uint64_t key = pack(residual, members);
-    if (auto known = joints_.find(key); known != joints_.end()) return known->second;
+    if (auto known = joint_of_.find(key)) return **known;
     std::vector<LexState> dear, rest;
     ByteSet bytes;
     for (LexState single : all) {
@@ -294,8 +294,9 @@ const Spanner::Joint& Spanner::joint(ResidualId residual, LexState members) {
         const bool alone = find(residual, s) || lexer.on_list(s, bytes) || !is_plain(residual, s) || is_short();
         (alone ? rest : dear).push_back(single);
     }
-    if (dear.size() < kMany) return joints_[key] = {kNoState, {}};
-    return joints_[key] = {lexer.together(dear), std::move(rest)};
+    if (dear.size() < kMany) return *(joint_of_[key] = &kNone);
+    joints_.push_back({lexer.together(dear), std::move(rest)});
+    return *(joint_of_[key] = &joints_.back());
 }
 
 // PERF: tokens of up to 128 dashes were 64 lexemes one behind the other, walked anew in each new context. Thirty programs of SynCode's

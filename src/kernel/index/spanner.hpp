@@ -20,6 +20,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <unordered_map>
@@ -65,7 +66,7 @@ class Spanner {
     };
     const Joint& joint(ResidualId residual, LexState members);
     // They cannot be: there are too many exits.
-    void part(ResidualId residual, LexState members) { joints_[pack(residual, members)].together = kNoState; }
+    void part(ResidualId residual, LexState members) { joint_of_[pack(residual, members)] = &kNone; }
     // For a lexeme that leads back to where it began (`a--`, `;;`), before which stands `state`: all that is left of a residual after it
     // any number of times, split as one, but for that lexeme itself. Null if that is not worth it.
     const Split* repeated(ResidualId residual, LexState state, TerminalId terminal, Obligations obligations);
@@ -166,7 +167,9 @@ class Spanner {
     FlatMap<std::unique_ptr<Split>> splits_;
     std::vector<const Split*> latest_;  // by residual
     uint32_t num_splits_ = 0;
-    std::unordered_map<uint64_t, Joint, MixHash> joints_;                 // by residual and members
+    static inline const Joint kNone{kNoState, {}};
+    std::deque<Joint> joints_;
+    FlatMap<const Joint*> joint_of_;  // by residual and members; null: not asked for yet
     std::map<std::array<uint32_t, 4>, std::unique_ptr<Split>> repeated_;  // by the arguments
     std::unique_ptr<CountedStrings> counted_strings_;                     // made when a string is counted
     std::unique_ptr<Stretches> stretches_;
