@@ -70,6 +70,9 @@ class Constraint:
         self.canonical = False
         self.prefetches = False
         self._plan = plan
+        self._filled: (
+            tuple[()] | tuple[_kernel.Visits | None]
+        ) = ()  # ahead of time, since the plan was made: what was visited
         self._stored: set[tuple[str, str]] = set()  # paths of stores that have it, and the keys there
         self._lowered = lowered = plan.lowered
         self._kernel = _kernel.Constraint(
@@ -127,7 +130,7 @@ class Constraint:
         masks, each as what differs from another one; and, unless lexing is ``scannerless``, the parser's and the
         lexer's states with what the tokens do in them and what stacks allow (Python and llama-3: 10 to 20 MB).
         """
-        write(self._plan, self.vocabulary.fingerprint, file_path("path", path))
+        write(self._to_save(), self.vocabulary.fingerprint, file_path("path", path))
 
     @staticmethod
     def load(
@@ -185,7 +188,7 @@ class Constraint:
             >>> pickle.loads(pickle.dumps(constraint)).matcher().allowed_tokens().tolist()
             [0]
         """
-        return packed(self._plan, self.vocabulary.fingerprint)
+        return packed(self._to_save(), self.vocabulary.fingerprint)
 
     @staticmethod
     def from_bytes(data: bytes, vocabulary: Vocabulary, *, limits: Limits = Limits()) -> Constraint:  # noqa: B008
@@ -240,11 +243,22 @@ class Constraint:
                 most_bytes=most,
                 saves=self._plan.lexing == "scannerless",
             )
-            index = self._plan.index if found is None else found
         else:
             sentences = self._sentences()
-            index = fill(explorer, ahead, sentences, progress=progress, deadline=deadline, most_bytes=most)
-        self._plan = replace(self._plan, index=index, splits=self._kernel.saved_splits())
+            found = fill(explorer, ahead, sentences, progress=progress, deadline=deadline, most_bytes=most)
+        self._filled = (found,)
+
+    def _to_save(self) -> Plan:
+        """The plan, with what the index was filled with since it was made.
+
+        PERF: written when it is to be saved. Made along with the index it was a tenth of compiling schemas ahead of time.
+        """
+        if filled := self._filled:
+            (visits,) = filled
+            index = self._plan.index if visits is None else visits.saved(self._kernel)
+            self._plan = replace(self._plan, index=index, splits=self._kernel.saved_splits())
+            self._filled = ()
+        return self._plan
 
     def _sentences(self) -> Iterator[list[bytes | int]]:
         """Some that models are likely to write. Of programs, texts would have to be given."""

@@ -125,8 +125,8 @@ def test_the_store_keeps_what_was_filled(tmp_path: Path) -> None:
 def test_an_index_that_was_changed(name: str) -> None:
     """Refused by name, or used without harm: a mask may be wrong, a number never leads anywhere."""
     constraint = dv.compile(GRAMMARS[name](), VOCABULARY, ahead_of_time=40)
-    index = constraint._plan.index
     plain = dv.Constraint.from_bytes(constraint.to_bytes(), VOCABULARY)
+    index = bytes(plain._plan.index)
     assert _kernel.replay(plain._kernel, index, 5.0) > 0
     draw = random.Random(name)
     refused = 0

@@ -84,7 +84,7 @@ def follow(
     deadline: float | None = None,
     most_bytes: int,
     saves: bool,
-) -> bytes | None:
+) -> _kernel.Visits | None:
     """Computes the masks along texts, each as far as it is allowed; then those of situations beside them.
 
     Args:
@@ -97,7 +97,7 @@ def follow(
             masks may go where room is short.
 
     Returns:
-        What was visited, for `replay`, if it is saved.
+        What was visited, if its masks are what is saved.
     """
     if saves:
         explorer.meet_start()
@@ -115,7 +115,7 @@ def follow(
             constraint, most_bytes, not saves
         ):
             pass
-    return explorer.saved() if saves else None
+    return explorer.visits if saves else None
 
 
 def _seconds_to(deadline: float | None) -> float:
@@ -160,7 +160,7 @@ def fill(
     progress: Callable[[int, int], object] | None = None,
     deadline: float | None = None,
     most_bytes: int,
-) -> bytes:
+) -> _kernel.Visits:
     """Computes the masks of situations that bytes and special tokens lead to.
 
     Args:
@@ -172,7 +172,7 @@ def fill(
         most_bytes: memory of the constraint past which no more is filled.
 
     Returns:
-        What was visited, for `replay`.
+        What was visited.
     """
     explorer.meet_start()
     for sentence in sentences:
@@ -182,7 +182,7 @@ def fill(
         if explorer.follow(tokens, _seconds_to(deadline), most_bytes, _WORTH_SENTENCE) in ("time", "memory"):
             break
     _visit(explorer, situations, progress, deadline, most_bytes)
-    return explorer.saved()
+    return explorer.visits
 
 
 def _visit(

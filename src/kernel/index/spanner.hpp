@@ -169,7 +169,7 @@ class Spanner {
     uint32_t num_splits_ = 0;
     static inline const Joint kNone{kNoState, {}};
     std::deque<Joint> joints_;
-    FlatMap<const Joint*> joint_of_;  // by residual and members; null: not asked for yet
+    FlatMap<const Joint*> joint_of_;                                      // by residual and members; null: not asked for yet
     std::map<std::array<uint32_t, 4>, std::unique_ptr<Split>> repeated_;  // by the arguments
     std::unique_ptr<CountedStrings> counted_strings_;                     // made when a string is counted
     std::unique_ptr<Stretches> stretches_;

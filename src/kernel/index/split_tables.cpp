@@ -397,10 +397,11 @@ SplitTables::Stretch SplitTables::stretch(Local s, const Stretches& stretches) {
     uint64_t walked = 0;
     for (uint32_t b = 0; b < 256; b++) {
         const auto byte = uint8_t(b);
-        const bool is_other = !(found.kinds >> byte_kind(byte) & 1);
-        if ((!is_other && found.goes_on) || character_step(kBetween, byte) == kNowhere) continue;
+        const bool is_text = character_step(kBetween, byte) != kNowhere, is_other = !is_text || !(found.kinds >> byte_kind(byte) & 1);
+        if (!is_other && found.goes_on) continue;
         for (size_t i = is_other ? 0 : found.states.size() - 1; i < found.states.size(); i++) {
             if (next(found.states[i], byte) == kDead) continue;
+            if (!is_text) return {};  // of an automaton that somebody made of bytes
             found.others.set(byte);
             walked += stretches.num_nodes(byte);
             break;

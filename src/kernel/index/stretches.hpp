@@ -49,10 +49,10 @@ class Stretches {
     // By byte, in order.
     std::array<uint32_t, 257> begin_{};
     std::vector<Node> nodes_;
-    std::vector<Bitmask> no_longer_;                   // [n]: tokens of n characters at most
-    std::vector<std::pair<uint32_t, uint32_t>> long_;  // other tokens, with their lengths
-    std::vector<Bitmask> with_;                        // [kind]: tokens with a byte of it
-    std::vector<Bitmask> with_some_;                   // [n]: tokens with a byte of some of eight kinds
+    std::vector<Bitmask> no_longer_;                              // [n]: tokens of n characters at most
+    std::vector<std::pair<uint32_t, uint32_t>> long_;             // other tokens, with their lengths
+    std::vector<Bitmask> with_;                                   // [kind]: tokens with a byte of it
+    std::vector<Bitmask> with_some_;                              // [n]: tokens with a byte of some of eight kinds
     std::unordered_map<uint64_t, Bitmask, MixHash> with_others_;  // by kinds: tokens with a byte of none of them
 };
 

@@ -7,9 +7,6 @@
 // those met first; and what stands far within free text comes last. What the lexer and the top alone tell apart grows with the size of the
 // grammar; what more tells apart may be as many as there are ways from one place to another. So of those as many are visited as take a share
 // of what the former took (Bounds::below).
-//
-// What was visited can be written down: for each situation the one that it was reached from, the byte or token, and its mask. Lexer and LR states
-// have no names that another process would know, but it can take the same steps, and finds masks where this one computed them.
 #pragma once
 
 #include <array>
@@ -19,13 +16,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "index/byte_pairs.hpp"
 #include "matching/literals.hpp"
 #include "matching/matcher.hpp"
+#include "matching/visits.hpp"
 #include "support/sort_freed.hpp"
 
 namespace derivable {
@@ -43,10 +40,7 @@ class Explorer : private SortFreed {
     Explorer& operator=(const Explorer&) = delete;
 
     // Where every text begins.
-    void meet_start() {
-        is_saved_ = true;
-        meet(std::make_unique<Matcher>(constraint_), kStart, 0, {});
-    }
+    void meet_start() { meet(std::make_unique<Matcher>(constraint_), Visits::kStart, 0, {}); }
 
     enum class End { kMost, kNone, kEnough, kTime, kMemory };  // so many were visited; no more are known; a bound was reached
     struct Bounds {
@@ -57,7 +51,7 @@ class Explorer : private SortFreed {
         double below;          // so much of what the lexer and the top alone took, for what more words tell apart
     };
     // What is along a text is visited, as far as it is in the language, and time, memory (as Bounds) and units of work (0: any number) reach; and
-    // met, so what is beside it will be, too. It is saved if `meet_start` was called before.
+    // met, so what is beside it will be, too.
     End follow(const std::vector<uint32_t>& tokens, double seconds, uint64_t bytes, uint64_t worth);
     // As the tokenizer is likely to cut a text; without what no token has.
     std::vector<uint32_t> cut(std::string_view text) const;
@@ -68,18 +62,12 @@ class Explorer : private SortFreed {
     uint64_t followed() const { return followed_; }  // along texts, again and again where they meet
     uint64_t found() const;
 
-    // What was visited, from the start of the text on.
-    std::string saved() const;
-    // Takes the steps that `saved` gave and notes the masks, until `seconds` have passed or the memory for them is used up. Throws
-    // BadArtifact where a step leads nowhere, or a mask or a number cannot be. SAFETY: whatever it holds nothing but masks comes from it.
-    static uint32_t replay(const std::shared_ptr<Constraint>& constraint, std::string_view data, double seconds);
+    std::shared_ptr<const Visits> visits() const { return visits_; }  // all of them
 
   private:
-    static constexpr uint32_t kStart = ~0u;
     static constexpr size_t kNowhere = ~size_t(0);
     static constexpr size_t kKeys = 5;  // of a situation: by the lexer alone, and by one to four words of a future
     using Keys = std::array<uint64_t, kKeys>;
-    static constexpr uint32_t kToken = 256;  // steps from here on are tokens
     static constexpr uint32_t kNoted = ~0u;
     static constexpr uint32_t kLongText = 12;
     struct Way {
@@ -93,18 +81,8 @@ class Explorer : private SortFreed {
     };
     struct Waiting {
         std::unique_ptr<Matcher> matcher;
-        uint32_t from, step;  // or kNoted, and where it stands itself in the record
+        uint32_t from, step;  // or kNoted, and where it stands itself among the visits
         Way way;
-    };
-    struct Mask {  // of a parse
-        bool known = false;
-        MaskCache::Key key;
-        uint32_t words_behind = 0;  // by which it is kept, if it is, of its endings
-        uint32_t row = 0;
-    };
-    struct Visited {
-        uint32_t from, step;
-        std::vector<Mask> masks;
     };
     void meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, Way way);
     void meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t step, Way way, const Keys& keys);
@@ -113,10 +91,8 @@ class Explorer : private SortFreed {
     bool know(uint64_t key) { return std::exchange(known_[key], true); }  // it was known before
     std::vector<Step> fresh_steps(const Matcher& m, Literals::Place literal);
     void visit_one(Waiting& w, const Bounds& bounds);
-    // Its mask, and where it stands in the record.
+    // Computes its mask. Returns where it stands among the visits.
     uint32_t note(Matcher& m, uint32_t from, uint32_t step);
-    uint32_t put(uint32_t from, uint32_t step, std::vector<Mask> masks);
-    std::vector<Mask> masks_of(Matcher& m);
     enum Kind { kByTop, kBelow, kKinds };
     bool is_enough(Kind kind, const Bounds& bounds) const;
 
@@ -128,11 +104,7 @@ class Explorer : private SortFreed {
     std::array<std::deque<Waiting>, kKeys + 1> waiting_;  // by the first key that is new; the last: in long free text
     uint64_t visited_ = 0, followed_ = 0;
     std::array<uint64_t, kKinds> spent_{};  // work
-    bool is_saved_ = false;                 // masks, too
-    std::vector<Visited> record_;
-    std::unordered_map<const MaskCache::Mask*, uint32_t> row_numbers_;
-    uint32_t num_cleared_ = 0;  // MaskCache::num_cleared, of the rows that these are of
-    std::vector<MaskCache::Mask> rows_;
+    const std::shared_ptr<Visits> visits_ = std::make_shared<Visits>();
     std::vector<uint64_t> words_;
     std::vector<int> looked_;
 };

@@ -65,21 +65,23 @@ void bind_explorers(nb::module_& m) {
         .def_prop_ro("visited", &Explorer::visited)
         .def_prop_ro("followed", &Explorer::followed)
         .def_prop_ro("found", &Explorer::found)
+        .def_prop_ro("visits", &Explorer::visits, "All of them.");
+    nb::class_<Visits>(m, "Visits", "What was visited, as steps from the start of texts.")
         .def(
             "saved",
-            [](const Explorer& e) {
+            [](const Visits& v, const std::shared_ptr<Constraint>& constraint) {
                 std::string out = [&] {
                     Unlocked unlocked;
-                    return e.saved();
+                    return v.saved(constraint);
                 }();
                 return nb::bytes(out.data(), out.size());
             },
-            "What was visited, as bytes.");
+            nb::arg("constraint"), "With the masks of the constraint that was explored, as bytes.");
     m.def(
         "replay",
         [](const std::shared_ptr<Constraint>& constraint, nb::bytes data, double seconds) {
             Unlocked unlocked;
-            return Explorer::replay(constraint, {data.c_str(), data.size()}, seconds);
+            return Visits::replay(constraint, {data.c_str(), data.size()}, seconds);
         },
         nb::arg("constraint"), nb::arg("data"), nb::arg("seconds"), "Notes the masks of what was visited; how many.");
 }
