@@ -63,7 +63,8 @@ void Explorer::meet(std::unique_ptr<Matcher> matcher, uint32_t from, uint32_t st
 // character of a name, twenty places within a character in each string), and models seldom write them.
 //
 // PERF: in the middle of a string nearly all bytes lead to the same situation, so what stands behind them is looked at before a matcher is
-// made for it; and where no lexeme can have ended, the lexer state alone tells.
+// made for it. And bytes that lead each lexeme, in progress or about to begin, to the same state are stepped once: steps of the parser were half of
+// compiling schemas.
 std::vector<Explorer::Step> Explorer::fresh_steps(const Matcher& m, Literals::Place literal) {
     struct Met {
         Keys keys;
@@ -72,13 +73,16 @@ std::vector<Explorer::Step> Explorer::fresh_steps(const Matcher& m, Literals::Pl
         bool is_fresh;
     };
     std::vector<Met> met;
-    std::vector<std::pair<LexState, size_t>> led_to;
     Operation operation(constraint_->access(), constraint_->limits().max_step_work);
     const Parses& parses = m.parses();
-    ByteSet likely;
-    if (constraint_->spanner().lexer.policy() == Policy::kScannerless) likely = constraint_->runs().likely_bytes(parses);
-    else likely.words.fill(~0ULL);
+    const bool scannerless = constraint_->spanner().lexer.policy() == Policy::kScannerless;
     const bool inside = parses.size() == 1 && !parses[0].writing && !constraint_->access().lexer().accepts(parses[0].lex);
+    std::vector<LexState> states;
+    ByteSet likely;
+    likely.words.fill(~0ULL);
+    if (scannerless) likely = constraint_->runs().likely_bytes(states = constraint_->runs().lexer_states(parses));
+    else if (inside) states = {parses[0].lex};
+    std::vector<std::pair<uint64_t, size_t>> led_to;  // by where the lexer states lead
     Parses from, next;
     auto place = [&](std::string_view text) -> size_t {
         from = parses;
@@ -95,14 +99,19 @@ std::vector<Explorer::Step> Explorer::fresh_steps(const Matcher& m, Literals::Pl
     };
     auto leads_on = [&](std::string_view text) {
         constraint_->access().pass();
-        LexState to = kNoState;
-        if (inside) {
-            to = parses[0].lex;
+        // Within a piece the next lexeme may begin.
+        const bool is_told = inside || (scannerless && text.size() == 1);
+        bool goes_on = !is_told;
+        uint64_t key = 0;
+        for (size_t k = 0; is_told && k < states.size(); k++) {
+            LexState to = states[k];
             for (size_t i = 0; i < text.size() && to != kNoState; i++) to = constraint_->access().lexer().step(to, uint8_t(text[i]));
-            if (to == kNoState) return false;
+            key = mix(key ^ to.index());
+            goes_on |= to != kNoState;
         }
-        auto known = std::find_if(led_to.begin(), led_to.end(), [&](const auto& x) { return inside && x.first == to; });
-        if (known == led_to.end()) known = led_to.insert(known, {to, place(text)});
+        if (!goes_on) return false;
+        auto known = std::find_if(led_to.begin(), led_to.end(), [&](const auto& x) { return is_told && x.first == key; });
+        if (known == led_to.end()) known = led_to.insert(known, {is_told ? key : FlatMap<bool>::kNoKey, place(text)});
         if (known->second == kNowhere) return false;
         met[known->second].bytes++;
         return true;

@@ -99,7 +99,7 @@ bool Runs::accepting(const Parses& parses) {
 
 std::array<uint64_t, 4> Runs::next_bytes(const Parses& parses) {
     ByteSet likely, out;
-    if (engine_.spanner.lexer.policy() == Policy::kScannerless) likely = stepper_.likely_bytes(parses);
+    if (engine_.spanner.lexer.policy() == Policy::kScannerless) likely = stepper_.likely_bytes(stepper_.lexer_states(parses));
     else likely.words.fill(~0ULL);
     Parses next;
     likely.each([&](uint8_t byte) {

@@ -58,8 +58,10 @@ class Runs {
     bool names_token(const Parses& parses);
     // The text may end.
     bool accepting(const Parses& parses);
+    // As Stepper::lexer_states.
+    std::vector<LexState> lexer_states(const Parses& parses) { return stepper_.lexer_states(parses); }
     // As Stepper::likely_bytes.
-    ByteSet likely_bytes(const Parses& parses) { return stepper_.likely_bytes(parses); }
+    ByteSet likely_bytes(const std::vector<LexState>& lexer_states) { return stepper_.likely_bytes(lexer_states); }
     // As UniqueItems::can_spare_one.
     bool can_spare_one(const Parse& t) { return unique_items_.can_spare_one(t); }
     // Bytes that may follow, as 256 bits.

@@ -93,12 +93,10 @@ void Stepper::step(const Parses& from, uint8_t byte, Parses& stays, Parses* leav
         for (Parse& t : *leaves) t.stack = engine_.stacks.minimal(t.stack);
 }
 
-ByteSet Stepper::likely_bytes(const Parses& parses) {
-    ByteSet all;
+std::vector<LexState> Stepper::lexer_states(const Parses& parses) {
+    std::vector<LexState> all;
     auto add = [&](LexState s) {
-        if (s == kNoState) return;
-        const ByteSet some = engine_.access.lexer().bytes(engine_.spanner.lexer.members(s));
-        for (size_t w = 0; w < all.words.size(); w++) all.words[w] |= some.words[w];
+        if (s != kNoState && std::find(all.begin(), all.end(), s) == all.end()) all.push_back(s);
     };
     for (const Parse& t : parses) {
         add(t.lex);
@@ -111,6 +109,15 @@ ByteSet Stepper::likely_bytes(const Parses& parses) {
                 if (after.stack != kNoFrontier)
                     add(lexemes_.start(engine_.stacks.accepts(after.stack), e.obligations, after.environment).value);
             }
+    }
+    return all;
+}
+
+ByteSet Stepper::likely_bytes(const std::vector<LexState>& lexer_states) {
+    ByteSet all;
+    for (LexState s : lexer_states) {
+        const ByteSet some = engine_.access.lexer().bytes(engine_.spanner.lexer.members(s));
+        for (size_t w = 0; w < all.words.size(); w++) all.words[w] |= some.words[w];
     }
     return all;
 }

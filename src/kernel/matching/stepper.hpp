@@ -21,9 +21,10 @@ class Stepper {
     // Adds to `stays` the parses whose lexeme goes on, to `leaves` (if any) those that begin one with the byte. `in_order`: where keys may
     // come in any order and one is listed (TallySpec::ordered), they come in that.
     void step(const Parses& from, uint8_t byte, Parses& stays, Parses* leaves, const Keep& keep, bool in_order = false);
-    // Under scannerless: bytes that may follow, and perhaps some that may not: what the lexemes in progress and those that may begin can
-    // take.
-    ByteSet likely_bytes(const Parses& parses);
+    // Under scannerless: of the lexemes in progress, and of those that may begin.
+    std::vector<LexState> lexer_states(const Parses& parses);
+    // Bytes that may follow, and perhaps some that may not: what some of these can take.
+    ByteSet likely_bytes(const std::vector<LexState>& lexer_states);
     // Adds a parse unless it has no future or is there already.
     void add(Parses& to, Parse t, const Keep& keep);
 
