@@ -338,8 +338,8 @@ class Comparison:
 
 def takes_too_long(case: Case, error: dv.LimitError) -> bool:
     """Whether a stack has a future is undecidable in general under longest match where parses compete: a question that
-    takes too many steps is refused by name (docs/design/liveness.md). Rarely."""
-    return case.lexing == "longest" and error.limit in {"max_liveness_steps", "max_step_work"}
+    takes too many steps, or more memory than a constraint may, is refused by name (docs/design/liveness.md). Rarely."""
+    return case.lexing == "longest" and error.limit in {"max_liveness_steps", "max_step_work", "cache_bytes"}
 
 
 def check(chunk: Sequence[Case]) -> None:

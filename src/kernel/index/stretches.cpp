@@ -67,9 +67,7 @@ uint64_t Stretches::num_nodes_of(uint64_t kinds) const {
 const Stretches::Bitmask& Stretches::with_others(uint64_t kinds) {
     constexpr size_t kMost = 64;
     if (auto known = with_others_.find(kinds); known != with_others_.end()) return known->second;
-    if (with_others_.size() >= kMost) with_others_.clear();
-    Bitmask& all = with_others_[kinds];
-    all.assign(vocabulary_.words(), 0);
+    Bitmask all(vocabulary_.words(), 0);  // work may be refused: kept when it is done
     auto unite = [&](const Bitmask& mask) {
         work(all.size() / 80);
         for (size_t w = 0; w < all.size(); w++) all[w] |= mask[w];
@@ -81,7 +79,8 @@ const Stretches::Bitmask& Stretches::with_others(uint64_t kinds) {
             for (size_t k = 0; k < kGroups; k++)
                 if (out >> k & 1) unite(with_[group * kGroups + k]);
     }
-    return all;
+    if (with_others_.size() >= kMost) with_others_.clear();
+    return with_others_[kinds] = std::move(all);
 }
 
 std::vector<uint32_t> Stretches::tokens(uint64_t kinds, size_t most) {
