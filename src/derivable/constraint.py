@@ -251,7 +251,7 @@ class Constraint:
     def _to_save(self) -> Plan:
         """The plan, with what the index was filled with since it was made.
 
-        PERF: written when it is to be saved. Made along with the index it was a tenth of compiling schemas ahead of time.
+        PERF: written when it is to be saved. Made along with the index it was a tenth of compiling ahead of time.
         """
         if filled := self._filled:
             (visits,) = filled
