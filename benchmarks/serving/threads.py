@@ -1,4 +1,5 @@
-"""Threads: masks and advances a second on 1 and 2, cold and warm, of many constraints and of one; the longest wait.
+"""Threads: masks and advances a second on 1 and 2, cold and warm, of many constraints and of one; schemas compiled
+ahead of time, and loaded; the longest wait.
 
 `python benchmarks/serving/threads.py`
 
@@ -97,6 +98,29 @@ def throughput(vocabulary: dv.Vocabulary, what: str, threads: int) -> dict[str, 
     return result
 
 
+def ahead_of_time(vocabulary: dv.Vocabulary, threads: int) -> dict[str, float]:
+    """Seconds for 300 schemas to be compiled ahead of time, and to be loaded; each the least of three."""
+    with (SHARED / "maskbench" / "dev.jsonl").open() as lines:
+        schemas = [json.loads(line)["schema"] for line in islice(lines, 300)]
+
+    def compiled(schema: Any) -> dv.Constraint | None:
+        try:
+            return dv.compile(dv.Grammar.from_json_schema(schema), vocabulary, ahead_of_time=True)
+        except dv.DerivableError:
+            return None
+
+    saved = [constraint.to_bytes() for constraint in map(compiled, schemas) if constraint]
+    result = {"compile": float("inf"), "load": float("inf")}
+    for name, act, of in (
+        ("compile", compiled, schemas),
+        ("load", lambda data: dv.Constraint.from_bytes(data, vocabulary), saved),
+    ) * 3:
+        dv.cache.clear()
+        done = side_by_side(threads, lambda me, act=act, of=of: len([act(x) for x in of[me::threads]]))  # type: ignore[misc]
+        result[name] = min(result[name], done[1])
+    return result
+
+
 def two_slow_masks(vocabulary: dv.Vocabulary, threads: int) -> dict[str, float]:
     """First masks of as many schemas with patterns as there are threads, all started at once; the time of all."""
     total = 0.0
@@ -164,6 +188,8 @@ def main() -> None:
         vocabulary = dv.Vocabulary.from_tokenizer_json(options.tokenizer)
         if what == "waits":
             result = waits(vocabulary, argument == "compiling")
+        elif what == "ahead":
+            result = ahead_of_time(vocabulary, int(argument))
         elif what == "slow":
             result = two_slow_masks(vocabulary, int(argument))
         else:
@@ -184,6 +210,9 @@ def main() -> None:
             f" {one['warm']:9.0f} {two['warm']:9.0f} {two['warm'] / one['warm']:9.2f}",
             flush=True,
         )
+    one, two = row("ahead", "1"), row("ahead", "2")
+    for name, title in (("compile", "compiled ahead of time"), ("load", "loaded")):
+        print(f"300 schemas {title}: {one[name]:.2f} s on one thread, {two[name]:.2f} on two", flush=True)
     one, two = row("slow", "1"), row("slow", "2")
     print(f"two slow first masks: {one['ms']:.2f} ms on one thread, {two['ms']:.2f} on two")
     print(f"{'a known step, ms':28} {'p50':>8} {'p99':>8} {'p99.9':>8} {'longest':>8}")

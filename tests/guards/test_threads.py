@@ -17,6 +17,7 @@ from functools import partial
 import pytest
 
 import derivable as dv
+from derivable import _kernel
 from derivable.collector import without_collector
 
 WORDS = ["ab", '",', '": "', "12", ", ", '"a"', "[1", "true", "  ", ": ", '{"']
@@ -64,15 +65,39 @@ def in_threads(count: int, act: Callable[[int], object]) -> list[object]:
         return list(pool.map(act, range(count)))
 
 
-def test_constraints_of_one_vocabulary() -> None:
+@pytest.mark.parametrize("ahead_of_time", [False, True])
+def test_constraints_of_one_vocabulary(ahead_of_time: bool) -> None:
     wanted = [masks(dv.compile(dv.Grammar.from_json_schema(schema(i)), vocabulary()), text(i)) for i in range(6)]
     shared = vocabulary()
+
+    def masks_of(i: int) -> list[list[int]]:
+        grammar = dv.Grammar.from_json_schema(schema(i))
+        return masks(dv.compile(grammar, shared, ahead_of_time=ahead_of_time), text(i))
+
     for _ in range(3):
         dv.cache.clear()
-        assert (
-            in_threads(6, lambda i: masks(dv.compile(dv.Grammar.from_json_schema(schema(i)), shared), text(i)))
-            == wanted
-        )
+        assert in_threads(6, masks_of) == wanted
+
+
+@pytest.mark.skipif(os.cpu_count() == 1, reason="there is one index for each core")
+def test_who_explores_beside_others_has_an_index_of_its_own() -> None:
+    """Filling an index ahead of time holds its lock nearly all the time. Who comes alone finds the first one."""
+    shared = vocabulary()
+
+    def compiled(i: int) -> dv.Constraint:
+        return dv.compile(dv.Grammar.from_json_schema(schema(i)), shared, ahead_of_time=True)
+
+    def size() -> int:
+        return int(one.stats()["spanner_bytes"])
+
+    one = compiled(0)
+    before = size()
+    explorer = _kernel.Explorer(one._kernel, [], [])
+    beside = [compiled(i) for i in (1, 2)]
+    assert size() == before
+    assert len({constraint.stats()["spanner_bytes"] for constraint in beside}) == 1
+    del explorer
+    assert compiled(3).stats()["spanner_bytes"] == size() > before
 
 
 @pytest.mark.parametrize("lexing", ["scannerless", "longest"])

@@ -13,7 +13,7 @@
 // walking only the part of the trie where the two differ.
 //
 // Nothing here depends on productions. Under scannerless it depends only on languages: states are canonical (Lexer::canonical), one
-// member at a time, and one Spanner per vocabulary serves every such grammar in the process.
+// member at a time, and one Spanner per vocabulary serves every such grammar in the process (several, where grammars are explored side by side).
 #pragma once
 
 #include <array>
@@ -78,6 +78,18 @@ class Spanner {
     // The same as it was when the lock was last let go, for those who do not have it; and whether another one had better be begun.
     size_t published_bytes() const { return published_bytes_.load(std::memory_order_relaxed); }
     bool is_used_up() const { return published_bytes() > budget_ || are_many(published_set_bytes_.load(std::memory_order_relaxed)); }
+    // Who fills it ahead of time, and so holds the lock most of the time.
+    class Exploration {
+      public:
+        explicit Exploration(Spanner& spanner) : explorers_(spanner.explorers_) { explorers_++; }
+        ~Exploration() { explorers_--; }
+        Exploration(const Exploration&) = delete;
+        Exploration& operator=(const Exploration&) = delete;
+
+      private:
+        std::atomic<int>& explorers_;
+    };
+    int num_explorers() const { return explorers_; }
     // Splits are forgotten once they take more than this, between walks; lexer states stay.
     void set_budget(size_t bytes) { budget_ = bytes; }
     bool is_full() const { return bytes_ + residuals_.bytes() > budget_; }
@@ -113,7 +125,7 @@ class Spanner {
     }
 
   private:
-    std::atomic<int> walks_{0};
+    std::atomic<int> walks_{0}, explorers_{0};
     uint32_t num_forgotten_ = 0;
     Saved save_splits(ImageWriter& out) const;
     Sets restore_splits(ImageReader& in);

@@ -97,6 +97,7 @@ class Explorer : private SortFreed {
     bool is_enough(Kind kind, const Bounds& bounds) const;
 
     std::shared_ptr<Constraint> constraint_;
+    const Spanner::Exploration exploration_{constraint_->spanner()};
     const std::vector<uint32_t> tokens_;
     const BytePairs byte_pairs_;
     const Literals literals_;

@@ -154,6 +154,7 @@ std::string Visits::saved(const std::shared_ptr<Constraint>& constraint) const {
 
 uint32_t Visits::replay(const std::shared_ptr<Constraint>& constraint, std::string_view data, double seconds) {
     Constraint& c = *constraint;
+    const Spanner::Exploration exploration(c.spanner());
     Task task(Task::kUnbounded, {}, seconds);
     task.enter();
     uint32_t kept = 0;

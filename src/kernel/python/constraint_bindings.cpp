@@ -24,8 +24,8 @@ namespace {
 
 std::shared_ptr<Constraint> constraint(PyVocabulary& v, nb::handle plan, nb::handle references) {
     Policy policy;
-    ConstraintSpec spec = read_plan(plan, references, v.vocabulary->size(), policy);
-    const std::shared_ptr<const Vocabulary> vocabulary = v.vocabulary;
+    ConstraintSpec spec = read_plan(plan, references, v.vocabulary()->size(), policy);
+    const std::shared_ptr<const Vocabulary> vocabulary = v.vocabulary();
     const bool shares = policy == Policy::kScannerless;
     const std::shared_ptr<Spanner> spanner = shares ? v.scannerless() : std::make_shared<Spanner>(vocabulary, policy);
     Unlocked unlocked;

@@ -1,4 +1,6 @@
 // Vocabularies, and the index that their scannerless grammars share.
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -22,6 +24,8 @@ namespace {
 
 std::string_view view(nb::bytes b) { return {b.c_str(), b.size()}; }
 
+constexpr size_t kMostShared = 8;
+
 // Frees an index in a thread of its own: one of 220 MB took 140 ms.
 void free_beside(Spanner* index) {
     index->lexer.let_go();
@@ -35,11 +39,26 @@ void free_beside(Spanner* index) {
 }  // namespace
 
 std::shared_ptr<Spanner> PyVocabulary::scannerless() {
-    if (!shared || shared->is_used_up()) {
-        shared = {new Spanner(vocabulary, Policy::kScannerless), free_beside};
-        shared->set_budget(shared_budget);
-    }
-    return shared;
+    static const size_t most = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMostShared);
+    shared_.erase(std::remove_if(shared_.begin(), shared_.end(), [](const auto& s) { return s->is_used_up(); }), shared_.end());
+    const auto idlest = std::min_element(shared_.begin(), shared_.end(),
+                                         [](const auto& a, const auto& b) { return a->num_explorers() < b->num_explorers(); });
+    std::shared_ptr<Spanner> found;
+    if (idlest != shared_.end() && ((*idlest)->num_explorers() == 0 || shared_.size() >= most)) found = *idlest;
+    else found = shared_.emplace_back(new Spanner(vocabulary_, Policy::kScannerless), free_beside);
+    set_budget(budget_);
+    return found;
+}
+
+void PyVocabulary::set_budget(uint64_t bytes) {
+    budget_ = bytes;
+    for (const auto& spanner : shared_) spanner->set_budget(size_t(bytes / shared_.size()));
+}
+
+uint64_t PyVocabulary::shared_bytes() const {
+    uint64_t all = 0;
+    for (const auto& spanner : shared_) all += spanner->published_bytes();
+    return all;
 }
 
 void bind_vocabularies(nb::module_& m) {
@@ -61,38 +80,29 @@ void bind_vocabularies(nb::module_& m) {
                     Unlocked unlocked;
                     v->index();
                 }
-                new (self) PyVocabulary{std::move(v), nullptr};
+                new (self) PyVocabulary(std::move(v));
             },
             nb::arg("tokens"), nb::arg("eos_ids"))
         .def_static(
             "from_tables",
             [](nb::bytes lengths, nb::bytes blob, nb::bytes order, const std::vector<uint32_t>& eos) {
                 Unlocked unlocked;
-                return new PyVocabulary{std::make_shared<Vocabulary>(Vocabulary::from_tables(view(lengths), view(blob), view(order), eos)),
-                                        nullptr};
+                return new PyVocabulary(std::make_shared<Vocabulary>(Vocabulary::from_tables(view(lengths), view(blob), view(order), eos)));
             },
             nb::arg("lengths"), nb::arg("blob"), nb::arg("order"), nb::arg("eos_ids"), "From tables as they are saved.")
         .def(
             "order",
             [](const PyVocabulary& v) {
                 std::string out;
-                for (uint32_t token : v.vocabulary->trie.tokens)
+                for (uint32_t token : v.vocabulary()->trie.tokens)
                     for (int shift : {0, 8, 16, 24}) out.push_back(char(token >> shift));
                 return nb::bytes(out.data(), out.size());
             },
             "The tokens of text in the order of their bytes, as they are saved.")
-        .def_prop_ro("size", [](const PyVocabulary& v) { return v.vocabulary->size(); })
-        .def_prop_ro(
-            "shared_bytes", [](const PyVocabulary& v) -> uint64_t { return v.shared ? v.shared->published_bytes() : 0; },
-            "Memory of the index that scannerless grammars share.")
-        .def(
-            "set_shared_budget",
-            [](PyVocabulary& v, uint64_t size) {
-                v.shared_budget = size;
-                if (v.shared) v.shared->set_budget(size);
-            },
-            nb::arg("size"), "Past so many bytes a new index is begun.")
-        .def("forget_shared", [](PyVocabulary& v) { v.shared.reset(); }, "Begins a new index; the old one lives as long as its grammars.");
+        .def_prop_ro("size", [](const PyVocabulary& v) { return v.vocabulary()->size(); })
+        .def_prop_ro("shared_bytes", &PyVocabulary::shared_bytes, "Memory of the index that scannerless grammars share.")
+        .def("set_shared_budget", &PyVocabulary::set_budget, nb::arg("size"), "Past so many bytes a new index is begun.")
+        .def("forget_shared", &PyVocabulary::forget_shared, "Begins a new index; the old one lives as long as its grammars.");
 }
 
 }  // namespace derivable
