@@ -41,17 +41,19 @@ VOCABULARY = synthetic_vocabulary()
 LONG = [t for t in range(VOCABULARY.size - 1) if len(VOCABULARY.token_bytes(t)) > 4]
 
 
-def check_along(pattern: str, seed: int, *, plain: bool = False) -> int:
+def check_along(pattern: str, seed: int, *, plain: bool = False, most: int | None = None) -> int:
     """Masks checked: in a walk from the opening quote, over tokens short and long, until the text ends.
 
     Args:
         plain: the pattern is the grammar, and not that of a JSON string.
+        most: a bound on the string's characters beside the pattern.
     """
     rng = random.Random(seed)
     if plain:
         matcher = dv.compile(dv.Grammar.from_regex(pattern), VOCABULARY).matcher()
     else:
-        matcher = dv.compile(dv.Grammar.from_json_schema({"type": "string", "pattern": pattern}), VOCABULARY).matcher()
+        schema = {"type": "string", "pattern": pattern} | ({} if most is None else {"maxLength": most})
+        matcher = dv.compile(dv.Grammar.from_json_schema(schema), VOCABULARY).matcher()
         matcher.advance_bytes(b'"')
     steps, checked = 40, sorted(rng.sample(range(40), 6))
     for step in range(steps):
@@ -97,12 +99,14 @@ def stretches(draw: st.DrawFn) -> str:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(stretches(), st.integers(0, 1 << 30))
-def test_random_stretches(pattern: str, seed: int) -> None:
+@given(stretches(), st.sampled_from([None, None, 4, 13, 30]), st.integers(0, 1 << 30))
+def test_random_stretches(pattern: str, most: int | None, seed: int) -> None:
     try:
-        check_along(pattern, seed)
+        check_along(pattern, seed, most=most)
     except dv.LimitError as error:
         assert "dfa_states" in error.limit
+    except dv.GrammarError:
+        assert most is not None  # nothing is so short
 
 
 @pytest.mark.parametrize(
@@ -124,10 +128,27 @@ def test_random_stretches(pattern: str, seed: int) -> None:
         r"^a.bc.d/.+?$",
         r"^[a-z0-9._-]+(:[a-z0-9]{1,9})?(\n[a-z]+)*$",
         r"^([a-z0-9]{4,9}|[a-z]+:[0-9_]*é)+$",
+        r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)$",
+        r"^x([a-z]{5})+[a-z]?-?$",
+        r"^([0-9a-f]{2}){3,}(:|$)",
     ],
 )
 def test_common_counts(pattern: str) -> None:
     assert max(check_along(pattern, seed) for seed in range(4)) > 2
+
+
+@pytest.mark.parametrize(
+    ("pattern", "most"),
+    [
+        (r"^[a-zA-Z0-9_\.]+$", 12),
+        (r"^[a-z]+(-[a-z0-9]+)*$", 20),
+        (r"^([A-Za-z0-9+/]{4})+(==)?$", 18),
+        (r"^\S+( \S+)*$", 15),
+        (r"^[a-z]*é?[a-z]*$", 9),
+    ],
+)
+def test_patterns_of_few_characters(pattern: str, most: int) -> None:
+    assert max(check_along(pattern, seed, most=most) for seed in range(4)) > 1
 
 
 @pytest.mark.parametrize(

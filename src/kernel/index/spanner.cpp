@@ -59,7 +59,7 @@ std::unique_ptr<Split> Spanner::walk(ResidualId residual, LexState state, bool m
     const SplitParts parts{*vocabulary_, lexer, prospects, residuals_, discarded, bytes_};
     const bool single = is_single(state);
     for (;;) {
-        if (single && goes_beside_none(residual, state)) {
+        if (single && goes_along(residual, state)) {
             Workplace at(tables_, parts, single, holder);
             if (std::unique_ptr<Split> result = SplitWalk(parts, *at.tables, at.beside, residual, state).run_along(stretches()))
                 return result;
@@ -77,10 +77,14 @@ std::unique_ptr<Split> Spanner::walk(ResidualId residual, LexState state, bool m
     }
 }
 
-bool Spanner::goes_beside_none(ResidualId residual, LexState state) {
+bool Spanner::goes_along(ResidualId residual, LexState state) {
+    // PERF: characters that may still come. Where more are counted, few tokens meet the bound, and each count would be a state.
+    constexpr uint64_t kFew = 24;
     ByteSet listed;
-    return residual == Residuals::kWholeVocabulary && lexer.without_bound(state) == kNoState && !lexer.on_list(state, listed) &&
-           alike(residual, state) == kNoState;
+    if (residual != Residuals::kWholeVocabulary || lexer.on_list(state, listed) || alike(residual, state) != kNoState) return false;
+    if (lexer.without_bound(state) == kNoState) return true;
+    const auto place = lexer.place(state);
+    return place && place->room <= kFew;
 }
 
 Neighbour Spanner::neighbour(ResidualId residual, LexState state, bool may_be_similar) {

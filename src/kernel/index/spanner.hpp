@@ -154,8 +154,8 @@ class Spanner {
     // are as many as all of them can stand together.)
     bool are_many(size_t set_bytes) const { return set_bytes > budget_ / 16; }
     std::unique_ptr<Split> walk(ResidualId residual, LexState state, bool may_be_similar = true);
-    // No state is known to be so near to this one, of the whole vocabulary, that a comparison takes less than a walk along a stretch.
-    bool goes_beside_none(ResidualId residual, LexState state);
+    // No state is known to be so near to this one, of the whole vocabulary, that a comparison surely takes less than a walk along a stretch.
+    bool goes_along(ResidualId residual, LexState state);
     // What a walk goes beside.
     Neighbour neighbour(ResidualId residual, LexState state, bool may_be_similar);
     template <class Act>

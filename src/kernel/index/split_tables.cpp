@@ -390,15 +390,16 @@ SplitTables::Stretch SplitTables::stretch(Local s, const Stretches& stretches) {
                     most = nodes, best = state, kinds_of_best = kinds & ~mixed;
             if (!(found.kinds = kinds_of_best)) return {};
         }
-        found.goes_on = best == from;
-        if (best == kDead || found.goes_on) break;
+        if (best == kDead) break;
+        const auto before = std::find(found.states.begin(), found.states.end(), best);
+        if ((found.period = size_t(found.states.end() - before))) break;
         found.states.push_back(best);
     }
     uint64_t walked = 0;
     for (uint32_t b = 0; b < 256; b++) {
         const auto byte = uint8_t(b);
         const bool is_text = character_step(kBetween, byte) != kNowhere, is_other = !is_text || !(found.kinds >> byte_kind(byte) & 1);
-        if (!is_other && found.goes_on) continue;
+        if (!is_other && found.period) continue;
         for (size_t i = is_other ? 0 : found.states.size() - 1; i < found.states.size(); i++) {
             if (next(found.states[i], byte) == kDead) continue;
             if (!is_text) return {};  // of an automaton that somebody made of bytes

@@ -79,14 +79,18 @@ class SplitTables {
     // Kinds of bytes: of characters of one, those that go on in a character of several, and those that begin one.
     static constexpr uint64_t kMore = 1ULL << byte_kind(0x80), kOfOneByte = kMore - 1, kFirst = (2ULL << byte_kind(0xFF)) - 2 * kMore;
     // A state, the one that all characters of some kinds lead to from there, the one that they lead to from that, and so on: to one
-    // that they lead back to, or so many. No lexeme ends on the way.
+    // that leads back to one of these, or so many. No lexeme ends on the way.
     struct Stretch {
         uint64_t kinds = 0;  // 0: there is none
         std::vector<Local> states;
-        bool goes_on = false;  // for ever, in the last one
-        ByteSet others;        // with which something else goes on from some of them
-        Local behind(size_t length) const { return states[std::min(length, states.size() - 1)]; }
-        size_t longest() const { return goes_on ? ~size_t(0) : states.size() - 1; }
+        size_t period = 0;  // of the last ones, which follow each other for ever; 0: it ends
+        ByteSet others;     // with which something else goes on from some of them
+        Local behind(size_t length) const {
+            if (length < states.size()) return states[length];
+            const size_t more = length - states.size();
+            return period ? states[states.size() - period + more % period] : states.back();
+        }
+        size_t longest() const { return period ? ~size_t(0) : states.size() - 1; }
     };
     // What a token may do in one lexer state.
     struct State {
