@@ -118,16 +118,12 @@ class Rows {
     uint32_t add(const Ways& row) {
         uint64_t hash = 0;
         for (auto [byte_class, to] : row) hash = (hash ^ pack(byte_class, uint32_t(to))) * 0x9E3779B97F4A7C15ULL;
-        for (;; hash++) {
-            if (hash == FlatMap<uint32_t>::kNoKey) continue;
-            const uint32_t* known = numbers_.find(hash);
-            if (!known) break;
-            if (is(*known, row)) return *known;
-        }
+        if (const uint32_t* known = numbers_.find(hash, [&](uint32_t number) { return is(number, row); })) return *known;
         table_.resize(table_.size() + width_, kDead);
         ways_.push_back(uint32_t(row.size()));
         write(size() - 1, row);
-        return numbers_[hash] = size() - 1;
+        numbers_.put(hash, size() - 1);
+        return size() - 1;
     }
     void write(uint32_t number, const Ways& row) {
         for (auto [byte_class, to] : row) table_[size_t(number) * width_ + byte_class] = to;
@@ -141,7 +137,7 @@ class Rows {
     std::vector<int32_t>& table_;
     const uint32_t width_;
     std::vector<uint32_t> ways_;  // of each row, how many; of those that were not added, 0
-    FlatMap<uint32_t> numbers_;   // by hash
+    NumbersByHash numbers_;
 };
 
 }  // namespace

@@ -117,12 +117,11 @@ std::vector<uint32_t> Languages::add(const Dfa& d, uint32_t first) {
             bool equal = true;
             for (size_t i = 0; equal && i < todo.size(); i++) {
                 uint32_t s = todo[i];
-                auto found = rows_.find(matched[s]);
+                const Row* found = rows_.find(uint64_t(matched[s]));
                 rows.of(s, row);
-                equal = found != rows_.end() && found->second.accepting == bool(d.accepting[s]) &&
-                        found->second.end - found->second.begin == 2 * row.size();
+                equal = found && found->accepting == bool(d.accepting[s]) && found->end - found->begin == 2 * row.size();
                 for (size_t k = 0; equal && k < row.size(); k++) {
-                    uint32_t last = words_[found->second.begin + 2 * k], to = words_[found->second.begin + 2 * k + 1];
+                    uint32_t last = words_[found->begin + 2 * k], to = words_[found->begin + 2 * k + 1];
                     if (last != row[k].last || (row[k].target < 0) != (to == kNowhere)) {
                         equal = false;
                     } else if (row[k].target >= 0) {
@@ -145,13 +144,13 @@ std::vector<uint32_t> Languages::add(const Dfa& d, uint32_t first) {
             return equal;
         };
         bool seen = false;
-        if (auto candidates = by_hash_.find(hash[component[0]]); candidates != by_hash_.end())
-            for (uint32_t number : candidates->second)
+        if (const std::vector<uint32_t>* candidates = by_hash_.find(hash[component[0]] >> 1))
+            for (uint32_t number : *candidates)
                 if ((seen = same(component[0], number))) break;
         if (seen) continue;
         for (uint32_t s : component) {
             known[s] = first + s;
-            by_hash_[hash[s]].push_back(first + s);
+            by_hash_[hash[s] >> 1].push_back(first + s);
         }
         for (uint32_t s : component) {
             rows.of(s, row);
@@ -160,7 +159,8 @@ std::vector<uint32_t> Languages::add(const Dfa& d, uint32_t first) {
                 words_.push_back(x.last);
                 words_.push_back(x.target < 0 ? kNowhere : known[size_t(x.target)]);
             }
-            rows_[first + s] = {begin, uint32_t(words_.size()), bool(d.accepting[s])};
+            rows_[uint64_t(first + s)] = {begin, uint32_t(words_.size()), bool(d.accepting[s])};
+            num_rows_++;
         }
     }
     return known;

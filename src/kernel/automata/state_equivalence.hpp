@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "automata/dfa.hpp"
@@ -21,17 +20,18 @@ class Languages {
     // For every state of a minimal automaton without conditions: the number of the first state known with the same language. Its own
     // states are numbered first, first + 1, ...
     std::vector<uint32_t> add(const Dfa& dfa, uint32_t first);
-    size_t bytes() const { return words_.capacity() * 4 + rows_.size() * 80; }
+    size_t bytes() const { return words_.capacity() * 4 + num_rows_ * 80; }
 
   private:
     struct Row {
-        uint32_t begin, end;
-        bool accepting;
+        uint32_t begin = 0, end = 0;
+        bool accepting = false;
     };
     // Of each number handed out: its transitions as (last byte of the run, number moved to) in words_.
-    std::unordered_map<uint32_t, Row> rows_;
+    FlatMap<Row> rows_;
+    uint64_t num_rows_ = 0;
     std::vector<uint32_t> words_;
-    std::unordered_map<uint64_t, std::vector<uint32_t>, MixHash> by_hash_;
+    FlatMap<std::vector<uint32_t>> by_hash_;
 };
 
 }  // namespace derivable

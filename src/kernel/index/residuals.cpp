@@ -51,13 +51,13 @@ std::vector<TrieNodes> Residuals::parts(uint32_t branch, Beside& beside) {
     return beside.look([&] {
         std::vector<TrieNodes> parts;
         const Branch& b = branches_[branch];
-        for (auto node = b.nodes->begin(); node != b.nodes->end();) {
+        for (auto node = b.nodes.begin(); node != b.nodes.end();) {
             const Owner of = owner(*node);
             if (of.branch != kNoBranch) roots(of.branch, beside);
             const Trie* trie = of.branch == kNoBranch ? &vocabulary_ : branches_[of.branch].merged.get();
             const uint32_t size = trie ? trie->size() : 0;
             TrieNodes part{trie, {}};
-            for (; node != b.nodes->end() && *node >= of.first_id && *node < of.end; ++node)
+            for (; node != b.nodes.end() && *node >= of.first_id && *node < of.end; ++node)
                 if (const uint32_t n = *node - of.first_id; n < size && trie->byte[n] == b.byte) part.nodes.push_back(n);
             if (!part.nodes.empty()) parts.push_back(std::move(part));
         }
@@ -148,7 +148,7 @@ ResidualId Residuals::amended(ResidualId residual, const std::vector<TrieNodes>&
     auto amend = [&](uint8_t byte, auto change) {
         const auto known = branches.find(byte);
         std::vector<uint32_t> nodes;
-        change(known == branches.end() ? nodes : *branches_[known->second].nodes, nodes);
+        change(known == branches.end() ? nodes : branches_[known->second].nodes, nodes);
         work(10 + nodes.size() / 2);
         if (!nodes.empty()) branches[byte] = add_branch(byte, std::move(nodes));
         else if (known != branches.end()) branches.erase(known);
@@ -171,7 +171,7 @@ ResidualId Residuals::united(const std::vector<ResidualId>& residuals) {
     for (ResidualId r : residuals)
         for (uint32_t b : (*this)[r].branches) {
             std::vector<uint32_t>& all = nodes[branches_[b].byte];
-            all.insert(all.end(), branches_[b].nodes->begin(), branches_[b].nodes->end());
+            all.insert(all.end(), branches_[b].nodes.begin(), branches_[b].nodes.end());
         }
     std::vector<uint32_t> branches;
     for (auto& [byte, all] : nodes) {
@@ -186,37 +186,31 @@ ResidualId Residuals::united(const std::vector<ResidualId>& residuals) {
 // PERF: contexts that differ in a few keywords leave the same tokens behind a name or a blank. Finding out that they are the same halved
 // the first passes over programs (llama-3: Java 93 to 62 us a mask, Python 307 to 153) and took their memory to a third and a tenth.
 uint32_t Residuals::add_branch(uint8_t byte, std::vector<uint32_t> nodes) {
-    auto [it, fresh] = branch_ids_.try_emplace(std::move(nodes), uint32_t(branches_.size()));
-    if (fresh) {
-        // SAFETY: a number stands for what is there: room for it may be refused.
-        try {
-            branches_.push_back({byte, &it->first, nullptr, {}});
-        } catch (...) {
-            branch_ids_.erase(it);
-            throw;
-        }
-        bytes_ += sizeof(Branch) + it->first.size() * 4 + 64;
-    }
-    return it->second;
+    uint64_t hash = WordsHash()(nodes);
+    if (const uint32_t* known = branch_ids_.find(hash, [&](uint32_t branch) { return branches_[branch].nodes == nodes; })) return *known;
+    const auto branch = uint32_t(branches_.size());
+    const size_t size = sizeof(Branch) + nodes.size() * 4 + 64;
+    branches_.push_back({byte, std::move(nodes), nullptr, {}});
+    branch_ids_.put(hash, branch);
+    bytes_ += size;
+    return branch;
 }
 
 ResidualId Residuals::add(std::vector<uint32_t> branches, bool of_vocabulary, bool once) {
-    std::vector<uint32_t> key = branches;
-    key.push_back(2 * of_vocabulary + once);
-    auto [it, fresh] = residual_ids_.try_emplace(std::move(key), uint32_t(residuals_.size()));
-    if (fresh) {
-        const size_t size = sizeof(Residual) + branches.size() * 8 + 128;
-        ByteSet bytes;
-        for (uint32_t b : branches) bytes.set(branches_[b].byte);
-        try {
-            residuals_.push_back({std::move(branches), bytes, of_vocabulary, once});
-        } catch (...) {
-            residual_ids_.erase(it);
-            throw;
-        }
-        bytes_ += size;
-    }
-    return it->second;
+    uint64_t hash = mix(WordsHash()(branches) ^ (2 * of_vocabulary + once));
+    const uint32_t* known = residual_ids_.find(hash, [&](uint32_t residual) {
+        const Residual& r = residuals_[residual];
+        return r.of_vocabulary == of_vocabulary && r.once == once && r.branches == branches;
+    });
+    if (known) return ResidualId(*known);
+    const auto residual = uint32_t(residuals_.size());
+    const size_t size = sizeof(Residual) + branches.size() * 8 + 128;
+    ByteSet bytes;
+    for (uint32_t b : branches) bytes.set(branches_[b].byte);
+    residuals_.push_back({std::move(branches), bytes, of_vocabulary, once});
+    residual_ids_.put(hash, residual);
+    bytes_ += size;
+    return ResidualId(residual);
 }
 
 ResidualId Residuals::select(ResidualId residual, std::vector<uint32_t> branches) {
@@ -232,7 +226,7 @@ uint32_t Residuals::num_nodes_behind(uint8_t byte) const {
 uint64_t Residuals::size_at_least(ResidualId residual) const {
     uint64_t size = 0;
     for (uint32_t b : (*this)[residual].branches) {
-        const std::vector<uint32_t>& nodes = *branches_[b].nodes;
+        const std::vector<uint32_t>& nodes = branches_[b].nodes;
         const uint32_t first = nodes.front() - vocabulary_.first_id;
         size += nodes.size() + (first < vocabulary_.size() ? vocabulary_.end[first] - first - 1 : 0);
     }
@@ -248,9 +242,9 @@ bool Residuals::are_apart(ResidualId residual, const std::vector<uint32_t>& some
                 if (std::find(some.begin(), some.end(), b) != some.end()) continue;
                 const Branch& other = branches_[b];
                 if (begin >= other.first_id && begin < other.first_id + other.size) return false;
-                auto node = std::lower_bound(other.nodes->begin(), other.nodes->end(), first);
+                auto node = std::lower_bound(other.nodes.begin(), other.nodes.end(), first);
                 work(10);
-                for (; node != other.nodes->end() && *node < end; ++node)
+                for (; node != other.nodes.end() && *node < end; ++node)
                     if (*node >= begin || first + root.trie->end[*node - first] > begin) return false;
             }
         }
@@ -270,10 +264,10 @@ void Residuals::save(ImageWriter& out) const {
         out.put(branch.size);
         // In the order of branches, in which they will be numbered.
         std::map<uint32_t, std::vector<uint32_t>> parts;
-        for (auto node = branch.nodes->begin(); node != branch.nodes->end();) {
+        for (auto node = branch.nodes.begin(); node != branch.nodes.end();) {
             const Owner of = owner(*node);
             std::vector<uint32_t>& part = parts[of.branch + 1];
-            for (; node != branch.nodes->end() && *node < of.end; ++node) part.push_back(*node - of.first_id);
+            for (; node != branch.nodes.end() && *node < of.end; ++node) part.push_back(*node - of.first_id);
         }
         out.put(parts.size());
         for (const auto& [of, nodes] : parts) out.put(of), out.list(nodes);

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "index/trie.hpp"
@@ -81,7 +80,7 @@ class Residuals {
     // much larger than the rest).
     struct Branch {
         uint8_t byte;
-        const std::vector<uint32_t>* nodes;  // their numbers, ascending; of branch_ids_
+        std::vector<uint32_t> nodes;  // their numbers, ascending
         std::unique_ptr<Trie> merged;
         std::vector<Root> roots;          // empty until a walk enters
         uint32_t first_id = 0, size = 0;  // numbers of nodes that are kept for the merged trie
@@ -102,8 +101,7 @@ class Residuals {
     std::vector<Owner> owners_;    // by first_id
     uint32_t num_nodes_;           // of all tries
     std::vector<Residual> residuals_;
-    std::unordered_map<std::vector<uint32_t>, uint32_t, WordsHash> branch_ids_;      // by their nodes
-    std::unordered_map<std::vector<uint32_t>, ResidualId, WordsHash> residual_ids_;  // by what they are made of
+    NumbersByHash branch_ids_, residual_ids_;
     std::atomic<size_t> bytes_{0};
 };
 

@@ -37,22 +37,19 @@ void SplitTables::clear() {
 
 SplitTables::ListId SplitTables::list(const Trie& t, const std::vector<uint32_t>& items, bool of_nodes) {
     work(20 + items.size());
-    for (uint64_t hash = mix(WordsHash()(items) ^ pack(t.first_id, of_nodes));; hash++) {
-        if (hash == FlatMap<ListId>::kNoKey) continue;
-        ListId& id = list_ids_[hash];
-        if (id != 0) {
-            const List& known = lists_[id];
-            if (known.trie == &t && known.of_nodes == of_nodes && std::equal(items.begin(), items.end(), known.begin, known.end)) return id;
-            continue;
-        }
-        work(3 * items.size());  // each is a place of its own in the trie
-        uint32_t* begin = list_items_.add(items.size());
-        const uint32_t* end = std::copy(items.begin(), items.end(), begin);
-        bytes_ += items.size() * 4 + sizeof(List) + 32;
-        if (lists_.empty()) lists_.push_back({});  // 0 is none
-        lists_.push_back({&t, begin, end, of_nodes, of_nodes && is_antichain(t, begin, end)});
-        return id = ListId(lists_.size() - 1);
-    }
+    uint64_t hash = mix(WordsHash()(items) ^ pack(t.first_id, of_nodes));
+    const ListId* known = list_ids_.find(hash, [&](ListId id) {
+        const List& list = lists_[id];
+        return list.trie == &t && list.of_nodes == of_nodes && std::equal(items.begin(), items.end(), list.begin, list.end);
+    });
+    if (known) return *known;
+    work(3 * items.size());  // each is a place of its own in the trie
+    uint32_t* begin = list_items_.add(items.size());
+    const uint32_t* end = std::copy(items.begin(), items.end(), begin);
+    bytes_ += items.size() * 4 + sizeof(List) + 32;
+    lists_.push_back({&t, begin, end, of_nodes, of_nodes && is_antichain(t, begin, end)});
+    list_ids_.put(hash, ListId(lists_.size() - 1));
+    return ListId(lists_.size() - 1);
 }
 
 bool SplitTables::is_antichain(const Trie& t, const uint32_t* begin, const uint32_t* end) {

@@ -265,7 +265,7 @@ class SplitTables {
     Interner difference_ids_;  // by node and two states
     std::deque<Difference> differences_;
     // PERF: not one table of vectors: of 300,000 lists it was a stall of 60 ms each time it grew.
-    FlatMap<ListId> list_ids_;  // by hash
+    NumbersByHash list_ids_;
     std::deque<List> lists_;
     Arena<uint32_t> list_items_;
     std::unordered_map<std::vector<uint32_t>, std::shared_ptr<const TokenSet>, WordsHash> token_sets_;

@@ -136,13 +136,14 @@ const std::array<uint8_t, 256>* JsonStrings::kinds(uint32_t state) const {
 
 int32_t JsonStrings::count(const CountedValues::Place& place) {
     if (!counted_values_->is_open(place)) return kDead;
-    auto [it, fresh] = counted_ids_.try_emplace(pack(uint32_t(max_ - place.room), place.state), uint32_t(counted_.size()));
-    if (fresh) {
+    uint32_t& number = counted_ids_[pack(uint32_t(max_ - place.room), place.state)];
+    if (!number) {
         if (counted_.size() >= size_t(kCounted))
             throw LimitExceeded("max_dfa_states", counted_.size(), size_t(kCounted), "a bound on the length of a pattern's strings");
         counted_.push_back(place);
+        number = uint32_t(counted_.size());
     }
-    return int32_t(it->second) | kCounted;
+    return int32_t(number - 1) | kCounted;
 }
 
 int32_t JsonStrings::step_values(int32_t state, uint8_t byte) {

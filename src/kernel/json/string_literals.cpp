@@ -209,9 +209,11 @@ bool JsonStrings::alive(uint32_t node) const {
 }
 
 int32_t JsonStrings::at(const State& s) {
-    auto [it, fresh] = ids_.try_emplace(s, int32_t(states_.size()));
-    if (fresh) states_.push_back(s);
-    return it->second;
+    uint64_t hash = s.hash();
+    if (const uint32_t* known = ids_.find(hash, [&](uint32_t id) { return states_[id] == s; })) return int32_t(*known);
+    states_.push_back(s);
+    ids_.put(hash, uint32_t(states_.size() - 1));
+    return int32_t(states_.size() - 1);
 }
 
 int32_t JsonStrings::listed(uint32_t node) {

@@ -130,14 +130,12 @@ class JsonStrings {
         uint32_t node = 0;               // kListed; kValue: see value()
         uint64_t count = 0;              // kFree: characters completed, where they matter; kValue: see Escape
         std::string_view spelling() const { return {partial.data(), length}; }
+        uint64_t hash() const {
+            const uint64_t h = mix(count * 8 + kind + (uint64_t(decoder) << 40)) ^ mix(pack(node, length) + 1);
+            return length ? h ^ std::hash<std::string_view>()(spelling()) : h;
+        }
         bool operator==(const State& o) const {
             return kind == o.kind && decoder == o.decoder && node == o.node && count == o.count && spelling() == o.spelling();
-        }
-    };
-    struct StateHash {
-        size_t operator()(const State& s) const {
-            uint64_t h = mix(s.count * 8 + s.kind + (uint64_t(s.decoder) << 40)) ^ mix(pack(s.node, s.length) + 1);
-            return s.length ? h ^ std::hash<std::string_view>()(s.spelling()) : h;
         }
     };
     static constexpr int32_t kUnknown = -3;
@@ -200,7 +198,7 @@ class JsonStrings {
     std::vector<std::vector<int32_t>> rows_;
     std::shared_ptr<const CountedValues> counted_values_;  // if there is a bound
     std::vector<CountedValues::Place> counted_;
-    std::unordered_map<uint64_t, uint32_t, MixHash> counted_ids_;
+    FlatMap<uint32_t> counted_ids_;  // by characters and state of the automaton: numbers in counted_, and one
 
     std::vector<std::string> list_;
     std::vector<Node> nodes_;  // none yet where no text got
@@ -208,7 +206,7 @@ class JsonStrings {
     uint64_t min_, max_;
     std::string key_;
     std::vector<State> states_;
-    std::unordered_map<State, int32_t, StateHash> ids_;
+    NumbersByHash ids_;
 };
 
 }  // namespace derivable

@@ -59,6 +59,7 @@ class Discard {
     static size_t free_one(FlatMap<T>& table) {
         return table.drop_piece();
     }
+    static size_t free_one(NumbersByHash& table) { return table.drop_piece(); }
 
     std::vector<std::function<size_t(size_t)>> tables_;
 };

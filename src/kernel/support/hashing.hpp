@@ -93,6 +93,13 @@ template <typename Value>
 class FlatMap {
   public:
     static constexpr uint64_t kNoKey = ~0ULL;  // SAFETY: not to be asked for
+    FlatMap() = default;
+    FlatMap(const FlatMap& other) {
+        other.each([this](uint64_t key, const Value& value) { (*this)[key] = value; });
+    }
+    FlatMap(FlatMap&&) noexcept = default;
+    FlatMap& operator=(FlatMap&&) noexcept = default;
+    ~FlatMap() = default;
     // The value of a key, or null.
     const Value* find(uint64_t key) const {
         if (pieces_.empty()) return nullptr;
@@ -201,6 +208,26 @@ class FlatMap {
     std::vector<Piece> pieces_;
 };
 
+// Numbers of things that are kept elsewhere, by hashes of what they are made of.
+class NumbersByHash {
+  public:
+    // Of the thing with such a hash that is the `same(number)`; null if it has none. The hash is then one by which it can be put.
+    template <class Same>
+    const uint32_t* find(uint64_t& hash, Same same) const {
+        for (;; hash++) {
+            if (hash == FlatMap<uint32_t>::kNoKey) continue;
+            const uint32_t* known = numbers_.find(hash);
+            if (!known || same(*known)) return known;
+        }
+    }
+    void put(uint64_t hash, uint32_t number) { numbers_[hash] = number; }
+    bool empty() const { return numbers_.empty(); }
+    size_t drop_piece() { return numbers_.drop_piece(); }  // see FlatMap
+
+  private:
+    FlatMap<uint32_t> numbers_;
+};
+
 // Numbers equal word lists with small consecutive ids.
 class Interner {
   public:
@@ -225,20 +252,17 @@ class Interner {
   private:
     // `hash`: where they are, or else may be.
     const uint32_t* find(const std::vector<uint32_t>& words, uint64_t& hash) const {
-        for (hash = WordsHash()(words);; hash++) {
-            if (hash == FlatMap<uint32_t>::kNoKey) continue;
-            const uint32_t* known = ids_.find(hash);
-            if (!known || lists_[*known] == words) return known;
-        }
+        hash = WordsHash()(words);
+        return ids_.find(hash, [&](uint32_t id) { return lists_[id] == words; });
     }
 
     uint32_t add(std::vector<uint32_t> words, uint64_t hash) {
         lists_[size_] = std::move(words);
-        ids_[hash] = size_;
+        ids_.put(hash, size_);
         return size_++;  // SAFETY: last, so no number is lost where there is no memory
     }
 
-    FlatMap<uint32_t> ids_;  // by hash
+    NumbersByHash ids_;
     Pages<std::vector<uint32_t>> lists_;
     uint32_t size_ = 0;
 };
