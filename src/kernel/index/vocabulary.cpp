@@ -1,6 +1,9 @@
 #include "index/vocabulary.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "support/errors.hpp"
@@ -8,13 +11,23 @@
 namespace derivable {
 
 void Vocabulary::find_commas() {
+    std::unordered_map<std::string_view, uint32_t> rests;
     for (uint32_t t : trie.tokens) {
         const std::string& b = bytes[t];
         if (!std::memchr(b.data(), ',', b.size())) continue;  // PERF: rfind asks byte by byte; most tokens have none
         const size_t comma = b.rfind(',');
         auto before = [&](char c) { return comma ? int(b.rfind(c, comma - 1)) : -1; };  // npos: -1
-        commas.push_back({t, int(comma), before('"'), before('[')});
+        Comma& c = commas.emplace_back(Comma{t, int(comma), before('"'), before('['), {}});
+        size_t place = 0;
+        for (Comma::Quote& quote : c.quotes) {
+            if ((place = b.find('"', place)) == std::string::npos) break;
+            const auto next = uint32_t(rests.size());
+            quote = {int(place), rests.emplace(std::string_view(b).substr(place), next).first->second};
+            place++;
+        }
     }
+    auto others = std::stable_partition(commas.begin(), commas.end(), [](const Comma& c) { return c.quote >= 0; });
+    num_quoted = size_t(others - commas.begin());
 }
 
 void Vocabulary::index(const std::vector<uint32_t>& order) {

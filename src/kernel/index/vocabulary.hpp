@@ -15,12 +15,18 @@ struct Vocabulary {
     std::vector<std::string> bytes;  // per token; empty: never text (special or missing)
     std::vector<uint32_t> eos;
     Trie trie;
-    // Tokens with a comma, by their bytes. Places in the token: of the last comma, and of the last '"' and '[' before it or -1.
+    // Tokens with a comma: first those with a '"' before the last one, then the others, each by their bytes.
     struct Comma {
         uint32_t token;
-        int comma, quote, bracket;
+        int comma, quote, bracket;  // places in the token: of the last comma, and of the last '"' and '[' before it or -1
+        // The first and the second '"': its place or -1, and a number that is the same where what follows from there on is.
+        struct Quote {
+            int place = -1;
+            uint32_t rest = 0;
+        } quotes[2];
     };
     std::vector<Comma> commas;
+    size_t num_quoted = 0;
     void find_commas();
     // The trie and the commas, of the bytes. `order`: the tokens of text in the order of their bytes, if that is known.
     void index(const std::vector<uint32_t>& order = {});

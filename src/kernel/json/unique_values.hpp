@@ -49,7 +49,10 @@ class Writing {
 
     bool safe() const { return safe_; }
     bool in_string() const { return mode_ == Mode::kString || mode_ == Mode::kKey; }
+    bool in_key() const { return mode_ == Mode::kKey; }
     bool before_value() const { return mode_ == Mode::kBefore; }
+    // In a string that is an item of a distinct array itself.
+    bool in_item() const;
     // Items of distinct arrays that are complete, so far.
     size_t completed() const { return completed_; }
     // In a number of which each further digit but 0 makes another one.
@@ -57,6 +60,10 @@ class Writing {
     // Equal for writings with the same future, but that more zeros behind a point, or in an exponent, count as the same; a search
     // that comes back to a key more often than there are likes() has seen all that can differ.
     uint64_t key() const { return key_; }
+    // Equal for writings that differ in the string or key in progress only.
+    uint64_t key_around() const;
+    // Equal where the values are written in the same places: as deep, in an array or an object, of distinct items or not.
+    uint64_t shape() const;
     size_t likes() const { return likes_; }
     // Of a string or key in progress: how many values at most it has to differ from, to be safe.
     size_t rivals() const;

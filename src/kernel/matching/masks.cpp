@@ -1,6 +1,7 @@
 #include "matching/masks.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <new>
 #include <utility>
 
@@ -25,13 +26,15 @@ void Masks::fill(const Parses& parses, uint32_t* mask) {
         return;
     }
     // SAFETY: what may be refused half-way is not the caller's before it is complete.
-    MaskCache::Mask all(vocabulary_.words(), 0), own;
+    MaskCache::Mask all, own;
     for (const Parse& t : parses) {
         own = row({t.lex, t.stack, t.environment});
         work(own.size() / 40);
         if (t.writing) take_repeated(runs_, engine_.access, engine_.terminals, vocabulary_, t, own.data());
-        for (size_t i = 0; i < all.size(); i++) all[i] |= own[i];
+        if (all.empty()) all.swap(own);
+        else std::transform(all.begin(), all.end(), own.begin(), all.begin(), std::bit_or<>());
     }
+    all.resize(vocabulary_.words());  // where there are no parses
     std::copy(all.begin(), all.end(), mask);
 }
 

@@ -27,19 +27,26 @@ class RepeatedItems {
     void take_behind_commas(const Parse& t);
 
   private:
+    using Layers = Runs::Layers;
     bool leads_out(uint32_t node, const Bytes& stays, const Bytes& unsafe) const;
     void take(uint32_t token) { words_[token >> 5] &= ~(1u << (token & 31)); }
     // A lexeme in progress may open such an array.
     bool is_opening(const Parse& x);
     bool is_refused(const Vocabulary::Comma& c);
-    // What was not refused would not be for another string in progress.
-    bool is_for_any(const Parse& t) const;
-    struct End {
-        LexState lex;           // before the quote
-        std::string_view rest;  // from it on
-        bool operator==(const End& other) const { return lex == other.lex && rest == other.rest; }
+    // A string in progress at some place of a token, or nowhere: there is a number for the whole token then.
+    struct Ending {
+        const Parse& parse;  // in progress there,
+        size_t place;        // where it ends,
+        LexState lex;        // the lexer's state then,
+        uint64_t rest;       // and what follows from there on
     };
-    std::optional<End> end_of_string(const Parse& t, const std::string& bytes);
+    std::optional<Ending> ending(const Parse& t, const Vocabulary::Comma& c);
+    // What was not refused would not be for another string in progress;
+    bool is_for_any(const Parse& t) const;
+    // nor whatever the values are that were written before.
+    bool is_always(const Ending& x, const std::string& bytes);
+    // The path along a token, as far as this place at least.
+    void step_to(const std::string& bytes, size_t place);
     // What such a token has from a place on cannot repeat an item.
     bool is_harmless(const Parse& x, const Vocabulary::Comma& c, int place);
 
@@ -48,7 +55,8 @@ class RepeatedItems {
     const Terminals& terminals_;
     const Vocabulary& vocabulary_;
     uint32_t* words_;
-    std::vector<Runs::Layers> path_;
+    std::vector<Layers> path_;
+    static constexpr uint64_t kToken = 1ULL << 32;
     const std::string* before_ = nullptr;  // the token that was stepped last,
     size_t known_ = 0;                     // and how many of its bytes
 };
@@ -116,59 +124,106 @@ bool RepeatedItems::is_harmless(const Parse& x, const Vocabulary::Comma& c, int 
     return x.writing->safe() && place > (x.writing->in_string() ? c.quote : c.comma);
 }
 
-// Where a token ends the string in progress. It is not one that is there already, for such a token is taken. So nothing before matters to what the
-// token repeats, but where the lexer stands then; and the string itself, if all that may follow is to be that one, too. None if behind it another string
-// is complete, which could be the same.
-std::optional<RepeatedItems::End> RepeatedItems::end_of_string(const Parse& t, const std::string& bytes) {
-    const size_t quote = bytes.find('"');
-    if (quote == std::string::npos || std::count(bytes.begin(), bytes.end(), '"') > 2) return std::nullopt;
-    LexState lex = t.lex;
-    for (size_t i = 0; i < quote; i++)
-        if (bytes[i] == '\\' || (lex = access_.lexer().step(lex, uint8_t(bytes[i]))) == kNoState) return std::nullopt;
-    return End{lex, std::string_view(bytes).substr(quote)};
+// The string is not one that is there already, for such a token is taken. So nothing before matters to what the token repeats, but where the lexer stands
+// then; and the string itself, if all that may follow is to be that one, too. None if behind it another string is complete, which could be the same.
+std::optional<RepeatedItems::Ending> RepeatedItems::ending(const Parse& t, const Vocabulary::Comma& c) {
+    const std::string& bytes = vocabulary_.bytes[c.token];
+    const Vocabulary::Comma::Quote* quote = c.quotes;
+    const Parse* in_progress = &t;
+    auto place = bytes.begin();
+    // SAFETY: of items behind that in progress, tokens that repeat one are not taken yet.
+    if (t.writing && t.writing->before_value() && quote->place >= 0 && bytes.find_first_not_of(" \t\n\r") == size_t(quote->place)) {
+        step_to(bytes, size_t(quote->place) + 1);
+        const Layers& begun = path_[size_t(quote->place) + 1];
+        if (begun.size() == 1 && begun[0].size() == 1 && begun[0][0].writing && begun[0][0].writing->in_item())
+            in_progress = &begun[0][0], place += quote++->place + 1;
+    }
+    if (!in_progress->writing || !in_progress->writing->in_string()) return Ending{t, 0, t.lex, kToken | c.token};
+    const auto end = bytes.begin() + quote->place;
+    if (quote->place < 0 || std::count(end, bytes.end(), '"') > 2) return std::nullopt;
+    LexState lex = in_progress->lex;
+    for (; place < end; ++place)
+        if (*place == '\\' || (lex = access_.lexer().step(lex, uint8_t(*place))) == kNoState) return std::nullopt;
+    return Ending{*in_progress, size_t(quote->place), lex, quote->rest};
 }
 
-// PERF: in a string of an array of distinct ones most of the tokens with a comma differ in what they add to it: 130 us a mask, now 20 to 40.
+// PERF: in a string of an array of distinct ones most of the tokens with a comma differ in what they add to it: 130 us a mask, now 20 to 40. Those whose
+// rest is harmless whatever the values are were found again for each mask and each array: XXX.
 void RepeatedItems::take_behind_commas(const Parse& t) {
-    std::vector<End> harmless;  // whatever the string is
-    const bool in_string = t.writing && t.writing->in_string();
-    for (const Vocabulary::Comma& c : vocabulary_.commas) {
+    UniqueItems& unique_items = runs_.unique_items();
+    const bool in_string = t.writing && t.writing->in_string(), is_outside = !t.writing && !is_opening(t);
+    const bool is_small = !t.writing || t.writing->completed() + 2 < UniqueItems::kMany;
+    // A string goes on where no quote ends it.
+    for (size_t i = 0; i < (in_string ? vocabulary_.num_quoted : vocabulary_.commas.size()); i++) {
+        const Vocabulary::Comma& c = vocabulary_.commas[i];
         if (!(words_[c.token >> 5] >> (c.token & 31) & 1)) continue;
         work(10);
         access_.pass();
-        const std::string& bytes = vocabulary_.bytes[c.token];
-        if (in_string && c.quote < 0) continue;  // the string goes on
-        const auto end = in_string ? end_of_string(t, bytes) : std::nullopt;
-        if (end && std::find(harmless.begin(), harmless.end(), *end) != harmless.end()) continue;
+        if (is_outside && c.bracket < 0) continue;
+        const std::optional<Ending> x = ending(t, c);
+        uint64_t always = 0, around = 0;
+        if (x) {
+            const WritingRef& writing = x->parse.writing;
+            const uint64_t behind = mix(mix(pack(x->lex, x->parse.stack)) ^ x->rest) ^ mix(x->parse.environment);
+            always = mix(behind ^ (writing ? writing->shape() : 0));
+            if (is_small && unique_items.is_harmless(always)) continue;
+            if (writing && writing->in_string() && unique_items.is_harmless(around = mix(behind ^ writing->key_around()))) continue;
+        }
         if (is_refused(c)) take(c.token);
-        else if (end && is_for_any(t)) harmless.push_back(*end);
+        else if (x && is_small && is_always(*x, vocabulary_.bytes[c.token])) unique_items.note_harmless(always);
+        else if (around && is_for_any(x->parse)) unique_items.note_harmless(around);
     }
+}
+
+void RepeatedItems::step_to(const std::string& bytes, size_t place) {
+    if (before_ != &bytes) {
+        size_t same = 0;
+        while (same < known_ && same < bytes.size() && bytes[same] == (*before_)[same]) same++;
+        before_ = &bytes, known_ = same;
+    }
+    for (; known_ < place; known_++) runs_.step_path(path_, known_, uint8_t(bytes[known_]));
 }
 
 bool RepeatedItems::is_refused(const Vocabulary::Comma& c) {
     const std::string& bytes = vocabulary_.bytes[c.token];
-    size_t d = 0;
-    while (d < known_ && d < bytes.size() && bytes[d] == (*before_)[d]) d++;
-    bool some = false;
-    for (;; d++) {
-        some = false;
-        bool safe = true;
-        for (const Parses& layer : path_[d])
-            for (const Parse& x : layer) some = true, safe &= is_harmless(x, c, int(d));
-        if (safe || d == bytes.size()) break;
-        runs_.step_path(path_, d, uint8_t(bytes[d]));
+    step_to(bytes, 0);
+    for (;; step_to(bytes, known_ + 1)) {
+        bool some = false, safe = true;
+        for (const Parses& layer : path_[known_])
+            for (const Parse& x : layer) some = true, safe &= is_harmless(x, c, int(known_));
+        if (safe || known_ == bytes.size()) return !some;
     }
-    before_ = &bytes;
-    known_ = d;
-    return !some;
 }
 
 // Either nothing is complete yet that could be there, or what comes next need not be the one value that is the string.
 bool RepeatedItems::is_for_any(const Parse& t) const {
     for (const Parses& layer : path_[known_])
         for (const Parse& x : layer)
-            if (!x.writing || x.writing->completed() == t.writing->completed() || runs_.can_spare_one(x)) return true;
+            if (!x.writing || x.writing->completed() == t.writing->completed() || runs_.unique_items().can_spare_one(x)) return true;
     return false;
+}
+
+// Up to the first comma only what is in progress ends, and tokens with which that is one of the values are taken. At the end of the token something is in
+// progress, or begins, that may become any of more values than there are. Or no array is open behind the comma, and what the token opens is its own.
+bool RepeatedItems::is_always(const Ending& x, const std::string& bytes) {
+    if (!x.parse.writing) return true;
+    const size_t comma = bytes.find(',', x.place);
+    if (comma == std::string::npos) return false;
+    step_to(bytes, bytes.size());
+    const auto every = [&](size_t place, auto has) {
+        for (const Parses& layer : path_[place])
+            if (!std::all_of(layer.begin(), layer.end(), has)) return false;
+        return true;
+    };
+    const auto is_closed = [](const Parse& y) { return !y.writing; };
+    if (every(comma + 1, is_closed)) return true;
+    for (size_t d = comma + 1; d <= bytes.size(); d++)
+        if (!every(d, [](const Parse& y) { return bool(y.writing); })) return false;
+    size_t completed = UniqueItems::kMany;
+    every(comma + 1, [&](const Parse& y) { return completed = std::min(completed, y.writing->completed()), true; });
+    return !every(bytes.size(), [&](const Parse& y) {
+        return y.writing->completed() > completed || !runs_.unique_items().can_spare_any(y);
+    });
 }
 
 }  // namespace

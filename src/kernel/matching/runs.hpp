@@ -62,8 +62,7 @@ class Runs {
     std::vector<LexState> lexer_states(const Parses& parses) { return stepper_.lexer_states(parses); }
     // As Stepper::likely_bytes.
     ByteSet likely_bytes(const std::vector<LexState>& lexer_states) { return stepper_.likely_bytes(lexer_states); }
-    // As UniqueItems::can_spare_one.
-    bool can_spare_one(const Parse& t) { return unique_items_.can_spare_one(t); }
+    UniqueItems& unique_items() { return unique_items_; }
     // Bytes that may follow, as 256 bits.
     std::array<uint64_t, 4> next_bytes(const Parses& parses);
 

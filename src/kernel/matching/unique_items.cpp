@@ -13,11 +13,6 @@ namespace derivable {
 
 namespace {
 
-uint64_t key_of(const Parse& t) {
-    const uint64_t key = mix(t.writing->key() ^ mix(pack(t.lex, t.stack)) ^ mix(t.environment));
-    return key == FlatMap<char>::kNoKey ? 0 : key;
-}
-
 const Stepper::Keep kAny = [](const Parse&) { return true; };
 
 }  // namespace
@@ -53,8 +48,12 @@ bool UniqueItems::has_many(const Parse& t, size_t values) {
 }
 
 bool UniqueItems::can_spare_one(const Parse& t) {
-    return !t.writing || has_many(t, t.writing->rivals() + 1) ||
-           (t.writing->before_value() && t.writing->likes() + 1 < kMany && is_endless(t));
+    return !t.writing || has_many(t, t.writing->rivals() + 1) || begins_endless(t, t.writing->likes() + 1);
+}
+
+// A value begins here that may become one of more than so many.
+bool UniqueItems::begins_endless(const Parse& t, size_t values) {
+    return t.writing->before_value() && values < kMany && is_endless(t);
 }
 
 // A value that begins here may hold a string or a number that is one of more than kMany, whatever was written before.
@@ -62,11 +61,10 @@ bool UniqueItems::can_spare_one(const Parse& t) {
 // PERF: searched for each text behind which it may stand, masks over 25 us were 1,188 of 130,334 (600 schemas), now 944. Most items are such.
 bool UniqueItems::is_endless(const Parse& t) {
     constexpr size_t kMost = 64;  // places
-    const Parse begin{t.lex, t.stack, t.environment, Writing::distinct_array({})};
-    const uint64_t key = key_of(begin);
+    const uint64_t key = place_key(t);
     if (const char* known = endless_.find(key)) return *known;
-    std::vector<Parse> todo{begin};
-    std::unordered_set<uint64_t> seen{key};
+    std::vector<Parse> todo{{t.lex, t.stack, t.environment, Writing::distinct_array({})}};
+    std::unordered_set<uint64_t> seen{key_of(todo[0])};
     Parses next;
     bool found = false;
     for (size_t i = 0; i < kMost && !todo.empty() && !found; i++) {
@@ -91,6 +89,7 @@ bool UniqueItems::is_endless(const Parse& t) {
 bool UniqueItems::can_go_on(const Parse& t) {
     if (is_sure(t)) return true;
     if (const char* known = known_.find(key_of(t))) return *known;
+    if (begins_endless(t, t.writing->likes())) return true;
     std::vector<Place> places;
     // PERF: there is nearly always a way without escapes and white space, soon found depth first. Objects that begin with a key and one of a list of
     // names took 3.8 ms a mask with all bytes at once, breadth first; now 0.3.

@@ -20,24 +20,33 @@ class UniqueItems {
     bool can_go_on(const Parse& t);
     // One would, if one more value were among them, whichever. As far as is soon told.
     bool can_spare_one(const Parse& t);
+    // The same whatever the values are, as long as they are fewer than so many.
+    static constexpr size_t kMany = 1u << 16;
+    bool can_spare_any(const Parse& t) { return (!t.writing->in_key() && has_many(t, kMany)) || begins_endless(t, 0); }
+    // Of tokens with a comma (matching/repeated_items.hpp).
+    bool is_harmless(uint64_t key) const { return harmless_.find(key_of(key)); }
+    void note_harmless(uint64_t key) { num_known_++, harmless_[key_of(key)] = true; }
     // For Stepper::step: `can_go_on`.
     const Stepper::Keep& keep() const { return keep_; }
     // Stack nodes are about to be freed.
-    void forget_stacks() { known_ = {}, endless_ = {}, num_known_ = 0; }
+    void forget_stacks() { known_ = {}, endless_ = {}, harmless_ = {}, num_known_ = 0; }
     void forget_if_many() {
         if (num_known_ > kMaxRemembered) forget_stacks();
     }
 
   private:
     static constexpr size_t kMaxRemembered = 1u << 20;  // answers
-    static constexpr size_t kMany = 1u << 16;           // values
     struct Place {
         Parse parse;
         uint64_t key;
         size_t from;
     };
+    static uint64_t key_of(uint64_t key) { return key == FlatMap<char>::kNoKey ? 0 : key; }
+    static uint64_t place_key(const Parse& t) { return key_of(mix(pack(t.lex, t.stack)) ^ mix(t.environment)); }
+    static uint64_t key_of(const Parse& t) { return key_of(mix(t.writing->key() ^ mix(pack(t.lex, t.stack)) ^ mix(t.environment))); }
     bool is_sure(const Parse& t);
     bool has_many(const Parse& t, size_t values);
+    bool begins_endless(const Parse& t, size_t values);
     bool is_endless(const Parse& t);
     bool search(const Parse& t, std::vector<Place>& places, bool plain);
     template <class Visit>
@@ -51,6 +60,7 @@ class UniqueItems {
     // By lexer state, frontier, environment, writing. PERF: a table that moved as a whole was a mask of 51 ms behind 646 numbers.
     FlatMap<char> known_;
     FlatMap<char> endless_;  // by the first three
+    FlatMap<char> harmless_;
     size_t num_known_ = 0;   // at most
 };
 
