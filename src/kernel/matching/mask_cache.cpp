@@ -80,11 +80,16 @@ const MaskCache::Mask* MaskCache::keep(const Parse& t, Key key, int32_t row) {
 const MaskCache::Mask* MaskCache::keep(const Parse& t, const Endings& endings, Reach behind, int32_t row) {
     if (behind.hops > kMaxHops || !sign(endings, uint32_t(behind.hops), ~size_t(0))) return nullptr;
     const auto most = uint32_t(signature_.size() / endings.size);
-    return keep(t, endings, most, key_of(t, behind | own(endings, signature_.size())).beside, row);
+    const uint8_t beside = key_of(t, behind | own(endings, signature_.size())).beside;
+    // Of several, those that have told less than the others go on until they have told as much.
+    return endings.size == 1 ? keep_signed(t, endings, most, beside, row) : keep(t, endings, most, beside, row);
 }
 
 const MaskCache::Mask* MaskCache::keep(const Parse& t, const Endings& endings, uint32_t most, uint8_t beside, int32_t row) {
-    if (!sign(endings, Reach::kDeep, most)) return nullptr;
+    return sign(endings, Reach::kDeep, most) ? keep_signed(t, endings, most, beside, row) : nullptr;
+}
+
+const MaskCache::Mask* MaskCache::keep_signed(const Parse& t, const Endings& endings, uint32_t most, uint8_t beside, int32_t row) {
     const Key of_stack{uint32_t(own(endings, signature_.size()).hops), beside};
     by_endings_.put(t.lex.index(), t.environment, beside, most, signature_, row);
     if (sign(t, of_stack)) by_stack_.put(t.lex.index(), t.environment, beside, of_stack.hops, signature_, row);

@@ -78,6 +78,8 @@ class MaskCache {
     // Both make signature_; false: it is too long.
     bool sign(const Parse& t, Key key);
     bool sign(const Endings& endings, uint32_t hops, size_t most);
+    // As keep(), with the endings signed.
+    const Mask* keep_signed(const Parse& t, const Endings& endings, uint32_t most, uint8_t beside, int32_t row);
     void put_words(size_t number, size_t stacks);  // of futures_, into it
     // What a parse's own stack was looked at for the first words of its endings.
     Reach own(const Endings& endings, size_t words) const;

@@ -6,19 +6,23 @@
 
 namespace derivable {
 
-uint32_t ReachTrie::Node::child(uint64_t word) const {
-    if (first == kNoNode || first_word == word) return first;
-    if (!others) return kNoNode;
-    const uint32_t* known = others->find(word);
+uint32_t ReachTrie::other_child(const Node& node, uint64_t word) const {
+    for (uint32_t child = nodes_[node.first].sibling; child != kNoNode; child = nodes_[child].sibling)
+        if (nodes_[child].word == word) return child;
+    const uint32_t* known = node.others ? node.others->find(word) : nullptr;
     return known ? *known : kNoNode;
 }
 
-void ReachTrie::Node::add_child(uint64_t word, uint32_t node) {
-    if (first == kNoNode) {
-        first = node, first_word = word;
+void ReachTrie::add_child(Node& node, uint64_t word, uint32_t child) {
+    if (node.first == kNoNode) {
+        node.first = child, node.first_word = word;
+    } else if (node.few < kFew) {
+        nodes_[child].word = word;
+        nodes_[child].sibling = std::exchange(nodes_[node.first].sibling, child);
+        node.few++;
     } else {
-        if (!others) others = std::make_unique<FlatMap<uint32_t>>();
-        (*others)[word] = node;
+        if (!node.others) node.others = std::make_unique<FlatMap<uint32_t>>();
+        (*node.others)[word] = child;
     }
 }
 
@@ -52,11 +56,11 @@ void ReachTrie::put(uint32_t id, Environment environment, uint8_t beside, uint32
     root.beside |= beside;
     uint32_t node = root.node;
     auto descend = [&](uint64_t word) {
-        uint32_t next = nodes_[node].child(word);
+        uint32_t next = child(nodes_[node], word);
         if (next == kNoNode) {
             next = num_nodes_;
             nodes_[next];  // SAFETY: likewise
-            nodes_[node].add_child(word, next);
+            add_child(nodes_[node], word, next);
             num_nodes_++;
         }
         node = next;
@@ -84,7 +88,7 @@ void ReachTrie::each(const std::function<void(uint32_t, const std::vector<int32_
             todo.pop_back();
             const Node& n = nodes_[node];
             if (n.value >= 0) keys++, values.insert(n.value), deepest = std::max(deepest, depth);
-            if (n.first != kNoNode) todo.push_back({n.first, depth + 1});
+            for (uint32_t next = n.first; next != kNoNode; next = nodes_[next].sibling) todo.push_back({next, depth + 1});
             if (n.others) n.others->each([&](uint64_t, uint32_t next) { todo.push_back({next, depth + 1}); });
         }
         visit(uint32_t(id), {values.begin(), values.end()}, keys, deepest ? deepest - 1 : 0);  // the first word is the environment

@@ -42,12 +42,12 @@ class ReachTrie {
         uint32_t node = root.node;
         uint64_t word = environment_word(environment, root.beside);
         for (size_t i = 0;; i++) {
-            if ((node = nodes_[node].child(word)) == kNoNode) return {};
+            if ((node = child(nodes_[node], word)) == kNoNode) return {};
             uint8_t beside = root.beside & (kBrackets | kBlocks);
             uint32_t last = node;
             if (nodes_[node].value < 0 && nodes_[node].tally) {
                 beside |= nodes_[node].tally;
-                last = nodes_[node].child(tally_word(environment, nodes_[node].tally));
+                last = child(nodes_[node], tally_word(environment, nodes_[node].tally));
             }
             if (last != kNoNode && nodes_[last].value >= 0) return {nodes_[last].value, i, beside};
             if (i == words.size() && !more()) return {};
@@ -64,16 +64,24 @@ class ReachTrie {
     void each(const std::function<void(uint32_t, const std::vector<int32_t>&, uint64_t, uint64_t)>& visit) const;
 
   private:
+    // PERF: nearly all have one child, most often the next node in memory. A table for the second one was 1,200 instructions of the mask that was put
+    // there; one of thousands that moved as a whole 50 to 660 us.
     struct Node {
         int32_t value = -1;
-        uint32_t first = kNoNode;  // nearly all have one child, most often the next node in memory
+        uint32_t first = kNoNode;
         uint64_t first_word = 0;
-        uint8_t tally = 0;  // looked at by values below, which are kept by it
-        // PERF: a table of thousands that moves as a whole was 50 to 660 us of the mask that was put there.
+        uint64_t word = 0;           // that leads to it
+        uint32_t sibling = kNoNode;  // the next one of a few; then
+        uint8_t few = 0;             // so many are behind the first
+        uint8_t tally = 0;           // looked at by values below, which are kept by it
         std::unique_ptr<FlatMap<uint32_t>> others;
-        uint32_t child(uint64_t word) const;
-        void add_child(uint64_t word, uint32_t node);
     };
+    static constexpr uint8_t kFew = 3;
+    uint32_t child(const Node& node, uint64_t word) const {
+        return node.first == kNoNode || node.first_word == word ? node.first : other_child(node, word);
+    }
+    uint32_t other_child(const Node& node, uint64_t word) const;
+    void add_child(Node& node, uint64_t word, uint32_t child);
     uint64_t environment_word(Environment e, uint8_t beside) const;
     uint64_t tally_word(Environment e, uint8_t beside) const;
 

@@ -334,15 +334,22 @@ bool Stacks::levels(uint32_t hops, size_t most, std::vector<uint64_t>& out) {
 
 // The stack on which the head of all open items of a node will have been completed.
 Stacks::Continuation Stacks::continuation(NodeId n) {
-    if (const Continuation* known = continuations_.find(n)) return *known;
+    const Continuation& known = continuations_[n.index()];
+    if (known.is_known) return known;
+    const Continuation found = find_continuation(n);
+    return continuations_[n.index()] = found;
+}
+
+Stacks::Continuation Stacks::find_continuation(NodeId n) {
+    const Continuation none{kNoNode, 0, 0, true};
     const LrAutomaton::Open open = lr_.open(graph_[n].state);
-    if (!open.length) return continuations_[n] = {};
+    if (!open.length) return none;
     NodeId below = n;
     for (uint32_t i = 0; i < open.length; i++)
-        if ((below = graph_.only_parent(below)) == kNoNode) return continuations_[n] = {};
+        if ((below = graph_.only_parent(below)) == kNoNode) return none;
     work(10);
     const Shifted behind = reduced({StackGraph::one(after(below, open.head)), {}, int(open.length) - 1});
-    return continuations_[n] = {StackGraph::only(behind.frontier), behind.above, open.rest};
+    return {StackGraph::only(behind.frontier), behind.above, open.rest, true};
 }
 
 Stacks::Future::Future(Stacks& stacks, Frontier f, uint32_t hops, size_t most, bool tells_rests, std::vector<uint64_t>& words,
