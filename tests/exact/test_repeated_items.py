@@ -12,13 +12,35 @@ WALKS, STEPS = 100, 14
 
 WHITE = ["  ", "   ", "    ", "\n", "\n  ", " \n ", "\t\t"]
 ITEMS = ['"a"', '"b"', '"a', '"b', "1", "12", "true", '{"k":1}', '{"k":']
-ENDS = ['"]],', '"]],"', '"},', '"}],', '"],["', ",", '",', '", ', '","', '", "', '"],', '"]', "]", "],", "}", "},", ',"', ', "a"', ', "a",', ",1,", ",12,"]
+ENDS = [
+    '"]],',
+    '"]],"',
+    '"},',
+    '"}],',
+    '"],["',
+    ",",
+    '",',
+    '", ',
+    '","',
+    '", "',
+    '"],',
+    '"]',
+    "]",
+    "],",
+    "}",
+    "},",
+    ',"',
+    ', "a"',
+    ', "a",',
+    ",1,",
+    ",12,",
+]
 TOKENS = sorted(
     {
         *(white + item for white in ["", *WHITE] for item in ITEMS),
         *WHITE,
         *ENDS,
-        *(",1],", ",12],", ', 1]', ',1],"c":[', '1],"c":['),
+        *(",1],", ",12],", ", 1]", ',1],"c":[', '1],"c":['),
         *('c","c",', 'd","c",', '"c","c",', '"d","c",'),
         *(
             text + end
@@ -74,7 +96,10 @@ SCHEMAS = {
     },
     "inside a member": {
         "type": "object",
-        "properties": {"k": {"type": "array", "items": {"type": "string"}, "uniqueItems": True}, "c": {"type": "array"}},
+        "properties": {
+            "k": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+            "c": {"type": "array"},
+        },
     },
     "objects": {"type": "array", "items": {"type": "object", "properties": {"k": {}}}, "uniqueItems": True},
     "numbers in a member": {

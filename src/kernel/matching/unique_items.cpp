@@ -53,9 +53,7 @@ bool UniqueItems::can_spare_one(const Parse& t) {
 }
 
 // A value begins here that may become one of more than so many.
-bool UniqueItems::begins_endless(const Parse& t, size_t values) {
-    return t.writing->before_value() && values < kMany && is_endless(t);
-}
+bool UniqueItems::begins_endless(const Parse& t, size_t values) { return t.writing->before_value() && values < kMany && is_endless(t); }
 
 // A value that begins here may hold a string or a number that is one of more than kMany, whatever was written before.
 //

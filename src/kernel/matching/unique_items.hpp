@@ -61,7 +61,7 @@ class UniqueItems {
     FlatMap<char> known_;
     FlatMap<char> endless_;  // by the first three
     FlatMap<char> harmless_;
-    size_t num_known_ = 0;   // at most
+    size_t num_known_ = 0;  // at most
 };
 
 }  // namespace derivable

@@ -170,11 +170,10 @@ void Stacks::each_accepting(Frontier f, Symbol t, Visit visit) {
         if (contains(accept_of(n), t)) visit(n);
 }
 
-std::vector<Stacks::Shifter> Stacks::shifters(Frontier f, Symbol t) {
+void Stacks::find_shifters(Frontier f, Symbol t) {
     // Depth first over the reductions that lead to nodes accepting t; a node is finished behind all that it leads to.
-    std::vector<Seen> seen;
-    std::vector<std::pair<uint32_t, int32_t>> edges;  // to one of `seen`; states popped
-    std::vector<uint32_t> work, finished;
+    auto& [seen, edges, work, finished] = search_;
+    seen.clear(), edges.clear(), work.clear(), finished.clear();
     visit_++;
     each_accepting(f, t, [&](NodeId n) { work.push_back(see(n, 0, seen)), seen[work.back()].above = 0; });
     bool single_file = work.size() == 1;
@@ -200,7 +199,8 @@ std::vector<Stacks::Shifter> Stacks::shifters(Frontier f, Symbol t) {
         for (uint32_t e = seen[i].begin; e < seen[i].end; e++)
             if (!seen[edges[e].first].is_expanded) work.push_back(edges[e].first);
     }
-    std::vector<Shifter> out;
+    std::vector<Shifter>& out = shifters_;
+    out.clear();
     for (size_t k = finished.size(); k-- > 0;) {
         const Seen& x = seen[finished[k]];
         for (uint32_t e = x.begin; e < x.end; e++)
@@ -214,7 +214,6 @@ std::vector<Stacks::Shifter> Stacks::shifters(Frontier f, Symbol t) {
     if (single_file && out.size() == 1)
         for (const Seen& x : seen)
             if (x.depth >= kFar && x.node != out[0].node) far_[pack(x.node, t)] = {out[0].node, out[0].above - x.above};
-    return out;
 }
 
 Stacks::Shifter Stacks::only_shifter(NodeId n, Symbol t) {
@@ -259,18 +258,35 @@ Stacks::Shifted Stacks::shift(Frontier f, Symbol t) {
     if (StackGraph::is_one(f))
         if (const Shifter s = only_shifter(StackGraph::only(f), t); s.node != kNoNode)
             return reduced({StackGraph::one(graph_.child(s.node, lr_.move(graph_[s.node].state, t))), reach, s.above - 1});
+    // PERF: of a few stacks each usually has one way. As a search of all, with lists, half of what it takes to go on where repeats are counted.
+    constexpr size_t kFew = 8;
+    shifters_.clear();
+    bool each_has_one = !StackGraph::is_one(f) && nodes(f).size() <= kFew;
+    if (each_has_one)
+        each_accepting(f, t, [&](NodeId n) {
+            shifters_.push_back(only_shifter(n, t));
+            each_has_one &= shifters_.back().node != kNoNode;
+        });
+    if (!each_has_one) find_shifters(f, t);
     int above = -1;
-    std::vector<NodeId> below;
-    for (Shifter s : shifters(f, t)) above = std::max(above, s.above - 1), below.push_back(s.node);
-    graph_.join(below);
-    std::vector<std::pair<LrState, NodeId>> targets;
-    for (NodeId n : below) targets.emplace_back(lr_.move(graph_[n].state, t), n);
-    std::sort(targets.begin(), targets.end());
+    shifting_.clear();
+    for (Shifter s : shifters_) above = std::max(above, s.above - 1), shifting_.push_back(s.node);
+    graph_.join(shifting_);
+    targets_.clear();
+    for (NodeId n : shifting_) targets_.emplace_back(lr_.move(graph_[n].state, t), n);
+    std::sort(targets_.begin(), targets_.end());
     std::vector<NodeId> result;
-    for (size_t i = 0, j; i < targets.size(); i = j) {
+    result.reserve(targets_.size());
+    for (size_t i = 0, j; i < targets_.size(); i = j) {
+        const auto [state, first] = targets_[i];
+        for (j = i + 1; j < targets_.size() && targets_[j].first == state;) j++;
+        if (j == i + 1) {
+            result.push_back(graph_.child(first, state));
+            continue;
+        }
         std::vector<NodeId> parents;
-        for (j = i; j < targets.size() && targets[j].first == targets[i].first; j++) parents.push_back(targets[j].second);
-        result.push_back(graph_.node(targets[i].first, std::move(parents)));
+        for (size_t k = i; k < j; k++) parents.push_back(targets_[k].second);
+        result.push_back(graph_.node(state, std::move(parents)));
     }
     graph_.sort(result);
     return {graph_.frontier(std::move(result)), reach, above};

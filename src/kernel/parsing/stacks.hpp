@@ -140,9 +140,9 @@ class Stacks {
         std::vector<std::pair<Symbol, NodeId>> nodes;
     };
     const Accepting* accepting(Frontier f);
-    // The nodes from which t is shifted. How far these look is never further than accepts() does.
-    std::vector<Shifter> shifters(Frontier f, Symbol t);
-    struct Seen {  // by shifters()
+    // The nodes from which t is shifted, into shifters_. How far these look is never further than accepts() does.
+    void find_shifters(Frontier f, Symbol t);
+    struct Seen {  // by find_shifters()
         NodeId node;
         uint32_t depth, begin = 0, end = 0;  // reductions on the way there; where its own lead
         int32_t above = -1;
@@ -171,12 +171,22 @@ class Stacks {
     size_t next_accepting_ = 0;              // to be replaced
     IdVector<LrState, AcceptSet> direct_;    // the set of its direct shifts
     std::vector<Subsumption::Lower> lower_;  // of the node whose set is made
-    // Where a terminal is shifted after long chains of reductions; see shifters().
+    // Where a terminal is shifted after long chains of reductions; see find_shifters().
     std::unordered_map<uint64_t, Shifter, MixHash> far_;
+    struct Search {  // of find_shifters()
+        std::vector<Seen> seen;
+        std::vector<std::pair<uint32_t, int32_t>> edges;  // to one of `seen`; states popped
+        std::vector<uint32_t> todo, finished;             // of `seen`
+    };
+    // PERF: what a shift needs for a while; made anew each time they were half of it.
+    Search search_;
+    std::vector<Shifter> shifters_;
+    std::vector<NodeId> shifting_;
+    std::vector<std::pair<LrState, NodeId>> targets_;
     struct Mark {
         uint32_t visit = 0, index = 0;
     };
-    IdVector<NodeId, Mark> marks_;  // the last shifters() that saw it
+    IdVector<NodeId, Mark> marks_;  // the last find_shifters() that saw it
     uint32_t visit_ = 0;
     // Words of what stands below a node that has several parents, or from level_ on; up to `most` in `out`, with those that are there.
     bool levels_below(NodeId n, uint32_t hops, size_t most, std::vector<uint64_t>& out);
