@@ -34,6 +34,7 @@ class RepeatedItems {
     bool is_opening(const Parse& x);
     bool is_refused(const Vocabulary::Comma& c);
     // A string in progress at some place of a token, or nowhere: there is a number for the whole token then.
+    // SAFETY: the parse is that of the mask, or one of path_, until another token is stepped.
     struct Ending {
         const Parse& parse;  // in progress there,
         size_t place;        // where it ends,
@@ -210,19 +211,20 @@ bool RepeatedItems::is_always(const Ending& x, const std::string& bytes) {
     const size_t comma = bytes.find(',', x.place);
     if (comma == std::string::npos) return false;
     step_to(bytes, bytes.size());
-    const auto every = [&](size_t place, auto has) {
+    const auto each = [&](size_t place, auto visit) {
         for (const Parses& layer : path_[place])
-            if (!std::all_of(layer.begin(), layer.end(), has)) return false;
-        return true;
+            for (const Parse& y : layer) visit(y);
     };
-    const auto is_closed = [](const Parse& y) { return !y.writing; };
-    if (every(comma + 1, is_closed)) return true;
-    for (size_t d = comma + 1; d <= bytes.size(); d++)
-        if (!every(d, [](const Parse& y) { return bool(y.writing); })) return false;
+    bool is_closed = true, stays_open = true, some = false;
     size_t completed = UniqueItems::kMany;
-    every(comma + 1, [&](const Parse& y) { return completed = std::min(completed, y.writing->completed()), true; });
-    return !every(bytes.size(),
-                  [&](const Parse& y) { return y.writing->completed() > completed || !runs_.unique_items().can_spare_any(y); });
+    each(comma + 1, [&](const Parse& y) {
+        if (y.writing) is_closed = false, completed = std::min(completed, y.writing->completed());
+    });
+    for (size_t d = comma + 1; d <= bytes.size(); d++) each(d, [&](const Parse& y) { stays_open &= bool(y.writing); });
+    each(bytes.size(), [&](const Parse& y) {
+        some |= is_closed || (stays_open && y.writing->completed() <= completed && runs_.unique_items().can_spare_any(y));
+    });
+    return some;
 }
 
 }  // namespace
