@@ -146,7 +146,7 @@ TEXTS = {
 }
 
 
-def check(matcher: dv.Matcher, text: object) -> list[int]:
+def check(matcher: dv.Matcher, text: str | bytes) -> list[int]:
     """The tokens of a mask, which are those that may be taken one by one."""
     masked = set(matcher.allowed_tokens().tolist())
     taken = {other for other in range(VOCABULARY.size) if matcher.allows(other)}

@@ -326,16 +326,15 @@ bool JsonStrings::value_has_more(const State& s, uint64_t n) {
 
 // PERF: nearly always there are many, whatever n is; counted each time it was a fifth of the masks in an array of distinct `^\\.[^/]+$`.
 bool JsonStrings::has_more_accepted(int32_t state, uint64_t n) {
-    constexpr uint64_t kMany = 1u << 16;
-    if (n > kMany) return counts_more(state, n);
+    constexpr uint32_t kMany = 1u << 16;
+    if (n > kMany) return count_accepted(state, n + 1) > n;
     const auto key = uint64_t(uint32_t(state));
-    const char* many = many_.find(key);
-    if (many ? *many : (many_[key] = counts_more(state, kMany))) return true;
-    return counts_more(state, n);
+    const uint32_t* known = counts_.find(key);
+    return (known ? *known : counts_[key] = uint32_t(count_accepted(state, kMany + 1))) > n;
 }
 
-// Counts texts, which are values, by their length. Those with lone surrogates, not all of which are spelled, are left out.
-bool JsonStrings::counts_more(int32_t state, uint64_t n) const {
+// Texts, which are values, by their length, until there are so many. Those with lone surrogates, not all of which are spelled, are left out.
+uint64_t JsonStrings::count_accepted(int32_t state, uint64_t enough) const {
     constexpr uint32_t kPatience = 4'000;  // states
     const uint32_t before_surrogate = values_->classes[0xED];
     std::vector<uint64_t> bytes(values_->num_classes, 0);
@@ -348,11 +347,11 @@ bool JsonStrings::counts_more(int32_t state, uint64_t n) const {
     for (uint64_t length = 0; length <= room && !(level.empty() && next.empty()) && visited < kPatience; length++) {
         for (auto [q, texts] : level) {
             visited++;
-            if (values_->accepting[q] && (found += texts) > n) return true;
+            if (values_->accepting[q] && (found += texts) >= enough) return enough;
             const auto add = [&, more = texts](auto& to_level, int32_t to, uint64_t count) {
                 if (to < 0 || !count) return;
                 uint64_t& known = to_level[uint32_t(to)];
-                known = std::min(known + more * count, n + 1);
+                known = std::min(known + more * count, enough);
             };
             const int32_t* row = &values_->table[size_t(q) * values_->num_classes];
             for (uint32_t c = 0; c < values_->num_classes; c++) add(next, row[c], bytes[c]);
@@ -362,7 +361,7 @@ bool JsonStrings::counts_more(int32_t state, uint64_t n) const {
         level = std::move(next), next = std::move(after_next);
         after_next.clear();
     }
-    return false;
+    return found;
 }
 
 const KEquivalence* JsonStrings::short_values() {

@@ -170,7 +170,7 @@ class JsonStrings {
     const CountedValues::Place& counted_at(int32_t state) const { return counted_[size_t(state & ~kCounted)]; }
     uint32_t automaton_state(int32_t state) const { return state & kCounted ? counted_at(state).state : uint32_t(state); }
     bool has_more_accepted(int32_t state, uint64_t n);
-    bool counts_more(int32_t state, uint64_t n) const;
+    uint64_t count_accepted(int32_t state, uint64_t enough) const;
     bool value_has_more(const State& s, uint64_t n);
     int32_t after_escape(int32_t state, uint8_t decoder, const Escape& escape);
     const KEquivalence* short_values();  // of the automaton; null: not worthwhile
@@ -199,7 +199,7 @@ class JsonStrings {
     std::vector<std::vector<int32_t>> rows_;
     std::shared_ptr<const CountedValues> counted_values_;  // if there is a bound
     std::vector<CountedValues::Place> counted_;
-    FlatMap<char> many_;             // by state of values: whether there are many (has_more_accepted)
+    FlatMap<uint32_t> counts_;       // by state of values: how many can be spelled (has_more_accepted)
     FlatMap<uint32_t> counted_ids_;  // by characters and state of the automaton: numbers in counted_, and one
 
     std::vector<std::string> list_;

