@@ -145,6 +145,17 @@ def test_masks_do_not_depend_on_splits_that_were_forgotten(make: Callable[[], dv
         dv.cache.limit = limit
 
 
+def test_what_stands_behind_several_heads() -> None:
+    """Whether `]]` may follow depends on what is behind a number, its array, and the arrays before it."""
+    items = {"type": "array", "minItems": 2, "items": {"type": "number"}}
+    schema = {"type": "array", "minItems": 4, "items": items}
+    vocabulary = dv.Vocabulary.from_bytes([*(bytes([byte]) for byte in b"[], 012"), b"]]", b"</s>"], eos=[8])
+    matcher = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary).matcher()
+    for byte in b"[[1,2],[0,12],[1,1],[2,2],[1,0]]":
+        assert matcher.allowed_tokens().tolist() == [token for token in range(9) if matcher.allows(token)]
+        matcher.advance_bytes(bytes([byte]))
+
+
 def _masks_made(constraint: dv.Constraint, text: str) -> int:
     """How many masks along a text, byte by byte, were not known."""
     before = constraint.stats()

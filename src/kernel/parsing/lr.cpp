@@ -61,6 +61,7 @@ void LrAutomaton::expand(LrState id) {
     std::sort(state.items.begin(), state.items.end());
     std::sort(state.shifts.begin(), state.shifts.end());
     state.shifts.erase(std::unique(state.shifts.begin(), state.shifts.end()), state.shifts.end());
+    for (const Reduction& r : state.reductions) state.reads_below |= !productions_.is_in_one_place(r.head);
     state.is_complete = state.items.empty() && state.reductions.size() == 1;
     state.is_expanded = true;
     looked_at += 8 * state.items.size();

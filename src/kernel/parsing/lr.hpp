@@ -37,6 +37,8 @@ class LrAutomaton {
     const std::vector<Reduction>& reductions(LrState state) { return expanded(state).reductions; }
     // Nothing is possible but one reduction.
     bool is_complete(LrState state) { return expanded(state).is_complete; }
+    // Where some reduction leads depends on the state below what it takes off the stack.
+    bool reads_below(LrState state) { return expanded(state).reads_below; }
     // Terminals that can be shifted directly, sorted; the end of the text counts as one.
     const std::vector<Symbol>& shifts(LrState state) { return expanded(state).shifts; }
     // Head and length so far of the items that a state was made from, where those are the same; length 0 where they differ. Then what a stack
@@ -64,7 +66,7 @@ class LrAutomaton {
     // PERF: which items a move takes along is worked out when it is made. All moves of a state at once take the square of the length of a
     // chain of units (an object's optional keys are one), and few are made.
     struct State {
-        bool is_expanded = false, is_complete = false, knows_open = false;
+        bool is_expanded = false, is_complete = false, knows_open = false, reads_below = false;
         Open open;
         std::vector<Reduction> reductions;
         std::vector<Symbol> shifts;

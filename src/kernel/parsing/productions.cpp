@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "parsing/lists.hpp"
 #include "support/hashing.hpp"
 
 namespace derivable {
@@ -114,8 +115,13 @@ class Rewriting {
         for (Symbol s = num_terminals_ + 1; s < num_symbols; s++)
             if (!productive[s]) dropped.push_back(s);
         drop_useless(given);
-        nullable = least_fixpoint(given, std::vector<char>(num_symbols, 0));
         return dropped;
+    }
+
+    void join_lists() {
+        make_lists(given, num_terminals_, num_symbols);
+        productive.resize(num_symbols, 1);
+        nullable = least_fixpoint(given, std::vector<char>(num_symbols, 0));
     }
 
     // What may be empty and is said several times becomes a count.
@@ -223,12 +229,15 @@ Productions::Productions(uint32_t num_terminals, uint32_t num_nonterminals, Symb
     if (!r.productive[start])
         throw BadGrammar("the grammar describes no text at all: its start rule never ends",
                          "Give every recursive rule an alternative that does not recurse.");
+    r.join_lists();
     start_nullable_ = r.nullable[start];
     r.count_repeated();
     r.split_bodies();
     r.leave_out();
     r.drop_empty();
 
+    places_.assign(r.num_symbols, 0);
+    places_[start] = 1;
     by_head_.resize(r.num_symbols - num_terminals - 1);
     for (Relation* relation : {&units_, &users_}) relation->resize(r.num_symbols);
     visited_.resize(r.num_symbols);
@@ -265,11 +274,21 @@ void Productions::keep_reached(Symbol start, std::vector<Production> full, const
         for (uint32_t k = begin[s]; k < begin[s + 1]; k++) {
             Production& p = full[order[k]];
             if (k > begin[s] && productions_.back().body == p.body) continue;
-            for (Symbol b : p.body) reach(b);
+            for (size_t i = 0; i < p.body.size(); i++) {
+                reach(p.body[i]);
+                places_[p.body[i]] += i || p.body[i] != p.head;
+            }
             by_head_[s - num_terminals_ - 1].push_back(uint32_t(productions_.size()));
             productions_.push_back(std::move(p));
         }
     }
+}
+
+bool Productions::is_in_one_place(Symbol s) {
+    uint32_t places = 0;
+    for (Symbol u : reaching(s))
+        if ((places += places_[u]) > 1) return false;
+    return true;
 }
 
 const std::vector<Symbol>& Productions::closure(Symbol s, const Relation& step, Relation& known) {

@@ -3,6 +3,7 @@
 // Only the language matters to a mask, never the parse tree, so the grammar is first rewritten:
 //
 // - symbols that derive nothing, or cannot be reached, are dropped;
+// - what is repeated behind a symbol becomes a list with it (parsing/lists.hpp);
 // - empty productions are removed (right-hand sides with many nullable symbols are split first, so the size stays linear);
 // - unit productions A -> X are kept apart as a relation: the LR automaton steps over whole chains of them at once.
 //
@@ -46,6 +47,9 @@ class Productions {
     // What it reaches by one of them.
     const std::vector<Symbol>& units(Symbol s) const { return units_[s]; }
     uint32_t num_symbols() const { return uint32_t(units_.size()); }
+    // It stands in one place of all bodies, by units or itself, but for the beginning of its own (L -> L w). Then moving over it leads to one LR
+    // state, wherever that can be done.
+    bool is_in_one_place(Symbol s);
     // The terminal occurs in some reachable production.
     bool is_used(Symbol terminal) const { return used_[terminal]; }
     // Symbols given to the constructor that derive no terminal string (for error messages).
@@ -64,6 +68,7 @@ class Productions {
     Relation units_, users_, chains_, reaching_;
     std::vector<uint32_t> visited_;  // by symbol: the closure that last visited it
     uint32_t visit_ = 0;
+    std::vector<uint32_t> places_;  // by symbol: in bodies, but at the beginning of its own
     std::vector<char> used_;
     std::vector<Symbol> unproductive_;
 };

@@ -93,9 +93,10 @@ AcceptSet Stacks::accept_of(NodeId n) {
         if (!was_pruned && subsumption_.is_pruned(x)) continue;
         united_.assign(1, direct_[state].index());
         int32_t hops = subsumption_.hops(x, Reach::kDeep);
+        const int32_t reads = subsumption_.is_pruned(x) || lr_.reads_below(state);  // states below what a reduction takes
         for (auto [y, popped] : lower_) {
             united_.push_back(graph_[y].accept.index());
-            hops = std::min(Reach::kDeep, std::max({hops, popped + 1, popped + graph_[y].accept_hops}));
+            hops = std::min(Reach::kDeep, std::max({hops, popped + reads, popped + graph_[y].accept_hops}));
         }
         graph_[x].accept = unite(united_);
         graph_[x].accept_hops = hops;
@@ -246,7 +247,7 @@ Stacks::Shifted Stacks::reduced(Shifted s) {
         for (uint32_t k = 0; k < r.length; k++)
             if ((below = graph_.only_parent(below)) == kNoNode) return s;
         s.above += int(r.length) - 1;
-        s.reach |= {s.above + 1};
+        s.reach |= {s.above + lr_.reads_below(graph_[StackGraph::only(s.frontier)].state)};
         s.frontier = StackGraph::one(after(below, r.head));
     }
     return s;
@@ -357,7 +358,7 @@ Stacks::Continuation Stacks::continuation(NodeId n) {
 }
 
 Stacks::Continuation Stacks::find_continuation(NodeId n) {
-    const Continuation none{kNoNode, 0, 0, true};
+    const Continuation none{kNoNode, 1, 1, 0, true};
     const LrAutomaton::Open open = lr_.open(graph_[n].state);
     if (!open.length) return none;
     NodeId below = n;
@@ -365,7 +366,8 @@ Stacks::Continuation Stacks::find_continuation(NodeId n) {
         if ((below = graph_.only_parent(below)) == kNoNode) return none;
     work(10);
     const Shifted behind = reduced({StackGraph::one(after(below, open.head)), {}, int(open.length) - 1});
-    return {StackGraph::only(behind.frontier), behind.above, open.rest, true};
+    const int looked = int(open.length) - lr_.productions().is_in_one_place(open.head);
+    return {StackGraph::only(behind.frontier), behind.above, std::max(looked, behind.reach.hops), open.rest, true};
 }
 
 Stacks::Future::Future(Stacks& stacks, Frontier f, uint32_t hops, size_t most, bool tells_rests, std::vector<uint64_t>& words,
@@ -392,14 +394,12 @@ bool Stacks::Future::more() {
     const Continuation behind = stacks_.continuation(node_);
     const bool is_one = behind.node != kNoNode;
     words_.push_back((is_behind_ ? kBehind : 0) | (is_one && tells_rests_ ? kRest | behind.rest : graph[node_].state.index()));
-    looked_.push_back(level_ + is_behind_);
-    if (level_ >= hops_ || words_.size() == most_ || graph[node_].parent == StackGraph::kNoParent) {
-        next_ = kEnded;
-        return true;
-    }
+    looked_.push_back(looks_);
     is_behind_ = is_one;
-    level_ += is_one ? behind.above : 1;
-    if (is_one) node_ = behind.node;
+    looks_ = std::max(looks_, level_ + behind.looked);
+    level_ += behind.above;
+    if (looks_ > hops_ || words_.size() == most_ || graph[node_].parent == StackGraph::kNoParent) next_ = kEnded;
+    else if (is_one) node_ = behind.node;
     else if (const NodeId below = graph.only_parent(node_); below != kNoNode) node_ = below;
     else next_ = kSeveralBelow;
     return true;

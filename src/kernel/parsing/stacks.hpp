@@ -79,6 +79,7 @@ class Stacks {
         const bool tells_rests_;
         enum : uint8_t { kOne, kSeveralOnTop, kSeveralBelow, kEnded } next_ = kOne;
         bool is_behind_ = false, is_told_ = true;  // the node of the next word is behind a head
+        int looks_ = 0;                            // so far down the next word comes from, with those before
         int level_ = 0;                            // states below the top of the node are so much further below that of the frontier
         Frontier frontier_;
         NodeId node_ = kNoNode;
@@ -196,8 +197,9 @@ class Stacks {
     std::vector<uint32_t> words_;
     uint32_t collect_at_ = kCollectAt;
     struct Continuation {
-        NodeId node = kNoNode;  // kNoNode: there are several
+        NodeId node = kNoNode;  // kNoNode: there are several, or no such head; then the rest is of the parents
         int above = 0;          // as in Shifted
+        int looked = 0;         // so far down it comes from
         uint32_t rest = 0;      // as in LrAutomaton::Open
         bool is_known = false;
     };
