@@ -122,7 +122,7 @@ std::vector<Explorer::Step> Explorer::fresh_steps(const Matcher& m, Literals::Pl
     likely.words[2] = likely.words[3] = 0;
     likely.each([&](uint8_t byte) {
         const char c = char(byte);
-        if (byte != '\\' && !begun[byte]) leads_on({&c, 1});
+        if ((byte != '\\' || !scannerless) && !begun[byte]) leads_on({&c, 1});
     });
     constexpr uint32_t kFew = 6;
     std::vector<Step> out;
