@@ -61,8 +61,9 @@ def compile(
             work (more where single masks take long). A number: so many situations. Ends when half of
             `limits.cache_bytes` is used, or at `timeout`: the rest is filled as generations visit it. Or texts of the
             kind that will be generated, which are followed as far as they are in the language, and then situations
-            beside them, for as long as `True` takes and as long again as the texts took: for programming languages a
-            hundred texts spare more than any number of situations.
+            beside them (20,000 at most, about a second): those to which bytes lead, and tokens that one of the texts
+            took where another might have. For programming languages a hundred texts spare more than any number of
+            situations.
         lookahead: how many lexemes may end *inside* a token, ignored ones included (DOMINO's k; one that ends where
             the token begins does not count). `None`, the default, is exact. With a number the texts stay in the
             language, but tokens that span more lexemes are refused, so models write what they would not have written.

@@ -32,8 +32,13 @@ _WORTH = 12_000_000
 _WORTH_SENTENCE = 1_000_000
 """Units of work that a sentence takes at most, about 5 ms."""
 
-_WORTH_BESIDE = 1_000
-"""Units of work more, beside texts, for each of their tokens: about as much as these take."""
+_BESIDE = 20_000
+"""Situations beside texts that are visited at most."""
+
+_WORTH_BESIDE = 200_000_000
+"""Units of work that these take at most, about 1.2 s."""
+
+_ANY_SHARE = 1e6
 
 _MOST_LITERALS = 1 << 16
 """Bytes of a grammar's literals that are cut into tokens."""
@@ -110,7 +115,7 @@ def follow(
         if not _has_room(constraint, most_bytes, not saves):
             break
     else:
-        beside = Situations(_USUAL, _WORTH + _WORTH_BESIDE * explorer.followed, below=1.0)
+        beside = Situations(explorer.found + _BESIDE, _WORTH_BESIDE, below=_ANY_SHARE)
         while _visit(explorer, beside, None, deadline, most_bytes) == "memory" and _has_room(
             constraint, most_bytes, not saves
         ):

@@ -131,17 +131,22 @@ std::vector<Explorer::Step> Explorer::fresh_steps(const Matcher& m, Literals::Pl
     return out;
 }
 
+void Explorer::note_taken(const Keys& from, uint32_t token, const Keys& to) {
+    std::vector<Taken>& all = taken_[from[0]];
+    if (std::none_of(all.begin(), all.end(), [&](const Taken& t) { return t.to == to[1] || t.token == token; })) all.push_back({to[1], token});
+}
+
 uint32_t Explorer::note(Matcher& m, uint32_t from, uint32_t step) {
     return visits_->add(from, step, complete([&] { m.learn_mask(); }));
 }
 
-void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
+void Explorer::visit_one(Waiting& w, Kind kind, const Bounds& bounds) {
     Matcher& m = *w.matcher;
     visited_++;
     std::vector<Step> steps;
-    const bool looks_further = found() < bounds.known && complete([&] { steps = fresh_steps(m, w.way.literal); });
+    const bool has_room = found() < bounds.known;
+    if (has_room || w.step == kNoted || kind == kByTop) complete([&] { steps = fresh_steps(m, w.way.literal); });
     const uint32_t here = w.step == kNoted ? w.from : note(m, w.from, w.step);
-    if (!looks_further) return;
     auto go = [&](auto advance) {
         auto after = std::make_unique<Matcher>(m);
         bool accepted = false;
@@ -158,7 +163,12 @@ void Explorer::visit_one(Waiting& w, const Bounds& bounds) {
         }
         meet(std::move(after), from, uint8_t(step.bytes.back()), way, step.keys);
     }
-    for (uint32_t token : tokens_)
+    if (!has_room) return;
+    std::vector<uint32_t> tokens = tokens_;
+    if (!taken_.empty())
+        if (const auto known = taken_.find(keys_of(m)[0]); known != taken_.end())
+            for (const Taken& t : known->second) tokens.push_back(t.token);
+    for (uint32_t token : tokens)
         if (auto after = go([&](Matcher& x) { return x.advance(token) == Matcher::Verdict::kAccepted; }))
             meet(std::move(after), here, Visits::kToken + token, {});
 }
@@ -169,6 +179,7 @@ Explorer::End Explorer::follow(const std::vector<uint32_t>& tokens, double secon
     Matcher m(constraint_);
     Way way;
     uint32_t from = Visits::kStart, step = 0;
+    Keys before{};
     try {
         for (size_t i = 0;; i++) {
             task.look();
@@ -176,7 +187,10 @@ Explorer::End Explorer::follow(const std::vector<uint32_t>& tokens, double secon
             if (constraint_->access().run_bytes() > bytes) return End::kMemory;
             followed_++;
             from = note(m, from, step);
-            if (const Keys keys = keys_of(m); !known_.find(keys.back())) meet(std::make_unique<Matcher>(m), from, kNoted, way, keys);
+            const Keys keys = keys_of(m);
+            if (i) note_taken(before, tokens[i - 1], keys);
+            before = keys;
+            if (!known_.find(keys.back())) meet(std::make_unique<Matcher>(m), from, kNoted, way, keys);
             if (i == tokens.size()) return End::kNone;
             bool accepted = false;
             const bool done = complete([&] { accepted = m.advance(tokens[i]) == Matcher::Verdict::kAccepted; });
@@ -218,7 +232,7 @@ Explorer::End Explorer::visit(const Bounds& bounds) {
         queue->pop_front();
         try {
             task.look();
-            visit_one(next, bounds);
+            visit_one(next, kind, bounds);
             spent_[kind] += task.spent() - before;
         } catch (const TimeIsUp&) {  // what was found out is kept, and asking again goes on from there
             queue->push_front(std::move(next));

@@ -2,7 +2,9 @@
 //
 // A situation is a lexer state with the parser behind the lexeme in progress (MaskCache::Endings), as far down as some words of its future
 // (Stacks::future). From each one that is visited every next byte (and every token that the grammar names) leads to others; within literals of the
-// grammar, names and constants, it is every next piece that the tokenizer is likely to make (Literals), for no mask is asked for in between. Those come first
+// grammar, names and constants, it is every next piece that the tokenizer is likely to make (Literals), for no mask is asked for in between. Where texts
+// were followed it is also every token that one of them took in that lexer state, on whatever stack: what stands in a call of one text and behind an operator
+// of another stands behind an operator in a call, too. Those come first
 // whose lexer state was not met before, for they take the longest; then those with another parser state on top, and so on; among equals
 // those met first; and what stands far within free text comes last. What the lexer and the top alone tell apart grows with the size of the
 // grammar; what more tells apart may be as many as there are ways from one place to another. So of those as many are visited as take a share
@@ -16,6 +18,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -90,10 +93,12 @@ class Explorer : private SortFreed {
     Keys keys_of(const Matcher& m);
     bool know(uint64_t key) { return std::exchange(known_[key], true); }  // it was known before
     std::vector<Step> fresh_steps(const Matcher& m, Literals::Place literal);
-    void visit_one(Waiting& w, const Bounds& bounds);
+    // A token that a text took, if no other one like it is known.
+    void note_taken(const Keys& from, uint32_t token, const Keys& to);
     // Computes its mask. Returns where it stands among the visits.
     uint32_t note(Matcher& m, uint32_t from, uint32_t step);
     enum Kind { kByTop, kBelow, kKinds };
+    void visit_one(Waiting& w, Kind kind, const Bounds& bounds);
     bool is_enough(Kind kind, const Bounds& bounds) const;
 
     std::shared_ptr<Constraint> constraint_;
@@ -101,8 +106,13 @@ class Explorer : private SortFreed {
     const std::vector<uint32_t> tokens_;
     const BytePairs byte_pairs_;
     const Literals literals_;
-    FlatMap<bool> known_;                                 // keys
-    std::array<std::deque<Waiting>, kKeys + 1> waiting_;  // by the first key that is new; the last: in long free text
+    struct Taken {
+        uint64_t to;  // by the lexer and one word
+        uint32_t token;
+    };
+    std::unordered_map<uint64_t, std::vector<Taken>> taken_;  // along texts, by the lexer
+    FlatMap<bool> known_;                                     // keys
+    std::array<std::deque<Waiting>, kKeys + 1> waiting_;      // by the first key that is new; the last: in long free text
     uint64_t visited_ = 0, followed_ = 0;
     std::array<uint64_t, kKinds> spent_{};  // work
     const std::shared_ptr<Visits> visits_ = std::make_shared<Visits>();
