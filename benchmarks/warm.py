@@ -132,8 +132,9 @@ def ahead(
     others = [b"".join(vocabulary.token_bytes(t) or b"" for t in tokens).decode() for tokens in texts[count:]]
     texts = texts[:count]
     table = Table("us of thread time a mask", "mean", "p50", "p99", "p99.9", "max")
-    kinds: list[tuple[str, int | list[str]]] = [("nothing ahead of time", 0)]
-    kinds += [(f"{situations:,} situations", situations), (f"{len(others)} other programs", others)]
+    kinds: list[tuple[str, bool | int | list[str]]] = [("nothing ahead of time", False)]
+    kinds += [(f"{situations:,} situations", situations), ("the grammar's samples", True)]
+    kinds += [(f"{len(others)} other programs", others)]
     for name, some in kinds:
         dv.cache.clear()
         begun = time.process_time()

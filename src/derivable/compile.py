@@ -58,7 +58,8 @@ def compile(
             `scannerless`, sentences as models are likely to write them, made from the grammar (objects with all their
             members, lists of two); then what the lexer and the parser's state behind the lexeme in progress tell
             apart, then some of what its stack tells apart, 10,000 situations at most and for about 0.07 s of counted
-            work (more where single masks take long). A number: so many situations. Ends when half of
+            work (more where single masks take long). For grammars that have samples (`Grammar.samples`; the built-in
+            programming languages do) it stands for those, as texts. A number: so many situations. Ends when half of
             `limits.cache_bytes` is used, or at `timeout`: the rest is filled as generations visit it. Or texts of the
             kind that will be generated, which are followed as far as they are in the language, and then situations
             beside them (20,000 at most, about a second): those to which bytes lead, and tokens that one of the texts
@@ -111,7 +112,7 @@ def compile(
         if not 0 <= lookahead < 1 << 32:
             hint = "Use 0 or more, or None for all."
             raise GrammarError(f"lookahead={number(lookahead, '')} is not a number of lexemes", hint=hint)
-    ahead = wanted(ahead_of_time)
+    ahead = wanted(ahead_of_time, grammar.samples)
     instance("prefetch", prefetch, bool, "True or False")
     instance("canonical", canonical, bool, "True or False")
     if progress is not None and not callable(progress):

@@ -36,6 +36,7 @@ class Grammar(Combining):
             and what follows up to the ``]`` is JSON text. Only under `scannerless`.
         tallied: terminals that mean something to JSON objects whose keys come in any order. Only under `scannerless`.
         in_order: where a text is forced, keys that may come in any order come in that of their objects.
+        samples: texts as they are likely to be written. `compile(ahead_of_time=True)` fills the index along these.
     """
 
     def with_lexing(self, lexing: Lexing) -> Grammar:

@@ -138,6 +138,7 @@ class Rules:
     distinct: tuple[str, ...] = ()
     tallied: Mapping[str, Tally] = field(default_factory=dict)
     in_order: bool = False
+    samples: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         instance("start", self.start, str, "the name of a rule")
@@ -150,6 +151,8 @@ class Rules:
         for option in ("ignore", "distinct", "relaxed"):
             for name in items(option, getattr(self, option), "names, as a tuple"):
                 instance(option, name, str, "names, as a tuple of str")
+        for text in items("samples", self.samples, "texts, as a tuple"):
+            instance("samples", text, str, "texts, as a tuple of str")
         instance("indentation", self.indentation, Indentation | None, "Indentation(...), or None")
         if self.lexing not in get_args(Lexing):
             raise GrammarError(

@@ -79,6 +79,14 @@ def test_the_snippets_are_what_the_language_says(name: str) -> None:
         assert wrong == []
 
 
+@pytest.mark.parametrize("name", [name for name in BUILTIN if name != "xml"])
+def test_samples(name: str) -> None:
+    """What an index is filled along: texts of the language."""
+    samples = [text.encode() for text in dv.Grammar.builtin(name).samples]
+    assert samples
+    assert [accepts(name, text) for text in samples] == REFERENCES[name]()(samples) == [True] * len(samples)
+
+
 @pytest.mark.parametrize("kind", ["accepted", "rejected"])
 @pytest.mark.parametrize("name", BUILTIN)
 def test_deviations_are_deviations(name: str, kind: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from .lark import grammar_from_lark
 __all__ = ["BUILTIN", "builtin_grammar"]
 
 _FOLDER = Path(__file__).parent.parent / "library"
+
+_BETWEEN = "=====\n"
+"""Stands between two samples."""
 
 BUILTIN: dict[str, Lexing] = {
     "java": "longest",
@@ -49,6 +53,12 @@ def builtin_grammar(name: str) -> Rules:
             hint=f"Use one of {', '.join(BUILTIN)}, or load your own with Grammar.from_lark or Grammar.from_gbnf.",
         )
     text = (_FOLDER / f"{name}.lark").read_text(encoding="utf-8")
-    return grammar_from_lark(
+    grammar = grammar_from_lark(
         text, lexing=BUILTIN[name], import_paths=[str(_FOLDER)], indentation=_INDENTATION.get(name)
+    )
+    samples = _FOLDER / "samples" / f"{name}.txt"
+    return (
+        replace(grammar, samples=tuple(samples.read_text(encoding="utf-8").split(_BETWEEN)))
+        if samples.exists()
+        else grammar
     )

@@ -63,14 +63,17 @@ class Situations:
     below: float = 0.5
 
 
-def wanted(ahead_of_time: bool | int | Sequence[str]) -> Situations | tuple[str, ...] | None:
+def wanted(ahead_of_time: bool | int | Sequence[str], samples: tuple[str, ...]) -> Situations | tuple[str, ...] | None:
     """The situations or texts that a caller asks for.
+
+    Args:
+        samples: texts of the grammar, or none: what `True` stands for.
 
     Raises:
         ArgumentError: it is neither a number nor a list of texts, one at least.
     """
     if isinstance(ahead_of_time, bool):
-        return Situations(_USUAL, _WORTH) if ahead_of_time else None
+        return (samples or Situations(_USUAL, _WORTH)) if ahead_of_time else None
     if isinstance(ahead_of_time, (list, tuple)):
         if not ahead_of_time or not all(isinstance(text, str) for text in ahead_of_time):
             raise ArgumentError("ahead_of_time", "texts of type str, one at least", ahead_of_time)
