@@ -133,7 +133,16 @@ std::vector<Explorer::Step> Explorer::fresh_steps(const Matcher& m, Literals::Pl
 
 void Explorer::note_taken(const Keys& from, uint32_t token, const Keys& to) {
     std::vector<Taken>& all = taken_[from[0]];
-    if (std::none_of(all.begin(), all.end(), [&](const Taken& t) { return t.to == to[1] || t.token == token; })) all.push_back({to[1], token});
+    const bool is_like_one = std::any_of(all.begin(), all.end(), [&](const Taken& t) { return t.to == to[1] || t.token == token; });
+    if (!is_like_one) all.push_back({to[1], token});
+}
+
+std::vector<uint32_t> Explorer::tokens_at(const Matcher& m) {
+    std::vector<uint32_t> tokens = tokens_;
+    if (taken_.empty()) return tokens;
+    if (const auto known = taken_.find(keys_of(m)[0]); known != taken_.end())
+        for (const Taken& t : known->second) tokens.push_back(t.token);
+    return tokens;
 }
 
 uint32_t Explorer::note(Matcher& m, uint32_t from, uint32_t step) {
@@ -145,6 +154,7 @@ void Explorer::visit_one(Waiting& w, Kind kind, const Bounds& bounds) {
     visited_++;
     std::vector<Step> steps;
     const bool has_room = found() < bounds.known;
+    // PERF: tokens find so many situations that there was no room for bytes, which alone find lexer states that no text was in: masks of 2 to 3 ms.
     if (has_room || w.step == kNoted || kind == kByTop) complete([&] { steps = fresh_steps(m, w.way.literal); });
     const uint32_t here = w.step == kNoted ? w.from : note(m, w.from, w.step);
     auto go = [&](auto advance) {
@@ -164,11 +174,7 @@ void Explorer::visit_one(Waiting& w, Kind kind, const Bounds& bounds) {
         meet(std::move(after), from, uint8_t(step.bytes.back()), way, step.keys);
     }
     if (!has_room) return;
-    std::vector<uint32_t> tokens = tokens_;
-    if (!taken_.empty())
-        if (const auto known = taken_.find(keys_of(m)[0]); known != taken_.end())
-            for (const Taken& t : known->second) tokens.push_back(t.token);
-    for (uint32_t token : tokens)
+    for (uint32_t token : tokens_at(m))
         if (auto after = go([&](Matcher& x) { return x.advance(token) == Matcher::Verdict::kAccepted; }))
             meet(std::move(after), here, Visits::kToken + token, {});
 }

@@ -4,9 +4,8 @@
 // (Stacks::future). From each one that is visited every next byte (and every token that the grammar names) leads to others; within literals of the
 // grammar, names and constants, it is every next piece that the tokenizer is likely to make (Literals), for no mask is asked for in between. Where texts
 // were followed it is also every token that one of them took in that lexer state, on whatever stack: what stands in a call of one text and behind an operator
-// of another stands behind an operator in a call, too. Those come first
-// whose lexer state was not met before, for they take the longest; then those with another parser state on top, and so on; among equals
-// those met first; and what stands far within free text comes last. What the lexer and the top alone tell apart grows with the size of the
+// of another stands behind an operator in a call, too. Those come first whose lexer state was not met before, for they take the longest; then those with
+// another parser state on top, and so on; among equals those met first; and what stands far within free text comes last. What the lexer and the top alone tell apart grows with the size of the
 // grammar; what more tells apart may be as many as there are ways from one place to another. So of those as many are visited as take a share
 // of what the former took (Bounds::below).
 #pragma once
@@ -95,6 +94,8 @@ class Explorer : private SortFreed {
     std::vector<Step> fresh_steps(const Matcher& m, Literals::Place literal);
     // A token that a text took, if no other one like it is known.
     void note_taken(const Keys& from, uint32_t token, const Keys& to);
+    // That the grammar names, and that texts took in the same lexer state.
+    std::vector<uint32_t> tokens_at(const Matcher& m);
     // Computes its mask. Returns where it stands among the visits.
     uint32_t note(Matcher& m, uint32_t from, uint32_t step);
     enum Kind { kByTop, kBelow, kKinds };
