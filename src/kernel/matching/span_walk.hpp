@@ -2,6 +2,7 @@
 // (index/stack_trie.hpp).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -68,6 +69,8 @@ class SpanWalk {
     int ask(Part& part, const Item& x, const Split& split, uint32_t index);
     // Through an exit; what follows is asked, all of it or, if `open`, the questions behind that one.
     int leave(Part& part, const Item& x, const Split& split, uint32_t index, Symbol symbol, const Question* open);
+    // What the end of a lexeme does to a stack, as Lexemes::after.
+    After after(Symbol symbol, Frontier stack, Environment environment);
     // Notes what an answer looked at.
     int level_of(Part& part, Reach reach);
 
@@ -78,6 +81,14 @@ class SpanWalk {
     std::vector<Question> questions_;
     std::vector<uint64_t> states_;
     WalkBounds bounds_;
+    struct Ended {
+        Frontier stack = kNoFrontier;
+        Symbol symbol = 0;
+        Environment environment = 0;
+        After after;
+    };
+    static constexpr size_t kEnded = 64;
+    std::array<Ended, kEnded> ended_;  // those asked for last
 };
 
 }  // namespace derivable
