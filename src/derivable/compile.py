@@ -59,7 +59,7 @@ def compile(
             members, lists of two); then what the lexer and the parser's state behind the lexeme in progress tell
             apart, then some of what its stack tells apart, 10,000 situations at most and for about 0.07 s of counted
             work (more where single masks take long). For grammars that have samples (`Grammar.samples`; the built-in
-            programming languages do) it stands for those, as texts. A number: so many situations. Ends when half of
+            ones but `xml`) it stands for those, as texts. A number: so many situations. Ends when half of
             `limits.cache_bytes` is used, or at `timeout`: the rest is filled as generations visit it. Or texts of the
             kind that will be generated, which are followed as far as they are in the language, and then situations
             beside them (20,000 at most, about a second): those to which bytes lead, and tokens that one of the texts

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from new_masks import new_masks
+
 import derivable as dv
 from derivable import _kernel
 
@@ -24,13 +26,7 @@ def _new_masks(texts: list[list[str]], asked: list[str]) -> int:
     for text in texts:
         explorer.follow([WORDS.index(word) for word in text], 1e9, 1 << 62, 0)
     explorer.visit(explorer.found + 800, explorer.found + 20_000, 1e9, 1 << 62, 0, 1.0)
-    before = constraint.stats()
-    matcher = constraint.matcher()
-    for word in asked:
-        matcher.allowed_tokens()
-        matcher.advance(WORDS.index(word))
-    after = constraint.stats()
-    return int(after["masks"] - after["mask_hits"] - before["masks"] + before["mask_hits"])
+    return new_masks(constraint, [word.encode() for word in asked])
 
 
 def test_texts_are_crossed() -> None:

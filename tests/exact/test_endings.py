@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from new_masks import by_byte, new_masks
 
 import derivable as dv
 
@@ -156,22 +157,11 @@ def test_what_stands_behind_several_heads() -> None:
         matcher.advance_bytes(bytes([byte]))
 
 
-def _masks_made(constraint: dv.Constraint, text: str) -> int:
-    """How many masks along a text, byte by byte, were not known."""
-    before = constraint.stats()
-    matcher = constraint.matcher()
-    for byte in text.encode():
-        _bits(matcher)
-        matcher.advance_bytes(bytes([byte]))
-    after = constraint.stats()
-    return int(after["masks"] - after["mask_hits"] - before["masks"] + before["mask_hits"])
-
-
 def test_what_leads_to_the_same_is_known() -> None:
     """A key that is begun behind another one, and ends in the same place."""
     constraint = dv.compile(dv.Grammar.from_json_schema(_object(closed=True)), VOCABULARY)
-    made = _masks_made(constraint, '{"a":"x","x":"y"}')
-    behind_others = [_masks_made(constraint, f'{{"{key}":"x","x":"y"}}') for key in ("b", "c")]
+    made = new_masks(constraint, by_byte('{"a":"x","x":"y"}'))
+    behind_others = [new_masks(constraint, by_byte(f'{{"{key}":"x","x":"y"}}')) for key in ("b", "c")]
     assert made > 12
     # What is new is the other key: its letter, its end, the colon, its value, what follows that.
     assert max(behind_others) <= 8
@@ -185,13 +175,8 @@ def test_ahead_of_time_is_by_structure() -> None:
     rows, made = constraint.stats()["rows"], 0
     for i, first in enumerate(keys):
         for second in keys[i + 1 :: 3]:
-            before = constraint.stats()
-            matcher = constraint.matcher()
-            for piece in ('{"', first, '":', '"', "x", '"', ',"', second, '":', '"', "y", '"'):  # not within words
-                _bits(matcher)
-                matcher.advance_bytes(piece.encode())
-            after = constraint.stats()
-            made += after["masks"] - after["mask_hits"] - before["masks"] + before["mask_hits"]
+            pieces = ('{"', first, '":', '"', "x", '"', ',"', second, '":', '"', "y", '"')  # not within words
+            made += new_masks(constraint, [piece.encode() for piece in pieces])
     assert made == 0
     assert constraint.stats()["rows"] == rows < 20 * len(keys)
 
@@ -209,10 +194,4 @@ def test_ahead_of_time_in_other_scripts(closed: bool) -> None:
     }
     constraint = dv.compile(dv.Grammar.from_json_schema(schema, whitespace="none"), vocabulary, ahead_of_time=True)
     for text in ('{"имя":"x","姓名":"y","x":"電話"}', '{"город":"x"}'):
-        before = constraint.stats()
-        matcher, bitmask = constraint.matcher(), dv.allocate_bitmask(1, vocabulary.size)
-        for piece in text:
-            matcher.fill_bitmask(bitmask)
-            matcher.advance_bytes(piece.encode())
-        after = constraint.stats()
-        assert after["masks"] - before["masks"] == after["mask_hits"] - before["mask_hits"]
+        assert new_masks(constraint, [piece.encode() for piece in text]) == 0

@@ -57,8 +57,6 @@ def builtin_grammar(name: str) -> Rules:
         text, lexing=BUILTIN[name], import_paths=[str(_FOLDER)], indentation=_INDENTATION.get(name)
     )
     samples = _FOLDER / "samples" / f"{name}.txt"
-    return (
-        replace(grammar, samples=tuple(samples.read_text(encoding="utf-8").split(_BETWEEN)))
-        if samples.exists()
-        else grammar
-    )
+    if not samples.exists():
+        return grammar
+    return replace(grammar, samples=tuple(samples.read_text(encoding="utf-8").split(_BETWEEN)))

@@ -39,6 +39,7 @@ _WORTH_BESIDE = 200_000_000
 """Units of work that these take at most, about 1.2 s."""
 
 _ANY_SHARE = 1e6
+"""Of `Situations.below`: no bound."""
 
 _MOST_LITERALS = 1 << 16
 """Bytes of a grammar's literals that are cut into tokens."""

@@ -24,8 +24,7 @@ std::vector<Repeat> repeats_of(const std::vector<Production>& productions, Symbo
     }
     for (const Production& p : productions) {
         Repeat& r = repeats[p.head];
-        const bool is_rest = p.body.size() != 2 || p.body[0] != p.head;
-        bool is_items = is_rest;
+        bool is_items = p.body.size() != 2 || p.body[0] != p.head;
         for (Symbol s : p.body) is_items &= s == r.item;
         if (is_items) r.least = uint32_t(p.body.size());
     }
@@ -40,8 +39,8 @@ void make_lists(std::vector<Production>& productions, uint32_t num_terminals, Sy
     const std::vector<Repeat> repeats = repeats_of(productions, num_symbols);
     FlatMap<Symbol> lists;  // by what they begin with, and their items
     std::vector<Production> made;
-    // Whether a list's first symbol and its items can stand for the repeat in this place of a body. SAFETY: for speed only. Behind the last item that there
-    // must be it is open whether it is one of the list or the last one; a terminal behind it tells at once.
+    // Whether there is still one stack. Behind an item of `L w y` it is open whether it is one of L or the last one; where y is a terminal the next lexeme
+    // tells.
     auto is_told = [&](const Production& p, size_t i) {
         const Repeat& r = repeats[p.body[i]];
         if (!r.least) return true;

@@ -118,6 +118,7 @@ class Rewriting {
         return dropped;
     }
 
+    // What is repeated behind a symbol becomes a list with it. Then it is known which symbols may be empty.
     void join_lists() {
         make_lists(given, num_terminals_, num_symbols);
         productive.resize(num_symbols, 1);

@@ -48,7 +48,7 @@ class Productions {
     const std::vector<Symbol>& units(Symbol s) const { return units_[s]; }
     uint32_t num_symbols() const { return uint32_t(units_.size()); }
     // It stands in one place of all bodies, by units or itself, but for the beginning of its own (L -> L w). Then moving over it leads to one LR
-    // state, wherever that can be done.
+    // state, wherever that can be done: from that place, and the beginnings of those that are begun there.
     bool is_in_one_place(Symbol s);
     // The terminal occurs in some reachable production.
     bool is_used(Symbol terminal) const { return used_[terminal]; }
