@@ -50,6 +50,7 @@ class Writing {
     bool safe() const { return safe_; }
     bool in_string() const { return mode_ == Mode::kString || mode_ == Mode::kKey; }
     bool in_key() const { return mode_ == Mode::kKey; }
+    bool in_number() const { return mode_ == Mode::kNumber; }
     bool before_value() const { return mode_ == Mode::kBefore; }
     // In a string that is an item of a distinct array itself.
     bool in_item() const;

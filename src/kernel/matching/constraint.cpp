@@ -24,7 +24,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
       engine_{access_, *spanner_, stacks_, liveness_, terminals_, environments_},
       lexemes_(engine_),
       stepper_(engine_, lexemes_, limits_.max_parses),
-      unique_items_(access_, stepper_, limits_.max_liveness_steps),
+      unique_items_(access_, stacks_, stepper_, limits_.max_liveness_steps),
       runs_(engine_, lexemes_, stepper_, unique_items_, *vocabulary_, limits_.lookahead),
       masks_(engine_, lexemes_, runs_, *vocabulary_, limits_.lookahead, limits_.cache_bytes, serial) {
     Operation all(access_, Task::kUnbounded);

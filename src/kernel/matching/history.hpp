@@ -19,7 +19,8 @@ struct Parse {
     LexState lex;
     Frontier stack;
     Environment environment = kNoEnvironment;
-    WritingRef writing;  // inside an array of distinct items
+    WritingRef writing;       // inside an array of distinct items
+    NodeId ground = kNoNode;  // right behind the opening of the outermost one, if all of the stack is known to stand on it
 
     bool wrote_as(const Parse& other) const { return writing == other.writing || (writing && other.writing && *writing == *other.writing); }
     // Stacks are interned, so equal ones are one.

@@ -20,22 +20,33 @@ bool is_same(const Parse& a, const Parse& b) { return a.lex == b.lex && a.stack 
 }  // namespace
 
 void Masks::fill(const Parses& parses, uint32_t* mask) {
-    if (parses.size() == 1 && !parses[0].writing) {
-        const MaskCache::Mask& r = row({parses[0].lex, parses[0].stack, parses[0].environment});
-        std::copy(r.begin(), r.end(), mask);
-        return;
-    }
     // SAFETY: what may be refused half-way is not the caller's before it is complete.
     MaskCache::Mask all, own;
     for (const Parse& t : parses) {
-        own = row({t.lex, t.stack, t.environment});
+        const MaskCache::Mask& known = row({t.lex, t.stack, t.environment});
+        std::optional<RepeatedItems> repeated;
+        if (t.writing) repeated.emplace(repeated_parts(), t, known.data());
+        if (parses.size() == 1 && (!repeated || repeated->are_none())) {
+            std::copy(known.begin(), known.end(), mask);
+            return;
+        }
+        own = known;
         work(own.size() / 40);
-        if (t.writing) take_repeated(runs_, engine_.access, engine_.terminals, vocabulary_, t, own.data());
+        if (repeated) repeated->take(own.data());
         if (all.empty()) all.swap(own);
         else std::transform(all.begin(), all.end(), own.begin(), all.begin(), std::bit_or<>());
     }
     all.resize(vocabulary_.words());  // where there are no parses
     std::copy(all.begin(), all.end(), mask);
+}
+
+void Masks::learn(const Parse& t) {
+    const MaskCache::Mask& all = row({t.lex, t.stack, t.environment});
+    if (!t.writing) return;
+    RepeatedItems repeated(repeated_parts(), t, all.data());
+    if (repeated.are_none()) return;
+    MaskCache::Mask own = all;
+    repeated.take(own.data());
 }
 
 const MaskCache::Mask& Masks::row(Parse t) {
@@ -161,7 +172,7 @@ Masks::Computed Masks::compute(const Parse& t, const MaskCache::Endings& endings
     if (!made) made = walk(t, endings, left());
     if (!made) made = compute_by_bytes(t, left());
     if (made->row >= 0 || !made->parts.empty()) return std::move(*made);
-    if (engine_.terminals.has_distinct()) take_repeated(runs_, engine_.access, engine_.terminals, vocabulary_, t, made->words.data());
+    if (engine_.terminals.has_distinct()) RepeatedItems(repeated_parts(), t, made->words.data()).take(made->words.data());
     const Answer<bool> end = may_end(t, endings);
     if (end.value) allow_end(made->words);
     made->reach |= end.reach | fill_references(t, made->words);

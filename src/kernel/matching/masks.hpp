@@ -12,6 +12,7 @@
 
 #include "index/stack_trie.hpp"
 #include "matching/mask_cache.hpp"
+#include "matching/repeated_items.hpp"
 #include "matching/residual_masks.hpp"
 #include "matching/runs.hpp"
 
@@ -36,6 +37,8 @@ class Masks {
     void fill(const Parses& parses, uint32_t* mask);
     // The mask of one parse, whatever it has written; valid until the next call.
     const MaskCache::Mask& row(Parse t);
+    // That, and what it may have to take out for what it has written.
+    void learn(const Parse& t);
     // What masks of a parse are kept by under scannerless; none where its lexeme may be of many terminals, or of one with several symbols.
     MaskCache::Endings endings(const Parse& t);
     MaskCache& cache() { return cache_; }
@@ -101,6 +104,7 @@ class Masks {
         Masks& masks_;
         const Parse& parse_;
     };
+    RepeatedItems::Parts repeated_parts() const { return {runs_, engine_.access, engine_.terminals, vocabulary_}; }
     bool is_under_way(const Parse& t) const;
     uint64_t alternatives_of(const Parse& t) const;
     // A mask, and what it depends on, told of the stacks of `endings`, if there are any.

@@ -174,7 +174,7 @@ bool Matcher::knows_mask() {
 
 void Matcher::learn_mask() {
     operate([&](Operation&) {
-        for (const Parse& t : now()->parses) constraint_->masks().row({t.lex, t.stack, t.environment});
+        for (const Parse& t : now()->parses) constraint_->masks().learn(t);
         return true;
     });
 }

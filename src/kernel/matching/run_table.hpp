@@ -32,8 +32,8 @@ class RunTable {
             key.push_back(uint32_t(parses.size()));
             for (const Parse& t : parses) {
                 const auto writing = reinterpret_cast<uintptr_t>(t.writing.get());
-                key.insert(key.end(),
-                           {t.lex.index(), t.stack.index(), t.environment, uint32_t(writing), uint32_t(uint64_t(writing) >> 32)});
+                key.insert(key.end(), {t.lex.index(), t.stack.index(), t.environment, t.ground.index(), uint32_t(writing),
+                                       uint32_t(uint64_t(writing) >> 32)});
             }
         }
         const uint32_t place = ids_.intern(key);

@@ -25,6 +25,7 @@ void Stepper::add(Parses& to, Parse t, const Keep& keep, Shared& shared) {
     if (t.writing && !keep(t)) return;
     for (Parse& other : to) {
         if (other.lex != t.lex || other.environment != t.environment || !other.wrote_as(t)) continue;
+        if (other.ground != t.ground && (other.stack == t.stack || scannerless_)) other.ground = kNoNode;
         if (other.stack == t.stack) return;
         if (scannerless_) {  // candidates do not depend on the stacks, so they may share a parse
             shared.emplace_back(&other - to.data(), t.stack);
@@ -47,42 +48,51 @@ void Stepper::merge(Parses& to, Shared& shared) {
     }
 }
 
+// Of a parse, after a terminal.
+NodeId Stepper::ground_of(const Parse& t, Frontier after, bool opens) const {
+    if (t.writing) return engine_.stacks.stands_on(after, t.ground) ? t.ground : kNoNode;
+    return opens && StackGraph::is_one(after) ? StackGraph::only(after) : kNoNode;
+}
+
 void Stepper::step(const Parses& from, uint8_t byte, Parses& stays, Parses* leaves, const Keep& keep, bool in_order) {
     Indentations& indentations = engine_.environments.indentations;
     Shared stayed, left;
     // A byte further in a lexeme that may still be a newline, or in any other.
-    auto add_to = [&](Parses& to, LexState lex, Frontier stack, Environment environment, WritingRef writing) {
+    auto add_to = [&](Parses& to, LexState lex, Frontier stack, Environment environment, WritingRef writing, NodeId ground) {
         if (lex == kNoState) return;
         if (indentations.active())
             environment =
                 engine_.spanner.prospects.may_be_newline(lex) ? indentations.step(environment, byte) : indentations.idle(environment);
         if (writing && !Writing::step(writing, byte)) return;
-        add(to, {lex, stack, environment, std::move(writing)}, keep, &to == leaves ? left : stayed);
+        add(to, {lex, stack, environment, std::move(writing), ground}, keep, &to == leaves ? left : stayed);
     };
     for (const Parse& t : from) {
         work(2);
         Lexer& lexer = engine_.access.lexer();
-        add_to(stays, lexer.step(t.lex, byte), t.stack, t.environment, t.writing);
+        add_to(stays, lexer.step(t.lex, byte), t.stack, t.environment, t.writing, t.ground);
         if (!leaves) continue;
         for (const Lexer::Exit& e : engine_.access.lexer().exits(t.lex)) {
             const Obligations obligations = lexer.step_obligations(e.obligations, byte);
             if (obligations == Lexer::kViolated) continue;
-            auto begin = [&](Frontier f, Environment environment, Symbol after = kEnd) {
+            auto begin = [&](Frontier f, Environment environment, NodeId ground, bool opens) {
                 LexState s = lexemes_.start(engine_.stacks.accepts(f), e.obligations, environment, in_order).value;
                 if (s == kNoState) return;
                 engine_.access.take();
                 s = lexer.step(lexer.members(s), byte);
                 if (s != kNoState)
                     add_to(*leaves, lexer.with_obligations(s, obligations), f, environment,
-                           engine_.terminals.opens_distinct(after) ? Writing::distinct_array(t.writing) : t.writing);
+                           opens ? Writing::distinct_array(t.writing) : t.writing, ground);
             };
             for (Symbol symbol : engine_.terminals.of(e.terminal)) {
                 const bool ignored = engine_.terminals.is_ignored(symbol);
-                if (ignored) begin(t.stack, indentations.idle(t.environment));
+                if (ignored) begin(t.stack, indentations.idle(t.environment), t.ground, false);
                 if (ignored && !scannerless_) continue;
                 engine_.access.rest();
                 const After after = lexemes_.after(symbol, t.stack, t.environment);
-                if (after.stack != kNoFrontier) begin(engine_.stacks.minimal(after.stack), after.environment, symbol);
+                if (after.stack == kNoFrontier) continue;
+                const Frontier f = engine_.stacks.minimal(after.stack);
+                const bool opens = engine_.terminals.opens_distinct(symbol);
+                begin(f, after.environment, ground_of(t, f, opens), opens);
             }
         }
     }

@@ -33,6 +33,7 @@ class Stepper {
     using Shared = std::vector<std::pair<size_t, Frontier>>;
     void add(Parses& to, Parse t, const Keep& keep, Shared& shared);
     void merge(Parses& to, Shared& shared);
+    NodeId ground_of(const Parse& t, Frontier after, bool opens) const;
     const Engine engine_;
     Lexemes& lexemes_;
     const uint64_t max_parses_;

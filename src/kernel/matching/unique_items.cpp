@@ -1,5 +1,6 @@
 #include "matching/unique_items.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <unordered_map>
 #include <unordered_set>
@@ -42,6 +43,22 @@ void UniqueItems::each_likely_byte(const Parses& from, bool plain, Visit visit) 
         });
 }
 
+uint64_t UniqueItems::place_inside(LexState lex, const Parse& t) {
+    if (t.ground == kNoNode) return place(lex, t);
+    const uint64_t stack = pack(t.stack, t.ground);
+    const uint64_t* known = futures_.find(stack);
+    if (!known) {
+        uint32_t hops = 0;
+        uint64_t key = 0;
+        if (stacks_.stands_on(t.stack, t.ground, &hops) && stacks_.future(t.stack, hops, ~size_t(0), true, words_, looked_))
+            for (uint64_t word : words_) key = mix(key ^ word) | 1;
+        work(20 + 5 * hops);
+        num_known_++;
+        known = &(futures_[stack] = key);
+    }
+    return *known ? mix(pack(lex, t.environment) ^ *known) : place(lex, t);
+}
+
 // What is in progress may become one of more values than so many.
 bool UniqueItems::has_many(const Parse& t, size_t values) {
     if (t.writing->in_string()) return access_.lexer().has_more_strings(t.lex, values);
@@ -49,46 +66,91 @@ bool UniqueItems::has_many(const Parse& t, size_t values) {
 }
 
 bool UniqueItems::can_spare_one(const Parse& t) {
-    return !t.writing || has_many(t, t.writing->rivals() + 1) || begins_endless(t, t.writing->likes() + 1);
+    return !t.writing || has_many(t, t.writing->rivals() + 1) || (t.writing->likes() + 1 < kMany && is_endless(t));
 }
 
-// A value begins here that may become one of more than so many.
-bool UniqueItems::begins_endless(const Parse& t, size_t values) { return t.writing->before_value() && values < kMany && is_endless(t); }
-
-// A value that begins here may hold a string or a number that is one of more than kMany, whatever was written before.
+// A string or a number that is one of more than kMany may come before an item is complete, whatever was written before.
 //
-// PERF: searched for each text behind which it may stand, masks over 25 us were 1,188 of 130,334 (600 schemas), now 944. Most items are such.
+// PERF: searched for each text behind which it may stand, masks over 25 us were 1,188 of 130,334 (600 schemas), now 944. Most items are such. Depth first, and
+// quotes first: keys that may be any string have 100 bytes for each place, none of which leads on.
 bool UniqueItems::is_endless(const Parse& t) {
+    if (t.writing->in_number()) return false;
     constexpr size_t kMost = 64;  // places
-    const uint64_t key = key_of(place(t.lex, t));
-    if (const char* known = endless_.find(key)) return *known;
-    std::vector<Parse> todo{{t.lex, t.stack, t.environment, Writing::distinct_array({})}};
-    std::unordered_set<uint64_t> seen{key_of(todo[0])};
-    Parses next;
-    bool found = false;
-    for (size_t i = 0; i < kMost && !todo.empty() && !found; i++) {
-        const Parses from{std::move(todo.back())};
-        todo.pop_back();
-        each_likely_byte(from, true, [&](uint8_t b) {
-            next.clear();
-            stepper_.step(from, b, next, &next, kAny);
-            for (Parse& to : next) {
-                if (!to.writing || to.writing->completed() || !seen.insert(key_of(to)).second) continue;
-                found |= has_many(to, kMany);
-                todo.push_back(std::move(to));
-            }
-            return found;
+    constexpr uint8_t kQuote = '"';
+    struct Way {
+        Parse parse;
+        uint64_t inside, all;
+        size_t from;
+        std::vector<uint8_t> bytes;  // to be tried, the last one first
+    };
+    std::vector<Way> ways;
+    std::vector<size_t> todo;
+    std::unordered_set<uint64_t> seen;
+    // How a number goes on depends on its text.
+    auto find = [&](const Way& w) -> const char* {
+        if (w.parse.writing->in_number()) return nullptr;
+        const char* known = endless_.find(w.inside);
+        return known ? known : endless_.find(w.all);
+    };
+    bool is_inside = true;
+    auto note = [&](const Way& w, bool found) {
+        if (w.parse.writing->in_number()) return;
+        num_known_++;
+        endless_[is_inside ? w.inside : w.all] = char(found);
+    };
+    auto way = [&](Parse to, size_t from) -> Way {
+        const uint64_t shape = mix(to.writing->shape() + 1);
+        const uint64_t inside = key_of(place_inside(to.lex, to) ^ shape), all = key_of(place(to.lex, to) ^ shape);
+        return {std::move(to), inside, all, from, {}};
+    };
+    auto add = [&](Way&& w) {
+        each_likely_byte({w.parse}, true, [&](uint8_t b) {
+            w.bytes.push_back(b);
+            return false;
         });
+        std::stable_partition(w.bytes.begin(), w.bytes.end(), [](uint8_t b) { return b == kQuote; });
+        std::reverse(w.bytes.begin(), w.bytes.end());
+        todo.push_back(ways.size());
+        ways.push_back(std::move(w));
+    };
+    Way first = way(t, 0);
+    if (const char* known = find(first)) return *known;
+    seen.insert(key_of(t));
+    add(std::move(first));
+    bool found = false;
+    Parses next;
+    while (!todo.empty() && ways.size() < kMost && !found) {
+        const size_t i = todo.back();
+        if (ways[i].bytes.empty()) {
+            todo.pop_back();
+            continue;
+        }
+        const uint8_t b = ways[i].bytes.back();
+        ways[i].bytes.pop_back();
+        next.clear();
+        stepper_.step({ways[i].parse}, b, next, &next, kAny);
+        for (Parse& to : next) {
+            if (!to.writing || to.writing->completed() != t.writing->completed() || !seen.insert(key_of(to)).second) continue;
+            is_inside &= to.ground == t.ground;
+            found |= !to.writing->in_key() && has_many(to, kMany);
+            Way w = way(std::move(to), i);
+            const char* known = find(w);
+            found |= known && *known;
+            if (!known) add(std::move(w));
+        }
+        for (size_t k = i; found; k = ways[k].from) {
+            note(ways[k], true);
+            if (k == 0) return true;
+        }
     }
-    num_known_++;
-    endless_[key] = char(found);
-    return found;
+    note(ways[0], false);
+    return false;
 }
 
 bool UniqueItems::can_go_on(const Parse& t) {
     if (is_sure(t)) return true;
     if (const char* known = known_.find(key_of(t))) return *known;
-    if (begins_endless(t, t.writing->likes())) return true;
+    if (t.writing->likes() < kMany && is_endless(t)) return true;
     std::vector<Place> places;
     // PERF: there is nearly always a way without escapes and white space, soon found depth first. Objects that begin with a key and one of a list of
     // names took 3.8 ms a mask with all bytes at once, breadth first; now 0.3.

@@ -302,6 +302,37 @@ Frontier Stacks::merge(const std::vector<Frontier>& frontiers) {
     return graph_.frontier(std::move(all));
 }
 
+bool Stacks::stands_on(Frontier f, NodeId ground, uint32_t* hops) const {
+    constexpr uint32_t kDeep = 256;
+    constexpr size_t kWide = 64;
+    const int32_t height = ground == kNoNode ? INT32_MAX : graph_[ground].height;
+    std::vector<NodeId> level, below;
+    NodeId only = StackGraph::is_one(f) ? StackGraph::only(f) : kNoNode;
+    if (only == kNoNode) level = nodes(f).copy();
+    for (uint32_t depth = 0; depth < kDeep; depth++) {
+        if (hops) *hops = depth;
+        if (only != kNoNode) {
+            if (only == ground) return true;
+            if (graph_[only].height <= height) return false;
+            const NodeId parent = graph_.only_parent(only);
+            if (parent == kNoNode) level = parents(only).copy();
+            only = parent;
+            continue;
+        }
+        below.clear();
+        for (NodeId n : level) {
+            if (n == ground) continue;
+            if (graph_[n].height <= height) return false;
+            const StackGraph::Nodes p = parents(n);
+            below.insert(below.end(), p.begin(), p.end());
+        }
+        if (below.empty()) return true;
+        if (below.size() > kWide) return false;
+        level.swap(below);
+    }
+    return false;
+}
+
 bool Stacks::signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out) {
     out.clear();
     words_.clear();
