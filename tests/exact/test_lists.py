@@ -8,6 +8,7 @@ import random
 import re
 
 import pytest
+from accepting import BYTES
 from new_masks import by_byte, new_masks
 
 import derivable as dv
@@ -91,3 +92,24 @@ def test_all_items_stand_on_one_stack(grammar: str, first: str, more: str, most:
     constraint = dv.compile(dv.Grammar.from_lark(grammar), VOCABULARY)
     assert new_masks(constraint, by_byte(first)) > 4
     assert new_masks(constraint, by_byte(more)) <= most
+
+
+def test_it_does_not_matter_what_stands_before_an_operator() -> None:
+    """States within a body are nothing that later answers depend on: masks are kept without them."""
+    grammar = dv.Grammar.from_lark(r"""
+        start: "[" sum "]"
+        sum: item | sum OPERATOR item
+        item: NAME | NUMBER | NAME "." NAME | "(" sum ")"
+        OPERATOR: "+" | "**"
+        NAME: /[a-z]+/
+        NUMBER: /[0-9]+/
+    """)
+    constraint = dv.compile(grammar, BYTES)
+    matcher = constraint.matcher()
+    matcher.advance_bytes(b"[1+b")
+    assert not matcher.knows_mask()
+    matcher.allowed_tokens()
+    for operand in ("a", "(a)", "a.b", "a+b", "(1+a.b)"):
+        matcher = constraint.matcher()
+        matcher.advance_bytes(f"[{operand}+b".encode())
+        assert matcher.knows_mask(), operand

@@ -94,6 +94,7 @@ IdVector<LrState, LrState> LrAutomaton::forget_states(const IdVector<LrState, ch
     kernels_ = std::move(kernels);
     states_.clear();
     states_.resize(kernels_.size());
+    least_lengths_.clear();
     return numbers;
 }
 
@@ -143,6 +144,12 @@ LrAutomaton::Open LrAutomaton::find_open(LrState state) {
     derivable::work(4 * items.size());
     first.rest = rests_.intern(rests);
     return first;
+}
+
+uint8_t LrAutomaton::find_least_length(LrState state) const {
+    uint32_t least = kUnknown - 1;
+    for (uint32_t i : kernels_[state.index()]) least = std::min(least, i - offset_[production_of_[i]]);
+    return uint8_t(least);
 }
 
 const std::vector<std::pair<uint32_t, uint32_t>> LrAutomaton::kernel(LrState state) const {

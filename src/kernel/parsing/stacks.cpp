@@ -341,10 +341,19 @@ bool Stacks::signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out) {
         level_.assign(on_top.begin(), on_top.end());
         return levels(hops, ~size_t(0), out);
     }
-    // One stack: its states.
+    // One stack: its states, but those that stand for what is behind the first symbol of a body. PERF: behind an operator they told which kind of
+    // operand stands before it, so half of what is asked there was asked again for each.
     NodeId n = StackGraph::only(f);
+    uint32_t hidden = 0;
     for (uint32_t depth = 0;; depth++) {
-        out.push_back(graph_[n].state.index());
+        const LrState state = graph_[n].state;
+        if (hidden) {
+            hidden--;
+            out.push_back(kHidden);
+        } else {
+            hidden = std::max(1u, lr_.least_length(state)) - 1;
+            out.push_back(state.index());
+        }
         if (depth == hops) return true;
         const NodeId below = graph_.only_parent(n);
         if (below == kNoNode) return graph_.has_one_parent(n) || levels_below(n, hops - depth - 1, ~size_t(0), out);

@@ -52,7 +52,7 @@ class Stacks {
         return subsumption_.minimal(f);
     }
 
-    // The stack below a frontier, level by level, as words that are equal only for stacks that look alike so far.
+    // The stack below a frontier, level by level, as words that are equal only for stacks that look alike so far, but for states that nothing depends on.
     // At most `max_hops` levels below the top; false if it is too wide to be worth it.
     bool signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out);
     // All of it stands on a node; `hops` states below the top, at most. False where it is too deep or too wide to be told.
@@ -123,6 +123,7 @@ class Stacks {
     void forget_states();
 
   private:
+    static constexpr uint64_t kHidden = 0x7FFFFFFF;  // SAFETY: no state's number
     // PERF: nodes alive before a collection, which takes 120 ns a node. With 65,536 it was a stall of 8 ms.
     static constexpr uint32_t kCollectAt = 1u << 14;
 
