@@ -408,6 +408,9 @@ def test_large_family(policy: Lexing, part: int) -> None:
 
 # --- random ---
 
+PATIENCE = 300_000
+"""Pieces of proposed texts for a random case, seconds; some would take minutes."""
+
 RANDOM = settings(
     max_examples=100,
     deadline=None,
@@ -420,7 +423,7 @@ def check_random(case: Case) -> None:
     if case.lexing != "scannerless":
         assume(not matches_only_empty(case))
     try:
-        Comparison(case, patience=300_000).run()
+        Comparison(case, patience=PATIENCE).run()
     except TooLong:
         assume(False)
     except dv.LimitError as error:

@@ -57,7 +57,7 @@ class Writing {
     // Items of distinct arrays that are complete, so far.
     size_t completed() const { return completed_; }
     // In a number of which each further digit but 0 makes another one.
-    bool in_digits() const { return mode_ == Mode::kNumber && text_.find_first_of("eE") == std::string::npos; }
+    bool in_digits() const { return in_number() && text_.find_first_of("eE") == std::string::npos; }
     // Equal for writings with the same future, but that more zeros behind a point, or in an exponent, count as the same; a search
     // that comes back to a key more often than there are likes() has seen all that can differ.
     uint64_t key() const { return key_; }

@@ -14,8 +14,7 @@ namespace derivable {
 RepeatedItems::RepeatedItems(const Parts& parts, const Parse& t, const uint32_t* mask)
     : parts_(parts),
       unique_items_(parts.runs.unique_items()),
-      parse_(t),
-      path_{{{t}}} {
+      parse_(t) {
     // A string goes on where no quote ends it. Where no array is open, only what opens one matters.
     const Vocabulary& vocabulary = parts_.vocabulary;
     const bool in_string = t.writing && t.writing->in_string(), is_outside = !t.writing && !is_opening(t);
@@ -27,7 +26,7 @@ RepeatedItems::RepeatedItems(const Parts& parts, const Parse& t, const uint32_t*
         size += holds(mask, c.token) && (!is_outside || c.bracket >= 0);
     }
     commas_.resize(size);
-    work(vocabulary.commas.size());
+    work(vocabulary.commas.size() / 8);
     if (commas_.empty() || !t.writing || !is_few()) return;
     key_ = mix(unique_items_.place_inside(t.lex, t) ^ mix(t.writing->shape() + 1)) ^ WordsHash()(commas_);
     if (const std::vector<uint32_t>* known = unique_items_.doubtful(*key_)) commas_ = *known, is_told_ = true;
@@ -35,9 +34,11 @@ RepeatedItems::RepeatedItems(const Parts& parts, const Parse& t, const uint32_t*
 
 void RepeatedItems::take(uint32_t* words) {
     words_ = words;
-    const size_t before = commas_.size();
+    path_.assign(1, {{parse_}});
     if (parse_.writing && !parse_.writing->safe()) take_in_progress();
-    take_behind_commas();
+    const size_t before = commas_.size();
+    auto is_harmless = [&](uint32_t i) { return !take_behind_comma(parts_.vocabulary.commas[i]); };
+    commas_.erase(std::remove_if(commas_.begin(), commas_.end(), is_harmless), commas_.end());
     if (key_ && !(is_told_ && commas_.size() == before)) unique_items_.note_doubtful(*key_, commas_);
 }
 
@@ -130,14 +131,8 @@ std::optional<RepeatedItems::Ending> RepeatedItems::ending(const Vocabulary::Com
 
 // PERF: in a string of an array of distinct ones most of the tokens with a comma differ in what they add to it: 130 us a mask, then 25. What makes no
 // difference whatever the values are was found again for each mask, now once: 9.
-void RepeatedItems::take_behind_commas() {
-    const bool is_few = this->is_few();
-    auto cannot = [&](uint32_t i) { return !may_be_refused(parts_.vocabulary.commas[i], is_few); };
-    commas_.erase(std::remove_if(commas_.begin(), commas_.end(), cannot), commas_.end());
-}
-
-bool RepeatedItems::may_be_refused(const Vocabulary::Comma& c, bool is_few) {
-    if (!holds(words_, c.token)) return true;  // for what is in progress
+bool RepeatedItems::take_behind_comma(const Vocabulary::Comma& c) {
+    if (!holds(words_, c.token)) return true;  // taken for what is in progress
     work(10);
     parts_.access.pass();
     const std::optional<Ending> x = ending(c);
@@ -145,7 +140,7 @@ bool RepeatedItems::may_be_refused(const Vocabulary::Comma& c, bool is_few) {
     if (x) {
         const WritingRef& writing = x->parse.writing;
         always = mix(unique_items_.place_inside(x->lex, x->parse) ^ mix(x->rest)) ^ (writing ? writing->shape() : 0);
-        if (is_few && unique_items_.is_harmless(always)) return false;
+        if (is_few() && unique_items_.is_harmless(always)) return false;
         if (writing && writing->in_string()) {
             around = mix(UniqueItems::place(x->lex, x->parse) ^ mix(x->rest)) ^ mix(writing->key_around());
             if (unique_items_.is_harmless(around)) return true;
@@ -153,7 +148,7 @@ bool RepeatedItems::may_be_refused(const Vocabulary::Comma& c, bool is_few) {
     }
     if (is_refused(c)) {
         take(c.token);
-    } else if (x && is_few && is_always(*x, parts_.vocabulary.bytes[c.token])) {
+    } else if (x && is_few() && is_always(*x, parts_.vocabulary.bytes[c.token])) {
         unique_items_.note_harmless(always);
         return false;
     } else if (around && is_for_any(x->parse)) {

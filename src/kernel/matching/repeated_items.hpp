@@ -33,9 +33,8 @@ class RepeatedItems {
     using Layers = Runs::Layers;
     void take_in_progress();
     bool leads_out(uint32_t node, const Bytes& stays, const Bytes& unsafe) const;
-    // Behind that. What never can be refused is left out of commas_.
-    void take_behind_commas();
-    bool may_be_refused(const Vocabulary::Comma& c, bool is_few);
+    // Behind that: takes a token with a comma, if it repeats an item. False: it never can here, whatever the values are.
+    bool take_behind_comma(const Vocabulary::Comma& c);
     void take(uint32_t token) { words_[token >> 5] &= ~(1u << (token & 31)); }
     bool holds(const uint32_t* words, uint32_t token) const { return words[token >> 5] >> (token & 31) & 1; }
     // It has written fewer values than is_always() asks for.

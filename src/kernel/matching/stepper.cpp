@@ -50,7 +50,7 @@ void Stepper::merge(Parses& to, Shared& shared) {
 
 // Of a parse, after a terminal.
 NodeId Stepper::ground_of(const Parse& t, Frontier after, bool opens) const {
-    if (t.writing) return engine_.stacks.stands_on(after, t.ground) ? t.ground : kNoNode;
+    if (t.writing) return engine_.stacks.depth_of(t.ground, after) ? t.ground : kNoNode;
     return opens && StackGraph::is_one(after) ? StackGraph::only(after) : kNoNode;
 }
 

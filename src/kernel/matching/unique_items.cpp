@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -48,15 +49,17 @@ uint64_t UniqueItems::place_inside(LexState lex, const Parse& t) {
     const uint64_t stack = pack(t.stack, t.ground);
     const uint64_t* known = futures_.find(stack);
     if (!known) {
-        uint32_t hops = 0;
-        uint64_t key = 0;
-        if (stacks_.stands_on(t.stack, t.ground, &hops) && stacks_.future(t.stack, hops, ~size_t(0), true, words_, looked_))
-            for (uint64_t word : words_) key = mix(key ^ word) | 1;
-        work(20 + 5 * hops);
+        uint64_t key = kNotTold;
+        const std::optional<uint32_t> depth = stacks_.depth_of(t.ground, t.stack);
+        if (depth && stacks_.future(t.stack, *depth, ~size_t(0), true, words_, looked_)) {
+            for (uint64_t word : words_) key = mix(key ^ word);
+            key |= 1;
+        }
+        work(20 + 5 * words_.size());
         num_known_++;
         known = &(futures_[stack] = key);
     }
-    return *known ? mix(pack(lex, t.environment) ^ *known) : place(lex, t);
+    return *known != kNotTold ? mix(pack(lex, t.environment) ^ *known) : place(lex, t);
 }
 
 // What is in progress may become one of more values than so many.

@@ -74,8 +74,9 @@ class UniqueItems {
     // By lexer state, frontier, environment, writing. PERF: a table that moved as a whole was a mask of 51 ms behind 646 numbers.
     FlatMap<char> known_;
     FlatMap<char> endless_;      // by place_inside() or place(), and the shape of what is written
-    FlatMap<uint64_t> futures_;  // by stack and ground, down to that; 0: it is not known that it stands there, or too wide
-    FlatMap<char> harmless_;     // by their own keys: there or not
+    FlatMap<uint64_t> futures_;  // by stack and ground, down to that
+    static constexpr uint64_t kNotTold = 0;
+    FlatMap<char> harmless_;  // by their own keys: there or not
     FlatMap<std::vector<uint32_t>> doubtful_;
     size_t num_known_ = 0;  // at most
     std::vector<uint64_t> words_;

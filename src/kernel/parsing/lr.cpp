@@ -147,6 +147,7 @@ LrAutomaton::Open LrAutomaton::find_open(LrState state) {
 }
 
 uint8_t LrAutomaton::find_least_length(LrState state) const {
+    derivable::work(kernels_[state.index()].size());
     uint32_t least = kUnknown - 1;
     for (uint32_t i : kernels_[state.index()]) least = std::min(least, i - offset_[production_of_[i]]);
     return uint8_t(least);

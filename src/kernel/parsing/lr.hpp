@@ -97,7 +97,7 @@ class LrAutomaton {
     Interner kernels_;
     std::deque<State> states_;  // grows while references into it are held
     static constexpr uint8_t kUnknown = 0xFF;
-    std::vector<uint8_t> least_lengths_;
+    std::vector<uint8_t> least_lengths_;  // by state, side by side: a known mask is found by some of them
     template <class Visit>
     void each_reached(Symbol symbol, Visit visit);  // itself and by units, but what was visited since visit_ was raised
 

@@ -206,6 +206,26 @@ void StackGraph::collect(const std::function<void(const std::function<void(Front
     discarded_.take(dead);
 }
 
+std::optional<uint32_t> StackGraph::depth_of(NodeId ground, Frontier f) const {
+    constexpr uint32_t kDeepest = 256;
+    constexpr size_t kWidest = 64;
+    if (ground == kNoNode) return std::nullopt;
+    std::vector<NodeId> level = nodes(f).copy(), below;
+    for (uint32_t depth = 0; depth < kDeepest && level.size() <= kWidest; depth++) {
+        work(1 + level.size());
+        below.clear();
+        for (NodeId n : level) {
+            if (n == ground) continue;
+            if (nodes_[n].height <= nodes_[ground].height) return std::nullopt;
+            const Nodes p = parents(n);
+            below.insert(below.end(), p.begin(), p.end());
+        }
+        if (below.empty()) return depth;
+        level.swap(below);
+    }
+    return std::nullopt;
+}
+
 void StackGraph::forget_states() {
     discarded_.some(~size_t(0));
     IdVector<NodeId, char> live(nodes_.size(), 1);

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -108,6 +109,8 @@ class StackGraph {
             each_below(n, r.length, [&](NodeId below) { visit(after(below, r.head), int32_t(r.length) - 1); });
         }
     }
+    // So far below the top, at most, stands a node on which all stacks of a frontier stand; none if they do not, or it is too deep or too wide to be told.
+    std::optional<uint32_t> depth_of(NodeId ground, Frontier f) const;
     // By state first: so equal stacks have equal signatures whatever the numbers of their nodes.
     void sort(std::vector<NodeId>& nodes) const;
     // Makes nodes of one LR state one node with all their parents, and sorts.

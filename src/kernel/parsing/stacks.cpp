@@ -302,37 +302,6 @@ Frontier Stacks::merge(const std::vector<Frontier>& frontiers) {
     return graph_.frontier(std::move(all));
 }
 
-bool Stacks::stands_on(Frontier f, NodeId ground, uint32_t* hops) const {
-    constexpr uint32_t kDeep = 256;
-    constexpr size_t kWide = 64;
-    const int32_t height = ground == kNoNode ? INT32_MAX : graph_[ground].height;
-    std::vector<NodeId> level, below;
-    NodeId only = StackGraph::is_one(f) ? StackGraph::only(f) : kNoNode;
-    if (only == kNoNode) level = nodes(f).copy();
-    for (uint32_t depth = 0; depth < kDeep; depth++) {
-        if (hops) *hops = depth;
-        if (only != kNoNode) {
-            if (only == ground) return true;
-            if (graph_[only].height <= height) return false;
-            const NodeId parent = graph_.only_parent(only);
-            if (parent == kNoNode) level = parents(only).copy();
-            only = parent;
-            continue;
-        }
-        below.clear();
-        for (NodeId n : level) {
-            if (n == ground) continue;
-            if (graph_[n].height <= height) return false;
-            const StackGraph::Nodes p = parents(n);
-            below.insert(below.end(), p.begin(), p.end());
-        }
-        if (below.empty()) return true;
-        if (below.size() > kWide) return false;
-        level.swap(below);
-    }
-    return false;
-}
-
 bool Stacks::signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out) {
     out.clear();
     words_.clear();
@@ -342,7 +311,7 @@ bool Stacks::signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out) {
         return levels(hops, ~size_t(0), out);
     }
     // One stack: its states, but those that stand for what is behind the first symbol of a body. PERF: behind an operator they told which kind of
-    // operand stands before it, so half of what is asked there was asked again for each.
+    // operand stands before it, and of 114 questions (`f(g(n,a*`, Python) 103 were asked again for another kind; along 80 programs 14,290, now 9,200.
     NodeId n = StackGraph::only(f);
     uint32_t hidden = 0;
     for (uint32_t depth = 0;; depth++) {

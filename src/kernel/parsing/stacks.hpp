@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -55,8 +56,6 @@ class Stacks {
     // The stack below a frontier, level by level, as words that are equal only for stacks that look alike so far, but for states that nothing depends on.
     // At most `max_hops` levels below the top; false if it is too wide to be worth it.
     bool signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out);
-    // All of it stands on a node; `hops` states below the top, at most. False where it is too deep or too wide to be told.
-    bool stands_on(Frontier f, NodeId ground, uint32_t* hops = nullptr) const;
     // The same for stacks with equal futures: where all open items of a state are of one head, what lies between is forgotten with them, and
     // the stack goes on with the state behind the head. `tells_rests`: of the head itself it only matters what is left of it. At most `most`
     // words, as many as tell of `hops` states below the top. `looked`: how far down each of them, with those before, comes from.
@@ -88,6 +87,7 @@ class Stacks {
     };
 
     StackGraph::Nodes nodes(Frontier f) const { return graph_.nodes(f); }
+    std::optional<uint32_t> depth_of(NodeId ground, Frontier f) const { return graph_.depth_of(ground, f); }
     // Calls visit(nodes) for the upper levels of a frontier's stacks, from the top down: hops + 1 of them, if there are so many.
     template <class Visit>
     void each_level(Frontier f, int64_t hops, Visit visit) const {
