@@ -80,6 +80,7 @@ void Constraint::prepare_walks() {
 void Constraint::restore_splits(ImageReader in) {
     if (spanner_->lexer.policy() == Policy::kScannerless) throw BadArtifact("its index is of another kind of lexer");
     lr_.restore(in);
+    stacks_.restore(in);
     Spanner::Sets sets = spanner_->restore(in);
     liveness_.restore(in);
     masks_.restore(in, std::move(sets));
@@ -91,6 +92,7 @@ std::string Constraint::saved_splits() {
     if (access_.lexer().policy() == Policy::kScannerless) return {};
     ImageWriter out;
     lr_.save(out);
+    stacks_.save(out);
     const Spanner::Saved saved = spanner_->save(out);
     liveness_.save(out);
     masks_.save(out, saved);

@@ -94,7 +94,6 @@ IdVector<LrState, LrState> LrAutomaton::forget_states(const IdVector<LrState, ch
     kernels_ = std::move(kernels);
     states_.clear();
     states_.resize(kernels_.size());
-    least_lengths_.clear();
     return numbers;
 }
 
@@ -146,16 +145,35 @@ LrAutomaton::Open LrAutomaton::find_open(LrState state) {
     return first;
 }
 
-uint8_t LrAutomaton::find_least_length(LrState state) const {
-    derivable::work(kernels_[state.index()].size());
-    uint32_t least = kUnknown - 1;
-    for (uint32_t i : kernels_[state.index()]) least = std::min(least, i - offset_[production_of_[i]]);
-    return uint8_t(least);
+LrAutomaton::Items LrAutomaton::waiting(LrState id, const std::vector<Symbol>& heads) {
+    const std::vector<uint32_t>& all = kernels_[id.index()];
+    if (all.size() == 1) return positions(all);  // some item does
+    const State& state = expanded(id);
+    std::vector<uint32_t> found;
+    uint64_t looked_at = 10;
+    visit_++;
+    reached_.clear();
+    auto wait_for = [&](Symbol head) {
+        if (visited_[head] == visit_) return;  // and all that reach it by units
+        for (Symbol s : productions_.reaching(head))
+            if (std::exchange(visited_[s], visit_) != visit_) reached_.push_back(s);
+    };
+    for (Symbol head : heads) wait_for(head);
+    for (size_t i = 0; i < reached_.size(); i++, looked_at += 2)
+        for (auto at = std::lower_bound(state.items.begin(), state.items.end(), pack(reached_[i], 0));
+             at != state.items.end() && Symbol(*at >> 32) == reached_[i]; ++at, looked_at += 2) {
+            const uint32_t before = uint32_t(*at) - 1, production = production_of_[before];
+            if (before != offset_[production] || production == 0) found.push_back(before);
+            else wait_for(productions_[production].head);
+        }
+    std::sort(found.begin(), found.end());
+    derivable::work(looked_at + 4 * found.size());
+    return positions(found);
 }
 
-const std::vector<std::pair<uint32_t, uint32_t>> LrAutomaton::kernel(LrState state) const {
-    std::vector<std::pair<uint32_t, uint32_t>> out;
-    for (uint32_t i : kernels_[state.index()]) out.emplace_back(production_of_[i], i - offset_[production_of_[i]]);
+LrAutomaton::Items LrAutomaton::positions(const std::vector<uint32_t>& items) const {
+    Items out;
+    for (uint32_t i : items) out.emplace_back(production_of_[i], i - offset_[production_of_[i]]);
     return out;
 }
 

@@ -50,13 +50,6 @@ class LrAutomaton {
     };
     // Worked out once.
     Open open(LrState state);
-    // Symbols that each item of it has behind it, at least. Nothing depends on which states stand for all of them but the first: a body is taken off the
-    // stack as a whole.
-    uint32_t least_length(LrState state) {
-        if (state.index() >= least_lengths_.size()) least_lengths_.resize(states_.size(), kUnknown);
-        uint8_t& known = least_lengths_[state.index()];
-        return known == kUnknown ? known = find_least_length(state) : known;
-    }
     // Every symbol that can be moved over.
     std::vector<Symbol> symbols(LrState state);
     // Forgets all states but the start and those for which `kept` is not 0, and numbers those anew in their order. Returns the new numbers.
@@ -66,8 +59,11 @@ class LrAutomaton {
     void restore(ImageReader& in);
     uint32_t num_states() const { return uint32_t(states_.size()); }
     Productions& productions() { return productions_; }
-    // (production, dot) of the items a state was made from; for explanations and analyses.
-    const std::vector<std::pair<uint32_t, uint32_t>> kernel(LrState state) const;
+    // (production, dot) of the items a state was made from.
+    using Items = std::vector<std::pair<uint32_t, uint32_t>>;
+    Items kernel(LrState state) const { return positions(kernels_[state.index()]); }
+    // Those of them that wait for one of some nonterminals: what is behind the dot is one, or begins with one. Some do, for each.
+    Items waiting(LrState state, const std::vector<Symbol>& heads);
 
   private:
     // PERF: which items a move takes along is worked out when it is made. All moves of a state at once take the square of the length of a
@@ -86,7 +82,7 @@ class LrAutomaton {
     }
     void expand(LrState state);
     Open find_open(LrState state);
-    uint8_t find_least_length(LrState state) const;
+    Items positions(const std::vector<uint32_t>& items) const;
     // An item is a position in the concatenation of all bodies, each followed by one end position.
     uint32_t item(uint32_t production, uint32_t dot) const { return offset_[production] + dot; }
 
@@ -96,8 +92,6 @@ class LrAutomaton {
     std::vector<uint32_t> words_;
     Interner kernels_;
     std::deque<State> states_;  // grows while references into it are held
-    static constexpr uint8_t kUnknown = 0xFF;
-    std::vector<uint8_t> least_lengths_;  // by state, side by side: a known mask is found by some of them
     template <class Visit>
     void each_reached(Symbol symbol, Visit visit);  // itself and by units, but what was visited since visit_ was raised
 

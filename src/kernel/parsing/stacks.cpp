@@ -310,24 +310,22 @@ bool Stacks::signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out) {
         level_.assign(on_top.begin(), on_top.end());
         return levels(hops, ~size_t(0), out);
     }
-    // One stack: its states, but those that stand for what is behind the first symbol of a body. PERF: behind an operator they told which kind of
-    // operand stands before it, and of 114 questions (`f(g(n,a*`, Python) 103 were asked again for another kind; along 80 programs 14,290, now 9,200.
     NodeId n = StackGraph::only(f);
-    uint32_t hidden = 0;
-    for (uint32_t depth = 0;; depth++) {
-        const LrState state = graph_[n].state;
-        if (hidden) {
-            hidden--;
-            out.push_back(kHidden);
-        } else {
-            hidden = std::max(1u, lr_.least_length(state)) - 1;
-            out.push_back(state.index());
-        }
-        if (depth == hops) return true;
+    out.push_back(graph_[n].state.index());
+    WaitingItems::Expected expected = waiting_.below_top(graph_[n].state);
+    while (out.size() <= hops) {
         const NodeId below = graph_.only_parent(n);
-        if (below == kNoNode) return graph_.has_one_parent(n) || levels_below(n, hops - depth - 1, ~size_t(0), out);
+        if (below == kNoNode) return graph_.has_one_parent(n) || levels_below(n, hops - uint32_t(out.size()), ~size_t(0), out);
         n = below;
+        if (--expected.gap) {
+            out.push_back(WaitingItems::kNone);
+            continue;
+        }
+        const WaitingItems::Here here = waiting_.in(graph_[n].state, expected.heads);
+        out.push_back(here.items);
+        expected = here.below;
     }
+    return true;
 }
 
 bool Stacks::levels_below(NodeId n, uint32_t hops, size_t most, std::vector<uint64_t>& out) {
@@ -462,6 +460,7 @@ void Stacks::forget_states() {
     unions_ = {};
     unions_of_many_.clear();
     direct_.clear();
+    waiting_.forget_states();
 }
 
 }  // namespace derivable

@@ -18,6 +18,7 @@
 
 #include "parsing/reach.hpp"
 #include "parsing/subsumption.hpp"
+#include "parsing/waiting.hpp"
 #include "support/hashing.hpp"
 
 namespace derivable {
@@ -53,8 +54,8 @@ class Stacks {
         return subsumption_.minimal(f);
     }
 
-    // The stack below a frontier, level by level, as words that are equal only for stacks that look alike so far, but for states that nothing depends on.
-    // At most `max_hops` levels below the top; false if it is too wide to be worth it.
+    // A stack from the top down, as words that are equal only for stacks that can do the same, but for what is below: the state on top, then what waits
+    // below it (parsing/waiting.hpp), `hops` levels of it, if there are so many. Of several stacks, all their states; false: too wide to be worth it.
     bool signature(Frontier f, uint32_t hops, std::vector<uint64_t>& out);
     // The same for stacks with equal futures: where all open items of a state are of one head, what lies between is forgotten with them, and
     // the stack goes on with the state behind the head. `tells_rests`: of the head itself it only matters what is left of it. At most `most`
@@ -119,11 +120,13 @@ class Stacks {
     // Frees every node that is not below one of the frontiers that `roots` reports. Called between operations only.
     bool wants_collection() const { return graph_.num_live() > collect_at_; }
     void collect(const std::function<void(const std::function<void(Frontier)>&)>& roots);
-    // Right after a collection: forgets what is known about the nodes, and the LR states that none of them has.
+    // Right after a collection: forgets what is known about the nodes, the LR states that none of them has, and what words of signatures say.
     void forget_states();
+    // What words of signatures say, and again where nothing was asked for.
+    void save(ImageWriter& out) const { waiting_.save(out); }
+    void restore(ImageReader& in) { waiting_.restore(in); }
 
   private:
-    static constexpr uint64_t kHidden = 0x7FFFFFFF;  // SAFETY: no state's number
     // PERF: nodes alive before a collection, which takes 120 ns a node. With 65,536 it was a stall of 8 ms.
     static constexpr uint32_t kCollectAt = 1u << 14;
 
@@ -164,6 +167,7 @@ class Stacks {
 
     LrAutomaton& lr_;
     StackGraph graph_;
+    WaitingItems waiting_{lr_};
     Subsumption subsumption_{graph_};
     Interner sets_;
     IdVector<AcceptSet, std::vector<uint64_t>> bits_;
