@@ -1,6 +1,7 @@
 #include "parsing/waiting.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "support/image.hpp"
 #include "support/task.hpp"
@@ -53,14 +54,34 @@ void WaitingItems::forget_states() {
 }
 
 void WaitingItems::save(ImageWriter& out) const {
-    out.put(items_.size() - 1);
-    for (uint32_t i = 1; i < items_.size(); i++) out.list(items_[i]);
+    for (const Interner* lists : {&items_, &heads_}) {
+        out.put(lists->size());
+        for (uint32_t i = 0; i < lists->size(); i++) out.list((*lists)[i]);
+    }
+    std::map<uint64_t, Here> in_order;
+    here_.each([&](uint64_t key, const Here& here) { in_order[key] = here; });
+    out.put(in_order.size());
+    for (const auto& [key, here] : in_order)
+        for (uint32_t word : {uint32_t(key >> 32), here.heads, here.items, here.below.heads, here.below.gap}) out.put(word);
 }
 
-// SAFETY: they are compared, and no more, so whatever a file says they are will do.
+// SAFETY: items and how far down heads end are compared and counted, and no more, so whatever a file says of them will do.
 void WaitingItems::restore(ImageReader& in) {
-    ImageReader::check(items_.size() == 1);
-    for (uint32_t i = 1, n = in.count(); i <= n; i++) ImageReader::check(items_.intern(in.list()) == i);
+    ImageReader::check(items_.size() == 1 && heads_.size() == 0);
+    for (Interner* lists : {&items_, &heads_})
+        for (uint32_t i = 0, n = in.count(); i < n; i++) ImageReader::check(lists->intern(in.list()) == i);
+    const Productions& productions = lr_.productions();
+    for (uint32_t i = 0; i < heads_.size(); i++) {
+        const std::vector<uint32_t>& words = heads_[i];
+        ImageReader::check(words.size() % 2 == 0);
+        for (size_t k = 1; k < words.size(); k += 2)
+            ImageReader::check(!productions.is_terminal(words[k]) && words[k] < productions.num_symbols());
+    }
+    for (uint32_t n = in.count(5); n > 0; n--) {
+        const uint32_t state = in.below(lr_.num_states()), heads = in.below(heads_.size()), items = in.below(items_.size());
+        const uint32_t further = in.below(heads_.size()), gap = in.next();
+        here_[pack(state, heads)] = {heads, items, {further, gap}};
+    }
 }
 
 }  // namespace derivable
