@@ -74,15 +74,25 @@ LrState LrAutomaton::move(LrState id, Symbol symbol) {
     auto it = std::lower_bound(state.moves.begin(), state.moves.end(), symbol, [](const auto& m, Symbol s) { return m.first < s; });
     if (it != state.moves.end() && it->first == symbol) return it->second;
     std::vector<uint32_t> kernel;
-    for (Symbol next : productions_.reaching(symbol))
-        for (auto i = std::lower_bound(state.items.begin(), state.items.end(), pack(next, 0));
-             i != state.items.end() && Symbol(*i >> 32) == next; ++i)
-            kernel.push_back(uint32_t(*i));
+    const std::vector<Symbol>& nexts = productions_.reaching(symbol);
+    // PERF: a name is reached from dozens of nonterminals. Looking for each of them among the items was half of a move.
+    constexpr size_t kSearch = 4;  // times as many as items that are looked at
+    if (nexts.size() * kSearch < state.items.size()) {
+        for (Symbol next : nexts)
+            for (auto i = std::lower_bound(state.items.begin(), state.items.end(), pack(next, 0));
+                 i != state.items.end() && Symbol(*i >> 32) == next; ++i)
+                kernel.push_back(uint32_t(*i));
+    } else {
+        visit_++;
+        for (Symbol next : nexts) visited_[next] = visit_;
+        for (uint64_t i : state.items)
+            if (visited_[i >> 32] == visit_) kernel.push_back(uint32_t(i));
+    }
     std::sort(kernel.begin(), kernel.end());
     const LrState target = kernel.empty() ? kNone : LrState(kernels_.intern(kernel));
     if (target.index() == states_.size()) states_.emplace_back();
     state.moves.insert(it, {symbol, target});
-    derivable::work(10 + productions_.reaching(symbol).size() + 4 * kernel.size());
+    derivable::work(10 + nexts.size() + 4 * kernel.size());
     return target;
 }
 
@@ -100,6 +110,10 @@ IdVector<LrState, LrState> LrAutomaton::forget_states(const IdVector<LrState, ch
 void LrAutomaton::save(ImageWriter& out) const {
     out.put(kernels_.size() - 1);
     for (uint32_t s = 1; s < kernels_.size(); s++) out.list(kernels_[s]);
+    for (const State& state : states_) {
+        out.put(state.moves.size());
+        for (const auto& [symbol, target] : state.moves) out.put(symbol);
+    }
 }
 
 void LrAutomaton::restore(ImageReader& in) {
@@ -110,6 +124,10 @@ void LrAutomaton::restore(ImageReader& in) {
         ImageReader::check(kernels_.intern(kernel) == s);
         states_.emplace_back();
     }
+    const uint32_t states = num_states();
+    for (uint32_t s = 0; s < states; s++)
+        for (uint32_t n = in.count(); n > 0; n--) move(LrState(s), in.below(productions_.num_symbols()));
+    ImageReader::check(num_states() == states);
 }
 
 std::vector<Symbol> LrAutomaton::symbols(LrState state) {
