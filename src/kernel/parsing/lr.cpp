@@ -73,7 +73,8 @@ LrState LrAutomaton::move(LrState id, Symbol symbol) {
     State& state = expanded(id);
     auto it = std::lower_bound(state.moves.begin(), state.moves.end(), symbol, [](const auto& m, Symbol s) { return m.first < s; });
     if (it != state.moves.end() && it->first == symbol) return it->second;
-    std::vector<uint32_t> kernel;
+    std::vector<uint32_t>& kernel = words_;
+    kernel.clear();
     const std::vector<Symbol>& nexts = productions_.reaching(symbol);
     // PERF: a name is reached from dozens of nonterminals. Looking for each of them among the items was half of a move.
     constexpr size_t kSearch = 4;  // times as many as items that are looked at
@@ -125,8 +126,11 @@ void LrAutomaton::restore(ImageReader& in) {
         states_.emplace_back();
     }
     const uint32_t states = num_states();
-    for (uint32_t s = 0; s < states; s++)
-        for (uint32_t n = in.count(); n > 0; n--) move(LrState(s), in.below(productions_.num_symbols()));
+    for (uint32_t s = 0; s < states; s++) {
+        const uint32_t n = in.count();
+        if (n) expanded(LrState(s)).moves.reserve(n);
+        for (uint32_t i = 0; i < n; i++) move(LrState(s), in.below(productions_.num_symbols()));
+    }
     ImageReader::check(num_states() == states);
 }
 

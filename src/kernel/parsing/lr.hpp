@@ -55,7 +55,7 @@ class LrAutomaton {
     // Forgets all states but the start and those for which `kept` is not 0, and numbers those anew in their order. Returns the new numbers.
     IdVector<LrState, LrState> forget_states(const IdVector<LrState, char>& kept);
     // States as they are numbered, and again where there is none but the start, with the moves that were made: PERF: a fifth of masks behind stacks that
-    // are new to a loaded constraint; of Python's 950 states they take 1.5 ms. Throws BadArtifact.
+    // are new to a loaded constraint; of Python's 950 states they take less than a millisecond. Throws BadArtifact.
     void save(ImageWriter& out) const;
     void restore(ImageReader& in);
     uint32_t num_states() const { return uint32_t(states_.size()); }
