@@ -20,6 +20,12 @@ GRAMMAR = dv.Grammar.from_lark(r"""
 """)
 
 
+def _fresh() -> dv.Constraint:
+    """One that shares nothing with those in use."""
+    dv.cache.clear()
+    return dv.compile(GRAMMAR, BYTES)
+
+
 def _behind(constraint: dv.Constraint, text: str) -> dv.Matcher:
     matcher = constraint.matcher()
     matcher.advance_bytes(text.encode())
@@ -38,7 +44,7 @@ def _behind(constraint: dv.Constraint, text: str) -> dv.Matcher:
     ],
 )
 def test_what_might_have_stood_there_does_not_matter(first: str, others: list[str]) -> None:
-    constraint = dv.compile(GRAMMAR, BYTES)
+    constraint = _fresh()
     matcher = _behind(constraint, first)
     assert not matcher.knows_mask()
     matcher.allowed_tokens()
@@ -51,11 +57,11 @@ def test_what_waits_there_does() -> None:
     texts = ["{a", "{a,a", "{a:a", "{a:a,a", "{(a", "{(a,a", "{a:(a", "{{a", "{a:{a,a", "{({a", "{({a:a,a"]
     closing = [",", ",", ",", ":", ")", ")", ")", ":", ",", ":", ":"]
     refused = [")", ":", ":", ",", ":", ":", ":", ")", ":", ")", ","]
-    shared = dv.compile(GRAMMAR, BYTES)
+    shared = _fresh()
     for _ in range(2):
         for text, some, no in zip(texts, closing, refused, strict=True):
             mask = _behind(shared, text).allowed_tokens().tolist()
-            assert mask == _behind(dv.compile(GRAMMAR, BYTES), text).allowed_tokens().tolist(), text
+            assert mask == _behind(_fresh(), text).allowed_tokens().tolist(), text
             assert ord(some) in mask and ord(no) not in mask, text
 
 
@@ -66,7 +72,7 @@ def test_a_loaded_constraint_knows_what_waits(tmp_path: Path) -> None:
     made.save(tmp_path / "constraint")
     dv.cache.clear()
     loaded = dv.Constraint.load(tmp_path / "constraint", BYTES)
-    fresh = dv.compile(GRAMMAR, BYTES)
+    fresh = _fresh()
     for text in ["{{(a,b):a}:{b,c}}", "{(a,{b:c})}", *reversed(texts)]:
         for end in range(len(text) + 1):
             given = _behind(loaded, text[:end]).allowed_tokens().tolist()

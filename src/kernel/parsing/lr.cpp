@@ -69,6 +69,12 @@ void LrAutomaton::expand(LrState id) {
     derivable::work(looked_at);
 }
 
+template <class Visit>
+void LrAutomaton::each_behind(const State& state, Symbol next, Visit visit) {
+    auto at = std::lower_bound(state.items.begin(), state.items.end(), pack(next, 0));
+    for (; at != state.items.end() && Symbol(*at >> 32) == next; ++at) visit(uint32_t(*at));
+}
+
 LrState LrAutomaton::move(LrState id, Symbol symbol) {
     State& state = expanded(id);
     auto it = std::lower_bound(state.moves.begin(), state.moves.end(), symbol, [](const auto& m, Symbol s) { return m.first < s; });
@@ -76,13 +82,10 @@ LrState LrAutomaton::move(LrState id, Symbol symbol) {
     std::vector<uint32_t>& kernel = words_;
     kernel.clear();
     const std::vector<Symbol>& nexts = productions_.reaching(symbol);
-    // PERF: a name is reached from dozens of nonterminals. Looking for each of them among the items was half of a move.
+    // PERF: a name is reached from dozens of nonterminals. Looking for each of them among the items was a third of a move.
     constexpr size_t kSearch = 4;  // times as many as items that are looked at
     if (nexts.size() * kSearch < state.items.size()) {
-        for (Symbol next : nexts)
-            for (auto i = std::lower_bound(state.items.begin(), state.items.end(), pack(next, 0));
-                 i != state.items.end() && Symbol(*i >> 32) == next; ++i)
-                kernel.push_back(uint32_t(*i));
+        for (Symbol next : nexts) each_behind(state, next, [&](uint32_t item) { kernel.push_back(item); });
     } else {
         visit_++;
         for (Symbol next : nexts) visited_[next] = visit_;
@@ -125,11 +128,20 @@ void LrAutomaton::restore(ImageReader& in) {
         ImageReader::check(kernels_.intern(kernel) == s);
         states_.emplace_back();
     }
+    // SAFETY: in a file there may be any number of moves of large states. Those that are too many are made where they are asked for.
+    constexpr uint64_t kMostWork = 10'000'000;
+    Task task(kMostWork);
+    task.enter();
+    bool is_too_much = false;
     const uint32_t states = num_states();
     for (uint32_t s = 0; s < states; s++) {
-        const uint32_t n = in.count();
-        if (n) expanded(LrState(s)).moves.reserve(n);
-        for (uint32_t i = 0; i < n; i++) move(LrState(s), in.below(productions_.num_symbols()));
+        const std::vector<uint32_t> symbols = in.list();
+        for (Symbol symbol : symbols) ImageReader::check(symbol < productions_.num_symbols());
+        if (symbols.empty() || is_too_much) continue;
+        try {
+            expanded(LrState(s)).moves.reserve(symbols.size());
+            for (Symbol symbol : symbols) move(LrState(s), symbol);
+        } catch (const LimitExceeded&) { is_too_much = true; }
     }
     ImageReader::check(num_states() == states);
 }
@@ -182,12 +194,12 @@ LrAutomaton::Items LrAutomaton::waiting(LrState id, const std::vector<Symbol>& h
     };
     for (Symbol head : heads) wait_for(head);
     for (size_t i = 0; i < reached_.size(); i++, looked_at += 2)
-        for (auto at = std::lower_bound(state.items.begin(), state.items.end(), pack(reached_[i], 0));
-             at != state.items.end() && Symbol(*at >> 32) == reached_[i]; ++at, looked_at += 2) {
-            const uint32_t before = uint32_t(*at) - 1, production = production_of_[before];
+        each_behind(state, reached_[i], [&](uint32_t behind) {
+            const uint32_t before = behind - 1, production = production_of_[before];
+            looked_at += 2;
             if (before != offset_[production] || production == 0) found.push_back(before);
             else wait_for(productions_[production].head);
-        }
+        });
     std::sort(found.begin(), found.end());
     derivable::work(looked_at + 4 * found.size());
     return positions(found);

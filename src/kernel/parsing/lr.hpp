@@ -54,8 +54,8 @@ class LrAutomaton {
     std::vector<Symbol> symbols(LrState state);
     // Forgets all states but the start and those for which `kept` is not 0, and numbers those anew in their order. Returns the new numbers.
     IdVector<LrState, LrState> forget_states(const IdVector<LrState, char>& kept);
-    // States as they are numbered, and again where there is none but the start, with the moves that were made: PERF: a fifth of masks behind stacks that
-    // are new to a loaded constraint; of Python's 950 states they take less than a millisecond. Throws BadArtifact.
+    // States as they are numbered, and again where there is none but the start, with the moves that were made: PERF: a tenth of masks behind stacks that
+    // are new to a loaded constraint; of Python's 950 states they take about a millisecond. Throws BadArtifact.
     void save(ImageWriter& out) const;
     void restore(ImageReader& in);
     uint32_t num_states() const { return uint32_t(states_.size()); }
@@ -63,7 +63,7 @@ class LrAutomaton {
     // (production, dot) of the items a state was made from.
     using Items = std::vector<std::pair<uint32_t, uint32_t>>;
     Items kernel(LrState state) const { return positions(kernels_[state.index()]); }
-    // Those of them that wait for one of some nonterminals: what is behind the dot is one, or begins with one. Some do, for each.
+    // Those of them that wait for one of some nonterminals: what is behind the dot is one, or begins with one. Some item does, for each.
     Items waiting(LrState state, const std::vector<Symbol>& heads);
 
   private:
@@ -93,6 +93,8 @@ class LrAutomaton {
     std::vector<uint32_t> words_;
     Interner kernels_;
     std::deque<State> states_;  // grows while references into it are held
+    template <class Visit>
+    static void each_behind(const State& state, Symbol next, Visit visit);  // items behind a symbol
     template <class Visit>
     void each_reached(Symbol symbol, Visit visit);  // itself and by units, but what was visited since visit_ was raised
 

@@ -49,7 +49,7 @@ class WaitingItems {
     }
     // LR states are about to be numbered anew. Numbers that were given are not valid any more.
     void forget_states();
-    // The numbers of items, and what was found by them, and again where none were given. PERF: without the latter, it was up to a fifth of masks behind
+    // The numbers of items, and what was found by them, and again where none were given. PERF: without the latter, it was up to a sixth of masks behind
     // stacks that are new to a loaded constraint.
     void save(ImageWriter& out) const;
     void restore(ImageReader& in);
@@ -68,7 +68,7 @@ class WaitingItems {
     };
     IdVector<LrState, Top> tops_;
     FlatMap<Here> here_;            // by state and heads
-    IdVector<LrState, Here> last_;  // PERF: of each state, what was asked for last; a known mask asks for some states, nearly always so
+    IdVector<LrState, Here> last_;  // of each state, what was asked for last
 };
 
 }  // namespace derivable
