@@ -19,21 +19,24 @@ ByteClasses::ByteClasses(const std::array<uint8_t, 256>& classes) {
         next_[b] = uint8_t(first[c]);
     }
     auto place_behind = [](uint8_t b) { return character_step(kBetween, b); };
-    auto alike = [&](uint8_t a, uint8_t b) {
-        if (classes[a] != classes[b]) return false;
+    auto stand_alike = [](uint8_t a, uint8_t b) {
         for (uint32_t place = 0; place < kNumUtf8States; place++)
             if (character_step(Utf8State(place), a) != character_step(Utf8State(place), b)) return false;
         return true;
     };
+    std::array<size_t, 256> places{};  // in firsts_
     for (uint32_t b = 0; b < 256; b++) {
         const auto byte = uint8_t(b);
-        if (place_behind(byte) != kNowhere) {
-            auto known = std::find_if(firsts_.begin(), firsts_.end(), [&](const auto& x) { return alike(x.first, byte); });
-            if (known == firsts_.end()) known = firsts_.insert(known, {byte, 0});
-            known->second |= 1ULL << byte_kind(byte);
-        } else if (byte >= 0x80 && byte < 0xC0 && std::none_of(more_.begin(), more_.end(), [&](uint8_t x) { return alike(x, byte); })) {
-            more_.push_back(byte);
+        const bool is_first = place_behind(byte) != kNowhere;
+        if (!is_first && (byte < 0x80 || byte >= 0xC0)) continue;
+        auto like = uint8_t(first[classes[b]]);  // the first one of its class that is like it
+        while (like != byte && !stand_alike(like, byte)) like = next_[like];
+        if (!is_first) {
+            if (like == byte) more_.push_back(byte);
+            continue;
         }
+        if (like == byte) places[b] = firsts_.size(), firsts_.emplace_back(byte, 0);
+        firsts_[places[like]].second |= 1ULL << byte_kind(byte);
     }
 }
 

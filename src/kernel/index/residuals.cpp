@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <map>
 #include <utility>
 
 #include "support/image.hpp"
@@ -15,6 +14,7 @@ namespace {
 
 constexpr uint32_t kDeepest = 512;                              // tries, each merged from parts of the one before
 constexpr uint32_t kLargest = 1u << 22, kMostNodes = 1u << 31;  // nodes of a trie, and of all
+const std::vector<uint32_t> kNone;
 
 }  // namespace
 
@@ -118,17 +118,20 @@ void Residuals::number(uint32_t branch, uint32_t nodes) {
 
 namespace {
 
-// The numbers of nodes, by their bytes.
+// The numbers of nodes, by their bytes, which ascend.
 std::vector<std::pair<uint8_t, std::vector<uint32_t>>> by_byte(const std::vector<TrieNodes>& parts) {
-    std::array<uint16_t, 256> places{};  // one more than that in `all`
-    std::vector<std::pair<uint8_t, std::vector<uint32_t>>> all;
+    std::array<uint32_t, 256> sizes{};
+    ByteSet bytes;
     for (const TrieNodes& part : parts)
-        for (uint32_t n : part.nodes) {
-            const uint8_t byte = part.trie->byte[n];
-            if (!places[byte]) all.push_back({byte, {}}), places[byte] = uint16_t(all.size());
-            all[places[byte] - 1u].second.push_back(part.trie->first_id + n);
-        }
-    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        for (uint32_t n : part.nodes) bytes.set(part.trie->byte[n]), sizes[part.trie->byte[n]]++;
+    std::vector<std::pair<uint8_t, std::vector<uint32_t>>> all;
+    std::array<uint8_t, 256> places;  // in `all`
+    bytes.each([&](uint8_t byte) {
+        places[byte] = uint8_t(all.size());
+        all.emplace_back(byte, std::vector<uint32_t>()).second.reserve(sizes[byte]);
+    });
+    for (const TrieNodes& part : parts)
+        for (uint32_t n : part.nodes) all[places[part.trie->byte[n]]].second.push_back(part.trie->first_id + n);
     for (auto& [byte, nodes] : all)
         if (!std::is_sorted(nodes.begin(), nodes.end())) work(8 * nodes.size()), std::sort(nodes.begin(), nodes.end());
     return all;
@@ -143,43 +146,55 @@ ResidualId Residuals::add(const std::vector<TrieNodes>& parts, bool once) {
 }
 
 ResidualId Residuals::amended(ResidualId residual, const std::vector<TrieNodes>& gone, const std::vector<TrieNodes>& come, bool once) {
-    std::map<uint8_t, uint32_t> branches;
-    for (uint32_t b : (*this)[residual].branches) branches[branches_[b].byte] = b;
+    std::array<uint32_t, 256> branches;  // by byte, those of `bytes`
+    ByteSet bytes;
+    for (uint32_t b : (*this)[residual].branches) bytes.set(branches_[b].byte), branches[branches_[b].byte] = b;
     auto amend = [&](uint8_t byte, auto change) {
-        const auto known = branches.find(byte);
+        const std::vector<uint32_t>& before = bytes[byte] ? branches_[branches[byte]].nodes : kNone;
         std::vector<uint32_t> nodes;
-        change(known == branches.end() ? nodes : branches_[known->second].nodes, nodes);
+        change(before, nodes);
         work(10 + nodes.size() / 2);
-        if (!nodes.empty()) branches[byte] = add_branch(byte, std::move(nodes));
-        else if (known != branches.end()) branches.erase(known);
+        if (nodes.empty()) bytes.remove(byte);
+        else bytes.set(byte), branches[byte] = add_branch(byte, std::move(nodes));
     };
     for (const auto& [byte, nodes] : by_byte(gone))
         amend(byte, [&, &some = nodes](const std::vector<uint32_t>& all, std::vector<uint32_t>& left) {
+            left.reserve(all.size());
             std::set_difference(all.begin(), all.end(), some.begin(), some.end(), std::back_inserter(left));
         });
     for (const auto& [byte, nodes] : by_byte(come))
         amend(byte, [&, &some = nodes](const std::vector<uint32_t>& all, std::vector<uint32_t>& merged) {
-            std::merge(all.begin(), all.end(), some.begin(), some.end(), std::back_inserter(merged));
+            merged.resize(all.size() + some.size());
+            std::merge(all.begin(), all.end(), some.begin(), some.end(), merged.begin());
         });
     std::vector<uint32_t> all;
-    for (auto [byte, branch] : branches) all.push_back(branch);
+    bytes.each([&](uint8_t byte) { all.push_back(branches[byte]); });
     return add(std::move(all), false, once);
 }
 
 ResidualId Residuals::united(const std::vector<ResidualId>& residuals) {
-    std::map<uint8_t, std::vector<uint32_t>> nodes;
+    std::array<std::vector<uint32_t>, 256> of_byte;  // branches
+    ByteSet bytes;
     for (ResidualId r : residuals)
         for (uint32_t b : (*this)[r].branches) {
-            std::vector<uint32_t>& all = nodes[branches_[b].byte];
-            all.insert(all.end(), branches_[b].nodes.begin(), branches_[b].nodes.end());
+            bytes.set(branches_[b].byte);
+            of_byte[branches_[b].byte].push_back(b);
         }
-    std::vector<uint32_t> branches;
-    for (auto& [byte, all] : nodes) {
+    auto each_once = [](std::vector<uint32_t>& all) {
         work(4 * all.size());
         std::sort(all.begin(), all.end());
         all.erase(std::unique(all.begin(), all.end()), all.end());
-        branches.push_back(add_branch(byte, std::move(all)));
-    }
+    };
+    std::vector<uint32_t> branches;
+    bytes.each([&](uint8_t byte) {
+        std::vector<uint32_t>& some = of_byte[byte];
+        each_once(some);
+        if (some.size() == 1) return branches.push_back(some[0]);
+        std::vector<uint32_t> nodes;
+        for (uint32_t b : some) nodes.insert(nodes.end(), branches_[b].nodes.begin(), branches_[b].nodes.end());
+        each_once(nodes);
+        branches.push_back(add_branch(byte, std::move(nodes)));
+    });
     return add(std::move(branches), false, false);
 }
 

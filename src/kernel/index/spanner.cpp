@@ -196,6 +196,7 @@ namespace {
 
 // Of two lists that ascend, how many are in one only; `limit` if these are more.
 size_t num_apart(const Lexer::Singles& a, const Lexer::Singles& b, size_t limit) {
+    if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) >= limit) return limit;
     size_t apart = 0;
     auto x = a.begin(), y = b.begin();
     for (size_t left = a.size() + b.size(); left && apart < limit; left--) {

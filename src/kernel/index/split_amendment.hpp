@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -52,18 +51,11 @@ class SplitAmendment {
         return all.back();
     }
 
-    // Visits those of some lists that are not among others.
-    template <typename Visit>
-    void each_but(const SplitTables::Lists& lists, const SplitTables::Lists& others, Visit visit) {
-        SplitTables::Lists left{{}, lists.own};
-        std::copy_if(lists.kept.begin(), lists.kept.end(), std::back_inserter(left.kept),
-                     [&](SplitTables::ListId id) { return std::find(others.kept.begin(), others.kept.end(), id) == others.kept.end(); });
-        work(2 + lists.kept.size());
-        tables_.each(left, visit);
-    }
+    // Of some lists that are not among others.
     std::vector<uint32_t> tokens(const SplitTables::Lists& lists, const SplitTables::Lists& others) {
         std::vector<uint32_t> all;
-        each_but(lists, others, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
+        work(2 + lists.kept.size());
+        tables_.each_but(lists, others.kept, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
             for (const uint32_t* range = begin; range != end; range += 2)
                 all.insert(all.end(), t.tokens.begin() + range[0], t.tokens.begin() + range[1]);
         });
@@ -72,9 +64,11 @@ class SplitAmendment {
     }
     std::vector<TrieNodes> nodes(const SplitTables::Lists& lists, const SplitTables::Lists& others) {
         std::vector<TrieNodes> all;
-        each_but(lists, others, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
+        work(2 + lists.kept.size());
+        tables_.each_but(lists, others.kept, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
             work(6 * size_t(end - begin));
-            all.push_back({&t, {begin, end}});
+            if (all.empty() || all.back().trie != &t) all.push_back({&t, {}});
+            all.back().nodes.insert(all.back().nodes.end(), begin, end);
         });
         return all;
     }

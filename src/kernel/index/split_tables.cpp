@@ -200,11 +200,9 @@ uint16_t SplitTables::way_of(TerminalId terminal, Obligations obligations, Inden
 uint16_t SplitTables::way_out(State& x, size_t e, uint8_t byte) {
     uint16_t& known = x.ways[x.ways.size() == x.exits.size() ? e : e * 256 + byte];
     if (known != kUnknownWay) return known;
-    Lexer::Exit exit = x.exits[e];
-    const Obligations after = lexer_.step_obligations(exit.obligations, byte);
-    // If the first byte settles the obligations they need not be carried along.
-    if (after == Lexer::kViolated || !lexer_.may_begin(exit.obligations, byte)) return known = kNoWay;
-    return known = way_of(exit.terminal, after == Lexer::kFree ? Lexer::kFree : exit.obligations);
+    const Lexer::Exit exit = x.exits[e];
+    const Obligations owed = lexer_.unsettled(exit.obligations, byte);
+    return known = owed == Lexer::kViolated ? kNoWay : way_of(exit.terminal, owed);
 }
 
 // The state that a text leads to which ends a character, from `place` in it; kDead if that hangs on the character, or if something else

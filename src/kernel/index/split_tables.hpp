@@ -229,7 +229,13 @@ class SplitTables {
     bool is_antichain(const Lists& lists) const;
     template <typename Visit>  // (trie, begin, end)
     void each(const Lists& lists, Visit&& visit) const {
-        for (ListId id : lists.kept) visit(*lists_[id].trie, lists_[id].begin, lists_[id].end);
+        each_but(lists, {}, visit);
+    }
+    // Without those that are among some that are kept.
+    template <typename Visit>
+    void each_but(const Lists& lists, const std::vector<ListId>& others, Visit&& visit) const {
+        for (ListId id : lists.kept)
+            if (std::find(others.begin(), others.end(), id) == others.end()) visit(*lists_[id].trie, lists_[id].begin, lists_[id].end);
         for (const TrieNodes& l : lists.own) visit(*l.trie, l.nodes.data(), l.nodes.data() + l.nodes.size());
     }
     // The tokens of some lists, with those of a bitmask (which may be empty), and the residual below the nodes of some: made once if some of the

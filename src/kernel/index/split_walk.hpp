@@ -188,9 +188,8 @@ class SplitWalk {
                 uint16_t w = kNoWay;
                 if (x.exits[e].terminal != prospects_.newline()) {
                     w = tables_.way_out(x, e, t.byte[n]);
-                } else if (const Obligations after = lexer_.step_obligations(x.exits[e].obligations, t.byte[n]);
-                           after != Lexer::kViolated && lexer_.may_begin(x.exits[e].obligations, t.byte[n])) {
-                    w = tables_.way_of(prospects_.newline(), after == Lexer::kFree ? Lexer::kFree : x.exits[e].obligations, effect);
+                } else if (const Obligations owed = lexer_.unsettled(x.exits[e].obligations, t.byte[n]); owed != Lexer::kViolated) {
+                    w = tables_.way_of(prospects_.newline(), owed, effect);
                 }
                 if (w != kNoWay) list_of(into.exits, w).push_back(n);
             }
@@ -393,9 +392,9 @@ class SplitWalk {
             std::vector<std::pair<std::pair<TerminalId, Obligations>, std::vector<uint32_t>>> found;
             for (const Lexer::Exit& e : std::vector<Lexer::Exit>(lexer_.exits(state_)))
                 for (uint32_t branch : branches) {
-                    const Obligations after = lexer_.step_obligations(e.obligations, residuals_.byte(branch));
-                    if (after == Lexer::kViolated || !lexer_.may_begin(e.obligations, residuals_.byte(branch))) continue;
-                    std::pair<TerminalId, Obligations> key{e.terminal, after == Lexer::kFree ? Lexer::kFree : e.obligations};
+                    const Obligations owed = lexer_.unsettled(e.obligations, residuals_.byte(branch));
+                    if (owed == Lexer::kViolated) continue;
+                    const std::pair<TerminalId, Obligations> key{e.terminal, owed};
                     auto it = std::find_if(found.begin(), found.end(), [&](auto& x) { return x.first == key; });
                     if (it == found.end()) it = found.insert(found.end(), {key, {}});
                     it->second.push_back(branch);

@@ -366,7 +366,8 @@ LexState Lexer::step_members(uint32_t set, uint8_t byte) {
         take(ways.any.data(), ways.any.data() + ways.any.size());
         take(ways.listed.data() + ways.begin[byte], ways.listed.data() + ways.begin[byte + 1]);
     }
-    std::sort(next.begin(), next.end());
+    // PERF: those of tables, numbered one automaton behind the other, mostly are.
+    if (!std::is_sorted(next.begin(), next.end())) std::sort(next.begin(), next.end());
     return next.empty() ? kNoState : intern_set(next);
 }
 
@@ -397,8 +398,8 @@ const Lexer::Ways& Lexer::ways_of(uint32_t set) {
 }
 
 bool Lexer::has_next(LexState m) {
-    const auto members = progress(m);
-    return std::any_of(members.begin(), members.end(), [&](const auto& x) { return automata_[x.first].recognizer.has_next(x.second); });
+    const Singles all = singles(m);
+    return std::any_of(all.begin(), all.end(), [&](LexState s) { return recognizer_of(s).has_next(single_state_[s]); });
 }
 
 const std::vector<Lexer::Option>& Lexer::options(LexState m) {
@@ -426,12 +427,11 @@ const std::vector<Lexer::Option>& Lexer::options(LexState m) {
 
 Obligations Lexer::refutation(LexState m) {
     Obligations result = kFree;
-    for (auto [a, q] : progress(m)) {
-        const Recognizer& r = automata_[a].recognizer;
-        if (!r.accepts(q)) continue;
-        const Conditions* c = r.conditions(q);
+    for (LexState single : singles(m)) {
+        if (!accepts_single(single)) continue;
+        const Conditions* c = recognizer_of(single).conditions(single_state_[single]);
         if (!c) return kViolated;
-        result = all_of(result, conditions_formula(a, *c, true));
+        result = all_of(result, conditions_formula(single_automaton_[single], *c, true));
     }
     return result;
 }

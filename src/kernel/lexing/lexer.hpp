@@ -187,8 +187,9 @@ class Lexer {
     LexState members(LexState s) const { return is_pair(s) ? pairs_[number(s)].members : s; }
     Obligations obligations(LexState s) const { return is_pair(s) ? pairs_[number(s)].obligations : kFree; }
     Obligations step_obligations(Obligations obligations, uint8_t byte);
-    // Some lexeme may begin with this byte, and may end. True in doubt.
-    bool may_begin(Obligations obligations, uint8_t byte);
+    // What is left to owe for a lexeme that begins with this byte: all but what the byte settles, so it steps to the same. kViolated: none that
+    // may end begins with it; never in doubt.
+    Obligations unsettled(Obligations obligations, uint8_t byte);
     // The obligations are met if the text ends here.
     bool obligations_hold_at_end(Obligations obligations) const;
 
@@ -298,6 +299,7 @@ class Lexer {
     Obligations conditions_formula(uint32_t automaton, const Conditions& c, bool negated);
     Obligations no_longer_match(LexState members);
     Obligations step_obligation(const Obligation& d, uint8_t byte);
+    Obligations without_settled(Obligations formula, uint8_t byte);
 
     Policy policy_;
     struct Terminal {
@@ -334,7 +336,7 @@ class Lexer {
     std::vector<Pair> pairs_;
     std::unordered_map<uint64_t, bool, MixHash> breaks_;  // by single and obligation
     std::vector<LexState> any_lexeme_;                    // by past: members; kUnknown if not asked for yet
-    FlatMap<bool> may_begin_;                             // by obligations and byte
+    FlatMap<Obligations> unsettled_;                      // by obligations and byte
     Interner obligation_ids_, obligation_lists_;
     size_t obligation_words_ = 0;  // in obligation_lists_
     std::vector<Obligation> obligation_table_;

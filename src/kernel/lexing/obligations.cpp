@@ -222,22 +222,23 @@ Obligations Lexer::step_obligation(const Obligation& d, uint8_t byte) {
 Obligations Lexer::step_obligations(Obligations formula, uint8_t byte) {
     if (formula == kViolated || formula == kFree) return formula;
     byte = alike(byte);
-    uint64_t key = pack(formula, byte);
+    const uint64_t key = pack(formula, byte);
     if (const Obligations* known = obligation_steps_.find(key)) return *known;
-    std::vector<Obligations> stepped;  // the alternatives
-    Obligations all = kFree;
-    for (uint32_t word : obligation_lists_[formula.index()]) {  // a list stays where it is while others are added
-        if (word == kSeparator) {
-            stepped.push_back(std::exchange(all, kFree));
+    Obligations all = kFree, result = kViolated;
+    std::vector<Obligations> stepped;                           // the alternatives, where there are several
+    const auto& words = obligation_lists_[formula.index()];     // a list stays where it is while others are added
+    for (size_t i = 0; i < words.size(); i++) {
+        if (words[i] == kSeparator) {
+            if (i + 1 < words.size() || !stepped.empty()) stepped.push_back(all);
+            result = std::exchange(all, kFree);
         } else {
-            const Obligation d = obligation_table_[word];  // a copy: stepping may add obligations
-            work(10);                                      // what is known of both is looked up in large tables
+            const Obligation d = obligation_table_[words[i]];  // a copy: stepping may add obligations
+            work(10);                                          // what is known of both is looked up in large tables
             all = all_of(all, step_obligation(d, byte));
         }
     }
     work(20);
-    Obligations result = stepped[0];
-    if (stepped.size() > 1) {
+    if (!stepped.empty()) {
         std::vector<std::vector<uint32_t>> out;
         for (Obligations one : stepped)
             for (auto& a : alternatives(one)) out.push_back(std::move(a));
@@ -283,13 +284,32 @@ bool Lexer::is_dead(uint32_t pair) {
 
 // PERF: behind `\n` no lexeme begins with `\r`, for `\r\n` would have made the line break a longer one. Tokens such as `\n\r\n` were asked
 // for in vain in every mask that allows a line break, and so deep that the mask was kept for that text alone.
-bool Lexer::may_begin(Obligations obligations, uint8_t byte) {
-    if (policy_ == Policy::kScannerless) return true;  // terminals of other grammars may be added
+Obligations Lexer::unsettled(Obligations obligations, uint8_t byte) {
+    if (policy_ == Policy::kScannerless) return obligations;  // terminals of other grammars may be added
     byte = alike(byte);
     const uint64_t key = pack(obligations, byte);
-    if (const bool* known = may_begin_.find(key)) return *known;
+    if (const Obligations* known = unsettled_.find(key)) return *known;
     const LexState first = any_lexeme(obligations), next = first == kNoState ? first : step(first, byte);
-    return may_begin_[key] = next != kNoState && !(is_pair(next) && is_dead(number(next)));
+    const bool may_begin = next != kNoState && !(is_pair(next) && is_dead(number(next)));
+    return unsettled_[key] = may_begin ? without_settled(obligations, byte) : kViolated;
+}
+
+// PERF: what a name may have been (`re` of `return`) is owed to its end, and settled by the blank or bracket behind it. Carried along it made what
+// follows another place of the index for each such beginning.
+Obligations Lexer::without_settled(Obligations formula, uint8_t byte) {
+    std::vector<std::vector<uint32_t>> left;
+    for (const auto& all : alternatives(formula)) {
+        std::vector<uint32_t> some;
+        bool is_kept = true;
+        for (uint32_t one : all) {
+            const Obligation d = obligation_table_[one];  // a copy: stepping may add obligations
+            const Obligations after = step_obligation(d, byte);
+            is_kept = is_kept && after != kViolated;
+            if (after != kFree) some.push_back(one);
+        }
+        if (is_kept) left.push_back(std::move(some));
+    }
+    return any_of(std::move(left));
 }
 
 // A lexeme of this member cannot end before the obligation is broken. False where that would take long to find out.

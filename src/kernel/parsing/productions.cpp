@@ -294,15 +294,14 @@ bool Productions::is_in_one_place(Symbol s) {
 
 const std::vector<Symbol>& Productions::closure(Symbol s, const Relation& step, Relation& known) {
     if (known.empty()) known.resize(step.size());
-    std::vector<Symbol>& c = known[s];
-    if (!c.empty()) return c;
+    if (!known[s].empty()) return known[s];
     visit_++;
     visited_[s] = visit_;
-    c.push_back(s);
-    for (size_t i = 0; i < c.size(); i++)
-        for (Symbol u : step[c[i]])
-            if (std::exchange(visited_[u], visit_) != visit_) c.push_back(u);
-    return c;
+    closed_.assign(1, s);
+    for (size_t i = 0; i < closed_.size(); i++)
+        for (Symbol u : step[closed_[i]])
+            if (std::exchange(visited_[u], visit_) != visit_) closed_.push_back(u);
+    return known[s] = closed_;
 }
 
 }  // namespace derivable

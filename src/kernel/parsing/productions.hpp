@@ -67,6 +67,7 @@ class Productions {
 
     Relation units_, users_, chains_, reaching_;
     std::vector<uint32_t> visited_;  // by symbol: the closure that last visited it
+    std::vector<Symbol> closed_;     // of the closure that is being made
     uint32_t visit_ = 0;
     std::vector<uint32_t> places_;  // by symbol: in bodies, but at the beginning of its own
     std::vector<char> used_;
