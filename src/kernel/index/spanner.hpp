@@ -131,22 +131,27 @@ class Spanner {
     Sets restore_splits(ImageReader& in);
     std::unique_ptr<Split> restored_split(ImageReader& in, const Sets& sets);
     const Split* find(ResidualId residual, LexState state) const {
-        const std::unique_ptr<Split>* known = splits_.find(pack(residual, state));
-        return known ? known->get() : nullptr;
+        const Split* const* known = split_of_.find(pack(residual, state));
+        return known ? *known : nullptr;
     }
     const Split* keep(ResidualId residual, LexState state, std::unique_ptr<Split> split) {
-        if (const Split* known = find(residual, state)) return known;  // made by others meanwhile
+        const Split*& place = split_of_[pack(residual, state)];  // SAFETY: null if making room for it is refused
+        if (place) return place;                                 // made by others meanwhile
         split->id = num_splits_++;
-        Split& kept = *(splits_[pack(residual, state)] = std::move(split));
-        note(residual, state, kept);
-        return &kept;
+        splits_.push_back(std::move(split));
+        place = splits_.back().get();
+        note(residual, state, *splits_.back());
+        return place;
     }
     // SAFETY: of one that is kept already, for making room may be refused.
     void note(ResidualId residual, LexState state, Split& split) {
-        if (latest_.size() <= residual.index()) latest_.resize(residuals_.size(), nullptr);
+        split.residual = residual;
         split.state = state;
+        if (latest_.size() <= residual.index()) latest_.resize(residuals_.size(), nullptr);
         split.previous = std::exchange(latest_[residual.index()], &split);
     }
+    // Not under scannerless: with the members that go on with some byte of the residual, which split it as all do.
+    LexState for_residual(ResidualId residual, LexState state);
     // Of one member under scannerless: splits are the terminal's own.
     bool is_single(LexState state) const { return lexer.policy() == Policy::kScannerless && Lexer::is_single(state); }
     bool is_plain(ResidualId residual, LexState state) const;  // not for CountedStrings
@@ -176,8 +181,9 @@ class Spanner {
     std::shared_ptr<const Vocabulary> vocabulary_;
     Residuals residuals_;
     std::vector<std::unique_ptr<SplitTables>> tables_, joint_tables_;  // that no walk has; what was used last is at the end
-    FlatMap<std::unique_ptr<Split>> splits_;
-    std::vector<const Split*> latest_;  // by residual
+    std::deque<std::unique_ptr<Split>> splits_;                        // by id
+    FlatMap<const Split*> split_of_;                                   // by residual and state
+    std::vector<const Split*> latest_;                                 // by residual
     uint32_t num_splits_ = 0;
     static inline const Joint kNone{kNoState, {}};
     std::deque<Joint> joints_;

@@ -1,5 +1,6 @@
 // Splits, written down and read again: so a process need not walk the vocabulary for what another one did.
 #include <algorithm>
+#include <map>
 
 #include "index/spanner.hpp"
 #include "support/image.hpp"
@@ -37,10 +38,7 @@ Spanner::Saved Spanner::save_splits(ImageWriter& out) const {
         const Split* split;
     };
     std::vector<Keyed> splits, repeated;
-    splits_.each([&](uint64_t key, const std::unique_ptr<Split>& split) {
-        splits.push_back({{uint32_t(key >> 32), uint32_t(key), 0, 0}, split.get()});
-    });
-    std::sort(splits.begin(), splits.end(), [](const Keyed& a, const Keyed& b) { return a.split->id < b.split->id; });
+    for (const auto& split : splits_) splits.push_back({{split->residual.index(), split->state.index(), 0, 0}, split.get()});
     for (const auto& [key, split] : repeated_) repeated.push_back({key, split.get()});
 
     Saved saved;
@@ -69,6 +67,13 @@ Spanner::Saved Spanner::save_splits(ImageWriter& out) const {
         out.run(s.key.data(), s.key.data() + 2);
         put(*s.split);
     }
+    std::map<std::array<uint32_t, 2>, uint32_t> others;  // states that split a residual as another one does: by both, the split's number
+    split_of_.each([&](uint64_t key, const Split* split) {
+        if (split && key != pack(split->residual, split->state)) others[{uint32_t(key >> 32), uint32_t(key)}] = saved.splits.at(split->id);
+    });
+    out.put(others.size());
+    for (const auto& [key, number] : others)
+        for (uint32_t word : {key[0], key[1], number}) out.put(word);
     out.put(repeated.size());
     for (const Keyed& s : repeated) {
         out.run(s.key.data(), s.key.data() + 4);
@@ -109,7 +114,6 @@ std::unique_ptr<Split> Spanner::restored_split(ImageReader& in, const Sets& sets
     }
     split->exits_before = in.below(exits + 1);
     split->exits_once = in.below(2);
-    split->id = num_splits_++;
     bytes_ += sizeof(Split) + 64 + insides * sizeof(Split::Inside) + exits * sizeof(Split::Exit);
     return split;
 }
@@ -124,15 +128,23 @@ Spanner::Sets Spanner::restore_splits(ImageReader& in) {
         const ResidualId residual(in.below(residuals_.size()));
         const LexState state(in.next());
         ImageReader::check(lexer.is_state(state));
-        std::unique_ptr<Split>& split = splits_[pack(residual, state)];
-        ImageReader::check(!split);
-        split = restored_split(in, sets);
-        note(residual, state, *split);
+        ImageReader::check(!find(residual, state));
+        keep(residual, state, restored_split(in, sets));
+    }
+    for (uint32_t n = in.count(3); n > 0; n--) {
+        const ResidualId residual(in.below(residuals_.size()));
+        const LexState state(in.next());
+        const Split& split = *splits_[in.below(splits_.size())];
+        ImageReader::check(lexer.is_state(state) && split.residual == residual && !find(residual, state));
+        split_of_[pack(residual, state)] = &split;
     }
     for (uint32_t n = in.count(5); n > 0; n--) {
         std::array<uint32_t, 4> key;
         for (uint32_t& word : key) word = in.next();
-        repeated_[key] = in.below(2) ? restored_split(in, sets) : nullptr;
+        std::unique_ptr<Split>& split = repeated_[key];
+        if (!in.below(2)) continue;
+        split = restored_split(in, sets);
+        split->id = num_splits_++;
     }
     return sets;
 }

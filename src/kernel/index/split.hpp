@@ -42,7 +42,8 @@ struct Split {
         Indentations::Effect effect = Indentations::kNothing;  // of the bytes before it, if a newline lexeme ends
         std::vector<uint32_t> except;                          // tokens of the residual that this state does not let out
     };
-    uint32_t id = 0;                  // of those of a spanner
+    uint32_t id = 0;  // of those of a spanner
+    ResidualId residual;
     LexState state = kNoState;        // by which it is split
     const Split* previous = nullptr;  // of the same residual
     std::vector<Inside> inside;

@@ -20,8 +20,15 @@ struct ByteSet {
     }
     template <typename Visit>
     void each(Visit&& visit) const {
+        any([&](uint8_t byte) { return visit(byte), false; });
+    }
+    // Of some, in their order, up to the first that is true of.
+    template <typename Test>
+    bool any(Test&& test) const {
         for (uint32_t w = 0; w < 4; w++)
-            for (uint64_t rest = words[w]; rest; rest &= rest - 1) visit(uint8_t(64 * w + uint32_t(__builtin_ctzll(rest))));
+            for (uint64_t rest = words[w]; rest; rest &= rest - 1)
+                if (test(uint8_t(64 * w + uint32_t(__builtin_ctzll(rest))))) return true;
+        return false;
     }
 };
 
