@@ -1,6 +1,7 @@
 // Bytes that act alike: what a state does with one of them it does with all.
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <utility>
 
 #include "lexing/lexer.hpp"
@@ -26,12 +27,61 @@ const std::vector<uint8_t>& Lexer::representative_bytes() {
 }
 
 void Lexer::find_alike() {
-    for (size_t b = 0; b < 256; b++) alike_[b] = uint8_t(b);
     // Under scannerless terminals of other grammars may be added.
-    if (policy_ != Policy::kScannerless &&
-        std::all_of(automata_.begin(), automata_.end(), [](const Automaton& a) { return a.recognizer.has_table(); }))
-        representative_bytes(), alike_ = represented_;
+    has_kinds_ = policy_ != Policy::kScannerless &&
+                 std::all_of(automata_.begin(), automata_.end(), [](const Automaton& a) { return a.recognizer.has_table(); });
+    if (has_kinds_) representative_bytes();
     knows_alike_ = true;
+}
+
+// PERF: each table is looked up once and not for each byte, which was half of what may follow a lexeme of Python.
+void Lexer::step_all(uint32_t set) {
+    const std::vector<uint32_t>& all = set_lists_[set];
+    const std::vector<uint8_t>& bytes = representative_bytes();
+    if (const auto& known = rows_[set].all;
+        known && std::none_of(bytes.begin(), bytes.end(), [&](uint8_t b) { return known[b] == kUnknown; }))
+        return;
+    struct Member {
+        const Recognizer& recognizer;
+        uint32_t state, first;
+    };
+    std::vector<Member> members;
+    members.reserve(all.size());
+    for (LexState single : singles(LexState(kSetBit | set))) {
+        const Automaton& a = automata_[single_automaton_[single]];
+        members.push_back({a.recognizer, single_state_[single], a.first});
+    }
+    work(5 * bytes.size() + bytes.size() * all.size());
+    std::unique_ptr<LexState[]> to(new LexState[256]);
+    std::fill_n(to.get(), 256, kUnknown);
+    for (uint8_t byte : bytes) {
+        stepped_.clear();
+        for (const Member& m : members)
+            if (const int32_t next = m.recognizer.step_table(m.state, byte); next >= 0) stepped_.push_back(m.first + uint32_t(next));
+        to[byte] = intern_stepped();
+    }
+    Row& row = rows_[set];
+    if (!row.all) set_bytes_ += 1024;
+    row.all = std::move(to);
+}
+
+std::vector<LexState> Lexer::successors(LexState s) {
+    const LexState m = members(s);
+    const Obligations d = obligations(s);
+    if (!is_single(m) && has_kinds()) step_all(number(m));
+    work((d == kFree ? 1 : 4) * representative_bytes().size());
+    std::vector<LexState> found;
+    std::pair<LexState, Obligations> last{kNoState, kViolated};
+    for (uint8_t byte : representative_bytes()) {
+        const LexState next_members = step(m, byte);
+        if (next_members == kNoState) continue;
+        const std::pair next{next_members, step_obligations(d, byte)};
+        if (next.second == kViolated || next == last) continue;
+        last = next;
+        const LexState to = stepped(next.first, next.second, byte);
+        if (to != kNoState && std::find(found.begin(), found.end(), to) == found.end()) found.push_back(to);
+    }
+    return found;
 }
 
 ByteSet Lexer::apart(LexState a, LexState b, const ByteSet& of) {

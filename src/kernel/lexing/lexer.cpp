@@ -9,10 +9,6 @@
 
 namespace derivable {
 
-namespace {
-constexpr LexState kUnknown{~0u - 1};
-}
-
 TerminalId Lexer::add(const Recognizer& recognizer, uint32_t rank) {
     const TerminalId id(num_terminals());
     if (policy_ == Policy::kScannerless) {
@@ -242,16 +238,20 @@ uint32_t Lexer::past(Obligations obligations) const {
     return 0;
 }
 
-Obligations Lexer::nothing_owed(Obligations obligations) {
-    return looking_back_.empty() ? kFree : only({Obligation::kPast, past(obligations), 0, 0, false});
+Obligations Lexer::nothing_owed(Obligations obligations) { return looking_back_.empty() ? kFree : stands_behind(past(obligations)); }
+
+Obligations Lexer::stands_behind(uint32_t past) {
+    Obligations& formula = stands_behind_[past];
+    if (formula == Obligations()) formula = only({Obligation::kPast, past, 0, 0, false});
+    return formula;
 }
 
 uint32_t Lexer::step_past(uint32_t past, uint8_t byte) {
-    auto known = past_steps_.find(pack(past, byte));
-    if (known != past_steps_.end()) return known->second;
+    if (const uint32_t* known = past_steps_.find(pack(past, byte))) return *known;
     std::vector<uint32_t> next = pasts_[past];
     for (size_t i = 0; i < next.size(); i++) next[i] = looking_back_[i]->step(next[i], byte);
-    return past_steps_[pack(past, byte)] = pasts_.intern(next);
+    const uint32_t to = pasts_.intern(next);
+    return past_steps_[pack(past, byte)] = to;
 }
 
 std::vector<Obligations> Lexer::all_pasts(size_t limit) {
@@ -310,24 +310,6 @@ LexState Lexer::stepped(LexState m, Obligations obligations, uint8_t byte) {
     return byte >= kFirstOfSeveral && is_pair(next) && is_dead(number(next)) ? kNoState : next;
 }
 
-std::vector<LexState> Lexer::successors(LexState s) {
-    const LexState m = members(s);
-    const Obligations d = obligations(s);
-    work((d == kFree ? 1 : 4) * representative_bytes().size());
-    std::vector<LexState> found;
-    std::pair<LexState, Obligations> last{kNoState, kViolated};
-    for (uint8_t byte : representative_bytes()) {
-        const LexState next_members = step(m, byte);
-        if (next_members == kNoState) continue;
-        const std::pair next{next_members, step_obligations(d, byte)};
-        if (next.second == kViolated || next == last) continue;
-        last = next;
-        const LexState to = stepped(next.first, next.second, byte);
-        if (to != kNoState && std::find(found.begin(), found.end(), to) == found.end()) found.push_back(to);
-    }
-    return found;
-}
-
 LexState Lexer::step_set(uint32_t id, uint8_t byte) {
     Row& row = rows_[id];
     if (row.all) {
@@ -352,12 +334,11 @@ LexState Lexer::step_set(uint32_t id, uint8_t byte) {
 
 LexState Lexer::step_members(uint32_t set, uint8_t byte) {
     const std::vector<uint32_t>& all = set_lists_[set];
-    std::vector<uint32_t>& next = stepped_;
-    next.clear();
+    stepped_.clear();
     auto take = [&](const uint32_t* begin, const uint32_t* end) {
         work(5 + 2 * size_t(end - begin));
         for (; begin != end; ++begin)
-            if (const LexState to = step(LexState(*begin), byte); to != kNoState) next.push_back(to.index());
+            if (const LexState to = step(LexState(*begin), byte); to != kNoState) stepped_.push_back(to.index());
     };
     if (all.size() < kManyMembers || policy_ != Policy::kScannerless || rows_[set].size == 0) {
         take(all.data(), all.data() + all.size());
@@ -366,9 +347,13 @@ LexState Lexer::step_members(uint32_t set, uint8_t byte) {
         take(ways.any.data(), ways.any.data() + ways.any.size());
         take(ways.listed.data() + ways.begin[byte], ways.listed.data() + ways.begin[byte + 1]);
     }
+    return intern_stepped();
+}
+
+LexState Lexer::intern_stepped() {
     // PERF: those of tables, numbered one automaton behind the other, mostly are.
-    if (!std::is_sorted(next.begin(), next.end())) std::sort(next.begin(), next.end());
-    return next.empty() ? kNoState : intern_set(next);
+    if (!std::is_sorted(stepped_.begin(), stepped_.end())) std::sort(stepped_.begin(), stepped_.end());
+    return stepped_.empty() ? kNoState : intern_set(stepped_);
 }
 
 const Lexer::Ways& Lexer::ways_of(uint32_t set) {

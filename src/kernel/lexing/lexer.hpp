@@ -197,10 +197,7 @@ class Lexer {
     std::vector<std::pair<TerminalId, uint32_t>> describe(LexState s) const;
     // Under longest and basic a fixed one of those that do the same from any state. PERF: so that what a state does with a byte is worked out once for
     // all of these, some 60 of 256.
-    uint8_t alike(uint8_t byte) {
-        if (!knows_alike_) find_alike();
-        return alike_[byte];
-    }
+    uint8_t alike(uint8_t byte) { return has_kinds() ? represented_[byte] : byte; }
     // Not under scannerless: of some bytes all that lead from two states to different ones, and perhaps others. Cost: a look at what only one of the
     // states has, with each kind of byte.
     ByteSet apart(LexState a, LexState b, const ByteSet& of);
@@ -220,6 +217,7 @@ class Lexer {
     }
 
   private:
+    static constexpr LexState kUnknown{~0u - 1};
     static constexpr uint32_t kSetBit = 1u << 30, kPairBit = 1u << 31, kSeparator = ~0u;
 
     struct Obligation {
@@ -265,18 +263,25 @@ class Lexer {
     uint32_t unbounded(uint32_t automaton);  // without the bound on its texts, or itself
     LexState acting_as(uint32_t whole, LexState single, uint64_t bytes);
     const Recognizer& recognizer_of(LexState single) const { return automata_[single_automaton_[single]].recognizer; }
+    bool has_kinds() {  // of bytes
+        if (!knows_alike_) find_alike();
+        return has_kinds_;
+    }
     void find_alike();
     void add_automaton(const Recognizer& recognizer, TerminalId terminal);
     void number_states(uint32_t automaton);                                 // of its table
     std::vector<std::pair<uint32_t, uint32_t>> progress(LexState s) const;  // (automaton, state) of every member
     void look_back();                                                       // sets text_start_ and fresh_
     uint32_t step_past(uint32_t past, uint8_t byte);
+    Obligations stands_behind(uint32_t past);      // the formula that is just this
     LexState any_lexeme(Obligations obligations);  // all terminals compete
     LexState step_slow(LexState s, uint8_t byte);
     static constexpr uint8_t kFirstOfSeveral = 0xC0;                            // bytes of a character, from here on
     LexState stepped(LexState members, Obligations obligations, uint8_t byte);  // kNoState if that has no future
     LexState step_set(uint32_t set, uint8_t byte);
     LexState step_members(uint32_t set, uint8_t byte);
+    void step_all(uint32_t set);        // by all kinds of bytes, of tables
+    LexState intern_stepped();          // of stepped_
     const Ways& ways_of(uint32_t set);  // until another set is asked for
     bool is_dead(uint32_t pair);
     bool breaks(LexState single, uint32_t obligation);
@@ -342,7 +347,8 @@ class Lexer {
     std::vector<Obligation> obligation_table_;
     Pages<Obligations> only_;  // by obligation: its formula, if it was asked for
     Obligations fresh_ = kViolated;
-    std::unordered_map<uint64_t, uint32_t, MixHash> past_steps_;
+    FlatMap<uint32_t> past_steps_;      // by past and byte
+    Pages<Obligations> stands_behind_;  // by past
     FlatMap<Obligations> obligation_steps_, no_longer_match_;
     std::unordered_map<uint64_t, Obligations, MixHash> conjunctions_;
     FlatMap<bool> matches_less_;  // by two obligations
@@ -356,8 +362,8 @@ class Lexer {
         return is_pair(s) ? exits_of_pair_[number(s)] : is_single(s) ? exits_of_single_[number(s)] : exits_of_set_[number(s)];
     }
     std::vector<uint8_t> representatives_;
-    std::array<uint8_t, 256> represented_{}, alike_{};  // by byte
-    bool knows_alike_ = false;
+    std::array<uint8_t, 256> represented_{};  // by byte
+    bool knows_alike_ = false, has_kinds_ = false;
     size_t bytes_ = 0, set_bytes_ = 0;
 };
 

@@ -205,7 +205,7 @@ Obligations Lexer::no_longer_match(LexState m) {
 Obligations Lexer::step_obligation(const Obligation& d, uint8_t byte) {
     switch (d.kind) {
         case Obligation::kFresh: return kFree;
-        case Obligation::kPast: return only({Obligation::kPast, step_past(d.subject, byte), 0, 0, false});
+        case Obligation::kPast: return stands_behind(step_past(d.subject, byte));
         case Obligation::kLonger: {
             const LexState next = step(LexState(d.subject), byte);
             return next == kNoState ? kFree : no_longer_match(next);
@@ -225,8 +225,8 @@ Obligations Lexer::step_obligations(Obligations formula, uint8_t byte) {
     const uint64_t key = pack(formula, byte);
     if (const Obligations* known = obligation_steps_.find(key)) return *known;
     Obligations all = kFree, result = kViolated;
-    std::vector<Obligations> stepped;                           // the alternatives, where there are several
-    const auto& words = obligation_lists_[formula.index()];     // a list stays where it is while others are added
+    std::vector<Obligations> stepped;                        // the alternatives, where there are several
+    const auto& words = obligation_lists_[formula.index()];  // a list stays where it is while others are added
     for (size_t i = 0; i < words.size(); i++) {
         if (words[i] == kSeparator) {
             if (i + 1 < words.size() || !stepped.empty()) stepped.push_back(all);
@@ -291,7 +291,9 @@ Obligations Lexer::unsettled(Obligations obligations, uint8_t byte) {
     if (const Obligations* known = unsettled_.find(key)) return *known;
     const LexState first = any_lexeme(obligations), next = first == kNoState ? first : step(first, byte);
     const bool may_begin = next != kNoState && !(is_pair(next) && is_dead(number(next)));
-    return unsettled_[key] = may_begin ? without_settled(obligations, byte) : kViolated;
+    // SAFETY: before it has a place, for that may be refused (and GCC 12 makes the place first where a condition is assigned to it).
+    const Obligations left = may_begin ? without_settled(obligations, byte) : kViolated;
+    return unsettled_[key] = left;
 }
 
 // PERF: what a name may have been (`re` of `return`) is owed to its end, and settled by the blank or bracket behind it. Carried along it made what

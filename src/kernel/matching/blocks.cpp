@@ -112,14 +112,11 @@ const Blocks::Rest& Blocks::rest_of_newline(LexState lex) {
     Rest rest;  // kept when it is complete
     std::vector<LexState> todo{lex};
     for (size_t i = 0; i < todo.size(); i++) {
-        work(3 * bytes_in_newlines().size());
         for (const Lexer::Exit& e : lexer_.exits(todo[i]))
             if (std::none_of(rest.exits.begin(), rest.exits.end(),
                              [&](const Lexer::Exit& x) { return x.terminal == e.terminal && x.obligations == e.obligations; }))
                 rest.exits.push_back(e);
-        for (uint8_t byte : bytes_in_newlines()) {
-            LexState next = lexer_.step(todo[i], byte);
-            if (next == kNoState) continue;
+        for (LexState next : lexer_.successors(todo[i])) {
             std::vector<LexState>& into = spanner_.prospects.may_be_newline(next) ? todo : rest.others;
             if (std::find(into.begin(), into.end(), next) == into.end()) into.push_back(next);
         }
