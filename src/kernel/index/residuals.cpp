@@ -27,6 +27,7 @@ void Residuals::begin() {
     for (uint32_t i = 0; i < vocabulary_.size(); i = vocabulary_.end[i]) {
         all.push_back(add_branch(vocabulary_.byte[i], {vocabulary_.first_id + i}));
         sizes_.push_back(vocabulary_.end[i] - i);
+        nodes_behind_[vocabulary_.byte[i]] = sizes_.back();
     }
     add(std::move(all), true, true);  // kWholeVocabulary
 }
@@ -231,11 +232,6 @@ ResidualId Residuals::add(std::vector<uint32_t> branches, bool of_vocabulary, bo
 ResidualId Residuals::select(ResidualId residual, std::vector<uint32_t> branches) {
     const Residual& r = (*this)[residual];
     return add(std::move(branches), r.of_vocabulary, r.once);
-}
-
-uint32_t Residuals::num_nodes_behind(uint8_t byte) const {
-    const ByteSet& bytes = (*this)[kWholeVocabulary].bytes;
-    return bytes[byte] ? sizes_[bytes.rank(byte)] : 0;
 }
 
 uint64_t Residuals::size_at_least(ResidualId residual) const {

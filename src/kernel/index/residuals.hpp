@@ -5,6 +5,7 @@
 // branch are its nodes merged into a trie of its own; most never are, because the next lexeme cannot begin with that byte.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -61,7 +62,7 @@ class Residuals {
     // In nodes: those that the branches are made of, and what the vocabulary has below the first of each.
     uint64_t size_at_least(ResidualId residual) const;
     // Those that the vocabulary has behind a byte.
-    uint32_t num_nodes_behind(uint8_t byte) const;
+    uint32_t num_nodes_behind(uint8_t byte) const { return nodes_behind_[byte]; }
     // The nodes that a branch is made of.
     std::vector<TrieNodes> parts(uint32_t branch, Beside& beside);
     // No node below the roots of `some` branches of a residual is below those of the others.
@@ -96,10 +97,11 @@ class Residuals {
     ResidualId add(std::vector<uint32_t> branches, bool of_vocabulary, bool once);
 
     const Trie& vocabulary_;
-    std::deque<Branch> branches_;  // SAFETY: grows while references into it are held
-    std::vector<uint32_t> sizes_;  // of the first branches, those of the vocabulary: nodes
-    std::vector<Owner> owners_;    // by first_id
-    uint32_t num_nodes_;           // of all tries
+    std::deque<Branch> branches_;               // SAFETY: grows while references into it are held
+    std::vector<uint32_t> sizes_;               // of the first branches, those of the vocabulary: nodes
+    std::array<uint32_t, 256> nodes_behind_{};  // the same by byte
+    std::vector<Owner> owners_;                 // by first_id
+    uint32_t num_nodes_;                        // of all tries
     std::vector<Residual> residuals_;
     NumbersByHash branch_ids_, residual_ids_;
     std::atomic<size_t> bytes_{0};

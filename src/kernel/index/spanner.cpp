@@ -272,9 +272,10 @@ LexState Spanner::for_residual(ResidualId residual, LexState state) {
     const LexState members = lexer.members(state);
     const Lexer::Singles all = lexer.singles(members);
     if (std::any_of(all.begin(), all.end(), [&](LexState single) { return lexer.accepts_single(single); })) return state;
-    const ByteSet& bytes = residuals_[residual].bytes;
+    ByteSet kinds;
+    residuals_[residual].bytes.each([&](uint8_t byte) { kinds.set(lexer.alike(byte)); });
     const LexState left = lexer.members_if(
-        members, [&](LexState single) { return bytes.any([&](uint8_t byte) { return lexer.step(single, byte) != kNoState; }); });
+        members, [&](LexState single) { return kinds.any([&](uint8_t byte) { return lexer.step(single, byte) != kNoState; }); });
     work(10 * all.size());
     return left == kNoState ? lexer.none() : lexer.with_obligations(left, lexer.obligations(state));
 }

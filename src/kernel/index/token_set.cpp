@@ -1,7 +1,6 @@
 #include "index/token_set.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "support/hashing.hpp"
@@ -50,16 +49,22 @@ TokenSet TokenSet::amended(const std::vector<uint32_t>& gone, const std::vector<
         }
         return out;
     }
-    std::vector<uint32_t> sorted = gone;
-    std::sort(sorted.begin(), sorted.end());
-    std::vector<uint32_t> all = come;
-    std::copy_if(ids_.begin(), ids_.end(), std::back_inserter(all),
-                 [&](uint32_t t) { return !std::binary_search(sorted.begin(), sorted.end(), t); });
-    std::sort(all.begin(), all.end());
+    std::vector<uint32_t> removed = gone, added = come, left, all;  // all ascend
+    std::sort(removed.begin(), removed.end());
+    std::sort(added.begin(), added.end());
+    left.reserve(ids_.size());
+    auto gone_from = removed.begin();
+    for (uint32_t t : ids_) {
+        while (gone_from != removed.end() && *gone_from < t) ++gone_from;
+        if (gone_from == removed.end() || *gone_from != t) left.push_back(t);
+    }
+    all.resize(left.size() + added.size());
+    std::merge(left.begin(), left.end(), added.begin(), added.end(), all.begin());
     all.erase(std::unique(all.begin(), all.end()), all.end());
-    out.expect(all.size(), words);
-    for (uint32_t t : all) out.add(t, words);
-    out.pack();
+    out.count_ = uint32_t(all.size());
+    out.ids_ = std::move(all);
+    if (are_many(out.count_, words)) out.spread(words);
+    else out.ids_.shrink_to_fit();
     return out;
 }
 

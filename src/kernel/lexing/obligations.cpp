@@ -299,6 +299,7 @@ Obligations Lexer::unsettled(Obligations obligations, uint8_t byte) {
 // PERF: what a name may have been (`re` of `return`) is owed to its end, and settled by the blank or bracket behind it. Carried along it made what
 // follows another place of the index for each such beginning.
 Obligations Lexer::without_settled(Obligations formula, uint8_t byte) {
+    if (formula == kFree) return formula;
     std::vector<std::vector<uint32_t>> left;
     for (const auto& all : alternatives(formula)) {
         std::vector<uint32_t> some;
