@@ -261,7 +261,31 @@ std::vector<uint32_t> equivalence(const Dfa& d) {
 
 }  // namespace
 
-bool Dfa::trimmed() const { return useful(*this).size() == num_states(); }
+// PERF: what has been numbered breadth first is reached in one pass, and accepts after a few from its end. A list of all that leads to each state was half
+// of reading the automata of a saved constraint.
+bool Dfa::trimmed() const {
+    constexpr int kMostPasses = 4;
+    const size_t n = num_states(), k = num_classes;
+    std::vector<uint8_t> reached(n, 0), alive = accepting;
+    if (n > 0) reached[0] = 1;
+    work(n * k / 4);
+    bool in_order = true;
+    for (size_t s = 0; s < n && in_order; s++) {
+        in_order = reached[s];
+        for (size_t c = 0; c < k; c++)
+            if (const int32_t t = table[s * k + c]; t >= 0) reached[size_t(t)] = 1;
+    }
+    size_t dead = n;
+    for (int pass = 0; pass < kMostPasses && in_order && dead > 0; pass++) {
+        dead = 0;
+        for (size_t s = n; s-- > 0;) {
+            for (size_t c = 0; c < k && !alive[s]; c++)
+                if (const int32_t t = table[s * k + c]; t >= 0) alive[s] = alive[size_t(t)];
+            dead += !alive[s];
+        }
+    }
+    return dead == 0 || useful(*this).size() == n;
+}
 
 void Dfa::number() {
     if (empty()) return;

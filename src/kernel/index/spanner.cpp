@@ -274,8 +274,7 @@ LexState Spanner::for_residual(ResidualId residual, LexState state) {
     if (std::any_of(all.begin(), all.end(), [&](LexState single) { return lexer.accepts_single(single); })) return state;
     ByteSet kinds;
     residuals_[residual].bytes.each([&](uint8_t byte) { kinds.set(lexer.alike(byte)); });
-    const LexState left = lexer.members_if(
-        members, [&](LexState single) { return kinds.any([&](uint8_t byte) { return lexer.step(single, byte) != kNoState; }); });
+    const LexState left = lexer.members_if(members, [&](LexState single) { return lexer.kinds(single).meets(kinds); });
     work(10 * all.size());
     return left == kNoState ? lexer.none() : lexer.with_obligations(left, lexer.obligations(state));
 }

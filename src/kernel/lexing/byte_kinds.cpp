@@ -84,6 +84,22 @@ std::vector<LexState> Lexer::successors(LexState s) {
     return found;
 }
 
+ByteSet Lexer::kinds(LexState single) {
+    if (const ByteSet* known = kinds_of_.find(single)) return *known;
+    ByteSet found;
+    auto look_at = [&](uint8_t byte) {
+        if (step(single, byte) != kNoState) found.set(byte);
+    };
+    work(64);
+    if (has_kinds()) {
+        for (uint8_t byte : representative_bytes()) look_at(byte);
+    } else {
+        for (uint32_t b = 0; b < 256; b++) look_at(uint8_t(b));
+    }
+    bytes_ += sizeof found + 16;
+    return kinds_of_[single] = found;
+}
+
 ByteSet Lexer::apart(LexState a, LexState b, const ByteSet& of) {
     std::vector<LexState> of_a, of_b, from_a, from_b;  // members of one only; where these lead
     const Singles x = singles(members(a)), y = singles(members(b));

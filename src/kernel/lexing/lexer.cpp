@@ -30,7 +30,7 @@ TerminalId Lexer::add(const Recognizer& recognizer, uint32_t rank) {
     terminals_.add(std::move(t));
     representatives_.clear();
     any_lexeme_.clear();
-    if (policy_ != Policy::kScannerless) knows_alike_ = false;
+    if (policy_ != Policy::kScannerless) knows_alike_ = false, kinds_of_ = {};
     return id;
 }
 

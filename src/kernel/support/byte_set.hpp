@@ -12,6 +12,11 @@ struct ByteSet {
     void set(uint8_t b) { words[b >> 6] |= 1ULL << (b & 63); }
     void remove(uint8_t b) { words[b >> 6] &= ~(1ULL << (b & 63)); }
     bool operator[](uint8_t b) const { return words[b >> 6] >> (b & 63) & 1; }
+    bool meets(const ByteSet& o) const {
+        uint64_t both = 0;
+        for (size_t w = 0; w < 4; w++) both |= words[w] & o.words[w];
+        return both != 0;
+    }
     // How many of them are smaller.
     uint32_t rank(uint8_t b) const {
         int below = __builtin_popcountll(words[b >> 6] & ((1ULL << (b & 63)) - 1));
@@ -20,15 +25,8 @@ struct ByteSet {
     }
     template <typename Visit>
     void each(Visit&& visit) const {
-        any([&](uint8_t byte) { return visit(byte), false; });
-    }
-    // Of some, in their order, up to the first that is true of.
-    template <typename Test>
-    bool any(Test&& test) const {
         for (uint32_t w = 0; w < 4; w++)
-            for (uint64_t rest = words[w]; rest; rest &= rest - 1)
-                if (test(uint8_t(64 * w + uint32_t(__builtin_ctzll(rest))))) return true;
-        return false;
+            for (uint64_t rest = words[w]; rest; rest &= rest - 1) visit(uint8_t(64 * w + uint32_t(__builtin_ctzll(rest))));
     }
 };
 
