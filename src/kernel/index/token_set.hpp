@@ -1,6 +1,7 @@
 // Sets of tokens, to be united into masks.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -24,7 +25,8 @@ void add_except(uint32_t* mask, const std::vector<uint32_t>& except, Add&& add) 
     for (uint32_t t : fresh) mask[t >> 5] &= ~(1u << (t & 31));
 }
 
-// Some token ids of a vocabulary, as whichever of a list and a bitmask is faster to OR into a mask.
+// Some token ids of a vocabulary, as whichever of a list and a bitmask is faster to OR into a mask. A bitmask may be a file's (`restored`); then nothing is
+// to be added.
 class TokenSet {
   public:
     // `words` of a bitmask of the whole vocabulary.
@@ -57,16 +59,20 @@ class TokenSet {
         std::vector<uint64_t> bits, words_used;
     };
     void normalize(Sorter& sorter);
-    bool operator==(const TokenSet& o) const { return ids_ == o.ids_ && dense_ == o.dense_; }
-    size_t hash() const { return WordsHash()(dense_.empty() ? ids_ : dense_); }
+    bool operator==(const TokenSet& o) const {
+        return ids_ == o.ids_ && num_words() == o.num_words() && std::equal(dense(), dense() + num_words(), o.dense());
+    }
+    size_t hash() const { return lent_ ? WordsHash()({lent_, lent_ + num_lent_}) : WordsHash()(dense_.empty() ? ids_ : dense_); }
     // For sets of few tokens, side by side: a list of few, and more of them.
-    bool is_short() const { return dense_.empty() && ids_.size() <= kShort; }
+    bool is_short() const { return !is_dense() && ids_.size() <= kShort; }
     void append(const TokenSet& o) { ids_.insert(ids_.end(), o.ids_.begin(), o.ids_.end()), count_ += o.count_; }
     void or_into(uint32_t* mask) const;
     uint32_t count() const { return count_; }
-    bool empty() const { return ids_.empty() && dense_.empty(); }
-    uint64_t cost() const { return 1 + ids_.size() / 4 + dense_.size() / 80; }  // of or_into, as `work` counts
+    bool empty() const { return ids_.empty() && !is_dense(); }
+    uint64_t cost() const { return 1 + ids_.size() / 4 + num_words() / 80; }  // of or_into, as `work` counts
     void save(ImageWriter& out) const;
+    // SAFETY: valid as long as the words of the file. Who writes to these changes which tokens are in it, and nothing else: ids, which say where a bit
+    // is set, are a copy.
     static TokenSet restored(ImageReader& in, uint32_t vocabulary_size);
     size_t bytes() const { return (ids_.capacity() + dense_.capacity()) * 4; }
 
@@ -74,8 +80,15 @@ class TokenSet {
     static constexpr size_t kShort = 64;
     static bool are_many(size_t ids, uint32_t words) { return ids > words / 8; }  // PERF: one costs about as much to OR as eight words
     void spread(uint32_t words);
+    bool is_dense() const { return lent_ || !dense_.empty(); }
+    const uint32_t* dense() const { return lent_ ? lent_ : dense_.data(); }
+    size_t num_words() const { return lent_ ? num_lent_ : dense_.size(); }
 
     std::vector<uint32_t> ids_, dense_;  // one of them is empty
+    // PERF: bitmasks are a third of a saved constraint. Copied, they were 2,000 page faults when it is loaded, and four in each mask that met
+    // another one.
+    const uint32_t* lent_ = nullptr;
+    size_t num_lent_ = 0;
     uint32_t count_ = 0;
 };
 
