@@ -64,7 +64,11 @@ void StackTrie::keep(Place root, Place from, const std::vector<uint64_t>& states
 
 // PERF: of 400 Python programs 525,000 questions are lists of 35,000.
 const StackTrie::Open* StackTrie::open_list(const std::vector<uint32_t>& words) {
-    if (const uint32_t* known = open_words_.find(words)) return &open_lists_[*known];
+    const uint32_t* known = open_words_.find(words);
+    return known ? &open_lists_[*known] : add_open_list(words);
+}
+
+const StackTrie::Open* StackTrie::add_open_list(std::vector<uint32_t> words) {
     const auto size = uint32_t(words.size() / kQuestionWords);
     Question* questions = questions_.add(size);
     const uint32_t* at = words.data();
@@ -72,8 +76,8 @@ const StackTrie::Open* StackTrie::open_list(const std::vector<uint32_t>& words) 
         questions[i] = {bool(at[0] & 1), bool(at[0] & 2), int16_t(at[1] >> 16), int16_t(at[1]), at[0] >> 2, at[2], at[3]};
     open_lists_.resize(open_words_.size());  // SAFETY: there before it is known; one whose number was refused is dropped
     open_lists_.push_back({open_words_.size(), size, questions});
-    open_words_.intern(words);
     set_bytes_ += words.size() * 4 + 64;
+    open_words_.intern(std::move(words));
     return &open_lists_.back();
 }
 

@@ -100,6 +100,7 @@ class StackTrie {
     // Some questions as words, and the list of them.
     static constexpr size_t kQuestionWords = 4;
     const Open* open_list(const std::vector<uint32_t>& words);
+    const Open* add_open_list(std::vector<uint32_t> words);  // one that is new
     struct Few {
         uint32_t sets = 0, tokens = 0;
         TokenSet* one = nullptr;

@@ -90,10 +90,10 @@ void StackTrie::restore(ImageReader& in, const Spanner& spanner, Spanner::Sets s
     sets_of_splits_ = std::move(sets);
     vocabulary_size_ = vocabulary_size;
     for (uint32_t number = 0, n = in.count(); number < n; number++) {
-        const std::vector<uint32_t> words = in.list();
+        std::vector<uint32_t> words = in.list();
         ImageReader::check(words.size() % kQuestionWords == 0);
-        const Open* open = open_list(words);
-        ImageReader::check(open->number == number);
+        const Open* open = add_open_list(std::move(words));
+        ImageReader::check(open_words_.size() == number + 1);  // there was none like it
         for (uint32_t i = 0; i < open->size; i++) {
             const Question& q = open->questions[i];
             ImageReader::check(q.symbol < symbols && q.end > i && q.end <= open->size);
