@@ -261,10 +261,10 @@ std::vector<uint32_t> equivalence(const Dfa& d) {
 
 }  // namespace
 
-// PERF: what has been numbered breadth first is reached in one pass, and accepts after a few from its end. A list of all that leads to each state was half
+// PERF: what has been numbered breadth first is reached in one pass, and accepts after a few to and fro. A list of all that leads to each state was half
 // of reading the automata of a saved constraint.
 bool Dfa::trimmed() const {
-    constexpr int kMostPasses = 4;
+    constexpr int kMostPasses = 64;
     const size_t n = num_states(), k = num_classes;
     std::vector<uint8_t> reached(n, 0), alive = accepting;
     if (n > 0) reached[0] = 1;
@@ -278,7 +278,9 @@ bool Dfa::trimmed() const {
     size_t dead = n;
     for (int pass = 0; pass < kMostPasses && in_order && dead > 0; pass++) {
         dead = 0;
-        for (size_t s = n; s-- > 0;) {
+        work(n / 4);
+        for (size_t i = 0; i < n; i++) {
+            const size_t s = pass % 2 ? i : n - 1 - i;
             for (size_t c = 0; c < k && !alive[s]; c++)
                 if (const int32_t t = table[s * k + c]; t >= 0) alive[s] = alive[size_t(t)];
             dead += !alive[s];
