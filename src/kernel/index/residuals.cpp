@@ -294,6 +294,7 @@ void Residuals::restore(ImageReader& in) {
     const uint32_t first = uint32_t(sizes_.size()), count = in.count(3);
     ImageReader::check(branches_.size() == first && residuals_.size() == 1 && (first || !count));
     std::vector<uint32_t> depths(first, 0);
+    branch_ids_.reserve(first + count);
     for (uint32_t b = first; b < first + count; b++) {
         const auto byte = uint8_t(in.below(256));
         const uint32_t size = in.below(kLargest);
@@ -319,7 +320,9 @@ void Residuals::restore(ImageReader& in) {
         ImageReader::check(size < kMostNodes - num_nodes_);
         if (size) number(b, size);
     }
-    for (uint32_t r = 1, n = in.count(2); r <= n; r++) {
+    const uint32_t residuals = in.count(2);
+    residual_ids_.reserve(1 + residuals);
+    for (uint32_t r = 1; r <= residuals; r++) {
         const uint32_t flags = in.below(4);
         const std::vector<uint32_t> branches = in.list();
         int before = -1;

@@ -124,7 +124,9 @@ Spanner::Sets Spanner::restore_splits(ImageReader& in) {
         set = std::make_shared<const TokenSet>(TokenSet::restored(in, vocabulary_->size()));
         bytes_ += set->bytes();
     }
-    for (uint32_t n = in.count(6); n > 0; n--) {
+    const uint32_t count = in.count(6);
+    split_of_.reserve(2 * size_t(count));  // and others that are split as these
+    for (uint32_t n = count; n > 0; n--) {
         const ResidualId residual(in.below(residuals_.size()));
         const LexState state(in.next());
         ImageReader::check(lexer.is_state(state));

@@ -67,7 +67,10 @@ void Lexer::restore(ImageReader& in) {
         if (i >= obligation_lists_.size()) count_words(words.size());
         restore_list(obligation_lists_, i, words);
     }
-    for (uint32_t i = 0, n = in.count(3); i < n; i++) {
+    const uint32_t num_pairs = in.count(3);
+    pair_ids_.reserve(num_pairs);
+    pairs_.reserve(num_pairs);
+    for (uint32_t i = 0; i < num_pairs; i++) {
         const LexState members(in.next());
         const Obligations obligations(in.below(obligation_lists_.size()));
         const uint32_t fate = in.below(Pair::kDead + 1);
