@@ -326,11 +326,28 @@ bool JsonStrings::value_has_more(const State& s, uint64_t n) {
 
 // PERF: nearly always there are many, whatever n is; counted each time it was a fifth of the masks in an array of distinct `^\\.[^/]+$`.
 bool JsonStrings::has_more_accepted(int32_t state, uint64_t n) {
-    constexpr uint32_t kMany = 1u << 16;
     if (n > kMany) return count_accepted(state, n + 1) > n;
     const auto key = uint64_t(uint32_t(state));
     const uint32_t* known = counts_.find(key);
     return (known ? *known : counts_[key] = uint32_t(count_accepted(state, kMany + 1))) > n;
+}
+
+bool JsonStrings::always_has_more_accepted(int32_t state, uint64_t n) {
+    constexpr size_t kMost = 32;  // states
+    if (n > kMany) return false;
+    char& known = always_many_[uint64_t(uint32_t(state))];
+    if (known) return known == 2;
+    std::vector<uint32_t> met{uint32_t(state)};
+    bool always = true;
+    for (size_t i = 0; i < met.size() && always; i++) {
+        always = has_more_accepted(int32_t(met[i]), kMany);
+        const int32_t* row = &values_->table[size_t(met[i]) * values_->num_classes];
+        for (uint32_t c = 0; c < values_->num_classes; c++)
+            if (row[c] >= 0 && std::find(met.begin(), met.end(), uint32_t(row[c])) == met.end()) met.push_back(uint32_t(row[c]));
+        always &= met.size() <= kMost;
+    }
+    known = always ? 2 : 1;
+    return always;
 }
 
 // Texts, which are values, by their length, until there are so many. Those with lone surrogates, not all of which are spelled, are left out.

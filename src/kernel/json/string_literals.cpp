@@ -387,6 +387,20 @@ bool JsonStrings::has_more_values(uint32_t id, uint64_t n) {
     }
 }
 
+bool JsonStrings::always_has_more_values(uint32_t id, uint64_t n, uint64_t bytes) {
+    constexpr uint64_t kMargin = 4;  // characters in progress, or owed
+    const State& s = states_[id];
+    const auto is_far = [&](uint64_t characters) {
+        return max_ == kNoMaximum || (bytes < max_ && characters + kMargin < max_ - bytes);
+    };
+    switch (s.kind) {
+        case State::kFree: return is_far(s.count) && has_more_values(id, n);
+        case State::kListed: return negated_ && is_far(nodes_[s.node].characters) && has_more_values(id, n);
+        case State::kValue: return !(s.node & uint32_t(kCounted)) && always_has_more_accepted(int32_t(s.node), n);
+        default: return false;
+    }
+}
+
 Dfa JsonStrings::to_dfa(uint64_t max_states) {
     Dfa d;
     for (int b = 0; b < 256; b++) d.classes[size_t(b)] = uint8_t(b);

@@ -99,6 +99,8 @@ class JsonStrings {
 
     // More than n different values may still be spelled. False in doubt, which is rare.
     bool has_more_values(uint32_t state, uint64_t n);
+    // The same in this state of a literal in progress, and after any text of at most so many bytes that does not end it. False in doubt.
+    bool always_has_more_values(uint32_t state, uint64_t n, uint64_t bytes);
 
     // Two states, between or within characters of an automaton's values, act alike on all texts of fewer bytes than this. 0: not known.
     uint64_t alike_for(uint32_t state, uint32_t other);
@@ -169,9 +171,11 @@ class JsonStrings {
     bool accepts_value(int32_t state) const { return values_->accepting[automaton_state(state)]; }
     const CountedValues::Place& counted_at(int32_t state) const { return counted_[size_t(state & ~kCounted)]; }
     uint32_t automaton_state(int32_t state) const { return state & kCounted ? counted_at(state).state : uint32_t(state); }
+    static constexpr uint32_t kMany = 1u << 16;
     bool has_more_accepted(int32_t state, uint64_t n);
     uint64_t count_accepted(int32_t state, uint64_t enough) const;
     bool value_has_more(const State& s, uint64_t n);
+    bool always_has_more_accepted(int32_t state, uint64_t n);
     int32_t after_escape(int32_t state, uint8_t decoder, const Escape& escape);
     const KEquivalence* short_values();  // of the automaton; null: not worthwhile
     int32_t step_value(const State& s, uint8_t byte);
@@ -200,6 +204,7 @@ class JsonStrings {
     std::shared_ptr<const CountedValues> counted_values_;  // if there is a bound
     std::vector<CountedValues::Place> counted_;
     FlatMap<uint32_t> counts_;       // by state of values: how many can be spelled (has_more_accepted)
+    FlatMap<char> always_many_;      // by the same: 1 no, 2 yes (always_has_more_accepted)
     FlatMap<uint32_t> counted_ids_;  // by characters and state of the automaton: numbers in counted_, and one
 
     std::vector<std::string> list_;

@@ -202,8 +202,7 @@ WritingRef Writing::distinct_array(const WritingRef& writing) {
 }
 
 bool Writing::step(WritingRef& writing, uint8_t byte) {
-    const bool text = writing->in_string() || writing->mode_ == Mode::kNumber || writing->mode_ == Mode::kLiteral;
-    if (!text && (byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r')) return true;
+    if (writing->between_tokens() && (byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r')) return true;
     work(10 + writing->text_.size() / 64 + writing->top_->likes.size());
     auto next = std::make_shared<Writing>(*writing);
     if (!next->take(byte)) return false;

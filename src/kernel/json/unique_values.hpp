@@ -52,6 +52,8 @@ class Writing {
     bool in_key() const { return mode_ == Mode::kKey; }
     bool in_number() const { return mode_ == Mode::kNumber; }
     bool before_value() const { return mode_ == Mode::kBefore; }
+    // White space changes nothing.
+    bool between_tokens() const { return !in_string() && !in_number() && mode_ != Mode::kLiteral; }
     // In a string that is an item of a distinct array itself.
     bool in_item() const;
     // Items of distinct arrays that are complete, so far.

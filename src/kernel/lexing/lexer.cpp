@@ -179,6 +179,13 @@ bool Lexer::has_more_strings(LexState members, uint64_t n) const {
     return std::any_of(all.begin(), all.end(), [&](LexState s) { return recognizer_of(s).has_more_values(single_state_[s], n); });
 }
 
+bool Lexer::always_has_more_strings(LexState members, uint64_t n) const {
+    const Singles all = singles(members);
+    return std::all_of(all.begin(), all.end(), [&](LexState s) {
+        return recognizer_of(s).always_has_more_values(single_state_[s], n, longest_token_);
+    });
+}
+
 bool Lexer::may_repeat(LexState members, uint8_t byte) {
     constexpr size_t kMost = 64;
     std::vector<LexState> met;

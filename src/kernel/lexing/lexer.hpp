@@ -123,6 +123,8 @@ class Lexer {
     bool is_counted(LexState canonical, uint64_t& need, uint64_t& room) const;
     // Some member is in a string that may still come out as more than n different values. False in doubt.
     bool has_more_strings(LexState members, uint64_t n) const;
+    // So is each of them, and will be after any text of a token that does not end it. False in doubt.
+    bool always_has_more_strings(LexState members, uint64_t n) const;
     // Under scannerless: this byte may follow any number of times. False in doubt.
     bool may_repeat(LexState members, uint8_t byte);
     // Canonical states of one automaton that act alike on all texts of fewer bytes. 0: not known.

@@ -21,18 +21,23 @@ bool is_same(const Parse& a, const Parse& b) { return a.lex == b.lex && a.stack 
 
 void Masks::fill(const Parses& parses, uint32_t* mask) {
     // SAFETY: what may be refused half-way is not the caller's before it is complete.
-    MaskCache::Mask all, own;
+    MaskCache::Mask all;
+    std::vector<uint32_t> repeated;
+    auto write = [&](const MaskCache::Mask& from, uint32_t* to) {
+        std::copy(from.begin(), from.end(), to);
+        for (uint32_t token : repeated) to[token >> 5] &= ~(1u << (token & 31));
+    };
     for (const Parse& t : parses) {
         const MaskCache::Mask& known = row({t.lex, t.stack, t.environment});
-        std::optional<RepeatedItems> repeated;
-        if (t.writing) repeated.emplace(repeated_parts(), t, known.data());
-        if (parses.size() == 1 && (!repeated || repeated->are_none())) {
-            std::copy(known.begin(), known.end(), mask);
-            return;
-        }
-        own = known;
-        work(own.size() / 40);
-        if (repeated) repeated->take(own.data());
+        repeated.clear();
+        MaskCache::Mask lone;
+        if (t.writing && is_lone(known)) lone = known;  // SAFETY: others may replace it while this steps aside
+        const MaskCache::Mask& whole = lone.empty() ? known : lone;
+        if (t.writing) repeated = repeated_by(t, whole, lone.empty());
+        if (parses.size() == 1) return write(whole, mask);
+        work(whole.size() / 40);
+        MaskCache::Mask own(whole.size());
+        write(whole, own.data());
         if (all.empty()) all.swap(own);
         else std::transform(all.begin(), all.end(), own.begin(), all.begin(), std::bit_or<>());
     }
@@ -41,12 +46,19 @@ void Masks::fill(const Parses& parses, uint32_t* mask) {
 }
 
 void Masks::learn(const Parse& t) {
-    const MaskCache::Mask& all = row({t.lex, t.stack, t.environment});
-    if (!t.writing) return;
-    RepeatedItems repeated(repeated_parts(), t, all.data());
-    if (repeated.are_none()) return;
-    MaskCache::Mask own = all;
-    repeated.take(own.data());
+    const MaskCache::Mask& known = row({t.lex, t.stack, t.environment});
+    if (t.writing && !is_lone(known)) repeated_by(t, known, true);
+}
+
+std::vector<uint32_t> Masks::repeated_by(const Parse& t, const MaskCache::Mask& mask, bool is_kept) {
+    // Of all masks that were kept, this one's.
+    const std::optional<uint64_t> key = is_kept ? std::optional(mix(reinterpret_cast<uintptr_t>(&mask)) ^ cache_.num_cleared()) : std::nullopt;
+    RepeatedItems repeated({runs_, engine_.access, engine_.terminals, vocabulary_}, t, mask.data(), key);
+    return repeated.are_none() ? std::vector<uint32_t>() : repeated.tokens();
+}
+
+bool Masks::is_lone(const MaskCache::Mask& mask) const {
+    return std::any_of(lone_.begin(), lone_.end(), [&](const Lone& lone) { return &lone.words == &mask; });
 }
 
 const MaskCache::Mask& Masks::row(Parse t) {
@@ -172,7 +184,8 @@ Masks::Computed Masks::compute(const Parse& t, const MaskCache::Endings& endings
     if (!made) made = walk(t, endings, left());
     if (!made) made = compute_by_bytes(t, left());
     if (made->row >= 0 || !made->parts.empty()) return std::move(*made);
-    if (engine_.terminals.has_distinct()) RepeatedItems(repeated_parts(), t, made->words.data()).take(made->words.data());
+    if (engine_.terminals.has_distinct())
+        for (uint32_t token : repeated_by(t, made->words, false)) made->words[token >> 5] &= ~(1u << (token & 31));
     const Answer<bool> end = may_end(t, endings);
     if (end.value) allow_end(made->words);
     made->reach |= end.reach | fill_references(t, made->words);

@@ -104,7 +104,9 @@ class Masks {
         Masks& masks_;
         const Parse& parse_;
     };
-    RepeatedItems::Parts repeated_parts() const { return {runs_, engine_.access, engine_.terminals, vocabulary_}; }
+    // Tokens of a mask that the parse may not have for what it has written. `is_kept`: the mask stands in the cache.
+    std::vector<uint32_t> repeated_by(const Parse& t, const MaskCache::Mask& mask, bool is_kept);
+    bool is_lone(const MaskCache::Mask& mask) const;
     bool is_under_way(const Parse& t) const;
     uint64_t alternatives_of(const Parse& t) const;
     // A mask, and what it depends on, told of the stacks of `endings`, if there are any.

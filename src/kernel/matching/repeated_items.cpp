@@ -11,86 +11,110 @@
 namespace derivable {
 
 // What is written but the values is the same for many masks, so the tokens that are harmless whatever the values are asked about once.
-RepeatedItems::RepeatedItems(const Parts& parts, const Parse& t, const uint32_t* mask)
+RepeatedItems::RepeatedItems(const Parts& parts, const Parse& t, const uint32_t* mask, std::optional<uint64_t> of_mask)
     : parts_(parts),
       unique_items_(parts.runs.unique_items()),
-      parse_(t) {
+      parse_(t),
+      mask_(mask) {
     // A string goes on where no quote ends it. Where no array is open, only what opens one matters.
-    const Vocabulary& vocabulary = parts_.vocabulary;
     const bool in_string = t.writing && t.writing->in_string(), is_outside = !t.writing && !is_opening(t);
-    commas_.resize(in_string ? vocabulary.num_quoted : vocabulary.commas.size());
-    size_t size = 0;
-    for (uint32_t i = 0; i < commas_.size(); i++) {
-        const Vocabulary::Comma& c = vocabulary.commas[i];
-        commas_[size] = i;
-        size += holds(mask, c.token) && (!is_outside || c.bracket >= 0);
+    UniqueItems::Commas own;
+    const UniqueItems::Commas* all = nullptr;
+    const uint64_t key = of_mask ? mix(*of_mask ^ mix(uint64_t(in_string) << 1 | uint64_t(is_outside))) : 0;
+    if (of_mask) all = unique_items_.commas(key);
+    if (!all) {
+        own.all = with_comma(in_string, is_outside);
+        own.hash = WordsHash()(own.all);
+        all = of_mask ? &unique_items_.note_commas(key, std::move(own)) : &own;
     }
-    commas_.resize(size);
-    work(vocabulary.commas.size() / 8);
-    if (commas_.empty() || !t.writing || !is_few()) return;
-    key_ = mix(unique_items_.place_inside(t.lex, t) ^ mix(t.writing->shape() + 1)) ^ WordsHash()(commas_);
-    if (const std::vector<uint32_t>* known = unique_items_.doubtful(*key_)) commas_ = *known, is_told_ = true;
+    if (!all->all.empty() && t.writing && is_few()) {
+        key_ = mix(unique_items_.place_inside(t.lex, t) ^ mix(t.writing->shape() + 1)) ^ all->hash;
+        if (const std::vector<uint32_t>* known = unique_items_.doubtful(*key_)) {
+            commas_ = *known, is_told_ = true;
+            return;
+        }
+    }
+    commas_ = all->all;
 }
 
-void RepeatedItems::take(uint32_t* words) {
-    words_ = words;
+std::vector<uint32_t> RepeatedItems::with_comma(bool in_string, bool is_outside) const {
+    const Vocabulary& vocabulary = parts_.vocabulary;
+    std::vector<uint32_t> out(in_string ? vocabulary.num_quoted : vocabulary.commas.size());
+    size_t size = 0;
+    for (uint32_t i = 0; i < out.size(); i++) {
+        const Vocabulary::Comma& c = vocabulary.commas[i];
+        out[size] = i;
+        size += holds(c.token) && (!is_outside || c.bracket >= 0);
+    }
+    out.resize(size);
+    work(vocabulary.commas.size() / 8);
+    return out;
+}
+
+std::vector<uint32_t> RepeatedItems::tokens() {
     path_.assign(1, {{parse_}});
     if (parse_.writing && !parse_.writing->safe()) take_in_progress();
+    std::sort(taken_.begin(), taken_.end());
+    taken_in_progress_ = taken_.size();
     const size_t before = commas_.size();
     auto is_harmless = [&](uint32_t i) { return !take_behind_comma(parts_.vocabulary.commas[i]); };
     commas_.erase(std::remove_if(commas_.begin(), commas_.end(), is_harmless), commas_.end());
     if (key_ && !(is_told_ && commas_.size() == before)) unique_items_.note_doubtful(*key_, commas_);
+    return std::move(taken_);
 }
 
-// PERF: before an item nearly all bytes that matter are white space, which changes nothing: of 770 steps of 2,000 instructions most are left out (llama-3,
-// a mask of 1.77 million instructions, now 0.34).
+// PERF: before an item nearly all bytes that matter are white space, which changes nothing, and in a string the beginnings of escapes: of 770 steps of 2,000
+// instructions most are left out (llama-3, a mask of 1.77 million instructions, now 0.34; masks behind free strings of 60,000, now 0).
 void RepeatedItems::take_in_progress() {
     const Trie& trie = parts_.vocabulary.trie;
-    struct Depth {
-        Bytes unsafe;  // a byte that may not make all parses safe
-        size_t first;  // the least depth on the way with the same parses
-        Bytes stays;   // if that is this one: bytes that lead back to them
-    };
-    std::vector<Depth> depths{{parse_.writing->unsafe_bytes(), 0, {}}};
+    std::vector<Depth> depths{{parse_.writing->unsafe_bytes(), unique_items_.harmless_bytes(parse_), 0, {}}};
     for (uint32_t i = 0; i < trie.size();) {
         work(2);
         parts_.access.pass();
         const size_t d = trie.depth[i];
         const uint8_t byte = trie.byte[i];
-        const Bytes& stays = depths[depths[d].first].stays;
-        if (!depths[d].unsafe[byte] || (stays[byte] && !leads_out(i, stays, depths[d].unsafe))) {
+        const size_t first = depths[d].first;
+        if (!depths[d].unsafe[byte] || is_harmless(i, depths[d], depths[first].stays)) {
             i = trie.end[i];
         } else if (!parts_.runs.step_path(path_, d, byte)) {
             for (uint32_t k = trie.token_begin[i]; k < trie.token_begin[trie.end[i]]; k++) take(trie.tokens[k]);
             i = trie.end[i];
         } else {
             depths.resize(std::max(depths.size(), d + 2));
+            const Bytes harmless = depths[d].harmless[byte] ? depths[d].harmless : Bytes();
             // The first byte of a token is stepped otherwise.
             if (d && path_[d + 1] == path_[d]) {
-                depths[depths[d].first].stays.set(byte);
-                depths[d + 1] = {depths[d].unsafe, depths[d].first, {}};
+                depths[first].stays.set(byte);
+                depths[d + 1] = {depths[d].unsafe, harmless, first, {}};
             } else {
                 Bytes unsafe;
                 for (const Parses& layer : path_[d + 1])
                     for (const Parse& x : layer)
                         if (x.writing && !x.writing->safe()) unsafe |= x.writing->unsafe_bytes();
-                depths[d + 1] = {unsafe, d + 1, {}};
+                depths[d + 1] = {unsafe, harmless, d + 1, {}};
             }
             i++;
         }
     }
 }
 
-// Below a node something may be refused: behind bytes that change nothing stands another one that matters.
-bool RepeatedItems::leads_out(uint32_t node, const Bytes& stays, const Bytes& unsafe) const {
+// No token below a node, which it leads to with an unsafe byte, is refused: behind bytes that do no harm stands no other that may.
+bool RepeatedItems::is_harmless(uint32_t node, const Depth& at, const Bytes& stays) const {
+    constexpr uint32_t kPatience = 256;  // nodes, about as much as a step
     const Trie& trie = parts_.vocabulary.trie;
+    const Bytes harmless = at.harmless | stays;
+    if (!harmless[trie.byte[node]]) return false;
+    const Bytes harmful = at.unsafe & ~harmless;
+    uint64_t kinds = 0;
+    for (size_t b = harmful._Find_first(); b < harmful.size(); b = harmful._Find_next(b)) kinds |= 1ULL << byte_kind(uint8_t(b));
+    if (!(trie.below[node] & kinds)) return true;
+    uint32_t asked = 0;
     for (uint32_t i = node + 1; i < trie.end[node];) {
         work(1);
-        if (stays[trie.byte[i]]) i++;
-        else if (unsafe[trie.byte[i]]) return true;
-        else i = trie.end[i];
+        if (++asked > kPatience || (!harmless[trie.byte[i]] && at.unsafe[trie.byte[i]])) return false;
+        i = harmless[trie.byte[i]] ? i + 1 : trie.end[i];
     }
-    return false;
+    return true;
 }
 
 bool RepeatedItems::is_opening(const Parse& x) const {
@@ -132,7 +156,7 @@ std::optional<RepeatedItems::Ending> RepeatedItems::ending(const Vocabulary::Com
 // PERF: in a string of an array of distinct ones most of the tokens with a comma differ in what they add to it: 130 us a mask, then 25. What makes no
 // difference whatever the values are was found again for each mask, now once: 9.
 bool RepeatedItems::take_behind_comma(const Vocabulary::Comma& c) {
-    if (!holds(words_, c.token)) return true;  // taken for what is in progress
+    if (std::binary_search(taken_.begin(), taken_.begin() + ptrdiff_t(taken_in_progress_), c.token)) return true;
     work(10);
     parts_.access.pass();
     const std::optional<Ending> x = ending(c);

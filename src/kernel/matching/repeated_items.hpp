@@ -21,22 +21,33 @@ class RepeatedItems {
         const Terminals& terminals;
         const Vocabulary& vocabulary;
     };
-    // `mask`: of the parse, whatever it has written.
-    RepeatedItems(const Parts& parts, const Parse& t, const uint32_t* mask);
+    // `mask`: of the parse, whatever it has written; `of_mask`: equal for equal ones, if that is known.
+    RepeatedItems(const Parts& parts, const Parse& t, const uint32_t* mask, std::optional<uint64_t> of_mask);
 
     // There are none, as is known from masks before.
     bool are_none() const { return commas_.empty() && parse_.writing && parse_.writing->safe(); }
-    // Takes them out of the mask.
-    void take(uint32_t* words);
+    // Those of the mask. To be asked for once.
+    std::vector<uint32_t> tokens();
 
   private:
     using Layers = Runs::Layers;
+    // Of a place in a token.
+    struct Depth {
+        Bytes unsafe;    // a byte that may not make all parses safe
+        Bytes harmless;  // see UniqueItems::harmless_bytes
+        size_t first;    // the least depth on the way with the same parses
+        Bytes stays;     // if that is this one: bytes that lead back to them
+    };
     void take_in_progress();
-    bool leads_out(uint32_t node, const Bytes& stays, const Bytes& unsafe) const;
+    bool is_harmless(uint32_t node, const Depth& at, const Bytes& stays) const;
     // Behind that: takes a token with a comma, if it repeats an item. False: it never can here, whatever the values are.
     bool take_behind_comma(const Vocabulary::Comma& c);
-    void take(uint32_t token) { words_[token >> 5] &= ~(1u << (token & 31)); }
-    bool holds(const uint32_t* words, uint32_t token) const { return words[token >> 5] >> (token & 31) & 1; }
+    void take(uint32_t token) {
+        if (holds(token)) taken_.push_back(token);
+    }
+    bool holds(uint32_t token) const { return mask_[token >> 5] >> (token & 31) & 1; }
+    // Tokens with a comma that the mask holds.
+    std::vector<uint32_t> with_comma(bool in_string, bool is_outside) const;
     // It has written fewer values than is_always() asks for.
     bool is_few() const { return !parse_.writing || parse_.writing->completed() + 2 < UniqueItems::kMany; }
     // A lexeme in progress may open such an array.
@@ -63,7 +74,9 @@ class RepeatedItems {
     const Parts parts_;
     UniqueItems& unique_items_;
     const Parse& parse_;
-    uint32_t* words_ = nullptr;
+    const uint32_t* mask_;
+    std::vector<uint32_t> taken_;
+    size_t taken_in_progress_ = 0;  // the first of them, in order
     // Tokens with a comma that may be refused, by their numbers among the vocabulary's, and what that is known by where it is found out for all.
     std::vector<uint32_t> commas_;
     std::optional<uint64_t> key_;

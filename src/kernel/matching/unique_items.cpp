@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -15,6 +16,7 @@ namespace derivable {
 
 namespace {
 
+constexpr std::string_view kBlanks = " \t\n\r";
 const Stepper::Keep kAny = [](const Parse&) { return true; };
 
 }  // namespace
@@ -62,6 +64,12 @@ uint64_t UniqueItems::place_inside(LexState lex, const Parse& t) {
     return *known != kNotTold ? mix(pack(lex, t.environment) ^ *known) : place(lex, t);
 }
 
+// By where it stands and what is written there but the values.
+UniqueItems::Keys UniqueItems::keys_of(const Parse& t) {
+    const uint64_t shape = mix(t.writing->shape() + 1);
+    return {key_of(place_inside(t.lex, t) ^ shape), key_of(place(t.lex, t) ^ shape)};
+}
+
 // What is in progress may become one of more values than so many.
 bool UniqueItems::has_many(const Parse& t, size_t values) {
     if (t.writing->in_string()) return access_.lexer().has_more_strings(t.lex, values);
@@ -82,7 +90,7 @@ bool UniqueItems::is_endless(const Parse& t) {
     constexpr uint8_t kQuote = '"';
     struct Way {
         Parse parse;
-        uint64_t inside, all;
+        Keys keys;
         size_t from;
         std::vector<uint8_t> bytes;  // to be tried, the last one first
     };
@@ -92,19 +100,18 @@ bool UniqueItems::is_endless(const Parse& t) {
     // How a number goes on depends on its text.
     auto find = [&](const Way& w) -> const char* {
         if (w.parse.writing->in_number()) return nullptr;
-        const char* known = endless_.find(w.inside);
-        return known ? known : endless_.find(w.all);
+        const char* known = endless_.find(w.keys.inside);
+        return known ? known : endless_.find(w.keys.all);
     };
     bool is_inside = true;
     auto note = [&](const Way& w, bool found) {
         if (w.parse.writing->in_number()) return;
         num_known_++;
-        endless_[is_inside ? w.inside : w.all] = char(found);
+        endless_[is_inside ? w.keys.inside : w.keys.all] = char(found);
     };
     auto way = [&](Parse to, size_t from) -> Way {
-        const uint64_t shape = mix(to.writing->shape() + 1);
-        const uint64_t inside = key_of(place_inside(to.lex, to) ^ shape), all = key_of(place(to.lex, to) ^ shape);
-        return {std::move(to), inside, all, from, {}};
+        const Keys keys = keys_of(to);
+        return {std::move(to), keys, from, {}};
     };
     auto add = [&](Way&& w) {
         each_likely_byte({w.parse}, true, [&](uint8_t b) {
@@ -148,6 +155,51 @@ bool UniqueItems::is_endless(const Parse& t) {
     }
     note(ways[0], false);
     return false;
+}
+
+Bytes UniqueItems::harmless_bytes(const Parse& t) {
+    const Writing& writing = *t.writing;
+    Bytes out;
+    if (writing.in_string()) {
+        if (writing.rivals() < kMany && access_.lexer().always_has_more_strings(t.lex, kMany)) out.set(), out.reset('"');
+    } else if (writing.between_tokens() && writing.likes() < kMany) {
+        if (is_endless_behind_blanks(t))
+            for (const char blank : kBlanks) out.set(uint8_t(blank));
+    }
+    return out;
+}
+
+// All texts of white space lead to few parses, each of which is endless.
+bool UniqueItems::is_endless_behind_blanks(const Parse& t) {
+    const Keys keys = keys_of(t);
+    for (const uint64_t key : {keys.inside, keys.all})
+        if (const char* known = blanks_.find(key)) return *known;
+    bool is_inside = true;
+    const bool is_so = is_endless_behind_blanks(t, is_inside);
+    num_known_++;
+    blanks_[is_inside ? keys.inside : keys.all] = char(is_so);
+    return is_so;
+}
+
+bool UniqueItems::is_endless_behind_blanks(const Parse& t, bool& is_inside) {
+    constexpr size_t kMost = 16;  // parses
+    Parses met{t}, next;
+    for (size_t i = 0; i < met.size(); i++) {
+        if (!is_endless(met[i])) return false;
+        is_inside &= endless_.find(keys_of(met[i]).inside) != nullptr;
+        for (const char blank : kBlanks) {
+            next.clear();
+            stepper_.step({met[i]}, uint8_t(blank), next, &next, kAny);
+            for (Parse& to : next) {
+                if (to.writing != t.writing || to.ground != t.ground) return false;
+                const auto is_same = [&](const Parse& x) { return place(x.lex, x) == place(to.lex, to); };
+                if (std::any_of(met.begin(), met.end(), is_same)) continue;
+                if (met.size() == kMost) return false;
+                met.push_back(std::move(to));
+            }
+        }
+    }
+    return true;
 }
 
 bool UniqueItems::can_go_on(const Parse& t) {
