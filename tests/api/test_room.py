@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import derivable as dv
 
-OTHERS = [b"#%d" % i for i in range(40_000)]  # never allowed: a mask is much larger than what it is made of
+OTHERS = [b"#%d" % i for i in range(200_000)]  # in most masks, which are much larger than what they are made of
+PAIRS = [bytes([one, other]) for one in b")]}" for other in b")]};"]
 VOCABULARY = dv.Vocabulary.from_bytes(
-    [*(bytes([byte]) for byte in range(256)), b"ab", b"))", b");", b" = ", b"(a", b"f(", None, *OTHERS], eos=[262]
+    [*(bytes([byte]) for byte in range(256)), b"ab", b" = ", b"(a", b"f(", *PAIRS, None, *OTHERS],
+    eos=[260 + len(PAIRS)],
 )
 GRAMMAR = dv.Grammar.from_lark(
     """
     start: stmt+
     stmt: NAME " = " expr ";"
-    expr: NAME | NAME "(" expr ")" | "(" expr ")"
-    NAME: /[a-z]+/
+    expr: NAME | NAME "(" expr ")" | "[" expr "]" | "{" expr "}"
+    NAME: /[a-z][a-z0-9#]*/
     """,
     lexing="longest",
 )
-TEXTS = [f"a = {'f(' * k}b{')' * k};{'c = d;' * (k % 3)}" for k in range(40)]
+NESTED = [random.Random(k).choices(["f()", "[]", "{}"], k=k) for k in range(40)]
+TEXTS = [
+    f"a = {''.join(each[:-1] for each in some)}b{''.join(each[-1] for each in reversed(some))};{'c = d;' * (k % 3)}"
+    for k, some in enumerate(NESTED)
+]
 
 
 def masks(constraint: dv.Constraint, text: str) -> list[list[int]]:
@@ -63,14 +70,13 @@ def test_a_full_cache_keeps_what_walks_have_settled() -> None:
 
 def test_texts_are_followed_past_the_memory_of_their_masks(tmp_path: Path) -> None:
     dv.cache.clear()
-    whole = dv.compile(GRAMMAR, VOCABULARY)
-    for text in TEXTS:
-        masks(whole, text)
+    whole = dv.compile(GRAMMAR, VOCABULARY, ahead_of_time=TEXTS)
     stats = whole.stats()
     dv.cache.clear()
     # Half of it is for what is filled: there is room for half of the masks.
     limits = dv.Limits(cache_bytes=2 * stats["run_bytes"] - stats["row_bytes"])
     small = dv.compile(GRAMMAR, VOCABULARY, ahead_of_time=TEXTS, limits=limits)
+    assert small.stats()["rows"] < stats["rows"]  # some went
     path = tmp_path / "one.constraint"
     small.save(path)
     dv.cache.clear()

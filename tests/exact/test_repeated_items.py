@@ -83,6 +83,14 @@ SCHEMAS = {
     },
     "numbers": {"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
     "anything": {"type": "array", "uniqueItems": True},
+    # A text may be cut off by the bound, or have no more ways than one.
+    "bounded": {"type": "array", "items": {"type": "string", "maxLength": 12}, "uniqueItems": True},
+    "ending": {"type": "array", "items": {"type": "string", "pattern": "^(a|b[ab]*|ab?)$"}, "uniqueItems": True},
+    "either": {
+        "type": "array",
+        "items": {"anyOf": [{"enum": ["a", "ab", "b"]}, {"type": "string", "minLength": 9}, {"type": "integer"}]},
+        "uniqueItems": True,
+    },
     "few": {"type": "array", "items": {"type": "string", "maxLength": 1, "pattern": "^[abc]*$"}, "uniqueItems": True},
     "members": {
         "type": "array",
@@ -136,6 +144,9 @@ TEXTS = {
     "last number": ['["a', '["a",1,"', '["a",1,"a', '["a",1,"b","'],
     "numbers": ["[1, ", "[1,12,1", "[1,12, 2", "[12,\n"],
     "anything": ['["a", {"k": 1}, 1, ', '[{"k":1}, {"k":', "[[1], [", '["a", "', "[true, "],
+    "bounded": ['["abababababab", "ababababab', '["", "abababababa', '["a", '],
+    "ending": ['["a", "', '["ab", "a', '["a","ab", ', '["b", "b'],
+    "either": ['["a", "', '["ab", "a', '["a", "ababababab", "ab', '["a", 1, '],
     "few": ['["a", "', '["a","b","c","', '["", "a'],
     "members": ['[{"k":"a"}, {"k":"a"', '[{"k":"a","c":1}, {"k":"a", "c":', '[{"k":"b"}, '],
     "inside a member": ['{"k":["a", "', '{"c":["a", "', '{"k":["a","b"],"c":["a", "a"'],

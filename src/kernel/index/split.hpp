@@ -30,6 +30,7 @@ struct Split {
         std::vector<uint32_t> removed;
         void or_into(uint32_t* mask) const;
         void unite_into(TokenSet& set, uint32_t words) const;
+        size_t listed() const { return (tokens ? tokens->listed() : 0) + (base ? base->listed() : 0); }  // as TokenSet::listed
         uint64_t cost() const {
             return (tokens ? tokens->cost() : 0) + (base ? base->cost() + removed.size() / 2 : 0);
         }  // of that, as `work` counts

@@ -69,7 +69,12 @@ class TokenSet {
     void or_into(uint32_t* mask) const;
     uint32_t count() const { return count_; }
     bool empty() const { return ids_.empty() && !is_dense(); }
-    uint64_t cost() const { return 1 + ids_.size() / 4 + num_words() / 80; }  // of or_into, as `work` counts
+    // Ascending after pack() or normalize(). Null: they are a bitmask.
+    const std::vector<uint32_t>* list() const { return is_dense() ? nullptr : &ids_; }
+    // How many they are at most, if they are a list; else more than any list has.
+    size_t listed() const { return is_dense() ? size_t(UINT32_MAX) : ids_.size(); }
+    static bool are_many(size_t ids, uint32_t words) { return ids > words / 8; }  // PERF: one costs about as much to OR as eight words
+    uint64_t cost() const { return 1 + ids_.size() / 4 + num_words() / 80; }      // of or_into, as `work` counts
     void save(ImageWriter& out) const;
     // SAFETY: valid as long as the words of the file. Who writes to these changes which tokens are in it, and nothing else: ids, which say where a bit
     // is set, are a copy.
@@ -78,7 +83,6 @@ class TokenSet {
 
   private:
     static constexpr size_t kShort = 64;
-    static bool are_many(size_t ids, uint32_t words) { return ids > words / 8; }  // PERF: one costs about as much to OR as eight words
     void spread(uint32_t words);
     bool is_dense() const { return lent_ || !dense_.empty(); }
     const uint32_t* dense() const { return lent_ ? lent_ : dense_.data(); }

@@ -390,9 +390,7 @@ bool JsonStrings::has_more_values(uint32_t id, uint64_t n) {
 bool JsonStrings::always_has_more_values(uint32_t id, uint64_t n, uint64_t bytes) {
     constexpr uint64_t kMargin = 4;  // characters in progress, or owed
     const State& s = states_[id];
-    const auto is_far = [&](uint64_t characters) {
-        return max_ == kNoMaximum || (bytes < max_ && characters + kMargin < max_ - bytes);
-    };
+    const auto is_far = [&](uint64_t characters) { return max_ == kNoMaximum || (bytes < max_ && characters + kMargin < max_ - bytes); };
     switch (s.kind) {
         case State::kFree: return is_far(s.count) && has_more_values(id, n);
         case State::kListed: return negated_ && is_far(nodes_[s.node].characters) && has_more_values(id, n);

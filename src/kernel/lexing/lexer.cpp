@@ -181,9 +181,8 @@ bool Lexer::has_more_strings(LexState members, uint64_t n) const {
 
 bool Lexer::always_has_more_strings(LexState members, uint64_t n) const {
     const Singles all = singles(members);
-    return std::all_of(all.begin(), all.end(), [&](LexState s) {
-        return recognizer_of(s).always_has_more_values(single_state_[s], n, longest_token_);
-    });
+    return std::all_of(all.begin(), all.end(),
+                       [&](LexState s) { return recognizer_of(s).always_has_more_values(single_state_[s], n, longest_token_); });
 }
 
 bool Lexer::may_repeat(LexState members, uint8_t byte) {

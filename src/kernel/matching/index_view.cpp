@@ -121,16 +121,18 @@ IndexView view(Constraint& c) {
     out.split_bytes = c.spanner().bytes() - out.lexer_bytes;
     out.part_bytes = c.masks().part_bytes();
     out.mask_bytes = cache.bytes();
-    cache.each([&](LexState lex, const std::vector<const MaskCache::Mask*>& masks, uint64_t keys, uint64_t depth) {
+    cache.each([&](LexState lex, const std::vector<const PackedMask*>& masks, uint64_t keys, uint64_t depth) {
         if (masks.empty()) return;
         LexerStateView s;
         s.lexeme = named_lexeme(c.spanner().lexer, c.terminals(), lex);
         s.stacks = keys;
         s.depth = depth;
         s.masks = masks.size();
-        MaskCache::Mask every = *masks[0], some = every;
-        for (const MaskCache::Mask* m : masks)
-            for (size_t w = 0; w < every.size(); w++) every[w] &= (*m)[w], some[w] |= (*m)[w];
+        std::vector<uint32_t> every = masks[0]->words(), some = every, words = every;
+        for (const PackedMask* m : masks) {
+            m->write(words.data());
+            for (size_t w = 0; w < every.size(); w++) every[w] &= words[w], some[w] |= words[w];
+        }
         s.always = count(every);
         s.stack_dependent = count(some) - s.always;
         s.never = c.vocabulary().size() - count(some);

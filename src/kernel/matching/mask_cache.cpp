@@ -41,7 +41,7 @@ bool MaskCache::sign(const Endings& endings, uint32_t hops, size_t most) {
     return true;
 }
 
-const MaskCache::Mask* MaskCache::find(const Parse& t, Key* key) {
+const PackedMask* MaskCache::find(const Parse& t, Key* key) {
     const ReachTrie::Root* root = by_stack_.root(t.lex.index());
     if (!root || !stacks_.signature(t.stack, root->words, signature_)) return nullptr;
     const ReachTrie::Found found = by_stack_.find(*root, t.environment, signature_, [] { return false; });
@@ -49,7 +49,7 @@ const MaskCache::Mask* MaskCache::find(const Parse& t, Key* key) {
     return found.value < 0 ? nullptr : &row(found.value);
 }
 
-const MaskCache::Mask* MaskCache::find(const Parse& t, const Endings& endings, uint32_t* most) {
+const PackedMask* MaskCache::find(const Parse& t, const Endings& endings, uint32_t* most) {
     const ReachTrie::Root* root = by_endings_.root(t.lex.index());
     if (!root) return nullptr;
     std::array<std::optional<Stacks::Future>, Endings::kMost> futures;
@@ -71,13 +71,13 @@ const MaskCache::Mask* MaskCache::find(const Parse& t, const Endings& endings, u
     return &row(found.value);
 }
 
-const MaskCache::Mask* MaskCache::keep(const Parse& t, Key key, int32_t row) {
+const PackedMask* MaskCache::keep(const Parse& t, Key key, int32_t row) {
     if (!sign(t, key)) return nullptr;
     by_stack_.put(t.lex.index(), t.environment, key.beside, key.hops, signature_, row);
     return &this->row(row);
 }
 
-const MaskCache::Mask* MaskCache::keep(const Parse& t, const Endings& endings, Reach behind, int32_t row) {
+const PackedMask* MaskCache::keep(const Parse& t, const Endings& endings, Reach behind, int32_t row) {
     if (behind.hops > kMaxHops || !sign(endings, uint32_t(behind.hops), ~size_t(0))) return nullptr;
     const auto most = uint32_t(signature_.size() / endings.size);
     const uint8_t beside = key_of(t, behind | own(endings, signature_.size())).beside;
@@ -85,21 +85,25 @@ const MaskCache::Mask* MaskCache::keep(const Parse& t, const Endings& endings, R
     return endings.size == 1 ? keep_signed(t, endings, most, beside, row) : keep(t, endings, most, beside, row);
 }
 
-const MaskCache::Mask* MaskCache::keep(const Parse& t, const Endings& endings, uint32_t most, uint8_t beside, int32_t row) {
+const PackedMask* MaskCache::keep(const Parse& t, const Endings& endings, uint32_t most, uint8_t beside, int32_t row) {
     return sign(endings, Reach::kDeep, most) ? keep_signed(t, endings, most, beside, row) : nullptr;
 }
 
-const MaskCache::Mask* MaskCache::keep_signed(const Parse& t, const Endings& endings, uint32_t most, uint8_t beside, int32_t row) {
+const PackedMask* MaskCache::keep_signed(const Parse& t, const Endings& endings, uint32_t most, uint8_t beside, int32_t row) {
     const Key of_stack{uint32_t(own(endings, signature_.size()).hops), beside};
     by_endings_.put(t.lex.index(), t.environment, beside, most, signature_, row);
     if (sign(t, of_stack)) by_stack_.put(t.lex.index(), t.environment, beside, of_stack.hops, signature_, row);
     return &this->row(row);
 }
 
-int32_t MaskCache::row_of(const Mask& words) {
-    const uint32_t size = rows_.size(), row = rows_.intern(words);
-    if (row == size) bytes_ += words.size() * 4 + 64;
-    return int32_t(row);
+int32_t MaskCache::row_of(PackedMask mask) {
+    uint64_t hash = mask.hash();
+    if (const uint32_t* known = row_numbers_.find(hash, [&](uint32_t number) { return rows_[number] == mask; })) return int32_t(*known);
+    const size_t bytes = mask.bytes() + sizeof(PackedMask) + 32;
+    rows_[num_rows_] = std::move(mask);
+    row_numbers_.put(hash, num_rows_);
+    bytes_ += bytes;
+    return int32_t(num_rows_++);  // SAFETY: last, so no number is lost where there is no memory
 }
 
 void MaskCache::clear() {
@@ -107,13 +111,15 @@ void MaskCache::clear() {
     by_stack_.clear();
     by_endings_.clear();
     by_parts_.clear();
+    row_numbers_ = {};
     rows_ = {};
+    num_rows_ = 0;
     bytes_ = 0;
 }
 
-void MaskCache::each(const std::function<void(LexState, const std::vector<const Mask*>&, uint64_t, uint64_t)>& visit) const {
+void MaskCache::each(const std::function<void(LexState, const std::vector<const PackedMask*>&, uint64_t, uint64_t)>& visit) const {
     by_stack_.each([&](uint32_t lex, const std::vector<int32_t>& rows, uint64_t keys, uint64_t deepest) {
-        std::vector<const Mask*> masks;
+        std::vector<const PackedMask*> masks;
         for (int32_t number : rows) masks.push_back(&row(number));
         visit(LexState(lex), masks, keys, deepest);
     });

@@ -14,17 +14,18 @@
 #include <functional>
 #include <vector>
 
+#include "index/packed_mask.hpp"
 #include "matching/by_parts.hpp"
 #include "matching/environment.hpp"
 #include "matching/history.hpp"
 #include "matching/reach_trie.hpp"
+#include "support/arena.hpp"
 #include "support/hashing.hpp"
 
 namespace derivable {
 
 class MaskCache {
   public:
-    using Mask = std::vector<uint32_t>;
     // Answers that look further down the stack than this are not worth a key; the stack nodes remember what they found anyway.
     static constexpr int kMaxHops = 32;
 
@@ -51,27 +52,27 @@ class MaskCache {
     };
     Key key_of(const Parse& t, Reach reach) const { return {uint32_t(reach.hops), by_stack_.beside_of(t.environment, reach)}; }
     // The mask of a parse, if it is known; valid until clear().
-    const Mask* find(const Parse& t, Key* key = nullptr);
+    const PackedMask* find(const Parse& t, Key* key = nullptr);
     // The number of a mask, to be kept; equal ones are one.
-    int32_t row_of(const Mask& words);
-    const Mask& row(int32_t number) const { return rows_[uint32_t(number)]; }
+    int32_t row_of(PackedMask mask);
+    const PackedMask& row(int32_t number) const { return rows_[uint32_t(number)]; }
     // Null: it cannot be kept.
-    const Mask* keep(const Parse& t, Key key, int32_t row);
+    const PackedMask* keep(const Parse& t, Key key, int32_t row);
     // The same by the endings of a parse, so many words of each (Stacks::future); from then on it is known by the parse's own stack, too.
-    const Mask* find(const Parse& t, const Endings& endings, uint32_t* most = nullptr);
-    const Mask* keep(const Parse& t, const Endings& endings, Reach behind, int32_t row);
-    const Mask* keep(const Parse& t, const Endings& endings, uint32_t most, uint8_t beside, int32_t row);
+    const PackedMask* find(const Parse& t, const Endings& endings, uint32_t* most = nullptr);
+    const PackedMask* keep(const Parse& t, const Endings& endings, Reach behind, int32_t row);
+    const PackedMask* keep(const Parse& t, const Endings& endings, uint32_t most, uint8_t beside, int32_t row);
     // Numbers of masks by what they are made of.
     ByParts& by_parts() { return by_parts_; }
     void clear();
     uint32_t num_cleared() const { return num_cleared_; }  // how often
 
     uint64_t bytes() const { return bytes_ + by_parts_.bytes(); }
-    size_t size() const { return rows_.size(); }  // different masks
+    size_t size() const { return num_rows_; }  // different masks
     uint32_t num_keys() const { return by_stack_.num_nodes() + by_endings_.num_nodes(); }
     bool is_large() const { return num_keys() > kMaxNodes; }
     // Calls visit(lexer state, masks, keys, states looked at by the longest of them) for each lexer state.
-    void each(const std::function<void(LexState, const std::vector<const Mask*>&, uint64_t, uint64_t)>& visit) const;
+    void each(const std::function<void(LexState, const std::vector<const PackedMask*>&, uint64_t, uint64_t)>& visit) const;
 
   private:
     static constexpr uint32_t kMaxNodes = 1u << 20;
@@ -79,7 +80,7 @@ class MaskCache {
     bool sign(const Parse& t, Key key);
     bool sign(const Endings& endings, uint32_t hops, size_t most);
     // As keep(), with the endings signed.
-    const Mask* keep_signed(const Parse& t, const Endings& endings, uint32_t most, uint8_t beside, int32_t row);
+    const PackedMask* keep_signed(const Parse& t, const Endings& endings, uint32_t most, uint8_t beside, int32_t row);
     void put_words(size_t number, size_t stacks);  // of futures_, into it
     // What a parse's own stack was looked at for the first words of its endings.
     Reach own(const Endings& endings, size_t words) const;
@@ -87,7 +88,9 @@ class MaskCache {
     Stacks& stacks_;
     ReachTrie by_stack_, by_endings_;  // of lexer states: rows
     ByParts by_parts_;
-    Interner rows_;
+    NumbersByHash row_numbers_;
+    Pages<PackedMask> rows_;
+    uint32_t num_rows_ = 0;
     uint64_t bytes_ = 0;
     uint32_t num_cleared_ = 0;
     ReachTrie::Words signature_;

@@ -21,22 +21,21 @@ bool is_same(const Parse& a, const Parse& b) { return a.lex == b.lex && a.stack 
 
 void Masks::fill(const Parses& parses, uint32_t* mask) {
     // SAFETY: what may be refused half-way is not the caller's before it is complete.
-    MaskCache::Mask all;
-    std::vector<uint32_t> repeated;
-    auto write = [&](const MaskCache::Mask& from, uint32_t* to) {
-        std::copy(from.begin(), from.end(), to);
+    std::vector<uint32_t> all, repeated;
+    auto write = [&](const PackedMask& from, uint32_t* to) {
+        from.write(to);
         for (uint32_t token : repeated) to[token >> 5] &= ~(1u << (token & 31));
     };
     for (const Parse& t : parses) {
-        const MaskCache::Mask& known = row({t.lex, t.stack, t.environment});
+        const PackedMask& known = row({t.lex, t.stack, t.environment});
+        std::optional<PackedMask> lone;
         repeated.clear();
-        MaskCache::Mask lone;
         if (t.writing && is_lone(known)) lone = known;  // SAFETY: others may replace it while this steps aside
-        const MaskCache::Mask& whole = lone.empty() ? known : lone;
-        if (t.writing) repeated = repeated_by(t, whole, lone.empty());
+        const PackedMask& whole = lone ? *lone : known;
+        if (t.writing) repeated = repeated_by(t, whole, !lone);
         if (parses.size() == 1) return write(whole, mask);
-        work(whole.size() / 40);
-        MaskCache::Mask own(whole.size());
+        work(vocabulary_.words() / 40);
+        std::vector<uint32_t> own(vocabulary_.words());
         write(whole, own.data());
         if (all.empty()) all.swap(own);
         else std::transform(all.begin(), all.end(), own.begin(), all.begin(), std::bit_or<>());
@@ -46,35 +45,36 @@ void Masks::fill(const Parses& parses, uint32_t* mask) {
 }
 
 void Masks::learn(const Parse& t) {
-    const MaskCache::Mask& known = row({t.lex, t.stack, t.environment});
+    const PackedMask& known = row({t.lex, t.stack, t.environment});
     if (t.writing && !is_lone(known)) repeated_by(t, known, true);
 }
 
-std::vector<uint32_t> Masks::repeated_by(const Parse& t, const MaskCache::Mask& mask, bool is_kept) {
+std::vector<uint32_t> Masks::repeated_by(const Parse& t, const PackedMask& mask, bool is_kept) {
     // Of all masks that were kept, this one's.
-    const std::optional<uint64_t> key = is_kept ? std::optional(mix(reinterpret_cast<uintptr_t>(&mask)) ^ cache_.num_cleared()) : std::nullopt;
-    RepeatedItems repeated({runs_, engine_.access, engine_.terminals, vocabulary_}, t, mask.data(), key);
+    const std::optional<uint64_t> key =
+        is_kept ? std::optional(mix(reinterpret_cast<uintptr_t>(&mask)) ^ cache_.num_cleared()) : std::nullopt;
+    RepeatedItems repeated({runs_, engine_.access, engine_.terminals, vocabulary_}, t, mask, key);
     return repeated.are_none() ? std::vector<uint32_t>() : repeated.tokens();
 }
 
-bool Masks::is_lone(const MaskCache::Mask& mask) const {
-    return std::any_of(lone_.begin(), lone_.end(), [&](const Lone& lone) { return &lone.words == &mask; });
+bool Masks::is_lone(const PackedMask& mask) const {
+    return std::any_of(lone_.begin(), lone_.end(), [&](const Lone& lone) { return &lone.mask == &mask; });
 }
 
-const MaskCache::Mask& Masks::row(Parse t) {
+const PackedMask& Masks::row(Parse t) {
     counters.masks++;
-    if (const MaskCache::Mask* known = find(t)) {
+    if (const PackedMask* known = find(t)) {
         counters.hits++;
         return *known;
     }
     // PERF: eight threads at the same place of one constraint made each of its masks eight times, and took ten times as long as one.
     while (is_under_way(t)) {
         engine_.access.wait();
-        if (const MaskCache::Mask* known = find(t)) return *known;
+        if (const PackedMask* known = find(t)) return *known;
     }
     const MaskCache::Endings ends = endings(t);
     if (ends.size)
-        if (const MaskCache::Mask* known = cache_.find(t, ends)) {
+        if (const PackedMask* known = cache_.find(t, ends)) {
             counters.hits++;
             return *known;
         }
@@ -84,17 +84,17 @@ const MaskCache::Mask& Masks::row(Parse t) {
     const uint64_t walked = counters.walked;
     Computed made = compute(t, ends);
     note_miss(t, begin, walked, made.reach.hops);
-    if (const MaskCache::Mask* kept = keep(t, ends, made)) return *kept;
+    if (const PackedMask* kept = keep(t, ends, made)) return *kept;
     constexpr size_t kMost = 4;
-    lone_.push_front({t, std::move(made.words)});
+    lone_.push_front({t, packed(made)});
     if (lone_.size() > kMost) lone_.pop_back();
-    return lone_.front().words;
+    return lone_.front().mask;
 }
 
-const MaskCache::Mask* Masks::find(const Parse& t) {
-    if (const MaskCache::Mask* known = cache_.find(t)) return known;
-    for (const Lone& mask : lone_)
-        if (is_same(mask.parse, t)) return &mask.words;
+const PackedMask* Masks::find(const Parse& t) {
+    if (const PackedMask* known = cache_.find(t)) return known;
+    for (const Lone& lone : lone_)
+        if (is_same(lone.parse, t)) return &lone.mask;
     return nullptr;
 }
 
@@ -144,15 +144,17 @@ void Masks::make_room() {
     else forget_masks();
 }
 
-const MaskCache::Mask* Masks::keep(const Parse& t, const MaskCache::Endings& endings, Computed& made) {
+PackedMask Masks::packed(Computed& made) { return made.packed ? std::move(*made.packed) : PackedMask(std::move(made.words)); }
+
+const PackedMask* Masks::keep(const Parse& t, const MaskCache::Endings& endings, Computed& made) {
     if (made.row < 0) {
         if (made.reach.hops > MaskCache::kMaxHops) return nullptr;
-        made.row = cache_.row_of(made.words);
+        made.row = cache_.row_of(packed(made));
         if (!made.parts.empty()) cache_.by_parts().keep(std::move(made.parts), uint32_t(made.row));
     }
-    const MaskCache::Mask* kept =
+    const PackedMask* kept =
         endings.size ? cache_.keep(t, endings, made.reach, made.row) : cache_.keep(t, cache_.key_of(t, made.reach), made.row);
-    if (!kept && made.words.empty()) made.words = cache_.row(made.row);
+    if (!kept) made.packed = cache_.row(made.row);
     return kept;
 }
 
@@ -185,14 +187,14 @@ Masks::Computed Masks::compute(const Parse& t, const MaskCache::Endings& endings
     if (!made) made = compute_by_bytes(t, left());
     if (made->row >= 0 || !made->parts.empty()) return std::move(*made);
     if (engine_.terminals.has_distinct())
-        for (uint32_t token : repeated_by(t, made->words, false)) made->words[token >> 5] &= ~(1u << (token & 31));
+        for (uint32_t token : repeated_by(t, PackedMask(made->words), false)) made->words[token >> 5] &= ~(1u << (token & 31));
     const Answer<bool> end = may_end(t, endings);
     if (end.value) allow_end(made->words);
     made->reach |= end.reach | fill_references(t, made->words);
     return std::move(*made);
 }
 
-void Masks::allow_end(MaskCache::Mask& words) const {
+void Masks::allow_end(std::vector<uint32_t>& words) const {
     for (uint32_t e : vocabulary_.eos) words[e >> 5] |= 1u << (e & 31);
 }
 
@@ -209,7 +211,7 @@ std::optional<Masks::Computed> Masks::walk(const Parse& t, const MaskCache::Endi
     task.enter();
     try {
         if (scannerless_) return walk_members(t, endings);
-        Computed made{MaskCache::Mask(vocabulary_.words(), 0)};
+        Computed made{std::vector<uint32_t>(vocabulary_.words(), 0)};
         const SpanWalk::Parts parts{engine_.access, engine_.spanner, engine_.stacks,  engine_.terminals, engine_.environments,
                                     lexemes_,       stack_trie_,     counters.walked, lookahead_};
         made.reach = SpanWalk(parts, made.words).run(t);
@@ -248,6 +250,14 @@ Masks::Computed Masks::walk_members(const Parse& t, const MaskCache::Endings& en
             return made;
         }
         made.parts = std::move(all.key);
+        if (all.are_few(vocabulary_.words())) {
+            TokenSet tokens = all.tokens(vocabulary_.words());
+            if (end.value)
+                for (uint32_t e : vocabulary_.eos) tokens.add(e, vocabulary_.words());
+            residual_masks_.normalize(tokens);
+            made.packed.emplace(tokens, vocabulary_.words());
+            return made;
+        }
     }
     made.words.assign(vocabulary_.words(), 0);
     all.or_into(made.words.data());
@@ -302,7 +312,7 @@ std::optional<Masks::Computed> Masks::compute_by_bytes(const Parse& t, uint64_t 
     return made;
 }
 
-Reach Masks::fill_references(const Parse& t, MaskCache::Mask& words) {
+Reach Masks::fill_references(const Parse& t, std::vector<uint32_t>& words) {
     const std::vector<TokenReference>& references = engine_.terminals.references();
     if (references.empty()) return {};
     std::vector<char> done(references.size(), 0);
@@ -341,7 +351,7 @@ bool Masks::allows_some(const Parses& parses) {
         return false;
     });
     if (found || runs_.accepting(parses)) return true;
-    MaskCache::Mask words(vocabulary_.words(), 0);
+    std::vector<uint32_t> words(vocabulary_.words(), 0);
     for (const Parse& t : parses) fill_references(t, words);
     return std::any_of(words.begin(), words.end(), [](uint32_t w) { return w != 0; });
 }

@@ -36,7 +36,7 @@ class Masks {
     // Writes the mask of the parses (end-of-sequence tokens included) into vocabulary.words() words; nothing if it is refused.
     void fill(const Parses& parses, uint32_t* mask);
     // The mask of one parse, whatever it has written; valid until the next call.
-    const MaskCache::Mask& row(Parse t);
+    const PackedMask& row(Parse t);
     // That, and what it may have to take out for what it has written.
     void learn(const Parse& t);
     // What masks of a parse are kept by under scannerless; none where its lexeme may be of many terminals, or of one with several symbols.
@@ -83,11 +83,11 @@ class Masks {
     struct Partial {
         Parse parse;
         Runs::Place place;
-        MaskCache::Mask words;
+        std::vector<uint32_t> words;
     };
     struct Lone {
         Parse parse;
-        MaskCache::Mask words;
+        PackedMask mask;
     };
     // Masks that are being computed, by operations that are under way side by side.
     class UnderWay {
@@ -105,32 +105,35 @@ class Masks {
         const Parse& parse_;
     };
     // Tokens of a mask that the parse may not have for what it has written. `is_kept`: the mask stands in the cache.
-    std::vector<uint32_t> repeated_by(const Parse& t, const MaskCache::Mask& mask, bool is_kept);
-    bool is_lone(const MaskCache::Mask& mask) const;
+    std::vector<uint32_t> repeated_by(const Parse& t, const PackedMask& mask, bool is_kept);
+    bool is_lone(const PackedMask& mask) const;
     bool is_under_way(const Parse& t) const;
     uint64_t alternatives_of(const Parse& t) const;
     // A mask, and what it depends on, told of the stacks of `endings`, if there are any.
     struct Computed {
-        MaskCache::Mask words;
-        int32_t row = -1;             // or one that is known
-        std::vector<uint32_t> parts;  // that it is made of, if these say which mask it is
+        std::vector<uint32_t> words;
+        std::optional<PackedMask> packed;  // or these,
+        int32_t row = -1;                  // or one that is known
+        std::vector<uint32_t> parts;       // that it is made of, if these say which mask it is
         Reach reach;
     };
     Computed compute(const Parse& t, const MaskCache::Endings& endings);
-    void allow_end(MaskCache::Mask& words) const;
-    // Null: it cannot be kept. Then its words are there.
-    const MaskCache::Mask* keep(const Parse& t, const MaskCache::Endings& endings, Computed& made);
+    void allow_end(std::vector<uint32_t>& words) const;
+    // Of what was computed, all or what it is kept as.
+    static PackedMask packed(Computed& made);
+    // Null: it cannot be kept. Then it is there, packed.
+    const PackedMask* keep(const Parse& t, const MaskCache::Endings& endings, Computed& made);
     Answer<bool> may_end(const Parse& t, const MaskCache::Endings& endings);
     // By a walk of the spanner tree; nothing where that takes more work than `allowed`, refused if that is all that is left.
     std::optional<Computed> walk(const Parse& t, const MaskCache::Endings& endings, uint64_t allowed);
     Computed walk_members(const Parse& t, const MaskCache::Endings& endings);
     std::optional<Computed> compute_by_bytes(const Parse& t, uint64_t allowed);  // likewise
-    const MaskCache::Mask* find(const Parse& t);
+    const PackedMask* find(const Parse& t);
     void make_room();
     std::deque<Partial>::iterator find_partial(const Parse& t);
     void keep_partial(Partial p);
     // The bits of the tokens that may be taken as terminals.
-    Reach fill_references(const Parse& t, MaskCache::Mask& words);
+    Reach fill_references(const Parse& t, std::vector<uint32_t>& words);
     // A mask was computed since then: for whoever monitors it.
     void note_miss(const Parse& t, std::chrono::steady_clock::time_point begin, uint64_t walked, int hops);
 

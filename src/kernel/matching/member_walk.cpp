@@ -37,6 +37,12 @@ TokenSet MemberWalk::Union::tokens(uint32_t num_words) const {
     return all;
 }
 
+bool MemberWalk::Union::are_few(uint32_t num_words) const {
+    size_t count = 0;
+    for (const Part& part : parts) count += part.inside ? part.inside->listed() : part.behind->listed();
+    return !TokenSet::are_many(count, num_words);
+}
+
 MemberWalk::Union MemberWalk::some() {
     Union all;
     all.parts.reserve(kUsual), all.key.reserve(4 * kUsual);

@@ -35,6 +35,8 @@ class MemberWalk {
         std::vector<uint32_t> key;
         void or_into(uint32_t* words) const;
         TokenSet tokens(uint32_t num_words) const;
+        // They are a list, and so are all that they are united of.
+        bool are_few(uint32_t num_words) const;
 
       private:
         friend class MemberWalk;

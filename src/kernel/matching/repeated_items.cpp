@@ -11,7 +11,7 @@
 namespace derivable {
 
 // What is written but the values is the same for many masks, so the tokens that are harmless whatever the values are asked about once.
-RepeatedItems::RepeatedItems(const Parts& parts, const Parse& t, const uint32_t* mask, std::optional<uint64_t> of_mask)
+RepeatedItems::RepeatedItems(const Parts& parts, const Parse& t, const PackedMask& mask, std::optional<uint64_t> of_mask)
     : parts_(parts),
       unique_items_(parts.runs.unique_items()),
       parse_(t),
@@ -40,11 +40,12 @@ RepeatedItems::RepeatedItems(const Parts& parts, const Parse& t, const uint32_t*
 std::vector<uint32_t> RepeatedItems::with_comma(bool in_string, bool is_outside) const {
     const Vocabulary& vocabulary = parts_.vocabulary;
     std::vector<uint32_t> out(in_string ? vocabulary.num_quoted : vocabulary.commas.size());
+    const std::vector<uint32_t> words = mask_.words();
     size_t size = 0;
     for (uint32_t i = 0; i < out.size(); i++) {
         const Vocabulary::Comma& c = vocabulary.commas[i];
         out[size] = i;
-        size += holds(c.token) && (!is_outside || c.bracket >= 0);
+        size += (words[c.token >> 5] >> (c.token & 31) & 1) && (!is_outside || c.bracket >= 0);
     }
     out.resize(size);
     work(vocabulary.commas.size() / 8);

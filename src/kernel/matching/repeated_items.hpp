@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "index/packed_mask.hpp"
 #include "matching/runs.hpp"
 
 namespace derivable {
@@ -22,7 +23,7 @@ class RepeatedItems {
         const Vocabulary& vocabulary;
     };
     // `mask`: of the parse, whatever it has written; `of_mask`: equal for equal ones, if that is known.
-    RepeatedItems(const Parts& parts, const Parse& t, const uint32_t* mask, std::optional<uint64_t> of_mask);
+    RepeatedItems(const Parts& parts, const Parse& t, const PackedMask& mask, std::optional<uint64_t> of_mask);
 
     // There are none, as is known from masks before.
     bool are_none() const { return commas_.empty() && parse_.writing && parse_.writing->safe(); }
@@ -45,7 +46,7 @@ class RepeatedItems {
     void take(uint32_t token) {
         if (holds(token)) taken_.push_back(token);
     }
-    bool holds(uint32_t token) const { return mask_[token >> 5] >> (token & 31) & 1; }
+    bool holds(uint32_t token) const { return mask_.holds(token); }
     // Tokens with a comma that the mask holds.
     std::vector<uint32_t> with_comma(bool in_string, bool is_outside) const;
     // It has written fewer values than is_always() asks for.
@@ -74,7 +75,7 @@ class RepeatedItems {
     const Parts parts_;
     UniqueItems& unique_items_;
     const Parse& parse_;
-    const uint32_t* mask_;
+    const PackedMask& mask_;
     std::vector<uint32_t> taken_;
     size_t taken_in_progress_ = 0;  // the first of them, in order
     // Tokens with a comma that may be refused, by their numbers among the vocabulary's, and what that is known by where it is found out for all.

@@ -40,6 +40,7 @@ class ResidualMasks {
         by_parts_.keep(std::move(parts), number);
         return number;
     }
+    void normalize(TokenSet& tokens) { tokens.normalize(sorter_); }
     const TokenSet* tokens(uint32_t number) const { return sets_[number]; }
     // To be found again, if it did not look too far for that.
     void keep(ResidualId residual, Frontier stack, Environment environment, uint32_t number, Reach reach);

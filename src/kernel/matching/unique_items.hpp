@@ -57,7 +57,9 @@ class UniqueItems {
     // For Stepper::step: `can_go_on`.
     const Stepper::Keep& keep() const { return keep_; }
     // Stack nodes are about to be freed.
-    void forget_stacks() { known_ = {}, endless_ = {}, blanks_ = {}, harmless_ = {}, futures_ = {}, commas_ = {}, doubtful_ = {}, num_known_ = 0; }
+    void forget_stacks() {
+        known_ = {}, endless_ = {}, blanks_ = {}, harmless_ = {}, futures_ = {}, commas_ = {}, doubtful_ = {}, num_known_ = 0;
+    }
     void forget_if_many() {
         if (num_known_ > kMaxRemembered) forget_stacks();
     }

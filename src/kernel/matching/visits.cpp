@@ -96,11 +96,11 @@ class Rows {
         if (const uint32_t now = cache.num_cleared(); std::exchange(num_cleared_, now) != now) numbers_.clear();
         for (const Parse& t : m.parses()) {
             Mask& mask = masks.emplace_back();
-            const std::vector<uint32_t>* row = cache.find(t, &mask.key);
+            const PackedMask* row = cache.find(t, &mask.key);
             if (!row) continue;
             if (const MaskCache::Endings endings = constraint_.masks().endings(t); endings.size) cache.find(t, endings, &mask.words_behind);
             const auto [number, fresh] = numbers_.try_emplace(row, uint32_t(rows_.size()));
-            if (fresh) rows_.push_back(*row);
+            if (fresh) rows_.push_back(row->words());
             mask.is_known = true;
             mask.row = number->second;
         }
@@ -114,8 +114,8 @@ class Rows {
   private:
     Constraint& constraint_;
     uint32_t num_cleared_;
-    std::unordered_map<const MaskCache::Mask*, uint32_t> numbers_;
-    std::vector<MaskCache::Mask> rows_;
+    std::unordered_map<const PackedMask*, uint32_t> numbers_;
+    std::vector<std::vector<uint32_t>> rows_;
 };
 
 }  // namespace
@@ -183,7 +183,7 @@ uint32_t Visits::replay(const std::shared_ptr<Constraint>& constraint, std::stri
                     throw BadArtifact("its index names a mask that is not there");
                 if (cache.bytes() > c.limits().cache_bytes / 2 || cache.is_large()) return kept;
                 const MaskCache::Endings endings = words_behind ? c.masks().endings(parses[k]) : MaskCache::Endings();
-                if (numbers[row] < 0) numbers[row] = cache.row_of(rows[row]);
+                if (numbers[row] < 0) numbers[row] = cache.row_of(PackedMask(rows[row]));
                 if (endings.size) cache.keep(parses[k], endings, words_behind, beside, numbers[row]);
                 kept += cache.keep(parses[k], {hops, beside}, numbers[row]) != nullptr;
             }
