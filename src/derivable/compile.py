@@ -57,7 +57,7 @@ def compile(
         ahead_of_time: fill the index now, so that generations meet few situations for the first time. `True`: under
             `scannerless`, sentences as models are likely to write them, made from the grammar (objects with all their
             members, lists of two); then what the lexer and the parser's state behind the lexeme in progress tell
-            apart, then some of what its stack tells apart, 10,000 situations at most and for about 0.04 s of counted
+            apart, then some of what its stack tells apart, 10,000 situations at most and for about 0.05 s of counted
             work (more where single masks take long). For grammars that have samples (`Grammar.samples`; the built-in
             ones but `xml`) it stands for those, as texts. A number: so many situations. Ends when half of
             `limits.cache_bytes` is used, or at `timeout`: the rest is filled as generations visit it. Or texts of the

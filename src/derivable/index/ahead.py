@@ -29,17 +29,17 @@ _ANY_BYTES = 1 << 62  # a text is followed to its end; then it is asked whether 
 _USUAL = 10_000
 """Situations that `ahead_of_time=True` visits at most."""
 
-_WORTH = 6_000_000
-"""Units of the kernel's work that it takes at most, about 0.04 s. PERF: with twice as much compiling took a third more
+_WORTH = 12_000_000
+"""Units of the kernel's work that it takes at most, about 0.05 s. PERF: with twice as much compiling took a third more
 at p99 (1,500 schemas), and masks the same."""
 
-_WORTH_SENTENCE = 2_500_000
-"""Units of work that a sentence takes at most, about 15 ms."""
+_WORTH_SENTENCE = 5_000_000
+"""Units of work that a sentence takes at most, about 20 ms."""
 
 _BESIDE = 20_000
 """Situations beside texts that are visited at most."""
 
-_WORTH_BESIDE = 200_000_000
+_WORTH_BESIDE = 230_000_000
 """Units of work that these take at most, about 1.2 s."""
 
 _ANY_SHARE = 1e6

@@ -152,6 +152,7 @@ uint32_t Explorer::note(Matcher& m, uint32_t from, uint32_t step) {
 void Explorer::visit_one(Waiting& w, Kind kind, const Bounds& bounds) {
     Matcher& m = *w.matcher;
     visited_++;
+    work(kVisit);
     std::vector<Step> steps;
     const bool has_room = found() < bounds.known;
     // PERF: tokens find so many situations that there was no room for bytes, which alone find lexer states that no text was in: masks of 2 to 3 ms.
@@ -192,6 +193,7 @@ Explorer::End Explorer::follow(const std::vector<uint32_t>& tokens, double secon
             if (worth && task.spent() > worth) return End::kEnough;
             if (constraint_->access().run_bytes() > bytes) return End::kMemory;
             followed_++;
+            work(kVisit);
             from = note(m, from, step);
             const Keys keys = keys_of(m);
             if (i) note_taken(before, tokens[i - 1], keys);
