@@ -58,7 +58,7 @@ inline uint64_t hash_blocks(const void* data, size_t blocks, uint64_t h) {
 // Of the bytes of a file: the same on every machine.
 inline uint64_t checksum(const void* data, size_t size) {
     char last[64] = {};
-    std::memcpy(last, static_cast<const char*>(data) + size / 64 * 64, size % 64);
+    if (size % 64) std::memcpy(last, static_cast<const char*>(data) + size / 64 * 64, size % 64);  // SAFETY: of nothing, `data` may be null
     return hash_blocks(last, 1, hash_blocks(data, size / 64, size));
 }
 
