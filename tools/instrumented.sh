@@ -28,5 +28,6 @@ run_instrumented() {
     "$python" -c '
 import os, sys, derivable._kernel as kernel, pytest
 assert kernel.__file__.startswith(os.environ["DERIVABLE_INSTRUMENTED"]), kernel.__file__
-sys.exit(pytest.main(["-p", "no:cacheprovider", "-m", "not slow", *sys.argv[1:]]))' "$@"
+# What a sanitizer writes is seen: the process ends before pytest would show what it captured.
+sys.exit(pytest.main(["-p", "no:cacheprovider", "--capture=sys", "-m", "not slow", *sys.argv[1:]]))' "$@"
 }
