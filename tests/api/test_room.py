@@ -98,3 +98,13 @@ def test_under_scannerless_what_texts_left_stays() -> None:
     for token in VOCABULARY.encode_forced(texts[0].encode()):
         assert matcher.knows_mask()
         matcher.advance(token)
+
+
+def test_masks_of_few_tokens_take_little_room() -> None:
+    dv.cache.clear()
+    constraint = dv.compile(dv.Grammar.from_choices(["abab = ab", "(a(a", "f(f("]), VOCABULARY)
+    for text in ("abab = ab", "(a(a", "f(f("):
+        masks(constraint, text)
+    stats = constraint.stats()
+    assert stats["rows"] >= 5
+    assert stats["row_bytes"] < stats["rows"] * VOCABULARY.size / 8 / 10

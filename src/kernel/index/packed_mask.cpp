@@ -14,15 +14,9 @@ PackedMask::PackedMask(std::vector<uint32_t> words) : num_words_(uint32_t(words.
         words_ = std::move(words);
         return;
     }
-    // PERF: two words at once, most of which are 0; and no other jumps, half of which would be guessed wrong.
-    words_.resize(used + 2), places_.resize(used + 2);
-    size_t to = 0;
-    const auto put = [&](size_t i) { words_[to] = words[i], places_[to] = uint16_t(i), to += words[i] != 0; };
-    for (size_t i = 0; i + 1 < words.size(); i += 2)
-        if (words[i] | words[i + 1]) put(i), put(i + 1);
-    if (words.size() % 2) put(words.size() - 1);
-    words_.resize(used), places_.resize(used);
-    words_.shrink_to_fit(), places_.shrink_to_fit();
+    words_.reserve(used), places_.reserve(used);
+    for (size_t i = 0; i < words.size(); i++)
+        if (words[i]) words_.push_back(words[i]), places_.push_back(uint16_t(i));
 }
 
 PackedMask::PackedMask(const TokenSet& tokens, uint32_t num_words) : num_words_(num_words) {

@@ -111,17 +111,17 @@ class Masks {
     uint64_t alternatives_of(const Parse& t) const;
     // A mask, and what it depends on, told of the stacks of `endings`, if there are any.
     struct Computed {
-        std::vector<uint32_t> words;
-        std::optional<PackedMask> packed;  // or these,
-        int32_t row = -1;                  // or one that is known
+        std::vector<uint32_t> words;       // of the mask,
+        std::optional<PackedMask> packed;  // or it is put together already,
+        int32_t row = -1;                  // or known
         std::vector<uint32_t> parts;       // that it is made of, if these say which mask it is
         Reach reach;
     };
     Computed compute(const Parse& t, const MaskCache::Endings& endings);
     void allow_end(std::vector<uint32_t>& words) const;
-    // Of what was computed, all or what it is kept as.
+    // Takes the mask of one that is not known.
     static PackedMask packed(Computed& made);
-    // Null: it cannot be kept. Then it is there, packed.
+    // Null: it cannot be kept. Then its `packed` is there.
     const PackedMask* keep(const Parse& t, const MaskCache::Endings& endings, Computed& made);
     Answer<bool> may_end(const Parse& t, const MaskCache::Endings& endings);
     // By a walk of the spanner tree; nothing where that takes more work than `allowed`, refused if that is all that is left.

@@ -64,8 +64,9 @@ std::vector<uint32_t> RepeatedItems::tokens() {
     return std::move(taken_);
 }
 
-// PERF: before an item nearly all bytes that matter are white space, which changes nothing, and in a string the beginnings of escapes: of 770 steps of 2,000
-// instructions most are left out (llama-3, a mask of 1.77 million instructions, now 0.34; masks behind free strings of 60,000, now 0).
+// PERF: before an item nearly all bytes that matter are white space, which changes nothing, and in a string the beginnings of escapes. Of 770 steps of 2,000
+// instructions those that led back were left out (llama-3, a mask of 1.77 million instructions, then 0.34); of the 8,719 that 532 masks still took, 3,727 are
+// left without those that can do no harm.
 void RepeatedItems::take_in_progress() {
     const Trie& trie = parts_.vocabulary.trie;
     std::vector<Depth> depths{{parse_.writing->unsafe_bytes(), unique_items_.harmless_bytes(parse_), 0, {}}};

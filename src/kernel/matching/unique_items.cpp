@@ -98,11 +98,7 @@ bool UniqueItems::is_endless(const Parse& t) {
     std::vector<size_t> todo;
     std::unordered_set<uint64_t> seen;
     // How a number goes on depends on its text.
-    auto find = [&](const Way& w) -> const char* {
-        if (w.parse.writing->in_number()) return nullptr;
-        const char* known = endless_.find(w.keys.inside);
-        return known ? known : endless_.find(w.keys.all);
-    };
+    auto find_known = [&](const Way& w) { return w.parse.writing->in_number() ? nullptr : find(endless_, w.keys); };
     bool is_inside = true;
     auto note = [&](const Way& w, bool found) {
         if (w.parse.writing->in_number()) return;
@@ -124,7 +120,7 @@ bool UniqueItems::is_endless(const Parse& t) {
         ways.push_back(std::move(w));
     };
     Way first = way(t, 0);
-    if (const char* known = find(first)) return *known;
+    if (const char* known = find_known(first)) return *known;
     seen.insert(key_of(t));
     add(std::move(first));
     bool found = false;
@@ -144,7 +140,7 @@ bool UniqueItems::is_endless(const Parse& t) {
             is_inside &= to.ground == t.ground;
             found |= !to.writing->in_key() && has_many(to, kMany);
             Way w = way(std::move(to), i);
-            const char* known = find(w);
+            const char* known = find_known(w);
             found |= known && *known;
             if (!known) add(std::move(w));
         }
@@ -172,8 +168,7 @@ Bytes UniqueItems::harmless_bytes(const Parse& t) {
 // All texts of white space lead to few parses, each of which is endless.
 bool UniqueItems::is_endless_behind_blanks(const Parse& t) {
     const Keys keys = keys_of(t);
-    for (const uint64_t key : {keys.inside, keys.all})
-        if (const char* known = blanks_.find(key)) return *known;
+    if (const char* known = find(blanks_, keys)) return *known;
     bool is_inside = true;
     const bool is_so = is_endless_behind_blanks(t, is_inside);
     num_known_++;
@@ -186,7 +181,7 @@ bool UniqueItems::is_endless_behind_blanks(const Parse& t, bool& is_inside) {
     Parses met{t}, next;
     for (size_t i = 0; i < met.size(); i++) {
         if (!is_endless(met[i])) return false;
-        is_inside &= endless_.find(keys_of(met[i]).inside) != nullptr;
+        is_inside &= endless_.find(keys_of(met[i]).inside) != nullptr;  // nor did that look below the arrays
         for (const char blank : kBlanks) {
             next.clear();
             stepper_.step({met[i]}, uint8_t(blank), next, &next, kAny);

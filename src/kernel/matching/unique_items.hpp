@@ -75,6 +75,10 @@ class UniqueItems {
         uint64_t inside, all;  // of place_inside(), if nothing looked further, and of place()
     };
     Keys keys_of(const Parse& t);
+    static const char* find(const FlatMap<char>& known, const Keys& keys) {
+        const char* found = known.find(keys.inside);
+        return found ? found : known.find(keys.all);
+    }
     static uint64_t key_of(uint64_t key) { return key == FlatMap<char>::kNoKey ? 0 : key; }
     static uint64_t key_of(const Parse& t) { return key_of(mix(t.writing->key() ^ place(t.lex, t))); }
     bool is_sure(const Parse& t);
