@@ -83,9 +83,14 @@ SCHEMAS = {
     },
     "numbers": {"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
     "anything": {"type": "array", "uniqueItems": True},
-    # A text may be cut off by the bound, or have no more ways than one.
+    # A text may be cut off by the bound, or have no more ways than one. (Behind x and y no token has a quote, so of
+    # these bytes it may be known beforehand that they do no harm.)
     "bounded": {"type": "array", "items": {"type": "string", "maxLength": 12}, "uniqueItems": True},
-    "ending": {"type": "array", "items": {"type": "string", "pattern": "^(a|b[ab]*|ab?)$"}, "uniqueItems": True},
+    "ending": {
+        "type": "array",
+        "items": {"type": "string", "pattern": "^(a|b[ab]*|ab?|x|xy|y[xy]*)$"},
+        "uniqueItems": True,
+    },
     "either": {
         "type": "array",
         "items": {"anyOf": [{"enum": ["a", "ab", "b"]}, {"type": "string", "minLength": 9}, {"type": "integer"}]},
@@ -144,8 +149,8 @@ TEXTS = {
     "last number": ['["a', '["a",1,"', '["a",1,"a', '["a",1,"b","'],
     "numbers": ["[1, ", "[1,12,1", "[1,12, 2", "[12,\n"],
     "anything": ['["a", {"k": 1}, 1, ', '[{"k":1}, {"k":', "[[1], [", '["a", "', "[true, "],
-    "bounded": ['["abababababab", "ababababab', '["", "abababababa', '["a", '],
-    "ending": ['["a", "', '["ab", "a', '["a","ab", ', '["b", "b'],
+    "bounded": ['["xyxyxyxyxyxy", "xyxyxyxyxyx', '["abababababab", "ababababab', '["", "abababababa', '["a", '],
+    "ending": ['["x", "xy", "', '["a", "', '["ab", "a', '["a","ab", ', '["b", "b'],
     "either": ['["a", "', '["ab", "a', '["a", "ababababab", "ab', '["a", 1, '],
     "few": ['["a", "', '["a","b","c","', '["", "a'],
     "members": ['[{"k":"a"}, {"k":"a"', '[{"k":"a","c":1}, {"k":"a", "c":', '[{"k":"b"}, '],
