@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from families import POLICIES, Case
+from new_masks import new_masks
 from oracle.recognizers import Recognizer
 
 import derivable as dv
@@ -85,3 +86,14 @@ def retokenized(
         path.append(tokens[token])
         at += len(tokens[token])
     assert matcher.is_accepting, f"no end after {path}"
+
+
+def test_masks_beside_a_large_automaton_are_kept() -> None:
+    """To find out which of its states are like others is more work than a walk may take, and is done once."""
+    member = {"type": "string", "format": "regex"}
+    grammar = dv.Grammar.from_json_schema({"type": "object", "properties": {"a": member, "b": member}})
+    tokens = [*(bytes([byte]) for byte in range(256)), b'": "', b'("', b'"}']
+    constraint = dv.compile(grammar, dv.Vocabulary.from_bytes([*tokens, b"</s>"], eos=[len(tokens)]))
+    pieces = [b"{", b'"', b"a", b'": "', b"(", b"b", b")", b'"', b",", b'"', b"b", b'": "', b"c"]
+    new_masks(constraint, pieces)
+    assert new_masks(constraint, pieces) == 0
