@@ -34,7 +34,8 @@ class Grammar(Combining):
         indentation: where blocks are told by indentation. Not under `scannerless`.
         distinct: terminals that open an array of JSON whose items must differ as values. Each is ``[`` and white space,
             and what follows up to the ``]`` is JSON text. Only under `scannerless`.
-        tallied: terminals that mean something to JSON objects whose keys come in any order. Only under `scannerless`.
+        tallied: terminals that mean something to JSON objects whose keys come in any order, or to arrays whose items
+            are counted. Only under `scannerless`.
         in_order: where a text is forced, keys that may come in any order come in that of their objects.
         samples: texts as they are likely to be written. `compile(ahead_of_time=True)` fills the index along these.
     """

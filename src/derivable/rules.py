@@ -90,7 +90,7 @@ class Indentation:
 
 @node
 class Membership:
-    """What the members of a JSON object must be, together, where its keys come in any order.
+    """What the members of a JSON object must be, together, where its keys come in any order; or the commas of an array.
 
     Attributes:
         keys: the names it may have, in the order in which they would be written.
@@ -110,10 +110,11 @@ class Membership:
 
 @node
 class Tally:
-    """What a terminal means to a JSON object whose keys come in any order.
+    """What a terminal means to a JSON object whose keys come in any order, or to an array whose items are counted.
 
     Attributes:
-        role: it opens or closes such an object, is a key of it (`name`) or another key, or the comma between members.
+        role: it opens or closes such a one, is a key of it (`name`) or another key, or the comma between members. The
+            comma between the items of an array is counted as another key is.
         name: the key; it must not have been there.
         members: what decides whether it may stand where it does. A key may do without.
     """
@@ -223,7 +224,7 @@ def _check_tallied(grammar: Rules) -> None:
             )
     if grammar.tallied and (grammar.lexing != "scannerless" or not grammar.terminals.keys() >= grammar.tallied.keys()):
         raise GrammarError(
-            f"{_some(list(grammar.tallied))}, which count the members of objects, must be terminals, and the lexing "
+            f"{_some(list(grammar.tallied))}, which count members or items, must be terminals, and the lexing "
             f"'scannerless', not {grammar.lexing!r}",
             hint="Name terminals of the grammar, under 'scannerless' lexing.",
         )

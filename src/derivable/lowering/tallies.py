@@ -1,4 +1,4 @@
-"""Keys in any order, as the kernel takes them: names become marks, terminals symbols."""
+"""Keys in any order, and counted items, as the kernel takes them: names become marks, terminals symbols."""
 
 from __future__ import annotations
 

@@ -263,6 +263,12 @@ Stretches& Spanner::stretches() {
     return *stretches_;
 }
 
+uint32_t Spanner::most_in_token(uint8_t byte) {
+    uint32_t& known = most_in_token_[byte];
+    if (!known) known = vocabulary_->trie.most_of(byte) + 1;
+    return known - 1;
+}
+
 // PERF: behind a name there are blanks and operators, and it is no matter which keywords and numbers may stand there. Of the samples 15,200 (Python), 13,200
 // (Java) and 15,900 (Go) splits became 9,100, 6,500 and 5,000; loading takes 5 to 20% less, and p99.9 of their programs is 4 to 8% less (llama-3).
 LexState Spanner::for_residual(ResidualId residual, LexState state) {

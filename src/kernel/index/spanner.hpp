@@ -74,6 +74,8 @@ class Spanner {
     CountedStrings& counted_strings();
     // The vocabulary by the kinds of its bytes, made when it is asked for.
     Stretches& stretches();
+    // Trie::most_of the vocabulary.
+    uint32_t most_in_token(uint8_t byte);
     size_t bytes() const;
     // The same as it was when the lock was last let go, for those who do not have it; and whether another one had better be begun.
     size_t published_bytes() const { return published_bytes_.load(std::memory_order_relaxed); }
@@ -191,6 +193,7 @@ class Spanner {
     std::map<std::array<uint32_t, 4>, std::unique_ptr<Split>> repeated_;  // by the arguments
     std::unique_ptr<CountedStrings> counted_strings_;                     // made when a string is counted
     std::unique_ptr<Stretches> stretches_;
+    FlatMap<uint32_t> most_in_token_;   // by byte; and one
     std::array<LexState, 8> lately_{};  // states of JSON strings of patterns that the whole vocabulary was split by
     size_t num_lately_ = 0;
     FlatMap<uint64_t> near_;  // by terminal: states alike on texts of fewer bytes are not distant enough

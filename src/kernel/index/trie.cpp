@@ -32,6 +32,17 @@ void Trie::note_below(uint32_t i) {
     }
 }
 
+uint32_t Trie::most_of(uint8_t value) const {
+    uint32_t most = 0;
+    std::vector<uint32_t> on_way{0};  // before each depth
+    for (uint32_t i = 0; i < size(); i++) {
+        on_way.resize(depth[i] + 1u);
+        on_way.push_back(on_way.back() + (byte[i] == value));
+        most = std::max(most, on_way.back());
+    }
+    return most;
+}
+
 // The subtree of a node of another trie, at the end and at some depth.
 void Trie::append(const Trie& other, uint32_t node, uint32_t at_depth) {
     const uint32_t first = size(), from = other.token_begin[node], until = other.end[node], base = uint32_t(tokens.size());

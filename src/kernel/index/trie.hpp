@@ -86,6 +86,9 @@ struct Trie {
         }
     }
 
+    // A byte is so many times in one token at most. Looks at all nodes.
+    uint32_t most_of(uint8_t value) const;
+
     // From (bytes, token) pairs; empty byte strings are left out.
     static Trie build(std::vector<std::pair<std::string_view, uint32_t>> entries);
     // The union of the subtrees below (and including) the given nodes; nodes of equal byte merge.

@@ -25,7 +25,14 @@ Tallies::Tallies(TallySpec spec) : memberships_(std::move(spec.memberships)), or
         Set required;
         for (uint32_t mark : m.required) required.put(mark);
         required_.push_back(std::move(required.words));
+        const uint64_t bound = m.high == Membership::kNoMaximum ? m.low : std::max(m.low, m.high);
+        most_counted_ = std::max(most_counted_, bound);
+        if (!m.keys.empty() || !m.clauses.empty()) told_apart_ = std::max(told_apart_, bound);
+        else changes_.insert(changes_.end(), {m.low, m.high, m.high + (m.high != Membership::kNoMaximum)});
     }
+    std::sort(changes_.begin(), changes_.end());
+    asks_.resize(roles_.size());
+    for (uint32_t s = 0; s < roles_.size(); s++) asks_[s] = depends_on_members(roles_[s]);
     sets_[0] = {}, tallies_[0] = {};
     sets_[0].is_written = true;
     num_sets_ = num_tallies_ = 1;
@@ -93,7 +100,7 @@ Tallies::Id Tallies::find(Id below, uint32_t held) {
     Id id = num_tallies_;
     if (!unused_tallies_.empty()) id = unused_tallies_.back(), unused_tallies_.pop_back();
     else num_tallies_++;
-    tallies_[id] = {below, held, tallies_[below].depth + 1, false};
+    tallies_[id] = {below, held, tallies_[below].depth + 1, false, kNotAsked};
     return *known = id;
 }
 
@@ -107,10 +114,8 @@ Tallies::Id Tallies::after(uint32_t symbol, Id id) {
         case TallyRole::kOpen: return find(id, 0);
         case TallyRole::kClose: return t.below;
         case TallyRole::kKey: return find(t.below, with(t.held, r.mark));
-        case TallyRole::kOther: {
-            const Membership& m = memberships_[r.membership];
-            return find(t.below, with_another(t.held, m.high == Membership::kNoMaximum ? m.low : m.high));
-        }
+        // However many there may be here: what else has begun alike may have a bound, and stays the same parse.
+        case TallyRole::kOther: return find(t.below, with_another(t.held, most_counted_));
         case TallyRole::kComma:
         case TallyRole::kNone: break;
     }
@@ -118,8 +123,8 @@ Tallies::Id Tallies::after(uint32_t symbol, Id id) {
 }
 
 bool Tallies::allows(uint32_t symbol, Id id, bool forced) {
+    if (!asks(symbol)) return true;
     const TallyRole& r = role(symbol);
-    if (r.kind <= TallyRole::kOpen) return true;
     if (!tallies_[id].depth) return false;  // no grammar of a front end asks
     const uint32_t held = tallies_[id].held;
     forced &= ordered_;
@@ -145,6 +150,14 @@ bool Tallies::judge(const TallyRole& r, uint32_t held, bool forced) {
         case TallyRole::kNone: break;
     }
     return true;
+}
+
+bool Tallies::depends_on_members(const TallyRole& r) const {
+    if (r.kind <= TallyRole::kOpen) return false;
+    if (r.membership == TallyRole::kFree) return true;
+    const Membership& m = memberships_[r.membership];
+    const bool is_free = m.required.empty() && m.clauses.empty() && m.low == 0 && m.high == Membership::kNoMaximum;
+    return !is_free || (r.kind != TallyRole::kClose && (r.kind != TallyRole::kOther || !m.others));
 }
 
 // Some member may follow.
@@ -242,6 +255,32 @@ bool Tallies::is_its_turn(uint32_t membership, uint32_t mark, uint32_t held) {
     return (place >= known->after && place < known->last) || place == known->missing;
 }
 
+// -- what no token tells apart ------------------------------------------------------------------------------------
+
+// Whatever a token does to two such numbers, both stay on the same side of each bound.
+uint32_t Tallies::alike_held(uint32_t held) {
+    Set& set = sets_[held];
+    if (set.alike != kNotAsked) return set.alike;
+    const auto next = std::upper_bound(changes_.begin(), changes_.end(), uint64_t(set.extra));
+    const bool is_far = next == changes_.end() || *next - set.extra > most_at_once_;
+    if (set.size || set.extra <= told_apart_ || !is_far) return set.alike = held;
+    uint32_t& first = like_[uint64_t(next - changes_.begin())];
+    if (!first) first = held + 1;
+    return set.alike = first - 1;
+}
+
+Tallies::Id Tallies::alike(Id id) {
+    std::vector<Id> above;
+    for (; tallies_[id].depth && tallies_[id].alike == kNotAsked; id = tallies_[id].below) above.push_back(id);
+    Id like = tallies_[id].depth ? tallies_[id].alike : id;
+    for (size_t i = above.size(); i-- > 0;) {
+        Id& first = alike_[pack(like, alike_held(tallies_[above[i]].held))];
+        if (!first) first = above[i] + 1;
+        like = tallies_[above[i]].alike = first - 1;
+    }
+    return like;
+}
+
 // -- collection ---------------------------------------------------------------------------------------------------
 
 void Tallies::begin_collection() {
@@ -258,9 +297,10 @@ void Tallies::mark(Id id) {
 }
 
 void Tallies::finish_collection() {
-    ids_ = {}, by_hash_ = {}, with_ = {}, verdicts_ = {}, turns_ = {};
+    ids_ = {}, by_hash_ = {}, with_ = {}, verdicts_ = {}, turns_ = {}, like_ = {}, alike_ = {};
     unused_tallies_.clear(), unused_sets_.clear();
     for (uint32_t i = 0; i < num_tallies_; i++) {
+        tallies_[i].alike = kNotAsked;
         if (!tallies_[i].is_marked) unused_tallies_.push_back(i);
         else if (i) ids_[pack(tallies_[i].below, tallies_[i].held)] = i;
     }
@@ -270,6 +310,7 @@ void Tallies::finish_collection() {
             unused_sets_.push_back(i);
             continue;
         }
+        sets_[i].alike = kNotAsked;
         uint64_t key = key_of(sets_[i]);
         while (key == FlatMap<uint32_t>::kNoKey || by_hash_.find(key)) key++;
         by_hash_[key] = i + 1;

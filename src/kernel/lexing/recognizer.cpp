@@ -32,6 +32,27 @@ void Recognizer::make_table() {
     table_ = owned_.get();
 }
 
+std::optional<uint8_t> Recognizer::needed_byte() const {
+    constexpr uint32_t kFew = 64;
+    if (!table_ || table_->past || num_states() > kFew) return std::nullopt;
+    auto accepts_without = [&](int value) {
+        std::vector<char> seen(num_states(), 0);
+        std::vector<uint32_t> todo{0};
+        while (!todo.empty()) {
+            const uint32_t state = todo.back();
+            todo.pop_back();
+            if (std::exchange(seen[state], 1)) continue;
+            if (accepts(state)) return true;
+            for (int byte = 0; byte < 256; byte++)
+                if (const int32_t next = step_table(state, uint8_t(byte)); byte != value && next >= 0) todo.push_back(uint32_t(next));
+        }
+        return false;
+    };
+    for (int byte = 0; byte < 256; byte++)
+        if (!accepts_without(byte)) return uint8_t(byte);
+    return std::nullopt;
+}
+
 size_t Recognizer::bytes() const {
     if (awaits_table()) return 512;
     return table_ ? table_->table.size() * 4 + table_->num_states() * 16 + 512 : 20 * rule_->key().size() + 512;

@@ -55,6 +55,9 @@ class Recognizer {
     // Appends what tells a byte from others.
     void append_classes(uint8_t byte, std::vector<uint32_t>& key) const;
 
+    // A byte that all of its texts hold, if that is easily found.
+    std::optional<uint8_t> needed_byte() const;
+
     // Equal for equal languages, but a table and a rule are never equal. `identity`: the table itself, which is asked sooner; null for a
     // rule.
     std::string key() const { return table_ ? table_->fingerprint() : rule_ ? "json " + rule_->key() : "number " + range_->key(); }

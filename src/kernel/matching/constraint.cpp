@@ -30,6 +30,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
     Operation all(access_, Task::kUnbounded);
     Lexer& lexer = access_.lexer();
     terminals_.add(lexer, std::move(spec.terminals), std::move(spec.references), spec.distinct);
+    if (environments_.tallies.active()) prepare_tallies();
     if (environments_.indentations.active()) {
         const IndentationSpec& indentation = environments_.indentations.spec;
         terminals_.compete_everywhere(indentation.newline);
@@ -75,6 +76,20 @@ void Constraint::prepare_walks() {
         }))
         spanner_->counted_strings();
     spanner_->stretches();
+}
+
+// In one token as many members end as there are bytes that each of them needs, and the one that was in progress.
+void Constraint::prepare_tallies() {
+    constexpr uint64_t kAny = 1u << 16;
+    ByteSet needed;
+    uint64_t most = 1;
+    environments_.tallies.each_counting([&](Symbol symbol) {
+        const std::optional<uint8_t> byte = access_.lexer().recognizer(terminals_.to_lexer(symbol)).needed_byte();
+        if (byte) needed.set(*byte);
+        else most = kAny;
+    });
+    needed.each([&](uint8_t byte) { most += spanner_->most_in_token(byte); });
+    environments_.tallies.set_most_at_once(most);
 }
 
 void Constraint::restore_splits(ImageReader in) {

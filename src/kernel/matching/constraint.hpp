@@ -93,6 +93,7 @@ class Constraint : private SortFreed {
     void restore_splits(ImageReader in);
     void prepare(bool restored);
     void prepare_walks();
+    void prepare_tallies();
     void collect();
 
     const ImageReader image_;  // that it was restored from. SAFETY: let go of when no lock is held, for it may be the interpreter's

@@ -27,7 +27,7 @@ bool CountedMembers::asks(AcceptSet accept_set) {
 
 Answer<LexState> CountedMembers::start(AcceptSet accept_set, Environment tally, bool in_order) {
     const Reach reach{0, false, false, tallies_.depth(tally)};
-    const uint64_t key = pack(tallies_.held(tally) << 1 | in_order, accept_set);
+    const uint64_t key = pack(tallies_.alike_held(tallies_.held(tally)) << 1 | in_order, accept_set);
     const LexState* known = starts_.find(key);
     if (known) return {*known, reach};
     std::vector<TerminalId> candidates = terminals_.everywhere();

@@ -1,4 +1,4 @@
-// What lexemes mean where the keys of objects may come in any order; json/tallies.hpp says what is counted.
+// What lexemes mean where the keys of objects may come in any order, or items are counted; json/tallies.hpp says what is counted.
 #pragma once
 
 #include <cstdint>

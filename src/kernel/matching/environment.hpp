@@ -1,5 +1,5 @@
 // What a parse remembers beside lexer state and stack (the word of data-dependent parsing, Jim, Mandelbaum and Walker 2010): the
-// indentation of the blocks around it or, under scannerless, which knows no such blocks, the tally of the objects that are open. Both are
+// indentation of the blocks around it or, under scannerless, which knows no such blocks, the tally of the objects and arrays that are open. Both are
 // interned, so an environment is a number.
 #pragma once
 

@@ -29,7 +29,7 @@ class MaskCache {
     // Answers that look further down the stack than this are not worth a key; the stack nodes remember what they found anyway.
     static constexpr int kMaxHops = 32;
 
-    MaskCache(Stacks& stacks, const Environments& environments) : stacks_(stacks), by_stack_(environments), by_endings_(environments) {}
+    MaskCache(Stacks& stacks, Environments& environments) : stacks_(stacks), by_stack_(environments), by_endings_(environments) {}
 
     // The parser behind the lexeme in progress, for each member of the lexer state that there is; of few.
     struct Endings {

@@ -45,7 +45,8 @@ uint64_t ReachTrie::environment_word(Environment e, uint8_t beside) const {
 // SAFETY: no word of a stack (Stacks::future) is one.
 uint64_t ReachTrie::tally_word(Environment e, uint8_t beside) const {
     constexpr uint64_t kAll = 1ULL << 62, kHeld = 1ULL << 61;
-    return beside & kTallies ? kAll | e : kHeld | environments_.tallies.held(e);
+    Tallies& tallies = environments_.tallies;
+    return beside & kTallies || !tallies.depth(e) ? kAll | tallies.alike(e) : kHeld | tallies.alike_held(tallies.held(e));
 }
 
 void ReachTrie::put(uint32_t id, Environment environment, uint8_t beside, uint32_t length, const Words& words, int32_t value) {

@@ -19,7 +19,7 @@ namespace derivable {
 class ReachTrie {
   public:
     using Words = std::vector<uint64_t>;
-    explicit ReachTrie(const Environments& environments) : environments_(environments) {}
+    explicit ReachTrie(Environments& environments) : environments_(environments) {}
 
     // What of the environment:
     enum Beside : uint8_t { kBrackets = 1, kBlocks = 2, kTopTally = 4, kTallies = 8, kAll = 15 };
@@ -85,7 +85,7 @@ class ReachTrie {
     uint64_t environment_word(Environment e, uint8_t beside) const;
     uint64_t tally_word(Environment e, uint8_t beside) const;
 
-    const Environments& environments_;
+    Environments& environments_;
     FlatMap<Root> roots_;
     Pages<Node> nodes_;
     uint32_t num_nodes_ = 0;

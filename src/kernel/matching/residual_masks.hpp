@@ -20,7 +20,7 @@ namespace derivable {
 
 class ResidualMasks {
   public:
-    ResidualMasks(Stacks& stacks, const Environments& environments, uint32_t num_words)
+    ResidualMasks(Stacks& stacks, Environments& environments, uint32_t num_words)
         : stacks_(stacks),
           environments_(environments),
           trie_(environments),
@@ -58,7 +58,7 @@ class ResidualMasks {
     };
 
     Stacks& stacks_;
-    const Environments& environments_;
+    Environments& environments_;
     ReachTrie trie_;  // of residuals: in kept_
     std::vector<Kept> kept_;
     std::unordered_map<TokenSet, uint32_t, Hash> numbers_;

@@ -8,6 +8,7 @@ from ...limits import Limits
 from ...rules import Rules
 from .emit.any_order import give_roles
 from .emit.arguments import arguments
+from .emit.counted_items import count_items
 from .emit.productive import drop_unproductive
 from .emit.symbols import Symbols
 from .keywords.table import CHECKS, VOCABULARY
@@ -50,7 +51,7 @@ def _rules(writer: Symbols, source: str | None) -> Rules:
     writer.rules["root"] = start if isinstance(start, Concat | Alt) else Concat((start,))
     if writer.suspect or reader.resources.targets:
         drop_unproductive(writer.rules)
-    tallied = give_roles(writer)
+    tallied = give_roles(writer) | count_items(writer)
     if writer.rules["root"] == NOTHING:
         raise GrammarError(
             "no JSON value satisfies this schema",

@@ -16,6 +16,7 @@ from ..cases.goals import expand
 from ..keywords.work import STATE
 from ..reading.facts import BOOLEAN, NULL, Facts, Goal
 from ..reading.values import Json, canonical
+from .counted_items import counted_comma, is_counted
 from .counting import has_values
 from .scalars import emit_values
 from .tracked import sequences
@@ -132,18 +133,29 @@ def _write_plain(
     before: str | None = None  # the items so far
     for i, value in enumerate(values):
         so_far = f"{rule}·{i}"
+        writer.comma_rules.append(so_far)
         rules[so_far] = Sequences((value,) if before is None else (before, comma, value))
         before = so_far
         if low <= i + 1 and (i + 1 < len(values) or rest is None):
             whole += (opening, so_far, closing, None)
     if rest is not None:
         first, count = before or rest, max(len(values), 1)
-        if high is None and low <= count:
+        listed = max(low, count)
+        another = counted_comma(writer, high - 1) if high is not None and is_counted(listed, high) else None
+        if another is not None:
+            for place in range(count, listed):
+                so_far = f"{rule}·{place}"
+                writer.comma_rules.append(so_far)
+                rules[so_far] = Sequences((first, comma, rest))
+                first = so_far
+        if another is not None or (high is None and low <= count):
             items = rule + "·items"
-            rules[items] = Sequences((first, None, items, comma, rest))
+            writer.comma_rules.append(items)
+            rules[items] = Sequences((first, None, items, another or comma, rest))
             first = items
         elif high is None or high > count:
             more = rule + "·more"
+            writer.comma_rules.append(more)
             rules[more] = Repeat(
                 Concat((Ref(comma), Ref(rest))), max(low - count, 0), None if high is None else high - count
             )
@@ -266,6 +278,7 @@ def _write_tracked(
                 seen.add(to)
                 work.append(to)
     whole = empty if accepts(start) else []
+    writer.comma_rules += names.values()
     for state, name in names.items():
         rules[name] = sequences(bodies[state])
         if accepts(state):
