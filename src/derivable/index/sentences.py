@@ -21,7 +21,7 @@ __all__ = ["Sentence", "sentence"]
 Sentence = list[bytes | Special]
 """Its parts: text, and tokens that the grammar names."""
 
-_LONGEST = 1 << 13
+_LONGEST = 1 << 14
 """Bytes. A longer one ends there: its beginning is followed all the same."""
 
 _STEPS = 20_000

@@ -76,6 +76,7 @@ void Lexer::canonicalize(LexState s) {
     // PERF: finding out what else is the same takes 70 units of work a state, 200 ms for an enumeration of 100,000 integers. So large an
     // automaton has little in common with others.
     constexpr uint32_t kLarge = 1u << 12;
+    constexpr uint64_t kLong = 100'000;
     work(10);
     Automaton& a = automata_[single_automaton_[s]];
     const uint32_t state = single_state_[s];
@@ -91,6 +92,7 @@ void Lexer::canonicalize(LexState s) {
             const int32_t alike = a.recognizer.acting_as(a.recognizer, i, longest_token_);
             canonical_[LexState(a.first + i)] = LexState(known[size_t(alike)]);
         }
+        num_long_settled_ += whole.spent() > kLong;
     } else if (const std::string* text = a.recognizer.text_of_any_string(state)) {
         const LexState same = in_any_string(*text);
         canonical_[s] = same;

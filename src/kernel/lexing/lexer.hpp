@@ -101,6 +101,8 @@ class Lexer {
         if (canonical_[single] == kNoState) canonicalize(single);
         return canonical_[single];
     }
+    // So often that was found out for a whole automaton at once, and was much of what a walk may take.
+    uint32_t num_long_settled() const { return num_long_settled_; }
     LexState step_canonical(LexState s, uint8_t byte) {
         const LexState next = step(s, byte);
         return next == kNoState ? next : canonical(next);
@@ -366,6 +368,7 @@ class Lexer {
     std::vector<uint8_t> representatives_;
     std::array<uint8_t, 256> represented_{};  // by byte
     bool knows_alike_ = false, has_kinds_ = false;
+    uint32_t num_long_settled_ = 0;
     size_t bytes_ = 0, set_bytes_ = 0;
 };
 

@@ -230,20 +230,25 @@ Explorer::End Explorer::visit(const Bounds& bounds) {
     Task task(Task::kUnbounded, {}, bounds.seconds);
     task.enter();
     for (uint64_t i = 0; i < bounds.most; i++) {
-        const auto queue = std::find_if(waiting_.begin(), waiting_.end(), [](const auto& q) { return !q.empty(); });
-        if (queue == waiting_.end()) return End::kNone;
-        const Kind kind = queue - waiting_.begin() < 2 ? kByTop : kBelow;
-        if (bounds.worth && is_enough(kind, bounds)) return End::kEnough;
+        size_t first = 0;
+        End end = End::kNone;
+        for (; first < waiting_.size(); first++) {
+            if (waiting_[first].empty()) continue;
+            if (!bounds.worth || !is_enough(kind_of(first), bounds)) break;
+            end = End::kEnough;
+        }
+        if (first == waiting_.size()) return end;
+        auto& queue = waiting_[first];
         if (constraint_->access().run_bytes() > bounds.bytes) return End::kMemory;
         const uint64_t before = task.spent();
-        Waiting next = std::move(queue->front());
-        queue->pop_front();
+        Waiting next = std::move(queue.front());
+        queue.pop_front();
         try {
             task.look();
-            visit_one(next, kind, bounds);
-            spent_[kind] += task.spent() - before;
+            visit_one(next, kind_of(first), bounds);
+            spent_[kind_of(first)] += task.spent() - before;
         } catch (const TimeIsUp&) {  // what was found out is kept, and asking again goes on from there
-            queue->push_front(std::move(next));
+            queue.push_front(std::move(next));
             return End::kTime;
         } catch (const MemoryExceeded&) { return End::kMemory; }
     }

@@ -207,6 +207,7 @@ std::optional<Masks::Computed> Masks::walk(const Parse& t, const MaskCache::Endi
     const bool all = allowed >= Task::current()->left();
     const auto known = long_walks_.find(t.lex);
     if (!all && known != long_walks_.end() && known->second >= kAttempts) return std::nullopt;
+    const uint32_t settled = engine_.spanner.lexer.num_long_settled();
     Task task(allowed);
     task.enter();
     try {
@@ -219,6 +220,11 @@ std::optional<Masks::Computed> Masks::walk(const Parse& t, const MaskCache::Endi
     } catch (const TooAmbiguous&) {
     } catch (const LimitExceeded&) {
         if (all) throw;
+        if (settled != engine_.spanner.lexer.num_long_settled()) {  // PERF: it went there, and the next walk finds it
+            task.leave();
+            work();  // it may be too much for the whole
+            return walk(t, endings, allowed);
+        }
     }
     if (long_walks_.size() > kMost) long_walks_.clear();
     long_walks_[t.lex]++;
