@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import referencing
-from finite_languages import check_masks
+from finite_languages import check_masks, pieces_of
 from new_masks import by_byte, new_masks
 from random_schemas import random_schema
 
@@ -71,17 +71,6 @@ CASES: dict[str, tuple[dict[str, Any], Texts]] = {
         [*arrays(BOOLEANS, 0, 4), *(text for text in arrays(["null", "true"], 1, 3) if "null" in text)],
     ),
 }  # fmt: skip
-
-
-def pieces_of(texts: Texts, rng: random.Random) -> list[str]:
-    """Single characters, pieces of texts, and pieces that may stand in none."""
-    pieces = {c for t in texts for c in t}
-    for _ in range(200):
-        text, other = rng.choice(texts), rng.choice(texts)
-        at = rng.randrange(len(text))
-        pieces.add(text[at : at + rng.choice((2, 3, 4, 8, 16))])
-        pieces.add(text[at:][:6] + other[rng.randrange(len(other)) :][:6])
-    return sorted(pieces)
 
 
 @pytest.mark.parametrize("name", CASES)

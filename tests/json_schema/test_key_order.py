@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import referencing
-from finite_languages import check_masks
+from finite_languages import check_masks, pieces_of
 from random_schemas import random_schema
 
 import derivable as dv
@@ -131,24 +131,13 @@ CASES: dict[str, tuple[dict[str, Any], Iterable[str]]] = {
 }  # fmt: skip
 
 
-def pieces_of(texts: Texts, rng: random.Random) -> set[str]:
-    """Single characters, pieces of texts, and pieces that may stand in none."""
-    pieces = {c for t in texts for c in t}
-    for _ in range(200):
-        text, other = rng.choice(texts), rng.choice(texts)
-        at = rng.randrange(len(text))
-        pieces.add(text[at : at + rng.choice((2, 2, 3, 4, 8, 16, 40))])
-        pieces.add(text[at:][:6] + other[rng.randrange(len(other)) :][:6])
-    return pieces
-
-
 @pytest.mark.parametrize("order", ["any", "preferred"])
 @pytest.mark.parametrize("name", CASES)
 def test_masks_are_the_prefixes_of_the_language(name: str, order: Any, tmp_path: Path) -> None:
     schema, listed = CASES[name]
     texts = sorted(set(listed))
     rng = random.Random(name)
-    tokens = sorted(pieces_of(texts, rng))
+    tokens = pieces_of(texts, rng)
     vocab = dv.Vocabulary.from_bytes([*(p.encode() for p in tokens), None], eos=[len(tokens)])
     grammar = dv.Grammar.from_json_schema(schema, whitespace="none", key_order=order)
     assert grammar.tallied

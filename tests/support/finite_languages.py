@@ -7,7 +7,18 @@ from collections.abc import Iterable, Sequence
 
 import derivable as dv
 
-__all__ = ["check_masks"]
+__all__ = ["check_masks", "pieces_of"]
+
+
+def pieces_of(texts: Sequence[str], rng: random.Random) -> list[str]:
+    """Single characters, pieces of texts, and pieces that may stand in none."""
+    pieces = {c for t in texts for c in t}
+    for _ in range(200):
+        text, other = rng.choice(texts), rng.choice(texts)
+        at = rng.randrange(len(text))
+        pieces.add(text[at : at + rng.choice((2, 2, 3, 4, 8, 16, 40))])
+        pieces.add(text[at:][:6] + other[rng.randrange(len(other)) :][:6])
+    return sorted(pieces)
 
 
 def check_masks(

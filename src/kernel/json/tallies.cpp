@@ -11,6 +11,8 @@ namespace {
 enum : uint8_t { kJudged = 1, kAllowed = 2, kForcedJudged = 4, kForcedAllowed = 8 };
 
 uint64_t hash_of(uint32_t mark) { return mix(uint64_t(mark) + 1); }
+// Members beyond which it does not matter how many there are.
+uint64_t own_bound(const Membership& m) { return m.high == Membership::kNoMaximum ? m.low : std::max(m.low, m.high); }
 }  // namespace
 
 Tallies::Tallies(TallySpec spec) : memberships_(std::move(spec.memberships)), ordered_(spec.ordered) {
@@ -25,10 +27,12 @@ Tallies::Tallies(TallySpec spec) : memberships_(std::move(spec.memberships)), or
         Set required;
         for (uint32_t mark : m.required) required.put(mark);
         required_.push_back(std::move(required.words));
-        const uint64_t bound = m.high == Membership::kNoMaximum ? m.low : std::max(m.low, m.high);
-        most_counted_ = std::max(most_counted_, bound);
-        if (!m.keys.empty() || !m.clauses.empty()) told_apart_ = std::max(told_apart_, bound);
-        else changes_.insert(changes_.end(), {m.low, m.high, m.high + (m.high != Membership::kNoMaximum)});
+        if (!m.keys.empty() || !m.clauses.empty()) {
+            told_apart_ = std::max(told_apart_, own_bound(m));
+            continue;
+        }
+        most_counted_ = std::max(most_counted_, own_bound(m) + 1);
+        changes_.insert(changes_.end(), {m.low, m.high, m.high + (m.high != Membership::kNoMaximum)});
     }
     std::sort(changes_.begin(), changes_.end());
     asks_.resize(roles_.size());
@@ -114,8 +118,11 @@ Tallies::Id Tallies::after(uint32_t symbol, Id id) {
         case TallyRole::kOpen: return find(id, 0);
         case TallyRole::kClose: return t.below;
         case TallyRole::kKey: return find(t.below, with(t.held, r.mark));
-        // However many there may be here: what else has begun alike may have a bound, and stays the same parse.
-        case TallyRole::kOther: return find(t.below, with_another(t.held, most_counted_));
+        // Without keys, however many there may be here: what else has begun alike may have a bound, and stays the same parse.
+        case TallyRole::kOther: {
+            const Membership& m = memberships_[r.membership];
+            return find(t.below, with_another(t.held, m.keys.empty() ? most_counted_ : own_bound(m)));
+        }
         case TallyRole::kComma:
         case TallyRole::kNone: break;
     }

@@ -133,7 +133,7 @@ class Tallies {
     std::vector<char> asks_;                       // likewise
     std::vector<uint64_t> changes_;                // numbers of members, sorted, at which some answer changes
     uint64_t told_apart_ = 0;                      // numbers up to this are never taken for others
-    uint64_t most_counted_ = 0;                    // the largest that matters
+    uint64_t most_counted_ = 0;                    // where there are no keys: the largest that matters to some membership
     uint64_t most_at_once_ = ~0ULL;
     bool ordered_;
     Pages<Tally> tallies_;
