@@ -74,7 +74,7 @@ class Spanner {
     CountedStrings& counted_strings();
     // The vocabulary by the kinds of its bytes, made when it is asked for.
     Stretches& stretches();
-    // Trie::most_of the vocabulary.
+    // So often one token of the vocabulary has a byte at most. Looks at all of its trie, once for each byte.
     uint32_t most_in_token(uint8_t byte);
     size_t bytes() const;
     // The same as it was when the lock was last let go, for those who do not have it; and whether another one had better be begun.

@@ -1,10 +1,10 @@
 // Tallies: which keys the open objects have had, where keys come in any order; and how many items the open arrays.
 //
-// That is not a matter of rules: n keys have 2^n subsets, and n items are n states of the parser. So it is part of the matcher's state. A grammar gives some terminals a *role*:
-// they open or close an object, are one of its keys, or the comma between members. From the opening on there is a tally, the keys so far
-// (*marks*, numbers that stand for names) and how many other members; a key, a comma or a closing is refused where the tally says so. What
-// an object asks of its keys together is its
-// *membership*. Nothing is begun that cannot be completed. Of an array the commas are counted, as other members are.
+// That is not a matter of rules: n keys have 2^n subsets, and n items are n states of the parser. So it is part of the matcher's state.
+// A grammar gives some terminals a *role*: they open or close an object, are one of its keys, or the comma between members. From the
+// opening on there is a tally, the keys so far (*marks*, numbers that stand for names) and how many other members; a key, a comma or a
+// closing is refused where the tally says so. What an object asks of its keys together is its *membership*. Nothing is begun that cannot
+// be completed. Of an array the commas are counted, as other members are.
 //
 // Tallies are interned: equal ones have equal ids. Adding a mark costs two look-ups; which marks a set holds is written out when it is
 // asked for, for a mask tries every key that may come, and few are taken.

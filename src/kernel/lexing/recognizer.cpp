@@ -32,10 +32,12 @@ void Recognizer::make_table() {
     table_ = owned_.get();
 }
 
+// It is alone in its class: bytes of a class act alike.
 std::optional<uint8_t> Recognizer::needed_byte() const {
     constexpr uint32_t kFew = 64;
     if (!table_ || table_->past || num_states() > kFew) return std::nullopt;
-    auto accepts_without = [&](int value) {
+    const uint32_t classes = table_->num_classes;
+    auto accepts_without = [&](uint32_t needed) {
         std::vector<char> seen(num_states(), 0);
         std::vector<uint32_t> todo{0};
         while (!todo.empty()) {
@@ -43,13 +45,16 @@ std::optional<uint8_t> Recognizer::needed_byte() const {
             todo.pop_back();
             if (std::exchange(seen[state], 1)) continue;
             if (accepts(state)) return true;
-            for (int byte = 0; byte < 256; byte++)
-                if (const int32_t next = step_table(state, uint8_t(byte)); byte != value && next >= 0) todo.push_back(uint32_t(next));
+            for (uint32_t c = 0; c < classes; c++)
+                if (const int32_t next = table_->table[size_t(state) * classes + c]; c != needed && next >= 0)
+                    todo.push_back(uint32_t(next));
         }
         return false;
     };
-    for (int byte = 0; byte < 256; byte++)
-        if (!accepts_without(byte)) return uint8_t(byte);
+    std::vector<uint32_t> sizes(classes, 0);
+    for (const uint8_t c : table_->classes) sizes[c]++;
+    for (uint32_t byte = 0; byte < 256; byte++)
+        if (const uint8_t c = table_->classes[byte]; sizes[c] == 1 && !accepts_without(c)) return uint8_t(byte);
     return std::nullopt;
 }
 

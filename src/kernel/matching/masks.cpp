@@ -207,24 +207,24 @@ std::optional<Masks::Computed> Masks::walk(const Parse& t, const MaskCache::Endi
     const bool all = allowed >= Task::current()->left();
     const auto known = long_walks_.find(t.lex);
     if (!all && known != long_walks_.end() && known->second >= kAttempts) return std::nullopt;
-    const uint32_t settled = engine_.spanner.lexer.num_long_settled();
-    Task task(allowed);
-    task.enter();
-    try {
-        if (scannerless_) return walk_members(t, endings);
-        Computed made{std::vector<uint32_t>(vocabulary_.words(), 0)};
-        const SpanWalk::Parts parts{engine_.access, engine_.spanner, engine_.stacks,  engine_.terminals, engine_.environments,
-                                    lexemes_,       stack_trie_,     counters.walked, lookahead_};
-        made.reach = SpanWalk(parts, made.words).run(t);
-        return made;
-    } catch (const TooAmbiguous&) {
-    } catch (const LimitExceeded&) {
-        if (all) throw;
-        if (settled != engine_.spanner.lexer.num_long_settled()) {  // PERF: it went there, and the next walk finds it
-            task.leave();
-            work();  // it may be too much for the whole
-            return walk(t, endings, allowed);
+    for (bool is_ambiguous = false, again = true; again && !is_ambiguous;) {
+        const uint32_t settled = engine_.spanner.lexer.num_long_settled();
+        Task task(allowed);
+        task.enter();
+        try {
+            if (scannerless_) return walk_members(t, endings);
+            Computed made{std::vector<uint32_t>(vocabulary_.words(), 0)};
+            const SpanWalk::Parts parts{engine_.access, engine_.spanner, engine_.stacks,  engine_.terminals, engine_.environments,
+                                        lexemes_,       stack_trie_,     counters.walked, lookahead_};
+            made.reach = SpanWalk(parts, made.words).run(t);
+            return made;
+        } catch (const TooAmbiguous&) { is_ambiguous = true; } catch (const LimitExceeded&) {
+            if (all) throw;
         }
+        task.leave();
+        // PERF: what was allowed went there, and the next walk finds it.
+        again = settled != engine_.spanner.lexer.num_long_settled();
+        if (again) work();  // it may have been too much for the whole
     }
     if (long_walks_.size() > kMost) long_walks_.clear();
     long_walks_[t.lex]++;

@@ -16,7 +16,7 @@ from ..cases.goals import expand
 from ..keywords.work import STATE
 from ..reading.facts import BOOLEAN, NULL, Facts, Goal
 from ..reading.values import Json, canonical
-from .counted_items import counted_comma, is_counted
+from .counted_items import counted_comma
 from .counting import has_values
 from .scalars import emit_values
 from .tracked import sequences
@@ -141,7 +141,7 @@ def _write_plain(
     if rest is not None:
         first, count = before or rest, max(len(values), 1)
         listed = max(low, count)
-        another = counted_comma(writer, high - 1) if high is not None and is_counted(listed, high) else None
+        another = counted_comma(writer, listed, high)
         if another is not None:
             for place in range(count, listed):
                 so_far = f"{rule}·{place}"

@@ -11,23 +11,24 @@ from ....expr import Concat, Expr, Ref, Repeat, Sequences
 from ....rules import Membership, Tally
 from .writer import Writer
 
-__all__ = ["count_items", "counted_comma", "is_counted"]
+__all__ = ["count_items", "counted_comma"]
 
 _FEW = 16
 """Items up to which the rules count."""
 
 
-def is_counted(listed: int, high: int | None) -> bool:
-    """Whether an array of `high` items at most is counted, whose first `listed` have rules of their own."""
-    return high is not None and listed <= _FEW < high - listed
+def counted_comma(writer: Writer, listed: int, high: int | None) -> str | None:
+    """The name of the comma of an array of `high` items at most; `None` if it is not to be counted.
 
-
-def counted_comma(writer: Writer, most: int) -> str:
-    """The name of a comma that may stand in an array where fewer than `most` have been."""
+    Args:
+        listed: so many of its items, the first ones, have rules of their own.
+    """
+    if high is None or not listed <= _FEW < high - listed:
+        return None
     comma = writer.marks("[")[3]
-    name = writer.counted_commas.get(most)
+    name = writer.counted_commas.get(high - 1)
     if name is None:
-        name = writer.counted_commas[most] = writer.fresh(comma)
+        name = writer.counted_commas[high - 1] = writer.fresh(comma)
         writer.terminals[name] = writer.terminals[comma]
     return name
 

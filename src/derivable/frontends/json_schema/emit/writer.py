@@ -40,7 +40,7 @@ class Writer(ABC):
         self.queue: deque[Callable[[], None]] = deque()
         self.partitions: dict[tuple[object, ...], tuple[tuple[Expr, ...], Partition, bool, list[Signs]]] = {}
         self.counted: dict[str, Counted] = {}  # objects in any order, by their rules
-        self.counted_commas: dict[int, str] = {}  # between items, by how many there may be in an array
+        self.counted_commas: dict[int, str] = {}  # between items, by how many of it an array may have
         self.comma_rules: list[str] = []  # that have other commas between items
         self.distinct: tuple[str, ...] = ()  # terminals that open arrays of distinct items
         self.suspect = False  # a rule may have no text
