@@ -86,11 +86,34 @@ class Constraint:
 
         alive[self._kernel.serial] = self
 
-    def matcher(self) -> Matcher:
-        """A matcher at the start of the text. Cost: about a microsecond."""
+    def matcher(self, max_tokens: int | None = None) -> Matcher:
+        """A matcher at the start of the text.
+
+        Args:
+            max_tokens: every text ends within so many tokens, the end token included: a token is allowed if the grammar
+                allows it and the text can then still be completed in time. As long as more is left than a token can
+                take, masks are the grammar's own. `None`: texts may be of any length.
+
+        Raises:
+            LimitError: no text is known that takes so few tokens (`limit` is ``"max_tokens"``, `used` what suffices).
+
+        Example:
+            >>> import derivable as dv
+            >>> vocab = dv.Vocabulary.from_bytes([b"[", b"]", b",", b"1", None], eos=[4])
+            >>> grammar = dv.Grammar.from_gbnf('root ::= "[" (root ("," root)*)? "]" | "1"')
+            >>> matcher = dv.compile(grammar, vocab).matcher(max_tokens=6)
+            >>> for token in (0, 0): matcher.advance(token)
+            >>> matcher.tokens_left, matcher.least_tokens
+            (4, 3)
+            >>> matcher.allowed_tokens().tolist()  # another "[" could not be closed in time
+            [1, 3]
+
+        Cost: about a microsecond; the first one of a constraint with a budget also what its symbols cost, which takes
+        as long as a pass over the grammar.
+        """
         if self.canonical:
-            return CanonicalMatcher(self)
-        return PrefetchingMatcher(self) if self.prefetches else Matcher(self)
+            return CanonicalMatcher(self, max_tokens)
+        return PrefetchingMatcher(self, max_tokens) if self.prefetches else Matcher(self, max_tokens)
 
     def canonically(self) -> Constraint:
         """The same constraint, with the same index, for the tokenizer's own tokenization only (see `compile`).

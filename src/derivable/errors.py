@@ -114,8 +114,8 @@ class LimitError(DerivableError):
     """A bound of `derivable.Limits` was reached.
 
     Attributes:
-        limit: the field of `Limits`, ``"timeout"`` (of `compile`, in seconds), or the name (with blanks) of a bound
-            that cannot be raised.
+        limit: the field of `Limits`, ``"timeout"`` (of `compile`, in seconds), ``"max_tokens"`` (of `Constraint.matcher`:
+            `used` tokens suffice), or the name (with blanks) of a bound that cannot be raised.
         used: how much was asked for when work stopped (a lower bound).
         allowed: the bound.
     """
@@ -124,7 +124,9 @@ class LimitError(DerivableError):
         self.limit = limit
         self.used = used
         self.allowed = allowed
-        if limit == "timeout":
+        if limit == "max_tokens":
+            advice = f"Allow {number(used)} tokens or more, the end token included: constraint.matcher(max_tokens=...)."
+        elif limit == "timeout":
             advice = "Simplify the grammar, or give it longer: compile(..., timeout=seconds)."
         elif limit == "max_step_work":
             advice = (

@@ -75,7 +75,7 @@ class Matcher(_kernel.Matcher):
         (True, False)
     """
 
-    def __init__(self, origin: Constraint | Matcher) -> None:
+    def __init__(self, origin: Constraint | Matcher, max_tokens: int | None = None) -> None:
         if isinstance(origin, Matcher):
             self.constraint: Constraint = origin.constraint
             super().__init__(origin)
@@ -84,7 +84,7 @@ class Matcher(_kernel.Matcher):
             if not isinstance(kernel, _kernel.Constraint):
                 raise ArgumentError("origin", "a Constraint or a Matcher", origin)
             self.constraint = origin
-            super().__init__(kernel)
+            super().__init__(kernel, None if max_tokens is None else integer("max_tokens", max_tokens, 1))
 
     def fork(self) -> Matcher:
         """A second matcher at the same place, sharing the past. Cost: constant."""
@@ -127,6 +127,11 @@ class Matcher(_kernel.Matcher):
 
         Cost: nearly always there is a choice, which takes 2 us; else some microseconds a token.
         """
+        forced = self._forced_tokens()
+        # The tokenizer may spell it with more tokens than a budget has.
+        return forced if self.tokens_left is None or not forced else forced[: self.count_valid(forced)]
+
+    def _forced_tokens(self) -> list[int]:
         vocabulary = self.constraint.vocabulary
         # PERF: asked before every token of a generation, and nearly always there is a choice: 2 us instead of 9.
         if not self.constraint._lowered.references and not self.forced_bytes():

@@ -28,8 +28,8 @@ class CanonicalMatcher(Matcher):
     compiled with `canonical=True`.
     """
 
-    def __init__(self, origin: Constraint | Matcher) -> None:
-        super().__init__(origin)
+    def __init__(self, origin: Constraint | Matcher, max_tokens: int | None = None) -> None:
+        super().__init__(origin, max_tokens)
         self._pairs = self.constraint.vocabulary.canonical_pairs
         #: (the last step's token or `None` for bytes, the length behind it, the step before): the past is shared.
         self._past: Any = origin._past if isinstance(origin, CanonicalMatcher) else None

@@ -230,6 +230,27 @@ bool Tallies::complete(const Membership& m, const Set& set) const {
     });
 }
 
+Tallies::Missing Tallies::missing(uint32_t symbol, Id id) {
+    const TallyRole& r = role(symbol);
+    Missing out;
+    if (r.membership == TallyRole::kFree || r.kind == TallyRole::kOpen || r.kind == TallyRole::kClose || !tallies_[id].depth) return out;
+    const Membership& m = memberships_[r.membership];
+    const Set& set = written(tallies_[id].held);
+    work(m.required.size());
+    for (uint32_t mark : m.required)
+        if (!set.has(mark)) out.marks.push_back(mark);
+    const uint64_t had = uint64_t(set.size) + set.extra;
+    out.members = m.low > had ? m.low - had : 0;
+    return out;
+}
+
+bool Tallies::is_optional_key(uint32_t symbol) const {
+    const TallyRole& r = role(symbol);
+    return r.kind == TallyRole::kKey && std::none_of(required_.begin(), required_.end(), [&](const std::vector<uint64_t>& required) {
+               return r.mark / 64 < required.size() && (required[r.mark / 64] >> (r.mark % 64) & 1);
+           });
+}
+
 // In their order: those behind the last one that was taken, up to the first that is required. If none of these is, also the first required
 // one that was left out. If there is none of either, and the object is not complete, any.
 bool Tallies::is_its_turn(uint32_t membership, uint32_t mark, uint32_t held) {

@@ -76,6 +76,21 @@ class Tallies {
             if (roles_[s].kind == TallyRole::kOther) visit(s);
     }
 
+    // What the innermost object, or array, must still have by the membership of a terminal of its members: keys, and at least so many members in all.
+    // Empty where the terminal has none. What clauses ask for is not told.
+    struct Missing {
+        std::vector<uint32_t> marks;
+        uint64_t members = 0;
+    };
+    Missing missing(uint32_t symbol, Id id);
+    // The terminal is a key that every object can do without.
+    bool is_optional_key(uint32_t symbol) const;
+    template <class Visit>
+    void each_key(Visit visit) const {  // terminals and their marks
+        for (uint32_t s = 0; s < roles_.size(); s++)
+            if (roles_[s].kind == TallyRole::kKey) visit(s, roles_[s].mark);
+    }
+
     bool wants_collection() const { return num_tallies_ + num_sets_ > collect_at_; }
     void want_collection() { collect_at_ = 1; }
     // Forgets all but those marked since begin_collection(), which keep their ids; `held` may be used again for others.

@@ -26,7 +26,9 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
       stepper_(engine_, lexemes_, limits_.max_parses),
       unique_items_(access_, stacks_, stepper_, limits_.max_liveness_steps),
       runs_(engine_, lexemes_, stepper_, unique_items_, *vocabulary_, limits_.lookahead),
-      masks_(engine_, lexemes_, runs_, *vocabulary_, limits_.lookahead, limits_.cache_bytes, serial) {
+      masks_(engine_, lexemes_, runs_, *vocabulary_, limits_.lookahead, limits_.cache_bytes, serial),
+      witnesses_(engine_, lexemes_, runs_, *vocabulary_, limits_.lookahead),
+      budget_masks_(engine_, runs_, masks_, *vocabulary_, witnesses_) {
     Operation all(access_, Task::kUnbounded);
     Lexer& lexer = access_.lexer();
     terminals_.add(lexer, std::move(spec.terminals), std::move(spec.references), spec.distinct);
@@ -152,6 +154,8 @@ void Constraint::collect() {
     liveness_.forget_stacks();
     lexemes_.forget_stacks();
     masks_.forget_stacks();
+    witnesses_.forget_stacks();
+    budget_masks_.forget_stacks();
     const bool with_tallies = tallies.wants_collection();
     if (with_tallies) {  // SAFETY: what is kept by numbers that may be used again goes
         masks_.forget();

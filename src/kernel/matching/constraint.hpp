@@ -8,6 +8,7 @@
 //   Stepper, UniqueItems      parses, one byte further; whether distinct items can still be had
 //   Runs                      parses along bytes and tokens
 //   Masks                     level 4 of the index (MaskCache), and on a miss levels 1 to 3 (SpanWalk, MemberWalk), or byte by byte
+//   Witnesses, BudgetMasks    texts that complete a place; masks of what can end within a number of tokens
 #pragma once
 
 #include <atomic>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "liveness/liveness.hpp"
+#include "matching/budget_masks.hpp"
 #include "matching/environment.hpp"
 #include "matching/history.hpp"
 #include "matching/lexemes.hpp"
@@ -26,6 +28,7 @@
 #include "matching/stepper.hpp"
 #include "matching/terminals.hpp"
 #include "matching/unique_items.hpp"
+#include "matching/witnesses.hpp"
 #include "support/image.hpp"
 #include "support/sort_freed.hpp"
 
@@ -71,6 +74,8 @@ class Constraint : private SortFreed {
     Lexemes& lexemes() { return lexemes_; }
     Runs& runs() { return runs_; }
     Masks& masks() { return masks_; }
+    Witnesses& witnesses() { return witnesses_; }
+    BudgetMasks& budget_masks() { return budget_masks_; }
     // Where its matchers stand, and have stood.
     Places places;
     Moments moments;
@@ -112,6 +117,8 @@ class Constraint : private SortFreed {
     UniqueItems unique_items_;
     Runs runs_;
     Masks masks_;
+    Witnesses witnesses_;
+    BudgetMasks budget_masks_;
     Parses initial_;
     uint32_t num_collections_ = 0;
 };

@@ -164,7 +164,7 @@ void Explorer::visit_one(Waiting& w, Kind kind, const Bounds& bounds) {
         return complete([&] { accepted = advance(*after); }) && accepted ? std::move(after) : nullptr;
     };
     for (const Step& step : steps) {
-        auto after = go([&](Matcher& x) { return x.advance_bytes(step.bytes); });
+        auto after = go([&](Matcher& x) { return x.advance_bytes(step.bytes) == Matcher::Verdict::kAccepted; });
         if (!after) continue;
         Way way{w.way.literal, step.is_free ? w.way.free + 1 : 0};
         uint32_t from = here;

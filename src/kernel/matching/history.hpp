@@ -5,11 +5,13 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "json/unique_values.hpp"
 #include "lexing/lexer.hpp"
 #include "matching/environment.hpp"
+#include "matching/witness.hpp"
 #include "support/arena.hpp"
 
 namespace derivable {
@@ -38,6 +40,8 @@ struct Moment {
     mutable uint32_t references = 0;  // by matchers and by the next moments
     mutable uint32_t collection = 0;  // the last one of stack nodes that has been here
     bool finished = false;            // an end-of-sequence token was taken as the end (with parses left: the grammar names it, too)
+    uint64_t spent = 0;               // of a budget of tokens
+    Witness witness;                  // with a budget: how it can be kept, if that is known
 };
 
 // The moments of one constraint.
@@ -47,13 +51,15 @@ struct Moment {
 class Moments {
   public:
     // The moment after `before`, which keeps it (null: there is none). Nothing refers to it yet.
-    const Moment* add(const Moment* before, Parses parses, bool finished) {
+    const Moment* add(const Moment* before, Parses parses, bool finished, uint64_t spent = 0, Witness witness = {}) {
         Moment* m = unused();
         m->before = before;
         m->parses.swap(parses);
         m->length = before ? before->length + 1 : 0;
         m->collection = 0;
         m->finished = finished;
+        m->spent = spent;
+        m->witness = std::move(witness);
         if (before) before->references++;
         return m;
     }

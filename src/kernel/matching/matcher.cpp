@@ -46,13 +46,23 @@ auto Matcher::operate(uint64_t allowed, Act act) {
     }
 }
 
-Matcher::Matcher(std::shared_ptr<Constraint> constraint) : constraint_(std::move(constraint)) {
+Matcher::Matcher(std::shared_ptr<Constraint> constraint, uint64_t max_tokens)
+    : constraint_(std::move(constraint)),
+      max_tokens_(max_tokens) {
     Operation operation(constraint_->access(), Task::kUnbounded);
+    Witness witness;
+    if (max_tokens_ != kNoBudget) {
+        witness = constraint_->witnesses().find(constraint_->initial());
+        const uint64_t least = constraint_->budget_masks().tokens(witness);
+        if (least > max_tokens_)
+            throw LimitExceeded("max_tokens", witness ? least : max_tokens_ + 1, max_tokens_,
+                                witness ? "the shortest text that is known" : "no text is known that ends");
+    }
     place_ = constraint_->places.add(constraint_->moments);
-    go_to(constraint_->moments.add(nullptr, constraint_->initial(), false));
+    go_to(constraint_->moments.add(nullptr, constraint_->initial(), false, 0, std::move(witness)));
 }
 
-Matcher::Matcher(const Matcher& other) : constraint_(other.constraint_) {
+Matcher::Matcher(const Matcher& other) : constraint_(other.constraint_), max_tokens_(other.max_tokens_) {
     Use use(other);
     Operation operation(constraint_->access(), Task::kUnbounded);
     place_ = constraint_->places.add(constraint_->moments);
@@ -80,61 +90,90 @@ bool Matcher::is_eos(uint32_t token) const {
     return std::find(eos.begin(), eos.end(), token) != eos.end();
 }
 
-Matcher::Verdict Matcher::after(const Parses& now, bool was_finished, uint32_t token, Parses& parses, bool& finished) {
-    parses.clear();
-    finished = false;
+Matcher::Verdict Matcher::after(const Parses& now, bool was_finished, uint64_t spent, const Witness& witness, uint32_t token, State& next) {
+    next.parses.clear();
+    next.finished = false;
     if (token >= constraint_->vocabulary().size()) return Verdict::kOutOfRange;
     if (was_finished && now.empty()) return Verdict::kRejected;
     // One token may be several things: the end, a terminal that the grammar names, and text.
-    finished = is_eos(token) && constraint_->runs().accepting(now);
+    next.finished = is_eos(token) && constraint_->runs().accepting(now);
     const std::string& bytes = constraint_->vocabulary().bytes[token];
-    if (!bytes.empty()) constraint_->runs().advance_token(now, bytes, parses);
-    constraint_->runs().step_token(now, token, parses);
-    return finished || !parses.empty() ? Verdict::kAccepted : Verdict::kRejected;
+    if (!bytes.empty()) constraint_->runs().advance_token(now, bytes, next.parses);
+    constraint_->runs().step_token(now, token, next.parses);
+    if (!next.finished && next.parses.empty()) return Verdict::kRejected;
+    if (max_tokens_ == kNoBudget) return Verdict::kAccepted;
+    next.spent = spent + 1;
+    next.witness = witness ? witness.behind(token, bytes) : Witness();
+    return keeps_budget(next) ? Verdict::kAccepted : Verdict::kTooLong;
+}
+
+bool Matcher::keeps_budget(State& next) {
+    BudgetMasks& masks = constraint_->budget_masks();
+    if (next.finished) return next.spent <= max_tokens_;
+    if (masks.tokens(next.witness) > left(next.spent)) next.witness = constraint_->witnesses().find(next.parses);
+    return masks.tokens(next.witness) <= left(next.spent);
 }
 
 Matcher::Verdict Matcher::advance(uint32_t token) {
     return operate([&](Operation&) {
         constraint_->collect_if_needed();
-        Parses parses;
-        bool finished = false;
-        Verdict v = after(now()->parses, now()->finished, token, parses, finished);
-        if (v == Verdict::kAccepted) push(std::move(parses), finished);
+        State next;
+        const Verdict v = after(now()->parses, now()->finished, now()->spent, now()->witness, token, next);
+        if (v == Verdict::kAccepted) push(std::move(next));
         return v;
     });
 }
 
-bool Matcher::advance_bytes(std::string_view bytes) {
+Matcher::Verdict Matcher::advance_bytes(std::string_view bytes) {
     constexpr uint64_t kOfByte = 200;  // work of a byte, where there are many
     return operate(constraint_->limits().max_step_work + kOfByte * bytes.size(), [&](Operation&) {
         constraint_->collect_if_needed();
-        if (now()->finished && now()->parses.empty() && !bytes.empty()) return false;
-        Parses parses;
-        if (!constraint_->runs().advance(now()->parses, bytes, parses)) return false;
-        push(std::move(parses), now()->finished && bytes.empty());
-        return true;
+        if (now()->finished && now()->parses.empty() && !bytes.empty()) return Verdict::kRejected;
+        State next;
+        if (!constraint_->runs().advance(now()->parses, bytes, next.parses)) return Verdict::kRejected;
+        next.finished = now()->finished && bytes.empty();
+        next.spent = now()->spent;
+        if (max_tokens_ != kNoBudget && !bytes.empty()) {
+            next.spent += constraint_->witnesses().tokens_of_bytes(bytes);
+            next.witness = now()->witness ? now()->witness.behind(bytes) : Witness();
+            if (!keeps_budget(next)) return Verdict::kTooLong;
+        } else next.witness = now()->witness;
+        push(std::move(next));
+        return Verdict::kAccepted;
     });
 }
 
 bool Matcher::allows(uint32_t token) {
     return operate([&](Operation&) {
-        Parses parses;
-        bool finished;
-        return after(now()->parses, now()->finished, token, parses, finished) == Verdict::kAccepted;
+        State next;
+        return after(now()->parses, now()->finished, now()->spent, now()->witness, token, next) == Verdict::kAccepted;
     });
 }
 
 uint32_t Matcher::count_valid(const std::vector<uint32_t>& tokens) {
     return operate([&](Operation& operation) {
-        Parses parses_now = now()->parses, parses;
-        bool finished = now()->finished;
+        State at = state(), next;
         uint32_t n = 0;
-        while (n < tokens.size() && after(parses_now, finished, tokens[n], parses, finished) == Verdict::kAccepted) {
-            parses_now.swap(parses);
+        while (n < tokens.size() && after(at.parses, at.finished, at.spent, at.witness, tokens[n], next) == Verdict::kAccepted) {
+            std::swap(at, next);
             n++;
             operation.allow(constraint_->limits().max_step_work);
         }
         return n;
+    });
+}
+
+uint64_t Matcher::tokens_left() const {
+    Use use(*this);
+    return max_tokens_ == kNoBudget ? kNoBudget : left(now()->spent);
+}
+
+uint64_t Matcher::least_tokens() {
+    if (max_tokens_ == kNoBudget) return kNoBudget;
+    return operate([&](Operation&) -> uint64_t {
+        if (now()->finished) return 0;
+        const Witness& known = now()->witness;
+        return constraint_->budget_masks().tokens(known ? known : constraint_->witnesses().find(now()->parses));
     });
 }
 
@@ -159,7 +198,8 @@ void Matcher::reset() {
 
 void Matcher::fill(uint32_t* mask) {
     operate([&](Operation&) {
-        constraint_->masks().fill(now()->parses, mask);
+        if (max_tokens_ == kNoBudget) constraint_->masks().fill(now()->parses, mask);
+        else constraint_->budget_masks().fill(now()->parses, left(now()->spent), now()->witness, mask);
         return true;
     });
 }
@@ -168,6 +208,7 @@ bool Matcher::knows_mask() {
     return operate([&](Operation&) {
         MaskCache& cache = constraint_->masks().cache();
         const Parses& parses = now()->parses;
+        if (max_tokens_ != kNoBudget && !constraint_->budget_masks().suffices(parses, left(now()->spent))) return false;
         return std::all_of(parses.begin(), parses.end(), [&](const Parse& t) { return !t.writing && cache.find(t); });
     });
 }

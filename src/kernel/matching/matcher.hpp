@@ -1,6 +1,7 @@
 // One sequence being generated.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -21,15 +22,17 @@ struct UsedTwice {};
 
 class Matcher {
   public:
-    explicit Matcher(std::shared_ptr<Constraint> constraint);
+    static constexpr uint64_t kNoBudget = ~0ULL;
+    // `max_tokens`: every text ends within so many, the end token included. Throws LimitExceeded if no text is known that does.
+    explicit Matcher(std::shared_ptr<Constraint> constraint, uint64_t max_tokens = kNoBudget);
     Matcher(const Matcher& other);
     ~Matcher() { constraint_->places.leave(place_); }
     Matcher& operator=(const Matcher&) = delete;
 
-    enum class Verdict { kAccepted, kRejected, kOutOfRange };
+    enum class Verdict { kAccepted, kRejected, kOutOfRange, kTooLong };  // kTooLong: it could not end within the budget
     // What follows may throw LimitExceeded: then the state is as it was, and asking again goes on from the work done. UsedTwice: it is in use.
     Verdict advance(uint32_t token);
-    bool advance_bytes(std::string_view bytes);  // one moment, whatever the length
+    Verdict advance_bytes(std::string_view bytes);  // one moment, whatever the length
     bool allows(uint32_t token);
     uint32_t count_valid(const std::vector<uint32_t>& tokens);
     bool rollback(uint64_t count);  // false if there are not so many
@@ -40,6 +43,9 @@ class Matcher {
     bool accepting();
     bool finished() const;
     uint32_t length() const;
+    // With a budget: what is left of it, and what suffices from here on, the end token included; else kNoBudget.
+    uint64_t tokens_left() const;
+    uint64_t least_tokens();
     std::string forced_bytes(size_t max_length);
     std::array<uint64_t, 4> next_bytes();
     std::vector<Explanation> explain();
@@ -62,14 +68,25 @@ class Matcher {
         return operate(constraint_->limits().max_step_work, std::move(act));
     }
     const Moment* now() const { return place_->now; }
-    // Parses after one more token. `finished`: it ends the sequence; then there may be none.
-    Verdict after(const Parses& now, bool was_finished, uint32_t token, Parses& parses, bool& finished);
+    // Where a text stands, of which a moment is made.
+    struct State {
+        Parses parses;
+        bool finished = false;  // with an end token; then there may be no parses
+        uint64_t spent = 0;
+        Witness witness;
+    };
+    State state() const { return {now()->parses, now()->finished, now()->spent, now()->witness}; }
+    Verdict after(const Parses& now, bool was_finished, uint64_t spent, const Witness& witness, uint32_t token, State& next);
+    // Whether it can end within what is left, behind what was just spent; then there is a witness.
+    bool keeps_budget(State& next);
+    uint64_t left(uint64_t spent) const { return max_tokens_ - std::min(spent, max_tokens_); }
     bool is_eos(uint32_t token) const;
     // SAFETY: under the constraint's lock.
     void go_to(const Moment* moment);
-    void push(Parses parses, bool finished) { go_to(constraint_->moments.add(now(), std::move(parses), finished)); }
+    void push(State s) { go_to(constraint_->moments.add(now(), std::move(s.parses), s.finished, s.spent, std::move(s.witness))); }
 
     std::shared_ptr<Constraint> constraint_;
+    const uint64_t max_tokens_;
     Places::Place* place_;
     mutable std::atomic<bool> in_use_{false};
     // Refusals since the last answer that left nothing behind from which the next attempt could go on. Each adds to what the next ones may cost:

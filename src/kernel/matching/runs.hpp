@@ -76,9 +76,20 @@ class Runs {
     };
     // Calls visit(token) for every token of text that the parses allow, until it says no; from a place on, which is moved on.
     template <typename Visit>
-    void each_token(const Parses& parses, Place& at, Visit&& visit);
+    void each_token(const Parses& parses, Place& at, Visit&& visit) {
+        each_token_with_parses(parses, at, false, [&](uint32_t token, uint64_t, const Layers&) { return visit(token); });
+    }
+    // The same, with the parses behind the token and a number for them: visit(token, number, layers).
+    template <typename Visit>
+    void each_token_and_parses(const Parses& parses, Visit&& visit) {
+        Place at;
+        each_token_with_parses(parses, at, true, std::forward<Visit>(visit));
+    }
 
   private:
+    // `exact`: the parses are those behind the token, also where it ends within a character.
+    template <typename Visit>
+    void each_token_with_parses(const Parses& parses, Place& at, bool exact, Visit&& visit);
     // One byte of a token further; false if it is not allowed. `first`: it is the token's first.
     bool step_layers(const Layers& from, uint8_t byte, bool first, Layers& to);
 
@@ -97,7 +108,7 @@ class Runs {
 };
 
 template <typename Visit>
-void Runs::each_token(const Parses& parses, Place& at, Visit&& visit) {
+void Runs::each_token_with_parses(const Parses& parses, Place& at, bool exact, Visit&& visit) {
     const Trie& trie = vocabulary_.trie;
     RunTable table;
     std::vector<uint32_t> path;
@@ -118,10 +129,11 @@ void Runs::each_token(const Parses& parses, Place& at, Visit&& visit) {
     auto step = [&](uint32_t place, uint8_t byte, bool first) {
         return table.step(place, byte, first, [&](const Layers& from, Layers& to) { return step_layers(from, byte, first, to); });
     };
+    uint32_t times_forgotten = 0;
     auto enter = [&](uint32_t node) {
         const size_t depth = trie.depth[node];
         path.resize(depth + 1);
-        if (table.is_full()) table.forget(path);
+        if (table.is_full()) table.forget(path), times_forgotten++;
         path.push_back(step(path[depth], trie.byte[node], depth == 0));
         return path.back() != RunTable::kNowhere;
     };
@@ -131,6 +143,7 @@ void Runs::each_token(const Parses& parses, Place& at, Visit&& visit) {
         constexpr uint32_t kWorthAsking = 32;  // nodes
         constexpr uint64_t kMore = 1ULL << byte_kind(0x80);
         uint64_t kinds = trie.below[node];
+        if (exact && kinds & ~(kMore - 1)) return false;
         if (trie.end[node] - node < kWorthAsking || (kinds & ~(kMore - 1) && !(trie.well_formed[node] >> kBetween & 1))) return false;
         return table.stays(path.back(), kinds & ~kMore, [&](uint32_t place, uint8_t byte) { return step(place, byte, false); });
     };
@@ -145,7 +158,7 @@ void Runs::each_token(const Parses& parses, Place& at, Visit&& visit) {
         work((trie.token_begin[behind] - trie.token_begin[node]) / 4);
         at.next = behind;  // SAFETY: what counts before may be refused
         for (uint32_t k = trie.token_begin[node]; k < trie.token_begin[behind]; k++)
-            if (!visit(trie.tokens[k])) return;
+            if (!visit(trie.tokens[k], pack(times_forgotten, path.back()), table[path.back()])) return;
     }
 }
 

@@ -71,7 +71,7 @@ std::vector<std::vector<uint32_t>> read_rows(ImageReader& in, const Vocabulary& 
 
 bool take(Matcher& m, uint32_t step) {
     const char byte = char(step);
-    return step < Visits::kToken ? m.advance_bytes({&byte, 1}) : m.advance(step - Visits::kToken) == Matcher::Verdict::kAccepted;
+    return (step < Visits::kToken ? m.advance_bytes({&byte, 1}) : m.advance(step - Visits::kToken)) == Matcher::Verdict::kAccepted;
 }
 
 struct Mask {  // of a parse

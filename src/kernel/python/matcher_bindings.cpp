@@ -49,16 +49,24 @@ nb::object allowed_tokens(Matcher& m) {
     return nb::cast(nb::ndarray<nb::numpy, int32_t, nb::ndim<1>>(ids->data(), {ids->size()}, owner));
 }
 
+const char* why_refused(const Matcher& m, Matcher::Verdict v) {
+    if (v == Matcher::Verdict::kTooLong) return "with it no known text ends within max_tokens";
+    return m.finished() ? "the sequence is finished" : "";
+}
+
+nb::object number_or_none(uint64_t n) { return n == Matcher::kNoBudget ? nb::none() : nb::object(nb::int_(n)); }
+
 // Where a sequence stands, and how it goes on and back.
 void bind_steps(nb::class_<Matcher>& matcher) {
     matcher
         .def(
             "__init__",
-            [](Matcher* self, std::shared_ptr<Constraint> constraint) {
+            [](Matcher* self, std::shared_ptr<Constraint> constraint, nb::handle max_tokens) {
+                const uint64_t budget = max_tokens.is_none() ? Matcher::kNoBudget : uint64_t(number("max_tokens", max_tokens));
                 Call call;
-                new (self) Matcher(std::move(constraint));
+                new (self) Matcher(std::move(constraint), budget);
             },
-            nb::arg("constraint"))
+            nb::arg("constraint"), nb::arg("max_tokens").none() = nb::none())
         .def(
             "__init__",
             [](Matcher* self, const Matcher& other) {
@@ -76,7 +84,7 @@ void bind_steps(nb::class_<Matcher>& matcher) {
                     v = self.advance(t);
                 }
                 if (v != Matcher::Verdict::kAccepted)
-                    throw TokenRejected{t, self.constraint().vocabulary().bytes[t], self.finished() ? "the sequence is finished" : ""};
+                    throw TokenRejected{t, self.constraint().vocabulary().bytes[t], why_refused(self, v)};
             },
             nb::arg("token_id").none(),
             "Takes one token.\n\nArgs:\n    token_id: a token that the mask allows; an end-of-sequence token finishes the sequence.\n\n"
@@ -86,12 +94,12 @@ void bind_steps(nb::class_<Matcher>& matcher) {
             "advance_bytes",
             [](Matcher& self, nb::handle data) {
                 std::string_view text = bytes_of("data", data);
-                bool ok;
+                Matcher::Verdict v;
                 {
                     Call call;
-                    ok = self.advance_bytes(text);
+                    v = self.advance_bytes(text);
                 }
-                if (!ok) throw TokenRejected{-1, std::string(text), self.finished() ? "the sequence is finished" : ""};
+                if (v != Matcher::Verdict::kAccepted) throw TokenRejected{-1, std::string(text), why_refused(self, v)};
             },
             nb::arg("data").none(),
             "Takes bytes, however they may be tokenized; counts as one step for `rollback`.\n\n"
@@ -124,7 +132,22 @@ void bind_steps(nb::class_<Matcher>& matcher) {
             },
             "The text so far is a member of the language: end of sequence is allowed.")
         .def_prop_ro("is_finished", &Matcher::finished, "An end-of-sequence token was taken.")
-        .def_prop_ro("length", &Matcher::length, "Steps taken since the start.");
+        .def_prop_ro("length", &Matcher::length, "Steps taken since the start.")
+        .def_prop_ro(
+            "tokens_left",
+            [](const Matcher& self) { return number_or_none(self.tokens_left()); },
+            "With a budget: how many tokens may still be taken, the end token included. `None` without one.")
+        .def_prop_ro(
+            "least_tokens",
+            [](Matcher& self) {
+                uint64_t least;
+                {
+                    Call call;
+                    least = self.least_tokens();
+                }
+                return number_or_none(least);
+            },
+            "With a budget: so many tokens suffice from here to the end, the end token included. `None` without one.");
 }
 
 // What may come next.

@@ -1,0 +1,45 @@
+// How few tokens of a vocabulary spell a text.
+//
+// Any way of cutting a text into tokens is allowed, since masks are about bytes. So the fewest are found from the end of the text backwards: from a place on
+// it takes one more than from behind the best token that begins there.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "index/vocabulary.hpp"
+
+namespace derivable {
+
+class FewestTokens {
+  public:
+    static constexpr uint32_t kNone = ~0u;  // no tokens spell it
+
+    explicit FewestTokens(const Vocabulary& vocabulary);
+    // Calls visit(length, token) for the tokens that a text begins with, the shortest first.
+    template <class Visit>
+    void each_prefix(std::string_view text, Visit visit) const {
+        const Trie& trie = vocabulary_.trie;
+        if (text.empty()) return;
+        uint32_t node = first_[uint8_t(text[0])];
+        for (size_t length = 1; node != kNoNode; length++) {
+            if (trie.token_begin[node] < trie.token_begin[node + 1]) visit(length, trie.tokens[trie.token_begin[node]]);
+            if (length == text.size()) return;
+            node = child(node, uint8_t(text[length]));
+        }
+    }
+    // The number for all of a text; kNone if there are no such tokens. Cost: the text times the length of tokens that it begins with.
+    uint32_t of(std::string_view text) const;
+
+  private:
+    static constexpr uint32_t kNoNode = ~0u;
+    uint32_t child(uint32_t node, uint8_t byte) const;
+
+    const Vocabulary& vocabulary_;
+    std::array<uint32_t, 256> first_;  // nodes of the trie
+};
+
+}  // namespace derivable

@@ -1,0 +1,47 @@
+// Texts that complete a lexeme: a shortest one from each state of its automaton, and others for where that one will not do.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "costs/fewest_tokens.hpp"
+#include "lexing/lexer.hpp"
+#include "support/hashing.hpp"
+
+namespace derivable {
+
+class LexemeTexts {
+  public:
+    LexemeTexts(Lexer& lexer, const FewestTokens& tokens);
+
+    // A text that completes the lexeme in progress, of a state of one member: a shortest one, or nearly. None if it was not found. Completing it
+    // further on goes on with the same text. Cost: a search of the automaton, once for each state that its text leads through.
+    std::optional<std::string> shortest(LexState single);
+    // The same, and others that are not much longer, `most` at most: the shortest first.
+    std::vector<std::string> several(LexState single, size_t most);
+    // The state before the first byte of a terminal.
+    LexState start(TerminalId terminal);
+
+  private:
+    struct Step {
+        uint8_t byte = 0;
+        LexState next = kNoState;  // kNoState: the lexeme is complete
+        uint32_t left = 0;         // bytes
+    };
+    bool find(LexState single, bool plain);
+    template <class Visit>
+    void each_step(LexState single, bool plain, Visit visit);
+    void keep(LexState single, Step step) { steps_[single.index()] = step; }
+
+    Lexer& lexer_;
+    std::array<uint8_t, 256> order_;  // bytes, those that people write first
+    uint8_t filler_ = 'a';            // of which the fewest tokens make a long text
+    FlatMap<Step> steps_;
+    IdVector<TerminalId, LexState> starts_;
+};
+
+}  // namespace derivable

@@ -1,0 +1,49 @@
+// Masks of texts that must end within a number of tokens.
+//
+// A token is allowed if the grammar allows it and a witness behind it fits into what is left. So a text never fails to end: the witness of where it stands is
+// a way that stays allowed, token by token. As long as there is more left than any token can take, masks are the grammar's own, and nothing is computed for them.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "matching/masks.hpp"
+#include "matching/witnesses.hpp"
+
+namespace derivable {
+
+class BudgetMasks {
+  public:
+    static constexpr uint64_t kNone = ~0ULL;
+
+    BudgetMasks(const Engine& engine, Runs& runs, Masks& masks, const Vocabulary& vocabulary, Witnesses& witnesses)
+        : engine_(engine),
+          runs_(runs),
+          masks_(masks),
+          vocabulary_(vocabulary),
+          witnesses_(witnesses) {}
+
+    // Tokens with which a witness ends the text, the end token included.
+    uint64_t tokens(const Witness& w) const { return w ? uint64_t(w.tokens()) + end() : kNone; }
+    // The mask of what can end with `left` tokens. `known`: a witness of the place, if there is one.
+    void fill(const Parses& parses, uint64_t left, const Witness& known, uint32_t* mask);
+    // Whatever token the grammar allows, so many suffice, that one included, and this is known.
+    bool suffices(const Parses& parses, uint64_t left) const;
+    // Stack nodes are about to be freed.
+    void forget_stacks() { needs_.clear(); }
+
+  private:
+    uint64_t end() const { return vocabulary_.eos.empty() ? 0 : 1; }
+    void fill_references(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, uint32_t* mask, uint64_t& need);
+    static std::vector<uint32_t> key_of(const Parses& parses);
+
+    const Engine engine_;
+    Runs& runs_;
+    Masks& masks_;
+    const Vocabulary& vocabulary_;
+    Witnesses& witnesses_;
+    std::unordered_map<std::vector<uint32_t>, uint64_t, WordsHash> needs_;  // by place: the most that a token and what follows it take
+};
+
+}  // namespace derivable
