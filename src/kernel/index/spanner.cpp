@@ -24,6 +24,7 @@ void Spanner::forget() {
     discarded.take(split_of_);
     discarded.take(repeated_);
     counted_strings_.reset();
+    if (rests_) rests_->forget();
     residuals_.forget(discarded);
     latest_.clear();
     num_lately_ = 0;
@@ -36,7 +37,7 @@ void Spanner::forget() {
 
 Spanner::~Spanner() = default;
 
-size_t Spanner::bytes() const { return bytes_ + residuals_.bytes() + lexer.bytes() + (stretches_ ? stretches_->bytes() : 0); }
+size_t Spanner::bytes() const { return bytes_ + residuals_.bytes() + lexer.bytes() + (stretches_ ? stretches_->bytes() : 0) + (rests_ ? rests_->bytes() : 0); }
 
 std::unique_ptr<Split> Spanner::walk(ResidualId residual, LexState state, bool may_be_similar) {
     // The tables are those that were used last: they know the most. Walks side by side have tables of their own.
@@ -261,6 +262,11 @@ CountedStrings& Spanner::counted_strings() {
 Stretches& Spanner::stretches() {
     if (!stretches_) stretches_ = std::make_unique<Stretches>(*vocabulary_);
     return *stretches_;
+}
+
+LexemeRests& Spanner::rests() {
+    if (!rests_) rests_ = std::make_unique<LexemeRests>(*vocabulary_, lexer, residuals_);
+    return *rests_;
 }
 
 uint32_t Spanner::most_in_token(uint8_t byte) {

@@ -27,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "index/lexeme_rests.hpp"
 #include "index/prospects.hpp"
 #include "index/residuals.hpp"
 #include "index/split.hpp"
@@ -74,6 +75,8 @@ class Spanner {
     CountedStrings& counted_strings();
     // The vocabulary by the kinds of its bytes, made when it is asked for.
     Stretches& stretches();
+    // What completes lexemes in which tokens end, made when it is asked for. While nothing is forgotten (Walk).
+    LexemeRests& rests();
     // So often one token of the vocabulary has a byte at most. Looks at all of its trie, once for each byte.
     uint32_t most_in_token(uint8_t byte);
     size_t bytes() const;
@@ -94,7 +97,7 @@ class Spanner {
     int num_explorers() const { return explorers_; }
     // Splits are forgotten once they take more than this, between walks; lexer states stay.
     void set_budget(size_t bytes) { budget_ = bytes; }
-    bool is_full() const { return bytes_ + residuals_.bytes() > budget_; }
+    bool is_full() const { return bytes_ + residuals_.bytes() + (rests_ ? rests_->bytes() : 0) > budget_; }
     // Something refers to splits. SAFETY: nothing is forgotten meanwhile.
     class Walk {
       public:
@@ -193,6 +196,7 @@ class Spanner {
     std::map<std::array<uint32_t, 4>, std::unique_ptr<Split>> repeated_;  // by the arguments
     std::unique_ptr<CountedStrings> counted_strings_;                     // made when a string is counted
     std::unique_ptr<Stretches> stretches_;
+    std::unique_ptr<LexemeRests> rests_;
     FlatMap<uint32_t> most_in_token_;   // by byte; and one
     std::array<LexState, 8> lately_{};  // states of JSON strings of patterns that the whole vocabulary was split by
     size_t num_lately_ = 0;

@@ -117,6 +117,8 @@ class Lexer {
     // Of a canonical state between two characters of strings whose values an automaton accepts, the one that is there in any string at all.
     // Else kNoState.
     LexState any_string(LexState canonical);
+    // The canonical state that is there between two characters of all JSON strings.
+    LexState between_characters_of_any_string() { return in_any_string("\""); }
     // How they are counted, where a canonical state of them is, and the state of the same strings that is there between two characters.
     std::shared_ptr<const CountedValues> counted_values(LexState canonical) const { return recognizer_of(canonical).counted_values(); }
     std::optional<CountedValues::Place> place(LexState canonical) const { return recognizer_of(canonical).place(single_state_[canonical]); }

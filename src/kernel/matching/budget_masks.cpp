@@ -1,34 +1,47 @@
 #include "matching/budget_masks.hpp"
 
 #include <algorithm>
-#include <string_view>
+#include <optional>
+#include <utility>
 
+#include "matching/budget_walk.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
 
-std::vector<uint32_t> BudgetMasks::key_of(const Parses& parses) {
-    std::vector<uint32_t> key;
-    for (const Parse& t : parses) key.insert(key.end(), {t.lex.index(), t.stack.index(), t.environment});
-    return key;
-}
-
 bool BudgetMasks::suffices(const Parses& parses, uint64_t left) const {
-    if (std::any_of(parses.begin(), parses.end(), [](const Parse& t) { return bool(t.writing); })) return false;
-    const auto known = needs_.find(key_of(parses));
+    const std::optional<Witnesses::Key> key = witnesses_.key_of(parses);
+    const auto known = key ? needs_.find(*key) : needs_.end();
     return known != needs_.end() && known->second <= left;
 }
 
 void BudgetMasks::fill(const Parses& parses, uint64_t left, const Witness& known, uint32_t* mask) {
     constexpr size_t kMostKept = size_t(1) << 16;
-    std::vector<uint32_t> whole(vocabulary_.words());
+    if (suffices(parses, left)) return masks_.fill(parses, mask);
+    std::vector<uint32_t> whole(vocabulary_.words()), some(vocabulary_.words());
     masks_.fill(parses, whole.data());
-    std::fill_n(mask, vocabulary_.words(), 0u);
-    if (suffices(parses, left)) {
-        std::copy(whole.begin(), whole.end(), mask);
-        return;
+    const auto allow = [&](uint32_t token) { some[token >> 5] |= 1u << (token & 31); };
+    std::optional<uint64_t> need;
+    if (witnesses_.is_by_stacks()) {
+        try {
+            need = BudgetWalk(engine_, lexemes_, witnesses_, vocabulary_, left - std::min(left, end())).run(parses, some.data());
+            *need += *need == kNone ? 0 : end();
+        } catch (const TooAmbiguous&) { std::fill(some.begin(), some.end(), 0u); }
     }
-    const auto allow = [&](uint32_t token) { mask[token >> 5] |= 1u << (token & 31); };
+    if (!need) need = fill_by_places(parses, left, some.data());
+    need = std::max(*need, fill_references(parses, whole, left, some.data()));
+    if (left > 0 && runs_.accepting(parses))
+        for (uint32_t token : vocabulary_.eos) allow(token);
+    // What is known stays a way.
+    if (known) witnesses_.each_next(known, [&](uint32_t token, const Witness& rest) {
+        if (tokens(rest) < left) allow(token);
+    });
+    for (size_t w = 0; w < whole.size(); w++) mask[w] = whole[w] & some[w];
+    if (needs_.size() > kMostKept) needs_.clear();
+    if (std::optional<Witnesses::Key> key = witnesses_.key_of(parses)) needs_[std::move(*key)] = *need;
+}
+
+uint64_t BudgetMasks::fill_by_places(const Parses& parses, uint64_t left, uint32_t* mask) {
     uint64_t need = 0;
     FlatMap<uint64_t> needs;  // by the number of the parses behind a token; 0: not asked for yet
     uint64_t last = FlatMap<uint64_t>::kNoKey, last_need = 0;
@@ -45,22 +58,15 @@ void BudgetMasks::fill(const Parses& parses, uint64_t left, const Witness& known
             last = number;
         }
         need = std::max(need, last_need);
-        if (last_need <= left) allow(token);
+        if (last_need <= left) mask[token >> 5] |= 1u << (token & 31);
         return true;
     });
-    fill_references(parses, whole, left, mask, need);
-    // The end takes what it takes, and what is known stays a way.
-    if (left > 0 && runs_.accepting(parses))
-        for (uint32_t token : vocabulary_.eos) allow(token);
-    if (known) witnesses_.each_next(known, [&](uint32_t token, const Witness& rest) {
-        if (tokens(rest) < left) allow(token);
-    });
-    if (needs_.size() > kMostKept) needs_.clear();
-    if (std::none_of(parses.begin(), parses.end(), [](const Parse& t) { return bool(t.writing); })) needs_[key_of(parses)] = need;
+    return need;
 }
 
-// Tokens that the grammar names. All that one place names lead to one parse behind it.
-void BudgetMasks::fill_references(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, uint32_t* mask, uint64_t& need) {
+// Tokens that the grammar names. All that one of its places names lead to one parse.
+uint64_t BudgetMasks::fill_references(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, uint32_t* mask) {
+    uint64_t need = 0;
     for (const TokenReference& r : engine_.terminals.references()) {
         uint64_t behind = 0;  // not asked for yet
         const auto judge = [&](uint32_t token) {
@@ -80,6 +86,7 @@ void BudgetMasks::fill_references(const Parses& parses, const std::vector<uint32
             for (uint32_t token = 0; token < vocabulary_.size(); token++)
                 if (r.matches(token, vocabulary_.bytes[token])) judge(token);
     }
+    return need;
 }
 
 }  // namespace derivable

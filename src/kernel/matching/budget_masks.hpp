@@ -1,7 +1,9 @@
 // Masks of texts that must end within a number of tokens.
 //
 // A token is allowed if the grammar allows it and a witness behind it fits into what is left. So a text never fails to end: the witness of where it stands is
-// a way that stays allowed, token by token. As long as there is more left than any token can take, masks are the grammar's own, and nothing is computed for them.
+// a way that stays allowed, token by token. As long as more is left than any token of a mask can take, masks are the grammar's own.
+//
+// Under scannerless that is asked of groups of tokens (BudgetWalk), elsewhere of each place that some token leads to.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +19,9 @@ class BudgetMasks {
   public:
     static constexpr uint64_t kNone = ~0ULL;
 
-    BudgetMasks(const Engine& engine, Runs& runs, Masks& masks, const Vocabulary& vocabulary, Witnesses& witnesses)
+    BudgetMasks(const Engine& engine, Lexemes& lexemes, Runs& runs, Masks& masks, const Vocabulary& vocabulary, Witnesses& witnesses)
         : engine_(engine),
+          lexemes_(lexemes),
           runs_(runs),
           masks_(masks),
           vocabulary_(vocabulary),
@@ -35,15 +38,17 @@ class BudgetMasks {
 
   private:
     uint64_t end() const { return vocabulary_.eos.empty() ? 0 : 1; }
-    void fill_references(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, uint32_t* mask, uint64_t& need);
-    static std::vector<uint32_t> key_of(const Parses& parses);
+    // Adds the tokens of text that can end in time; what any of them takes at most, itself included.
+    uint64_t fill_by_places(const Parses& parses, uint64_t left, uint32_t* mask);
+    uint64_t fill_references(const Parses& parses, const std::vector<uint32_t>& whole, uint64_t left, uint32_t* mask);
 
     const Engine engine_;
+    Lexemes& lexemes_;
     Runs& runs_;
     Masks& masks_;
     const Vocabulary& vocabulary_;
     Witnesses& witnesses_;
-    std::unordered_map<std::vector<uint32_t>, uint64_t, WordsHash> needs_;  // by place: the most that a token and what follows it take
+    std::unordered_map<Witnesses::Key, uint64_t, WordsHash> needs_;  // by place: the most that a token and what follows it take
 };
 
 }  // namespace derivable

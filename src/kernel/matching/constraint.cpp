@@ -28,7 +28,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
       runs_(engine_, lexemes_, stepper_, unique_items_, *vocabulary_, limits_.lookahead),
       masks_(engine_, lexemes_, runs_, *vocabulary_, limits_.lookahead, limits_.cache_bytes, serial),
       witnesses_(engine_, lexemes_, runs_, *vocabulary_, limits_.lookahead),
-      budget_masks_(engine_, runs_, masks_, *vocabulary_, witnesses_) {
+      budget_masks_(engine_, lexemes_, runs_, masks_, *vocabulary_, witnesses_) {
     Operation all(access_, Task::kUnbounded);
     Lexer& lexer = access_.lexer();
     terminals_.add(lexer, std::move(spec.terminals), std::move(spec.references), spec.distinct);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,7 +12,8 @@ namespace derivable {
 
 struct WitnessText {
     static constexpr uint32_t kToken = 1u << 31;  // beside a token that the grammar names; else a unit is a byte
-    std::vector<uint32_t> units, tokens;          // `tokens`: the fewest from each unit on; 0 behind the last
+    std::vector<uint32_t> units, counts;          // `counts`: the fewest tokens from each unit on; 0 behind the last
+    std::string bytes;                            // the units, where they are bytes
 };
 
 // What is left of one from a unit on.
@@ -20,15 +22,19 @@ struct Witness {
     uint32_t at = 0;
 
     explicit operator bool() const { return text != nullptr; }
-    uint32_t tokens() const { return text->tokens[at]; }
+    uint32_t tokens() const { return text->counts[at]; }
+    // The bytes with which it goes on, up to a named token; at most so many.
+    std::string_view bytes(size_t most) const {
+        size_t end = at;
+        while (end < text->units.size() && end - at < most && !(text->units[end] & WitnessText::kToken)) end++;
+        return std::string_view(text->bytes).substr(at, end - at);
+    }
     // Behind a token, or some bytes: what is left if the text goes on so, else null.
     Witness behind(uint32_t token, std::string_view bytes) const {
         return at < text->units.size() && text->units[at] == (WitnessText::kToken | token) ? Witness{text, at + 1} : behind(bytes);
     }
     Witness behind(std::string_view bytes) const {
-        if (bytes.empty() || text->units.size() - at < bytes.size()) return {};
-        for (size_t i = 0; i < bytes.size(); i++)
-            if (text->units[at + i] != uint8_t(bytes[i])) return {};
+        if (bytes.empty() || text->units.size() - at < bytes.size() || this->bytes(bytes.size()) != bytes) return {};
         return {text, at + uint32_t(bytes.size())};
     }
 };

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "costs/fewest_tokens.hpp"
+#include "index/fewest_tokens.hpp"
 #include "lexing/lexer.hpp"
 #include "support/hashing.hpp"
 

@@ -1,6 +1,7 @@
-#include "costs/fewest_tokens.hpp"
+#include "index/fewest_tokens.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "support/task.hpp"
 
@@ -10,6 +11,7 @@ FewestTokens::FewestTokens(const Vocabulary& vocabulary) : vocabulary_(vocabular
     const Trie& trie = vocabulary_.trie;
     first_.fill(kNoNode);
     for (uint32_t i = 0; i < trie.size(); i = trie.end[i]) first_[trie.byte[i]] = i;
+    for (uint32_t i = 0; i < trie.size(); i = trie.end[i]) longest_ = std::max(longest_, size_t(trie.height[i]) + 1);
 }
 
 uint32_t FewestTokens::child(uint32_t node, uint8_t byte) const {
@@ -25,12 +27,21 @@ uint32_t FewestTokens::child(uint32_t node, uint8_t byte) const {
 }
 
 uint32_t FewestTokens::of(std::string_view text) const {
-    std::vector<uint32_t> fewest(text.size() + 1, kNone);
-    fewest.back() = 0;
+    constexpr uint32_t kNothing = 0;
+    return of(text, {}, &kNothing);
+}
+
+uint32_t FewestTokens::of(std::string_view text, std::string_view rest, const uint32_t* counts) const {
+    if (text.empty()) return counts[0];
+    std::string all(text);
+    all += rest.substr(0, longest_);
+    std::vector<uint32_t> fewest(text.size(), kNone);
     for (size_t i = text.size(); i-- > 0;) {
         work(4);
-        each_prefix(text.substr(i), [&](size_t length, uint32_t) {
-            if (fewest[i + length] != kNone) fewest[i] = std::min(fewest[i], fewest[i + length] + 1);
+        each_prefix(std::string_view(all).substr(i), [&](size_t length, uint32_t) {
+            const size_t end = i + length;
+            const uint32_t left = end < text.size() ? fewest[end] : counts[end - text.size()];
+            if (left != kNone) fewest[i] = std::min(fewest[i], left + 1);
         });
     }
     return fewest[0];

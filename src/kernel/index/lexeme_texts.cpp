@@ -1,4 +1,4 @@
-#include "costs/lexeme_texts.hpp"
+#include "index/lexeme_texts.hpp"
 
 #include <algorithm>
 #include <string_view>

@@ -31,6 +31,8 @@ class FewestTokens {
             node = child(node, uint8_t(text[length]));
         }
     }
+    // The number for a text behind which something known stands: `rest` begins it, and counts[i] are needed from there on. kNone: no tokens spell it.
+    uint32_t of(std::string_view text, std::string_view rest, const uint32_t* counts) const;
     // The number for all of a text; kNone if there are no such tokens. Cost: the text times the length of tokens that it begins with.
     uint32_t of(std::string_view text) const;
 
@@ -40,6 +42,7 @@ class FewestTokens {
 
     const Vocabulary& vocabulary_;
     std::array<uint32_t, 256> first_;  // nodes of the trie
+    size_t longest_ = 1;               // token, in bytes
 };
 
 }  // namespace derivable

@@ -1,0 +1,89 @@
+#include "matching/budget_walk.hpp"
+
+#include <algorithm>
+
+#include "support/task.hpp"
+
+namespace derivable {
+
+uint64_t BudgetWalk::run(const Parses& parses, uint32_t* words) {
+    engine_.access.take();
+    const Spanner::Walk walk(engine_.spanner);
+    bounds_.begin(engine_.spanner.bytes());
+    for (const Parse& t : parses) visit({Residuals::kWholeVocabulary, t.lex, t.stack, t.environment, 0}, words);
+    return need_;
+}
+
+void BudgetWalk::visit(const Item& x, uint32_t* words) {
+    work(10);
+    engine_.access.take();
+    bounds_.count(x.depth, engine_.spanner.bytes());
+    Lexer& lexer = engine_.access.lexer();
+    for (LexState single : lexer.singles(lexer.members(x.lex))) {
+        engine_.access.pass();
+        visit_member(x, single, words);
+    }
+}
+
+void BudgetWalk::visit_member(const Item& x, LexState single, uint32_t* words) {
+    Lexer& lexer = engine_.access.lexer();
+    std::vector<After> behind;
+    for (Symbol symbol : engine_.terminals.of(lexer.terminal_of(single))) {
+        if (engine_.terminals.is_ignored(symbol)) behind.push_back(lexemes_.after_ignored(x.stack, x.environment));
+        const After after = lexemes_.after(symbol, x.stack, x.environment);
+        if (after.stack != kNoFrontier) behind.push_back(after);
+    }
+    if (behind.empty()) return;
+    engine_.access.take();
+    const LexState canonical = lexer.canonical(single);
+    const Split& split = engine_.spanner.split(x.residual, canonical);
+    work(2 + split.inside.size() + split.exits.size());
+    if (!split.inside.empty()) end_inside(x, canonical, split, behind, words);
+    for (const After& after : behind) leave(x, split, after, words);
+}
+
+// Tokens that end inside the lexeme, by its rest.
+void BudgetWalk::end_inside(const Item& x, LexState canonical, const Split& split, const std::vector<After>& behind, uint32_t* words) {
+    constexpr size_t kEnough = 1u << 16;  // bytes
+    std::vector<Witness> witnesses;
+    for (const After& after : behind) witnesses.push_back(witnesses_.at_boundary(after.stack, after.environment));
+    engine_.access.take();
+    const std::vector<LexemeRest>& rests = engine_.spanner.rests().of(x.residual, canonical);
+    const FewestTokens& fewest = engine_.spanner.rests().fewest_tokens();
+    std::vector<uint32_t> inside, some;
+    uint64_t least = kNone;  // of all groups
+    for (const LexemeRest& rest : rests) {
+        uint64_t need = kNone;
+        for (const Witness& w : witnesses) {
+            if (!w) continue;
+            const uint32_t tokens = fewest.of(rest.text, w.bytes(kEnough), w.text->counts.data() + w.at);
+            if (tokens != FewestTokens::kNone) need = std::min(need, uint64_t(tokens) + 1);
+        }
+        need_ = std::max(need_, need);
+        least = std::min(least, need);
+        if (need > left_) continue;
+        // A bound on the number of characters lets fewer tokens through than there are of such a rest.
+        if (inside.empty()) {
+            inside.assign(vocabulary_.words(), 0), some.assign(vocabulary_.words(), 0);
+            for (const Split::Inside& group : split.inside) work(group.cost()), group.or_into(inside.data());
+        }
+        work(rest.tokens.cost());
+        rest.tokens.or_into(some.data());
+    }
+    if (least == kNone) need_ = kNone;
+    for (size_t w = 0; w < some.size(); w++) words[w] |= some[w] & inside[w];
+}
+
+// What is left of tokens behind the lexeme.
+void BudgetWalk::leave(const Item& x, const Split& split, const After& after, uint32_t* words) {
+    const Answer<LexState> start = lexemes_.start(engine_.stacks.accepts(after.stack), Lexer::kFree, after.environment);
+    if (start.value == kNoState) return;
+    for (const Split::Exit& e : split.exits) {
+        engine_.access.pass();
+        const Item next{e.residual, start.value, after.stack, after.environment, x.depth + 1};
+        if (e.except.empty()) visit(next, words);
+        else add_except(words, e.except, [&] { visit(next, words); });
+    }
+}
+
+}  // namespace derivable

@@ -1,0 +1,53 @@
+// A mask within a budget, under scannerless: the walk of a mask (MemberWalk), asking of each set of tokens what it takes to end behind it.
+//
+// Tokens that end inside a lexeme are grouped by the rest of it (index/lexeme_rests), and behind the lexeme stands a known witness. So a hundred thousand tokens
+// are some tens of questions, each about a short text before a witness.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "matching/lexemes.hpp"
+#include "matching/walk_bounds.hpp"
+#include "matching/witnesses.hpp"
+
+namespace derivable {
+
+class BudgetWalk {
+  public:
+    static constexpr uint64_t kNone = ~0ULL;
+    // `left`: tokens, without the end token.
+    BudgetWalk(const Engine& engine, Lexemes& lexemes, Witnesses& witnesses, const Vocabulary& vocabulary, uint64_t left)
+        : engine_(engine),
+          lexemes_(lexemes),
+          witnesses_(witnesses),
+          vocabulary_(vocabulary),
+          left_(left) {}
+
+    // Adds tokens that can end in time to `words`. Returns what any token takes at most, that one included; kNone where that is not known of some. Throws
+    // TooAmbiguous.
+    uint64_t run(const Parses& parses, uint32_t* words);
+
+  private:
+    struct Item {
+        ResidualId residual;
+        LexState lex;
+        Frontier stack;
+        Environment environment;
+        uint32_t depth;  // lexemes before this one
+    };
+    void visit(const Item& x, uint32_t* words);
+    void visit_member(const Item& x, LexState single, uint32_t* words);
+    void end_inside(const Item& x, LexState canonical, const Split& split, const std::vector<After>& behind, uint32_t* words);
+    void leave(const Item& x, const Split& split, const After& after, uint32_t* words);
+
+    const Engine engine_;
+    Lexemes& lexemes_;
+    Witnesses& witnesses_;
+    const Vocabulary& vocabulary_;
+    const uint64_t left_;
+    uint64_t need_ = 0;
+    WalkBounds bounds_;
+};
+
+}  // namespace derivable

@@ -1,0 +1,190 @@
+#include "matching/ways_on.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "matching/witness.hpp"
+#include "support/task.hpp"
+
+namespace derivable {
+
+namespace {
+
+WaysOn::Units units_of(std::string_view text) {
+    WaysOn::Units units;
+    for (char c : text) units.push_back(uint8_t(c));
+    return units;
+}
+
+}  // namespace
+
+WaysOn::WaysOn(const Engine& engine, Lexemes& lexemes, const Vocabulary& vocabulary)
+    : engine_(engine),
+      lexemes_(lexemes),
+      vocabulary_(vocabulary),
+      symbols_(engine.stacks.lr().productions(), terminal_costs()),
+      stacks_(engine.stacks, symbols_) {
+    engine_.environments.tallies.each_key([&](Symbol symbol, uint32_t mark) {
+        const Cost member = sum(symbols_[symbol], symbols_.behind(symbol));
+        const auto [known, is_new] = keys_.try_emplace(mark, member);
+        if (!is_new) known->second = std::min(known->second, member);
+    });
+    Lexer& lexer = engine_.access.lexer();
+    for (Symbol s = 1; s < engine_.terminals.size() && lexer.policy() != Policy::kScannerless; s++) {
+        if (!engine_.terminals.is_ignored(s)) continue;
+        const LexState start = texts().start(engine_.terminals.to_lexer(s));
+        if (start == kNoState) continue;
+        const LexState blank = lexer.step(start, ' ');
+        if (blank != kNoState && lexer.accepts_single(blank)) separators_.insert(separators_.begin(), units_of(" "));
+        else if (const std::optional<std::string> text = texts().shortest(start)) separators_.push_back(units_of(*text));
+    }
+}
+
+bool WaysOn::is_indentation(Symbol s) const {
+    const Indentations& indentations = engine_.environments.indentations;
+    return indentations.active() && (s == indentations.spec.indent || s == indentations.spec.dedent);
+}
+
+std::vector<Cost> WaysOn::terminal_costs() {
+    const Terminals& terminals = engine_.terminals;
+    const Productions& productions = engine_.stacks.lr().productions();
+    std::vector<Cost> costs(terminals.size(), kNoCost);
+    costs[kEnd] = 0;
+    for (Symbol s = 1; s < costs.size(); s++) {
+        if (!productions.is_used(s)) continue;
+        if (is_indentation(s)) {
+            // The column of a newline brings them. A byte, so that a column that has brought them already is the better one.
+            costs[s] = cost_of(0, 1);
+            continue;
+        }
+        const Recognizer& recognizer = engine_.access.lexer().recognizer(terminals.to_lexer(s));
+        // PERF: a table of numbers between bounds takes 0.3 ms to make, and few are reached.
+        if (recognizer.awaits_table()) costs[s] = cost_of(1, 2);
+        if (recognizer.awaits_table() || recognizer.is_empty()) continue;
+        const LexState start = texts().start(terminals.to_lexer(s));
+        const std::optional<std::string> text = start == kNoState ? std::nullopt : texts().shortest(start);
+        const uint32_t tokens = text ? fewest_tokens().of(*text) : FewestTokens::kNone;
+        if (tokens != FewestTokens::kNone) costs[s] = cost_of(tokens, text->size());
+        else if (text) costs[s] = cost_of(uint32_t(text->size()), text->size());  // only together with others, if at all
+    }
+    for (const TokenReference& r : terminals.references())
+        if (r.negated || !r.tokens.empty()) costs[r.symbol] = cost_of(1, 1);
+    return costs;
+}
+
+void WaysOn::add_texts(Boundary& b, Symbol symbol, size_t most, bool separated) {
+    const std::vector<TokenReference>& references = engine_.terminals.references();
+    const auto named = std::find_if(references.begin(), references.end(), [&](const TokenReference& r) { return r.symbol == symbol; });
+    if (named != references.end()) {
+        const auto add = [&](uint32_t token) { b.options.push_back({symbol, {WitnessText::kToken | token}}); };
+        if (!named->negated) return void(std::for_each(named->tokens.begin(), named->tokens.end(), add));
+        for (uint32_t token = 0; token < vocabulary_.size(); token++)
+            if (named->matches(token, vocabulary_.bytes[token])) return add(token);
+        return;
+    }
+    engine_.access.take();
+    const LexState start = texts().start(engine_.terminals.to_lexer(symbol));
+    if (start == kNoState) return;
+    std::vector<std::string> all;
+    if (most > 1) all = texts().several(start, most);
+    else if (const std::optional<std::string> text = texts().shortest(start)) all.push_back(*text);
+    for (const std::string& text : all) {
+        const Units units = units_of(text);
+        b.options.push_back({symbol, units});
+        if (!separated || b.after_newline) continue;
+        for (const Units& separator : separators_) {
+            b.options.push_back({symbol, separator});
+            b.options.back().units.insert(b.options.back().units.end(), units.begin(), units.end());
+        }
+    }
+}
+
+// What each column brings is known behind it.
+void WaysOn::list_newlines(Boundary& b) {
+    const Indentations& indentations = engine_.environments.indentations;
+    constexpr uint32_t kDeeper = 4;  // columns
+    uint32_t level = indentations[b.environment].level;
+    const uint32_t column = indentations.level(level).column;
+    std::vector<uint32_t> columns{column, column + kDeeper};
+    while (level) columns.push_back(indentations.level(level = indentations.level(level).outer).column);
+    for (uint32_t c : columns) b.options.push_back({indentations.spec.newline, units_of("\n" + std::string(c, ' '))});
+}
+
+// What the object, or array, must still have.
+Cost WaysOn::pending(Symbol symbol, Environment environment) {
+    const Tallies::Missing missing = engine_.environments.tallies.missing(symbol, environment);
+    Cost all = 0;
+    for (uint32_t mark : missing.marks)
+        if (const auto member = keys_.find(mark); member != keys_.end()) all = sum(all, member->second);
+    const uint64_t others = missing.members > missing.marks.size() ? missing.members - missing.marks.size() : 0;
+    const Cost each = std::max<Cost>(sum(symbols_[symbol], symbols_.behind(symbol)), cost_of(1, 1));
+    return others > kNoCost / each ? kNoCost : sum(all, others * each);
+}
+
+void WaysOn::list_counted(Boundary& b) {
+    Tallies& tallies = engine_.environments.tallies;
+    const std::vector<Symbol> accepted = engine_.stacks.terminals(engine_.stacks.accepts(b.stack));
+    for (const bool in_order : {true, false}) {
+        std::vector<std::pair<Cost, Symbol>> costs;
+        for (Symbol s : accepted) {
+            if (s == kEnd || !tallies.allows(s, b.environment, in_order)) continue;
+            const After after = lexemes_.after(s, b.stack, b.environment);
+            if (after.stack == kNoFrontier) continue;
+            const Cost rest = sum(symbols_[s], stacks_.of(after.stack));
+            // Not every key knows what its object must have: those that no object needs come last.
+            const Cost late = tallies.is_optional_key(s) ? cost_of(1u << 20, 0) : 0;
+            costs.emplace_back(sum(sum(rest, pending(s, after.environment)), late), s);
+        }
+        std::sort(costs.begin(), costs.end());
+        for (const auto& [cost, symbol] : costs)
+            if (cost < kNoCost) add_texts(b, symbol, 1, false);
+        if (!b.options.empty()) return;
+    }
+}
+
+void WaysOn::list_best(Boundary& b) {
+    if (lexemes_.members().active() && lexemes_.members().asks(engine_.stacks.accepts(b.stack))) return list_counted(b);
+    const Symbol symbol = stacks_.next(b.stack);
+    if (symbol == kEnd || is_indentation(symbol)) return;
+    const Indentations& indentations = engine_.environments.indentations;
+    const bool is_newline = indentations.active() && symbol == indentations.spec.newline;
+    if (is_newline && !engine_.environments.brackets(b.environment)) list_newlines(b);
+    else add_texts(b, symbol, 1, true);
+}
+
+void WaysOn::list_others(Boundary& b) {
+    constexpr size_t kTexts = 64, kFewTexts = 4, kTerminals = 32;
+    if (b.stage == 1) {
+        const Symbol symbol = stacks_.next(b.stack);
+        if (symbol != kEnd && !is_indentation(symbol)) add_texts(b, symbol, kTexts, false);
+        return;
+    }
+    const Indentations& indentations = engine_.environments.indentations;
+    const std::vector<Symbol> accepted = engine_.stacks.terminals(engine_.stacks.accepts(b.stack));
+    std::vector<std::pair<Cost, Symbol>> costs;
+    for (Symbol s : accepted) {
+        if (s == kEnd || symbols_[s] >= kNoCost || is_indentation(s)) continue;
+        const After after = lexemes_.after(s, b.stack, b.environment);
+        if (after.stack != kNoFrontier) costs.emplace_back(sum(symbols_[s], stacks_.of(after.stack)), s);
+    }
+    std::sort(costs.begin(), costs.end());
+    if (costs.size() > kTerminals) costs.resize(kTerminals);
+    for (const auto& [cost, symbol] : costs) {
+        if (indentations.active() && symbol == indentations.spec.newline) list_newlines(b);
+        else add_texts(b, symbol, kFewTexts, true);
+    }
+}
+
+const WaysOn::Option* WaysOn::next(Boundary& b) {
+    constexpr int kStages = 3;
+    for (; b.next == b.options.size() && b.stage < kStages; b.stage++) {
+        if (b.stage == 0) list_best(b);
+        else list_others(b);
+    }
+    return b.next < b.options.size() ? &b.options[b.next++] : nullptr;
+}
+
+}  // namespace derivable

@@ -1,0 +1,163 @@
+#include "matching/witness_search.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace derivable {
+
+Witness WitnessSearch::run(const Parses& from) {
+    if (runs_.accepting(from)) return witnesses_.made({}, {}, {});
+    for (const Start& start : starts(from)) {
+        units_.clear(), keys_.assign(1, std::nullopt), steps_.clear();
+        Parses parses = from;
+        if (!follow(start.units, parses)) continue;
+        if (rest_) return found();
+        push(std::move(parses), start.stack, start.environment, start.is_newline);
+        if (descend()) return found();
+        if (refused_ > kMostRefused) break;
+    }
+    return {};
+}
+
+Witness WitnessSearch::found() {
+    std::vector<size_t> borders;
+    for (const Step& step : steps_) borders.push_back(step.length);
+    const size_t own = units_.size();
+    const Witness made = witnesses_.made(std::move(units_), rest_, borders);
+    if (!made) return made;
+    for (size_t i = 1; i < keys_.size() && i < own; i++) {
+        const Witness here{made.text, uint32_t(i)};
+        if (keys_[i] && here.tokens() != FewestTokens::kNone) witnesses_.keep(std::move(*keys_[i]), here);
+    }
+    return made;
+}
+
+// Where blocks are open the end of the text closes them.
+bool WitnessSearch::may_reach_end(Frontier stack) {
+    return engine_.environments.indentations.active() || engine_.stacks.contains(engine_.stacks.accepts(stack), kEnd);
+}
+
+bool WitnessSearch::is_newline(Symbol s) const {
+    const Indentations& indentations = engine_.environments.indentations;
+    return indentations.active() && s == indentations.spec.newline;
+}
+
+// What is in progress may be completed in several ways; the cheapest first.
+std::vector<WitnessSearch::Start> WitnessSearch::starts(const Parses& from) {
+    constexpr size_t kMost = 16;
+    std::vector<Start> all;
+    for (const Parse& t : from) {
+        Lexer& lexer = engine_.access.lexer();
+        if (lexer.is_fresh(t.lex)) {
+            all.push_back({ways_.stacks().of(t.stack), {}, t.stack, t.environment, false});
+            continue;
+        }
+        for (LexState member : lexer.singles(lexer.members(t.lex))) {
+            engine_.access.take();
+            const std::optional<std::string> text = ways_.texts().shortest(member);
+            if (!text) continue;
+            for (Symbol symbol : engine_.terminals.of(lexer.terminal_of(member))) {
+                add_start(all, t, symbol, *text);
+                if (is_newline(symbol) && text->empty()) add_newlines(all, t, symbol);
+            }
+        }
+    }
+    std::stable_sort(all.begin(), all.end(), [](const Start& a, const Start& b) { return a.cost < b.cost; });
+    if (all.size() > kMost) all.resize(kMost);
+    return all;
+}
+
+void WitnessSearch::add_start(std::vector<Start>& all, const Parse& t, Symbol symbol, const std::string& text) {
+    After after = lexemes_.after_ignored(t.stack, t.environment);
+    Environment environment = t.environment;
+    if (is_newline(symbol))
+        for (char c : text) environment = engine_.environments.indentations.step(environment, uint8_t(c));
+    if (!engine_.terminals.is_ignored(symbol)) after = lexemes_.after(symbol, t.stack, environment);
+    if (after.stack == kNoFrontier) return;
+    const uint32_t tokens = ways_.fewest_tokens().of(text);
+    const Cost own = cost_of(tokens == FewestTokens::kNone ? uint32_t(text.size()) : tokens, text.size());
+    const Frontier stack = engine_.stacks.minimal(after.stack);
+    const Cost rest = ways_.stacks().of(stack);
+    Units units;
+    for (char c : text) units.push_back(uint8_t(c));
+    if (rest < kNoCost) all.push_back({sum(own, rest), std::move(units), stack, after.environment, is_newline(symbol)});
+}
+
+// A newline goes on to lines of other columns.
+void WitnessSearch::add_newlines(std::vector<Start>& all, const Parse& t, Symbol symbol) {
+    WaysOn::Boundary b{t.stack, t.environment};
+    ways_.list_newlines(b);
+    for (const WaysOn::Option& o : b.options) add_start(all, t, symbol, std::string(o.units.begin(), o.units.end()));
+}
+
+// Goes along; false: it is refused. Stops where the rest is known.
+bool WitnessSearch::follow(const Units& units, Parses& parses) {
+    Parses next;
+    for (uint32_t unit : units) {
+        next.clear();
+        engine_.access.pass();
+        if (unit & WitnessText::kToken) runs_.step_token(parses, unit & ~WitnessText::kToken, next);
+        else runs_.step(parses, uint8_t(unit), next);
+        if (next.empty()) return false;
+        parses.swap(next);
+        units_.push_back(unit);
+        keys_.push_back(witnesses_.key_of(parses));
+        if (!keys_.back()) continue;
+        if (const Witness* known = witnesses_.known(*keys_.back())) {
+            rest_ = *known;
+            return true;
+        }
+    }
+    return true;
+}
+
+// The parse that has read the lexeme as it was meant.
+const Parse* WitnessSearch::meant(const Parses& parses, const WaysOn::Boundary& from, const WaysOn::Option& option) {
+    if (option.units.back() & WitnessText::kToken) return &parses.front();
+    const TerminalId terminal = engine_.terminals.to_lexer(option.symbol);
+    const bool is_free = engine_.spanner.lexer.policy() == Policy::kScannerless;  // parses share their stacks
+    for (const Parse& t : parses) {
+        if (!is_free && t.stack != from.stack) continue;
+        const std::vector<Lexer::Exit>& exits = engine_.access.lexer().exits(t.lex);
+        if (std::any_of(exits.begin(), exits.end(), [&](const Lexer::Exit& e) { return e.terminal == terminal; })) return &t;
+    }
+    return nullptr;
+}
+
+void WitnessSearch::push(Parses parses, Frontier stack, Environment environment, bool after_newline) {
+    steps_.push_back({{stack, environment, after_newline}, std::move(parses), units_.size()});
+}
+
+bool WitnessSearch::descend() {
+    constexpr size_t kLongest = size_t(1) << 20;
+    while (!steps_.empty() && refused_ <= kMostRefused && units_.size() <= kLongest) {
+        Step& step = steps_.back();
+        if (step.boundary.next == 0 && may_reach_end(step.boundary.stack) && runs_.accepting(step.parses)) return true;
+        const WaysOn::Option* next = ways_.next(step.boundary);
+        refused_ += step.boundary.next > 1 || !next;
+        if (!next) {
+            steps_.pop_back();
+            continue;
+        }
+        units_.resize(step.length), keys_.resize(step.length + 1);
+        const WaysOn::Option option = *next;
+        Parses parses = step.parses;
+        if (!follow(option.units, parses)) continue;
+        if (rest_) return true;
+        const Parse* t = meant(parses, step.boundary, option);
+        if (!t) continue;
+        Frontier stack = t->stack;
+        Environment environment = t->environment;
+        if (!(option.units.back() & WitnessText::kToken)) {
+            const After after = lexemes_.after(option.symbol, stack, environment);
+            if (after.stack == kNoFrontier) continue;
+            stack = engine_.stacks.minimal(after.stack), environment = after.environment;
+        }
+        push(std::move(parses), stack, environment, is_newline(option.symbol));
+    }
+    return false;
+}
+
+}  // namespace derivable
