@@ -84,7 +84,7 @@ class Matcher(_kernel.Matcher):
             if not isinstance(kernel, _kernel.Constraint):
                 raise ArgumentError("origin", "a Constraint or a Matcher", origin)
             self.constraint = origin
-            super().__init__(kernel, None if max_tokens is None else integer("max_tokens", max_tokens, 1))
+            super().__init__(kernel, None if max_tokens is None else integer("max_tokens", max_tokens))
 
     def fork(self) -> Matcher:
         """A second matcher at the same place, sharing the past. Cost: constant."""

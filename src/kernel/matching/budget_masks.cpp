@@ -28,7 +28,7 @@ void BudgetMasks::fill(const Parses& parses, uint64_t left, const Witness& known
             *need += *need == kNone ? 0 : end();
         } catch (const TooAmbiguous&) { std::fill(some.begin(), some.end(), 0u); }
     }
-    if (!need) need = fill_by_places(parses, left, some.data());
+    if (!need || *need == kNone) need = fill_by_places(parses, left, some.data());
     need = std::max(*need, fill_references(parses, whole, left, some.data()));
     if (left > 0 && runs_.accepting(parses))
         for (uint32_t token : vocabulary_.eos) allow(token);

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "matching/token_search.hpp"
 #include "matching/witness_search.hpp"
 #include "support/task.hpp"
 
@@ -56,7 +57,8 @@ Witness Witnesses::find(const Parses& parses) {
     std::optional<Key> key = key_of(parses);
     if (key)
         if (const Witness* found = known(*key)) return *found;
-    const Witness found = is_by_stacks() ? find_by_stacks(parses) : WitnessSearch(engine_, lexemes_, runs_, *this).run(parses);
+    Witness found = is_by_stacks() ? find_by_stacks(parses) : WitnessSearch(engine_, lexemes_, runs_, *this).run(parses);
+    if (!found) found = TokenSearch(engine_, runs_, vocabulary_, *this).run(parses);
     if (key && found) keep(std::move(*key), found);
     return found;
 }
