@@ -77,6 +77,7 @@ ROOMS = {
     "automata": 1,
     "parsing": 1,
     "json": 2,
+    "costs": 2,
     "lexing": 3,
     "liveness": 4,
     "index": 4,

@@ -88,6 +88,39 @@ Cost StackCosts::of(Frontier f) {
     return least;
 }
 
+// All that can be reached by completing items, with each of theirs.
+Cost StackCosts::most(Frontier f) {
+    Cost all = 0;
+    for (NodeId top : stacks_.nodes(f)) {
+        std::vector<NodeId> todo{top};
+        while (!todo.empty()) {
+            const NodeId n = todo.back();
+            if (most_.find(n)) {
+                todo.pop_back();
+                continue;
+            }
+            // At one height nodes may lead to one another.
+            std::vector<NodeId> level{n};
+            Cost most = 0;
+            const size_t before = todo.size();
+            for (size_t i = 0; i < level.size(); i++)
+                for (const Way& way : ways(level[i])) {
+                    const NodeId after = way.after;
+                    most = std::max(most, after == kNoNode ? way.rest : sum(way.rest, known(after).cost));
+                    if (after == kNoNode || std::find(level.begin(), level.end(), after) != level.end()) continue;
+                    if (const Cost* lower = most_.find(after)) most = std::max(most, *lower);
+                    else if (height(after) < height(n)) todo.push_back(after);
+                    else level.push_back(after);
+                }
+            if (todo.size() > before) continue;
+            most_[n] = most;
+            todo.pop_back();
+        }
+        all = std::max(all, *most_.find(top));
+    }
+    return all;
+}
+
 Symbol StackCosts::next(Frontier f) {
     NodeId best = kNoNode;
     Cost least = kNoCost;

@@ -22,8 +22,10 @@ class StackCosts {
     Cost of(Frontier f);
     // The first terminal of what completes it so; kEnd where nothing is left to do.
     Symbol next(Frontier f);
+    // Whichever of its items a text goes on with, and whichever of those that wait below, later: what then completes it with the least, at most.
+    Cost most(Frontier f);
     // Stack nodes are about to be freed.
-    void forget_stacks() { known_ = {}; }
+    void forget_stacks() { known_ = {}, most_ = {}; }
 
   private:
     struct Known {
@@ -44,6 +46,7 @@ class StackCosts {
     Stacks& stacks_;
     const SymbolCosts& symbols_;
     FlatMap<Known> known_;
+    FlatMap<Cost> most_;
 };
 
 }  // namespace derivable

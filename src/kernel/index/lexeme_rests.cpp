@@ -1,7 +1,9 @@
 #include "index/lexeme_rests.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "support/task.hpp"
@@ -13,11 +15,47 @@ const std::vector<LexemeRest>& LexemeRests::of(ResidualId residual, LexState sin
     uint64_t need, room;
     if (lexer_.is_counted(single, need, room) && need == 0) single = lexer_.between_characters_of_any_string();
     auto& known = known_[pack(residual, single)];
-    if (!known) {
-        known = std::make_unique<const std::vector<LexemeRest>>(walk(residual, single));
-        for (const LexemeRest& rest : *known) bytes_ += rest.tokens.bytes() + rest.text.size() + 64;
+    if (known) return *known;
+    const LexState whole = lexer_.without_bound(single);
+    const std::optional<CountedValues::Place> place = lexer_.place(single);
+    const bool is_bounded = residual == Residuals::kWholeVocabulary && whole != kNoState && whole != single && place;
+    std::vector<LexemeRest> rests = is_bounded ? within(of(residual, whole), single, place->room) : walk(residual, single);
+    for (const LexemeRest& rest : rests) bytes_ += rest.tokens.bytes() + rest.text.size() + 64;
+    return *(known_[pack(residual, single)] = std::make_unique<const std::vector<LexemeRest>>(std::move(rests)));
+}
+
+// PERF: each number of characters was a walk of the whole vocabulary. Now it is asked only of tokens for which there may be no room.
+std::vector<LexemeRest> LexemeRests::within(const std::vector<LexemeRest>& all, LexState single, uint64_t room) {
+    const auto characters = [](std::string_view text) {
+        return uint64_t(std::count_if(text.begin(), text.end(), [](char c) { return CountedValues::begins_character(uint8_t(c)); }));
+    };
+    std::vector<LexemeRest> out;
+    std::vector<uint32_t> doubtful;
+    for (const LexemeRest& rest : all) {
+        const uint64_t more = characters(rest.text) - 1;  // but for the quotation mark
+        out.push_back({rest.text, {}});
+        if (more == 0) {
+            out.back().tokens = rest.tokens;
+            continue;
+        }
+        rest.tokens.each([&](uint32_t token) {
+            if (characters(vocabulary_.bytes[token]) + more <= room) out.back().tokens.add(token, vocabulary_.words());
+            else doubtful.push_back(token);
+        });
+        work(rest.tokens.count() + 1);
     }
-    return *known;
+    for (uint32_t token : doubtful) {
+        LexState s = single;
+        for (char c : vocabulary_.bytes[token])
+            if ((s = lexer_.step(s, uint8_t(c))) == kNoState) break;
+        const std::optional<std::string> text = s == kNoState ? std::nullopt : texts_.shortest(s);
+        if (!text) continue;
+        auto at = std::find_if(out.begin(), out.end(), [&](const LexemeRest& rest) { return rest.text == *text; });
+        if (at == out.end()) at = out.insert(out.end(), {*text, {}});
+        at->tokens.add(token, vocabulary_.words());
+    }
+    for (LexemeRest& rest : out) rest.tokens.pack();
+    return out;
 }
 
 std::vector<LexemeRest> LexemeRests::walk(ResidualId residual, LexState single) {
@@ -26,6 +64,7 @@ std::vector<LexemeRest> LexemeRests::walk(ResidualId residual, LexState single) 
     struct State {
         LexState state;
         uint32_t rest = kUnknown;
+        uint64_t back = 0, away = 0;  // kinds of bytes that lead back to it, and those of which some does not
         std::array<uint32_t, 256> next;
     };
     std::deque<State> states;  // grows while one is looked at
@@ -55,6 +94,17 @@ std::vector<LexemeRest> LexemeRests::walk(ResidualId residual, LexState single) 
         if (is_new) rests.push_back({*text, {}});
         return states[s].rest = known->second;
     };
+    // Whatever is below a node leads back to where its byte has led.
+    const auto stays = [&](uint32_t s, uint64_t kinds) {
+        constexpr uint64_t kMore = 1ULL << byte_kind(0x80);
+        if (kinds & ~(kMore - 1)) return false;
+        for (uint64_t unknown = kinds & ~(states[s].back | states[s].away); unknown; unknown &= unknown - 1) {
+            const std::vector<uint8_t>& bytes = bytes_of_kind(uint8_t(__builtin_ctzll(unknown)));
+            const bool all = std::all_of(bytes.begin(), bytes.end(), [&](uint8_t b) { return step(s, b) == s; });
+            (all ? states[s].back : states[s].away) |= unknown & -unknown;
+        }
+        return !(kinds & states[s].away);
+    };
     Beside beside(nullptr);
     const std::vector<uint32_t> branches = residuals_[residual].branches;
     std::vector<uint32_t> path;
@@ -72,11 +122,12 @@ std::vector<LexemeRest> LexemeRests::walk(ResidualId residual, LexState single) 
                     continue;
                 }
                 path.push_back(s);
-                if (trie->token_begin[node] < trie->token_begin[node + 1])
+                const uint32_t behind = stays(s, trie->below[node]) ? trie->end[node] : node + 1;
+                if (trie->token_begin[node] < trie->token_begin[behind])
                     if (const uint32_t rest = rest_of(s); rest != kNowhere)
-                        for (uint32_t k = trie->token_begin[node]; k < trie->token_begin[node + 1]; k++)
+                        for (uint32_t k = trie->token_begin[node]; k < trie->token_begin[behind]; k++)
                             rests[rest].tokens.add(trie->tokens[k], vocabulary_.words());
-                node++;
+                node = behind;
             }
         }
     }

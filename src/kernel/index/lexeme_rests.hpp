@@ -43,6 +43,7 @@ class LexemeRests {
 
   private:
     std::vector<LexemeRest> walk(ResidualId residual, LexState single);
+    std::vector<LexemeRest> within(const std::vector<LexemeRest>& all, LexState single, uint64_t room);
 
     const Vocabulary& vocabulary_;
     Lexer& lexer_;

@@ -1,11 +1,11 @@
 // Texts that complete a lexeme: a shortest one from each state of its automaton, and others for where that one will not do.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "index/fewest_tokens.hpp"
@@ -25,23 +25,28 @@ class LexemeTexts {
     std::vector<std::string> several(LexState single, size_t most);
     // The state before the first byte of a terminal.
     LexState start(TerminalId terminal);
+    // What is known of all texts of a terminal: bytes with which they begin and end; some text of so many bytes completes any beginning.
+    struct Outline {
+        ByteSet first, last;
+        uint64_t longest_rest = 0;
+    };
+    const Outline& outline(TerminalId terminal);
 
   private:
     struct Step {
         uint8_t byte = 0;
         LexState next = kNoState;  // kNoState: the lexeme is complete
-        uint32_t left = 0;         // bytes
     };
-    bool find(LexState single, bool plain);
-    template <class Visit>
-    void each_step(LexState single, bool plain, Visit visit);
+    bool find_by_rule(LexState single);
+    bool search(LexState single, bool plain);
+    bool keep_along(LexState single, const std::string& text);
     void keep(LexState single, Step step) { steps_[single.index()] = step; }
 
     Lexer& lexer_;
-    std::array<uint8_t, 256> order_;  // bytes, those that people write first
-    uint8_t filler_ = 'a';            // of which the fewest tokens make a long text
+    uint8_t filler_ = 'a';  // of which the fewest tokens make a long text
     FlatMap<Step> steps_;
     IdVector<TerminalId, LexState> starts_;
+    std::unordered_map<TerminalId, Outline> outlines_;
 };
 
 }  // namespace derivable

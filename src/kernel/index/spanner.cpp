@@ -37,7 +37,9 @@ void Spanner::forget() {
 
 Spanner::~Spanner() = default;
 
-size_t Spanner::bytes() const { return bytes_ + residuals_.bytes() + lexer.bytes() + (stretches_ ? stretches_->bytes() : 0) + (rests_ ? rests_->bytes() : 0); }
+size_t Spanner::bytes() const {
+    return bytes_ + residuals_.bytes() + lexer.bytes() + (stretches_ ? stretches_->bytes() : 0) + (rests_ ? rests_->bytes() : 0);
+}
 
 std::unique_ptr<Split> Spanner::walk(ResidualId residual, LexState state, bool may_be_similar) {
     // The tables are those that were used last: they know the most. Walks side by side have tables of their own.

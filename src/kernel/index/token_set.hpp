@@ -67,6 +67,12 @@ class TokenSet {
     bool is_short() const { return !is_dense() && ids_.size() <= kShort; }
     void append(const TokenSet& o) { ids_.insert(ids_.end(), o.ids_.begin(), o.ids_.end()), count_ += o.count_; }
     void or_into(uint32_t* mask) const;
+    template <class Visit>
+    void each(Visit visit) const {
+        if (const std::vector<uint32_t>* ids = list()) return void(std::for_each(ids->begin(), ids->end(), visit));
+        for (uint32_t w = 0; w < num_words(); w++)
+            for (uint32_t bits = dense()[w]; bits; bits &= bits - 1) visit(w * 32 + uint32_t(__builtin_ctz(bits)));
+    }
     uint32_t count() const { return count_; }
     bool empty() const { return ids_.empty() && !is_dense(); }
     // Ascending after pack() or normalize(). Null: they are a bitmask.

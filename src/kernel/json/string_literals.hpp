@@ -28,6 +28,7 @@
 
 #include "automata/dfa.hpp"
 #include "automata/k_equivalence.hpp"
+#include "automata/shortest_rests.hpp"
 #include "json/counted_values.hpp"
 #include "support/byte_set.hpp"
 #include "support/hashing.hpp"
@@ -96,6 +97,15 @@ class JsonStrings {
     };
     // False within the list.
     bool is_free(uint32_t state, Free& out) const;
+
+    // A text that completes a literal from this state on, a shortest one as a rule; `filler`: for characters of which any will do. None where that is not
+    // easily told. It may be refused: by a bound, or where the character in progress must be another.
+    std::optional<std::string> shortest_rest(uint32_t state, uint8_t filler);
+
+    // From each state some text of so many bytes completes a literal.
+    uint64_t longest_rest();
+    // Bytes with which they begin, and with which they end.
+    std::pair<ByteSet, ByteSet> outer_bytes() const;
 
     // More than n different values may still be spelled. False in doubt, which is rare.
     bool has_more_values(uint32_t state, uint64_t n);
@@ -168,6 +178,8 @@ class JsonStrings {
     static constexpr int32_t kCounted = 1 << 30;
     int32_t count(const CountedValues::Place& place);  // kDead if no value can be completed
     int32_t step_values(int32_t state, uint8_t byte);
+    std::optional<std::string> shortest_listed(const State& s, uint8_t filler);
+    const ShortestRests& shortest_values();
     bool accepts_value(int32_t state) const { return values_->accepting[automaton_state(state)]; }
     const CountedValues::Place& counted_at(int32_t state) const { return counted_[size_t(state & ~kCounted)]; }
     uint32_t automaton_state(int32_t state) const { return state & kCounted ? counted_at(state).state : uint32_t(state); }
@@ -193,8 +205,9 @@ class JsonStrings {
     bool is_like(const Dfa& all, uint32_t state) const;
 
     std::shared_ptr<const Dfa> values_;
-    std::shared_ptr<const KEquivalence> short_values_;  // if it was asked for
-    uint32_t longest_character_ = 4;                    // of the values, in bytes; known with these
+    std::shared_ptr<const KEquivalence> short_values_;      // if it was asked for
+    uint32_t longest_character_ = 4;                        // of the values, in bytes; known with these
+    std::shared_ptr<const ShortestRests> shortest_values_;  // if they were asked for
     std::unordered_map<uint64_t, Ranges, MixHash> characters_;
     std::unordered_map<uint32_t, bool> anything_;
     // Bytes of one kind act alike wherever is_raw(). By state and kind, where a state leads to.

@@ -83,6 +83,8 @@ class Tallies {
         uint64_t members = 0;
     };
     Missing missing(uint32_t symbol, Id id);
+    bool opens(uint32_t symbol) const { return role(symbol).kind == TallyRole::kOpen; }
+    const std::vector<Membership>& memberships() const { return memberships_; }
     // The terminal is a key that every object can do without.
     bool is_optional_key(uint32_t symbol) const;
     template <class Visit>

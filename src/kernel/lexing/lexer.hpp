@@ -119,6 +119,10 @@ class Lexer {
     LexState any_string(LexState canonical);
     // The canonical state that is there between two characters of all JSON strings.
     LexState between_characters_of_any_string() { return in_any_string("\""); }
+    // As Recognizer::shortest_rest().
+    std::optional<std::string> shortest_rest(LexState single, uint8_t filler) {
+        return automata_[single_automaton_[single]].recognizer.shortest_rest(single_state_[single], filler);
+    }
     // How they are counted, where a canonical state of them is, and the state of the same strings that is there between two characters.
     std::shared_ptr<const CountedValues> counted_values(LexState canonical) const { return recognizer_of(canonical).counted_values(); }
     std::optional<CountedValues::Place> place(LexState canonical) const { return recognizer_of(canonical).place(single_state_[canonical]); }

@@ -58,6 +58,45 @@ std::optional<uint8_t> Recognizer::needed_byte() const {
     return std::nullopt;
 }
 
+std::optional<std::string> Recognizer::shortest_rest(uint32_t state, uint8_t filler) {
+    if (rule_) return rule_->shortest_rest(state, filler);
+    if (!shortest_) {
+        ByteSet all;
+        all.words.fill(~0ULL);
+        shortest_ = std::make_shared<const ShortestRests>(*table_, all);
+    }
+    return shortest_->length(state) == ShortestRests::kNone ? std::nullopt : std::optional(shortest_->text(*table_, state));
+}
+
+uint64_t Recognizer::longest_rest() {
+    constexpr uint64_t kSigns = 8;  // of a number, beside digits
+    if (awaits_table()) return range_->key().size() + kSigns;
+    if (rule_) return rule_->longest_rest();
+    if (!num_states()) return 0;
+    shortest_rest(0, 'a');
+    uint64_t most = 0;
+    for (uint32_t s = 0; s < num_states(); s++) most = std::max<uint64_t>(most, shortest_->length(s));
+    return most;
+}
+
+std::pair<ByteSet, ByteSet> Recognizer::outer_bytes() const {
+    ByteSet first, last;
+    if (rule_) return rule_->outer_bytes();
+    if (awaits_table()) {
+        for (int b = '0'; b <= '9'; b++) first.set(uint8_t(b)), last.set(uint8_t(b));
+        first.set('-');
+        return {first, last};
+    }
+    std::vector<char> ends(table_->num_classes, 0);
+    for (size_t i = 0; i < table_->table.size(); i++)
+        if (const int32_t to = table_->table[i]; to >= 0 && table_->accepting[uint32_t(to)]) ends[i % table_->num_classes] = 1;
+    for (int b = 0; b < 256; b++) {
+        if (num_states() && table_->step(0, uint8_t(b)) >= 0) first.set(uint8_t(b));
+        if (ends[table_->classes[size_t(b)]]) last.set(uint8_t(b));
+    }
+    return {first, last};
+}
+
 size_t Recognizer::bytes() const {
     if (awaits_table()) return 512;
     return table_ ? table_->table.size() * 4 + table_->num_states() * 16 + 512 : 20 * rule_->key().size() + 512;

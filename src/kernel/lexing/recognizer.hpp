@@ -17,6 +17,7 @@
 
 #include "automata/dfa.hpp"
 #include "automata/k_equivalence.hpp"
+#include "automata/shortest_rests.hpp"
 #include "automata/state_equivalence.hpp"
 #include "json/number_range.hpp"
 #include "json/string_literals.hpp"
@@ -55,6 +56,13 @@ class Recognizer {
     // Appends what tells a byte from others.
     void append_classes(uint8_t byte, std::vector<uint32_t>& key) const;
 
+    // A text that completes a lexeme from a state on, a shortest one as a rule, which may be refused: as JsonStrings::shortest_rest(). Not where a table is
+    // still to be made.
+    std::optional<std::string> shortest_rest(uint32_t state, uint8_t filler);
+    // From wherever a lexeme stands, some text of so many bytes completes it.
+    uint64_t longest_rest();
+    // Bytes with which texts begin, and with which they end.
+    std::pair<ByteSet, ByteSet> outer_bytes() const;
     // A byte that all of its texts hold, if that is easily found.
     std::optional<uint8_t> needed_byte() const;
 
@@ -118,6 +126,7 @@ class Recognizer {
     std::shared_ptr<JsonStrings> rule_;
     std::shared_ptr<const NumberRange> range_;
     std::shared_ptr<const KEquivalence> short_texts_;  // of the table, if it was asked for
+    std::shared_ptr<const ShortestRests> shortest_;    // likewise
 };
 
 }  // namespace derivable

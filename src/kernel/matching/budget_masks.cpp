@@ -28,14 +28,16 @@ void BudgetMasks::fill(const Parses& parses, uint64_t left, const Witness& known
             *need += *need == kNone ? 0 : end();
         } catch (const TooAmbiguous&) { std::fill(some.begin(), some.end(), 0u); }
     }
-    if (!need || *need == kNone) need = fill_by_places(parses, left, some.data());
+    // Where not all can be spelled, or not all rests are known, each place is looked at.
+    if (!need || *need == kNone) std::fill(some.begin(), some.end(), 0u), need = fill_by_places(parses, left, some.data());
     need = std::max(*need, fill_references(parses, whole, left, some.data()));
     if (left > 0 && runs_.accepting(parses))
         for (uint32_t token : vocabulary_.eos) allow(token);
     // What is known stays a way.
-    if (known) witnesses_.each_next(known, [&](uint32_t token, const Witness& rest) {
-        if (tokens(rest) < left) allow(token);
-    });
+    if (known)
+        witnesses_.each_next(known, [&](uint32_t token, const Witness& rest) {
+            if (tokens(rest) < left) allow(token);
+        });
     for (size_t w = 0; w < whole.size(); w++) mask[w] = whole[w] & some[w];
     if (needs_.size() > kMostKept) needs_.clear();
     if (std::optional<Witnesses::Key> key = witnesses_.key_of(parses)) needs_[std::move(*key)] = *need;

@@ -7,10 +7,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "matching/masks.hpp"
+#include "matching/slack.hpp"
 #include "matching/witnesses.hpp"
 
 namespace derivable {
@@ -33,6 +35,11 @@ class BudgetMasks {
     void fill(const Parses& parses, uint64_t left, const Witness& known, uint32_t* mask);
     // Whatever token the grammar allows, so many suffice, that one included, and this is known.
     bool suffices(const Parses& parses, uint64_t left) const;
+    // So many of the next tokens can be any that the grammar allows (Slack).
+    uint64_t free_steps(const Parses& parses, uint64_t left) {
+        if (!slack_) engine_.access.take(), slack_ = std::make_unique<Slack>(engine_, lexemes_, vocabulary_, witnesses_.ways());
+        return slack_->free_steps(parses, left);
+    }
     // Stack nodes are about to be freed.
     void forget_stacks() { needs_.clear(); }
 
@@ -48,6 +55,7 @@ class BudgetMasks {
     Masks& masks_;
     const Vocabulary& vocabulary_;
     Witnesses& witnesses_;
+    std::unique_ptr<Slack> slack_;                                   // if it was asked for
     std::unordered_map<Witnesses::Key, uint64_t, WordsHash> needs_;  // by place: the most that a token and what follows it take
 };
 

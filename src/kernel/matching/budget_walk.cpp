@@ -50,8 +50,9 @@ void BudgetWalk::end_inside(const Item& x, LexState canonical, const Split& spli
     engine_.access.take();
     const std::vector<LexemeRest>& rests = engine_.spanner.rests().of(x.residual, canonical);
     const FewestTokens& fewest = engine_.spanner.rests().fewest_tokens();
-    std::vector<uint32_t> inside, some;
-    uint64_t least = kNone;  // of all groups
+    // A bound on the number of characters lets fewer tokens through than there are of such a rest.
+    std::vector<uint32_t> inside(vocabulary_.words()), some(vocabulary_.words());
+    for (const Split::Inside& group : split.inside) work(group.cost()), group.or_into(inside.data());
     for (const LexemeRest& rest : rests) {
         uint64_t need = kNone;
         for (const Witness& w : witnesses) {
@@ -60,18 +61,16 @@ void BudgetWalk::end_inside(const Item& x, LexState canonical, const Split& spli
             if (tokens != FewestTokens::kNone) need = std::min(need, uint64_t(tokens) + 1);
         }
         need_ = std::max(need_, need);
-        least = std::min(least, need);
         if (need > left_) continue;
-        // A bound on the number of characters lets fewer tokens through than there are of such a rest.
-        if (inside.empty()) {
-            inside.assign(vocabulary_.words(), 0), some.assign(vocabulary_.words(), 0);
-            for (const Split::Inside& group : split.inside) work(group.cost()), group.or_into(inside.data());
-        }
         work(rest.tokens.cost());
         rest.tokens.or_into(some.data());
     }
-    if (least == kNone) need_ = kNone;
     for (size_t w = 0; w < some.size(); w++) words[w] |= some[w] & inside[w];
+    // Of some tokens no rest may be known: then nothing is said of what any may take.
+    std::vector<uint32_t> known(inside.size());
+    for (const LexemeRest& rest : rests) rest.tokens.or_into(known.data());
+    for (size_t w = 0; w < inside.size(); w++)
+        if (inside[w] & ~known[w]) need_ = kNone;
 }
 
 // What is left of tokens behind the lexeme.

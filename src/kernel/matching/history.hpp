@@ -41,7 +41,8 @@ struct Moment {
     mutable uint32_t collection = 0;  // the last one of stack nodes that has been here
     bool finished = false;            // an end-of-sequence token was taken as the end (with parses left: the grammar names it, too)
     uint64_t spent = 0;               // of a budget of tokens
-    Witness witness;                  // with a budget: how it can be kept, if that is known
+    uint64_t free_steps = 0;          // so many of the next tokens may be any that the grammar allows; if there are none:
+    Witness witness;                  // how the budget can be kept
 };
 
 // The moments of one constraint.
@@ -51,7 +52,8 @@ struct Moment {
 class Moments {
   public:
     // The moment after `before`, which keeps it (null: there is none). Nothing refers to it yet.
-    const Moment* add(const Moment* before, Parses parses, bool finished, uint64_t spent = 0, Witness witness = {}) {
+    const Moment* add(const Moment* before, Parses parses, bool finished, uint64_t spent = 0, uint64_t free_steps = 0,
+                      Witness witness = {}) {
         Moment* m = unused();
         m->before = before;
         m->parses.swap(parses);
@@ -59,6 +61,7 @@ class Moments {
         m->collection = 0;
         m->finished = finished;
         m->spent = spent;
+        m->free_steps = free_steps;
         m->witness = std::move(witness);
         if (before) before->references++;
         return m;

@@ -51,15 +51,17 @@ Matcher::Matcher(std::shared_ptr<Constraint> constraint, uint64_t max_tokens)
       max_tokens_(max_tokens) {
     Operation operation(constraint_->access(), Task::kUnbounded);
     Witness witness;
+    uint64_t free_steps = 0;
     if (max_tokens_ != kNoBudget) {
         witness = constraint_->witnesses().find(constraint_->initial());
         const uint64_t least = constraint_->budget_masks().tokens(witness);
         if (least > max_tokens_)
             throw LimitExceeded("max_tokens", witness ? least : max_tokens_ + 1, max_tokens_,
                                 witness ? "the shortest text that is known" : "no text is known that ends");
+        free_steps = constraint_->budget_masks().free_steps(constraint_->initial(), max_tokens_);
     }
     place_ = constraint_->places.add(constraint_->moments);
-    go_to(constraint_->moments.add(nullptr, constraint_->initial(), false, 0, std::move(witness)));
+    go_to(constraint_->moments.add(nullptr, constraint_->initial(), false, 0, free_steps, std::move(witness)));
 }
 
 Matcher::Matcher(const Matcher& other) : constraint_(other.constraint_), max_tokens_(other.max_tokens_) {
@@ -90,7 +92,7 @@ bool Matcher::is_eos(uint32_t token) const {
     return std::find(eos.begin(), eos.end(), token) != eos.end();
 }
 
-Matcher::Verdict Matcher::after(const Parses& now, bool was_finished, uint64_t spent, const Witness& witness, uint32_t token, State& next) {
+Matcher::Verdict Matcher::after(const Parses& now, bool was_finished, uint32_t token, State& next) {
     next.parses.clear();
     next.finished = false;
     if (token >= constraint_->vocabulary().size()) return Verdict::kOutOfRange;
@@ -100,25 +102,35 @@ Matcher::Verdict Matcher::after(const Parses& now, bool was_finished, uint64_t s
     const std::string& bytes = constraint_->vocabulary().bytes[token];
     if (!bytes.empty()) constraint_->runs().advance_token(now, bytes, next.parses);
     constraint_->runs().step_token(now, token, next.parses);
-    if (!next.finished && next.parses.empty()) return Verdict::kRejected;
-    if (max_tokens_ == kNoBudget) return Verdict::kAccepted;
-    next.spent = spent + 1;
-    next.witness = witness ? witness.behind(token, bytes) : Witness();
-    return keeps_budget(next) ? Verdict::kAccepted : Verdict::kTooLong;
+    return next.finished || !next.parses.empty() ? Verdict::kAccepted : Verdict::kRejected;
 }
 
-bool Matcher::keeps_budget(State& next) {
+Matcher::Verdict Matcher::take(const Parses& now, bool was_finished, uint64_t spent, uint64_t free_steps, const Witness& witness,
+                               uint32_t token, State& next) {
+    const Verdict v = after(now, was_finished, token, next);
+    if (v != Verdict::kAccepted || max_tokens_ == kNoBudget) return v;
+    Witness rest = witness ? witness.behind(token, constraint_->vocabulary().bytes[token]) : Witness();
+    return keeps_budget(spent, free_steps, 1, std::move(rest), next) ? v : Verdict::kTooLong;
+}
+
+bool Matcher::keeps_budget(uint64_t spent, uint64_t free_steps, uint64_t tokens, Witness rest, State& next) {
     BudgetMasks& masks = constraint_->budget_masks();
+    next.spent = spent + tokens;
+    next.witness = {};
+    next.free_steps = free_steps > tokens ? free_steps - tokens : 0;
     if (next.finished) return next.spent <= max_tokens_;
-    if (masks.tokens(next.witness) > left(next.spent)) next.witness = constraint_->witnesses().find(next.parses);
-    return masks.tokens(next.witness) <= left(next.spent);
+    if (next.free_steps) return true;
+    next.free_steps = masks.free_steps(next.parses, left(next.spent));
+    if (next.free_steps) return true;
+    next.witness = masks.tokens(rest) <= left(next.spent) ? std::move(rest) : constraint_->witnesses().find(next.parses);
+    return free_steps || masks.tokens(next.witness) <= left(next.spent);
 }
 
 Matcher::Verdict Matcher::advance(uint32_t token) {
     return operate([&](Operation&) {
         constraint_->collect_if_needed();
         State next;
-        const Verdict v = after(now()->parses, now()->finished, now()->spent, now()->witness, token, next);
+        const Verdict v = take(*now(), token, next);
         if (v == Verdict::kAccepted) push(std::move(next));
         return v;
     });
@@ -132,12 +144,11 @@ Matcher::Verdict Matcher::advance_bytes(std::string_view bytes) {
         State next;
         if (!constraint_->runs().advance(now()->parses, bytes, next.parses)) return Verdict::kRejected;
         next.finished = now()->finished && bytes.empty();
-        next.spent = now()->spent;
-        if (max_tokens_ != kNoBudget && !bytes.empty()) {
-            next.spent += constraint_->witnesses().tokens_of_bytes(bytes);
-            next.witness = now()->witness ? now()->witness.behind(bytes) : Witness();
-            if (!keeps_budget(next)) return Verdict::kTooLong;
-        } else next.witness = now()->witness;
+        if (max_tokens_ != kNoBudget) {
+            const uint64_t tokens = bytes.empty() ? 0 : constraint_->witnesses().tokens_of_bytes(bytes);
+            Witness rest = bytes.empty() ? now()->witness : now()->witness ? now()->witness.behind(bytes) : Witness();
+            if (!keeps_budget(now()->spent, now()->free_steps, tokens, std::move(rest), next)) return Verdict::kTooLong;
+        }
         push(std::move(next));
         return Verdict::kAccepted;
     });
@@ -146,15 +157,16 @@ Matcher::Verdict Matcher::advance_bytes(std::string_view bytes) {
 bool Matcher::allows(uint32_t token) {
     return operate([&](Operation&) {
         State next;
-        return after(now()->parses, now()->finished, now()->spent, now()->witness, token, next) == Verdict::kAccepted;
+        return take(*now(), token, next) == Verdict::kAccepted;
     });
 }
 
 uint32_t Matcher::count_valid(const std::vector<uint32_t>& tokens) {
     return operate([&](Operation& operation) {
-        State at = state(), next;
+        State at{now()->parses, now()->finished, now()->spent, now()->free_steps, now()->witness}, next;
         uint32_t n = 0;
-        while (n < tokens.size() && after(at.parses, at.finished, at.spent, at.witness, tokens[n], next) == Verdict::kAccepted) {
+        while (n < tokens.size() &&
+               take(at.parses, at.finished, at.spent, at.free_steps, at.witness, tokens[n], next) == Verdict::kAccepted) {
             std::swap(at, next);
             n++;
             operation.allow(constraint_->limits().max_step_work);
@@ -198,7 +210,7 @@ void Matcher::reset() {
 
 void Matcher::fill(uint32_t* mask) {
     operate([&](Operation&) {
-        if (max_tokens_ == kNoBudget) constraint_->masks().fill(now()->parses, mask);
+        if (max_tokens_ == kNoBudget || now()->free_steps) constraint_->masks().fill(now()->parses, mask);
         else constraint_->budget_masks().fill(now()->parses, left(now()->spent), now()->witness, mask);
         return true;
     });
@@ -208,7 +220,8 @@ bool Matcher::knows_mask() {
     return operate([&](Operation&) {
         MaskCache& cache = constraint_->masks().cache();
         const Parses& parses = now()->parses;
-        if (max_tokens_ != kNoBudget && !constraint_->budget_masks().suffices(parses, left(now()->spent))) return false;
+        if (max_tokens_ != kNoBudget && !now()->free_steps && !constraint_->budget_masks().suffices(parses, left(now()->spent)))
+            return false;
         return std::all_of(parses.begin(), parses.end(), [&](const Parse& t) { return !t.writing && cache.find(t); });
     });
 }

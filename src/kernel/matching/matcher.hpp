@@ -72,18 +72,26 @@ class Matcher {
     struct State {
         Parses parses;
         bool finished = false;  // with an end token; then there may be no parses
-        uint64_t spent = 0;
+        uint64_t spent = 0, free_steps = 0;
         Witness witness;
     };
-    State state() const { return {now()->parses, now()->finished, now()->spent, now()->witness}; }
-    Verdict after(const Parses& now, bool was_finished, uint64_t spent, const Witness& witness, uint32_t token, State& next);
-    // Whether it can end within what is left, behind what was just spent; then there is a witness.
-    bool keeps_budget(State& next);
+    // Behind a token.
+    Verdict after(const Parses& now, bool was_finished, uint32_t token, State& next);
+    // Whether it can end within what is left, `tokens` behind another place; then there is a witness, or steps are free. `rest`: of the witness there, if the text
+    // went on so.
+    bool keeps_budget(uint64_t spent, uint64_t free_steps, uint64_t tokens, Witness rest, State& next);
+    Verdict take(const Moment& from, uint32_t token, State& next) {
+        return take(from.parses, from.finished, from.spent, from.free_steps, from.witness, token, next);
+    }
+    Verdict take(const Parses& now, bool was_finished, uint64_t spent, uint64_t free_steps, const Witness& witness, uint32_t token,
+                 State& next);
     uint64_t left(uint64_t spent) const { return max_tokens_ - std::min(spent, max_tokens_); }
     bool is_eos(uint32_t token) const;
     // SAFETY: under the constraint's lock.
     void go_to(const Moment* moment);
-    void push(State s) { go_to(constraint_->moments.add(now(), std::move(s.parses), s.finished, s.spent, std::move(s.witness))); }
+    void push(State s) {
+        go_to(constraint_->moments.add(now(), std::move(s.parses), s.finished, s.spent, s.free_steps, std::move(s.witness)));
+    }
 
     std::shared_ptr<Constraint> constraint_;
     const uint64_t max_tokens_;

@@ -18,7 +18,8 @@ Witness TokenSearch::run(const Parses& from) {
         if (runs_.accepting(places[i].parses)) return found(places, i);
         const auto add = [&](Parses parses, uint32_t unit) {
             std::optional<Witnesses::Key> key = witnesses_.key_of(parses);
-            if (places.size() < kMostPlaces && (!key || seen.insert(*key).second)) places.push_back({std::move(parses), i, unit, std::move(key)});
+            if (places.size() < kMostPlaces && (!key || seen.insert(*key).second))
+                places.push_back({std::move(parses), i, unit, std::move(key)});
         };
         uint64_t last = ~0ULL;
         const Parses here = places[i].parses;

@@ -61,8 +61,8 @@ std::vector<Cost> WaysOn::terminal_costs() {
             continue;
         }
         const Recognizer& recognizer = engine_.access.lexer().recognizer(terminals.to_lexer(s));
-        // PERF: a table of numbers between bounds takes 0.3 ms to make, and few are reached.
-        if (recognizer.awaits_table()) costs[s] = cost_of(1, 2);
+        // PERF: a table of numbers between bounds takes 0.3 ms to make, and few are reached. What they take is guessed from the digits of the bounds.
+        if (recognizer.awaits_table()) costs[s] = cost_of(uint32_t(1 + recognizer.key().size() / 8), recognizer.key().size());
         if (recognizer.awaits_table() || recognizer.is_empty()) continue;
         const LexState start = texts().start(terminals.to_lexer(s));
         const std::optional<std::string> text = start == kNoState ? std::nullopt : texts().shortest(start);
@@ -122,6 +122,21 @@ Cost WaysOn::pending(Symbol symbol, Environment environment) {
     const uint64_t others = missing.members > missing.marks.size() ? missing.members - missing.marks.size() : 0;
     const Cost each = std::max<Cost>(sum(symbols_[symbol], symbols_.behind(symbol)), cost_of(1, 1));
     return others > kNoCost / each ? kNoCost : sum(all, others * each);
+}
+
+uint64_t WaysOn::most_pending() const {
+    constexpr uint64_t kComma = 1;
+    uint64_t each = 1;  // of the dearest member
+    for (const auto& [mark, cost] : keys_) each = std::max(each, tokens_of(cost) + kComma);
+    engine_.environments.tallies.each_counting(
+        [&](Symbol symbol) { each = std::max(each, tokens_of(sum(symbols_[symbol], symbols_.behind(symbol))) + kComma); });
+    uint64_t most = 0;
+    for (const Membership& m : engine_.environments.tallies.memberships()) {
+        // What clauses want is among the keys.
+        const uint64_t keys = m.clauses.empty() ? m.required.size() : m.keys.size();
+        most = std::max(most, each * std::max<uint64_t>(keys, std::min<uint64_t>(m.low, 1u << 30)));
+    }
+    return most;
 }
 
 void WaysOn::list_counted(Boundary& b) {

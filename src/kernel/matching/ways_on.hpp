@@ -41,6 +41,9 @@ class WaysOn {
     // Lines in all columns that may follow.
     void list_newlines(Boundary& b);
 
+    // What any object or array may ask for beside what its rules do, in tokens, at most.
+    uint64_t most_pending() const;
+    const SymbolCosts& symbols() const { return symbols_; }
     StackCosts& stacks() { return stacks_; }
     LexemeTexts& texts() { return engine_.spanner.rests().texts(); }
     const FewestTokens& fewest_tokens() { return engine_.spanner.rests().fewest_tokens(); }

@@ -83,8 +83,7 @@ void bind_steps(nb::class_<Matcher>& matcher) {
                     Call call;
                     v = self.advance(t);
                 }
-                if (v != Matcher::Verdict::kAccepted)
-                    throw TokenRejected{t, self.constraint().vocabulary().bytes[t], why_refused(self, v)};
+                if (v != Matcher::Verdict::kAccepted) throw TokenRejected{t, self.constraint().vocabulary().bytes[t], why_refused(self, v)};
             },
             nb::arg("token_id").none(),
             "Takes one token.\n\nArgs:\n    token_id: a token that the mask allows; an end-of-sequence token finishes the sequence.\n\n"
@@ -134,8 +133,7 @@ void bind_steps(nb::class_<Matcher>& matcher) {
         .def_prop_ro("is_finished", &Matcher::finished, "An end-of-sequence token was taken.")
         .def_prop_ro("length", &Matcher::length, "Steps taken since the start.")
         .def_prop_ro(
-            "tokens_left",
-            [](const Matcher& self) { return number_or_none(self.tokens_left()); },
+            "tokens_left", [](const Matcher& self) { return number_or_none(self.tokens_left()); },
             "With a budget: how many tokens may still be taken, the end token included. `None` without one.")
         .def_prop_ro(
             "least_tokens",
