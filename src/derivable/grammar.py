@@ -14,6 +14,7 @@ from .caches import remembered, text_of
 from .combining import Combining
 from .limits import Limits
 from .rules import Indentation, Lexing, Rules, SpecialTokens, Terminal
+from .values.reader import Reader
 
 __all__ = ["Grammar", "Indentation", "Lexing", "SpecialTokens", "Terminal"]
 
@@ -38,6 +39,8 @@ class Grammar(Combining):
             are counted. Only under `scannerless`.
         in_order: where a text is forced, keys that may come in any order come in that of their objects.
         samples: texts as they are likely to be written. `compile(ahead_of_time=True)` fills the index along these.
+        reader: what the texts stand for, where the grammar was made of a schema or a type; `Constraint.read` uses it.
+            A grammar that was put together of others (`a + b`) has none.
     """
 
     def with_lexing(self, lexing: Lexing) -> Grammar:
@@ -414,10 +417,11 @@ class Grammar(Combining):
         def make() -> Rules:
             return grammar_from_json_schema(schema, registry=registry, limits=limits, **options)
 
+        reader = Reader.of(schema)
         if registry is not None:
-            return Grammar.of(make())
-        return _remembered(("json", text_of(schema), limits, *options.values()), make)
+            return Grammar.of(make(), reader)
+        return _remembered(("json", text_of(schema), limits, *options.values()), make, reader)
 
 
-def _remembered(key: tuple[Any, ...], make: Callable[[], Rules]) -> Grammar:
-    return remembered(key, lambda: Grammar.of(make()))
+def _remembered(key: tuple[Any, ...], make: Callable[[], Rules], reader: Reader | None = None) -> Grammar:
+    return remembered(key, lambda: Grammar.of(make(), reader))

@@ -28,6 +28,7 @@ RANKS = {
     "files": 2,
     "limits": 2,
     "process": 3,
+    "values": 3,
     "expr": 3,
     "rules": 4,
     "show": 4,

@@ -156,7 +156,7 @@ class Run:
             list(decoder.prompt_ids),
             self._rest,
             complete,
-            self._target.value,
+            str if self._target.reader is None else self._target.reader.read,
         )
 
 

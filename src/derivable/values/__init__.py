@@ -1,0 +1,4 @@
+"""From texts to values: of a whole text, and of one that is still being written.
+
+`reader` makes the value of a text that is whole.
+"""
