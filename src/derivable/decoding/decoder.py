@@ -19,78 +19,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derivable.batch import allocate_bitmask
 from derivable.decoding.healing import Healing
+from derivable.decoding.policy import Counts, Drafter, FinishReason, Policy
 from derivable.decoding.sampling import Logits, Sampling
 from derivable.decoding.step import Alternative, Step
 from derivable.errors import DerivableError, LimitError, MatcherError, ModelError, TokenRejectedError, VocabularyError
 from derivable.matcher import Matcher
-from derivable.speculator import Speculator
 from derivable.vocabulary import Vocabulary
 
-__all__ = ["Decoder", "Drafter", "FinishReason", "Policy", "guesses", "patiently"]
+__all__ = ["Decoder", "guesses", "patiently"]
 
-FinishReason = Literal["stop", "length", "stop_string"]
 _Answer = TypeVar("_Answer")
 
 _ATTEMPTS = 200
 """Times that a matcher is asked again that has refused for its bound of a step's work. Each goes on from the last."""
 
 _SHOWN = 8  # alternatives in a trace
-
-
-class Drafter(Protocol):
-    """Something that guesses the next tokens: counts, the prompt, a smaller model. Guesses need not be allowed."""
-
-    def draft(self, matcher: Matcher, token_ids: Sequence[int], most: int) -> list[int]:
-        """At most `most` tokens (perhaps none) that may follow `token_ids`, the prompt's included. The matcher stands
-        behind them; it is not to be advanced (`fork` it)."""
-
-
-@dataclass(frozen=True)
-class Policy:
-    """How to decode; none of it changes what is allowed.
-
-    Attributes:
-        max_tokens: at most so many tokens.
-        stop: texts that end a generation.
-        speculate: tokens of a draft at most; 0 drafts none.
-        opportunistic: the model's own choice is tried before a mask is built.
-        forced: tokens that the grammar forces are taken without the model, canonically tokenized.
-        drafters: who guesses; the first that has a guess is heard.
-        speculator: counts what the model chose, and guesses where nobody else does.
-        trace: whether masks, probabilities and places are recorded at every step.
-    """
-
-    max_tokens: int = 256
-    stop: tuple[bytes, ...] = ()
-    speculate: int = 8
-    opportunistic: bool = True
-    forced: bool = True
-    drafters: tuple[Drafter, ...] = ()
-    speculator: Speculator | None = None
-    trace: bool = False
-
-
-@dataclass
-class Counts:
-    """What has been counted so far; see `derivable.decoding.generate.Stats`."""
-
-    steps: int = 0
-    interventions: int = 0
-    forced: int = 0
-    masks: int = 0
-    model_calls: int = 0
-    drafted: int = 0
-    accepted: int = 0
-    mask_seconds: float = 0.0
-    model_seconds: float = 0.0
-    draft_seconds: float = 0.0
 
 
 @dataclass

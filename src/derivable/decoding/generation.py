@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from derivable.decoding.decoder import FinishReason
+from derivable.decoding.policy import FinishReason
 from derivable.decoding.trace import Trace
 from derivable.errors import DerivableError
 
@@ -69,7 +69,8 @@ class Generation:
             without a grammar they spell nothing.
         finish_reason: `stop`: the end token was chosen, so under a matcher the text is in the language. `length`: the
             limit was reached; the text is a prefix of the language (`is_complete` says whether it is more).
-            `stop_string`: the text was cut before one of `stop`.
+            `timeout`, `cancelled`: likewise, since time was up, or somebody said so. `stop_string`: the text was cut
+            before one of `stop`.
         stats: see `Stats`.
         trace: the steps.
         prompt_ids: the tokens of the prompt that were kept.
@@ -102,7 +103,7 @@ class Generation:
         if not self.is_complete and self.read is not str:
             raise DerivableError(
                 f"the text has no value, it was cut off after {len(self.token_ids)} tokens ({self.finish_reason}). "
-                "Raise max_tokens, or bound the schema (maxLength, maxItems)."
+                "Raise max_tokens or the timeout, or bound the schema (maxLength, maxItems)."
             )
         return self.read(self.text)
 

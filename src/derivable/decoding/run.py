@@ -13,10 +13,11 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from derivable.arguments import integer
-from derivable.decoding.decoder import Decoder, Policy
+from derivable.decoding.decoder import Decoder
 from derivable.decoding.generation import Generation, Stats
 from derivable.decoding.healing import take_back
 from derivable.decoding.language_model import LanguageModel, ModelState, prefilled
+from derivable.decoding.policy import Halt, Policy
 from derivable.decoding.sampling import Logits, Sampling
 from derivable.decoding.targets import Target
 from derivable.decoding.trace import Trace
@@ -32,9 +33,16 @@ class Run:
     """One sequence: a decoder and the state of the model that answers it."""
 
     def __init__(
-        self, model: LanguageModel, prompt: Any, target: Target, sampling: Sampling, policy: Policy, heal: bool
+        self,
+        model: LanguageModel,
+        prompt: Any,
+        target: Target,
+        sampling: Sampling,
+        policy: Policy,
+        heal: bool,
+        halt: Halt,
     ) -> None:
-        self._model, self._target = model, target
+        self._model, self._target, self._halt = model, target, halt
         prompt_ids = _encoded(model, prompt)
         shown = (
             prompt
@@ -93,6 +101,8 @@ class Run:
     def request(self) -> list[int]:
         """The tokens to append; none when it is finished."""
         state, decoder = self.state, self.decoder
+        if decoder.finish_reason is None:
+            decoder.finish_reason = self._halt.reason()
         prefills = not decoder.counts.model_calls and hasattr(state, "prefill")
         token_ids = self._with_partial(lambda: decoder.request(draft=not prefills))
         if token_ids:
@@ -146,7 +156,7 @@ class Run:
             **vars(counts),
         )
         matcher, reason = decoder.matcher, decoder.finish_reason or "length"
-        complete = reason == "stop" or (reason == "length" and matcher is not None and _accepts(decoder))
+        cut = reason != "stop" and (reason == "stop_string" or matcher is None or not _accepts(decoder))
         return Generation(
             list(decoder.token_ids),
             bytes(decoder.text),
@@ -155,7 +165,7 @@ class Run:
             Trace(decoder.steps, self._prompt),
             list(decoder.prompt_ids),
             self._rest,
-            complete,
+            not cut,
             str if self._target.reader is None else self._target.reader.read,
         )
 

@@ -35,9 +35,10 @@ from transformers.generation import logits_process as processes
 
 from ..arguments import instance, integer, items
 from ..constraint import Constraint
-from ..decoding.decoder import Decoder, Drafter, Policy, guesses
+from ..decoding.decoder import Decoder, guesses
 from ..decoding.drafters import DraftModel, PromptLookup
 from ..decoding.models import TransformersState
+from ..decoding.policy import Drafter, Policy
 from ..decoding.sampling import Logits, Sampling
 from ..errors import ArgumentError, DerivableError, LimitError, TokenRejectedError
 from ..matcher import Matcher

@@ -42,7 +42,7 @@ class Reader:
 
     @staticmethod
     def of(schema: Any) -> Reader:
-        """That of what a schema was given as: of a type its instances, of all else (a function's arguments, too) JSON."""
+        """That of what a schema was given as: of a type its instances; of all else (and of functions) JSON."""
         return JSON if isinstance(schema, dict | bool | str) or inspect.isroutine(schema) else Reader(schema)
 
     @cached_property
@@ -92,7 +92,7 @@ class Reader:
         return str(getattr(self._structure(False), "__name__", self.kind))
 
     def part(self, key: str | int, in_array: bool) -> Reader:
-        """Of a member or an item: JSON where the type says nothing about it, or where several of a union may be meant."""
+        """Of a member or an item: JSON where the type says nothing about it, or several of a union may be meant."""
         known = self._parts.get((key, in_array))
         if known is None:
             kind = self._part(key, in_array)
@@ -162,12 +162,12 @@ def _fields(kind: Any) -> _Fields | None:
 
 def _of_field(field: Any) -> Any:
     """The type of a pydantic field, with its bounds; how the whole is put together means nothing to one alone."""
-    around = list(field.metadata)
+    around = [field.annotation, *field.metadata]
     if field.discriminator is not None:
         from pydantic import Field
 
         around.append(Field(discriminator=field.discriminator))
-    return Annotated[(field.annotation, *around)] if around else field.annotation  # type: ignore[return-value]
+    return Annotated[tuple(around)] if len(around) > 1 else field.annotation
 
 
 def _alias(name: str, field: Any) -> str:
