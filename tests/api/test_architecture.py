@@ -91,6 +91,7 @@ SCHEMA_ROOMS = {"texts": 0, "reading": 1, "keywords": 2, "cases": 3, "emit": 4, 
 """The floors of the front end for JSON Schema, by the rules of `RANKS`; "" is what gathers them."""
 
 PUBLIC = [
+    "MISSING",
     "ArgumentError",
     "ArtifactError",
     "ArtifactStore",
@@ -111,8 +112,10 @@ PUBLIC = [
     "Matcher",
     "MatcherError",
     "ModelError",
+    "Partial",
     "RollbackError",
     "Speculator",
+    "Stream",
     "Template",
     "Terminal",
     "TokenRejectedError",

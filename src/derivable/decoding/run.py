@@ -22,6 +22,7 @@ from derivable.decoding.sampling import Logits, Sampling
 from derivable.decoding.targets import Target
 from derivable.decoding.trace import Trace
 from derivable.errors import ArgumentError, DerivableError, ModelError
+from derivable.values.reader import Reader
 
 __all__ = ["OnToken", "Run", "together"]
 
@@ -70,6 +71,11 @@ class Run:
         self._length = self._told = 0
         self._begun = self._prompt_read = perf_counter()
         self._ended: float | None = None
+
+    @property
+    def reader(self) -> Reader | None:
+        """What the text stands for."""
+        return self._target.reader
 
     @property
     def state(self) -> ModelState:
@@ -166,7 +172,7 @@ class Run:
             list(decoder.prompt_ids),
             self._rest,
             not cut,
-            str if self._target.reader is None else self._target.reader.read,
+            str if self.reader is None else self.reader.read,
         )
 
 

@@ -6,12 +6,13 @@ import codecs
 from collections.abc import AsyncIterator, Iterator, Sequence
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from derivable.decoding.generation import Generation
 from derivable.decoding.policy import Halt
 from derivable.decoding.run import OnToken, Run
 from derivable.errors import DerivableError
+from derivable.values.partial import SoFar
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -25,6 +26,9 @@ class Stream(Iterator[str], AsyncIterator[str]):
 
     `async for` does the same, with every forward pass in a thread, so that the event loop goes on meanwhile. As a
     context manager (`with`, `async with`) it is closed at the end of the block.
+
+    `value_so_far`, `complete` and `writing` are about the pieces that were given out. What has not been asked for costs
+    nothing.
 
     Attributes:
         generation: when it is exhausted or closed, all of it; `None` before.
@@ -42,6 +46,9 @@ class Stream(Iterator[str], AsyncIterator[str]):
         self.generation: Generation | None = None
         self._halt = halt
         self._waiting = Lock()
+        self._given: list[str] = []
+        self._fed = 0  # of the pieces given, how many `_so_far` has
+        self._so_far = None if run.reader is None else SoFar(run.reader)
         self._pieces = self._each(run, on_token)
 
     def _each(self, run: Run, on_token: OnToken | None) -> Iterator[str]:
@@ -52,11 +59,57 @@ class Stream(Iterator[str], AsyncIterator[str]):
             if decoder.finish_reason is None:
                 end -= _held_back(decoder.text, decoder.policy.stop)
             if end > given and (piece := characters.decode(bytes(decoder.text[given:end]))):
+                self._given.append(piece)
                 yield piece
             given = max(given, end)
         if rest := characters.decode(b"", final=True):
+            self._given.append(rest)
             yield rest
         self.generation = run.generation()
+
+    @property
+    def value_so_far(self) -> Any:
+        """What the text so far stands for. Of a JSON Schema the Python value, half a string included; a number or word
+        counts once it is complete. Of a model or dataclass a `derivable.Partial`, whose fields are `derivable.MISSING`
+        until they begin, and what the type makes of them once they are complete; of the whole what `Generation.value`
+        has. `MISSING` before the first value; where nothing is known of the text, the text.
+
+        Raises:
+            DerivableError: the type refuses a part that is complete, or pydantic is not installed.
+
+        Cost: what is new is read, the string in progress once more, and a pointer copied for each member of an object
+        or array in progress: about 20 us, 30 us in a text of 10,000 tokens (docs/decoding.md).
+        """
+        so_far = self._current()
+        return "".join(self._given) if so_far is None else so_far.value
+
+    @property
+    def complete(self) -> tuple[str, ...]:
+        """The JSON pointers of what is complete, such as `/name` and `/tags/0`, in the order in which it became so; of
+        the whole `""`. A number is complete when something stands behind it."""
+        so_far = self._current()
+        if so_far is not None:
+            return so_far.complete
+        return ("",) if self.generation is not None and self.generation.is_complete else ()
+
+    @property
+    def writing(self) -> str | None:
+        """The JSON pointer of the innermost value in progress; `None` before the first, and behind the whole."""
+        so_far = self._current()
+        if so_far is not None:
+            return so_far.progress.writing
+        return "" if self._given and not self.complete else None
+
+    def _current(self) -> SoFar | None:
+        """What has been made of the pieces given out, these included."""
+        so_far = self._so_far
+        if so_far is not None:
+            new = self._given[self._fed :]
+            so_far.feed("".join(new))
+            self._fed += len(new)
+            if self.generation is not None and self.generation.is_complete:
+                so_far.progress.finish()
+        return so_far
 
     def close(self) -> None:
         """Ends the generation; from any thread. Nothing happens where it has ended.

@@ -86,13 +86,15 @@ class Reader:
         kind = self._structure(False)
         return None if kind is None or _is_typed_dict(kind) else _fields(kind)
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Of the type whose objects have fields."""
         return str(getattr(self._structure(False), "__name__", self.kind))
 
     def part(self, key: str | int, in_array: bool) -> Reader:
         """Of a member or an item: JSON where the type says nothing about it, or several of a union may be meant."""
+        if in_array and not self._is_fixed:  # one for all items
+            key = 0
         known = self._parts.get((key, in_array))
         if known is None:
             kind = self._part(key, in_array)
@@ -103,13 +105,17 @@ class Reader:
         kind = self._structure(in_array)
         arguments = get_args(kind)
         if in_array and arguments:
-            if get_origin(kind) is tuple and arguments[-1] is not ...:
-                return arguments[key] if isinstance(key, int) and key < len(arguments) else None
-            return arguments[0]
+            return arguments[key] if isinstance(key, int) and key < len(arguments) else None
         if arguments and _is(get_origin(kind), Mapping):
             return arguments[-1]
         fields = None if kind is None or in_array else _fields(kind)
         return fields[key][1] if fields is not None and isinstance(key, str) and key in fields else None
+
+    @cached_property
+    def _is_fixed(self) -> bool:
+        """An array of it has a type for each place."""
+        kind = self._structure(True)
+        return get_origin(kind) is tuple and get_args(kind)[-1:] != (...,)
 
     def _structure(self, in_array: bool) -> Any:
         """The type of an array, or an object, if there is one only."""
