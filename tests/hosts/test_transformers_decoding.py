@@ -93,6 +93,21 @@ def test_batches_with_padding_and_a_grammar_a_row() -> None:
         model.generate(prompt, attention_mask=mask, custom_generate=short, max_new_tokens=30)
 
 
+def test_rows_without_a_constraint() -> None:
+    model, constraint = make_model(3), compiled("json")
+    prompt = torch.tensor([[BOS, 97, 98, 99], [BOS, 49, 50, 51]])
+    decoding = DerivableDecoding([None, constraint], forced=False)
+    made = model.generate(prompt, custom_generate=decoding, max_new_tokens=30, do_sample=False)
+    free = model.generate(prompt[:1], max_new_tokens=30, do_sample=False)
+    assert made[0].tolist()[: free.shape[1]] == free[0].tolist()
+    bound = masked(model, constraint, prompt[1:], max_new_tokens=30, do_sample=False)
+    assert made[1].tolist()[: len(bound[0])] == bound[0]
+    assert decoding.decoders[0].matcher is None
+    for wrong in ([None], [], [constraint, "x"]):
+        with pytest.raises(dv.ArgumentError, match="constraint"):
+            DerivableDecoding(wrong)  # type: ignore[arg-type]
+
+
 def test_criteria_streamers_processors_and_outputs() -> None:
     model, constraint = make_model(4), compiled("json")
     plain = model.generate(PROMPT, custom_generate=DerivableDecoding(constraint), max_new_tokens=40, do_sample=False)
