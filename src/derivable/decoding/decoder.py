@@ -16,29 +16,25 @@ Whoever runs the model (`generate`, a batch of sequences, transformers' own loop
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derivable.batch import allocate_bitmask
+from derivable.decoding.choices import Choices
 from derivable.decoding.healing import Healing
-from derivable.decoding.policy import Counts, Drafter, FinishReason, Policy
+from derivable.decoding.policy import Counts, Drafter, FinishReason, Policy, patiently
 from derivable.decoding.sampling import Logits, Sampling
 from derivable.decoding.step import Alternative, Step
 from derivable.errors import DerivableError, LimitError, MatcherError, ModelError, TokenRejectedError, VocabularyError
 from derivable.matcher import Matcher
 from derivable.vocabulary import Vocabulary
 
-__all__ = ["Decoder", "guesses", "patiently"]
-
-_Answer = TypeVar("_Answer")
-
-_ATTEMPTS = 200
-"""Times that a matcher is asked again that has refused for its bound of a step's work. Each goes on from the last."""
+__all__ = ["Decoder", "guesses"]
 
 _SHOWN = 8  # alternatives in a trace
 
@@ -54,6 +50,7 @@ class Decoder:
         sampling: how tokens are chosen.
         policy: how to decode.
         rest: bytes of the prompt that are to be spelled again (see `healing`); not part of `prompt_ids`.
+        choices: is told what was chosen between listed alternatives.
 
     Attributes:
         token_ids: generated so far, the end token not included.
@@ -70,6 +67,7 @@ class Decoder:
     sampling: Sampling
     policy: Policy
     rest: bytes = b""
+    choices: Choices | None = None
     token_ids: list[int] = field(default_factory=list)
     text: bytearray = field(default_factory=bytearray)
     pieces: list[bytes] = field(default_factory=list)
@@ -127,8 +125,11 @@ class Decoder:
     def _accept_forced(self, matcher: Matcher, token: int) -> None:
         place = self._place(matcher) if self.policy.trace else ((), ())
         begun = perf_counter()
+        before = matcher.fork() if self.choices is not None else None
         patiently(lambda: matcher.advance(token))
         seconds = perf_counter() - begun
+        if self.choices is not None and before is not None:
+            self.choices.forced(before, self._bytes(token) or b"")
         self.counts.mask_seconds += seconds
         self.counts.forced += 1
         step = Step(len(self.token_ids), token, self._bytes(token), forced=True, mask_seconds=seconds)
@@ -223,6 +224,8 @@ class Decoder:
         known = self._known()
         lexeme, expected = self._place(self.matcher) if self.policy.trace and self._healing is None else ((), ())
         token, allowed = wanted, None
+        before = self.matcher.fork() if self.choices is not None and self.matcher is not None else None
+        lead = b"" if self._healing is None else self._healing.rest
         started = perf_counter()
         self.counts.draft_seconds += started - asked
         if checker is not None:
@@ -230,6 +233,8 @@ class Decoder:
         spent = perf_counter() - started if checker is not None else 0.0
         self.counts.mask_seconds += spent
         self.counts.interventions += token != wanted
+        if self.choices is not None and before is not None:
+            self.choices.asked(before, lead, token, logits, lambda: self._mask(before, allowed), position)
         legal = None if allowed is None else int(np.count_nonzero(allowed))
         self.counts.forced += legal == 1
         accepted = guess is not None and token == guess
@@ -263,12 +268,10 @@ class Decoder:
     ) -> tuple[int, NDArray[np.bool_] | None]:
         """The choice among the allowed tokens, taken; and which these are, if the mask was built."""
         tries = self.policy.opportunistic and not self.policy.trace and not self.sampling.depends_on_mask
+        tries = tries and (self.choices is None or self._healing is None)
         if tries and patiently(lambda: _takes(checker, wanted)):
             return wanted, None
-        patiently(lambda: checker.fill_bitmask(self._bitmask))
-        self.counts.masks += 1
-        bits = np.unpackbits(self._bitmask[0].view(np.uint8), bitorder="little")
-        allowed = bits[: len(scores)].view(np.bool_)
+        allowed = self._mask(checker, None)[: len(scores)]
         if not allowed.any():
             raise MatcherError(
                 f"after {bytes(self.text)!r} no token of the vocabulary can continue a text of this grammar. Use a "
@@ -277,6 +280,14 @@ class Decoder:
         token = self.sampling.choose(scores, noise, allowed)
         patiently(lambda: checker.advance(token))
         return token, allowed
+
+    def _mask(self, checker: Matcher | Healing, known: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        """The mask by token, if it is not known already."""
+        if known is not None:
+            return known
+        patiently(lambda: checker.fill_bitmask(self._bitmask))
+        self.counts.masks += 1
+        return np.unpackbits(self._bitmask[0].view(np.uint8), bitorder="little").view(np.bool_)
 
     def _commit(self, step: Step) -> None:
         """Adds a token that was taken, or ends with it."""
@@ -431,19 +442,3 @@ def _checked(rows: Any) -> Logits:
             "Return logits as float [tokens, W], one row for each token appended."
         )
     return logits
-
-
-def patiently(call: Callable[[], _Answer]) -> _Answer:
-    """Asks a matcher again where it has refused because a step took too much work: the work done is kept, so each
-    attempt goes on from the last.
-
-    Raises:
-        LimitError: another bound, or no answer after 200 attempts (half a minute at the default bound).
-    """
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            return call()
-        except LimitError as error:
-            if error.limit != "max_step_work":
-                raise
-    return call()

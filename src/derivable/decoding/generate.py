@@ -71,6 +71,7 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
     forced: bool = True,
     heal: bool = True,
     trace: bool = False,
+    choices: bool | Literal["exact"] = False,
     timeout: float | None = None,
     stream: bool = False,
     on_token: OnToken | None = None,
@@ -105,13 +106,16 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
             beginning of the text.
         trace: record masks, probabilities, what the model wanted and where the parser stood at every step (builds every
             mask). Without it the trace holds what is known anyway.
+        choices: record how likely each alternative was, where the grammar lists some (`Generation.choices`), from the
+            logits of the steps taken. `"exact"` asks the model about what these leave open, in passes of its own.
         timeout: seconds that all of it may take, of a batch all rows together; it is looked at before each forward
             pass. What there is then is returned, with `finish_reason` `timeout`.
         stream: return a `Stream`, an iterator over pieces of text.
         on_token: called with every token of the text and its bytes, as soon as it is chosen.
 
     Returns:
-        A `Generation`: `text`, `value`, `token_ids`, `finish_reason`, `stats`, `trace`. A list of them for a batch.
+        A `Generation`: `text`, `value`, `token_ids`, `finish_reason`, `stats`, `choices`, `trace`. A list of them for
+        a batch.
 
     Raises:
         ArgumentError, DerivableError: an argument is of the wrong kind or out of range, or the prompt does not fit.
@@ -144,6 +148,7 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
         drafters=_drafters(drafters),
         speculator=_speculator(speculator),
         trace=bool(trace),
+        choices=_exact_or(choices),
     )
     reach = (top_k, top_p, min_p, repetition_penalty, logit_bias or {})
     samplings = [
@@ -195,6 +200,12 @@ def _speculator(given: Any) -> Speculator | None:
     if given is not None and not isinstance(given, Speculator):
         raise ArgumentError("speculator", "a Speculator", given)
     return given
+
+
+def _exact_or(choices: Any) -> bool | Literal["exact"]:
+    if not isinstance(choices, bool) and choices != "exact":
+        raise ArgumentError("choices", 'True, False or "exact"', choices)
+    return choices  # type: ignore[no-any-return]
 
 
 def _drafters(given: Any) -> tuple[Drafter, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from derivable.decoding.choices import Choice
 from derivable.decoding.policy import FinishReason
 from derivable.decoding.trace import Trace
 from derivable.errors import DerivableError
@@ -75,6 +76,8 @@ class Generation:
         trace: the steps.
         prompt_ids: the tokens of the prompt that were kept.
         healed: the bytes of the prompt that were chosen again.
+        choices: with `choices=`, by JSON pointer, the probabilities of the alternatives where the grammar lists some
+            (see `derivable.decoding.choices`); `""` is the whole text.
         is_complete: the text is in the language (without a grammar: it ended by itself).
     """
 
@@ -86,6 +89,7 @@ class Generation:
     prompt_ids: list[int] = field(default_factory=list)
     healed: bytes = b""
     is_complete: bool = False
+    choices: dict[str, Choice] = field(default_factory=dict)
     read: Callable[[str], Any] = field(default=str, repr=False, compare=False)
 
     @property

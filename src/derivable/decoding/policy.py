@@ -1,18 +1,25 @@
-"""How to decode, what is counted meanwhile, and why a generation ends."""
+"""How to decode, how patiently, what is counted meanwhile, and why a generation ends."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
+from derivable.errors import LimitError
 from derivable.matcher import Matcher
 from derivable.speculator import Speculator
 
-__all__ = ["Counts", "Drafter", "FinishReason", "Halt", "Policy"]
+__all__ = ["Counts", "Drafter", "FinishReason", "Halt", "Policy", "patiently"]
 
 FinishReason = Literal["stop", "length", "stop_string", "timeout", "cancelled"]
+
+
+_Answer = TypeVar("_Answer")
+
+_ATTEMPTS = 200
+"""Times that a matcher is asked again that has refused for its bound of a step's work. Each goes on from the last."""
 
 
 class Halt:
@@ -64,6 +71,7 @@ class Policy:
         drafters: who guesses; the first that has a guess is heard.
         speculator: counts what the model chose, and guesses where nobody else does.
         trace: whether masks, probabilities and places are recorded at every step.
+        choices: whether probabilities of listed alternatives are, and whether all of them are to be known.
     """
 
     max_tokens: int = 256
@@ -74,6 +82,7 @@ class Policy:
     drafters: tuple[Drafter, ...] = ()
     speculator: Speculator | None = None
     trace: bool = False
+    choices: bool | Literal["exact"] = False
 
 
 @dataclass
@@ -90,3 +99,19 @@ class Counts:
     mask_seconds: float = 0.0
     model_seconds: float = 0.0
     draft_seconds: float = 0.0
+
+
+def patiently(call: Callable[[], _Answer]) -> _Answer:
+    """Asks a matcher again where it has refused because a step took too much work: the work done is kept, so each
+    attempt goes on from the last.
+
+    Raises:
+        LimitError: another bound, or no answer after 200 attempts (half a minute at the default bound).
+    """
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return call()
+        except LimitError as error:
+            if error.limit != "max_step_work":
+                raise
+    return call()

@@ -12,7 +12,10 @@ from functools import partial
 from time import perf_counter
 from typing import Any, TypeVar
 
+import numpy as np
+
 from derivable.arguments import integer
+from derivable.decoding.choices import Choices, JsonPlaces, TextPlaces
 from derivable.decoding.decoder import Decoder
 from derivable.decoding.generation import Generation, Stats
 from derivable.decoding.healing import take_back
@@ -28,6 +31,8 @@ __all__ = ["OnToken", "Run", "together"]
 
 OnToken = Callable[[int, bytes], object]
 _Answer = TypeVar("_Answer")
+
+_MOST_PASSES = 256  # of a generation, for what was not taken
 
 
 class Run:
@@ -66,7 +71,8 @@ class Run:
         elif speculator is None:
             speculator = constraint.speculator
         policy = replace(policy, max_tokens=max_tokens, speculator=speculator)
-        self.decoder = Decoder(model.vocabulary, target.matcher, prompt_ids[:keep], sampling, policy, rest)
+        choices = _choices(target, model, policy)
+        self.decoder = Decoder(model.vocabulary, target.matcher, prompt_ids[:keep], sampling, policy, rest, choices)
         self._state: ModelState | None = None
         self._length = self._told = 0
         self._begun = self._prompt_read = perf_counter()
@@ -150,7 +156,34 @@ class Run:
         """All of it."""
         for _ in self.steps(on_token):
             pass
+        return self.ended()
+
+    def ended(self) -> Generation:
+        """All of it, behind the last step."""
+        self._resolve()
         return self.generation()
+
+    def _resolve(self) -> None:
+        """Asks the model how the tokens go on that were not taken and leave several alternatives. The state is used
+        up: it goes back to where each of them might have been taken, the last first."""
+        choices = self.decoder.choices
+        if choices is None or not choices.pending:
+            return
+        begin = len(self.decoder.prompt_ids)
+        work = [(one, [one.token]) for one in sorted(choices.pending, key=lambda one: one.position)]
+        choices.pending = []
+        passes = 0
+        while work:
+            one, token_ids = work.pop()
+            if passes == _MOST_PASSES or self._halt.reason() is not None:
+                choices.give_up(one)
+                continue
+            passes += 1
+            self._guarded(lambda one=one: self.state.truncate(begin + one.position))  # type: ignore[misc]
+            rows = self._guarded(lambda token_ids=token_ids: self.state.append(token_ids))  # type: ignore[misc]
+            further = self._with_partial(lambda one=one, rows=rows: choices.resolve(one, np.atleast_2d(rows)[-1]))  # type: ignore[misc]
+            work += [(each, [*token_ids, each.token]) for each in further]
+        self.decoder.counts.model_calls += passes
 
     def generation(self) -> Generation:
         """What there is."""
@@ -172,6 +205,7 @@ class Run:
             list(decoder.prompt_ids),
             self._rest,
             not cut,
+            {} if decoder.choices is None else decoder.choices.made,
             str if self.reader is None else self.reader.read,
         )
 
@@ -211,7 +245,7 @@ def together(model: LanguageModel, runs: Sequence[Run], on_token: OnToken | None
         for (run, token_ids), rows in zip(asked, answers, strict=True):
             run.feed(token_ids, rows, share)
             run.tell(on_token)
-    return [run.generation() for run in runs]
+    return [run.ended() for run in runs]
 
 
 def _guarded(call: Callable[[], _Answer], tokens: int, so_far: Callable[[], object]) -> _Answer:
@@ -226,6 +260,15 @@ def _guarded(call: Callable[[], _Answer], tokens: int, so_far: Callable[[], obje
             "in `partial`.",
             so_far(),
         ) from error
+
+
+def _choices(target: Target, model: LanguageModel, policy: Policy) -> Choices | None:
+    """Who follows what is chosen between listed alternatives."""
+    if not policy.choices or target.matcher is None:
+        return None
+    places = TextPlaces() if target.reader is None else JsonPlaces()
+    vocabulary = model.vocabulary
+    return Choices(places, vocabulary.tokens, vocabulary.spellings.extending, policy.choices == "exact")
 
 
 def _accepts(decoder: Decoder) -> bool:

@@ -65,7 +65,7 @@ class Stream(Iterator[str], AsyncIterator[str]):
         if rest := characters.decode(b"", final=True):
             self._given.append(rest)
             yield rest
-        self.generation = run.generation()
+        self.generation = run.ended()
 
     @property
     def value_so_far(self) -> Any:
