@@ -205,7 +205,7 @@ def _compile(grammar: Grammar, vocabulary: Vocabulary, lookahead: int | None, li
         references.append((symbol, Special(ids[0], named.negated, tuple(ids[1:]))))
     if references:
         lowered = replace(lowered, references=references)
-    values: Values = "text" if grammar.reader is None else "json"
+    values: Values = "json" if grammar.reader is not None and grammar.reader.is_json else "text"
     plan = Plan(lowered, grammar.lexing, grammar.start, grammar.relaxed, limits, lookahead, values)
     constraint = Constraint(plan, vocabulary, grammar)
     _refuse_unproductive(grammar, lowered, constraint._kernel.unproductive())

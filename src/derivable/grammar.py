@@ -296,7 +296,8 @@ class Grammar(Combining):
             GrammarError: an unknown model or choice, or something that is no tool.
             UnsupportedFeatureError, LimitError: as `from_json_schema`, with the place of the schema.
 
-        `derivable.tools.ToolParser` reads the text back.
+        Its texts stand for a `derivable.tools.ToolMessage` (`Generation.value`, `Constraint.read`), and
+        `derivable.tools.ToolParser` reads them piece by piece.
 
         Example:
             >>> import derivable as dv
@@ -306,6 +307,7 @@ class Grammar(Combining):
             >>> dv.compile(grammar, vocab).matcher().allowed_tokens().tolist()
             [0]
         """
+        from .frontends.tool_reader import ToolReader
         from .frontends.tools import grammar_from_tools
 
         instance("limits", limits, Limits, "Limits(...)")
@@ -315,7 +317,7 @@ class Grammar(Combining):
         made = grammar_from_tools(
             tools, model, tool_choice, parallel, reasoning, special_tokens, limits=limits, options=options
         )
-        return Grammar.of(made)
+        return Grammar.of(made, ToolReader(tools, model, reasoning))
 
     @staticmethod
     def free_text(until: str | Sequence[str] = ()) -> Grammar:

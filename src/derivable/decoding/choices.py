@@ -204,11 +204,12 @@ class Choices:
         """What is known so far, by pointer."""
         return {pointer: place.choice() for pointer, place in self._found.items()}
 
-    def forced(self, before: Matcher, data: bytes) -> None:
-        """A token that was taken without the model, and the matcher before it."""
+    def forced(self, before: Matcher, token: int, shown: bytes) -> None:
+        """A token that was taken without the model, the matcher before it, and what stands in the text for it."""
+        data = self._spelled(token)
         if self._open is not None:
             self._open.take(data, 1.0)
-        for place, offset in self._begun(before, data):
+        for place, offset in self._begun(before, shown):
             place.take(data[offset:], 1.0)
 
     def asked(
@@ -216,6 +217,7 @@ class Choices:
         before: Matcher,
         lead: bytes,
         token: int,
+        shown: bytes,
         logits: Logits,
         allowed: Callable[[], _Allowed],
         position: int,
@@ -226,12 +228,12 @@ class Choices:
             before: the matcher before it.
             lead: bytes of the prompt that it spells again, or goes on with.
             token: its id.
+            shown: what stands in the text for it: what it spells, or its name.
             logits: of the model, as they are.
             allowed: the mask, bool by token.
             position: in the tokens generated.
         """
-        spelled = self._tokens[token] if token < len(self._tokens) else None
-        data = (spelled or b"")[len(lead) :]
+        data = shown[len(lead) :]
         if self._open is not None:
             self._split(self._open, b"", token, logits, allowed(), before, position, b"")
         for place, offset in self._begun(before, data):
@@ -289,14 +291,13 @@ class Choices:
             if self._exact and node is not None and len(left) > 1 and weight * mass >= _LEAST:
                 behind = before.fork()
                 if lead:
-                    behind.advance_bytes((self._tokens[each] or b"")[len(lead) :])
+                    behind.advance_bytes(self._spelled(each)[len(lead) :])
                 else:
                     behind.advance(each)
                 self.pending.append(Pending(place, weight * mass, node, behind, position, each))
             else:
                 place.give(left, weight * mass)
-        data = self._tokens[token] if token < len(self._tokens) else None
-        place.take((data or b"")[len(prefix) :], share)
+        place.take(self._spelled(token)[len(prefix) :], share)
 
     def _ways(
         self, node: Node, prefix: bytes, logits: Logits, allowed: _Allowed
@@ -305,8 +306,7 @@ class Choices:
         ids = [each for each in self._extending(prefix) if each < len(allowed) and allowed[each]] if prefix else None
         ways = []
         for each in np.flatnonzero(allowed).tolist() if ids is None else ids:
-            data = self._tokens[each] if each < len(self._tokens) else None
-            further, left = _behind(node, (data or b"")[len(prefix) :])
+            further, left = _behind(node, self._spelled(each)[len(prefix) :])
             if left:
                 ways.append((each, further, left))
         if not ways:
@@ -318,6 +318,10 @@ class Choices:
         if not np.isfinite(weights).all():  # logits that say nothing
             weights = np.full(len(ways), 1 / len(ways))
         return [(each, float(mass), node, left) for (each, node, left), mass in zip(ways, weights, strict=True)]
+
+    def _spelled(self, token: int) -> bytes:
+        """The bytes of a token; none of one that is no text."""
+        return (self._tokens[token] if token < len(self._tokens) else None) or b""
 
     def give_up(self, one: Pending) -> None:
         """Nobody is asked how a token goes on."""

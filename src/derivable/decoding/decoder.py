@@ -129,7 +129,7 @@ class Decoder:
         patiently(lambda: matcher.advance(token))
         seconds = perf_counter() - begun
         if self.choices is not None and before is not None:
-            self.choices.forced(before, self._bytes(token) or b"")
+            self.choices.forced(before, token, self._shown(token))
         self.counts.mask_seconds += seconds
         self.counts.forced += 1
         step = Step(len(self.token_ids), token, self._bytes(token), forced=True, mask_seconds=seconds)
@@ -234,7 +234,8 @@ class Decoder:
         self.counts.mask_seconds += spent
         self.counts.interventions += token != wanted
         if self.choices is not None and before is not None:
-            self.choices.asked(before, lead, token, logits, lambda: self._mask(before, allowed), position)
+            masked = lambda: self._mask(before, allowed)  # noqa: E731
+            self.choices.asked(before, lead, token, self._shown(token), logits, masked, position)
         legal = None if allowed is None else int(np.count_nonzero(allowed))
         self.counts.forced += legal == 1
         accepted = guess is not None and token == guess
@@ -306,9 +307,7 @@ class Decoder:
             self._healing = None
         self.token_ids.append(token)
         self._history.append(token)
-        data = step.token_bytes
-        if data is None:  # a grammar allows special tokens only where it names them
-            data = (step.name or "").encode() if matcher is not None else b""
+        data = self._shown(token)
         prefix = min(len(data), self._unhealed)
         self._unhealed -= prefix
         searched = len(self.text)
@@ -322,6 +321,14 @@ class Decoder:
             self.finish_reason = "length"
 
     # What is recorded
+
+    def _shown(self, token: int) -> bytes:
+        """What stands in the text for a token that was taken: a grammar allows special ones only where it names them,
+        and there their names stand."""
+        data = self._bytes(token)
+        if data is None and self.matcher is not None and not self.matcher.is_finished:
+            return self._name(token).encode()
+        return data or b""
 
     def _bytes(self, token: int) -> bytes | None:
         return self.vocabulary.tokens[token] if 0 <= token < self.vocabulary.size else None

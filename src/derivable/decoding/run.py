@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from derivable.arguments import integer
-from derivable.decoding.choices import Choices, JsonPlaces, TextPlaces
+from derivable.decoding.choices import Choices, JsonPlaces, Places, TextPlaces
 from derivable.decoding.decoder import Decoder
 from derivable.decoding.generation import Generation, Stats
 from derivable.decoding.healing import take_back
@@ -25,6 +25,7 @@ from derivable.decoding.sampling import Logits, Sampling
 from derivable.decoding.targets import Target
 from derivable.decoding.trace import Trace
 from derivable.errors import ArgumentError, DerivableError, ModelError
+from derivable.tools import ToolReader
 from derivable.values.reader import Reader
 
 __all__ = ["OnToken", "Run", "together"]
@@ -266,7 +267,10 @@ def _choices(target: Target, model: LanguageModel, policy: Policy) -> Choices | 
     """Who follows what is chosen between listed alternatives."""
     if not policy.choices or target.matcher is None:
         return None
-    places = TextPlaces() if target.reader is None else JsonPlaces()
+    reader = target.reader
+    places: Places = (
+        TextPlaces() if reader is None else reader.places() if isinstance(reader, ToolReader) else JsonPlaces()
+    )
     vocabulary = model.vocabulary
     return Choices(places, vocabulary.tokens, vocabulary.spellings.extending, policy.choices == "exact")
 

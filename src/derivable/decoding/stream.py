@@ -48,7 +48,7 @@ class Stream(Iterator[str], AsyncIterator[str]):
         self._waiting = Lock()
         self._given: list[str] = []
         self._fed = 0  # of the pieces given, how many `_so_far` has
-        self._so_far = None if run.reader is None else SoFar(run.reader)
+        self._so_far = SoFar(run.reader) if run.reader is not None and run.reader.is_json else None
         self._pieces = self._each(run, on_token)
 
     def _each(self, run: Run, on_token: OnToken | None) -> Iterator[str]:

@@ -79,9 +79,10 @@ class ToolEvent:
 
 @dataclass(frozen=True)
 class _Opening:
-    """How a call begins: text, the name, and what stands before the arguments."""
+    """How a call begins: text, what stands up to the name, and up to the arguments; and how it ends."""
 
     text: str
+    before: re.Pattern[str]
     header: re.Pattern[str]
     end: str
 
@@ -164,6 +165,24 @@ class ToolParser:
         events = [*self._events(True)]
         self.reset()
         return events
+
+    @property
+    def call_arguments(self) -> str | None:
+        """The text of the call that is being written, from its arguments on; `None` outside calls, and where these are
+        not JSON."""
+        return self._text if self._call is not None and self._style is None else None
+
+    @property
+    def begins_name(self) -> bool:
+        """The last character fed is the first of a tool's name."""
+        read, last = self._text[:-1], self._text[-1:]
+        named = bool(last) and self._call is None and any(name.startswith(last) for name in self.tools)
+        return named and any(opening.before.fullmatch(read) for opening in self._openings)
+
+    @property
+    def count(self) -> int:
+        """Calls that are whole: the index of the next one."""
+        return self._count
 
     @property
     def arguments_so_far(self) -> dict[str, Any] | None:
@@ -327,7 +346,7 @@ def _opening(call: dict[str, Any], names: list[str]) -> _Opening:
             pattern += f"(?:{part['pattern']})"
         else:
             pattern += name.join(map(re.escape, part["value"].split("$name")))
-    return _Opening(begin, re.compile(pattern), call["end"])
+    return _Opening(begin, re.compile(pattern[: pattern.index("(?P<name>")]), re.compile(pattern), call["end"])
 
 
 def _is_within(before: Any) -> bool:

@@ -29,11 +29,14 @@ class Reader:
 
     Attributes:
         kind: the type, without what only annotates it.
+        is_json: the text is JSON. (Subclasses read others.)
 
     Example:
         >>> Reader().read('{"name": "An"}')
         {'name': 'An'}
     """
+
+    is_json = True
 
     def __init__(self, kind: Any = None) -> None:
         self._annotated = None if kind is Any else kind
