@@ -33,6 +33,10 @@ _LEAST = 1e-3
 
 _MOST_KNOWN = 32  # places whose alternatives are remembered
 
+_MANY = 1_000
+"""Tokens from which on it is faster to look for those that begin with some bytes. PERF: a blank begins 58,000 of
+llama-3's tokens, of which a mask allows twenty where a value may begin: 30 ms to look at each."""
+
 _Allowed = NDArray[np.bool_]
 
 
@@ -303,9 +307,13 @@ class Choices:
         self, node: Node, prefix: bytes, logits: Logits, allowed: _Allowed
     ) -> list[tuple[int, float, Node | None, frozenset[Any]]]:
         """The tokens that get into the value: id, probability among these, and what they leave."""
-        ids = [each for each in self._extending(prefix) if each < len(allowed) and allowed[each]] if prefix else None
+        ids = np.flatnonzero(allowed)
+        if prefix and len(ids) > _MANY:
+            ids = np.intersect1d(ids, np.array(self._extending(prefix), np.intp))
         ways = []
-        for each in np.flatnonzero(allowed).tolist() if ids is None else ids:
+        for each in ids.tolist():
+            if prefix and not (self._spelled(each).startswith(prefix) and len(self._spelled(each)) > len(prefix)):
+                continue
             further, left = _behind(node, self._spelled(each)[len(prefix) :])
             if left:
                 ways.append((each, further, left))
