@@ -65,6 +65,32 @@ class Grammar(Combining):
 
         return Grammar.of(with_literals_spelled(self, spelled))
 
+    def with_max_blanks(self, most: int) -> Grammar:
+        """The same texts, but those in which more than `most` blanks are ignored in a row: models that are unsure write
+        them for ever.
+
+        Blanks are the characters of those ignored terminals that are one character of a class, or any number of them
+        (`%ignore " "`, `%ignore /[ \\n]+/`). Other ignored text, such as comments, is not bounded; nor is what
+        `indentation` reads. docs/lexing.md has the definition.
+
+        Raises:
+            ArgumentError: not a number of 0 or more.
+            GrammarError: no blanks are ignored.
+            UnsupportedFeatureError: `scannerless` lexing, or another terminal may begin with a blank.
+
+        Example:
+            >>> import derivable as dv
+            >>> grammar = dv.Grammar.from_lark('start: "a"+\\n%ignore /[ \\n]+/').with_max_blanks(2)
+            >>> vocab = dv.Vocabulary.from_bytes([b"a", b" ", b"  ", b" a", None], eos=[4])
+            >>> m = dv.compile(grammar, vocab).matcher()
+            >>> m.advance_bytes(b"a ")
+            >>> m.allowed_tokens().tolist()  # one more blank, not two
+            [0, 1, 3, 4]
+        """
+        from .frontends.blanks import with_max_blanks
+
+        return Grammar.of(with_max_blanks(self, integer("most", most, 0, 1 << 16)))
+
     # The constructors import their front end when called: nobody pays at import time for one that is not used.
 
     @staticmethod
@@ -183,7 +209,7 @@ class Grammar(Combining):
         """A grammar in Lark's language (templates, imports, `%ignore`, priorities, `%declare`, aliases).
 
         Args:
-            text: the grammar.
+            text: the grammar. A model may write what it ignores for ever: `with_max_blanks` bounds that.
             start: the start rule.
             lexing: `longest` (Lark's contextual lexer made a true longest match), `basic` or `scannerless`.
             declared: what the terminals that the grammar only `%declare`s are, such as
