@@ -445,11 +445,13 @@ class Grammar(Combining):
         def make() -> Rules:
             return grammar_from_json_schema(schema, registry=registry, limits=limits, **options)
 
-        reader = Reader.of(schema)
-        if registry is not None:
-            return Grammar.of(make(), reader)
-        return _remembered(("json", text_of(schema), limits, *options.values()), make, reader)
+        def read() -> Grammar:
+            return Grammar.of(make(), Reader.of(schema))
+
+        return (
+            read() if registry is not None else remembered(("json", text_of(schema), limits, *options.values()), read)
+        )
 
 
-def _remembered(key: tuple[Any, ...], make: Callable[[], Rules], reader: Reader | None = None) -> Grammar:
-    return remembered(key, lambda: Grammar.of(make(), reader))
+def _remembered(key: tuple[Any, ...], make: Callable[[], Rules]) -> Grammar:
+    return remembered(key, lambda: Grammar.of(make()))

@@ -131,6 +131,10 @@ def test_a_surrogate_alone_is_no_reason_to_fail() -> None:
     following = SoFar(JSON)
     following.feed(r'["\ud83d a')
     assert following.value == ["\ud83d a"]
+    for further in ("\\", "u", "0", "0", "4", "1"):
+        following.feed(further)
+        assert following.value in (["\ud83d a"], ["\ud83d aA"])
+    assert following.value == ["\ud83d aA"]
 
 
 # Types
@@ -183,7 +187,9 @@ def test_models() -> None:
     others = at(Person, '{"name": "An", "others": [{"city": "P", "zip": 75}, {"city": "').others
     assert others == [Address(city="P", zip=75), Partial("Address", {"city": "", "zip": MISSING})]
     assert at(Person, '{"name": "An", "byName": {"x": {"city": "Q"}, ').by_name == {"x": Address(city="Q")}
-    assert at(Person, '{"name": "An"}') == Person(name="An")
+    whole = SoFar(Reader(Person))
+    whole.feed('{"name": "An"}')
+    assert whole.value == Person(name="An") and whole.value is whole.value
 
 
 def test_dataclasses_and_typed_dicts() -> None:
@@ -218,6 +224,8 @@ def test_other_types() -> None:
     ]
     assert at(Owner, '{"pet": {"kind": "cat", "li').pet == {"kind": "cat"}  # which of the two is not known
     assert at(Owner, '{"pet": {"kind": "cat", "lives": 9}').pet == Cat(kind="cat", lives=9)
+    pets = list[Annotated[Cat | Dog, pydantic.Field(discriminator="kind")]]
+    assert at(pets, '[{"kind": "dog"}, {"kind": "c') == [Dog(kind="dog"), {"kind": "c"}]
     assert at(set[int], "[1, 2, 3") == [1, 2]
     assert at(set[int], "[1, 2]") == {1, 2}
     assert at(list[tuple[int, ...]], "[[1, 2], [3, ") == [(1, 2), [3]]

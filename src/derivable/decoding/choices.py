@@ -22,7 +22,7 @@ from derivable.batch import allocate_bitmask
 from derivable.decoding.alternatives import Node, alternatives_at, alternatives_of
 from derivable.decoding.policy import patiently
 from derivable.decoding.sampling import Logits
-from derivable.errors import DerivableError
+from derivable.errors import DerivableError, LimitError
 from derivable.matcher import Matcher
 from derivable.values.progress import Progress
 
@@ -118,7 +118,6 @@ class _Place:
 
     def __init__(self, root: Node) -> None:
         self.node: Node | None = root
-        self.all = root.below
         self.known: dict[Any, float] = dict.fromkeys(root.below, 0.0)
         self.shared: dict[frozenset[Any], float] = {}
         self.weight = 1.0  # of the way that was taken
@@ -339,7 +338,11 @@ class Choices:
         """Shares out a token's probability by the logits behind it; what is to be asked next."""
         matcher = one.matcher
         bitmask = allocate_bitmask(1, len(self._tokens))
-        patiently(lambda: matcher.fill_bitmask(bitmask))
+        try:
+            patiently(lambda: matcher.fill_bitmask(bitmask))
+        except LimitError:
+            self.give_up(one)
+            return []
         allowed = np.unpackbits(bitmask[0].view(np.uint8), bitorder="little")[: len(logits)].view(np.bool_)
         further = []
         for token, mass, node, left in self._ways(one.node, b"", logits, allowed):

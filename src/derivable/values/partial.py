@@ -25,6 +25,8 @@ class Missing(Enum):
         return "MISSING"
 
 
+_LONGEST_ESCAPE = len(r"\u0000")
+
 MISSING = Missing.MISSING
 """A field that has not been written yet: neither its default nor `None`, which may be what is written in the end."""
 
@@ -84,6 +86,7 @@ class SoFar:
         self.progress = Progress()
         self._reader = reader
         self._complete: tuple[str, ...] = ()
+        self._root: Any = MISSING
 
     def feed(self, text: str) -> None:
         """The next piece of text."""
@@ -114,7 +117,9 @@ class SoFar:
         """
         progress = self.progress
         if progress.root is not None:
-            return self._whole(self._reader, "", progress.root)
+            if self._root is MISSING:
+                self._root = self._whole(self._reader, "", progress.root)
+            return self._root
         value: Any = MISSING
         readers = [self._reader]
         for inner in progress.open[:-1]:
@@ -164,4 +169,14 @@ class SoFar:
         try:
             return from_json(data, allow_partial="trailing-strings")
         except ValueError:  # half a surrogate pair, which it does not read
-            return json.loads(data + b'"')
+            return _by_hand(data)
+
+
+def _by_hand(data: bytes) -> str:
+    """The same, of a string with half a surrogate pair: without what is cut off at its end."""
+    for cut in range(_LONGEST_ESCAPE):
+        try:
+            return str(json.loads(data[: len(data) - cut] + b'"'))
+        except ValueError:
+            continue
+    return ""

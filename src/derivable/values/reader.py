@@ -156,15 +156,22 @@ def _bare(kind: Any) -> Any:
             return kind
 
 
-@lru_cache(maxsize=1024)
 def _fields(kind: Any) -> _Fields | None:
     """Of a model, dataclass or `TypedDict`: by their names in JSON, the names and types of its fields."""
+    return _fields_of_class(kind) if isinstance(kind, type) else None
+
+
+@lru_cache(maxsize=1024)
+def _fields_of_class(kind: type) -> _Fields | None:
     described = getattr(kind, "__pydantic_fields__", None)
     if isinstance(described, dict):
         return {_alias(name, field): (name, _of_field(field)) for name, field in described.items()}
-    if not (isinstance(kind, type) and (dataclasses.is_dataclass(kind) or _is_typed_dict(kind))):
+    if not (dataclasses.is_dataclass(kind) or _is_typed_dict(kind)):
         return None
-    hints = typing.get_type_hints(kind, include_extras=True)
+    try:
+        hints = typing.get_type_hints(kind, include_extras=True)
+    except NameError:  # a class that is known only where it was defined: its parts are JSON
+        return None
     listed = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
     return {name: (name, hints[name]) for name in ([each.name for each in listed if each.init] if listed else hints)}
 
