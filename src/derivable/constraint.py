@@ -149,7 +149,7 @@ class Constraint:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves what compiling worked out: the grammar's automata and productions, and what `ahead_of_time` filled.
-        `canonical` is not saved: `load(...).canonically()`.
+        `canonical` is not saved: `load(...).canonically()`. Nor is a type: its texts are read as JSON then.
 
         Raises:
             ArtifactError: the file cannot be written.

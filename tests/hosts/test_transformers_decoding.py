@@ -251,6 +251,19 @@ def test_rows_of_a_batch_share_their_passes(speculate: int) -> None:
         assert len(counted.rows) == longest - 1 + 4  # one pass for all behind the prompts'
 
 
+def test_what_was_not_taken_is_asked_for_in_the_states_of_a_batch() -> None:
+    grammar = dv.Grammar.from_json_schema({"enum": ["abc", "abd", "b", "axe"]}, profile="practical")
+    constraint, model = dv.compile(grammar, VOCABULARY), language_model(2)
+    prompts = [[BOS, 97], [BOS, 97, 98, 99, 32], [BOS, 49, 50]]
+    options: dict[str, Any] = {"temperature": 1, "max_tokens": 40, "heal": False, "forced": False, "choices": "exact"}
+    made = dv.generate(model, prompts, constraint, seed=[5, 6, 7], **options)
+    for prompt, seed, row in zip(prompts, (5, 6, 7), made, strict=True):
+        alone = dv.generate(model, prompt, constraint, seed=seed, **options)
+        assert row.token_ids == alone.token_ids and row.choices[""].chosen == row.value
+        for value, mass in row.choices[""].items():
+            assert abs(mass - alone.choices[""][value]) < 1e-3
+
+
 def test_states_join_leave_and_forget() -> None:
     """Whatever the order, logits are those of the tokens before."""
     model = language_model(5)

@@ -99,7 +99,8 @@ class Generation:
 
     @property
     def value(self) -> Any:
-        """The value of the text: of a type an instance, of a schema what `json.loads` makes of it, else the text.
+        """The value of the text: of a type an instance, of a schema what `json.loads` makes of it, of tools a
+        `derivable.tools.ToolMessage`, else the text.
 
         Raises:
             DerivableError: the text is not complete, or the type refuses it.
