@@ -80,7 +80,7 @@ class Grammar(Combining):
 
         Example:
             >>> import derivable as dv
-            >>> grammar = dv.Grammar.from_lark('start: "a"+\\n%ignore /[ \\n]+/').with_max_blanks(2)
+            >>> grammar = dv.Grammar.from_lark('start: "a"+\\n%ignore / +/').with_max_blanks(2)
             >>> vocab = dv.Vocabulary.from_bytes([b"a", b" ", b"  ", b" a", None], eos=[4])
             >>> m = dv.compile(grammar, vocab).matcher()
             >>> m.advance_bytes(b"a ")

@@ -49,9 +49,9 @@ class Choice(Mapping[Any, float]):
             others it makes 1.
 
     Example:
-        >>> choice = Choice({"engineer": 0.7, "editor": 0.1, "painter": 0.0}, {("editor", "painter"): 0.2}, "engineer")
+        >>> choice = Choice({"engineer": 0.5, "editor": 0.25, "painter": 0}, {("editor", "painter"): 0.25}, "engineer")
         >>> choice["engineer"], choice.bounds("editor"), choice.is_exact
-        (0.7, (0.1, 0.3), False)
+        (0.5, (0.25, 0.5), False)
     """
 
     def __init__(self, known: Mapping[Any, float], shared: Mapping[tuple[Any, ...], float], chosen: Any) -> None:

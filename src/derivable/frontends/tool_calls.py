@@ -135,7 +135,7 @@ class ToolParser:
         self._text = ""
         self._inside: _Segment | None = self._first
         self._call: tuple[Tool, _Opening] | None = None
-        self._told = self._fed = 0  # of the arguments of the open call
+        self._told = self._fed = 0  # of the arguments of the open call: to the caller, to `_so_far`
         self._so_far = SoFar(JSON)
         self._tried = 0
         self._count = 0
@@ -217,8 +217,8 @@ class ToolParser:
             with suppress(ValueError):  # the last one is not whole
                 Elements(self._style, self._call[0].parameters).members(self._text, 0, found=found)
             return found, tuple([f"/{pointer_token(name)}" for name in found])
-        self._so_far.feed(self._text[self._fed : self._told])
-        self._fed = self._told
+        self._so_far.feed(self._text[self._fed :])  # more than is told, since it may begin the end of the call
+        self._fed = len(self._text)
         value = self._so_far.value
         return value if isinstance(value, dict) else {}, self._so_far.complete
 

@@ -82,10 +82,10 @@ class Progress:
         return self.open[-1].pointer if self.open else None
 
     def feed(self, data: bytes) -> None:
-        """The next piece; characters may be cut."""
+        """The next piece; characters may be cut. What stands behind the whole value means nothing."""
         text = self.text
         text += data
-        while self._at < len(text):
+        while self._at < len(text) and self.root is None:
             if self._quoted >= 0:
                 if not self._in_string():
                     return
