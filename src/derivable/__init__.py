@@ -42,13 +42,16 @@ if TYPE_CHECKING:
     from .compiler import Compiler, compile_async
     from .decoding.generate import Generation, generate
     from .decoding.masks import fill_tree, sequence_bitmask
+    from .decoding.stream import Stream
     from .decoding.template import Template
     from .decoding.trace import Trace
     from .speculator import Speculator
+    from .values.partial import MISSING, Partial
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "MISSING",
     "ArgumentError",
     "ArtifactError",
     "ArtifactStore",
@@ -69,8 +72,10 @@ __all__ = [
     "Matcher",
     "MatcherError",
     "ModelError",
+    "Partial",
     "RollbackError",
     "Speculator",
+    "Stream",
     "Template",
     "Terminal",
     "TokenRejectedError",
@@ -94,7 +99,10 @@ __all__ = [
 _LATER = {
     "Compiler": "compiler",
     "Generation": "decoding.generate",
+    "MISSING": "values.partial",
+    "Partial": "values.partial",
     "Speculator": "speculator",
+    "Stream": "decoding.stream",
     "Template": "decoding.template",
     "Trace": "decoding.trace",
     "apply_bitmask": "apply",

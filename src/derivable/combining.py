@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import instance
 from .rules import Rules
+from .values.reader import Reader
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -20,13 +21,13 @@ class Combining(Rules):
     """Rules that can be put together with others. `Grammar` is the one class of them."""
 
     @classmethod
-    def of(cls, made: Rules) -> Self:
-        """What a front end made, with the methods of a grammar."""
+    def of(cls, made: Rules, reader: Reader | None = None) -> Self:
+        """What a front end made, with the methods of a grammar, and with what its texts stand for."""
         instance("made", made, Rules, "the rules that a front end made")
         if isinstance(made, cls):
             return made
         grammar = object.__new__(cls)
-        grammar.__dict__.update(made.__dict__)
+        grammar.__dict__.update(made.__dict__, reader=reader)
         return grammar
 
     @classmethod

@@ -18,7 +18,7 @@ from .errors import ArgumentError, GrammarError, LimitError, VocabularyError, nu
 from .expr import NOTHING, Special
 from .grammar import Grammar
 from .index.ahead import Situations, wanted
-from .index.artifact import VERSION, Plan
+from .index.artifact import VERSION, Plan, Values
 from .index.content import code_digest, grammar_digest
 from .index.store import ArtifactStore, store_at
 from .limits import Limits
@@ -205,7 +205,8 @@ def _compile(grammar: Grammar, vocabulary: Vocabulary, lookahead: int | None, li
         references.append((symbol, Special(ids[0], named.negated, tuple(ids[1:]))))
     if references:
         lowered = replace(lowered, references=references)
-    plan = Plan(lowered, grammar.lexing, grammar.start, grammar.relaxed, limits, lookahead)
+    values: Values = "json" if grammar.reader is not None and grammar.reader.is_json else "text"
+    plan = Plan(lowered, grammar.lexing, grammar.start, grammar.relaxed, limits, lookahead, values)
     constraint = Constraint(plan, vocabulary, grammar)
     _refuse_unproductive(grammar, lowered, constraint._kernel.unproductive())
     return constraint

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import _kernel
 from .arguments import file_path, instance
@@ -22,6 +22,7 @@ from .lowering import with_tokens
 from .matcher import Matcher
 from .matchers import CanonicalMatcher, PrefetchingMatcher
 from .monitoring import alive
+from .values.reader import JSON, Reader
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -115,6 +116,30 @@ class Constraint:
             return CanonicalMatcher(self, max_tokens)
         return PrefetchingMatcher(self, max_tokens) if self.prefetches else Matcher(self, max_tokens)
 
+    @property
+    def reader(self) -> Reader | None:
+        """What the texts stand for, `None` where they are just texts: that of the grammar. One that was loaded, or
+        pickled, reads JSON where its grammar was made of a schema or of a type, since a type is not saved."""
+        if self.grammar is not None:
+            return self.grammar.reader
+        return JSON if self._plan.values == "json" else None
+
+    def read(self, text: str) -> Any:
+        """The value of a whole text: of a type's grammar an instance, of a schema's what `json.loads` makes of it, of
+        any other the text itself. Whether the text is in the language is not asked.
+
+        Raises:
+            DerivableError: it is not the text of a value, or the type refuses it.
+
+        Example:
+            >>> import derivable as dv
+            >>> vocab = dv.Vocabulary.from_bytes([b"true", b"false", None], eos=[2])
+            >>> dv.compile(dv.Grammar.from_json_schema({"type": "boolean"}), vocab).read("true")
+            True
+        """
+        instance("text", text, str, "a str")
+        return text if self.reader is None else self.reader.read(text)
+
     def canonically(self) -> Constraint:
         """The same constraint, with the same index, for the tokenizer's own tokenization only (see `compile`).
 
@@ -147,7 +172,7 @@ class Constraint:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves what compiling worked out: the grammar's automata and productions, and what `ahead_of_time` filled.
-        `canonical` is not saved: `load(...).canonically()`.
+        `canonical` is not saved: `load(...).canonically()`. Nor is a type: its texts are read as JSON then.
 
         Raises:
             ArtifactError: the file cannot be written.

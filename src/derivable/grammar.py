@@ -14,6 +14,7 @@ from .caches import remembered, text_of
 from .combining import Combining
 from .limits import Limits
 from .rules import Indentation, Lexing, Rules, SpecialTokens, Terminal
+from .values.reader import Reader
 
 __all__ = ["Grammar", "Indentation", "Lexing", "SpecialTokens", "Terminal"]
 
@@ -38,6 +39,8 @@ class Grammar(Combining):
             are counted. Only under `scannerless`.
         in_order: where a text is forced, keys that may come in any order come in that of their objects.
         samples: texts as they are likely to be written. `compile(ahead_of_time=True)` fills the index along these.
+        reader: what the texts stand for, where the grammar was made of a schema or a type; `Constraint.read` uses it.
+            A grammar that was put together of others (`a + b`) has none.
     """
 
     def with_lexing(self, lexing: Lexing) -> Grammar:
@@ -61,6 +64,32 @@ class Grammar(Combining):
         from .frontends.combine import with_literals_spelled
 
         return Grammar.of(with_literals_spelled(self, spelled))
+
+    def with_max_blanks(self, most: int) -> Grammar:
+        """The same texts, but those in which more than `most` blanks are ignored in a row: models that are unsure write
+        them for ever.
+
+        Blanks are the characters of those ignored terminals that are one character of a class, or any number of them
+        (`%ignore " "`, `%ignore /[ \\n]+/`). Other ignored text, such as comments, is not bounded; nor is what
+        `indentation` reads. docs/lexing.md has the definition.
+
+        Raises:
+            ArgumentError: not a number of 0 or more.
+            GrammarError: no blanks are ignored.
+            UnsupportedFeatureError: `scannerless` lexing, or another terminal may begin with a blank.
+
+        Example:
+            >>> import derivable as dv
+            >>> grammar = dv.Grammar.from_lark('start: "a"+\\n%ignore / +/').with_max_blanks(2)
+            >>> vocab = dv.Vocabulary.from_bytes([b"a", b" ", b"  ", b" a", None], eos=[4])
+            >>> m = dv.compile(grammar, vocab).matcher()
+            >>> m.advance_bytes(b"a ")
+            >>> m.allowed_tokens().tolist()  # one more blank, not two
+            [0, 1, 3, 4]
+        """
+        from .frontends.blanks import with_max_blanks
+
+        return Grammar.of(with_max_blanks(self, integer("most", most, 0, 1 << 16)))
 
     # The constructors import their front end when called: nobody pays at import time for one that is not used.
 
@@ -180,7 +209,7 @@ class Grammar(Combining):
         """A grammar in Lark's language (templates, imports, `%ignore`, priorities, `%declare`, aliases).
 
         Args:
-            text: the grammar.
+            text: the grammar. A model may write what it ignores for ever: `with_max_blanks` bounds that.
             start: the start rule.
             lexing: `longest` (Lark's contextual lexer made a true longest match), `basic` or `scannerless`.
             declared: what the terminals that the grammar only `%declare`s are, such as
@@ -293,7 +322,8 @@ class Grammar(Combining):
             GrammarError: an unknown model or choice, or something that is no tool.
             UnsupportedFeatureError, LimitError: as `from_json_schema`, with the place of the schema.
 
-        `derivable.tools.ToolParser` reads the text back.
+        Its texts stand for a `derivable.tools.ToolMessage` (`Generation.value`, `Constraint.read`), and
+        `derivable.tools.ToolParser` reads them piece by piece.
 
         Example:
             >>> import derivable as dv
@@ -303,6 +333,7 @@ class Grammar(Combining):
             >>> dv.compile(grammar, vocab).matcher().allowed_tokens().tolist()
             [0]
         """
+        from .frontends.tool_reader import ToolReader
         from .frontends.tools import grammar_from_tools
 
         instance("limits", limits, Limits, "Limits(...)")
@@ -312,7 +343,7 @@ class Grammar(Combining):
         made = grammar_from_tools(
             tools, model, tool_choice, parallel, reasoning, special_tokens, limits=limits, options=options
         )
-        return Grammar.of(made)
+        return Grammar.of(made, ToolReader(tools, model, reasoning))
 
     @staticmethod
     def free_text(until: str | Sequence[str] = ()) -> Grammar:
@@ -414,9 +445,12 @@ class Grammar(Combining):
         def make() -> Rules:
             return grammar_from_json_schema(schema, registry=registry, limits=limits, **options)
 
-        if registry is not None:
-            return Grammar.of(make())
-        return _remembered(("json", text_of(schema), limits, *options.values()), make)
+        def read() -> Grammar:
+            return Grammar.of(make(), Reader.of(schema))
+
+        return (
+            read() if registry is not None else remembered(("json", text_of(schema), limits, *options.values()), read)
+        )
 
 
 def _remembered(key: tuple[Any, ...], make: Callable[[], Rules]) -> Grammar:

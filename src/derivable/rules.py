@@ -9,6 +9,7 @@ from typing import Literal, get_args
 from .arguments import instance, integer, items, texts
 from .errors import ArgumentError, GrammarError
 from .expr import Expr, node, references
+from .values.reader import Reader
 
 __all__ = ["Indentation", "Lexing", "Membership", "Rules", "SpecialTokens", "Tally", "Terminal"]
 
@@ -140,6 +141,7 @@ class Rules:
     tallied: Mapping[str, Tally] = field(default_factory=dict)
     in_order: bool = False
     samples: tuple[str, ...] = ()
+    reader: Reader | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         instance("start", self.start, str, "the name of a rule")
@@ -155,6 +157,7 @@ class Rules:
         for text in items("samples", self.samples, "texts, as a tuple"):
             instance("samples", text, str, "texts, as a tuple of str")
         instance("indentation", self.indentation, Indentation | None, "Indentation(...), or None")
+        instance("reader", self.reader, Reader | None, "a Reader, or None")
         if self.lexing not in get_args(Lexing):
             raise GrammarError(
                 f"unknown lexing policy {self.lexing!r}", hint=f"Use one of {', '.join(get_args(Lexing))}."

@@ -7,5 +7,6 @@
 """
 
 from .frontends.tool_calls import ToolCall, ToolEvent, ToolMessage, ToolParser
+from .frontends.tool_reader import ToolReader
 
-__all__ = ["ToolCall", "ToolEvent", "ToolMessage", "ToolParser"]
+__all__ = ["ToolCall", "ToolEvent", "ToolMessage", "ToolParser", "ToolReader"]

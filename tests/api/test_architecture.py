@@ -28,6 +28,7 @@ RANKS = {
     "files": 2,
     "limits": 2,
     "process": 3,
+    "values": 3,
     "expr": 3,
     "rules": 4,
     "show": 4,
@@ -91,6 +92,7 @@ SCHEMA_ROOMS = {"texts": 0, "reading": 1, "keywords": 2, "cases": 3, "emit": 4, 
 """The floors of the front end for JSON Schema, by the rules of `RANKS`; "" is what gathers them."""
 
 PUBLIC = [
+    "MISSING",
     "ArgumentError",
     "ArtifactError",
     "ArtifactStore",
@@ -111,8 +113,10 @@ PUBLIC = [
     "Matcher",
     "MatcherError",
     "ModelError",
+    "Partial",
     "RollbackError",
     "Speculator",
+    "Stream",
     "Template",
     "Terminal",
     "TokenRejectedError",

@@ -75,3 +75,32 @@ def test_a_batch_that_fails_says_what_there_is() -> None:
     model.append_batch = lambda states, token_ids: []  # type: ignore[method-assign]
     with pytest.raises(dv.ModelError, match="0 arrays"):
         dv.generate(model, [[0], [1]], dv.Grammar.from_regex("[abc]{9}"), speculate=0)
+
+
+def test_rows_may_have_limits_seeds_and_temperatures_of_their_own() -> None:
+    model, grammar = scattered(3), dv.Grammar.from_regex("[abc]{12}")
+    prompts = [[0], [1], [0, 2], [2]]
+    limits, seeds, heats = [3, 20, 1, 5], [9, 2, 2, 400], [1.0, 0.0, 3, 0.5]
+    rows = dv.generate(model, prompts, grammar, max_tokens=limits, seed=seeds, temperature=heats)
+    alone = [
+        dv.generate(model, prompt, grammar, max_tokens=limit, seed=seed, temperature=heat)
+        for prompt, limit, seed, heat in zip(prompts, limits, seeds, heats, strict=True)
+    ]
+    assert [row.token_ids for row in rows] == [one.token_ids for one in alone]
+    assert [len(row.token_ids) for row in rows] == [3, len(alone[1].token_ids), 1, 5]
+    fresh = dv.generate(model, [[0]] * 8, dv.Grammar.from_regex("[abc]{30}"), seed=[None] * 8)
+    assert len({tuple(row.token_ids) for row in fresh}) > 1
+    assert len(dv.generate(model, [[0]] * 40, grammar, seed=None, max_tokens=1)) == 40  # whatever number it begins with
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "seed", "temperature"])
+def test_lists_that_do_not_fit_the_batch(name: str) -> None:
+    for given in ([1], [1, 2, 3], []):
+        with pytest.raises(dv.ArgumentError, match=f"{name} must be a list of 2"):
+            dv.generate(scattered(3), [[0], [1]], dv.Grammar.from_regex("a"), **{name: given})
+    with pytest.raises(dv.ArgumentError, match=f"{name} must be one"):
+        dv.generate(scattered(3), [0], dv.Grammar.from_regex("a"), **{name: [1]})
+    with pytest.raises(dv.DerivableError, match=name):
+        dv.generate(scattered(3), [[0], [1]], dv.Grammar.from_regex("a"), **{name: [1, -2]})
+    with pytest.raises(dv.ArgumentError, match=name):
+        dv.generate(scattered(3), [[0], [1]], dv.Grammar.from_regex("a"), **{name: [1, "2"]})

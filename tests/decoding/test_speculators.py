@@ -9,7 +9,8 @@ import pytest
 from fixed_models import END, WORDS, compiled, favouring
 
 import derivable as dv
-from derivable.decoding.decoder import Policy, guesses
+from derivable.decoding.decoder import guesses
+from derivable.decoding.policy import Policy
 
 
 def test_a_speculator_is_saved_loaded_merged_and_frozen(tmp_path: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import derivable as dv
-from derivable.decoding.decoder import patiently
+from derivable.decoding.policy import patiently
 
 STRINGS = 'start: (LONG | SHORT)+\nLONG: /"{3}(?:"{0,2}[^"])*"{3}/\nSHORT: /"[^"]*"/'
 NUMBERS = 'start: N E? ";"\nN: /[0-9]+(?:e[0-9]+)?/\nE: "e"'

@@ -271,3 +271,24 @@ def test_what_only_looks_like_a_call() -> None:
     assert parser.parse("a <tool").content == "a <tool"
     with pytest.raises(dv.DerivableError, match="must be a str"):
         parser.feed(b"a")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("model", sorted(EXAMPLES))
+def test_arguments_while_they_are_written(model: str) -> None:
+    parser = ToolParser(model, TOOLS)
+    seen: list[dict[str, Any]] = []
+    complete: tuple[str, ...] = ()
+    for char in EXAMPLES[model]:
+        events = parser.feed(char)
+        if (so_far := parser.arguments_so_far) is not None:
+            seen.append(so_far)
+            assert parser.arguments_complete[: len(complete)] == complete
+            complete = parser.arguments_complete
+        assert all(event.kind not in ("call", "arguments") or so_far is not None for event in events[-1:])
+    parser.finish()
+    assert parser.arguments_so_far is None and parser.arguments_complete == ()
+    assert {"city": "Rome", "days": 2} in seen and complete[:2] == ("/city", "/days")
+    for one in seen:  # what there is, is a beginning of what comes
+        assert [*CALL.arguments][: len(one)] == [*one]
+        assert all(str(CALL.arguments[key]).startswith(str(value)) for key, value in one.items())
+    assert (family_of(model).style != "json") or any(one.get("city") == "Ro" for one in seen)

@@ -56,6 +56,8 @@ GENERATE: dict[str, list[Any]] = {
     "speculate": [*NO_INTEGERS, -1],
     "speculator": [1, "x", object()],
     "drafters": [None, 1, "x", [1], object()],
+    "choices": [None, 1, "x", [], object(), Odd()],
+    "timeout": ["1", [1], {}, object(), True, Odd(), 0, -1, float("nan")],
 }
 
 

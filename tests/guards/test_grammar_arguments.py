@@ -77,6 +77,7 @@ OPTIONS: dict[str, tuple[Call, list[Any]]] = {
     "from_json_schema": (dv.Grammar.from_json_schema, [None, 5, 1.5, "x", [], object()]),
     "from_json_schema-relax": (lambda x: dv.Grammar.from_json_schema({}, relax=x), [None, 5, "abc", [5]]),
     "repeat-min": (GRAMMAR.repeat, [None, "1", 1.5, True, -1, []]),
+    "with_max_blanks": (lambda x: dv.Grammar.builtin("json").with_max_blanks(x), [None, "1", 1.5, True, -1, [], 2**70]),
     "repeat-max": (lambda x: GRAMMAR.repeat(0, x), ["1", 1.5, True, -1, []]),
     "free_text": (dv.Grammar.free_text, [None, 5, b"x", "", [""], [b"x"]]),
     "Grammar-rules": (lambda x: dv.Grammar(x, {}, "s"), [None, 5, "s", ["s"], {}, {"s": 5}, {"s": None}, {"s": "a"}]),

@@ -392,12 +392,35 @@ def test_a_constraint_for_each_prompt(model: Any, how: dict[str, Any]) -> None:
             assert without_end(output[at].tolist()) == without_end(alone[at].tolist())
 
 
+@pytest.mark.parametrize("how", [{}, {"num_beams": 3, "num_return_sequences": 2}, {"do_sample": True, "seed": 3}])
+def test_rows_without_a_constraint(model: Any, how: dict[str, Any]) -> None:
+    name = next(iter(GRAMMARS))
+    constraint = constraint_of(name)
+    inputs = batch(b"", b"an address: ", b"x")
+    output = generate(model, DerivableLogitsProcessor([None, constraint, None]), inputs, **how)
+    per_prompt = len(output) // 3
+    check((constraint, GRAMMARS[name][1]), inputs, output[per_prompt : 2 * per_prompt])
+    if not how:
+        free = model.generate(**inputs, max_new_tokens=40, do_sample=False)
+        for at in (0, 2):
+            assert without_end(output[at].tolist()) == without_end(free[at].tolist())
+
+
+def test_scores_of_a_row_without_a_constraint_stay() -> None:
+    processor = DerivableLogitsProcessor([constraint_of("words"), None])
+    ids, scores = torch.tensor([[BOS, 5], [BOS, 5]]), torch.randn(2, SIZE + 3)
+    scores[1] = float("-inf")  # what others leave of it is their business
+    masked = processor(ids, scores)
+    assert torch.equal(masked[1], scores[1]) and bool(masked[0].isinf().any())
+    assert repr(processor).count("None") == 1
+
+
 def test_constraints_that_do_not_go_together() -> None:
     one = constraint_of(next(iter(GRAMMARS)))
     small = dv.compile(dv.Grammar.from_regex("a"), dv.Vocabulary.from_bytes([b"a", None], eos=[1]))
     with pytest.raises(dv.MatcherError, match="different vocabularies"):
         DerivableLogitsProcessor([one, small])
-    for wrong in ([], None, [one, "x"], "xy"):
+    for wrong in ([], None, [one, "x"], "xy", [None], [None, None]):
         with pytest.raises(dv.ArgumentError):
             DerivableLogitsProcessor(wrong)  # type: ignore[arg-type]
     with pytest.raises(dv.BitmaskShapeError, match="3 rows"):

@@ -93,6 +93,21 @@ def test_batches_with_padding_and_a_grammar_a_row() -> None:
         model.generate(prompt, attention_mask=mask, custom_generate=short, max_new_tokens=30)
 
 
+def test_rows_without_a_constraint() -> None:
+    model, constraint = make_model(3), compiled("json")
+    prompt = torch.tensor([[BOS, 97, 98, 99], [BOS, 49, 50, 51]])
+    decoding = DerivableDecoding([None, constraint], forced=False)
+    made = model.generate(prompt, custom_generate=decoding, max_new_tokens=30, do_sample=False)
+    free = model.generate(prompt[:1], max_new_tokens=30, do_sample=False)
+    assert made[0].tolist()[: free.shape[1]] == free[0].tolist()
+    bound = masked(model, constraint, prompt[1:], max_new_tokens=30, do_sample=False)
+    assert made[1].tolist()[: len(bound[0])] == bound[0]
+    assert decoding.decoders[0].matcher is None
+    for wrong in ([None], [], [constraint, "x"]):
+        with pytest.raises(dv.ArgumentError, match="constraint"):
+            DerivableDecoding(wrong)  # type: ignore[arg-type]
+
+
 def test_criteria_streamers_processors_and_outputs() -> None:
     model, constraint = make_model(4), compiled("json")
     plain = model.generate(PROMPT, custom_generate=DerivableDecoding(constraint), max_new_tokens=40, do_sample=False)
@@ -234,6 +249,19 @@ def test_rows_of_a_batch_share_their_passes(speculate: int) -> None:
         longest = max(one.stats.model_calls for one in made)
         assert counted.rows[:4] == [1, 1, 1, 1] and max(counted.rows) == 4
         assert len(counted.rows) == longest - 1 + 4  # one pass for all behind the prompts'
+
+
+def test_what_was_not_taken_is_asked_for_in_the_states_of_a_batch() -> None:
+    grammar = dv.Grammar.from_json_schema({"enum": ["abc", "abd", "b", "axe"]}, profile="practical")
+    constraint, model = dv.compile(grammar, VOCABULARY), language_model(2)
+    prompts = [[BOS, 97], [BOS, 97, 98, 99, 32], [BOS, 49, 50]]
+    options: dict[str, Any] = {"temperature": 1, "max_tokens": 40, "heal": False, "forced": False, "choices": "exact"}
+    made = dv.generate(model, prompts, constraint, seed=[5, 6, 7], **options)
+    for prompt, seed, row in zip(prompts, (5, 6, 7), made, strict=True):
+        alone = dv.generate(model, prompt, constraint, seed=seed, **options)
+        assert row.token_ids == alone.token_ids and row.choices[""].chosen == row.value
+        for value, mass in row.choices[""].items():
+            assert abs(mass - alone.choices[""][value]) < 1e-3
 
 
 def test_states_join_leave_and_forget() -> None:

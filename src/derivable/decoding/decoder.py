@@ -16,81 +16,27 @@ Whoever runs the model (`generate`, a batch of sequences, transformers' own loop
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derivable.batch import allocate_bitmask
+from derivable.decoding.choices import Choices
 from derivable.decoding.healing import Healing
+from derivable.decoding.policy import Counts, Drafter, FinishReason, Policy, patiently
 from derivable.decoding.sampling import Logits, Sampling
 from derivable.decoding.step import Alternative, Step
 from derivable.errors import DerivableError, LimitError, MatcherError, ModelError, TokenRejectedError, VocabularyError
 from derivable.matcher import Matcher
-from derivable.speculator import Speculator
 from derivable.vocabulary import Vocabulary
 
-__all__ = ["Decoder", "Drafter", "FinishReason", "Policy", "guesses", "patiently"]
-
-FinishReason = Literal["stop", "length", "stop_string"]
-_Answer = TypeVar("_Answer")
-
-_ATTEMPTS = 200
-"""Times that a matcher is asked again that has refused for its bound of a step's work. Each goes on from the last."""
+__all__ = ["Decoder", "guesses"]
 
 _SHOWN = 8  # alternatives in a trace
-
-
-class Drafter(Protocol):
-    """Something that guesses the next tokens: counts, the prompt, a smaller model. Guesses need not be allowed."""
-
-    def draft(self, matcher: Matcher, token_ids: Sequence[int], most: int) -> list[int]:
-        """At most `most` tokens (perhaps none) that may follow `token_ids`, the prompt's included. The matcher stands
-        behind them; it is not to be advanced (`fork` it)."""
-
-
-@dataclass(frozen=True)
-class Policy:
-    """How to decode; none of it changes what is allowed.
-
-    Attributes:
-        max_tokens: at most so many tokens.
-        stop: texts that end a generation.
-        speculate: tokens of a draft at most; 0 drafts none.
-        opportunistic: the model's own choice is tried before a mask is built.
-        forced: tokens that the grammar forces are taken without the model, canonically tokenized.
-        drafters: who guesses; the first that has a guess is heard.
-        speculator: counts what the model chose, and guesses where nobody else does.
-        trace: whether masks, probabilities and places are recorded at every step.
-    """
-
-    max_tokens: int = 256
-    stop: tuple[bytes, ...] = ()
-    speculate: int = 8
-    opportunistic: bool = True
-    forced: bool = True
-    drafters: tuple[Drafter, ...] = ()
-    speculator: Speculator | None = None
-    trace: bool = False
-
-
-@dataclass
-class Counts:
-    """What has been counted so far; see `derivable.decoding.generate.Stats`."""
-
-    steps: int = 0
-    interventions: int = 0
-    forced: int = 0
-    masks: int = 0
-    model_calls: int = 0
-    drafted: int = 0
-    accepted: int = 0
-    mask_seconds: float = 0.0
-    model_seconds: float = 0.0
-    draft_seconds: float = 0.0
 
 
 @dataclass
@@ -104,6 +50,7 @@ class Decoder:
         sampling: how tokens are chosen.
         policy: how to decode.
         rest: bytes of the prompt that are to be spelled again (see `healing`); not part of `prompt_ids`.
+        choices: is told what was chosen between listed alternatives.
 
     Attributes:
         token_ids: generated so far, the end token not included.
@@ -120,6 +67,7 @@ class Decoder:
     sampling: Sampling
     policy: Policy
     rest: bytes = b""
+    choices: Choices | None = None
     token_ids: list[int] = field(default_factory=list)
     text: bytearray = field(default_factory=bytearray)
     pieces: list[bytes] = field(default_factory=list)
@@ -177,8 +125,11 @@ class Decoder:
     def _accept_forced(self, matcher: Matcher, token: int) -> None:
         place = self._place(matcher) if self.policy.trace else ((), ())
         begun = perf_counter()
+        before = matcher.fork() if self.choices is not None else None
         patiently(lambda: matcher.advance(token))
         seconds = perf_counter() - begun
+        if self.choices is not None and before is not None:
+            self.choices.forced(before, token, self._shown(token))
         self.counts.mask_seconds += seconds
         self.counts.forced += 1
         step = Step(len(self.token_ids), token, self._bytes(token), forced=True, mask_seconds=seconds)
@@ -273,6 +224,8 @@ class Decoder:
         known = self._known()
         lexeme, expected = self._place(self.matcher) if self.policy.trace and self._healing is None else ((), ())
         token, allowed = wanted, None
+        before = self.matcher.fork() if self.choices is not None and self.matcher is not None else None
+        lead = b"" if self._healing is None else self._healing.rest
         started = perf_counter()
         self.counts.draft_seconds += started - asked
         if checker is not None:
@@ -280,6 +233,9 @@ class Decoder:
         spent = perf_counter() - started if checker is not None else 0.0
         self.counts.mask_seconds += spent
         self.counts.interventions += token != wanted
+        if self.choices is not None and before is not None:
+            masked = lambda: self._mask(before, allowed)  # noqa: E731
+            self.choices.asked(before, lead, token, self._shown(token), logits, masked, position)
         legal = None if allowed is None else int(np.count_nonzero(allowed))
         self.counts.forced += legal == 1
         accepted = guess is not None and token == guess
@@ -313,12 +269,10 @@ class Decoder:
     ) -> tuple[int, NDArray[np.bool_] | None]:
         """The choice among the allowed tokens, taken; and which these are, if the mask was built."""
         tries = self.policy.opportunistic and not self.policy.trace and not self.sampling.depends_on_mask
+        tries = tries and (self.choices is None or self._healing is None)
         if tries and patiently(lambda: _takes(checker, wanted)):
             return wanted, None
-        patiently(lambda: checker.fill_bitmask(self._bitmask))
-        self.counts.masks += 1
-        bits = np.unpackbits(self._bitmask[0].view(np.uint8), bitorder="little")
-        allowed = bits[: len(scores)].view(np.bool_)
+        allowed = self._mask(checker, None)[: len(scores)]
         if not allowed.any():
             raise MatcherError(
                 f"after {bytes(self.text)!r} no token of the vocabulary can continue a text of this grammar. Use a "
@@ -327,6 +281,14 @@ class Decoder:
         token = self.sampling.choose(scores, noise, allowed)
         patiently(lambda: checker.advance(token))
         return token, allowed
+
+    def _mask(self, checker: Matcher | Healing, known: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        """The mask by token, if it is not known already."""
+        if known is not None:
+            return known
+        patiently(lambda: checker.fill_bitmask(self._bitmask))
+        self.counts.masks += 1
+        return np.unpackbits(self._bitmask[0].view(np.uint8), bitorder="little").view(np.bool_)
 
     def _commit(self, step: Step) -> None:
         """Adds a token that was taken, or ends with it."""
@@ -345,9 +307,7 @@ class Decoder:
             self._healing = None
         self.token_ids.append(token)
         self._history.append(token)
-        data = step.token_bytes
-        if data is None:  # a grammar allows special tokens only where it names them
-            data = (step.name or "").encode() if matcher is not None else b""
+        data = self._shown(token)
         prefix = min(len(data), self._unhealed)
         self._unhealed -= prefix
         searched = len(self.text)
@@ -361,6 +321,14 @@ class Decoder:
             self.finish_reason = "length"
 
     # What is recorded
+
+    def _shown(self, token: int) -> bytes:
+        """What stands in the text for a token that was taken: a grammar allows special ones only where it names them,
+        and there their names stand."""
+        data = self._bytes(token)
+        if data is None and self.matcher is not None and not self.matcher.is_finished:
+            return self._name(token).encode()
+        return data or b""
 
     def _bytes(self, token: int) -> bytes | None:
         return self.vocabulary.tokens[token] if 0 <= token < self.vocabulary.size else None
@@ -481,19 +449,3 @@ def _checked(rows: Any) -> Logits:
             "Return logits as float [tokens, W], one row for each token appended."
         )
     return logits
-
-
-def patiently(call: Callable[[], _Answer]) -> _Answer:
-    """Asks a matcher again where it has refused because a step took too much work: the work done is kept, so each
-    attempt goes on from the last.
-
-    Raises:
-        LimitError: another bound, or no answer after 200 attempts (half a minute at the default bound).
-    """
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            return call()
-        except LimitError as error:
-            if error.limit != "max_step_work":
-                raise
-    return call()

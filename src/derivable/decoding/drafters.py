@@ -13,8 +13,8 @@ import numpy as np
 from derivable.apply import apply_bitmask
 from derivable.arguments import instance, integer
 from derivable.batch import allocate_bitmask
-from derivable.decoding.decoder import Drafter, patiently
 from derivable.decoding.language_model import LanguageModel, ModelState
+from derivable.decoding.policy import Drafter, patiently
 from derivable.decoding.sampling import Logits
 from derivable.errors import MatcherError, TokenRejectedError
 from derivable.matcher import Matcher

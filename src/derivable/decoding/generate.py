@@ -8,57 +8,24 @@ learned about the grammar are verified several at a time. `decoder` is the loop,
 
 from __future__ import annotations
 
-import codecs
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
 
 from derivable.arguments import LARGEST, integer, items
-from derivable.decoding.decoder import Decoder, Drafter, Policy
 from derivable.decoding.generation import Generation, Stats
 from derivable.decoding.language_model import LanguageModel
 from derivable.decoding.models import tiny
+from derivable.decoding.policy import Drafter, Halt, Policy
 from derivable.decoding.run import OnToken, Run, together
 from derivable.decoding.sampling import Sampling
+from derivable.decoding.stream import Stream
 from derivable.decoding.targets import Given, resolved
 from derivable.errors import ArgumentError, DerivableError
 from derivable.matcher import Matcher
 from derivable.speculator import Speculator
 
 __all__ = ["Generation", "Stats", "Stream", "generate"]
-
-
-class Stream(Iterator[str]):
-    """The text of a generation, piece by piece as it is chosen. What may be the beginning of a stop string, or half a
-    character, is held back until it is not.
-
-    Attributes:
-        generation: when it is exhausted, all of it; `None` before.
-    """
-
-    def __init__(self, run: Iterator[Decoder], finish: Callable[[], Generation]) -> None:
-        self.generation: Generation | None = None
-        self._pieces = self._each(run, finish)
-
-    def _each(self, run: Iterator[Decoder], finish: Callable[[], Generation]) -> Iterator[str]:
-        characters = codecs.getincrementaldecoder("utf-8")("replace")
-        given = 0
-        for decoder in run:
-            end = len(decoder.text)
-            if decoder.finish_reason is None:
-                end -= _held_back(decoder.text, decoder.policy.stop)
-            if end > given and (piece := characters.decode(bytes(decoder.text[given:end]))):
-                yield piece
-            given = max(given, end)
-        if rest := characters.decode(b"", final=True):
-            yield rest
-        self.generation = finish()
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        return next(self._pieces)
 
 
 @overload
@@ -86,16 +53,16 @@ def generate(
 def generate(  # type: ignore[misc]  # the options of the signatures above are these
     model: LanguageModel | str,
     prompt: str | Sequence[Any],
-    grammar: Given | list[Given] = None,
+    grammar: Given | Sequence[Given] = None,
     *,
-    max_tokens: int = 256,
-    temperature: float = 1.0,
+    max_tokens: int | Sequence[int] = 256,
+    temperature: float | Sequence[float] = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
     min_p: float | None = None,
     repetition_penalty: float = 1.0,
     logit_bias: dict[int, float] | None = None,
-    seed: int | None = 0,
+    seed: int | Sequence[int | None] | None = 0,
     stop: str | Sequence[str] = (),
     speculate: int = 8,
     speculator: Speculator | None = None,
@@ -104,10 +71,12 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
     forced: bool = True,
     heal: bool = True,
     trace: bool = False,
+    choices: bool | Literal["exact"] = False,
+    timeout: float | None = None,
     stream: bool = False,
     on_token: OnToken | None = None,
 ) -> Generation | Stream | list[Generation]:
-    """Generates until the text is complete, `max_tokens`, a stop string, or the model's context is full.
+    """Generates until the text is complete, `max_tokens`, a stop string, `timeout`, or the model's context is full.
 
     Args:
         model: a `LanguageModel` (see `derivable.decoding.models` for those of transformers), or `"tiny"`, the embedded
@@ -119,10 +88,11 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
             over what is generated, the end token included), a JSON Schema (`dict`), a pydantic model, dataclass,
             `TypedDict`, enum or `Literal`; `None` for anything. In a batch, one for all, or a list with one a row (each
             row needs a `Matcher` of its own).
-        max_tokens: at most this many tokens.
-        temperature, top_k, top_p, min_p, repetition_penalty, logit_bias: see `derivable.decoding.sampling.Sampling`.
+        max_tokens: at most this many tokens; in a batch also a list, one for each row.
+        temperature: 0 takes the most likely token; in a batch also a list, one for each row.
+        top_k, top_p, min_p, repetition_penalty, logit_bias: see `derivable.decoding.sampling.Sampling`.
         seed: of the random numbers; `None` for a fresh one. The same arguments give the same tokens. Row `i` of a batch
-            uses `seed + i`.
+            uses `seed + i`, or of a list its own.
         stop: texts that end the generation; the text is cut before them.
         speculate: how many tokens are drafted at a time, from what was chosen before at such places of the grammar, and
             verified in one forward pass. 0: none. The text is the same.
@@ -136,11 +106,16 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
             beginning of the text.
         trace: record masks, probabilities, what the model wanted and where the parser stood at every step (builds every
             mask). Without it the trace holds what is known anyway.
+        choices: record how likely each alternative was, where the grammar lists some (`Generation.choices`), from the
+            logits of the steps taken. `"exact"` asks the model about what these leave open, in passes of its own.
+        timeout: seconds that all of it may take, of a batch all rows together; it is looked at before each forward
+            pass. What there is then is returned, with `finish_reason` `timeout`.
         stream: return a `Stream`, an iterator over pieces of text.
         on_token: called with every token of the text and its bytes, as soon as it is chosen.
 
     Returns:
-        A `Generation`: `text`, `value`, `token_ids`, `finish_reason`, `stats`, `trace`. A list of them for a batch.
+        A `Generation`: `text`, `value`, `token_ids`, `finish_reason`, `stats`, `choices`, `trace`. A list of them for
+        a batch.
 
     Raises:
         ArgumentError, DerivableError: an argument is of the wrong kind or out of range, or the prompt does not fit.
@@ -155,19 +130,17 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
         >>> dv.generate("tiny", "Review: The hotel was terrible.\\nSentiment: ", grammar).text  # doctest: +SKIP
         'negative'
     """
-    sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty, logit_bias or {}, seed)
     language_model = _model(model)
-    if _is_batch(prompt):
+    rows = len(prompt) if _is_batch(prompt) else None
+    grammars: Sequence[Any] = [grammar]
+    if rows is not None:
         if stream:
             raise ArgumentError("stream", "False for a batch (each row is a generation of its own)", stream)
-        grammars = list(grammar) if isinstance(grammar, list | tuple) else [grammar] * len(prompt)
-        if len(grammars) != len(prompt):
-            raise ArgumentError("grammar", f"a list of {len(prompt)}, one for each prompt", grammar)
+        grammars = _each("grammar", grammar, rows)
         given = [id(one) for one in grammars if isinstance(one, Matcher)]
         if len(set(given)) < len(given):
             raise ArgumentError("grammar", "another Matcher for each row of a batch (fork it)", grammar)
     policy = Policy(
-        max_tokens=_max_tokens(max_tokens),
         stop=_stops(stop),
         speculate=integer("speculate", speculate),
         opportunistic=bool(opportunistic),
@@ -175,16 +148,24 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
         drafters=_drafters(drafters),
         speculator=_speculator(speculator),
         trace=bool(trace),
+        choices=_exact_or(choices),
     )
-
-    def run(prompt: Any, grammar: Given, sampling: Sampling) -> Run:
-        return Run(language_model, prompt, resolved(grammar, language_model.vocabulary), sampling, policy, heal)
-
-    if _is_batch(prompt):
-        rows = [run(p, g, _reseeded(sampling, row)) for row, (p, g) in enumerate(zip(prompt, grammars, strict=True))]
-        return together(language_model, rows, on_token)
-    one = run(prompt, grammar, sampling)
-    return Stream(one.steps(on_token), one.generation) if stream else one.to_the_end(on_token)
+    reach = (top_k, top_p, min_p, repetition_penalty, logit_bias or {})
+    samplings = [
+        Sampling(heat, *reach, each)
+        for heat, each in zip(_each("temperature", temperature, rows), _seeds(seed, rows), strict=True)
+    ]
+    policies = [replace(policy, max_tokens=_max_tokens(most)) for most in _each("max_tokens", max_tokens, rows)]
+    halt = Halt(_timeout(timeout))
+    runs = [
+        Run(language_model, text, resolved(what, language_model.vocabulary), each, how, heal, halt)
+        for text, what, each, how in zip(
+            [prompt] if rows is None else prompt, grammars, samplings, policies, strict=True
+        )
+    ]
+    if rows is not None:
+        return together(language_model, runs, on_token)
+    return Stream(runs[0], halt, on_token) if stream else runs[0].to_the_end(on_token)
 
 
 def _model(model: Any) -> LanguageModel:
@@ -221,6 +202,12 @@ def _speculator(given: Any) -> Speculator | None:
     return given
 
 
+def _exact_or(choices: Any) -> bool | Literal["exact"]:
+    if not isinstance(choices, bool) and choices != "exact":
+        raise ArgumentError("choices", 'True, False or "exact"', choices)
+    return choices  # type: ignore[no-any-return]
+
+
 def _drafters(given: Any) -> tuple[Drafter, ...]:
     made = tuple(items("drafters", given, "a list of drafters"))
     for drafter in made:
@@ -229,14 +216,28 @@ def _drafters(given: Any) -> tuple[Drafter, ...]:
     return made
 
 
-def _reseeded(sampling: Sampling, row: int) -> Sampling:
-    return replace(sampling, seed=(sampling.seed or 0) + row)
+def _each(name: str, given: Any, rows: int | None) -> Sequence[Any]:
+    """One for each row: those of a list, or the same for all."""
+    if not isinstance(given, list | tuple):
+        return [given] * (rows or 1)
+    if rows is None:
+        raise ArgumentError(name, "one for the one prompt (a list is for a list of prompts)", given)
+    if len(given) != rows:
+        raise ArgumentError(name, f"a list of {rows}, one for each prompt", given)
+    return given
 
 
-def _held_back(text: bytearray, stops: Sequence[bytes]) -> int:
-    """Bytes at the end that may be the beginning of a stop string."""
-    longest = max((len(stop) for stop in stops), default=1) - 1
-    for length in range(min(longest, len(text)), 0, -1):
-        if any(stop.startswith(bytes(text[-length:])) for stop in stops):
-            return length
-    return 0
+def _seeds(seed: Any, rows: int | None) -> Sequence[Any]:
+    """Row `i` has a seed of its own."""
+    if isinstance(seed, list | tuple):
+        return _each("seed", seed, rows)
+    first = Sampling(seed=seed).seed or 0
+    return [first + row for row in range(rows or 1)]
+
+
+def _timeout(seconds: Any) -> float | None:
+    if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float)):
+        raise ArgumentError("timeout", "seconds, or None for any time", seconds)
+    if seconds is not None and not seconds > 0:
+        raise DerivableError(f"timeout={seconds} is no time to generate in; give seconds, or None for any time.")
+    return seconds

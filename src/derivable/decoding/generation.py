@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from derivable.decoding.decoder import FinishReason
+from derivable.decoding.choices import Choice
+from derivable.decoding.policy import FinishReason
 from derivable.decoding.trace import Trace
 from derivable.errors import DerivableError
 
@@ -69,11 +70,14 @@ class Generation:
             without a grammar they spell nothing.
         finish_reason: `stop`: the end token was chosen, so under a matcher the text is in the language. `length`: the
             limit was reached; the text is a prefix of the language (`is_complete` says whether it is more).
-            `stop_string`: the text was cut before one of `stop`.
+            `timeout`, `cancelled`: likewise, since time was up, or somebody said so. `stop_string`: the text was cut
+            before one of `stop`.
         stats: see `Stats`.
         trace: the steps.
         prompt_ids: the tokens of the prompt that were kept.
         healed: the bytes of the prompt that were chosen again.
+        choices: with `choices=`, by JSON pointer, the probabilities of the alternatives where the grammar lists some
+            (see `derivable.decoding.choices`); `""` is the whole text.
         is_complete: the text is in the language (without a grammar: it ended by itself).
     """
 
@@ -85,6 +89,7 @@ class Generation:
     prompt_ids: list[int] = field(default_factory=list)
     healed: bytes = b""
     is_complete: bool = False
+    choices: dict[str, Choice] = field(default_factory=dict)
     read: Callable[[str], Any] = field(default=str, repr=False, compare=False)
 
     @property
@@ -94,7 +99,8 @@ class Generation:
 
     @property
     def value(self) -> Any:
-        """The value of the text: of a type an instance, of a schema what `json.loads` makes of it, else the text.
+        """The value of the text: of a type an instance, of a schema what `json.loads` makes of it, of tools a
+        `derivable.tools.ToolMessage`, else the text.
 
         Raises:
             DerivableError: the text is not complete, or the type refuses it.
@@ -102,7 +108,7 @@ class Generation:
         if not self.is_complete and self.read is not str:
             raise DerivableError(
                 f"the text has no value, it was cut off after {len(self.token_ids)} tokens ({self.finish_reason}). "
-                "Raise max_tokens, or bound the schema (maxLength, maxItems)."
+                "Raise max_tokens or the timeout, or bound the schema (maxLength, maxItems)."
             )
         return self.read(self.text)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from derivable.arguments import instance, integer, items
 from derivable.batch import allocate_bitmask
 from derivable.constraint import Constraint
-from derivable.decoding.decoder import patiently
+from derivable.decoding.policy import patiently
 from derivable.errors import ArgumentError, BitmaskShapeError, TokenRejectedError
 from derivable.matcher import Matcher
 

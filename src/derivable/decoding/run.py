@@ -12,29 +12,44 @@ from functools import partial
 from time import perf_counter
 from typing import Any, TypeVar
 
+import numpy as np
+
 from derivable.arguments import integer
-from derivable.decoding.decoder import Decoder, Policy
+from derivable.decoding.choices import Choices, JsonPlaces, Places, TextPlaces
+from derivable.decoding.decoder import Decoder
 from derivable.decoding.generation import Generation, Stats
 from derivable.decoding.healing import take_back
 from derivable.decoding.language_model import LanguageModel, ModelState, prefilled
+from derivable.decoding.policy import Halt, Policy
 from derivable.decoding.sampling import Logits, Sampling
 from derivable.decoding.targets import Target
 from derivable.decoding.trace import Trace
 from derivable.errors import ArgumentError, DerivableError, ModelError
+from derivable.tools import ToolReader
+from derivable.values.reader import Reader
 
 __all__ = ["OnToken", "Run", "together"]
 
 OnToken = Callable[[int, bytes], object]
 _Answer = TypeVar("_Answer")
 
+_MOST_PASSES = 256  # of a generation, for what was not taken
+
 
 class Run:
     """One sequence: a decoder and the state of the model that answers it."""
 
     def __init__(
-        self, model: LanguageModel, prompt: Any, target: Target, sampling: Sampling, policy: Policy, heal: bool
+        self,
+        model: LanguageModel,
+        prompt: Any,
+        target: Target,
+        sampling: Sampling,
+        policy: Policy,
+        heal: bool,
+        halt: Halt,
     ) -> None:
-        self._model, self._target = model, target
+        self._model, self._target, self._halt = model, target, halt
         prompt_ids = _encoded(model, prompt)
         shown = (
             prompt
@@ -57,11 +72,17 @@ class Run:
         elif speculator is None:
             speculator = constraint.speculator
         policy = replace(policy, max_tokens=max_tokens, speculator=speculator)
-        self.decoder = Decoder(model.vocabulary, target.matcher, prompt_ids[:keep], sampling, policy, rest)
+        choices = _choices(target, model, policy)
+        self.decoder = Decoder(model.vocabulary, target.matcher, prompt_ids[:keep], sampling, policy, rest, choices)
         self._state: ModelState | None = None
         self._length = self._told = 0
         self._begun = self._prompt_read = perf_counter()
         self._ended: float | None = None
+
+    @property
+    def reader(self) -> Reader | None:
+        """What the text stands for."""
+        return self._target.reader
 
     @property
     def state(self) -> ModelState:
@@ -93,6 +114,8 @@ class Run:
     def request(self) -> list[int]:
         """The tokens to append; none when it is finished."""
         state, decoder = self.state, self.decoder
+        if decoder.finish_reason is None:
+            decoder.finish_reason = self._halt.reason()
         prefills = not decoder.counts.model_calls and hasattr(state, "prefill")
         token_ids = self._with_partial(lambda: decoder.request(draft=not prefills))
         if token_ids:
@@ -134,7 +157,34 @@ class Run:
         """All of it."""
         for _ in self.steps(on_token):
             pass
+        return self.ended()
+
+    def ended(self) -> Generation:
+        """All of it, behind the last step."""
+        self._resolve()
         return self.generation()
+
+    def _resolve(self) -> None:
+        """Asks the model how the tokens go on that were not taken and leave several alternatives. The state is used
+        up: it goes back to where each of them might have been taken, the last first."""
+        choices = self.decoder.choices
+        if choices is None or not choices.pending:
+            return
+        begin = len(self.decoder.prompt_ids)
+        work = [(one, [one.token]) for one in sorted(choices.pending, key=lambda one: one.position)]
+        choices.pending = []
+        passes = 0
+        while work:
+            one, token_ids = work.pop()
+            if passes == _MOST_PASSES or self._halt.reason() is not None:
+                choices.give_up(one)
+                continue
+            passes += 1
+            self._guarded(lambda one=one: self.state.truncate(begin + one.position))  # type: ignore[misc]
+            rows = self._guarded(lambda token_ids=token_ids: self.state.append(token_ids))  # type: ignore[misc]
+            further = self._with_partial(lambda one=one, rows=rows: choices.resolve(one, np.atleast_2d(rows)[-1]))  # type: ignore[misc]
+            work += [(each, [*token_ids, each.token]) for each in further]
+        self.decoder.counts.model_calls += passes
 
     def generation(self) -> Generation:
         """What there is."""
@@ -146,7 +196,7 @@ class Run:
             **vars(counts),
         )
         matcher, reason = decoder.matcher, decoder.finish_reason or "length"
-        complete = reason == "stop" or (reason == "length" and matcher is not None and _accepts(decoder))
+        cut = reason != "stop" and (reason == "stop_string" or matcher is None or not _accepts(decoder))
         return Generation(
             list(decoder.token_ids),
             bytes(decoder.text),
@@ -155,8 +205,9 @@ class Run:
             Trace(decoder.steps, self._prompt),
             list(decoder.prompt_ids),
             self._rest,
-            complete,
-            self._target.value,
+            not cut,
+            {} if decoder.choices is None else decoder.choices.made,
+            str if self.reader is None else self.reader.read,
         )
 
 
@@ -195,7 +246,7 @@ def together(model: LanguageModel, runs: Sequence[Run], on_token: OnToken | None
         for (run, token_ids), rows in zip(asked, answers, strict=True):
             run.feed(token_ids, rows, share)
             run.tell(on_token)
-    return [run.generation() for run in runs]
+    return [run.ended() for run in runs]
 
 
 def _guarded(call: Callable[[], _Answer], tokens: int, so_far: Callable[[], object]) -> _Answer:
@@ -210,6 +261,18 @@ def _guarded(call: Callable[[], _Answer], tokens: int, so_far: Callable[[], obje
             "in `partial`.",
             so_far(),
         ) from error
+
+
+def _choices(target: Target, model: LanguageModel, policy: Policy) -> Choices | None:
+    """Who follows what is chosen between listed alternatives."""
+    if not policy.choices or target.matcher is None:
+        return None
+    reader = target.reader
+    places: Places = (
+        TextPlaces() if reader is None else reader.places() if isinstance(reader, ToolReader) else JsonPlaces()
+    )
+    vocabulary = model.vocabulary
+    return Choices(places, vocabulary.tokens, vocabulary.spellings.extending, policy.choices == "exact")
 
 
 def _accepts(decoder: Decoder) -> bool:

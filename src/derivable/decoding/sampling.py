@@ -85,7 +85,7 @@ class Sampling:
         if problem:
             raise DerivableError(f"{problem}.")
         if self.seed is None:
-            object.__setattr__(self, "seed", randbits(64))
+            object.__setattr__(self, "seed", randbits(62))
         else:
             integer("seed", self.seed, 0)
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-import sys
 import typing
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 from derivable.caches import cache
 from derivable.compile import compile as compile_grammar
 from derivable.constraint import Constraint
-from derivable.errors import ArgumentError, DerivableError, MatcherError
+from derivable.errors import ArgumentError, MatcherError
 from derivable.grammar import Grammar
 from derivable.matcher import Matcher
+from derivable.values.reader import Reader, describable
 from derivable.vocabulary import Vocabulary
 
 __all__ = ["Given", "Target", "resolved"]
@@ -34,11 +32,11 @@ class Target:
 
     Attributes:
         matcher: constrains it; `None` does not.
-        value: the value of a complete text.
+        reader: what a complete text stands for; `None`: itself.
     """
 
     matcher: Matcher | None
-    value: Callable[[str], Any] = str
+    reader: Reader | None = None
 
     @property
     def constraint(self) -> Constraint | None:
@@ -64,19 +62,19 @@ def resolved(given: Given, vocabulary: Vocabulary) -> Target:
                 f"has {vocabulary!r}. Compile the grammar for model.vocabulary."
             )
         if isinstance(given, Constraint):
-            return Target(given.matcher())
+            return Target(given.matcher(), given.reader)
         if given.is_finished:
             raise MatcherError("the matcher has taken an end token; use constraint.matcher() or matcher.reset().")
-        return Target(given)
+        return Target(given, given.constraint.reader if not given.length else None)  # a rest is no value
     if isinstance(given, Grammar):
         grammar = given
-        return Target(_compiled(id(grammar), lambda: grammar, vocabulary).matcher())
+        return Target(_compiled(id(grammar), lambda: grammar, vocabulary).matcher(), grammar.reader)
     if not (isinstance(given, dict | bool) or callable(given) or typing.get_origin(given) is not None):
         raise ArgumentError(
             "grammar", "a Grammar (from one of Grammar.from_*), a Constraint, a schema as a dict, or a type", given
         )
     if isinstance(given, type):
-        given = _describable(given)
+        given = describable(given)
     key = given
     if isinstance(given, dict):
         try:
@@ -84,20 +82,7 @@ def resolved(given: Given, vocabulary: Vocabulary) -> Target:
         except (TypeError, ValueError, RecursionError):  # no schema, which compiling it says
             key = object()
     matcher = _compiled(key, lambda: _grammar(given), vocabulary).matcher()
-    return Target(matcher, _reader(given))
-
-
-@lru_cache(maxsize=64)
-def _describable(given: Any) -> Any:
-    """A `typing.TypedDict` as one of `typing_extensions`, which is what pydantic asks for before Python 3.12."""
-    if sys.version_info >= (3, 12) or not typing.is_typeddict(given) or not hasattr(given, "__total__"):
-        return given
-    try:
-        from typing_extensions import TypedDict
-    except ImportError:
-        return given  # then there is no pydantic either, which is said later
-    hints = typing.get_type_hints(given, include_extras=True)
-    return TypedDict(given.__name__, hints, total=given.__total__)  # type: ignore[operator]
+    return Target(matcher, Reader.of(given))
 
 
 def _grammar(given: Any) -> Grammar:
@@ -136,29 +121,3 @@ def _compiled(key: Any, make: Callable[[], Grammar], vocabulary: Vocabulary) -> 
         known = compile_grammar(make(), vocabulary)
         cache.keep(whole, known)
     return known
-
-
-def _reader(given: Any) -> Callable[[str], Any]:
-    """From the text of a schema's value to the value."""
-    if isinstance(given, dict | bool) or inspect.isroutine(given):  # of a function: its arguments
-        return _read_json
-
-    def read(text: str) -> Any:
-        import pydantic
-
-        try:
-            return pydantic.TypeAdapter(given).validate_json(text)
-        except ValueError as error:  # pydantic's ValidationError is one
-            raise DerivableError(
-                f"the text fits the schema of {given!r}, but the type refuses it: {error}\n"
-                "Say in the schema what the type's validators want, or generate again with another seed."
-            ) from error
-
-    return read
-
-
-def _read_json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:  # a number of more digits than Python converts
-        raise DerivableError(f"the text is JSON that Python cannot read ({error}). Use Generation.text.") from error

@@ -27,10 +27,13 @@ class Elements:
         self.style, self.root = style, schema
         self.kinds = {kind: name for name, kind in (style.kinds or {}).items()}
 
-    def members(self, text: str, at: int, schema: Any = ...) -> tuple[dict[str, Any], int]:
-        """The members from a place on, and where they end."""
+    def members(
+        self, text: str, at: int, schema: Any = ..., found: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], int]:
+        """The members from a place on, and where they end. `found`: a `dict` that has them even where one is not
+        whole."""
         schema = self.root if schema is ... else schema
-        found: dict[str, Any] = {}
+        found = {} if found is None else found
         begin, behind = self.style.key
         while True:
             start = _skip(text, at)

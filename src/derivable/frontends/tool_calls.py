@@ -10,11 +10,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import DerivableError
 from ..limits import Limits
+from ..values.partial import SoFar
+from ..values.progress import pointer_token
+from ..values.reader import JSON
 from .json_schema.reading.styles import STYLES
 from .tool_arguments import Elements
 from .tools import Tool, family_of, read_tools
@@ -75,9 +79,10 @@ class ToolEvent:
 
 @dataclass(frozen=True)
 class _Opening:
-    """How a call begins: text, the name, and what stands before the arguments."""
+    """How a call begins: text, what stands up to the name, and up to the arguments; and how it ends."""
 
     text: str
+    before: re.Pattern[str]
     header: re.Pattern[str]
     end: str
 
@@ -130,7 +135,8 @@ class ToolParser:
         self._text = ""
         self._inside: _Segment | None = self._first
         self._call: tuple[Tool, _Opening] | None = None
-        self._told = 0  # of the arguments of the open call
+        self._told = self._fed = 0  # of the arguments of the open call: to the caller, to `_so_far`
+        self._so_far = SoFar(JSON)
         self._tried = 0
         self._count = 0
 
@@ -159,6 +165,62 @@ class ToolParser:
         events = [*self._events(True)]
         self.reset()
         return events
+
+    @property
+    def call_arguments(self) -> str | None:
+        """The text of the call that is being written, from its arguments on; `None` outside calls, and where these are
+        not JSON."""
+        return self._text if self._call is not None and self._style is None else None
+
+    @property
+    def begins_name(self) -> bool:
+        """The last character fed is the first of a tool's name."""
+        read, last = self._text[:-1], self._text[-1:]
+        named = bool(last) and self._call is None and any(name.startswith(last) for name in self.tools)
+        return named and any(opening.before.fullmatch(read) for opening in self._openings)
+
+    @property
+    def count(self) -> int:
+        """Calls that are whole: the index of the next one."""
+        return self._count
+
+    @property
+    def arguments_so_far(self) -> dict[str, Any] | None:
+        """What there is of the arguments of the call that is being written, half a string included; `None` outside
+        calls. A number or word counts once it is complete, and so do arguments that are written as elements.
+
+        Raises:
+            DerivableError: pydantic, which reads half a string, is not installed.
+
+        Cost: as `Stream.value_so_far`; of elements the length of the call.
+
+        Example:
+            >>> def add(a: int, note: str) -> int: ...
+            >>> parser = ToolParser("llama-3.1", [add])
+            >>> [event.kind for event in parser.feed('{"name": "add", "parameters": {"a": 1, "note": "as sa')]
+            ['call', 'arguments']
+            >>> parser.arguments_so_far, parser.arguments_complete
+            ({'a': 1, 'note': 'as sa'}, ('/a',))
+        """
+        return self._arguments_so_far()[0]
+
+    @property
+    def arguments_complete(self) -> tuple[str, ...]:
+        """The JSON pointers of those arguments, and of their parts, that are complete."""
+        return self._arguments_so_far()[1]
+
+    def _arguments_so_far(self) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+        if self._call is None:
+            return None, ()
+        if self._style is not None:
+            found: dict[str, Any] = {}
+            with suppress(ValueError):  # the last one is not whole
+                Elements(self._style, self._call[0].parameters).members(self._text, 0, found=found)
+            return found, tuple([f"/{pointer_token(name)}" for name in found])
+        self._so_far.feed(self._text[self._fed :])  # more than is told, since it may begin the end of the call
+        self._fed = len(self._text)
+        value = self._so_far.value
+        return value if isinstance(value, dict) else {}, self._so_far.complete
 
     # -- one step after the other -------------------------------------------------------------------------------
 
@@ -205,7 +267,9 @@ class ToolParser:
                 if not final and any(len(written) < len(other) and other.startswith(written) for other in self.tools):
                     return  # it may be a longer name
                 tool = self.tools[header["name"]]
-                self._text, self._call, self._told, self._tried = rest[header.end() :], (tool, opening), 0, 0
+                self._text, self._call = rest[header.end() :], (tool, opening)
+                self._told = self._fed = self._tried = 0
+                self._so_far = SoFar(JSON)
                 yield ToolEvent("call", tool.name, self._count)
                 return
         segment = next((s for s in self._segments if s.begin == start), None)
@@ -282,7 +346,7 @@ def _opening(call: dict[str, Any], names: list[str]) -> _Opening:
             pattern += f"(?:{part['pattern']})"
         else:
             pattern += name.join(map(re.escape, part["value"].split("$name")))
-    return _Opening(begin, re.compile(pattern), call["end"])
+    return _Opening(begin, re.compile(pattern[: pattern.index("(?P<name>")]), re.compile(pattern), call["end"])
 
 
 def _is_within(before: Any) -> bool:

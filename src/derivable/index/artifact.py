@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from .. import _kernel, files
 from .._kernel import Dfa
@@ -31,13 +31,15 @@ from ..lowering import Lowered, matches_blank_lines
 if TYPE_CHECKING:
     from mmap import mmap
 
-__all__ = ["VERSION", "Plan", "packed", "read", "unpacked", "write"]
+__all__ = ["VERSION", "Plan", "Values", "packed", "read", "unpacked", "write"]
 
 _MAGIC = b"derivable constraint\n"
-VERSION = 15
+VERSION = 16
 _PREFIX = struct.Struct("<IQ")
 _LENGTH = struct.Struct("<Q")
 _WORD = 4
+
+Values = Literal["text", "json"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Plan:
         lowered: the grammar; token references by id.
         lexing, start, relaxed: as in `Grammar`.
         limits, lookahead: as given to `compile`.
+        values: what the texts stand for, as far as that can be saved.
         index: situations visited ahead of time, with their masks, as the kernel writes them.
         splits: parser and lexer states, what tokens do in them, and what walks have settled, as the kernel writes them;
             empty under ``scannerless``, where they are the vocabulary's and not the constraint's.
@@ -59,6 +62,7 @@ class Plan:
     relaxed: tuple[str, ...]
     limits: Limits
     lookahead: int | None
+    values: Values = "text"
     index: bytes = b""
     splits: bytes | memoryview = b""
 
@@ -88,6 +92,7 @@ def packed(plan: Plan, fingerprint: str) -> bytes:
         "start": plan.start,
         "relaxed": plan.relaxed,
         "lookahead": plan.lookahead,
+        "values": plan.values,
         "terminals": [
             [len(saved), rank, ignored] for saved, (_, rank, ignored) in zip(automata, plan.lowered.terminals)
         ],
@@ -180,6 +185,7 @@ _SHAPE: dict[str, Any] = {
     "start": str,
     "relaxed": [str],
     "lookahead": _or_none(_COUNT),
+    "values": get_args(Values),
     "terminals": [(_LONG, _COUNT, bool)],
     "texts": [(_COUNT, _or_none(_LONG))],
     "strings": [(_COUNT, ([str], bool, _LONG, _or_none(_LONG)))],
@@ -305,6 +311,7 @@ def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
         relaxed=tuple(header["relaxed"]),
         limits=limits,
         lookahead=header["lookahead"],
+        values=header["values"],
         index=bytes(blobs[at:ends]),
         splits=blobs[ends:],
     )

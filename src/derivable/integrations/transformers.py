@@ -7,7 +7,7 @@
     constraint = dv.compile(dv.Grammar.from_regex(r"(yes|no), because [a-z ]{1,60}\\."), vocabulary)
     model.generate(**inputs, logits_processor=[DerivableLogitsProcessor(constraint)], max_new_tokens=60)
 
-    model.generate(**batch, logits_processor=[DerivableLogitsProcessor([constraint, other])])  # one for each prompt
+    model.generate(**batch, logits_processor=[DerivableLogitsProcessor([constraint, None])])  # one for each prompt
 
 Greedy search, sampling, beam search, batches with left padding, `num_return_sequences`, assisted generation
 (`assistant_model=`, `prompt_lookup_num_tokens=`) and static caches work. Two things cannot:
@@ -80,8 +80,9 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
 
     Args:
         constraint: compiled for the model's vocabulary. Its end-of-sequence ids should be those `generate` stops at.
-            Several: one for each prompt, all for vocabularies of one size and with the same ends. Rows are shared out
-            among them in order, as `generate` lays out the beams and the sequences of a prompt one after the other.
+            Several: one for each prompt, all for vocabularies of one size and with the same ends, and `None` where a
+            prompt has none; the scores of its rows stay as they are. Rows are shared out among them in order, as
+            `generate` lays out the beams and the sequences of a prompt one after the other.
         prompt_length: where generated text begins, padding included. By default what the first call brings, and
             anything that does not go on from there is a new generation. Given, nothing is guessed: for loops other than
             transformers' own (several tokens at a time), and for outputs that are to be continued.
@@ -95,7 +96,7 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
 
     def __init__(
         self,
-        constraint: Constraint | Sequence[Constraint],
+        constraint: Constraint | Sequence[Constraint | None],
         *,
         prompt_length: int | None = None,
         drafts: bool | None = None,
@@ -103,7 +104,7 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
         self.constraints = _constraints(constraint)
         if prompt_length is not None and prompt_length < 0:
             raise MatcherError(f"prompt_length={prompt_length} is negative. Give the width of input_ids, or nothing.")
-        self.constraint = self.constraints[0]
+        self.constraint = next(each for each in self.constraints if each is not None)
         self.prompt_length = prompt_length
         self.drafts = drafts
         self._generations: list[_Generation] = []  # latest first
@@ -148,10 +149,7 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
         width = scores.shape[1]
         eos_ids = [eos for eos in self.constraint.vocabulary.eos_ids if eos < width]
         bitmask = allocate_bitmask(len(unique), max(width, self.constraint.vocabulary.size))
-        if len(unique) == 1:
-            unique[0].matcher.fill_bitmask(bitmask)
-        else:
-            fill_bitmasks([row.matcher for row in unique], bitmask)
+        fill_bitmasks([row.matcher for row in unique], bitmask)
         if len(unique) < len(rows):
             number = {key: at for at, key in enumerate(position)}
             bitmask = bitmask[[number[id(row)] for row in rows]]
@@ -181,8 +179,12 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
                 f"input_ids are {input_ids.shape[1]} tokens long, shorter than prompt_length={length}. "
                 "Give the length of the prompt as generate sees it (padding included), or leave it out."
             )
-        roots = [_Row(np.empty(0, np.int64), each.matcher(), 0, None) for each in self.constraints]
-        generation = _Generation(input_ids[:, :length].clone(), self.prompt_length is not None, roots)
+        roots = [
+            _Row(np.empty(0, np.int64), None if each is None else each.matcher(), 0, None) for each in self.constraints
+        ]
+        generation = _Generation(
+            input_ids[:, :length].clone(), self.prompt_length is not None, roots, self.constraint.vocabulary
+        )
         rows = generation.rows_of(input_ids)
         assert rows is not None  # nothing generated yet, or any length will do
         self._generations.insert(0, generation)
@@ -217,8 +219,11 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
         hopeless = masked.amax(dim=1) == float("-inf")
         if not bool(hopeless.any()):
             return
-        at = int(hopeless.nonzero()[0, 0])
-        allowed = rows[at].matcher.allowed_tokens()
+        found = ((at, rows[at].matcher) for at in hopeless.nonzero()[:, 0].tolist())
+        at, matcher = next(((at, matcher) for at, matcher in found if matcher is not None), (0, None))
+        if matcher is None:
+            return
+        allowed = matcher.allowed_tokens()
         vocabulary = self.constraint.vocabulary
         shown = ", ".join(repr(vocabulary.token_bytes(int(i)) or f"id {i}") for i in allowed[:5])
         where = f"row {at}, position {input_ids.shape[1]}: no token left"
@@ -242,18 +247,21 @@ class _Row:
 
     Attributes:
         ids: all generated ids of the row.
-        matcher: after the first `taken` of them. Never advanced in place: other rows start from it.
+        matcher: after the first `taken` of them. Never advanced in place: other rows start from it. `None`: nothing
+            constrains the row.
         taken: how many the matcher took; fewer than all only if the row has ended.
         end: why the others do not count: end of sequence was taken, the host stopped the row, a token was refused.
     """
 
     ids: _Ids
-    matcher: Matcher
+    matcher: Matcher | None
     taken: int
     end: Literal["finished", "stopped", "refused"] | None
 
     def goes_on(self, ids: _Ids, shared: int, vocabulary: Vocabulary) -> _Row:
         """The row of `ids`, whose first `shared` are those of this row."""
+        if self.matcher is None:
+            return _Row(ids, None, len(ids), None)
         taken = min(self.taken, shared)
         if self.end is not None and (shared > self.taken or (self.end == "finished" and shared == self.taken)):
             return _Row(ids, self.matcher, self.taken, self.end)
@@ -281,12 +289,14 @@ class _Generation:
         prompt: [B, T], on the device of the ids.
         pinned: the prompt's length was given, so rows may grow by any number of tokens.
         roots: nothing generated, of each constraint.
+        vocabulary: theirs.
         rows, before: of the last call and the one before, by their constraint and the bytes of their ids.
     """
 
     prompt: torch.Tensor
     pinned: bool
     roots: list[_Row]
+    vocabulary: Vocabulary
     rows: dict[_Key, _Row] = field(default_factory=dict)
     before: dict[_Key, _Row] = field(default_factory=dict)
 
@@ -325,10 +335,9 @@ class _Generation:
             return row
         ids = ids.copy()  # not a view of the host's tensor, nor of all the rows
         which, data = key
-        vocabulary = self.roots[which].matcher.constraint.vocabulary
         parent = self.rows.get((which, data[: -ids.itemsize]))
         if parent is not None:
-            return parent.goes_on(ids, len(ids) - 1, vocabulary)
+            return parent.goes_on(ids, len(ids) - 1, self.vocabulary)
         nearest, shared = self.roots[which], 0
         for (other, _), row in (*self.rows.items(), *self.before.items()):
             common = _common(row.ids, ids)
@@ -336,7 +345,7 @@ class _Generation:
                 nearest, shared = row, common
         if shared < len(ids) - 1 and not self.pinned:
             return None
-        return nearest.goes_on(ids, shared, vocabulary)
+        return nearest.goes_on(ids, shared, self.vocabulary)
 
 
 def _common(a: _Ids, b: _Ids) -> int:
@@ -352,13 +361,14 @@ def _text(vocabulary: Vocabulary, token: int) -> bytes | None:
     return vocabulary.token_bytes(token) if 0 <= token < vocabulary.size else None
 
 
-def _constraints(given: Constraint | Sequence[Constraint]) -> tuple[Constraint, ...]:
+def _constraints(given: Constraint | Sequence[Constraint | None]) -> tuple[Constraint | None, ...]:
     """One or several, over vocabularies that go together."""
     all_of_them = (given,) if isinstance(given, Constraint) else tuple(items("constraint", given, "a Constraint"))
-    if not all_of_them or not all(isinstance(each, Constraint) for each in all_of_them):
-        raise ArgumentError("constraint", "a Constraint, or one for each prompt", given)
-    first = all_of_them[0].vocabulary
-    for each in all_of_them[1:]:
+    there = [each for each in all_of_them if each is not None]
+    if not there or not all(isinstance(each, Constraint) for each in there):
+        raise ArgumentError("constraint", "a Constraint, or one (or None) for each prompt, not all of them None", given)
+    first = there[0].vocabulary
+    for each in there[1:]:
         if (each.vocabulary.size, each.vocabulary.eos_ids) != (first.size, first.eos_ids):
             raise MatcherError(
                 f"the constraints are for different vocabularies: {first!r} and {each.vocabulary!r}. Compile them for "

@@ -35,9 +35,10 @@ from transformers.generation import logits_process as processes
 
 from ..arguments import instance, integer, items
 from ..constraint import Constraint
-from ..decoding.decoder import Decoder, Drafter, Policy, guesses
+from ..decoding.decoder import Decoder, guesses
 from ..decoding.drafters import DraftModel, PromptLookup
 from ..decoding.models import TransformersState
+from ..decoding.policy import Drafter, Policy
 from ..decoding.sampling import Logits, Sampling
 from ..errors import ArgumentError, DerivableError, LimitError, TokenRejectedError
 from ..matcher import Matcher
@@ -61,7 +62,8 @@ class DerivableDecoding:
     """A decoding loop for `model.generate(..., custom_generate=...)`. One object serves any number of calls.
 
     Args:
-        constraint: compiled for the model's vocabulary; a list has one for each row.
+        constraint: compiled for the model's vocabulary; a list has one for each row, or `None` where nothing
+            constrains the row, but not everywhere.
         speculate: tokens of a draft at most; 0 drafts none.
         speculator: counts to draft from; by default those of the constraint.
         drafters: further sources of guesses.
@@ -78,7 +80,7 @@ class DerivableDecoding:
 
     def __init__(
         self,
-        constraint: Constraint | Sequence[Constraint],
+        constraint: Constraint | Sequence[Constraint | None],
         *,
         speculate: int = 8,
         speculator: Speculator | None = None,
@@ -89,9 +91,14 @@ class DerivableDecoding:
         streamer: Any = None,
     ) -> None:
         several = [constraint] if isinstance(constraint, Constraint) else constraint
-        self.constraints: list[Constraint] = list(items("constraint", several, "a Constraint, or a list of them"))
+        wanted = "a Constraint, or a list of them (None for a row without)"
+        self.constraints: list[Constraint | None] = list(items("constraint", several, wanted))
         for one in self.constraints:
-            instance("constraint", one, Constraint, "a Constraint, or a list of them")
+            instance("constraint", one, Constraint | None, wanted)
+        first = next((one for one in self.constraints if one is not None), None)
+        if first is None:
+            raise ArgumentError("constraint", wanted, constraint)
+        self._vocabulary = first.vocabulary
         instance("speculator", speculator, Speculator | None, "a Speculator, or None")
         self.policy = Policy(
             speculate=integer("speculate", speculate),
@@ -139,8 +146,9 @@ class DerivableDecoding:
             prompt = [int(i) for i in kept.tolist()]
             if not prompt:
                 raise DerivableError(f"row {row} of the prompt is empty. Begin with the model's begin token.")
-            vocabulary = constraints[row].vocabulary
-            decoder = Decoder(vocabulary, constraints[row].matcher(), prompt, sampling, policy)
+            one = constraints[row]
+            vocabulary = self._vocabulary if one is None else one.vocabulary
+            decoder = Decoder(vocabulary, None if one is None else one.matcher(), prompt, sampling, policy)
             self.decoders.append(decoder)
             made.append(_decoded(model, decoder, input_ids[row], stopping_criteria, streamer))
         if streamer is not None:
@@ -151,9 +159,11 @@ class DerivableDecoding:
         sequences = torch.cat([input_ids, added.to(input_ids.device).reshape(rows, longest)], dim=1)
         return GenerateDecoderOnlyOutput(sequences=sequences) if config.return_dict_in_generate else sequences
 
-    def _policy(self, constraint: Constraint, most: int, config: Any) -> Policy:
+    def _policy(self, constraint: Constraint | None, most: int, config: Any) -> Policy:
         """This object's, with the guesses that the call asks for."""
         policy = self.policy
+        if constraint is None:  # nobody drafts where there is no grammar
+            return replace(policy, max_tokens=most, drafters=(), speculator=None)
         drafters = list(policy.drafters)
         if config.prompt_lookup_num_tokens:
             drafters.append(PromptLookup(config.max_matching_ngram_size or 2, 1))
