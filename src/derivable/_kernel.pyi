@@ -284,6 +284,14 @@ class Matcher:
     def length(self) -> int:
         """Steps taken since the start."""
 
+    @property
+    def tokens_left(self) -> int | None:
+        """With a budget: how many tokens may still be taken, the end token included. `None` without one."""
+
+    @property
+    def least_tokens(self) -> int | None:
+        """With a budget: so many tokens suffice from here to the end, the end token included. `None` without one."""
+
 class Budget:
     def __init__(self, seconds: float | None, max_bytes: int) -> None: ...
     def __enter__(self) -> Budget: ...

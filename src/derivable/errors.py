@@ -114,8 +114,8 @@ class LimitError(DerivableError):
     """A bound of `derivable.Limits` was reached.
 
     Attributes:
-        limit: the field of `Limits`, ``"timeout"`` (of `compile`, in seconds), ``"max_tokens"`` (of `Constraint.matcher`:
-            `used` tokens suffice), or the name (with blanks) of a bound that cannot be raised.
+        limit: the field of `Limits`, ``"timeout"`` (of `compile`, in seconds), ``"max_tokens"`` (of
+            `Constraint.matcher`: `used` tokens suffice), or the name (with blanks) of a bound that cannot be raised.
         used: how much was asked for when work stopped (a lower bound).
         allowed: the bound.
     """

@@ -1,5 +1,5 @@
-"""Budgets of tokens: every text ends in time, the mask is the grammar's own where there is time enough, and the bound on
-what suffices is nearly the least.
+"""Budgets of tokens: every text ends in time, masks and `allows` agree, and the bound on what suffices is nearly the
+least.
 
 What is compared with is made from masks without a budget alone: breadth first through texts, one more token each time,
 until one may end.

@@ -131,7 +131,12 @@ void bind_steps(nb::class_<Matcher>& matcher) {
             },
             "The text so far is a member of the language: end of sequence is allowed.")
         .def_prop_ro("is_finished", &Matcher::finished, "An end-of-sequence token was taken.")
-        .def_prop_ro("length", &Matcher::length, "Steps taken since the start.")
+        .def_prop_ro("length", &Matcher::length, "Steps taken since the start.");
+}
+
+// What is left of a budget.
+void bind_budget(nb::class_<Matcher>& matcher) {
+    matcher
         .def_prop_ro(
             "tokens_left", [](const Matcher& self) { return number_or_none(self.tokens_left()); },
             "With a budget: how many tokens may still be taken, the end token included. `None` without one.")
@@ -288,6 +293,7 @@ void bind_insight(nb::class_<Matcher>& matcher) {
 void bind_matchers(nb::module_& m) {
     nb::class_<Matcher> matcher(m, "Matcher", "One sequence being generated.");
     bind_steps(matcher);
+    bind_budget(matcher);
     bind_masks(matcher);
     bind_insight(matcher);
 }
