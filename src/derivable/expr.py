@@ -122,22 +122,28 @@ class JsonStrings:
     `negated`: every value but `values`, of `min_length` to `max_length` characters (`None`: without bound);
     otherwise exactly `values`. A surrogate pair of escapes is one character, and so is a lone surrogate escape. Costs
     no automaton, however long the list or large the bounds. `values` hold no lone surrogates.
+
+    `plain`: not in every spelling. Characters stand as they are, or by a short escape; as `\\uXXXX` only those that
+    `json.dumps` writes so (control characters, and what is not ASCII). No surrogate is alone.
     """
 
     values: tuple[str, ...] = ()
     negated: bool = True
     min_length: int = 0
     max_length: int | None = None
+    plain: bool = False
 
 
 @node
 class JsonText:
     """JSON string literals, quotes included, in every spelling of the strings that `item` matches (regular only).
 
-    In `item`, a lone surrogate stands as the three bytes that UTF-8 would give its number.
+    In `item`, a lone surrogate stands as the three bytes that UTF-8 would give its number. `plain`: as in
+    `JsonStrings`.
     """
 
     item: Expr
+    plain: bool = False
 
 
 @node

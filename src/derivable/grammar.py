@@ -221,6 +221,7 @@ class Grammar(Combining):
     def from_structural_tag(
         tag: Any,
         *,
+        profile: Literal["spec", "practical"] = "practical",
         special_tokens: SpecialTokens = "token",
         limits: Limits = Limits(),  # noqa: B008
     ) -> Grammar:
@@ -230,6 +231,7 @@ class Grammar(Combining):
             tag: xgrammar's form, ``{"type": "structural_tag", "format": {...}}`` or the format alone, or vLLM's and
                 SGLang's first one, ``{"structures": [...], "triggers": [...]}``: a `dict`, JSON text, or an object of
                 xgrammar's. `derivable.frontends.structural_tag` lists the formats.
+            profile: how JSON is written in it; see `from_json_schema`.
             special_tokens: what its texts mean that spell special tokens of the vocabulary, `begin` and `end` above
                 all: `token` those tokens, by their ids; `text` the letters; `either` both.
             limits: bounds; tags are untrusted.
@@ -255,9 +257,11 @@ class Grammar(Combining):
         from .frontends.structural_tag import grammar_from_structural_tag
 
         instance("limits", limits, Limits, "Limits(...)")
-        texts(special_tokens=special_tokens)
-        key = ("structural tag", text_of(tag), special_tokens, limits)
-        return _remembered(key, lambda: grammar_from_structural_tag(tag, special_tokens, limits=limits))
+        texts(special_tokens=special_tokens, profile=profile)
+        key, schemas = ("structural tag", text_of(tag), special_tokens, limits, profile), {"profile": profile}
+        return _remembered(
+            key, lambda: grammar_from_structural_tag(tag, special_tokens, limits=limits, schemas=schemas)
+        )
 
     structural_tag = from_structural_tag
 
@@ -308,9 +312,8 @@ class Grammar(Combining):
         instance("limits", limits, Limits, "Limits(...)")
         texts(model=model, special_tokens=special_tokens, profile=profile)
         instance("parallel", parallel, bool, "True or False")
-        options = {"profile": profile}
         made = grammar_from_tools(
-            tools, model, tool_choice, parallel, reasoning, special_tokens, limits=limits, options=options
+            tools, model, tool_choice, parallel, reasoning, special_tokens, limits=limits, profile=profile
         )
         return Grammar.of(made)
 
@@ -364,7 +367,7 @@ class Grammar(Combining):
         registry: Any = None,
         limits: Limits = Limits(),  # noqa: B008
         relax: Sequence[str] = (),
-        profile: Literal["spec", "practical"] | None = None,
+        profile: Literal["spec", "practical"] = "practical",
     ) -> Grammar:
         """The JSON texts (RFC 8259) of the values that a JSON Schema describes. `docs/json_schema.md` has the details.
 
@@ -407,8 +410,6 @@ class Grammar(Combining):
             "separators": separators,
             "key_order": key_order,
         }
-        if profile is None:
-            profile = "spec" if isinstance(schema, bool | dict | str) else "practical"
         options |= {"formats": formats, "relax": tuple(relax), "profile": profile}
 
         def make() -> Rules:

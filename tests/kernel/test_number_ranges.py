@@ -39,13 +39,17 @@ def test_ranges_of_many_digits_are_made_at_once() -> None:
     assert not NumberRange(("1e300", False), None, True, None, 17, True, LONGEST_NUMBER).is_small
     assert not NumberRange(None, ("0." + "1" * 50, False), None, None, 17, True, LONGEST_NUMBER).is_small
     with pytest.raises(dv.LimitError) as caught:
-        dv.Grammar.from_json_schema('{"type": "number", "maximum": 1e3000}', limits=dv.Limits(max_dfa_states=500))
+        dv.Grammar.from_json_schema(
+            '{"type": "number", "maximum": 1e3000}', limits=dv.Limits(max_dfa_states=500), profile="spec"
+        )
     assert caught.value.limit == "max_dfa_states"
 
 
 def test_bounds_of_their_own_cost_nothing_until_they_are_reached() -> None:
     members = {f"k{i}": {"type": "integer", "minimum": i} for i in range(400)}
-    constraint = dv.compile(dv.Grammar.from_json_schema({"type": "object", "properties": members}), BYTES)
+    constraint = dv.compile(
+        dv.Grammar.from_json_schema({"type": "object", "properties": members}, profile="spec"), BYTES
+    )
     before = constraint.stats()["run_bytes"]
     matcher = constraint.matcher()
     matcher.advance_bytes(b'{"k17": 1')
@@ -58,7 +62,9 @@ def test_bounds_of_their_own_cost_nothing_until_they_are_reached() -> None:
 
 
 def test_a_constraint_is_saved_with_its_ranges() -> None:
-    constraint = dv.compile(dv.Grammar.from_json_schema({"type": "number", "minimum": 5, "maximum": 7.25}), BYTES)
+    constraint = dv.compile(
+        dv.Grammar.from_json_schema({"type": "number", "minimum": 5, "maximum": 7.25}, profile="spec"), BYTES
+    )
     for made in (constraint, dv.Constraint.from_bytes(constraint.to_bytes(), BYTES)):
         for text, fits in {b"5": True, b"7.3": False, b"7.250": True, b"6e0": True, b"4": False}.items():
             matcher = made.matcher()

@@ -37,7 +37,7 @@ struct NumberRange {
 
     mutable std::optional<bool> has_numbers_;  // SAFETY: of one thread
 
-    static constexpr size_t kSmallDigits = 20;
+    static constexpr size_t kSmallDigits = 22;
     static constexpr uint64_t kSmallStates = 5'000;
 };
 

@@ -1,4 +1,4 @@
-"""The JSON Schema of Python types, as pydantic reads them: the practical profile says what its own schema does not."""
+"""The JSON Schema of Python types, as pydantic reads them: what its own schema does not say."""
 
 from __future__ import annotations
 
@@ -7,22 +7,30 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from ..texts.formats import OF_TYPES
+
 if TYPE_CHECKING:
     from pydantic.json_schema import GenerateJsonSchema
 
 __all__ = ["schema_of_type"]
 
 
-def schema_of_type(given: Any) -> Any:
-    """The JSON Schema of what pydantic can describe."""
+def schema_of_type(given: Any, own_formats: bool) -> Any:
+    """The JSON Schema of what pydantic can describe; `own_formats`: dates and times as pydantic reads them."""
     import pydantic
 
-    return pydantic.TypeAdapter(given).json_schema(schema_generator=_generator())
+    return pydantic.TypeAdapter(given).json_schema(schema_generator=_generator(own_formats))
 
 
 @cache
-def _generator() -> type[GenerateJsonSchema]:
+def _generator(own_formats: bool) -> type[GenerateJsonSchema]:
     from pydantic.json_schema import GenerateJsonSchema
+
+    def as_read(made: dict[str, Any]) -> dict[str, Any]:
+        """The schema of a date or time, where it is one of text."""
+        if own_formats and "format" in made:
+            made["format"] = OF_TYPES[made["format"]]
+        return made
 
     class Generator(GenerateJsonSchema):  # type: ignore[misc]
         """What pydantic takes, where its own schema says more or less: digits of decimals, items that repeat."""
@@ -37,6 +45,18 @@ def _generator() -> type[GenerateJsonSchema]:
                         context.prec = 2_000
                         made[keyword] = (decimal.Decimal(bound) + decimal.Decimal(math.nextafter(bound, way))) / 2
             return made
+
+        def date_schema(self, schema: Any) -> dict[str, Any]:
+            return as_read(super().date_schema(schema))
+
+        def time_schema(self, schema: Any) -> dict[str, Any]:
+            return as_read(super().time_schema(schema))
+
+        def datetime_schema(self, schema: Any) -> dict[str, Any]:
+            return as_read(super().datetime_schema(schema))
+
+        def timedelta_schema(self, schema: Any) -> dict[str, Any]:
+            return as_read(super().timedelta_schema(schema))
 
         def set_schema(self, schema: Any) -> dict[str, Any]:
             return self._repeats(super().set_schema(schema))

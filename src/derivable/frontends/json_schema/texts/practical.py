@@ -1,71 +1,119 @@
-"""The practical profile: texts that a Python type's `model_validate_json` takes, as models write them.
+"""The practical profile: JSON text as it is written, by programs and by people, where the specification allows more.
 
-What JSON Schema says and pydantic takes are not the same: it refuses `1e30` for an `int`, half of a surrogate pair, the
-year 0 and leap seconds, and takes times without an offset. Of the texts that both take, those are left out that no
-model writes on purpose: integers with fractions and exponents, members that the type does not list, names of members
-spelled by escapes, long white space.
+Strings have characters as they are where these can stand so, and escapes where `json.dumps` has them, with and without
+`ensure_ascii`. Numbers have so many digits as a float is written with, by Python and by JavaScript, and the exponent of
+one: `json.loads` makes each of them a finite number. All of it is a part of what the specification allows.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from functools import cache
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
 
-from ....expr import ANY_CHAR, Alt, And, Bytes, Concat, Expr, JsonStrings, JsonText, Not, star, walk
+from ....automata import is_empty
+from ....errors import LimitError
+from ....expr import Alt, And, Bytes, ByteSet, Concat, Expr, JsonStrings, JsonText, Not, Numbers, Repeat, optional
+from ....limits import Limits
 from ....rules import Terminal
-from ...regex import parse_regex
-from .formats import date
+from ...build import alternation
+from .numbers import exact, reduced
 
-__all__ = ["PRACTICAL_FORMATS", "practical_format", "well_formed"]
+__all__ = ["INTEGER", "NUMBER", "finite", "integer_bounds", "literals", "plainly"]
 
-_TIME = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,6})?)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?"
-_CLOCK = r"T(?:[0-9]{1,6}H(?:[0-9]{1,6}M)?(?:SECONDS)?|[0-9]{1,6}M(?:SECONDS)?|SECONDS)"
+_WHOLE_DIGITS = 21
+"""Digits of an integer, or before a point. JavaScript writes 10²⁰ with 21, and 10²¹ with an exponent."""
+_DECIMALS = 22
+"""Digits behind a point. JavaScript writes the 17 of a float behind up to five zeros, Python behind up to three."""
+_DIGIT, _SIGN = ByteSet(((48, 57),)), optional(Bytes(b"-"))
+_WHOLE = Alt((Bytes(b"0"), Concat((ByteSet(((49, 57),)), Repeat(_DIGIT, 0, _WHOLE_DIGITS - 1)))))
+_FRACTION = Concat((Bytes(b"."), Repeat(_DIGIT, 1, _DECIMALS)))
+_EXPONENT = Concat((ByteSet(((69, 69), (101, 101))), optional(ByteSet(((43, 43), (45, 45)))), Repeat(_DIGIT, 1, 3)))
+_SHAPE = Concat((_SIGN, _WHOLE, optional(_FRACTION), optional(_EXPONENT)))
 
+_LARGEST = exact(sys.float_info.max)
+_LONGER = Decimal(10) ** _WHOLE_DIGITS
 
-def _date() -> Expr:
-    """No year 0."""
-    return And((date(), Not(Concat((parse_regex("0000-"), star(ANY_CHAR))))))
-
-
-def _date_time() -> Expr:
-    return Concat((_date(), parse_regex("[Tt ]" + _TIME)))
-
-
-def _duration() -> Expr:
-    """ISO 8601 as pydantic writes it: years of 365 days, days and a time, of 999,999,999 days at most."""
-    clock = _CLOCK.replace("SECONDS", r"[0-9]{1,6}(?:\.[0-9]{1,6})?S")
-    years = "(?:[0-9]{1,6}|1[0-9]{6}|2[0-6][0-9]{5})Y"
-    days = f"{years}(?:[0-9]{{1,3}}D)?(?:{clock})?|[0-9]{{1,8}}D(?:{clock})?"
-    return parse_regex(f"[+-]?P(?:{days}|{clock}|[0-9]{{1,6}}W)")
+NUMBER: Expr = And((_SHAPE, Numbers((-_LARGEST, False), (_LARGEST, False))))
+"""Any number: plain, or one digit, decimals and an exponent of up to three digits."""
+INTEGER: Expr = Concat((_SIGN, _WHOLE))
+"""Any integer: digits alone."""
 
 
-PRACTICAL_FORMATS: dict[str, Callable[[], Expr]] = {
-    "date": _date,
-    "date-time": _date_time,
-    "time": lambda: parse_regex(_TIME),
-    "duration": _duration,
-}
-"""Formats that pydantic reads otherwise than RFC 3339 has them."""
+def finite(expr: Expr, limits: Limits) -> Expr:
+    """Some numbers as they are written; all of their literals where none of these is, or counting digits costs much."""
+    try:
+        written = And((expr, NUMBER))
+        return expr if is_empty(written, limits) else written
+    except LimitError:
+        return expr
 
 
-@cache
-def practical_format(name: str) -> Expr:
-    return PRACTICAL_FORMATS[name]()
+Bound = tuple[Decimal, bool] | None
 
 
-_TEXT = JsonText(star(ANY_CHAR))
+def integer_bounds(low: Bound, high: Bound) -> tuple[Bound, Bound]:
+    """Bounds of integers, and where there is none the one of their digits, if that leaves many."""
+    far = _LONGER / 10
+    return (
+        (-_LONGER, True) if low is None and (high is None or high[0] > -far) else low,
+        (_LONGER, True) if high is None and (low is None or low[0] < far) else high,
+    )
 
 
-def well_formed(terminals: Mapping[str, Terminal]) -> dict[str, Terminal]:
-    """The same terminals: no string has half of a surrogate pair, and listed ones are as `json.dumps` writes them."""
+def literals(value: int | float | Decimal) -> list[str]:
+    """A number of a schema as Python and JavaScript write it, and as an integer if it is one."""
+    number = exact(value)
+    sign, digits, power = reduced(number)
+    coefficient = str(digits)
+    scale = len(coefficient) - 1 + power  # of the first digit
+    minus = "-" if sign else ""
+    found: list[str] = []
+    if not digits:
+        found = ["0", "0.0"] if type(value) is not int else ["0"]
+    elif type(value) is int or -7 <= scale < _WHOLE_DIGITS:
+        if power >= 0:
+            whole = minus + coefficient + "0" * power
+            found = [whole] if type(value) is int else [whole, f"{whole}.0"]
+        else:
+            text = coefficient.rjust(1 - power, "0")
+            found = [f"{minus}{text[:power]}.{text[power:]}"]
+    if type(value) is not int and not -5 < scale < 16:
+        mantissa = minus + coefficient[0] + (f".{coefficient[1:]}" if len(coefficient) > 1 else "")
+        found += dict.fromkeys(f"{mantissa}e{power}" for power in (f"{scale:+03d}", f"{scale:+d}", scale))
+    return found
 
-    def kept(expr: Expr) -> Expr:
-        if isinstance(expr, JsonStrings) and not expr.negated:
-            texts = dict.fromkeys(json.dumps(v, ensure_ascii=a) for v in expr.values for a in (False, True))
-            written = tuple([Bytes(text.encode()) for text in texts])
-            return written[0] if len(written) == 1 else Alt(written)
-        strings = any(isinstance(node, JsonStrings | JsonText) for node in walk(expr))
-        return (_TEXT if expr == JsonStrings() else And((_TEXT, expr))) if strings else expr
 
-    return {name: Terminal(kept(terminal.expr)) for name, terminal in terminals.items()}
+def plainly(terminals: Mapping[str, Terminal]) -> dict[str, Terminal]:
+    """The same terminals with strings as they are written. Those that are listed are as `json.dumps` writes them."""
+    return {name: Terminal(_plain(terminal.expr)) for name, terminal in terminals.items()}
+
+
+def _plain(expr: Expr) -> Expr:
+    match expr:
+        case JsonStrings(values, False):
+            texts = dict.fromkeys(json.dumps(v, ensure_ascii=a) for v in values for a in (False, True))
+            return alternation([Bytes(text.encode()) for text in texts])
+        case JsonText(Bytes(value)):  # one that holds half of a surrogate pair
+            return Bytes(json.dumps(value.decode("utf-8", "surrogatepass")).encode())
+        case Alt(items):
+            return Alt(tuple(map(_plain, items)))
+        case _:
+            return _part(expr)
+
+
+def _part(expr: Expr) -> Expr:
+    """Of an intersection, whose values are put together before they are spelled."""
+    match expr:
+        case JsonStrings() | JsonText():
+            return replace(expr, plain=True)
+        case And(items):
+            return And(tuple(map(_part, items)))
+        case Alt(items):
+            return Alt(tuple(map(_part, items)))
+        case Not(item):
+            return Not(_part(item))
+        case _:
+            return expr
