@@ -224,7 +224,7 @@ def json_strings(expr: Expr, limits: Limits = Limits()) -> _kernel.JsonStrings |
 
 def _is_plain(expr: Expr) -> bool:
     """Whether such literals are not in every spelling: those of all parts are alike."""
-    while isinstance(expr, And | Alt | Not):
+    while isinstance(expr, Not) or (isinstance(expr, And | Alt) and expr.items):
         expr = expr.item if isinstance(expr, Not) else expr.items[0]
     return isinstance(expr, JsonStrings | JsonText) and expr.plain
 

@@ -122,7 +122,6 @@ class JsonStrings:
     `negated`: every value but `values`, of `min_length` to `max_length` characters (`None`: without bound);
     otherwise exactly `values`. A surrogate pair of escapes is one character, and so is a lone surrogate escape. Costs
     no automaton, however long the list or large the bounds. `values` hold no lone surrogates.
-
     `plain`: not in every spelling. Characters stand as they are, or by a short escape; as `\\uXXXX` only those that
     `json.dumps` writes so (control characters, and what is not ASCII). No surrogate is alone.
     """

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "json/all_values.hpp"
 #include "json/codec.hpp"
 #include "support/errors.hpp"
 #include "support/hashing.hpp"
@@ -13,55 +14,7 @@ namespace {
 
 uint32_t hex_value(uint8_t b) { return b <= '9' ? b - uint32_t('0') : (b | 32u) - uint32_t('a') + 10; }
 
-// All values: characters, and lone surrogates; where no high one stands before a low one, for so a pair is spelled; or none.
-enum class Lone { kAll, kSpelled, kNone };
-Dfa every_value(Lone lone) {
-    enum : uint32_t { kAny, kAfterHigh, kOne, kTwo, kThree, kE0, kED, kEDAfterHigh, kF0, kF4, kHighOne, kCount };
-    Dfa d;
-    for (uint32_t b = 0; b < 256; b++) d.classes[b] = uint8_t(b);
-    d.num_classes = 256;
-    d.table.assign(kCount * 256, kDead);
-    d.accepting.assign(kCount, 0);
-    d.condition.assign(kCount, 0);
-    auto set = [&](uint32_t from, uint32_t low, uint32_t high, uint32_t to) {
-        for (uint32_t b = low; b <= high; b++) d.table[from * 256 + b] = int32_t(to);
-    };
-    for (uint32_t s : {kAny, kAfterHigh}) {
-        d.accepting[s] = 1;
-        set(s, 0, 0x7F, kAny);
-        set(s, 0xC2, 0xDF, kOne);
-        set(s, 0xE1, 0xEF, kTwo);
-        set(s, 0xE0, 0xE0, kE0);
-        set(s, 0xED, 0xED, s == kAny ? kED : kEDAfterHigh);
-        set(s, 0xF1, 0xF3, kThree);
-        set(s, 0xF0, 0xF0, kF0);
-        set(s, 0xF4, 0xF4, kF4);
-    }
-    set(kOne, 0x80, 0xBF, kAny);
-    set(kTwo, 0x80, 0xBF, kOne);
-    set(kThree, 0x80, 0xBF, kTwo);
-    set(kE0, 0xA0, 0xBF, kOne);
-    set(kED, 0x80, 0xBF, kOne);
-    set(kEDAfterHigh, 0x80, 0x9F, kOne);
-    if (lone == Lone::kNone) set(kED, 0xA0, 0xBF, uint32_t(kDead));
-    for (uint32_t s : {kED, kEDAfterHigh})
-        if (lone != Lone::kNone) set(s, 0xA0, 0xAF, kHighOne);
-    set(kHighOne, 0x80, 0xBF, lone == Lone::kSpelled ? kAfterHigh : kAny);
-    set(kF0, 0x90, 0xBF, kTwo);
-    set(kF4, 0x80, 0x8F, kTwo);
-    d.minimize();
-    return d;
-}
-
-const Dfa& spelled_values(Escapes escapes) {
-    static const Dfa any = every_value(Lone::kSpelled), plain = every_value(Lone::kNone);
-    return escapes == Escapes::kPlain ? plain : any;
-}
-
-const Dfa& all_values() {
-    static const Dfa all = every_value(Lone::kAll);
-    return all;
-}
+Lone spelled_by(Escapes escapes) { return escapes == Escapes::kPlain ? Lone::kNone : Lone::kSpelled; }
 
 // Lone surrogates lead where U+D7FF does, or nowhere. Then values with a high one before a low one, which no literal spells, may stay in the
 // automaton: for each of them there is one that is spelled, as long, by way of the same states. So whatever is alive stays alive without
@@ -89,7 +42,7 @@ bool surrogates_act_as_a_character(const Dfa& d) {
 JsonStrings::JsonStrings(const Dfa& values, uint64_t max_states, uint64_t max, Escapes escapes)
     : JsonStrings(std::make_shared<Dfa>(surrogates_act_as_a_character(values)
                                             ? values
-                                            : Dfa::product(values, spelled_values(escapes), Dfa::Op::kAnd, max_states)),
+                                            : Dfa::product(values, all_values(spelled_by(escapes)), Dfa::Op::kAnd, max_states)),
                   max, escapes) {}
 
 JsonStrings::JsonStrings(std::shared_ptr<const Dfa> values, uint64_t max, Escapes escapes)
@@ -493,7 +446,7 @@ const JsonStrings::Ranges& JsonStrings::characters(int32_t state) {
 bool JsonStrings::is_anything(uint32_t state) {
     auto [it, fresh] = anything_.try_emplace(state, false);
     if (!fresh || !values_->accepting[state]) return it->second;
-    return it->second = is_like(all_values(), state) || is_like(spelled_values(escapes_), state);
+    return it->second = is_like(all_values(Lone::kAll), state) || is_like(all_values(spelled_by(escapes_)), state);
 }
 
 // Both are minimal: the same language is the same shape.

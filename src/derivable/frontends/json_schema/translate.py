@@ -71,7 +71,7 @@ def _rules(writer: Symbols, source: str | None) -> Rules:
         )
     terminals = writer.terminals
     if options.practical:
-        terminals = plainly(terminals)
+        terminals = plainly(terminals, options.excludes)
     if options.excludes:
         terminals = without_texts(terminals, options.excludes)
     relaxed, in_order = tuple(sorted(reader.relaxed)), options.key_order == "preferred"

@@ -15,8 +15,8 @@ from ..reading.facts import BOOLEAN, NULL, NUMBER, STRING, Facts
 from ..reading.reader import Reader
 from ..reading.resources import Sub
 from ..reading.values import Json, canonical, type_name
-from ..texts.json_text import json_string, literal_string
 from ..texts import practical
+from ..texts.json_text import json_string, literal_string
 from ..texts.numbers import DIGITS, INTEGER, equal, exact, fraction, listed_numbers, number_text
 from ..texts.numbers import NUMBER as ANY_NUMBER
 from ..texts.regex_format import REGEX, regex_rules

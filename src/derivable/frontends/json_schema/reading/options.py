@@ -11,7 +11,7 @@ from ....expr import EMPTY, Alt, Bytes, ByteSet, Concat, Expr, Repeat, optional,
 from ....rules import Terminal
 from ...build import concatenation
 
-__all__ = ["Draft", "Formats", "KeyOrder", "Options", "Profile", "Style", "WRITTEN_SPACE", "Whitespace"]
+__all__ = ["WRITTEN_SPACE", "Draft", "Formats", "KeyOrder", "Options", "Profile", "Style", "Whitespace"]
 
 Draft = Literal["draft4", "draft6", "draft7", "2019-09", "2020-12"]
 KeyOrder = Literal["listed", "preferred", "any"]

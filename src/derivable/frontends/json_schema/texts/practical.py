@@ -86,9 +86,22 @@ def literals(value: int | float | Decimal) -> list[str]:
     return found
 
 
-def plainly(terminals: Mapping[str, Terminal]) -> dict[str, Terminal]:
-    """The same terminals with strings as they are written. Those that are listed are as `json.dumps` writes them."""
-    return {name: Terminal(_plain(terminal.expr)) for name, terminal in terminals.items()}
+def plainly(terminals: Mapping[str, Terminal], excludes: tuple[str, ...] = ()) -> dict[str, Terminal]:
+    """The same terminals with strings as they are written. Those that are listed are as `json.dumps` writes them.
+
+    Args:
+        excludes: texts that no string holds, as it is written. One that may hold them keeps every spelling, for in
+            another one it can.
+    """
+
+    def kept(expr: Expr) -> bool:
+        listed = expr.values if isinstance(expr, JsonStrings) and not expr.negated else None
+        return listed is None or any(text in value for value in listed for text in excludes)
+
+    return {
+        name: terminal if excludes and kept(terminal.expr) else Terminal(_plain(terminal.expr))
+        for name, terminal in terminals.items()
+    }
 
 
 def _plain(expr: Expr) -> Expr:
