@@ -123,7 +123,7 @@ class JsonStrings:
     otherwise exactly `values`. A surrogate pair of escapes is one character, and so is a lone surrogate escape. Costs
     no automaton, however long the list or large the bounds. `values` hold no lone surrogates.
     `plain`: not in every spelling. Characters stand as they are, or by a short escape; as `\\uXXXX` only those that
-    `json.dumps` writes so (control characters, and what is not ASCII). No surrogate is alone.
+    `json.dumps` writes so (control characters, and what is not ASCII). No surrogate is alone. Listed values have no `\\/`.
     """
 
     values: tuple[str, ...] = ()

@@ -108,7 +108,7 @@ bool has_long_escape(Escapes escapes, uint32_t c) {
 
 // How far `partial`, which is not empty, goes along some spelling of a character: not at all, a part of it, or all.
 enum class Match { kNo, kPart, kAll };
-Match spells(Escapes escapes, uint32_t c, std::string_view partial) {
+Match spells(Escapes escapes, bool narrow, uint32_t c, std::string_view partial) {
     auto along = [&](size_t length, auto&& at) {
         if (partial.size() > length) return Match::kNo;
         for (size_t i = 0; i < partial.size(); i++)
@@ -120,6 +120,7 @@ Match spells(Escapes escapes, uint32_t c, std::string_view partial) {
         const std::string raw = utf8(c);
         return along(raw.size(), [&](size_t i) { return raw[i]; });
     }
+    if (narrow && c == '/') return Match::kNo;
     if (partial.size() == 1) return has_short_escape(c) || has_long_escape(escapes, c) ? Match::kPart : Match::kNo;
     if (partial[1] != 'u') {
         const size_t place = kShortEscapes.find(partial[1]);
@@ -128,7 +129,7 @@ Match spells(Escapes escapes, uint32_t c, std::string_view partial) {
     if (!has_long_escape(escapes, c)) return Match::kNo;
     return along(escape_length(c), [&](size_t i) {
         const char digit = escape_at(c, i);
-        return i % 6 > 1 && partial[i] >= 'A' && partial[i] <= 'F' && digit >= 'a' ? char(digit - 32) : digit;
+        return !narrow && i % 6 > 1 && partial[i] >= 'A' && partial[i] <= 'F' && digit >= 'a' ? char(digit - 32) : digit;
     });
 }
 
@@ -292,12 +293,12 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
             bool part = false;
             if (s.length == 0 && byte < 0x80) {
                 for (uint32_t c = n.children; byte == '\\' && !part && c < n.end; c++)
-                    part = spells(escapes_, nodes_[c].c, next.spelling()) == Match::kPart;
+                    part = spells(escapes_, is_narrow(), nodes_[c].c, next.spelling()) == Match::kPart;
                 const uint32_t child = part ? 0 : child_of(byte);
                 if (child && can_be_raw(byte)) return listed(child);
             } else {
                 for (uint32_t child = n.children; child < n.end; child++) {
-                    Match m = spells(escapes_, nodes_[child].c, next.spelling());
+                    Match m = spells(escapes_, is_narrow(), nodes_[child].c, next.spelling());
                     if (m == Match::kAll) return listed(child);
                     part |= m == Match::kPart;
                 }
@@ -349,15 +350,16 @@ bool JsonStrings::on_list(uint32_t id, ByteSet& bytes) {
             if (spelling.size() > s.length && spelling.compare(0, s.length, s.spelling()) == 0) bytes.set(uint8_t(spelling[s.length]));
         }
         if (s.length && raw) continue;
+        if (is_narrow() && c == '/') continue;
         if (s.length == 1) {
             const auto place = size_t(std::find(kShortMeanings.begin(), kShortMeanings.end(), c) - kShortMeanings.begin());
             if (place < kShortMeanings.size()) bytes.set(uint8_t(kShortEscapes[place]));
         }
-        if (s.length && spells(escapes_, c, s.spelling()) != Match::kPart) continue;
+        if (s.length && spells(escapes_, is_narrow(), c, s.spelling()) != Match::kPart) continue;
         if (!has_long_escape(escapes_, c) && (s.length || !has_short_escape(c))) continue;
         const char next = escape_at(c, s.length);
         bytes.set(uint8_t(next));
-        if (s.length % 6 > 1 && next >= 'a') bytes.set(uint8_t(next - 32));
+        if (!is_narrow() && s.length % 6 > 1 && next >= 'a') bytes.set(uint8_t(next - 32));
     }
     return true;
 }

@@ -12,7 +12,8 @@
 // states by rule, too: a table has a row of all byte classes for each of their bytes (a megabyte: 500 MB, and 3.5 s to the first mask).
 //
 // Literals may also be spelled *plainly* only: characters as they stand where they can, or by a short escape; as \uXXXX those that JSON
-// encoders write so (control characters, and what is not ASCII), and surrogates in pairs only. The decoder knows both languages.
+// encoders write so (control characters, and what is not ASCII), and surrogates in pairs only. The decoder knows both languages. Values of a
+// list are then spelled more narrowly yet, so that little is left to choose: no \/ and no capital digits.
 //
 // Values may also be given as an automaton over characters (a pattern). Its literals take several times as many states, most of them
 // for the digits of escapes; here a state is one of the automaton with one of the decoder and the digits so far.
@@ -155,6 +156,7 @@ class JsonStrings {
         uint32_t children = 0, end = 0;  // nodes, by ascending character
         int32_t state = kUnknown;        // between characters
     };
+    bool is_narrow() const { return escapes_ == Escapes::kPlain && !negated_; }
     bool is_value(const Node& n) const { return n.first < n.last && list_[n.first].size() == n.bytes; }
     bool goes_on(const Node& n) const { return n.first < n.last && list_[n.last - 1].size() > n.bytes; }
     const Node& with_children(uint32_t node);

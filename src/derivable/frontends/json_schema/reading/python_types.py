@@ -19,18 +19,36 @@ def schema_of_type(given: Any, own_formats: bool) -> Any:
     """The JSON Schema of what pydantic can describe; `own_formats`: dates and times as pydantic reads them."""
     import pydantic
 
-    return pydantic.TypeAdapter(given).json_schema(schema_generator=_generator(own_formats))
+    generator = _with_own_formats() if own_formats else _generator()
+    return pydantic.TypeAdapter(given).json_schema(schema_generator=generator)
 
 
 @cache
-def _generator(own_formats: bool) -> type[GenerateJsonSchema]:
-    from pydantic.json_schema import GenerateJsonSchema
+def _with_own_formats() -> type[GenerateJsonSchema]:
+    class Generator(_generator()):  # type: ignore[misc]
+        def date_schema(self, schema: Any) -> dict[str, Any]:
+            return self._as_read(super().date_schema(schema))
 
-    def as_read(made: dict[str, Any]) -> dict[str, Any]:
-        """The schema of a date or time, where it is one of text."""
-        if own_formats and "format" in made:
-            made["format"] = OF_TYPES[made["format"]]
-        return made
+        def time_schema(self, schema: Any) -> dict[str, Any]:
+            return self._as_read(super().time_schema(schema))
+
+        def datetime_schema(self, schema: Any) -> dict[str, Any]:
+            return self._as_read(super().datetime_schema(schema))
+
+        def timedelta_schema(self, schema: Any) -> dict[str, Any]:
+            return self._as_read(super().timedelta_schema(schema))
+
+        @staticmethod
+        def _as_read(made: dict[str, Any]) -> dict[str, Any]:
+            """A duration may be a number."""
+            return made | {"format": OF_TYPES[made["format"]]} if "format" in made else made
+
+    return Generator
+
+
+@cache
+def _generator() -> type[GenerateJsonSchema]:
+    from pydantic.json_schema import GenerateJsonSchema
 
     class Generator(GenerateJsonSchema):  # type: ignore[misc]
         """What pydantic takes, where its own schema says more or less: digits of decimals, items that repeat."""
@@ -45,18 +63,6 @@ def _generator(own_formats: bool) -> type[GenerateJsonSchema]:
                         context.prec = 2_000
                         made[keyword] = (decimal.Decimal(bound) + decimal.Decimal(math.nextafter(bound, way))) / 2
             return made
-
-        def date_schema(self, schema: Any) -> dict[str, Any]:
-            return as_read(super().date_schema(schema))
-
-        def time_schema(self, schema: Any) -> dict[str, Any]:
-            return as_read(super().time_schema(schema))
-
-        def datetime_schema(self, schema: Any) -> dict[str, Any]:
-            return as_read(super().datetime_schema(schema))
-
-        def timedelta_schema(self, schema: Any) -> dict[str, Any]:
-            return as_read(super().timedelta_schema(schema))
 
         def set_schema(self, schema: Any) -> dict[str, Any]:
             return self._repeats(super().set_schema(schema))

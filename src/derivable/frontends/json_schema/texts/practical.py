@@ -18,7 +18,6 @@ from ....errors import LimitError
 from ....expr import Alt, And, Bytes, ByteSet, Concat, Expr, JsonStrings, JsonText, Not, Numbers, Repeat, optional
 from ....limits import Limits
 from ....rules import Terminal
-from ...build import alternation
 from .numbers import exact, reduced
 
 __all__ = ["INTEGER", "NUMBER", "finite", "integer_bounds", "literals", "plainly"]
@@ -87,7 +86,7 @@ def literals(value: int | float | Decimal) -> list[str]:
 
 
 def plainly(terminals: Mapping[str, Terminal], excludes: tuple[str, ...] = ()) -> dict[str, Terminal]:
-    """The same terminals with strings as they are written. Those that are listed are as `json.dumps` writes them.
+    """The same terminals with strings as they are written.
 
     Args:
         excludes: texts that no string holds, as it is written. One that may hold them keeps every spelling, for in
@@ -106,9 +105,6 @@ def plainly(terminals: Mapping[str, Terminal], excludes: tuple[str, ...] = ()) -
 
 def _plain(expr: Expr) -> Expr:
     match expr:
-        case JsonStrings(values, False):
-            texts = dict.fromkeys(json.dumps(v, ensure_ascii=a) for v in values for a in (False, True))
-            return alternation([Bytes(text.encode()) for text in texts])
         case JsonText(Bytes(value)):  # one that holds half of a surrogate pair
             return Bytes(json.dumps(value.decode("utf-8", "surrogatepass")).encode())
         case Alt(items):
