@@ -79,6 +79,7 @@ class NumberRange:
         digits: bool | None,
         most_decimals: int | None,
         scientific: bool,
+        written: bool,
         longest: int,
     ) -> None: ...
     @property

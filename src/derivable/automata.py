@@ -335,6 +335,7 @@ def number_range(expr: Numbers) -> _kernel.NumberRange:
         expr.digits,
         expr.most_decimals,
         expr.scientific,
+        expr.written,
         LONGEST_NUMBER,
     )
 

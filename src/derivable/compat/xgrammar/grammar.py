@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from ...errors import UnsupportedFeatureError
 from ...expr import Concat, Ref
@@ -19,8 +19,8 @@ from .tokenizer_info import TokenizerInfo, loaded
 
 __all__ = ["Grammar", "StructuralTagItem"]
 
-_SPACE: Literal["practical"] = "practical"
-_JSON: dict[str, Any] = {"profile": "spec", "whitespace": _SPACE}
+_MOST_SPACE = 33
+_JSON: dict[str, Any] = {"profile": "spec", "whitespace": _MOST_SPACE}
 """How schemas are read for which nothing else is asked: xgrammar has no other profile."""
 
 
@@ -74,12 +74,13 @@ class Grammar:
 
         Args:
             schema: JSON text, a `dict`, or a class of pydantic.
-            any_whitespace: white space as JSON is indented (`whitespace="practical"`), which cannot go on without end;
-                else as `json.dumps` writes with `separators`.
+            any_whitespace: white space anywhere, which does not go on without end; else as `json.dumps` writes with
+                `separators`.
             indent: not supported without `any_whitespace`.
             separators: by default ", " and ": ".
             strict_mode: objects that list members, and arrays that list places, have no others.
-            max_whitespace_cnt: any white space instead, at most so much in one place.
+            max_whitespace_cnt: at most so much white space in one place; by default 33 characters, a line break and
+                its indentation.
             any_order: members in any order. What is required is, and no listed member comes twice.
         """
         if indent is not None and not any_whitespace:
@@ -87,7 +88,7 @@ class Grammar:
             raise RuntimeError(problem) from UnsupportedFeatureError("indent", problem)
         if max_whitespace_cnt is not None and max_whitespace_cnt <= 0:
             raise RuntimeError("max_whitespace_cnt must be a positive integer")
-        whitespace: list[Any] = [_SPACE if max_whitespace_cnt is None else max_whitespace_cnt, None]
+        whitespace: list[Any] = [_MOST_SPACE if max_whitespace_cnt is None else max_whitespace_cnt, None]
         if not any_whitespace:
             whitespace = ["none", list(separators) if separators is not None else [", ", ": "]]
         return _made(["json_schema", schema_text(schema), *whitespace, bool(strict_mode), bool(any_order)])
@@ -258,7 +259,8 @@ def _strict_schemas(value: Any) -> Any:
 
 
 def _builtin_json() -> EngineGrammar:
-    return EngineGrammar.from_json_schema({"type": ["object", "array"]}, limits=limits(), **_JSON)
+    schema = {"type": ["object", "array"]}
+    return _without_outer_space(EngineGrammar.from_json_schema(schema, limits=limits(), **_JSON))
 
 
 def _concat(*recipes: list[Any]) -> EngineGrammar:

@@ -122,21 +122,12 @@ def _number(writer: Writer, facts: Facts) -> Expr:
             found = NOTHING
         else:
             try:
-                expr: Expr
-                if facts.digits and writer.options.practical:
-                    low, high = practical.integer_bounds(low, high)
-                if facts.multiples or excluded:
-                    multiples, limits = facts.multiples, writer.limits
-                    expr = number_text(low, high, facts.integral, facts.digits, multiples, excluded, limits)
-                else:  # PERF: 4 us, and large objects have thousands of them
-                    expr = Numbers(low, high, facts.integral, facts.digits)
                 # What several steps have in common is an automaton of their least common multiple, at worst.
                 if facts.multiples:
                     states = lcm(*(fraction(step).numerator for step, _ in facts.multiples))
                     writer.context.look(min(states, writer.limits.max_dfa_states) // 8)
+                expr = _within(writer, facts, excluded, writer.options.practical)
                 empty = is_empty(expr, writer.limits)
-                if writer.options.practical and not facts.digits and not empty:
-                    expr = practical.finite(expr, writer.limits)
             except LimitError as error:
                 if error.limit == "max_cases":
                     raise
@@ -145,6 +136,24 @@ def _number(writer: Writer, facts: Facts) -> Expr:
             found = NOTHING if empty else writer.leaf(key, "number", expr)
         writer.leaves[key] = found
     return found
+
+
+def _within(writer: Writer, facts: Facts, excluded: tuple[Decimal, ...], written: bool) -> Expr:
+    """The numbers of some facts; `written`: as they are written, if any are and telling them is not too much."""
+    low, high, limits = facts.low, facts.high, writer.limits
+    if written and not facts.digits:
+        low, high = practical.within_floats(low, high)
+    if not facts.multiples and not excluded:  # PERF: 4 us, and large objects have thousands of them
+        expr: Expr = Numbers(low, high, facts.integral, facts.digits, written=written)
+    else:
+        multiples = facts.multiples
+        expr = number_text(low, high, facts.integral, facts.digits, multiples, excluded, written, limits)
+    if not written:
+        return expr
+    try:
+        return _within(writer, facts, excluded, False) if is_empty(expr, limits) else expr
+    except LimitError:
+        return _within(writer, facts, excluded, False)
 
 
 def _string(writer: Writer, facts: Facts) -> Expr:

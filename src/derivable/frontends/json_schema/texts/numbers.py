@@ -204,6 +204,7 @@ def number_text(
     digits: bool | None,
     multiples: tuple[tuple[Decimal, bool], ...],
     excluded: tuple[Decimal, ...],
+    written: bool,
     limits: Limits,
 ) -> Expr:
     """Literals of the numbers that keep all constraints.
@@ -214,13 +215,14 @@ def number_text(
         digits: numbers written without fraction and exponent only, others only, or either.
         multiples: steps, each with whether numbers must (or must not) be multiples.
         excluded: numbers that are not allowed.
+        written: see `Numbers`.
         limits: bounds on the automata.
     """
     if integral:  # every integer is a multiple of 0.5
         multiples = tuple((s, must) for s, must in multiples if not (must and is_multiple(Decimal(1), s)))
     if not (low or high or multiples or excluded) and integral is not False and digits is None:
         return INTEGER if integral else NUMBER
-    parts: list[Expr] = [Numbers(low, high, integral, digits, scientific=not multiples)]
+    parts: list[Expr] = [Numbers(low, high, integral, digits, scientific=not multiples, written=written)]
     for step, must in multiples:
         parts.append(_multiple(step, limits) if must else Not(_multiple(step, limits)))
     parts += [Not(equal(value)) for value in excluded]

@@ -13,52 +13,28 @@ from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 
-from ....automata import is_empty
-from ....errors import LimitError
-from ....expr import Alt, And, Bytes, ByteSet, Concat, Expr, JsonStrings, JsonText, Not, Numbers, Repeat, optional
-from ....limits import Limits
+from ....expr import Alt, And, Bytes, Expr, JsonStrings, JsonText, Not, Numbers
 from ....rules import Terminal
 from .numbers import exact, reduced
 
-__all__ = ["INTEGER", "NUMBER", "finite", "integer_bounds", "literals", "plainly"]
-
-_WHOLE_DIGITS = 21
-"""Digits of an integer, or before a point. JavaScript writes 10²⁰ with 21, and 10²¹ with an exponent."""
-_DECIMALS = 22
-"""Digits behind a point. JavaScript writes the 17 of a float behind up to five zeros, Python behind up to three."""
-_DIGIT, _SIGN = ByteSet(((48, 57),)), optional(Bytes(b"-"))
-_WHOLE = Alt((Bytes(b"0"), Concat((ByteSet(((49, 57),)), Repeat(_DIGIT, 0, _WHOLE_DIGITS - 1)))))
-_FRACTION = Concat((Bytes(b"."), Repeat(_DIGIT, 1, _DECIMALS)))
-_EXPONENT = Concat((ByteSet(((69, 69), (101, 101))), optional(ByteSet(((43, 43), (45, 45)))), Repeat(_DIGIT, 1, 3)))
-_SHAPE = Concat((_SIGN, _WHOLE, optional(_FRACTION), optional(_EXPONENT)))
+__all__ = ["INTEGER", "NUMBER", "literals", "plainly", "within_floats"]
 
 _LARGEST = exact(sys.float_info.max)
-_LONGER = Decimal(10) ** _WHOLE_DIGITS
 
-NUMBER: Expr = And((_SHAPE, Numbers((-_LARGEST, False), (_LARGEST, False))))
-"""Any number: plain, or one digit, decimals and an exponent of up to three digits."""
-INTEGER: Expr = Concat((_SIGN, _WHOLE))
+INTEGER: Expr = Numbers(digits=True, written=True)
 """Any integer: digits alone."""
-
-
-def finite(expr: Expr, limits: Limits) -> Expr:
-    """Some numbers as they are written; all of their literals where none of these is, or counting digits costs much."""
-    try:
-        written = And((expr, NUMBER))
-        return expr if is_empty(written, limits) else written
-    except LimitError:
-        return expr
-
+NUMBER: Expr = Numbers((-_LARGEST, False), (_LARGEST, False), written=True)
+"""Any number that is a float."""
 
 Bound = tuple[Decimal, bool] | None
 
 
-def integer_bounds(low: Bound, high: Bound) -> tuple[Bound, Bound]:
-    """Bounds of integers, and where there is none the one of their digits, if that leaves many."""
-    far = _LONGER / 10
+def within_floats(low: Bound, high: Bound) -> tuple[Bound, Bound]:
+    """Bounds of numbers, and where there is none that of floats, if it leaves many."""
+    far = _LARGEST / 10
     return (
-        (-_LONGER, True) if low is None and (high is None or high[0] > -far) else low,
-        (_LONGER, True) if high is None and (low is None or low[0] < far) else high,
+        (-_LARGEST, False) if low is None and (high is None or high[0] > -far) else low,
+        (_LARGEST, False) if high is None and (low is None or low[0] < far) else high,
     )
 
 
@@ -72,7 +48,7 @@ def literals(value: int | float | Decimal) -> list[str]:
     found: list[str] = []
     if not digits:
         found = ["0", "0.0"] if type(value) is not int else ["0"]
-    elif type(value) is int or -7 <= scale < _WHOLE_DIGITS:
+    elif type(value) is int or -7 < scale < 21:
         if power >= 0:
             whole = minus + coefficient + "0" * power
             found = [whole] if type(value) is int else [whole, f"{whole}.0"]
