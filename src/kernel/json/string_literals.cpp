@@ -37,6 +37,7 @@ Decoder plain(uint8_t b, Decoder escape) {
 
 uint8_t decode_byte(Escapes escapes, uint8_t s, uint8_t b) {
     const bool is_plain = escapes == Escapes::kPlain;
+    if (!is_plain && s >= kHex0 && s <= kHex007) return kStuck;
     auto between = [&](int lo, int hi, Decoder to) { return b >= lo && b <= hi ? to : kStuck; };
     auto hex = [&](Decoder to) { return is_hex(b) ? to : kStuck; };
     switch (s) {

@@ -58,8 +58,10 @@ def _numbers(facts: Facts, wanted: int, practical: bool) -> bool:
     if low is None or high is None:
         return True
     if not steps:
-        gap, size = fraction(high[0]) - fraction(low[0]), max(abs(fraction(bound[0])) for bound in (low, high))
-        return gap > (wanted * size * _PRECISION if practical else 0)
+        if not practical:
+            return low[0] < high[0]
+        least, most = fraction(low[0]), fraction(high[0])
+        return most - least > wanted * max(abs(least), abs(most)) * _PRECISION
     step = Fraction(1)
     for s in steps:
         step *= fraction(s)  # a multiple of all, if not the least

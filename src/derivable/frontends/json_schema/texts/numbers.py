@@ -24,6 +24,7 @@ __all__ = [
     "DIGITS",
     "INTEGER",
     "NUMBER",
+    "check_integer",
     "equal",
     "exact",
     "fraction",
@@ -92,11 +93,16 @@ def _check(magnitude: Decimal) -> None:
         raise LimitError("digits of a number", size, LONGEST_NUMBER, "a number in a schema")
 
 
+def check_integer(value: int | float | Decimal) -> None:
+    """Raises `LimitError` if it is an integer of more digits than Python writes."""
+    if type(value) is int and value.bit_length() > 3.5 * LONGEST_NUMBER:
+        _check(exact(value))
+
+
 def listed_numbers(values: list[int | float | Decimal], limits: Limits) -> list[Expr]:
     """Every plain and normalised scientific literal of exactly these numbers, in a few automata. Cost: their digits."""
     for value in values:
-        if type(value) is int and value.bit_length() > 3.5 * LONGEST_NUMBER:  # Python writes no more than 4,300 digits
-            _check(exact(value))
+        check_integer(value)
     # PERF: there may be 100,000 of them. Floats and decimals are written as `exact` reads them.
     graphs = _kernel.listed_numbers([*map(str, values)], limits.max_dfa_states // 2, LONGEST_NUMBER)
     return [Graph(*graph) for graph in graphs]

@@ -15,7 +15,7 @@ from decimal import Decimal
 
 from ....expr import Alt, And, Bytes, Expr, JsonStrings, JsonText, Not, Numbers
 from ....rules import Terminal
-from .numbers import exact, reduced
+from .numbers import check_integer, exact, reduced
 
 __all__ = ["INTEGER", "NUMBER", "literals", "plainly", "within_floats"]
 
@@ -39,9 +39,13 @@ def within_floats(low: Bound, high: Bound) -> tuple[Bound, Bound]:
 
 
 def literals(value: int | float | Decimal) -> list[str]:
-    """A number of a schema as Python and JavaScript write it, and as an integer if it is one."""
-    number = exact(value)
-    sign, digits, power = reduced(number)
+    """A number of a schema as Python and JavaScript write it, and as an integer if it is one.
+
+    Raises:
+        LimitError: it has thousands of digits.
+    """
+    check_integer(value)
+    sign, digits, power = reduced(exact(value))
     coefficient = str(digits)
     scale = len(coefficient) - 1 + power  # of the first digit
     minus = "-" if sign else ""
