@@ -73,7 +73,7 @@ def _regex(text: Callable[[int], str]) -> Callable[[int], dv.Grammar]:
 
 
 def _schema(schema: Callable[[int], Any]) -> Callable[[int], dv.Grammar]:
-    return lambda n: dv.Grammar.from_json_schema(schema(n))
+    return lambda n: dv.Grammar.from_json_schema(schema(n), profile="spec")
 
 
 def _same(text: str) -> Callable[[int], dv.Grammar]:
@@ -255,7 +255,9 @@ def _child(options: argparse.Namespace) -> None:
         dv.compile(
             front_end(text), vocab
         ).matcher().allowed_tokens()  # what is imported when it is first needed is not measured
-    dv.Grammar.from_json_schema({"type": "object", "properties": {"a": {"const": 1}, "b": {"pattern": "b"}}})
+    dv.Grammar.from_json_schema(
+        {"type": "object", "properties": {"a": {"const": 1}, "b": {"pattern": "b"}}}, profile="spec"
+    )
     resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
     print(json.dumps(_measure(by_name(name), int(size), vocab)))
 

@@ -64,7 +64,7 @@ def _lark(name: str, size: int, grammar: str, text: bytes, **aims: Any) -> Row:
 
 
 def _schema(name: str, size: int, schema: Any, text: bytes = b"", **aims: Any) -> Row:
-    return Row(name, size, partial(dv.Grammar.from_json_schema, schema), text, **aims)
+    return Row(name, size, partial(dv.Grammar.from_json_schema, schema, profile="spec"), text, **aims)
 
 
 def _in(depth: int, innermost: Any, outer: Callable[[Any, int], Any]) -> Any:
@@ -126,7 +126,7 @@ ROWS: tuple[Row, ...] = (
     # 4. What runs make.
     _like("sizes/uniqueItems", 694, call=50),
     # 5. Numbers that took seconds.
-    *(Row(f"numbers/maxLength {bound}", 0, partial(dv.Grammar.from_json_schema, f'{{"type": "string", "maxLength": {bound}}}'), b'"abc', call=50) for bound in ("1e30", "1e1000000", "18446744073709551616")),
+    *(Row(f"numbers/maxLength {bound}", 0, partial(dv.Grammar.from_json_schema, f'{{"type": "string", "maxLength": {bound}}}', profile="spec"), b'"abc', call=50) for bound in ("1e30", "1e1000000", "18446744073709551616")),
 )  # fmt: skip
 
 
@@ -202,7 +202,7 @@ def _longest(act: Callable[[], object], while_alive: threading.Thread) -> float:
 
 def beside_slow_masks(vocab: dv.Vocabulary, act: Callable[[dv.Constraint, dv.Matcher], object]) -> float:
     """How long `act` takes at most, ms, while another thread is at masks that take long."""
-    constraint = dv.compile(dv.Grammar.from_json_schema({"type": "object"}), vocab)
+    constraint = dv.compile(dv.Grammar.from_json_schema({"type": "object"}, profile="spec"), vocab)
     matcher = constraint.matcher()
     matcher.advance_bytes(b'{"ab')
     act(constraint, matcher)
@@ -369,7 +369,7 @@ CHECKS: dict[str, tuple[Callable[[dv.Vocabulary], float], float, str]] = {
 def _child(options: argparse.Namespace) -> None:
     vocab = vocabulary(options.tokenizer)
     dv.compile(dv.Grammar.from_lark('start: "b"'), vocab).matcher().allowed_tokens()
-    dv.compile(dv.Grammar.from_json_schema({"type": "object", "properties": {"a": {"const": 1}}}), vocab).matcher().allowed_tokens()  # fmt: skip
+    dv.compile(dv.Grammar.from_json_schema({"type": "object", "properties": {"a": {"const": 1}}}, profile="spec"), vocab).matcher().allowed_tokens()  # fmt: skip
     gc.collect()
     if options.one in CHECKS:
         print(json.dumps({"value": CHECKS[options.one][0](vocab)}))

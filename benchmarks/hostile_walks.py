@@ -228,7 +228,7 @@ _LARK = {
 def cases() -> dict[str, Make]:
     """All of them, by name."""
     found: dict[str, Make] = {
-        f"schema: {name}": partial(dv.Grammar.from_json_schema, schema) for name, schema in _schemas()
+        f"schema: {name}": partial(dv.Grammar.from_json_schema, schema, profile="spec") for name, schema in _schemas()
     }
     found |= {f"GBNF: {name}": partial(dv.Grammar.from_gbnf, text) for name, text in _GBNF.items()}
     for policy in ("scannerless", "longest", "basic"):

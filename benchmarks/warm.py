@@ -46,7 +46,7 @@ imported = time.process_time()
 vocabulary = dv.Vocabulary.{load}(sys.argv[1])
 loaded = time.process_time()
 schema = {{"type": "object", "properties": {{"a": {{"type": "string"}}}}, "required": ["a"]}}
-matcher = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary).matcher()
+matcher = dv.compile(dv.Grammar.from_json_schema(schema, profile="spec"), vocabulary).matcher()
 matcher.fill_bitmask({bitmask})
 masked = time.process_time()
 print(imported, loaded - imported, masked - loaded, masked)
@@ -214,7 +214,7 @@ class _Ours:
         self.bitmask = dv.allocate_bitmask(1, vocabulary.size)
 
     def compile(self, schema: Any) -> None:
-        grammar = dv.Grammar.from_json_schema(schema)
+        grammar = dv.Grammar.from_json_schema(schema, profile="spec")
         self.constraint = dv.compile(grammar, self.vocabulary, ahead_of_time=self.ahead_of_time)
 
     def start(self) -> None:

@@ -88,7 +88,7 @@ def workloads(names: list[str], for_tiny: bool, prompts_each: int = 20) -> list[
 
     grammars: dict[str, Callable[[], dv.Grammar]] = {
         "json": gbnf("json"),
-        "schema": lambda: dv.Grammar.from_json_schema(SCHEMA),
+        "schema": lambda: dv.Grammar.from_json_schema(SCHEMA, profile="spec"),
         "c": gbnf("c"),
         "xml": gbnf("xml"),
         "template": lambda: dv.Grammar.from_lark((folder / "template.lark").read_text(encoding="utf-8")),

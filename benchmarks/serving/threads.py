@@ -62,7 +62,7 @@ def texts_of_schemas(vocabulary: dv.Vocabulary, count: int) -> list[tuple[dv.Con
         for row in map(json.loads, lines):
             for test in row["tests"][:1]:
                 try:
-                    constraint = dv.compile(dv.Grammar.from_json_schema(row["schema"]), vocabulary)
+                    constraint = dv.compile(dv.Grammar.from_json_schema(row["schema"], profile="spec"), vocabulary)
                 except dv.DerivableError:
                     break
                 found.append((constraint, vocabulary.encode(json.dumps(test["data"], ensure_ascii=False))))
@@ -73,7 +73,7 @@ def texts_of_schemas(vocabulary: dv.Vocabulary, count: int) -> list[tuple[dv.Con
 
 def texts_of_one(vocabulary: dv.Vocabulary, grammar: str, count: int) -> list[tuple[dv.Constraint, list[int]]]:
     if grammar == "json":
-        constraint = dv.compile(dv.Grammar.from_json_schema({}), vocabulary)
+        constraint = dv.compile(dv.Grammar.from_json_schema({}, profile="spec"), vocabulary)
         with (SHARED / "maskbench" / "dev.jsonl").open() as lines:
             rows = [json.loads(next(lines)) for _ in range(count)]
         return [
@@ -105,7 +105,7 @@ def ahead_of_time(vocabulary: dv.Vocabulary, threads: int) -> dict[str, float]:
 
     def compiled(schema: Any) -> dv.Constraint | None:
         try:
-            return dv.compile(dv.Grammar.from_json_schema(schema), vocabulary, ahead_of_time=True)
+            return dv.compile(dv.Grammar.from_json_schema(schema, profile="spec"), vocabulary, ahead_of_time=True)
         except dv.DerivableError:
             return None
 
@@ -126,7 +126,9 @@ def two_slow_masks(vocabulary: dv.Vocabulary, threads: int) -> dict[str, float]:
     total = 0.0
     for at in range(20):
         grammars = [
-            dv.Grammar.from_json_schema({"type": "string", "pattern": f"[a-z]{{{at + 2}}}-[0-9]+x{me}[a-f]*"})
+            dv.Grammar.from_json_schema(
+                {"type": "string", "pattern": f"[a-z]{{{at + 2}}}-[0-9]+x{me}[a-f]*"}, profile="spec"
+            )
             for me in range(2)
         ]
         matchers = [dv.compile(grammar, vocabulary).matcher() for grammar in grammars]
@@ -146,7 +148,10 @@ def two_slow_masks(vocabulary: dv.Vocabulary, threads: int) -> dict[str, float]:
 def waits(vocabulary: dv.Vocabulary, compiling: bool) -> dict[str, float]:
     """A known fill and an advance, again and again, alone or beside a thread that compiles 300 schemas."""
     known = dv.compile(
-        dv.Grammar.from_json_schema({"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}), vocabulary
+        dv.Grammar.from_json_schema(
+            {"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}, profile="spec"
+        ),
+        vocabulary,
     )
     text = b'{"a": "hello world, this is", "b": 12}'
     bitmask = dv.allocate_bitmask(1, vocabulary.size)

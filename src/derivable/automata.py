@@ -148,7 +148,10 @@ def _direct(expr: Expr, limits: Limits) -> Dfa | None:
         case Numbers():
             return number_range(expr).to_dfa(limits.max_dfa_states)
         case JsonText() | And() if (values := string_values(expr, limits)) is not None:
-            return values.json_text(limits.max_dfa_states)
+            texts = values.json_text(limits.max_dfa_states)
+            if not _is_plain(expr):
+                return texts
+            return texts.intersection(compile_expr(_PLAIN_STRING, limits=limits), limits.max_dfa_states)
         case And(items):
             whole = compile_expr(items[0], limits=limits)
             for item in items[1:]:
@@ -214,7 +217,16 @@ def json_strings(expr: Expr, limits: Limits = Limits()) -> _kernel.JsonStrings |
         return None
     unbounded, longest = _without_bound(expr)
     values = string_values(unbounded, limits)
-    return None if values is None else _kernel.JsonStrings.of_values(values, limits.max_dfa_states, longest)
+    if values is None:
+        return None
+    return _kernel.JsonStrings.of_values(values, limits.max_dfa_states, longest, _is_plain(expr))
+
+
+def _is_plain(expr: Expr) -> bool:
+    """Whether such literals are not in every spelling: those of all parts are alike."""
+    while isinstance(expr, Not) or (isinstance(expr, And | Alt) and expr.items):
+        expr = expr.item if isinstance(expr, Not) else expr.items[0]
+    return isinstance(expr, JsonStrings | JsonText) and expr.plain
 
 
 Recognizer: TypeAlias = Dfa | _kernel.JsonStrings | _kernel.NumberRange
@@ -243,7 +255,7 @@ SMALL_RANGE = 5_000
 """The states of its automaton at most."""
 
 
-_ANY_STRING = JsonStrings()
+_ANY_STRING, _PLAIN_STRING = JsonStrings(), JsonStrings(plain=True)
 
 
 def _without_bound(expr: Expr) -> tuple[Expr, int | None]:
@@ -252,13 +264,14 @@ def _without_bound(expr: Expr) -> tuple[Expr, int | None]:
         return replace(expr, max_length=None), expr.max_length
     if isinstance(expr, JsonText):
         unbounded, most = _without_many(expr.item)
-        return expr if most is None else JsonText(unbounded), most
+        return expr if most is None else JsonText(unbounded, expr.plain), most
     if not isinstance(expr, And):
         return expr, None
     parts = [_without_bound(item) for item in expr.items]
-    kept = [part for part, _ in parts if part != _ANY_STRING] or [_ANY_STRING]
+    every = _PLAIN_STRING if _is_plain(expr) else _ANY_STRING
+    kept = [part for part, _ in parts if part != every] or [every]
     if isinstance(kept[0], Not):
-        kept.insert(0, _ANY_STRING)
+        kept.insert(0, every)
     return And(tuple(kept)), min((most for _, most in parts if most is not None), default=None)
 
 
@@ -322,6 +335,7 @@ def number_range(expr: Numbers) -> _kernel.NumberRange:
         expr.digits,
         expr.most_decimals,
         expr.scientific,
+        expr.written,
         LONGEST_NUMBER,
     )
 
@@ -329,7 +343,7 @@ def number_range(expr: Numbers) -> _kernel.NumberRange:
 def listed_strings(expr: JsonStrings) -> _kernel.JsonStrings:
     """A list of JSON strings, or all but those of a list, as `json_strings` gives it. Cost: to sort them."""
     try:
-        return _kernel.JsonStrings(expr.values, expr.negated, expr.min_length, expr.max_length)
+        return _kernel.JsonStrings(expr.values, expr.negated, expr.min_length, expr.max_length, expr.plain)
     except UnicodeEncodeError as problem:
         raise GrammarError(
             f"the string {problem.object!r} holds a lone surrogate", hint="Remove it: it is no character."

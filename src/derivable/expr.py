@@ -121,23 +121,27 @@ class JsonStrings:
 
     `negated`: every value but `values`, of `min_length` to `max_length` characters (`None`: without bound);
     otherwise exactly `values`. A surrogate pair of escapes is one character, and so is a lone surrogate escape. Costs
-    no automaton, however long the list or large the bounds. `values` hold no lone surrogates.
+    no automaton, however long the list or large the bounds. `values` hold no lone surrogates. `plain`: not in every
+    spelling. Characters stand as they are, or by a short escape; as `\\uXXXX` only those that `json.dumps` writes so
+    (control characters, and what is not ASCII). No surrogate is alone, and values of a list have no `\\/`.
     """
 
     values: tuple[str, ...] = ()
     negated: bool = True
     min_length: int = 0
     max_length: int | None = None
+    plain: bool = False
 
 
 @node
 class JsonText:
     """JSON string literals, quotes included, in every spelling of the strings that `item` matches (regular only).
 
-    In `item`, a lone surrogate stands as the three bytes that UTF-8 would give its number.
+    In `item`, a lone surrogate stands as the three bytes that UTF-8 would give its number. `plain`: as `JsonStrings`.
     """
 
     item: Expr
+    plain: bool = False
 
 
 @node
@@ -146,8 +150,8 @@ class Numbers:
 
     `low`, `high`: the bounds, each with whether it is outside itself. `integral`: integers only, numbers that are none,
     or either (`None`). `digits`: written as digits only, otherwise only, or either. `most_decimals`: of a mantissa;
-    without such a bound (`None`) `integral` is `None`, too. `scientific`: that notation counts.
-    """
+    without such a bound (`None`) `integral` is `None`, too. `scientific`: that notation counts. `written`: as floats
+    are, with at most 21 digits before the point, 22 behind it, and three of an exponent."""
 
     low: tuple[Decimal, bool] | None = None
     high: tuple[Decimal, bool] | None = None
@@ -155,6 +159,7 @@ class Numbers:
     digits: bool | None = None
     most_decimals: int | None = 17
     scientific: bool = True
+    written: bool = False
 
 
 @node

@@ -272,6 +272,9 @@ def test_check_with_other_files(tmp_path: Path, name: str, text: str, inside: st
     assert run("check", inside, "-g", str(path))[0] == 0
     assert run("check", outside, "-g", str(path))[0] == 1
     if name == "a.json":
+        assert run("check", "[ null ,null]", "-g", str(path))[0] == 1
+        assert run("check", "[ null ,null]", "-g", str(path), "--profile", "spec")[0] == 0
+        assert run("check", inside, "-g", str(path), "--profile", "loose")[0] == 2
         assert run("check", inside, "-g", str(path), "--start", "x")[0] == 2
         path.write_text("{", encoding="utf-8")
         assert run("check", inside, "-g", str(path))[0] == 2

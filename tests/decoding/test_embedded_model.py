@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import itertools
 import json
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
+import pydantic
 import pytest
 from embedded_model import needs_weights, tiny
 from fixed_models import END, compiled, favouring
@@ -54,6 +57,26 @@ def test_types_and_schemas() -> None:
     assert not cut.is_complete
     with pytest.raises(dv.DerivableError, match="max_tokens"):
         _ = cut.value
+
+
+@needs_weights
+def test_a_type_is_read_as_its_grammar_is() -> None:
+    """Times without an offset, decimals with their digits, and sets from items that repeat."""
+    from derivable.decoding.targets import resolved
+
+    Amount = Annotated[decimal.Decimal, pydantic.Field(max_digits=4, decimal_places=2)]
+    for kind, inside, outside in (
+        (datetime.datetime, '"2020-01-02T03:04:05"', '"0000-01-02T03:04:05Z"'),
+        (Amount, "12.34", "1.234"),
+        (set[int], "[1, 1]", "[1.0]"),
+    ):
+        target = resolved(kind, tiny().vocabulary)
+        assert target.matcher is not None
+        target.matcher.advance_bytes(inside.encode())
+        assert target.matcher.is_accepting
+        target.value(inside)
+        with pytest.raises(dv.TokenRejectedError):
+            target.matcher.constraint.matcher().advance_bytes(outside.encode())
 
 
 @needs_weights

@@ -74,24 +74,28 @@ CASES = {
     "ambiguous": (dv.Grammar.from_lark(AMBIGUOUS, lexing="scannerless"), "<ab c>"),
     # Many members are split together; letters of their own in patterns that may stand anywhere.
     "keys that overlap": (
-        dv.Grammar.from_json_schema({"patternProperties": {c: {"maxLength": i + 2} for i, c in enumerate("xnae_")}}),
+        dv.Grammar.from_json_schema(
+            {"patternProperties": {c: {"maxLength": i + 2} for i, c in enumerate("xnae_")}}, profile="spec"
+        ),
         '{"x":"ab","b":"name","tn 1":"né\\n","é":12,"\\u0061b":"i"}',
     ),
     "unions of patterns": (
         dv.Grammar.from_json_schema(
-            {"anyOf": [{"pattern": p} for p in ("a.{3}$", "^[^i]*r", "né|x", r"\d{2}b", "e$")]}
+            {"anyOf": [{"pattern": p} for p in ("a.{3}$", "^[^i]*r", "né|x", r"\d{2}b", "e$")]}, profile="spec"
         ),
         '"i né aarx_12b\\u00e9 rte"',
     ),
-    "a word anywhere": (dv.Grammar.from_json_schema({"pattern": "name|retür"}), '"i nretür\\t é imp"'),
+    "a word anywhere": (dv.Grammar.from_json_schema({"pattern": "name|retür"}, profile="spec"), '"i nretür\\t é imp"'),
     # A letter that leads back to where it is read leads nowhere from where another one leads to.
     "words nowhere": (
-        dv.Grammar.from_json_schema({"pattern": "^(?!.*est).*$"}),
+        dv.Grammar.from_json_schema({"pattern": "^(?!.*est).*$"}, profile="spec"),
         '"a xx_2 né \\u00e9 inres ip"',
     ),
-    "counted": (dv.Grammar.from_json_schema({"pattern": "^.{24}$"}), '"a name inré_é\\u00e9-rt-imp3'),
+    "counted": (dv.Grammar.from_json_schema({"pattern": "^.{24}$"}, profile="spec"), '"a name inré_é\\u00e9-rt-imp3'),
     "counted among others": (
-        dv.Grammar.from_json_schema({"pattern": r"^[^;\s]{3,9};([^;]{2,7};){0,2}(?!.*ab)[ -zé]{1,20}$"}),
+        dv.Grammar.from_json_schema(
+            {"pattern": r"^[^;\s]{3,9};([^;]{2,7};){0,2}(?!.*ab)[ -zé]{1,20}$"}, profile="spec"
+        ),
         '"aen\\u00e9_b;name;né ar;bax_ name é',
     ),
     # Two states, each the most similar to the other.
@@ -126,7 +130,11 @@ def test_characters_of_several_bytes(lexing: Lexing) -> None:
 
 @pytest.mark.parametrize("pattern", [".{1,12}", "[^%é]{2,7}字?.{3}", "(?!.*é.?é)([^;]{1,3};){0,3}"])
 def test_counted_characters_of_several_bytes(pattern: str) -> None:
-    check(dv.Grammar.from_json_schema({"pattern": f"^{pattern}$"}), '"a漢\U0001f600;д;', characters_vocabulary())
+    check(
+        dv.Grammar.from_json_schema({"pattern": f"^{pattern}$"}, profile="spec"),
+        '"a漢\U0001f600;д;',
+        characters_vocabulary(),
+    )
 
 
 @pytest.fixture(scope="module")

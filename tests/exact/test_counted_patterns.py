@@ -53,7 +53,7 @@ def check_along(pattern: str, seed: int, *, plain: bool = False, most: int | Non
         matcher = dv.compile(dv.Grammar.from_regex(pattern), VOCABULARY).matcher()
     else:
         schema = {"type": "string", "pattern": pattern} | ({} if most is None else {"maxLength": most})
-        matcher = dv.compile(dv.Grammar.from_json_schema(schema), VOCABULARY).matcher()
+        matcher = dv.compile(dv.Grammar.from_json_schema(schema, profile="spec"), VOCABULARY).matcher()
         matcher.advance_bytes(b'"')
     steps, checked = 40, sorted(rng.sample(range(40), 6))
     for step in range(steps):

@@ -154,7 +154,9 @@ def test_masks_are_the_prefixes_of_the_language(name: str, tmp_path: Path) -> No
     schema = {"type": "array", "items": item, "uniqueItems": True}
     schema |= {"minItems": low} if low else {}
     schema |= {"maxItems": high} if any(len(json.loads(t)) == high for t in texts) else {}  # or else they run out
-    grammar = dv.Grammar.from_json_schema(schema, whitespace="none", draft="draft4" if name == "digits" else None)
+    grammar = dv.Grammar.from_json_schema(
+        schema, whitespace="none", draft="draft4" if name == "digits" else None, profile="spec"
+    )
     made = dv.compile(grammar, vocab)
     made.save(tmp_path / "saved")
     check_masks([made, dv.Constraint.load(tmp_path / "saved", vocab)], tokens, texts, rng)
@@ -215,13 +217,13 @@ def test_numbers_are_told_apart_by_their_values(name: str) -> None:
     ],
 )
 def test_equality_is_of_values(text: str, expected: bool) -> None:
-    constraint = dv.compile(dv.Grammar.from_json_schema({"type": "array", "uniqueItems": True}), BYTES)
+    constraint = dv.compile(dv.Grammar.from_json_schema({"type": "array", "uniqueItems": True}, profile="spec"), BYTES)
     assert accepts(constraint, text) is expected
     assert accepts(constraint, text.replace(" ", "")) is expected
 
 
 def test_a_number_that_can_only_be_zero_is_not_begun() -> None:
-    constraint = dv.compile(dv.Grammar.from_json_schema({"type": "array", "uniqueItems": True}), BYTES)
+    constraint = dv.compile(dv.Grammar.from_json_schema({"type": "array", "uniqueItems": True}, profile="spec"), BYTES)
     matcher = constraint.matcher()
     matcher.advance_bytes(b"[0,0")
     assert matcher.next_bytes() == b"."  # 0e and 0E lead to zero only, and 0 itself is there
@@ -232,18 +234,24 @@ def test_a_number_that_can_only_be_zero_is_not_begun() -> None:
 def test_too_few_values_for_the_length() -> None:
     for item in ({"type": "integer", "minimum": 1, "maximum": 3}, {"enum": list("abc")}):
         with pytest.raises(dv.GrammarError):
-            dv.Grammar.from_json_schema({"type": "array", "items": item, "uniqueItems": True, "minItems": 4})
+            dv.Grammar.from_json_schema(
+                {"type": "array", "items": item, "uniqueItems": True, "minItems": 4}, profile="spec"
+            )
 
 
 def test_what_is_not_clear_is_refused_by_name() -> None:
     item = {"type": "string", "not": {"pattern": "."}}
     with pytest.raises(dv.UnsupportedFeatureError, match="uniqueItems"):
-        dv.Grammar.from_json_schema({"type": "array", "items": item, "uniqueItems": True, "minItems": 2})
+        dv.Grammar.from_json_schema(
+            {"type": "array", "items": item, "uniqueItems": True, "minItems": 2}, profile="spec"
+        )
 
 
 def test_part_of_another_grammar() -> None:
-    part = dv.Grammar.from_json_schema({"type": "array", "uniqueItems": True, "items": {"type": "string"}})
-    other = dv.Grammar.from_json_schema({"type": "array", "items": {"type": "string"}})
+    part = dv.Grammar.from_json_schema(
+        {"type": "array", "uniqueItems": True, "items": {"type": "string"}}, profile="spec"
+    )
+    other = dv.Grammar.from_json_schema({"type": "array", "items": {"type": "string"}}, profile="spec")
     grammar = dv.Grammar.concatenate("<", other, part, ">")
     constraint = dv.compile(grammar, BYTES)
     assert accepts(constraint, '<["a", "a"]["a", "b"]>')
@@ -260,7 +268,7 @@ def test_the_search_for_a_value_does_not_write_one_exponent_for_ever(items: dict
         "resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n"
         "vocabulary = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), None], eos=[256])\n"
         f"schema = {{'type': 'array', 'uniqueItems': True, 'minItems': 3, 'items': {items}}}\n"
-        "matcher = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary).matcher()\n"
+        "matcher = dv.compile(dv.Grammar.from_json_schema(schema, profile='spec'), vocabulary).matcher()\n"
         "matcher.advance_bytes(b'[1,1E')\n"
         f"assert matcher.next_bytes() == {follows!r}\n"
     )
@@ -301,7 +309,7 @@ def is_begun(text: str) -> bool:
 )
 def test_tokens_that_end_a_string_and_begin_others(text: str) -> None:
     schema = {"type": "array", "items": {"type": "string", "pattern": "^[ab]*$"}, "uniqueItems": True}
-    matcher = dv.compile(dv.Grammar.from_json_schema(schema, whitespace="none"), PAIRS).matcher()
+    matcher = dv.compile(dv.Grammar.from_json_schema(schema, whitespace="none", profile="spec"), PAIRS).matcher()
     matcher.advance_bytes(text.encode())
     allowed = [ENDINGS[t] for t in matcher.allowed_tokens().tolist()]
     assert allowed == [token for token in ENDINGS if is_begun(text + token)]

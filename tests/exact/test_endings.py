@@ -84,7 +84,7 @@ def _grammars() -> list[Any]:
     def of(make: Callable[[], dv.Grammar], name: str) -> Any:
         return pytest.param(make, id=name.replace(" ", "-"))
 
-    schemas = [of(lambda s=s: dv.Grammar.from_json_schema(s), name) for name, s in SCHEMAS.items()]
+    schemas = [of(lambda s=s: dv.Grammar.from_json_schema(s, profile="spec"), name) for name, s in SCHEMAS.items()]
     return [*schemas, *(of(lambda g=g: dv.Grammar.from_gbnf(g), name) for name, g in GRAMMARS.items())]
 
 
@@ -151,7 +151,7 @@ def test_what_stands_behind_several_heads() -> None:
     items = {"type": "array", "minItems": 2, "items": {"type": "number"}}
     schema = {"type": "array", "minItems": 4, "items": items}
     vocabulary = dv.Vocabulary.from_bytes([*(bytes([byte]) for byte in b"[], 012"), b"]]", b"</s>"], eos=[8])
-    matcher = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary).matcher()
+    matcher = dv.compile(dv.Grammar.from_json_schema(schema, profile="spec"), vocabulary).matcher()
     for byte in b"[[1,2],[0,12],[1,1],[2,2],[1,0]]":
         assert matcher.allowed_tokens().tolist() == [token for token in range(9) if matcher.allows(token)]
         matcher.advance_bytes(bytes([byte]))
@@ -159,7 +159,7 @@ def test_what_stands_behind_several_heads() -> None:
 
 def test_what_leads_to_the_same_is_known() -> None:
     """A key that is begun behind another one, and ends in the same place."""
-    constraint = dv.compile(dv.Grammar.from_json_schema(_object(closed=True)), VOCABULARY)
+    constraint = dv.compile(dv.Grammar.from_json_schema(_object(closed=True), profile="spec"), VOCABULARY)
     made = new_masks(constraint, by_byte('{"a":"x","x":"y"}'))
     behind_others = [new_masks(constraint, by_byte(f'{{"{key}":"x","x":"y"}}')) for key in ("b", "c")]
     assert made > 12
@@ -171,7 +171,9 @@ def test_ahead_of_time_is_by_structure() -> None:
     """Of an object of optional keys no pair of keys is new, though few of the pairs were visited."""
     keys = [first + second for first in "abcdexyz" for second in "abc"]
     schema = {"type": "object", "properties": dict.fromkeys(keys, _STRING), "additionalProperties": False}
-    constraint = dv.compile(dv.Grammar.from_json_schema(schema, whitespace="none"), VOCABULARY, ahead_of_time=True)
+    constraint = dv.compile(
+        dv.Grammar.from_json_schema(schema, whitespace="none", profile="spec"), VOCABULARY, ahead_of_time=True
+    )
     rows, made = constraint.stats()["rows"], 0
     for i, first in enumerate(keys):
         for second in keys[i + 1 :: 3]:
@@ -192,6 +194,8 @@ def test_ahead_of_time_in_other_scripts(closed: bool) -> None:
         "properties": {**dict.fromkeys(words[:3], _STRING), "x": {"enum": words[3:]}},
         "additionalProperties": not closed,
     }
-    constraint = dv.compile(dv.Grammar.from_json_schema(schema, whitespace="none"), vocabulary, ahead_of_time=True)
+    constraint = dv.compile(
+        dv.Grammar.from_json_schema(schema, whitespace="none", profile="spec"), vocabulary, ahead_of_time=True
+    )
     for text in ('{"имя":"x","姓名":"y","x":"電話"}', '{"город":"x"}'):
         assert new_masks(constraint, [piece.encode() for piece in text]) == 0

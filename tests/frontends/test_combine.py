@@ -74,7 +74,8 @@ def test_objects_keep_their_members() -> None:
         {"properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a"], "additionalProperties": False},
         whitespace="none",
     )
-    open_ = Grammar.from_json_schema({"type": "object", "properties": {"a": {"type": "null"}}}, whitespace="none")
+    schema = {"type": "object", "properties": {"a": {"type": "null"}}, "additionalProperties": True}
+    open_ = Grammar.from_json_schema(schema, whitespace="none")
     both = closed + " " + open_
     assert accepts(both, '{"a":1,"b":{"a":{}}} {"x":[{}],"a":null,"y":1}')
     assert not accepts(both, '{"a":1,"x":1} {}') and not accepts(both, '{"a":1} {"a":1}')

@@ -472,3 +472,17 @@ def test_deep_nesting_within_the_bounds() -> None:
     for _ in range(240):
         deep = {"type": "sequence", "elements": [tag("(", deep, ")")]}
     assert accepts(dv.Grammar.structural_tag(deep), "(" * 240 + "x" + ")" * 240)
+
+
+def test_json_in_tags_is_written_as_json_is() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "number"}}}
+    tag_ = {"structures": [{"begin": "<f>", "schema": schema, "end": ";"}], "triggers": ["<"]}
+    practical, spec = dv.Grammar.from_structural_tag(tag_), dv.Grammar.from_structural_tag(tag_, profile="spec")
+    for text, both in {
+        '{"a": 1.5}': True,
+        '{"b": 1}': False,
+        '{"a": 1e999}': False,
+        '{ "\\u0061" : 1 }': False,
+    }.items():
+        assert accepts(spec, f"<f>{text};")
+        assert accepts(practical, f"<f>{text};") is both, text

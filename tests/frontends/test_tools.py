@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import random
 from typing import Any
@@ -292,3 +293,34 @@ def test_arguments_while_they_are_written(model: str) -> None:
         assert [*CALL.arguments][: len(one)] == [*one]
         assert all(str(CALL.arguments[key]).startswith(str(value)) for key, value in one.items())
     assert (family_of(model).style != "json") or any(one.get("city") == "Ro" for one in seen)
+
+
+def test_arguments_are_written_as_json_is() -> None:
+    """With dates as the type of a function's argument is read, and without keys that nobody listed."""
+
+    def at(when: datetime.datetime, size: float = 1) -> None: ...
+
+    def call(arguments: str) -> str:
+        return f'<tool_call>\n{{"name": "at", "arguments": {arguments}}}\n</tool_call>'
+
+    practical = dv.compile(dv.Grammar.from_tools([at], "qwen-3", tool_choice="required"), BYTES)
+    spec = dv.compile(dv.Grammar.from_tools([at], "qwen-3", tool_choice="required", profile="spec"), BYTES)
+    assert takes(practical, call('{"when": "2020-01-02T03:04:05"}'))
+    assert not takes(spec, call('{"when": "2020-01-02T03:04:05"}'))
+    assert takes(spec, call('{"when": "2020-01-02T03:04:05Z",  "size": 1e999}'))
+    assert not takes(practical, call('{"when": "2020-01-02T03:04:05Z", "size": 1e999}'))
+    schema = {"type": "object", "properties": {"when": {"format": "date-time"}}}
+    given = [{"name": "at", "parameters": schema}]
+    asked = dv.compile(dv.Grammar.from_tools(given, "qwen-3", tool_choice="required"), BYTES)
+    assert takes(asked, call("{}")) and not takes(asked, call('{"other": 1}'))
+    assert not takes(asked, call('{"when": "2020-01-02T03:04:05"}'))
+
+
+@pytest.mark.parametrize("model", [model for model in EXAMPLES if family_of(model).style != "json"])
+def test_no_run_of_white_space_between_elements(model: str) -> None:
+    begin, text = STYLES[family_of(model).style].key[0], EXAMPLES[model]
+    at = text.rindex(begin, 0, text.index("days"))
+    practical, spec = (constraint(model, tool_choice="required", profile=profile) for profile in ("practical", "spec"))
+    assert takes(practical, text) and takes(practical, f"{text[:at]}\n  {text[at:]}".replace("\n\n  ", "\n  "))
+    endless = text[:at] + "\n" * 40 + text[at:]
+    assert takes(spec, endless) and not takes(practical, endless)

@@ -112,7 +112,9 @@ def divided(limits: dv.Limits | None = None) -> dv.Constraint:
     tokens = [*(bytes([byte]) for byte in range(256)), *numbers, None]
     some = dv.Vocabulary.from_bytes(tokens, eos=[len(tokens) - 1])
     schema = {"type": "integer", "anyOf": [{"multipleOf": n} for n in range(2, 20)]}
-    return dv.compile(dv.Grammar.from_json_schema(schema, whitespace="none"), some, limits=limits or dv.Limits())
+    return dv.compile(
+        dv.Grammar.from_json_schema(schema, whitespace="none", profile="spec"), some, limits=limits or dv.Limits()
+    )
 
 
 def test_what_is_forgotten_is_freed_as_fast_as_it_is_made() -> None:

@@ -26,16 +26,17 @@ HUGE = [
 ]
 
 
-def made(schema: Any, limits: dv.Limits = dv.Limits()) -> dv.Constraint:  # noqa: B008
-    return dv.compile(dv.Grammar.from_json_schema(schema, limits=limits), BYTES)
+def made(schema: Any, limits: dv.Limits = dv.Limits(), profile: Any = "spec") -> dv.Constraint:  # noqa: B008
+    return dv.compile(dv.Grammar.from_json_schema(schema, limits=limits, profile=profile), BYTES)
 
 
+@pytest.mark.parametrize("profile", ["spec", "practical"])
 @pytest.mark.parametrize("number", HUGE, ids=lambda text: text[:24])
 @pytest.mark.parametrize("keyword", [*COUNTS, *BOUNDS])
 @pytest.mark.parametrize("form", ["{%s}", '{"type": ["string", "number", "array"], "not": {%s}}', '{"enum": [1], %s}'])
-def test_huge_numbers(keyword: str, number: str, form: str) -> None:
+def test_huge_numbers(keyword: str, number: str, form: str, profile: str) -> None:
     try:
-        made(form % f'"{keyword}": {number}', dv.Limits(max_cases=1_000)).matcher().allowed_tokens()
+        made(form % f'"{keyword}": {number}', dv.Limits(max_cases=1_000), profile).matcher().allowed_tokens()
     except dv.DerivableError as error:
         assert str(error)
 
@@ -255,7 +256,7 @@ def test_conditions_on_constants_of_a_key_hold(seed: int) -> None:
     ]
     schema = {"type": "object", "properties": {"t": rng.choice([{}, {"type": "string"}])}, "allOf": conditions}
     validator = jsonschema.Draft202012Validator(schema)
-    constraint = dv.compile(dv.Grammar.from_json_schema(schema, key_order="any"), BYTES)
+    constraint = dv.compile(dv.Grammar.from_json_schema(schema, key_order="any", profile="spec"), BYTES)
     members = {"t": ["a", "b", "c", "d", 1, 2, 3], "k0": [1], "k1": [1], "k2": [1], "v": [0, 5, 20, "x"], "w": ["", 1]}
     for _ in range(60):
         instance = {key: rng.choice(values) for key, values in members.items() if rng.random() < 0.6}
@@ -280,7 +281,7 @@ def test_conditions_on_patterns_of_a_key_hold(seed: int) -> None:
     types = rng.choice([{}, {"type": "string"}, {"type": ["integer", "null"]}])
     schema = {"type": "object", "properties": {"t": types}, "allOf": conditions}
     validator = jsonschema.Draft202012Validator(schema)
-    constraint = dv.compile(dv.Grammar.from_json_schema(schema, key_order="any"), BYTES)
+    constraint = dv.compile(dv.Grammar.from_json_schema(schema, key_order="any", profile="spec"), BYTES)
     tags = ["", "a", "b", "ab", "bc", "abc", "ca", "axc", "dd", 1, None]
     members = {"t": tags, "k0": [1], "k1": [1], "k2": [1], "v": [0, 5, 20, "x"], "w": ["", 1]}
     for _ in range(80):

@@ -118,6 +118,7 @@ def test_json_schemas() -> None:
         return _is_grammar_accept_string(xgr.Grammar.from_json_schema(schema, **options), text)
 
     assert accepts('{"a":1}') and accepts('{ "a" :\n1 }') and not accepts(' {"a":1}') and not accepts('{"a":1} ')
+    assert accepts("{\n" + " " * 32 + '"a":1}') and not accepts("{\n" + " " * 33 + '"a":1}')
     assert not accepts('{"a":1,"b":2}') and accepts('{"a":1,"b":2}', strict_mode=False)
     assert accepts('{"a": 1}', any_whitespace=False) and not accepts('{"a":1}', any_whitespace=False)
     assert accepts('{"a":1}', any_whitespace=False, separators=(",", ":"))

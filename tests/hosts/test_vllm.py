@@ -253,7 +253,7 @@ def test_many_schemas_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "1")
     made = engine(tmp_path, max_model_len=1024)
     vocabulary = dv.Vocabulary.from_tokenizer_json(tmp_path)
-    # A model of random weights loves white space, of which there may be any.
+    # A model of random weights loves white space.
     blank = {at: -50.0 for at, token in enumerate(vocabulary.tokens) if token and not token.strip()}
     found = run(made, *(Asked(json=schema) for schema in asked), prompt="JSON: ", max_tokens=200, logit_bias=blank)
     finished = 0

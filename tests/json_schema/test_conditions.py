@@ -65,7 +65,10 @@ def check(schema: Any, key_order: Any, keys: str = KEYS, values: list[Any] = VAL
     found = [one for one in instances(keys, values) if valid(one)]
     try:
         constraint = dv.compile(
-            dv.Grammar.from_json_schema(schema, draft="2020-12", key_order=key_order, separators=(",", ":")), BYTES
+            dv.Grammar.from_json_schema(
+                schema, draft="2020-12", key_order=key_order, separators=(",", ":"), profile="spec"
+            ),
+            BYTES,
         )
     except dv.GrammarError as error:
         assert "no JSON value satisfies" in str(error) and not found and not valid(None)
@@ -194,7 +197,8 @@ def test_nested_conditions(name: str, depth: int) -> None:
         return found
 
     constraint = dv.compile(
-        dv.Grammar.from_json_schema(schema, draft="2020-12", key_order="listed", separators=(",", ":")), BYTES
+        dv.Grammar.from_json_schema(schema, draft="2020-12", key_order="listed", separators=(",", ":"), profile="spec"),
+        BYTES,
     )
     rng = random.Random(name)
     kinds = set()
@@ -213,6 +217,6 @@ def test_nested_conditions(name: str, depth: int) -> None:
 def test_nested_conditions_grow_with_the_schema(name: str) -> None:
     sizes = []
     for depth in (20, 40, 80):
-        rules = dv.Grammar.from_json_schema(FAMILIES[name](depth), separators=(",", ":")).rules
+        rules = dv.Grammar.from_json_schema(FAMILIES[name](depth), separators=(",", ":"), profile="spec").rules
         sizes.append(len(rules))
     assert sizes[1] < 5 * sizes[0] and sizes[2] < 5 * sizes[1], sizes  # at most quadratic

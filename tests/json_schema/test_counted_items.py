@@ -80,7 +80,7 @@ def test_masks_are_the_prefixes_of_the_language(name: str, monkeypatch: pytest.M
     rng = random.Random(name)
     tokens = pieces_of(texts, rng)
     vocabulary = dv.Vocabulary.from_bytes([*(p.encode() for p in tokens), None], eos=[len(tokens)])
-    grammar = dv.Grammar.from_json_schema(schema, whitespace="none", draft="2020-12")
+    grammar = dv.Grammar.from_json_schema(schema, whitespace="none", draft="2020-12", profile="spec")
     assert grammar.tallied
     made = dv.compile(grammar, vocabulary)
     made.save(tmp_path / "saved")
@@ -105,7 +105,7 @@ def compared(schema: Any, rng: random.Random, monkeypatch: pytest.MonkeyPatch, f
             patch.setattr(counted_items, "_FEW", most)
             try:
                 grammar = dv.Grammar.from_json_schema(
-                    schema, draft="2020-12", whitespace="none", registry=referencing.Registry()
+                    schema, draft="2020-12", whitespace="none", registry=referencing.Registry(), profile="spec"
                 )
             except dv.GrammarError:  # no value at all, or none that can be described
                 return 0
@@ -173,7 +173,7 @@ def listed(count: int) -> str:
 
 def test_masks_behind_other_numbers_of_items_are_known() -> None:
     items = {"type": "array", "items": {"type": "integer"}, "maxItems": 100}
-    grammar = dv.Grammar.from_json_schema({"type": "object", "properties": {"a": items, "b": items}})
+    grammar = dv.Grammar.from_json_schema({"type": "object", "properties": {"a": items, "b": items}}, profile="spec")
     constraint = dv.compile(grammar, VOCABULARY)
     new_masks(constraint, by_byte(listed(3)))
     assert new_masks(constraint, by_byte(listed(90))) == 0
@@ -193,7 +193,7 @@ def test_alternatives_that_begin_alike_are_one_parse() -> None:
         {"type": "integer"},
     ]
     limits = dv.Limits(max_parses=8)
-    grammar = dv.Grammar.from_json_schema({"$defs": {"node": {"anyOf": either}}, **node}, limits=limits)
+    grammar = dv.Grammar.from_json_schema({"$defs": {"node": {"anyOf": either}}, **node}, limits=limits, profile="spec")
     matcher = dv.compile(grammar, BYTES, limits=limits).matcher()
     for byte in json.dumps(json.loads("[1,[1,1," * 12 + "1" + "]]" * 12)).encode():
         assert matcher.allows(byte)
@@ -203,7 +203,9 @@ def test_alternatives_that_begin_alike_are_one_parse() -> None:
 
 def test_as_many_items_as_make_collections_necessary() -> None:
     most = 100_000
-    grammar = dv.Grammar.from_json_schema({"type": "array", "items": NULL, "maxItems": most}, whitespace="none")
+    grammar = dv.Grammar.from_json_schema(
+        {"type": "array", "items": NULL, "maxItems": most}, whitespace="none", profile="spec"
+    )
     matcher = dv.compile(grammar, BYTES).matcher()
     matcher.advance_bytes(b"[null")
     for count in range(2, most - 1, 97):

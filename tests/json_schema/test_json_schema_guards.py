@@ -27,7 +27,7 @@ def bounded_time() -> Iterator[None]:
 
 
 def constraint(schema: Any, **options: Any) -> dv.Constraint:
-    return dv.compile(dv.Grammar.from_json_schema(schema, **options), BYTES)
+    return dv.compile(dv.Grammar.from_json_schema(schema, **options, profile="spec"), BYTES)
 
 
 def test_long_bounded_strings() -> None:
@@ -62,7 +62,7 @@ def test_deep_schemas() -> None:
     assert accepts(constraint(schema), "null")
     text = '{"items":' * 50_000 + "{}" + "}" * 50_000
     with pytest.raises(dv.LimitError):
-        dv.Grammar.from_json_schema(text)
+        dv.Grammar.from_json_schema(text, profile="spec")
 
 
 def test_deep_values() -> None:
@@ -80,7 +80,7 @@ def test_references_that_consume_nothing() -> None:
         {"anyOf": [{"$ref": "#"}, {"type": "string"}]},
     ):
         with pytest.raises(dv.GrammarError, match="leads back to itself"):
-            dv.Grammar.from_json_schema(schema)
+            dv.Grammar.from_json_schema(schema, profile="spec")
 
 
 def test_a_pointer_out_of_an_embedded_schema_is_read_from_its_document() -> None:
@@ -97,7 +97,7 @@ def test_a_pointer_out_of_an_embedded_schema_is_read_from_its_document() -> None
     assert not accepts(made, '{"a": {"x": true}}')
     part["properties"]["x"]["$ref"] = "#/definitions/b"
     with pytest.raises(dv.GrammarError, match="points to nothing"):
-        dv.Grammar.from_json_schema(schema)
+        dv.Grammar.from_json_schema(schema, profile="spec")
 
 
 def test_schemas_without_instances() -> None:
@@ -112,7 +112,7 @@ def test_schemas_without_instances() -> None:
         {"allOf": [{"type": "integer"}, {"not": {"type": "integer"}}]},
     ):
         with pytest.raises(dv.GrammarError, match="no JSON value satisfies"):
-            dv.Grammar.from_json_schema(schema)
+            dv.Grammar.from_json_schema(schema, profile="spec")
 
 
 @pytest.mark.parametrize("pattern", ["(a|b)*a(a|b){22}", "(a*)*b", "(x+x+)+y", "^(\\w+\\s?)*$", "(?:a{1000}){1000}"])
@@ -160,7 +160,7 @@ def test_values_that_two_branches_list_are_neither_ones(around: dict[str, Any]) 
 
 def test_huge_numbers_in_text() -> None:
     with pytest.raises(dv.DerivableError):
-        dv.Grammar.from_json_schema('{"const": 1' + "0" * 100_000 + "}")
+        dv.Grammar.from_json_schema('{"const": 1' + "0" * 100_000 + "}", profile="spec")
     for schema in (
         '{"maximum": 1e999999999}',
         '{"const": 1e999999999}',
@@ -168,7 +168,7 @@ def test_huge_numbers_in_text() -> None:
         '{"multipleOf": 1e-5000}',
     ):
         with pytest.raises(dv.LimitError) as caught:
-            dv.Grammar.from_json_schema(schema)
+            dv.Grammar.from_json_schema(schema, profile="spec")
         assert "digits of a number" in str(caught.value) and "this bound cannot be raised" in str(caught.value), schema
 
 
@@ -202,7 +202,7 @@ def test_huge_numbers_in_text() -> None:
 )
 def test_malformed_schemas(schema: Any, says: str) -> None:
     with pytest.raises(dv.GrammarError) as caught:
-        dv.Grammar.from_json_schema(schema)
+        dv.Grammar.from_json_schema(schema, profile="spec")
     assert says in str(caught.value)
 
 
@@ -215,7 +215,7 @@ def test_what_says_nothing_is_not_looked_at() -> None:
         "title": 5,
         "id": 5,
     }
-    assert dv.Grammar.from_json_schema(ignored | {"type": "null"}).relaxed == ()
+    assert dv.Grammar.from_json_schema(ignored | {"type": "null"}, profile="spec").relaxed == ()
 
 
 REPEATED = {"uniqueItems": True}  # under `not`: some item is repeated
@@ -232,15 +232,17 @@ REPEATED = {"uniqueItems": True}  # under `not`: some item is repeated
 )
 def test_unsupported_features_are_named(schema: Any, feature: str, pointer: str) -> None:
     with pytest.raises(dv.UnsupportedFeatureError) as caught:
-        dv.Grammar.from_json_schema(schema)
+        dv.Grammar.from_json_schema(schema, profile="spec")
     assert (caught.value.feature, caught.value.pointer) == (feature, pointer)
 
 
 def test_relaxations_are_listed() -> None:
-    grammar = dv.Grammar.from_json_schema({"type": "array", "not": REPEATED}, relax=("not uniqueItems",))
+    grammar = dv.Grammar.from_json_schema(
+        {"type": "array", "not": REPEATED}, relax=("not uniqueItems",), profile="spec"
+    )
     assert grammar.relaxed == ("not uniqueItems",)
     assert dv.compile(grammar, BYTES).relaxed == ("not uniqueItems",)
-    assert dv.Grammar.from_json_schema({"type": "array"}, relax=("uniqueItems",)).relaxed == ()
+    assert dv.Grammar.from_json_schema({"type": "array"}, relax=("uniqueItems",), profile="spec").relaxed == ()
 
 
 def test_options_are_checked() -> None:
@@ -253,12 +255,12 @@ def test_options_are_checked() -> None:
         {"registry": {}},
     ):
         with pytest.raises(dv.GrammarError):
-            dv.Grammar.from_json_schema(True, **options)  # type: ignore[arg-type]
+            dv.Grammar.from_json_schema(True, **options, profile="spec")  # type: ignore[arg-type]
     for schema in ([], None, 3, b"{}", "[1]", "{", '{"minimum": NaN}'):
         with pytest.raises(dv.GrammarError):
-            dv.Grammar.from_json_schema(schema)
+            dv.Grammar.from_json_schema(schema, profile="spec")
     with pytest.raises(dv.UnsupportedFeatureError):
-        dv.Grammar.from_json_schema({"format": "color"}, formats="strict")
+        dv.Grammar.from_json_schema({"format": "color"}, formats="strict", profile="spec")
 
 
 def test_types_through_pydantic() -> None:
@@ -325,7 +327,7 @@ def test_references_are_no_copies() -> None:
             "$defs": {"a": {"properties": keys}},
             "properties": {f"p{i}": {"$ref": "#/$defs/a"} for i in range(count)},
         }
-        return len(dv.Grammar.from_json_schema(schema).rules)
+        return len(dv.Grammar.from_json_schema(schema, profile="spec").rules)
 
     assert rules(51) == rules(1)
 
@@ -341,7 +343,7 @@ def _conditions(count: int, needed: bool, asked: Callable[[int], dict[str, Any]]
 @pytest.mark.parametrize("needed", [True, False])
 def test_conditions_about_one_value_take_a_case_each(needed: bool) -> None:
     schema = _conditions(100, needed, lambda i: {"const": f"a{i}"})
-    made = dv.compile(dv.Grammar.from_json_schema(schema, limits=dv.Limits(max_cases=10_000)), BYTES)
+    made = dv.compile(dv.Grammar.from_json_schema(schema, limits=dv.Limits(max_cases=10_000), profile="spec"), BYTES)
     inside = [
         "{}",
         '{"a":"a7"}',
@@ -361,7 +363,7 @@ def test_many_conditions(asked: str, count: int) -> None:
     """Each case looks at every condition that is open: the bound is on looks, too."""
     schema = _conditions(count, True, lambda i: {asked: f"^a{i}[.]"})
     with pytest.raises(dv.LimitError) as caught:
-        dv.Grammar.from_json_schema(schema)
+        dv.Grammar.from_json_schema(schema, profile="spec")
     assert caught.value.limit == "max_cases"
 
 
@@ -399,7 +401,7 @@ def test_branches_that_exclude_one_another_take_few_cases(
 ) -> None:
     """What fails in one of a dozen branches decides the others: no product of all ways to fail."""
     limits = dv.Limits(max_cases=100)
-    made = dv.compile(dv.Grammar.from_json_schema({"type": "object", **schema}, limits=limits), BYTES)
+    made = dv.compile(dv.Grammar.from_json_schema({"type": "object", **schema}, limits=limits, profile="spec"), BYTES)
     assert [text for text in inside if not accepts(made, text)] == []
     assert [text for text in outside if accepts(made, text)] == []
 
@@ -411,7 +413,11 @@ def test_equal_objects_are_one() -> None:
         return {"type": "object", "properties": {first: {"const": const}, second: {"type": "string"}}}
 
     def rules(*parts: dict[str, Any]) -> int:
-        return len(dv.Grammar.from_json_schema({"properties": {f"p{i}": one for i, one in enumerate(parts)}}).rules)
+        return len(
+            dv.Grammar.from_json_schema(
+                {"properties": {f"p{i}": one for i, one in enumerate(parts)}}, profile="spec"
+            ).rules
+        )
 
     alike = [part("a", "b", 1) for _ in range(20)]
     assert rules(*alike) == rules(alike[0]) < rules(*alike, part("b", "a", 1))

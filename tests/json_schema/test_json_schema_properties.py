@@ -100,7 +100,7 @@ schemas = st.recursive(
 def test_agrees_with_jsonschema(schema: Any, some: list[Any]) -> None:
     validator = jsonschema.Draft202012Validator(schema)
     try:
-        grammar = dv.Grammar.from_json_schema(schema, draft="2020-12", key_order="any")
+        grammar = dv.Grammar.from_json_schema(schema, draft="2020-12", key_order="any", profile="spec")
     except (dv.LimitError, dv.UnsupportedFeatureError):
         return
     except dv.GrammarError as error:
@@ -140,7 +140,9 @@ def _is_read_as_written(text: bytes) -> bool:
 def test_what_is_generated_is_valid(schema: Any, seed: int) -> None:
     """Random walks through the allowed bytes: they never get stuck, and what they write is valid."""
     try:
-        constraint = dv.compile(dv.Grammar.from_json_schema(schema, draft="2020-12", whitespace="none"), BYTES)
+        constraint = dv.compile(
+            dv.Grammar.from_json_schema(schema, draft="2020-12", whitespace="none", profile="spec"), BYTES
+        )
     except (dv.LimitError, dv.UnsupportedFeatureError, dv.GrammarError):
         return
     validator = jsonschema.Draft202012Validator(schema)

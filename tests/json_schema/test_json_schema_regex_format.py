@@ -27,7 +27,7 @@ NO_PATTERNS = [
 
 
 def made(schema: Any, **options: Any) -> dv.Constraint:
-    return dv.compile(dv.Grammar.from_json_schema(schema, **options), BYTES)
+    return dv.compile(dv.Grammar.from_json_schema(schema, **options, profile="spec"), BYTES)
 
 
 def test_a_class_of_a_pattern_is_no_array() -> None:
@@ -103,7 +103,7 @@ def test_beside_other_constraints() -> None:
 
 def test_formats_that_are_annotations_are_told() -> None:
     schema = {"items": {"format": "int32"}, "properties": {"a": {"format": "idn-hostname"}}}
-    grammar = dv.Grammar.from_json_schema(schema)
+    grammar = dv.Grammar.from_json_schema(schema, profile="spec")
     assert grammar.relaxed == ("format idn-hostname", "format int32")
-    assert dv.Grammar.from_json_schema({"format": "unheard-of"}).relaxed == ()
-    assert dv.Grammar.from_json_schema({"format": "int64"}, formats="annotation").relaxed == ()
+    assert dv.Grammar.from_json_schema({"format": "unheard-of"}, profile="spec").relaxed == ()
+    assert dv.Grammar.from_json_schema({"format": "int64"}, formats="annotation", profile="spec").relaxed == ()

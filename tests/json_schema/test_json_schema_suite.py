@@ -65,7 +65,7 @@ def orders(value: Any) -> Any:
 def compiled(schema: Any, **options: Any) -> dv.Constraint | str | None:
     """The constraint; the name of what is not supported; or `None` if no value satisfies the schema."""
     try:
-        grammar = dv.Grammar.from_json_schema(schema, **options)
+        grammar = dv.Grammar.from_json_schema(schema, **options, profile="spec")
     except dv.UnsupportedFeatureError as error:
         assert error.pointer is not None
         return error.feature

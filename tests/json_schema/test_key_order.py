@@ -139,7 +139,7 @@ def test_masks_are_the_prefixes_of_the_language(name: str, order: Any, tmp_path:
     rng = random.Random(name)
     tokens = pieces_of(texts, rng)
     vocab = dv.Vocabulary.from_bytes([*(p.encode() for p in tokens), None], eos=[len(tokens)])
-    grammar = dv.Grammar.from_json_schema(schema, whitespace="none", key_order=order)
+    grammar = dv.Grammar.from_json_schema(schema, whitespace="none", key_order=order, profile="spec")
     assert grammar.tallied
     made = dv.compile(grammar, vocab)
     made.save(tmp_path / "saved")
@@ -168,7 +168,12 @@ def compared(seed: int, monkeypatch: pytest.MonkeyPatch) -> int:
                 patch.setattr(objects_module, "write_in_any_order", lambda *_: False)
             try:
                 grammar = dv.Grammar.from_json_schema(
-                    schema, draft="2020-12", key_order="any", whitespace="none", registry=referencing.Registry()
+                    schema,
+                    draft="2020-12",
+                    key_order="any",
+                    whitespace="none",
+                    registry=referencing.Registry(),
+                    profile="spec",
                 )
             except dv.UnsupportedFeatureError:
                 return 0
@@ -237,7 +242,9 @@ def work(constraint: dv.Constraint, keys: Iterable[int]) -> int:
 def test_a_thousand_keys_cost_what_the_listed_order_costs() -> None:
     schema = large(1_000, additionalProperties=False) | {"required": []}
     made = {
-        order: dv.compile(dv.Grammar.from_json_schema(schema, key_order=order, whitespace="none"), BYTES)
+        order: dv.compile(
+            dv.Grammar.from_json_schema(schema, key_order=order, whitespace="none", profile="spec"), BYTES
+        )
         for order in ("listed", "any")
     }
     listed = work(made["listed"], range(1_000))
@@ -313,7 +320,8 @@ def test_masks_do_not_depend_on_the_preference() -> None:
     schema = large(20)
     rng = random.Random(7)
     one, other = [
-        dv.compile(dv.Grammar.from_json_schema(schema, key_order=order), BYTES) for order in ("any", "preferred")
+        dv.compile(dv.Grammar.from_json_schema(schema, key_order=order, profile="spec"), BYTES)
+        for order in ("any", "preferred")
     ]
     for _ in range(5):
         x, y = one.matcher(), other.matcher()
@@ -329,7 +337,9 @@ def test_masks_do_not_depend_on_the_preference() -> None:
 
 
 def test_explanations_name_what_may_come() -> None:
-    constraint = dv.compile(dv.Grammar.from_json_schema(closed("a", "b"), key_order="any", whitespace="none"), BYTES)
+    constraint = dv.compile(
+        dv.Grammar.from_json_schema(closed("a", "b"), key_order="any", whitespace="none", profile="spec"), BYTES
+    )
     matcher = constraint.matcher()
     matcher.advance_bytes(b'{"a":true')
     assert '"b"' not in str(matcher.explain(ord("x")))
@@ -341,7 +351,9 @@ def test_explanations_name_what_may_come() -> None:
 def test_what_is_counted_is_forgotten() -> None:
     """Sets of keys that no matcher holds go, and those that one holds stay."""
     schema = large(40, additionalProperties=False) | {"required": []}
-    constraint = dv.compile(dv.Grammar.from_json_schema(schema, key_order="any", whitespace="none"), BYTES)
+    constraint = dv.compile(
+        dv.Grammar.from_json_schema(schema, key_order="any", whitespace="none", profile="spec"), BYTES
+    )
     held = constraint.matcher()
     held.advance_bytes(b'{"key3":7,"key8":true,"key5":')
     before = held.allowed_tokens().tolist()
@@ -370,7 +382,7 @@ def test_what_is_counted_is_forgotten() -> None:
 def test_masks_made_ahead_of_time_are_kept_by_what_was_counted(tmp_path: Path) -> None:
     """Also in a file: where one was made for one set of keys, it is not taken for another."""
     schema = {"type": "array", "items": closed("a", "b", "key1", "key4", required=["key4", "key1"])}
-    grammar = dv.Grammar.from_json_schema(schema, key_order="preferred", whitespace="none")
+    grammar = dv.Grammar.from_json_schema(schema, key_order="preferred", whitespace="none", profile="spec")
     made = dv.compile(grammar, VOCAB, ahead_of_time=2_000)
     made.save(tmp_path / "saved")
     lazy = dv.compile(grammar, VOCAB)
@@ -390,7 +402,9 @@ def test_masks_made_ahead_of_time_are_kept_by_what_was_counted(tmp_path: Path) -
 
 def test_several_threads_share_what_was_counted() -> None:
     """Masks and forced text, which looks at fewer keys, of matchers in several threads at once."""
-    constraint = dv.compile(dv.Grammar.from_json_schema(large(60), key_order="preferred", whitespace="none"), BYTES)
+    constraint = dv.compile(
+        dv.Grammar.from_json_schema(large(60), key_order="preferred", whitespace="none", profile="spec"), BYTES
+    )
 
     def walk(seed: int) -> list[list[int]]:
         rng = random.Random(seed)
@@ -405,13 +419,17 @@ def test_several_threads_share_what_was_counted() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(walk, range(12)))
-    constraint = dv.compile(dv.Grammar.from_json_schema(large(60), key_order="any", whitespace="none"), BYTES)
+    constraint = dv.compile(
+        dv.Grammar.from_json_schema(large(60), key_order="any", whitespace="none", profile="spec"), BYTES
+    )
     assert together == [walk(seed) for seed in range(12)]
 
 
 def test_grammars_in_any_order_combine() -> None:
     one, other = [
-        dv.Grammar.from_json_schema(closed(*keys, required=list(keys)), key_order="any", whitespace="none")
+        dv.Grammar.from_json_schema(
+            closed(*keys, required=list(keys)), key_order="any", whitespace="none", profile="spec"
+        )
         for keys in ("ab", "bc")
     ]
     constraint = dv.compile(dv.Grammar.concatenate(one, ";", other, ";", one), BYTES)
@@ -442,7 +460,9 @@ def test_the_listed_order_is_that_of_the_text_through_conditions(combined: Any, 
             return {key: filled(value) for key, value in part.items()}
         return [filled(value) for value in part] if isinstance(part, list) else parts[part]
 
-    grammar = dv.Grammar.from_json_schema({"type": "object", **filled(combined), **also}, separators=(",", ":"))
+    grammar = dv.Grammar.from_json_schema(
+        {"type": "object", **filled(combined), **also}, separators=(",", ":"), profile="spec"
+    )
     texts = {b'{"a":1,"b":2}': True, b'{"b":2,"a":1}': False}
     for text, taken in texts.items():
         matcher = dv.compile(grammar, BYTES).matcher()

@@ -130,13 +130,15 @@ def test_whatever_is_allowed_is_taken(kind: Any) -> None:
     assert done >= 20 or kind is Open  # whose walk hardly ever names its member
 
 
+INTEGERS = st.integers(1 - 10**21, 10**21 - 1)  # others have no text
+st.register_type_strategy(int, INTEGERS)
 st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
 LONG = datetime.timedelta(days=900_000_000)
 st.register_type_strategy(datetime.timedelta, st.timedeltas(-LONG, LONG))
 # As its fields say a tree has a list of trees, each as large as itself: now and then too large to be drawn.
-LEAVES = st.builds(Tree, value=st.integers(), children=st.just([]))
+LEAVES = st.builds(Tree, value=INTEGERS, children=st.just([]))
 TREES = st.recursive(
-    LEAVES, lambda trees: st.builds(Tree, value=st.integers(), children=st.lists(trees, max_size=3)), max_leaves=8
+    LEAVES, lambda trees: st.builds(Tree, value=INTEGERS, children=st.lists(trees, max_size=3)), max_leaves=8
 )
 st.register_type_strategy(Tree, TREES)
 
@@ -173,7 +175,7 @@ def test_decimals_have_so_many_digits() -> None:
 
 def test_what_the_profile_leaves_out() -> None:
     for kind, inside, outside in [
-        (int, ["0", "-12", "9" * 30], ["1.0", "1e3", "1e30", " 1", "1 ", "01"]),
+        (int, ["0", "-12", "9" * 21], ["1.0", "1e3", "1e20", " 1", "1 ", "01", "9" * 22]),
         (str, ['"\\ud83d\\ude00"', '"\\u00e9"'], ['"\\ud800"', '"\\ude00\\ud83d"']),
         (datetime.datetime, ['"2020-01-02T03:04:05"'], ['"0000-01-02T03:04:05Z"', '"2016-12-31T23:59:60Z"']),
         (Closed, ['{"a": 1, "b": "x"}', '{\n    "a": 1\n}', '{"a":1}'], ['{"a":1,"c":2}', '{"a":   1}', '\n{"a":1}']),
@@ -186,12 +188,11 @@ def test_what_the_profile_leaves_out() -> None:
 
 
 def test_it_is_an_option() -> None:
-    schema = Closed.model_json_schema()
     spec = dv.compile(dv.Grammar.from_json_schema(Closed, profile="spec"), BYTES).matcher()
     assert spec.allows(ord(" "))
-    practical = dv.compile(dv.Grammar.from_json_schema(schema, profile="practical"), BYTES).matcher()
+    practical = dv.compile(dv.Grammar.from_json_schema(Closed), BYTES).matcher()
     assert not practical.allows(ord(" "))
-    anything = dv.compile(dv.Grammar.from_json_schema(schema, profile="practical", whitespace="any"), BYTES).matcher()
+    anything = dv.compile(dv.Grammar.from_json_schema(Closed, whitespace="any"), BYTES).matcher()
     assert anything.allows(ord(" "))
     with pytest.raises(dv.GrammarError, match="unknown profile"):
-        dv.Grammar.from_json_schema(schema, profile="loose")  # type: ignore[arg-type]
+        dv.Grammar.from_json_schema(Closed, profile="loose")  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ from .options import (
     BuiltinOption,
     ChoicesOption,
     GrammarOption,
+    ProfileOption,
     RegexOption,
     StartOption,
     encoded,
@@ -39,6 +40,7 @@ def check(
     choices: ChoicesOption = None,
     builtin: BuiltinOption = None,
     start: StartOption = None,
+    profile: ProfileOption = "practical",
 ) -> None:
     """Say whether a text is in the language, only the beginning of one that is, or where it fails.
 
@@ -51,7 +53,9 @@ def check(
     data = file.read_bytes() if file is not None else encoded(text or "")
     end_id = 256  # the vocabulary of all bytes, and an end token
     vocabulary = Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos=[end_id])
-    matcher = compile_grammar(required(grammar_of(regex, grammar, choices, builtin, start)), vocabulary).matcher()
+    matcher = compile_grammar(
+        required(grammar_of(regex, grammar, choices, builtin, start, profile)), vocabulary
+    ).matcher()
     fits = advance_while_possible(matcher, data)
     console = terminal()
     if fits < len(data):

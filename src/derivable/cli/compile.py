@@ -12,6 +12,7 @@ from .app import app
 from .options import (
     BuiltinOption,
     ChoicesOption,
+    ProfileOption,
     RegexOption,
     StartOption,
     grammar_of,
@@ -35,6 +36,7 @@ def compile_command(
     choices: ChoicesOption = None,
     builtin: BuiltinOption = None,
     start: StartOption = None,
+    profile: ProfileOption = "practical",
     situations: SituationsOption = 50,
     sample: Annotated[
         list[Path] | None,
@@ -52,7 +54,7 @@ def compile_command(
 
     Example: derivable compile schema.json -v tokenizer.json -o schema.constraint
     """
-    chosen = required(grammar_of(regex, grammar, choices, builtin, start))
+    chosen = required(grammar_of(regex, grammar, choices, builtin, start, profile))
     title = str(grammar or builtin or regex or choices)
     tokens = vocabulary_of(vocabulary)
     constraint, found = compiled(chosen, tokens, title, situations)

@@ -20,6 +20,7 @@ from .options import (
     ChoicesOption,
     GrammarOption,
     ModelOption,
+    ProfileOption,
     RegexOption,
     StartOption,
     encoded,
@@ -40,6 +41,7 @@ def generate_command(
     choices: ChoicesOption = None,
     builtin: BuiltinOption = None,
     start: StartOption = None,
+    profile: ProfileOption = "practical",
     model: ModelOption = None,
     max_tokens: Annotated[int, typer.Option("--max-tokens", "-n", min=1, help="Stop after so many tokens.")] = 256,
     temperature: Annotated[float, typer.Option("--temperature", "-T", min=0.0, help="0: most likely token.")] = 0.7,
@@ -55,7 +57,7 @@ def generate_command(
 
     Example: derivable generate "Date: " --regex "[0-9]{4}-[0-9]{2}-[0-9]{2}"
     """
-    chosen = grammar_of(regex, grammar, choices, builtin, start)
+    chosen = grammar_of(regex, grammar, choices, builtin, start, profile)
     if compare and chosen is None:
         raise typer.BadParameter("there is nothing to compare with; give --regex, --grammar, --choices or --builtin.")
     language_model = model_of(model)

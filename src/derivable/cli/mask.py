@@ -17,6 +17,7 @@ from .options import (
     BuiltinOption,
     ChoicesOption,
     GrammarOption,
+    ProfileOption,
     RegexOption,
     StartOption,
     TokenizerOption,
@@ -39,6 +40,7 @@ def mask(
     choices: ChoicesOption = None,
     builtin: BuiltinOption = None,
     start: StartOption = None,
+    profile: ProfileOption = "practical",
     tokenizer: TokenizerOption = None,
     limit: Annotated[int, typer.Option("--limit", "-l", min=0, help="Show so many of them.")] = 20,
 ) -> None:
@@ -47,7 +49,9 @@ def mask(
     Example: derivable mask "20" --regex "[0-9]{4}-[0-9]{2}-[0-9]{2}"
     """
     vocabulary = vocabulary_of(tokenizer)
-    matcher = compile_grammar(required(grammar_of(regex, grammar, choices, builtin, start)), vocabulary).matcher()
+    matcher = compile_grammar(
+        required(grammar_of(regex, grammar, choices, builtin, start, profile)), vocabulary
+    ).matcher()
     data = encoded(text)
     fits = advance_while_possible(matcher, data)
     if fits < len(data):

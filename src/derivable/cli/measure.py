@@ -15,6 +15,7 @@ from .options import (
     ChoicesOption,
     GrammarOption,
     ModelOption,
+    ProfileOption,
     RegexOption,
     StartOption,
     facts,
@@ -35,6 +36,7 @@ def measure_command(
     choices: ChoicesOption = None,
     builtin: BuiltinOption = None,
     start: StartOption = None,
+    profile: ProfileOption = "practical",
     model: ModelOption = None,
     repeat: Annotated[int, typer.Option("--repeat", "-k", min=1, help="Generations for each prompt.")] = 8,
     max_tokens: Annotated[int, typer.Option("--max-tokens", "-n", min=1, help="Stop after so many tokens.")] = 128,
@@ -50,7 +52,7 @@ def measure_command(
 
     Example: derivable measure "A person as JSON:" -g schema.json --repeat 20
     """
-    chosen = required(grammar_of(regex, grammar, choices, builtin, start))
+    chosen = required(grammar_of(regex, grammar, choices, builtin, start, profile))
     found = measure(
         model_of(model), prompts, chosen, repeat=repeat, max_tokens=max_tokens, temperature=temperature, seed=seed
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, cast
 
 import typer
 from rich.console import Console
@@ -23,6 +23,7 @@ __all__ = [
     "ChoicesOption",
     "GrammarOption",
     "ModelOption",
+    "ProfileOption",
     "RegexOption",
     "StartOption",
     "TokenizerOption",
@@ -38,6 +39,10 @@ __all__ = [
 _GRAMMARS = (
     "A grammar file: .lark, .gbnf (llama.cpp's), .ebnf (xgrammar's), or .json (a JSON Schema or structural tag)."
 )
+_PROFILES = (
+    "Of a JSON Schema (.json): practical, JSON as it is written (default); or spec, all that the specification allows."
+)
+ProfileOption = Annotated[str, typer.Option("--profile", help=_PROFILES)]
 RegexOption = Annotated[
     str | None, typer.Option("--regex", "-r", help="A regular expression in Python's syntax, for the whole text.")
 ]
@@ -84,7 +89,12 @@ def facts(rows: list[tuple[str, str]]) -> Table:
 
 
 def grammar_of(
-    regex: str | None, grammar: Path | None, choices: str | None, builtin: str | None, start: str | None
+    regex: str | None,
+    grammar: Path | None,
+    choices: str | None,
+    builtin: str | None,
+    start: str | None,
+    profile: str = "practical",
 ) -> Grammar | None:
     """The grammar that the options ask for; `None` without any."""
     if sum(option is not None for option in (regex, grammar, choices, builtin)) > 1:
@@ -97,7 +107,7 @@ def grammar_of(
         return Grammar.from_choices([choice.strip(" ") for choice in choices.split(",")])
     if builtin is not None:
         return Grammar.builtin(builtin)
-    return None if grammar is None else grammar_file(grammar, start)
+    return None if grammar is None else grammar_file(grammar, start, profile)
 
 
 def required(grammar: Grammar | None) -> Grammar:
@@ -106,7 +116,7 @@ def required(grammar: Grammar | None) -> Grammar:
     return grammar
 
 
-def grammar_file(path: Path, start: str | None) -> Grammar:
+def grammar_file(path: Path, start: str | None, profile: str = "practical") -> Grammar:
     """A grammar file, read as its suffix says."""
     if path.suffix not in (".lark", ".gbnf", ".ebnf", ".json"):
         raise GrammarError(
@@ -124,7 +134,8 @@ def grammar_file(path: Path, start: str | None) -> Grammar:
     if path.suffix == ".ebnf":
         return Grammar.from_ebnf(text, root=start or "root")
     if path.suffix == ".json":
-        return Grammar.from_structural_tag(text) if _is_structural_tag(text) else Grammar.from_json_schema(text)
+        make = Grammar.from_structural_tag if _is_structural_tag(text) else Grammar.from_json_schema
+        return make(text, profile=cast(Literal["spec", "practical"], profile))
     return Grammar.from_gbnf(text, start=start or "root")
 
 

@@ -23,6 +23,7 @@ from .options import (
     TOKENIZERS,
     BuiltinOption,
     ChoicesOption,
+    ProfileOption,
     RegexOption,
     StartOption,
     facts,
@@ -59,6 +60,7 @@ def report(
     choices: ChoicesOption = None,
     builtin: BuiltinOption = None,
     start: StartOption = None,
+    profile: ProfileOption = "practical",
     situations: SituationsOption = 200,
     as_json: JsonOption = False,
     html: HtmlOption = None,
@@ -67,7 +69,7 @@ def report(
 
     Example: derivable report --builtin json --html report.html
     """
-    chosen = required(grammar_of(regex, grammar, choices, builtin, start))
+    chosen = required(grammar_of(regex, grammar, choices, builtin, start, profile))
     title = str(grammar or builtin or regex or choices)
     _, found = compiled(chosen, vocabulary_of(vocabulary), title, situations)
     show(found, as_json, html)

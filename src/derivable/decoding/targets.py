@@ -19,8 +19,6 @@ from derivable.vocabulary import Vocabulary
 
 __all__ = ["Given", "Target", "resolved"]
 
-_VALUES = frozenset({"const", "default", "enum", "examples"})  # keywords that hold values, not schemas
-
 Given: TypeAlias = Grammar | Constraint | Matcher | dict[str, Any] | bool | type | Any | None
 """What `generate` takes: a grammar; a constraint; a matcher (the text goes on from where it stands); a JSON Schema as a
 `dict`; a pydantic model, dataclass, `TypedDict`, enum, `Literal` or other type that pydantic can describe; `None`."""
@@ -81,33 +79,8 @@ def resolved(given: Given, vocabulary: Vocabulary) -> Target:
             key = json.dumps(given, default=repr)
         except (TypeError, ValueError, RecursionError):  # no schema, which compiling it says
             key = object()
-    matcher = _compiled(key, lambda: _grammar(given), vocabulary).matcher()
+    matcher = _compiled(key, lambda: Grammar.from_json_schema(given), vocabulary).matcher()
     return Target(matcher, Reader.of(given))
-
-
-def _grammar(given: Any) -> Grammar:
-    """The texts of a schema, or of a type: without keys that the type does not name, since it would drop them."""
-    if isinstance(given, dict | bool):
-        return Grammar.from_json_schema(given)
-    try:
-        import pydantic
-
-        schema = pydantic.TypeAdapter(given).json_schema()
-    except Exception:
-        return Grammar.from_json_schema(given)  # says what is wrong
-    return Grammar.from_json_schema(_closed(schema))
-
-
-def _closed(schema: Any) -> Any:
-    """A schema whose objects have the properties that they list, and no others unless it says so."""
-    if isinstance(schema, list):
-        return [_closed(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    made = {name: part if name in _VALUES else _closed(part) for name, part in schema.items()}
-    if isinstance(made.get("properties"), dict) and made.get("type") == "object":
-        made.setdefault("additionalProperties", False)
-    return made
 
 
 def _compiled(key: Any, make: Callable[[], Grammar], vocabulary: Vocabulary) -> Constraint:

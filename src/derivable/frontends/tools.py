@@ -26,6 +26,7 @@ from typing import Any, Literal
 from ..errors import GrammarError
 from ..limits import Limits
 from ..rules import Rules, SpecialTokens
+from .json_schema.reading.options import Profile
 from .json_schema.reading.sources import read_schema
 from .structural_tag import grammar_from_structural_tag
 
@@ -97,9 +98,9 @@ def family_of(model: str) -> Family:
     return found
 
 
-def read_tools(tools: Sequence[Any], limits: Limits) -> list[Tool]:
+def read_tools(tools: Sequence[Any], limits: Limits, profile: Profile = "practical") -> list[Tool]:
     """Tools as OpenAI's JSON (``{"type": "function", "function": {...}}`` or the function alone), pydantic models,
-    functions.
+    functions. `profile`: how the types among them are read.
 
     Raises:
         GrammarError: one of them is none of these, or two have one name.
@@ -108,14 +109,14 @@ def read_tools(tools: Sequence[Any], limits: Limits) -> list[Tool]:
         raise GrammarError(f"tools are a list, not {tools!r:.80}", hint="Give OpenAI's JSON, models or functions.")
     found: dict[str, Tool] = {}
     for at, given in enumerate(tools):
-        tool = _tool(given, at, limits)
+        tool = _tool(given, at, limits, profile)
         if tool.name in found:
             raise GrammarError(f"two tools have the name {tool.name!r}", hint="Give each a name of its own.")
         found[tool.name] = tool
     return [*found.values()]
 
 
-def _tool(given: Any, at: int, limits: Limits) -> Tool:
+def _tool(given: Any, at: int, limits: Limits, profile: Profile) -> Tool:
     if hasattr(given, "model_dump") and not isinstance(given, type):  # OpenAI's own classes
         given = given.model_dump(by_alias=True, exclude_none=True)
     if isinstance(given, Mapping):
@@ -127,12 +128,22 @@ def _tool(given: Any, at: int, limits: Limits) -> Tool:
                 hint='Give {"type": "function", "function": {"name": ..., "parameters": {...}}}.',
             )
         loose = function.get("strict") is False or function.get("parameters") is None
-        return Tool(name, {"type": "object"} if loose else function["parameters"])
+        return Tool(name, {"type": "object"} if loose else _closed_if_empty(function["parameters"]))
     if callable(given) and isinstance(getattr(given, "__name__", None), str):
-        return Tool(given.__name__, read_schema(given, limits)[0])
+        return Tool(given.__name__, read_schema(given, limits, profile)[0])
     raise GrammarError(
         f"{given!r:.80} is no tool (at /{at})", hint="Give OpenAI's JSON, a pydantic model or a function."
     )
+
+
+def _closed_if_empty(parameters: Any) -> Any:
+    """The schema of a function without parameters, which takes no arguments: for other objects it would say nothing."""
+    if isinstance(parameters, Mapping) and parameters.keys() <= _NO_MORE and parameters.get("properties") == {}:
+        return {**parameters, "additionalProperties": False}
+    return parameters
+
+
+_NO_MORE = frozenset({"type", "properties", "required", "title", "description", "$schema"})
 
 
 def grammar_from_tools(
@@ -144,11 +155,11 @@ def grammar_from_tools(
     special_tokens: SpecialTokens = "token",
     *,
     limits: Limits,
-    options: Mapping[str, Any],
+    profile: Profile,
 ) -> Rules:
-    """See `Grammar.from_tools`; `options` are those of the schemas."""
+    """See `Grammar.from_tools`."""
     family = family_of(model)
-    choice, chosen = _chosen(read_tools(tools, limits), tool_choice)
+    choice, chosen = _chosen(read_tools(tools, limits, profile), tool_choice)
     if reasoning not in (True, False, "auto"):
         raise GrammarError(f"{reasoning!r:.80} is no way to reason", hint='Use True, False or "auto".')
     single = not parallel or (isinstance(tool_choice, Mapping) and choice == "required" and len(chosen) == 1)
@@ -159,7 +170,7 @@ def grammar_from_tools(
     before = family.reasoning.get(str(reasoning).lower())
     if before is not None:
         format_ = {"type": "sequence", "elements": [before, format_]}
-    return grammar_from_structural_tag(format_, special_tokens, limits=limits, schemas=options)
+    return grammar_from_structural_tag(format_, special_tokens, limits=limits, schemas={"profile": profile})
 
 
 def _format(family: Family, choice: str, reasoning: Reasoning, single: bool) -> str:

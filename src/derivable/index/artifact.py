@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["VERSION", "Plan", "Values", "packed", "read", "unpacked", "write"]
 
 _MAGIC = b"derivable constraint\n"
-VERSION = 16
+VERSION = 17
 _PREFIX = struct.Struct("<IQ")
 _LENGTH = struct.Struct("<Q")
 _WORD = 4
@@ -97,11 +97,13 @@ def packed(plan: Plan, fingerprint: str) -> bytes:
             [len(saved), rank, ignored] for saved, (_, rank, ignored) in zip(automata, plan.lowered.terminals)
         ],
         "texts": [
-            (i, dfa.max_length)
+            (i, dfa.max_length, dfa.plain)
             for i, (dfa, _, _) in enumerate(plan.lowered.terminals)
             if isinstance(dfa, _kernel.JsonStrings) and dfa.values
         ],
-        "strings": [[i, [s.values, s.negated, s.min_length, s.max_length]] for i, s in plan.lowered.strings.items()],
+        "strings": [
+            [i, [s.values, s.negated, s.min_length, s.max_length, s.plain]] for i, s in plan.lowered.strings.items()
+        ],
         "words": [[index, [text.decode("latin-1") for text in texts]] for index, texts in plan.lowered.words.items()],
         "references": [[symbol, named.tokens, named.negated] for symbol, named in plan.lowered.references],
         "terminal_names": plan.lowered.terminal_names,
@@ -187,8 +189,8 @@ _SHAPE: dict[str, Any] = {
     "lookahead": _or_none(_COUNT),
     "values": get_args(Values),
     "terminals": [(_LONG, _COUNT, bool)],
-    "texts": [(_COUNT, _or_none(_LONG))],
-    "strings": [(_COUNT, ([str], bool, _LONG, _or_none(_LONG)))],
+    "texts": [(_COUNT, _or_none(_LONG), bool)],
+    "strings": [(_COUNT, ([str], bool, _LONG, _or_none(_LONG), bool))],
     "words": [(_COUNT, [str])],
     "references": [(_COUNT, [(int, "")], bool)],
     "terminal_names": [str],
@@ -247,7 +249,7 @@ def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
     if size > limits.max_symbols:
         raise LimitError("max_symbols", size, limits.max_symbols, "the size of a saved grammar")
     strings = {i: JsonStrings(tuple(values), *bounds) for i, (values, *bounds) in header["strings"]}
-    texts = dict(header["texts"])
+    texts = {i: (longest, plain) for i, longest, plain in header["texts"]}
     words = {i: tuple([text.encode("latin-1") for text in listed]) for i, listed in header["words"]}
     by_rule = strings.keys() | texts.keys() | words.keys()
     scannerless = header["lexing"] == "scannerless"
@@ -276,7 +278,7 @@ def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
             if scannerless and (table.is_conditional or table.looks_back):
                 raise ValueError("terminals: under 'scannerless' lexing nothing depends on the text around")
             if index in texts:
-                automaton = _kernel.JsonStrings.of_values(table, limits.max_dfa_states, texts[index])
+                automaton = _kernel.JsonStrings.of_values(table, limits.max_dfa_states, *texts[index])
         assert automaton is not None
         terminals.append((automaton, rank, ignored))
         at += length

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "json/string_literals.hpp"
 #include "lexing/lexer.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
 
 // One walk with the decoder and a count.
-CountedStrings::CountedStrings(const Vocabulary& vocabulary, Residuals& residuals, std::atomic<size_t>& bytes)
+CountedStrings::CountedStrings(const Vocabulary& vocabulary, Residuals& residuals, std::atomic<size_t>& bytes, Escapes escapes)
     : vocabulary_(vocabulary),
       residuals_(residuals),
       bytes_(bytes),
@@ -26,16 +25,16 @@ CountedStrings::CountedStrings(const Vocabulary& vocabulary, Residuals& residual
         work(1);
         size_t d = t.depth[i];
         auto [from, count] = path[d];
-        uint8_t to = J::decode(from, t.byte[i]);
+        uint8_t to = J::decode(escapes, from, t.byte[i]);
         if (to == J::kStuck) {
             i = t.end[i];
             continue;
         }
-        count += J::completes(from, to);
+        count += J::completes(escapes, from, to);
         if (path.size() < d + 2) path.resize(d + 2);
         path[d + 1] = {to, count};
         for (uint32_t k = t.token_begin[i]; k < t.token_begin[i + 1]; k++)
-            at(to == J::kEnd ? closing_ : needing_, count + J::owed(to)).push_back(t.tokens[k]);
+            at(to == J::kEnd ? closing_ : needing_, count + J::owed(escapes, to)).push_back(t.tokens[k]);
         if (to == J::kEnd)
             for (uint32_t n = i + 1; n < t.end[i]; n = t.end[n]) at(exit_nodes_, count).push_back(n);
         i++;

@@ -13,6 +13,7 @@
 #include "index/split.hpp"
 #include "index/token_set.hpp"
 #include "index/vocabulary.hpp"
+#include "json/string_literals.hpp"
 #include "support/hashing.hpp"
 
 namespace derivable {
@@ -20,7 +21,7 @@ namespace derivable {
 class CountedStrings {
   public:
     // `bytes`: what is made is counted there.
-    CountedStrings(const Vocabulary& vocabulary, Residuals& residuals, std::atomic<size_t>& bytes);
+    CountedStrings(const Vocabulary& vocabulary, Residuals& residuals, std::atomic<size_t>& bytes, Escapes escapes);
     // Where the string must have `need` more characters, and may have `room`.
     std::unique_ptr<Split> split(uint64_t need, uint64_t room);
 

@@ -23,7 +23,7 @@ void Spanner::forget() {
     discarded.take(splits_);
     discarded.take(split_of_);
     discarded.take(repeated_);
-    counted_strings_.reset();
+    counted_strings_ = {};
     if (rests_) rests_->forget();
     residuals_.forget(discarded);
     latest_.clear();
@@ -256,9 +256,10 @@ bool Spanner::is_plain(ResidualId residual, LexState state) const {
     return residual != Residuals::kWholeVocabulary || !is_single(state) || !lexer.is_counted(state, need, room);
 }
 
-CountedStrings& Spanner::counted_strings() {
-    if (!counted_strings_) counted_strings_ = std::make_unique<CountedStrings>(*vocabulary_, residuals_, bytes_);
-    return *counted_strings_;
+CountedStrings& Spanner::counted_strings(Escapes escapes) {
+    std::unique_ptr<CountedStrings>& known = counted_strings_[size_t(escapes)];
+    if (!known) known = std::make_unique<CountedStrings>(*vocabulary_, residuals_, bytes_, escapes);
+    return *known;
 }
 
 Stretches& Spanner::stretches() {
@@ -300,7 +301,7 @@ const Split& Spanner::split(ResidualId residual, LexState state) {
     uint64_t need, room;
     std::unique_ptr<Split> result;
     if (!is_plain(residual, state) && lexer.is_counted(state, need, room)) {
-        result = counted_strings().split(need, room);
+        result = counted_strings(lexer.escapes(state)).split(need, room);
     } else {
         result = walk(residual, state);
     }

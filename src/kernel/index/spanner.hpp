@@ -72,7 +72,7 @@ class Spanner {
     // any number of times, split as one, but for that lexeme itself. Null if that is not worth it.
     const Split* repeated(ResidualId residual, LexState state, TerminalId terminal, Obligations obligations);
     // What splits by strings whose characters are counted have in common, made when the first one is asked for: a walk of the whole vocabulary.
-    CountedStrings& counted_strings();
+    CountedStrings& counted_strings(Escapes escapes);
     // The vocabulary by the kinds of its bytes, made when it is asked for.
     Stretches& stretches();
     // What completes lexemes in which tokens end, made when it is asked for. While nothing is forgotten (Walk).
@@ -194,7 +194,7 @@ class Spanner {
     std::deque<Joint> joints_;
     FlatMap<const Joint*> joint_of_;                                      // by residual and members; null: not asked for yet
     std::map<std::array<uint32_t, 4>, std::unique_ptr<Split>> repeated_;  // by the arguments
-    std::unique_ptr<CountedStrings> counted_strings_;                     // made when a string is counted
+    std::array<std::unique_ptr<CountedStrings>, 2> counted_strings_;      // by spelling; made when a string is counted
     std::unique_ptr<Stretches> stretches_;
     std::unique_ptr<LexemeRests> rests_;
     FlatMap<uint32_t> most_in_token_;   // by byte; and one

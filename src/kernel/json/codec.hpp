@@ -1,8 +1,10 @@
 // The states of JsonStrings' decoder, for the files that implement it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "json/string_literals.hpp"
 
@@ -17,6 +19,10 @@ enum Decoder : uint8_t {
     kHex,       // \u
     kHexD,      // \ud: a surrogate, perhaps
     kHex1,      // \uX, any other
+    kHex0,      // \u0, \u00, \u000, \u007: not all that may follow is spelled plainly
+    kHex00,
+    kHex000,
+    kHex007,
     kHex2,
     kHex3,
     kHigh2,  // \ud8 to \udb
@@ -37,6 +43,10 @@ enum Decoder : uint8_t {
     kNumDecoders,
     kStuck = JsonStrings::kStuck
 };
+
+// What the escapes of two characters stand for.
+constexpr std::string_view kShortEscapes = "\"\\/bfnrt";
+constexpr std::array<uint32_t, 8> kShortMeanings = {'"', '\\', '/', 8, 12, 10, 13, 9};
 
 inline std::string utf8(uint32_t c) {
     if (c < 0x80) return {char(c)};

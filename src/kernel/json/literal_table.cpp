@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "json/all_values.hpp"
 #include "json/codec.hpp"
 #include "support/errors.hpp"
 #include "support/hashing.hpp"
@@ -13,52 +14,7 @@ namespace {
 
 uint32_t hex_value(uint8_t b) { return b <= '9' ? b - uint32_t('0') : (b | 32u) - uint32_t('a') + 10; }
 
-// All values: characters, and lone surrogates; `spelled`: where no high one stands before a low one, for so a pair is spelled.
-Dfa every_value(bool spelled) {
-    enum : uint32_t { kAny, kAfterHigh, kOne, kTwo, kThree, kE0, kED, kEDAfterHigh, kF0, kF4, kHighOne, kCount };
-    Dfa d;
-    for (uint32_t b = 0; b < 256; b++) d.classes[b] = uint8_t(b);
-    d.num_classes = 256;
-    d.table.assign(kCount * 256, kDead);
-    d.accepting.assign(kCount, 0);
-    d.condition.assign(kCount, 0);
-    auto set = [&](uint32_t from, uint32_t low, uint32_t high, uint32_t to) {
-        for (uint32_t b = low; b <= high; b++) d.table[from * 256 + b] = int32_t(to);
-    };
-    for (uint32_t s : {kAny, kAfterHigh}) {
-        d.accepting[s] = 1;
-        set(s, 0, 0x7F, kAny);
-        set(s, 0xC2, 0xDF, kOne);
-        set(s, 0xE1, 0xEF, kTwo);
-        set(s, 0xE0, 0xE0, kE0);
-        set(s, 0xED, 0xED, s == kAny ? kED : kEDAfterHigh);
-        set(s, 0xF1, 0xF3, kThree);
-        set(s, 0xF0, 0xF0, kF0);
-        set(s, 0xF4, 0xF4, kF4);
-    }
-    set(kOne, 0x80, 0xBF, kAny);
-    set(kTwo, 0x80, 0xBF, kOne);
-    set(kThree, 0x80, 0xBF, kTwo);
-    set(kE0, 0xA0, 0xBF, kOne);
-    set(kED, 0x80, 0xBF, kOne);
-    set(kEDAfterHigh, 0x80, 0x9F, kOne);
-    for (uint32_t s : {kED, kEDAfterHigh}) set(s, 0xA0, 0xAF, kHighOne);
-    set(kHighOne, 0x80, 0xBF, spelled ? kAfterHigh : kAny);
-    set(kF0, 0x90, 0xBF, kTwo);
-    set(kF4, 0x80, 0x8F, kTwo);
-    d.minimize();
-    return d;
-}
-
-const Dfa& spelled_values() {
-    static const Dfa all = every_value(true);
-    return all;
-}
-
-const Dfa& all_values() {
-    static const Dfa all = every_value(false);
-    return all;
-}
+Lone spelled_by(Escapes escapes) { return escapes == Escapes::kPlain ? Lone::kNone : Lone::kSpelled; }
 
 // Lone surrogates lead where U+D7FF does, or nowhere. Then values with a high one before a low one, which no literal spells, may stay in the
 // automaton: for each of them there is one that is spelled, as long, by way of the same states. So whatever is alive stays alive without
@@ -83,17 +39,20 @@ bool surrogates_act_as_a_character(const Dfa& d) {
 
 }  // namespace
 
-JsonStrings::JsonStrings(const Dfa& values, uint64_t max_states, uint64_t max)
-    : JsonStrings(std::make_shared<Dfa>(
-                      surrogates_act_as_a_character(values) ? values : Dfa::product(values, spelled_values(), Dfa::Op::kAnd, max_states)),
-                  max) {}
+JsonStrings::JsonStrings(const Dfa& values, uint64_t max_states, uint64_t max, Escapes escapes)
+    : JsonStrings(std::make_shared<Dfa>(surrogates_act_as_a_character(values)
+                                            ? values
+                                            : Dfa::product(values, all_values(spelled_by(escapes)), Dfa::Op::kAnd, max_states)),
+                  max, escapes) {}
 
-JsonStrings::JsonStrings(std::shared_ptr<const Dfa> values, uint64_t max)
+JsonStrings::JsonStrings(std::shared_ptr<const Dfa> values, uint64_t max, Escapes escapes)
     : values_(std::move(values)),
+      escapes_(escapes),
       negated_(false),
       min_(0),
       max_(max) {
-    key_ = "values " + values_->fingerprint() + (max == kNoMaximum ? "" : "*" + std::to_string(max));
+    key_ = (escapes == Escapes::kPlain ? "plain values " : "values ") + values_->fingerprint() +
+           (max == kNoMaximum ? "" : "*" + std::to_string(max));
     states_.push_back({State::kStart});
     find_kinds();
     empty_ = values_->empty();
@@ -111,7 +70,7 @@ const std::array<uint8_t, 256>& JsonStrings::kinds_to_decoder() {
         for (uint32_t b = 0; b < 256; b++) {
             std::vector<uint32_t> key;
             for (uint8_t d = 0; d < num_decoder_states(); d++)
-                if (is_raw(d)) key.push_back(decode(d, uint8_t(b)));
+                if (is_raw(d)) key.push_back(decode(Escapes::kAny, d, uint8_t(b)));
             out[b] = uint8_t(ids.intern(key));
         }
         return out;
@@ -187,7 +146,7 @@ int32_t JsonStrings::value(int32_t state, uint8_t decoder, Escape escape) {
 int32_t JsonStrings::step_value(const State& s, uint8_t byte) {
     int32_t q = int32_t(s.node);
     Escape escape{uint32_t(s.count), uint32_t(s.count >> 32)};
-    uint8_t to = decode(s.decoder, byte);
+    uint8_t to = decode(escapes_, s.decoder, byte);
     auto spelled = [&](uint32_t c) { return value(after(q, c), to, {}); };
     switch (s.decoder) {
         case Decoder::kBoundary:
@@ -232,6 +191,7 @@ int32_t JsonStrings::after(int32_t state, uint32_t c) {
 
 // Some literal can be completed from here. The automaton is trimmed, so that is so at once between characters.
 bool JsonStrings::is_alive(int32_t q, uint8_t decoder, const Escape& e) {
+    const bool is_plain = escapes_ == Escapes::kPlain;
     // Far from the bound it does not matter: two characters at most, a lone surrogate and another, are asked about.
     if (q & kCounted && counted_values_->is_far(counted_at(q), 2)) q = int32_t(automaton_state(q));
     auto after_lone = [&](uint32_t low, uint32_t high) {
@@ -245,29 +205,43 @@ bool JsonStrings::is_alive(int32_t q, uint8_t decoder, const Escape& e) {
             return false;
         }
         case kEscape:
+            for (const uint32_t c : kShortMeanings)
+                if (step_values(q, uint8_t(c)) >= 0) return true;
+            [[fallthrough]];
         case kHex:
             // PERF: finding out which characters may follow was a seventh of the masks of a pattern that counts words.
-            for (uint32_t b = 0; b < 0x80; b++)
+            for (uint32_t b = 0; !is_plain && b < 0x80; b++)
                 if (step_values(q, uint8_t(b)) >= 0) return true;
             return any_unit(q, 0, 0xFFFF);
         case kHexD: return any_unit(q, 0xD000, 0xDFFF);
+        case kHex0:
         case kHex1: return any_unit(q, e.digits << 12, e.digits << 12 | 0xFFF);
+        case kHex00:
         case kHex2:
         case kHigh2: return any_unit(q, e.digits << 8, e.digits << 8 | 0xFF);
+        case kHex000:
+        case kHex007:
         case kHex3:
         case kHigh3: return any_unit(q, e.digits << 4, e.digits << 4 | 0xF);
         case kHigh: return any_unit(q, e.high, e.high);
         case kHighEscape:
-        case kHighHex: return any_pair(q, e.high, 0xDC00, 0xDFFF) || after_lone(0, 0xFFFF);
-        case kHighHexD: return any_pair(q, e.high, 0xDC00, 0xDFFF) || after_lone(0xD000, 0xDFFF);
+        case kHighHex: return any_pair(q, e.high, 0xDC00, 0xDFFF) || (!is_plain && after_lone(0, 0xFFFF));
+        case kHighHexD: return any_pair(q, e.high, 0xDC00, 0xDFFF) || (!is_plain && after_lone(0xD000, 0xDFFF));
         case kLow2: return any_pair(q, e.high, e.digits << 8, e.digits << 8 | 0xFF);
         case kLow3: return any_pair(q, e.high, e.digits << 4, e.digits << 4 | 0xF);
         default: return true;
     }
 }
 
+// The characters, but for those of pairs, that may stand as \uXXXX.
+const JsonStrings::Ranges& JsonStrings::long_escapes() const {
+    static const Ranges any = {{0, 0xFFFF}}, plain = {{0, 7}, {0xB, 0xB}, {0xE, 0x1F}, {0x7F, 0xD7FF}, {0xE000, 0xFFFF}};
+    return escapes_ == Escapes::kPlain ? plain : any;
+}
+
 bool JsonStrings::any_unit(int32_t state, uint32_t low, uint32_t high) {
-    if (any_character(state, low, high)) return true;
+    for (auto [first, last] : long_escapes())
+        if (std::max(low, first) <= std::min(high, last) && any_character(state, std::max(low, first), std::min(high, last))) return true;
     low = std::max(low, 0xD800u), high = std::min(high, 0xDBFFu);
     return low <= high && any_character(state, 0x10000 + ((low - 0xD800) << 10), 0x103FF + ((high - 0xD800) << 10));
 }
@@ -294,7 +268,9 @@ int32_t JsonStrings::after_escape(int32_t q, uint8_t decoder, const Escape& e) {
         return first(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00), 0x10000 + ((last_high - 0xD800) << 10) + (last - 0xDC00));
     };
     auto unit = [&](uint32_t low, uint32_t high) {
-        const int32_t to = first(low, high);
+        int32_t to = kDead;
+        for (auto [least, most] : long_escapes())
+            if (to < 0 && std::max(low, least) <= std::min(high, most)) to = first(std::max(low, least), std::min(high, most));
         low = std::max(low, 0xD800u), high = std::min(high, 0xDBFFu);
         return to >= 0 || low > high ? to : pair(low, high, 0xDC00, 0xDFFF);
     };
@@ -302,9 +278,13 @@ int32_t JsonStrings::after_escape(int32_t q, uint8_t decoder, const Escape& e) {
         case kEscape:
         case kHex: return unit(0, 0xFFFF);
         case kHexD: return unit(0xD000, 0xDFFF);
+        case kHex0:
         case kHex1: return unit(e.digits << 12, e.digits << 12 | 0xFFF);
+        case kHex00:
         case kHex2:
         case kHigh2: return unit(e.digits << 8, e.digits << 8 | 0xFF);
+        case kHex000:
+        case kHex007:
         case kHex3:
         case kHigh3: return unit(e.digits << 4, e.digits << 4 | 0xF);
         case kHigh:
@@ -466,7 +446,7 @@ const JsonStrings::Ranges& JsonStrings::characters(int32_t state) {
 bool JsonStrings::is_anything(uint32_t state) {
     auto [it, fresh] = anything_.try_emplace(state, false);
     if (!fresh || !values_->accepting[state]) return it->second;
-    return it->second = is_like(all_values(), state) || is_like(spelled_values(), state);
+    return it->second = is_like(all_values(Lone::kAll), state) || is_like(all_values(spelled_by(escapes_)), state);
 }
 
 // Both are minimal: the same language is the same shape.

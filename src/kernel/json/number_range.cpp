@@ -59,7 +59,8 @@ struct State {
     enum Phase : int32_t { kStart, kMinus, kZero, kInteger, kPoint, kDecimals, kE, kSign, kPower };
     int32_t phase = kStart, negative = 0;
     int32_t plain = 1, scientific = 1;  // it may still be a number of the range, if it goes on in this notation
-    // Digits before the point or decimals behind it, up to what matters; decimals up to the last that is not 0. Of a power: digits.
+    // Digits before the point or decimals behind it, up to what matters; decimals up to the last that is not 0. Of a power: digits,
+    // without zeros in front and (`last`) with them.
     int32_t count = 0, last = 0;
     // How the digits compare with the lower and the upper bound: as a plain number, and as a mantissa.
     int32_t low = 0, high = 0, low_mantissa = 0, high_mantissa = 0;
@@ -78,6 +79,11 @@ class Reader {
                     plain_decimals_ = std::max(plain_decimals_, (*bound)->decimals.size());
                     decimals_ = std::max(decimals_, std::max((*bound)->digits.size(), (*bound)->decimals.size()));
                 }
+        if (range.written) {
+            whole_ = std::max<size_t>(whole_, NumberRange::kMostWhole);
+            plain_decimals_ = std::max<size_t>(plain_decimals_, NumberRange::kMostDecimals);
+            decimals_ = std::max(decimals_, plain_decimals_);
+        }
         if (range.scientific && range.most_decimals) decimals_ = std::max<size_t>(decimals_, *range.most_decimals + 1);
     }
 
@@ -141,6 +147,7 @@ class Reader {
         return integer(s, c);
     }
     bool integer(State& s, char c) const {
+        if (range_.written && s.count >= NumberRange::kMostWhole) return false;
         if (s.count > 0) s.scientific = s.low_mantissa = s.high_mantissa = 0;
         const Side& side = of(s);
         if (side.low && !s.low) s.low = compared(c, side.low->whole, size_t(s.count));
@@ -169,6 +176,7 @@ class Reader {
         return alive(s);
     }
     bool decimal(State& s, char c) const {
+        if (range_.written && s.count >= NumberRange::kMostDecimals) return false;
         const Side& side = of(s);
         const size_t place = size_t(s.count);
         const auto compare = [&](int32_t& so_far, const std::string& with, size_t at) {
@@ -234,8 +242,9 @@ class Reader {
     }
     // Without zeros in front: 0 has no digits.
     static std::string written(int32_t power) { return power ? std::to_string(power) : ""; }
-    static bool power(State& s, char c) {
+    bool power(State& s, char c) const {
         s.phase = State::kPower;
+        if (range_.written && s.last++ >= NumberRange::kMostPower) return false;
         if (c == '0' && s.count == 0) return true;
         const std::string least = written(s.least), most = s.most == kFar ? "" : written(s.most);
         if (!s.low) s.low = compared(c, least, size_t(s.count));
@@ -271,7 +280,7 @@ void each_bound(const NumberRange& range, Visit visit) {
 bool NumberRange::is_small() const {
     bool small = most_decimals.value_or(0) <= kSmallDigits;
     each_bound(*this, [&](const Bound& b) {
-        small &= b.value.digits.size() <= kSmallDigits && uint64_t(std::abs(b.value.exponent)) < kSmallDigits;
+        small &= b.value.digits.size() <= kSmallDigits && (written || uint64_t(std::abs(b.value.exponent)) < kSmallDigits);
     });
     return small;
 }
@@ -316,7 +325,7 @@ std::string NumberRange::key() const {
         if (*bound) key += ((*bound)->value.negative ? '-' : '+') + (*bound)->value.digits + 'e' + std::to_string((*bound)->value.exponent);
         key += !*bound ? '*' : (*bound)->open ? '<' : '=';
     }
-    for (const auto& flag : {integral, digits, std::optional<bool>(scientific)}) add(flag);
+    for (const auto& flag : {integral, digits, std::optional<bool>(scientific), std::optional<bool>(written)}) add(flag);
     return key + (most_decimals ? std::to_string(*most_decimals) : "");
 }
 

@@ -27,6 +27,7 @@ struct NumberRange {
     std::optional<bool> digits;             // written without a fraction and an exponent only, or otherwise only
     std::optional<uint32_t> most_decimals;  // of a mantissa. Without a bound `integral` must not be asked of scientific notation.
     bool scientific = true;
+    bool written = false;  // with so many digits as a float is written with (see kMostWhole)
 
     // So few digits that its automaton has at most kSmallStates.
     bool is_small() const;
@@ -36,6 +37,10 @@ struct NumberRange {
     std::string key() const;
 
     mutable std::optional<bool> has_numbers_;  // SAFETY: of one thread
+
+    // Digits before the point, behind it, and of an exponent. JavaScript writes 10^20 with 21 digits and 10^21 with an exponent, and up to five zeros
+    // before the 17 digits of a float; Python changes to exponents sooner.
+    static constexpr int32_t kMostWhole = 21, kMostDecimals = 22, kMostPower = 3;
 
     static constexpr size_t kSmallDigits = 20;
     static constexpr uint64_t kSmallStates = 5'000;

@@ -35,23 +35,37 @@ Decoder plain(uint8_t b, Decoder escape) {
     return kStuck;
 }
 
-uint8_t decode_byte(uint8_t s, uint8_t b) {
+uint8_t decode_byte(Escapes escapes, uint8_t s, uint8_t b) {
+    const bool is_plain = escapes == Escapes::kPlain;
+    if (!is_plain && s >= kHex0 && s <= kHex007) return kStuck;
     auto between = [&](int lo, int hi, Decoder to) { return b >= lo && b <= hi ? to : kStuck; };
     auto hex = [&](Decoder to) { return is_hex(b) ? to : kStuck; };
     switch (s) {
         case kBefore: return b == '"' ? kBoundary : kStuck;
         case kBoundary: return plain(b, kEscape);
-        case kHigh: return plain(b, kHighEscape);
+        case kHigh: return is_plain ? (b == '\\' ? kHighEscape : kStuck) : plain(b, kHighEscape);
         case kEscape:
         case kHighEscape:
             if (b == 'u') return s == kEscape ? kHex : kHighHex;
-            return is_one_of(b, "\"\\/bfnrt") ? kBoundary : kStuck;
+            return is_one_of(b, "\"\\/bfnrt") && !(is_plain && s == kHighEscape) ? kBoundary : kStuck;
         case kHex:
         case kHighHex:
             if (b == 'd' || b == 'D') return s == kHex ? kHexD : kHighHexD;
+            if (is_plain && (b == '0' || s == kHighHex)) return s == kHex ? kHex0 : kStuck;
             return hex(kHex1);
-        case kHexD: return is_one_of(b, "89abAB") ? kHigh2 : hex(kHex2);
-        case kHighHexD: return is_one_of(b, "89abAB") ? kHigh2 : is_one_of(b, "cdefCDEF") ? kLow2 : hex(kHex2);
+        case kHexD:
+            if (is_one_of(b, "89abAB")) return kHigh2;
+            return is_plain && is_one_of(b, "cdefCDEF") ? kStuck : hex(kHex2);
+        case kHighHexD:
+            if (is_one_of(b, "cdefCDEF")) return kLow2;
+            if (is_plain) return kStuck;
+            return is_one_of(b, "89abAB") ? kHigh2 : hex(kHex2);
+        case kHex0: return b == '0' ? kHex00 : hex(kHex2);
+        case kHex00:
+            if (b == '0' || b == '7') return b == '0' ? kHex000 : kHex007;
+            return between('2', '6', kHex3) == kHex3 ? kStuck : hex(kHex3);
+        case kHex000: return is_one_of(b, "89acdACD") ? kStuck : hex(kBoundary);
+        case kHex007: return b == 'f' || b == 'F' ? kBoundary : kStuck;
         case kHex1: return hex(kHex2);
         case kHex2: return hex(kHex3);
         case kHex3: return hex(kBoundary);
@@ -79,8 +93,7 @@ std::pair<uint32_t, uint32_t> character_at(const std::string& text, size_t i) {
     return {c, n};
 }
 
-constexpr std::string_view kShortEscapes = "\"\\/bfnrt";
-constexpr std::array<uint32_t, 8> kShortMeanings = {'"', '\\', '/', 8, 12, 10, 13, 9};
+bool has_short_escape(uint32_t c) { return std::find(kShortMeanings.begin(), kShortMeanings.end(), c) != kShortMeanings.end(); }
 
 // A character's escape by number, in lower case: one unit or a pair.
 size_t escape_length(uint32_t c) { return c < 0x10000 ? 6 : 12; }
@@ -90,10 +103,13 @@ char escape_at(uint32_t c, size_t i) {
     return place == 0 ? '\\' : place == 1 ? 'u' : "0123456789abcdef"[unit >> 4 * (5 - place) & 15];
 }
 bool can_be_raw(uint32_t c) { return c >= 0x20 && c != '"' && c != '\\'; }
+bool has_long_escape(Escapes escapes, uint32_t c) {
+    return escapes == Escapes::kAny || (c < 0x20 && !has_short_escape(c)) || c >= 0x7F;  // values hold no lone surrogates
+}
 
 // How far `partial`, which is not empty, goes along some spelling of a character: not at all, a part of it, or all.
 enum class Match { kNo, kPart, kAll };
-Match spells(uint32_t c, std::string_view partial) {
+Match spells(Escapes escapes, bool narrow, uint32_t c, std::string_view partial) {
     auto along = [&](size_t length, auto&& at) {
         if (partial.size() > length) return Match::kNo;
         for (size_t i = 0; i < partial.size(); i++)
@@ -105,14 +121,16 @@ Match spells(uint32_t c, std::string_view partial) {
         const std::string raw = utf8(c);
         return along(raw.size(), [&](size_t i) { return raw[i]; });
     }
-    if (partial.size() == 1) return Match::kPart;
+    if (narrow && c == '/') return Match::kNo;
+    if (partial.size() == 1) return has_short_escape(c) || has_long_escape(escapes, c) ? Match::kPart : Match::kNo;
     if (partial[1] != 'u') {
         const size_t place = kShortEscapes.find(partial[1]);
         return partial.size() == 2 && place < kShortMeanings.size() && kShortMeanings[place] == c ? Match::kAll : Match::kNo;
     }
+    if (!has_long_escape(escapes, c)) return Match::kNo;
     return along(escape_length(c), [&](size_t i) {
         const char digit = escape_at(c, i);
-        return i % 6 > 1 && partial[i] >= 'A' && partial[i] <= 'F' && digit >= 'a' ? char(digit - 32) : digit;
+        return !narrow && i % 6 > 1 && partial[i] >= 'A' && partial[i] <= 'F' && digit >= 'a' ? char(digit - 32) : digit;
     });
 }
 
@@ -120,60 +138,65 @@ Match spells(uint32_t c, std::string_view partial) {
 
 uint8_t JsonStrings::num_decoder_states() { return kNumDecoders; }
 
-uint8_t JsonStrings::decode(uint8_t state, uint8_t byte) {
+uint8_t JsonStrings::decode(Escapes escapes, uint8_t state, uint8_t byte) {
     static const std::vector<uint8_t> table = [] {
-        std::vector<uint8_t> t(size_t(kNumDecoders) * 256);
-        for (size_t i = 0; i < t.size(); i++) t[i] = decode_byte(uint8_t(i / 256), uint8_t(i % 256));
+        std::vector<uint8_t> t;
+        for (Escapes each : {Escapes::kAny, Escapes::kPlain})
+            for (size_t i = 0; i < size_t(kNumDecoders) * 256; i++) t.push_back(decode_byte(each, uint8_t(i / 256), uint8_t(i % 256)));
         return t;
     }();
-    return table[size_t(state) * 256 + byte];
+    return table[(size_t(escapes) * kNumDecoders + state) * 256 + byte];
 }
 
-bool JsonStrings::completes(uint8_t from, uint8_t to) {
+bool JsonStrings::completes(Escapes escapes, uint8_t from, uint8_t to) {
+    if (escapes == Escapes::kPlain) return to == Decoder::kBoundary && from != Decoder::kBefore;
     return (to == Decoder::kBoundary || to == kHigh) && from != Decoder::kBefore && from != kLow3;
 }
 
-uint32_t JsonStrings::owed(uint8_t d) {
+uint32_t JsonStrings::owed(Escapes escapes, uint8_t d) {
     switch (d) {
         case Decoder::kBefore:
         case Decoder::kBoundary:
-        case Decoder::kEnd:
+        case Decoder::kEnd: return 0;
         case kHigh:
         case kHighEscape:
         case kHighHex:
         case kHighHexD:
         case kLow2:
-        case kLow3: return 0;
+        case kLow3: return escapes == Escapes::kPlain;  // a high surrogate is no character yet
         default: return 1;
     }
 }
 
-const std::string& JsonStrings::example(uint8_t decoder) {
-    static const std::vector<std::string> texts = [] {
+const std::string& JsonStrings::example(Escapes escapes, uint8_t decoder) {
+    const auto find = [](Escapes of) {
         std::vector<std::string> t(kNumDecoders);
         std::vector<uint8_t> work{Decoder::kBefore}, seen(kNumDecoders, 0);
         seen[Decoder::kBefore] = 1;
         for (size_t i = 0; i < work.size(); i++)
             for (int b = 0; b < 256; b++) {
-                uint8_t next = decode(work[i], uint8_t(b));
+                uint8_t next = decode(of, work[i], uint8_t(b));
                 if (next == kStuck || seen[next]) continue;
                 seen[next] = 1;
                 t[next] = t[work[i]] + char(b);
                 work.push_back(next);
             }
         return t;
-    }();
-    return texts[decoder];
+    };
+    static const std::array<std::vector<std::string>, 2> texts = {find(Escapes::kAny), find(Escapes::kPlain)};
+    return texts[size_t(escapes)][decoder];
 }
 
-JsonStrings::JsonStrings(std::vector<std::string> values, bool negated, uint64_t min, uint64_t max)
+JsonStrings::JsonStrings(std::vector<std::string> values, bool negated, uint64_t min, uint64_t max, Escapes escapes)
     : list_(std::move(values)),
+      escapes_(escapes),
       negated_(negated),
       min_(negated ? min : 0),
       max_(negated ? max : kNoMaximum) {
     std::sort(list_.begin(), list_.end());
     list_.erase(std::unique(list_.begin(), list_.end()), list_.end());
-    key_ = (negated ? "-" : "+") + std::to_string(min_) + ":" + std::to_string(max_);
+    key_ =
+        std::string(escapes == Escapes::kPlain ? "plain " : "") + (negated ? "-" : "+") + std::to_string(min_) + ":" + std::to_string(max_);
     for (const std::string& v : list_) key_ += '\0' + std::to_string(v.size()) + ":" + v;
     states_.push_back({State::kStart});
     const bool lists_nothing = !list_.empty() && list_[0].empty();
@@ -231,7 +254,7 @@ int32_t JsonStrings::listed(uint32_t node) {
 }
 
 int32_t JsonStrings::free(uint8_t decoder, uint64_t count) {
-    if (decoder == kStuck || count + owed(decoder) > max_) return kDead;
+    if (decoder == kStuck || count + owed(escapes_, decoder) > max_) return kDead;
     if (decoder == kEnd) return count < min_ ? kDead : at({State::kEnd});
     if (max_ == kNoMaximum) count = std::min(count, min_);
     State s{State::kFree};
@@ -248,8 +271,8 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
             return !values_ ? listed(0) : value(counted_values_ ? count(counted_values_->start()) : 0, kBoundary, {});
         case State::kEnd: return kDead;
         case State::kFree: {
-            uint8_t to = decode(s.decoder, byte);
-            return to == kStuck ? kDead : free(to, s.count + completes(s.decoder, to));
+            uint8_t to = decode(escapes_, s.decoder, byte);
+            return to == kStuck ? kDead : free(to, s.count + completes(escapes_, s.decoder, to));
         }
         case State::kListed: {
             const Node& n = with_children(s.node);  // SAFETY: until other nodes are asked for their children
@@ -270,12 +293,13 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
             next.partial[next.length++] = char(byte);  // the longest spelling has 12 bytes
             bool part = false;
             if (s.length == 0 && byte < 0x80) {
-                part = byte == '\\' && goes_on(n);
+                for (uint32_t c = n.children; byte == '\\' && !part && c < n.end; c++)
+                    part = spells(escapes_, is_narrow(), nodes_[c].c, next.spelling()) == Match::kPart;
                 const uint32_t child = part ? 0 : child_of(byte);
                 if (child && can_be_raw(byte)) return listed(child);
             } else {
                 for (uint32_t child = n.children; child < n.end; child++) {
-                    Match m = spells(nodes_[child].c, next.spelling());
+                    Match m = spells(escapes_, is_narrow(), nodes_[child].c, next.spelling());
                     if (m == Match::kAll) return listed(child);
                     part |= m == Match::kPart;
                 }
@@ -285,9 +309,9 @@ int32_t JsonStrings::step(uint32_t id, uint8_t byte) {
             uint8_t d = kBoundary;
             uint64_t count = n.characters;
             for (char b : next.spelling()) {
-                uint8_t to = decode(d, uint8_t(b));
+                uint8_t to = decode(escapes_, d, uint8_t(b));
                 if (to == kStuck) return kDead;
-                count += completes(d, to);
+                count += completes(escapes_, d, to);
                 d = to;
             }
             return free(d, count);
@@ -327,14 +351,16 @@ bool JsonStrings::on_list(uint32_t id, ByteSet& bytes) {
             if (spelling.size() > s.length && spelling.compare(0, s.length, s.spelling()) == 0) bytes.set(uint8_t(spelling[s.length]));
         }
         if (s.length && raw) continue;
+        if (is_narrow() && c == '/') continue;
         if (s.length == 1) {
             const auto place = size_t(std::find(kShortMeanings.begin(), kShortMeanings.end(), c) - kShortMeanings.begin());
             if (place < kShortMeanings.size()) bytes.set(uint8_t(kShortEscapes[place]));
         }
-        if (s.length && spells(c, s.spelling()) != Match::kPart) continue;
+        if (s.length && spells(escapes_, is_narrow(), c, s.spelling()) != Match::kPart) continue;
+        if (!has_long_escape(escapes_, c) && (s.length || !has_short_escape(c))) continue;
         const char next = escape_at(c, s.length);
         bytes.set(uint8_t(next));
-        if (s.length % 6 > 1 && next >= 'a') bytes.set(uint8_t(next - 32));
+        if (!is_narrow() && s.length % 6 > 1 && next >= 'a') bytes.set(uint8_t(next - 32));
     }
     return true;
 }
@@ -346,8 +372,8 @@ int32_t JsonStrings::off_list(uint32_t id) {
     uint8_t d = kBoundary;
     uint64_t count = nodes_[s.node].characters;
     for (char b : s.spelling()) {
-        uint8_t to = decode(d, uint8_t(b));
-        count += completes(d, to);
+        uint8_t to = decode(escapes_, d, uint8_t(b));
+        count += completes(escapes_, d, to);
         d = to;
     }
     return free(d, count);
@@ -373,7 +399,7 @@ bool JsonStrings::has_more_values(uint32_t id, uint64_t n) {
     const State s = states_[id];
     switch (s.kind) {
         case State::kFree: {
-            const uint64_t least = s.count + owed(s.decoder);
+            const uint64_t least = s.count + owed(escapes_, s.decoder);
             return n < kCharacters && least < max_;
         }
         case State::kListed: {

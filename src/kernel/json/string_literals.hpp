@@ -11,6 +11,10 @@
 // A list may also be taken *verbatim*: its texts as they are, without quotes and escapes. So long literals and long lists of words are
 // states by rule, too: a table has a row of all byte classes for each of their bytes (a megabyte: 500 MB, and 3.5 s to the first mask).
 //
+// Literals may also be spelled *plainly* only: characters as they stand where they can, or by a short escape; as \uXXXX those that JSON
+// encoders write so (control characters, and what is not ASCII), and surrogates in pairs only. The decoder knows both languages. Values of a
+// list are then spelled more narrowly yet, so that little is left to choose: no \/ and no capital digits.
+//
 // Values may also be given as an automaton over characters (a pattern). Its literals take several times as many states, most of them
 // for the digits of escapes; here a state is one of the automaton with one of the decoder and the digits so far.
 #pragma once
@@ -35,20 +39,22 @@
 
 namespace derivable {
 
+enum class Escapes : uint8_t { kAny, kPlain };
+
 class JsonStrings {
   public:
     static constexpr uint64_t kNoMaximum = ~0ULL;
 
     // `values`: UTF-8. `negated`: every literal with another value and min to max characters; otherwise exactly those values, and
     // min and max mean nothing.
-    JsonStrings(std::vector<std::string> values, bool negated, uint64_t min, uint64_t max);
+    JsonStrings(std::vector<std::string> values, bool negated, uint64_t min, uint64_t max, Escapes escapes = Escapes::kAny);
 
     // Exactly these texts, verbatim.
     static JsonStrings verbatim(std::vector<std::string> texts);
 
     // Exactly the literals whose values the automaton accepts, a lone surrogate as three bytes, and that have `max` characters at most. No
     // conditions.
-    JsonStrings(const Dfa& values, uint64_t max_states, uint64_t max = kNoMaximum);
+    JsonStrings(const Dfa& values, uint64_t max_states, uint64_t max = kNoMaximum, Escapes escapes = Escapes::kAny);
 
     // States are numbered from 0, the start, as they are met. Every state can reach acceptance.
     int32_t step(uint32_t state, uint8_t byte);                       // kDead if there is no way
@@ -66,12 +72,13 @@ class JsonStrings {
     // The automaton it was made of, if any. Values that have no literal may be left in it where that changes nothing.
     const std::shared_ptr<const Dfa>& values() const { return values_; }
     uint64_t max_length() const { return max_; }
+    Escapes escapes() const { return escapes_; }
     // Of a state whose characters are counted beside an automaton: equal keys act alike on texts of `longest` bytes, as long as this or a
     // copy lives (they share the automaton). Else empty.
     std::string counted_key(uint32_t state, uint64_t longest) const;
 
     // The same literals without a bound on their length, if they are given by an automaton.
-    JsonStrings without_bound() const { return {values_, kNoMaximum}; }
+    JsonStrings without_bound() const { return {values_, kNoMaximum, escapes_}; }
     // The state of this one, which is the other's without_bound(), that acts as the other's does, but for the bound, on all texts of so many
     // bytes: one for as many of its states as are known to be alike. kDead: none is known.
     int32_t acting_as(const JsonStrings& other, uint32_t state, uint64_t bytes);
@@ -122,17 +129,17 @@ class JsonStrings {
 
     // The decoder. Counting starts at 0 with the first character.
     static constexpr uint8_t kBefore = 0, kBoundary = 1, kEnd = 2, kStuck = 0xFF;
-    static uint8_t decode(uint8_t state, uint8_t byte);
+    static uint8_t decode(Escapes escapes, uint8_t state, uint8_t byte);
     // The step completes a character.
-    static bool completes(uint8_t from, uint8_t to);
+    static bool completes(Escapes escapes, uint8_t from, uint8_t to);
     // Characters, beyond those completed, that must come before the literal can end.
-    static uint32_t owed(uint8_t decoder);
+    static uint32_t owed(Escapes escapes, uint8_t decoder);
     // A text that leads to a decoder state from the start of a literal.
-    static const std::string& example(uint8_t decoder);
+    static const std::string& example(Escapes escapes, uint8_t decoder);
     static uint8_t num_decoder_states();
 
   private:
-    JsonStrings(std::shared_ptr<const Dfa> values, uint64_t max);
+    JsonStrings(std::shared_ptr<const Dfa> values, uint64_t max, Escapes escapes);
 
     struct State {
         enum Kind : uint8_t { kStart, kListed, kFree, kValue, kEnd } kind;
@@ -159,6 +166,7 @@ class JsonStrings {
         uint32_t children = 0, end = 0;  // nodes, by ascending character
         int32_t state = kUnknown;        // between characters
     };
+    bool is_narrow() const { return escapes_ == Escapes::kPlain && !negated_; }
     bool is_value(const Node& n) const { return n.first < n.last && list_[n.first].size() == n.bytes; }
     bool goes_on(const Node& n) const { return n.first < n.last && list_[n.last - 1].size() > n.bytes; }
     const Node& with_children(uint32_t node);
@@ -196,6 +204,7 @@ class JsonStrings {
     void find_kinds();
     int32_t after(int32_t state, uint32_t c);  // a character
     bool is_alive(int32_t state, uint8_t decoder, const Escape& escape);
+    const Ranges& long_escapes() const;
     bool any_unit(int32_t state, uint32_t low, uint32_t high);  // a character may begin with a 16-bit unit of these
     bool any_pair(int32_t state, uint32_t high, uint32_t low, uint32_t last);
     bool any_character(int32_t state, uint32_t low, uint32_t high);
@@ -222,6 +231,7 @@ class JsonStrings {
 
     std::vector<std::string> list_;
     std::vector<Node> nodes_;  // none yet where no text got
+    Escapes escapes_;
     bool negated_, empty_ = false, verbatim_ = false;
     uint64_t min_, max_;
     std::string key_;

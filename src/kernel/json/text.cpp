@@ -69,7 +69,8 @@ class Encoder {
         Interner kinds;
         for (int b = 0; b < 256; b++) {
             std::vector<uint32_t> key{from_.classes[size_t(b)], uint32_t(hex_value(b)), uint32_t(short_escape(b)), uint32_t(b == 'u')};
-            for (uint8_t d = 0; d < JsonStrings::num_decoder_states(); d++) key.push_back(JsonStrings::decode(d, uint8_t(b)));
+            for (uint8_t d = 0; d < JsonStrings::num_decoder_states(); d++)
+                key.push_back(JsonStrings::decode(Escapes::kAny, d, uint8_t(b)));
             uint32_t before = kinds.size(), id = kinds.intern(key);
             if (id == before) bytes_.push_back(uint8_t(b));
             out_.classes[size_t(b)] = uint8_t(id);
@@ -112,14 +113,14 @@ class Encoder {
 
     void fill_raw(const Pending& p) {
         for (uint8_t b : bytes_) {
-            uint8_t d = JsonStrings::decode(p.decoder, b);
+            uint8_t d = JsonStrings::decode(Escapes::kAny, p.decoder, b);
             if (d != JsonStrings::kStuck) set(p.id, b, d == JsonStrings::kBoundary ? boundary(step(p.state, b)) : raw(step(p.state, b), d));
         }
     }
 
     void fill_boundary(const Pending& p) {
         for (uint8_t b : bytes_) {
-            uint8_t d = JsonStrings::decode(JsonStrings::kBoundary, b);
+            uint8_t d = JsonStrings::decode(Escapes::kAny, JsonStrings::kBoundary, b);
             if (d == JsonStrings::kStuck || b == '"' || b == '\\' || p.state < 0) continue;
             int32_t to = step(p.state, b);
             set(p.id, b, d == JsonStrings::kBoundary ? boundary(to) : raw(to, d));

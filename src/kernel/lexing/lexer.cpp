@@ -94,7 +94,7 @@ void Lexer::canonicalize(LexState s) {
         }
         num_long_settled_ += whole.spent() > kLong;
     } else if (const std::string* text = a.recognizer.text_of_any_string(state)) {
-        const LexState same = in_any_string(*text);
+        const LexState same = in_any_string(*text, a.recognizer.escapes());
         canonical_[s] = same;
     } else {
         std::string key = a.recognizer.state_key(state, longest_token_);
@@ -103,9 +103,10 @@ void Lexer::canonicalize(LexState s) {
     }
 }
 
-LexState Lexer::in_any_string(const std::string& text) {
-    if (any_string_ == TerminalId()) any_string_ = add(Recognizer::any_string(), 0);
-    const Automaton& any = automata_[terminals_[any_string_].first];
+LexState Lexer::in_any_string(const std::string& text, Escapes escapes) {
+    TerminalId& terminal = any_string_[size_t(escapes)];
+    if (terminal == TerminalId()) terminal = add(Recognizer::any_string(escapes), 0);
+    const Automaton& any = automata_[terminals_[terminal].first];
     return canonical(LexState(any.first + any.recognizer.run(text)));
 }
 
@@ -127,7 +128,8 @@ LexState Lexer::acting_as(uint32_t whole, LexState s, uint64_t bytes) {
 LexState Lexer::for_short_texts(LexState s, uint64_t bytes) {
     const uint32_t a = single_automaton_[s], state = single_state_[s];
     if (!automata_[a].recognizer.has_table())
-        if (const std::string* text = automata_[a].recognizer.text_of_any_string(state, bytes)) return in_any_string(*text);
+        if (const std::string* text = automata_[a].recognizer.text_of_any_string(state, bytes))
+            return in_any_string(*text, automata_[a].recognizer.escapes());
     const uint32_t whole = unbounded(a);
     if (automata_[a].recognizer.meets_bound(state, bytes)) return s;
     const LexState alike = acting_as(whole, s, bytes);
@@ -140,7 +142,8 @@ LexState Lexer::without_bound(LexState s) {
 }
 
 LexState Lexer::any_string(LexState s) {
-    return is_single(s) && recognizer_of(s).is_between_characters(single_state_[s]) ? in_any_string("\"") : kNoState;
+    if (!is_single(s) || !recognizer_of(s).is_between_characters(single_state_[s])) return kNoState;
+    return in_any_string("\"", recognizer_of(s).escapes());
 }
 
 LexState Lexer::between_characters(LexState of, const CountedValues::Place& place) {

@@ -129,6 +129,8 @@ class Lexer {
     LexState between_characters(LexState of, const CountedValues::Place& place);
     // A canonical state between two characters of a string whose length is bounded; how many must and may still come.
     bool is_counted(LexState canonical, uint64_t& need, uint64_t& room) const;
+    // That of JSON strings by rule.
+    Escapes escapes(LexState s) const { return recognizer_of(s).escapes(); }
     // Some member is in a string that may still come out as more than n different values. False in doubt.
     bool has_more_strings(LexState members, uint64_t n) const;
     // So is each of them, and will be after any text of a token that does not end it. False in doubt.
@@ -269,7 +271,7 @@ class Lexer {
     void restore_obligation(ImageReader& in, uint32_t number);
     void count_words(size_t words);  // of one more formula
     void canonicalize(LexState single);
-    LexState in_any_string(const std::string& text);
+    LexState in_any_string(const std::string& text, Escapes escapes);
     uint32_t unbounded(uint32_t automaton);  // without the bound on its texts, or itself
     LexState acting_as(uint32_t whole, LexState single, uint64_t bytes);
     const Recognizer& recognizer_of(LexState single) const { return automata_[single_automaton_[single]].recognizer; }
@@ -339,8 +341,8 @@ class Lexer {
     IdVector<LexState, uint32_t> single_automaton_, single_state_;  // of those of one member
     IdVector<LexState, LexState> canonical_;                        // kNoState if not asked for yet
     Languages languages_;
-    FlatMap<ByteSet> bytes_of_;  // by members
-    TerminalId any_string_;      // the terminal of all JSON strings
+    FlatMap<ByteSet> bytes_of_;             // by members
+    std::array<TerminalId, 2> any_string_;  // the terminals of all JSON strings, by their spelling
     std::unordered_map<std::string, LexState> counted_;
     uint64_t longest_token_ = ~0ULL;
     Interner set_lists_;

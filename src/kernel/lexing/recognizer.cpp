@@ -4,8 +4,8 @@
 
 namespace derivable {
 
-Recognizer Recognizer::any_string() {
-    return Recognizer(std::make_shared<const Dfa>(JsonStrings({}, true, 0, JsonStrings::kNoMaximum).to_dfa(1000)));
+Recognizer Recognizer::any_string(Escapes escapes) {
+    return Recognizer(std::make_shared<const Dfa>(JsonStrings({}, true, 0, JsonStrings::kNoMaximum, escapes).to_dfa(1000)));
 }
 
 bool Recognizer::has_next(uint32_t state) const {
@@ -122,7 +122,7 @@ const std::string* Recognizer::text_of_any_string(uint32_t state, uint64_t bytes
     if (!rule_->is_free(state, free) || free.need > 0) return nullptr;
     // A text of so many bytes begins no more characters than that, and the one before it may not be complete.
     if (free.room != JsonStrings::kNoMaximum && (free.room < 2 || free.room - 2 < bytes)) return nullptr;
-    return &JsonStrings::example(free.decoder);
+    return &JsonStrings::example(rule_->escapes(), free.decoder);
 }
 
 std::optional<Recognizer> Recognizer::unbounded() const {
@@ -140,7 +140,7 @@ int32_t Recognizer::acting_as(const Recognizer& other, uint32_t state, uint64_t 
 std::string Recognizer::state_key(uint32_t state, uint64_t longest) const {
     JsonStrings::Free free;
     if (!rule_->is_free(state, free)) return rule_->counted_key(state, longest);
-    std::string key(1, char(free.decoder));
+    std::string key{char(escapes()), char(free.decoder)};
     for (uint64_t n : {std::min(free.need, longest), std::min(free.room, longest)}) key.append(reinterpret_cast<const char*>(&n), sizeof n);
     return key;
 }

@@ -34,8 +34,8 @@ class Recognizer {
     explicit Recognizer(std::shared_ptr<const NumberRange> range) : range_(std::move(range)) {}
     // With states of its own. SAFETY: so they come into being under the lock of who has it.
     Recognizer copy() const { return rule_ ? Recognizer(std::make_shared<JsonStrings>(*rule_)) : *this; }
-    // All JSON strings.
-    static Recognizer any_string();  // by a table
+    // All JSON strings of a spelling.
+    static Recognizer any_string(Escapes escapes);  // by a table
     // Of a table, which Python may own. No more can be done with it.
     void let_go() { table_ = nullptr, owned_.reset(); }
 
@@ -84,7 +84,9 @@ class Recognizer {
 
     // By state of a table, numbered from `first`: the first one of all with the same language.
     std::vector<uint32_t> equal_states(Languages& all, uint32_t first) const { return all.add(*table_, first); }
-    // The state acts as any_string() does after this text, at least on texts of so many bytes. Null: it does not.
+    // Of those by rule, that of JSON strings.
+    Escapes escapes() const { return rule_ ? rule_->escapes() : Escapes::kAny; }
+    // The state acts as any_string(escapes()) does after this text, at least on texts of so many bytes. Null: it does not.
     const std::string* text_of_any_string(uint32_t state, uint64_t bytes = ~0ULL) const;
     // The characters of its texts are counted: none can go on for ever.
     bool is_bounded() const { return rule_ && rule_->max_length() != JsonStrings::kNoMaximum; }

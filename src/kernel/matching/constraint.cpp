@@ -72,11 +72,10 @@ void Constraint::prepare(bool restored) {
 void Constraint::prepare_walks() {
     const Lexer& lexer = access_.lexer();
     const std::vector<TerminalId>& all = terminals_.all_to_lexer();
-    if (std::any_of(all.begin() + 1, all.end(), [&](TerminalId t) {
-            const Recognizer& recognizer = lexer.recognizer(t);
-            return recognizer.is_bounded() && !recognizer.counted_values();
-        }))
-        spanner_->counted_strings();
+    for (auto t = all.begin() + 1; t < all.end(); ++t) {
+        const Recognizer& recognizer = lexer.recognizer(*t);
+        if (recognizer.is_bounded() && !recognizer.counted_values()) spanner_->counted_strings(recognizer.escapes());
+    }
     spanner_->stretches();
 }
 

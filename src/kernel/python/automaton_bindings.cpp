@@ -46,13 +46,17 @@ std::vector<std::string> utf8_of(nb::tuple values) {
     return texts;
 }
 
+Escapes escapes(bool plain) { return plain ? Escapes::kPlain : Escapes::kAny; }
+
 void bind_json_strings(nb::module_& m) {
     nb::class_<JsonStrings>(m, "JsonStrings", "JSON string literals of given values, or of all others within bounds of length.")
         .def(
             "__init__",
-            [](JsonStrings* self, nb::tuple values, bool negated, uint64_t min, std::optional<uint64_t> max) {
+            [](JsonStrings* self, nb::tuple values, bool negated, uint64_t min, std::optional<uint64_t> max, bool plain) {
                 std::vector<std::string> texts = utf8_of(values);
-                auto make = [&] { new (self) JsonStrings(std::move(texts), negated, min, max.value_or(JsonStrings::kNoMaximum)); };
+                auto make = [&] {
+                    new (self) JsonStrings(std::move(texts), negated, min, max.value_or(JsonStrings::kNoMaximum), escapes(plain));
+                };
                 // PERF: most are one name, and take less time than letting go of the interpreter's lock.
                 constexpr size_t kMany = 256;
                 if (texts.size() < kMany) return make();
@@ -60,15 +64,15 @@ void bind_json_strings(nb::module_& m) {
                 PrivateWork private_work;
                 make();
             },
-            nb::arg("values"), nb::arg("negated"), nb::arg("min_length"), nb::arg("max_length").none())
+            nb::arg("values"), nb::arg("negated"), nb::arg("min_length"), nb::arg("max_length").none(), nb::arg("plain") = false)
         .def_static(
             "of_values",
-            [](const Dfa& values, uint64_t max_states, std::optional<uint64_t> max) {
+            [](const Dfa& values, uint64_t max_states, std::optional<uint64_t> max, bool plain) {
                 Unlocked unlocked;
                 PrivateWork private_work;
-                return std::make_shared<JsonStrings>(values, max_states, max.value_or(JsonStrings::kNoMaximum));
+                return std::make_shared<JsonStrings>(values, max_states, max.value_or(JsonStrings::kNoMaximum), escapes(plain));
             },
-            nb::arg("values"), nb::arg("max_states"), nb::arg("max_length") = nb::none(),
+            nb::arg("values"), nb::arg("max_states"), nb::arg("max_length") = nb::none(), nb::arg("plain") = false,
             "The literals of all strings of an automaton over characters that have `max_length` of them at most.")
         .def_static(
             "verbatim",
@@ -91,6 +95,8 @@ void bind_json_strings(nb::module_& m) {
             "value_bytes",
             [](const JsonStrings& s) { return s.values() ? s.values()->table.size() * 4 + s.values()->num_states() * 5 : 0; },
             "Of its table, about.")
+        .def_prop_ro(
+            "plain", [](const JsonStrings& s) { return s.escapes() == Escapes::kPlain; }, "Not in every spelling: see `derivable.expr`.")
         .def_prop_ro("is_empty", &JsonStrings::is_empty, "No string is accepted.")
         .def(
             "step", [](JsonStrings& s, uint32_t state, uint8_t byte) { return state < s.num_states() ? s.step(state, byte) : kDead; },

@@ -119,15 +119,16 @@ void bind_number_range(nb::module_& m) {
         .def(
             "__init__",
             [](NumberRange* self, std::optional<Bound> low, std::optional<Bound> high, std::optional<bool> integral,
-               std::optional<bool> digits, std::optional<uint32_t> most_decimals, bool scientific, uint64_t longest) {
+               std::optional<bool> digits, std::optional<uint32_t> most_decimals, bool scientific, bool written, uint64_t longest) {
                 NumberRange range;
                 range.integral = integral, range.digits = digits, range.most_decimals = most_decimals, range.scientific = scientific;
+                range.written = written;
                 if (low) range.low = {Decimal::read(low->first, longest), low->second};
                 if (high) range.high = {Decimal::read(high->first, longest), high->second};
                 new (self) NumberRange(std::move(range));
             },
             nb::arg("low").none(), nb::arg("high").none(), nb::arg("integral").none(), nb::arg("digits").none(),
-            nb::arg("most_decimals").none(), nb::arg("scientific"), nb::arg("longest"),
+            nb::arg("most_decimals").none(), nb::arg("scientific"), nb::arg("written"), nb::arg("longest"),
             "Raises:\n    LimitError: a bound has more than `longest` digits when it is written out.")
         .def_prop_ro("is_small", &NumberRange::is_small, "It has so few digits that its table can be made at any time.")
         .def_prop_ro(

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...errors import UnsupportedFeatureError
 from ...expr import Concat, Ref
+from ...frontends.structural_tag import grammar_from_structural_tag
 from ...grammar import Grammar as EngineGrammar
 from .config import get_serialization_version, limits
 from .exception import DeserializeFormatError, InvalidJSONError, InvalidStructuralTagError, runtime_errors
@@ -17,6 +18,10 @@ from .structural_tag import StructuralTag, StructuralTagItem
 from .tokenizer_info import TokenizerInfo, loaded
 
 __all__ = ["Grammar", "StructuralTagItem"]
+
+_MOST_SPACE = 33
+_JSON: dict[str, Any] = {"profile": "spec", "whitespace": _MOST_SPACE}
+"""How schemas are read for which nothing else is asked: xgrammar has no other profile."""
 
 
 class Grammar:
@@ -69,11 +74,13 @@ class Grammar:
 
         Args:
             schema: JSON text, a `dict`, or a class of pydantic.
-            any_whitespace: white space anywhere; else as `json.dumps` writes with `separators`.
+            any_whitespace: white space anywhere, which does not go on without end; else as `json.dumps` writes with
+                `separators`.
             indent: not supported without `any_whitespace`.
             separators: by default ", " and ": ".
             strict_mode: objects that list members, and arrays that list places, have no others.
-            max_whitespace_cnt: at most so much white space in one place.
+            max_whitespace_cnt: at most so much white space in one place; by default 33 characters, a line break and
+                its indentation.
             any_order: members in any order. What is required is, and no listed member comes twice.
         """
         if indent is not None and not any_whitespace:
@@ -81,7 +88,7 @@ class Grammar:
             raise RuntimeError(problem) from UnsupportedFeatureError("indent", problem)
         if max_whitespace_cnt is not None and max_whitespace_cnt <= 0:
             raise RuntimeError("max_whitespace_cnt must be a positive integer")
-        whitespace: list[Any] = ["any" if max_whitespace_cnt is None else max_whitespace_cnt, None]
+        whitespace: list[Any] = [_MOST_SPACE if max_whitespace_cnt is None else max_whitespace_cnt, None]
         if not any_whitespace:
             whitespace = ["none", list(separators) if separators is not None else [", ", ": "]]
         return _made(["json_schema", schema_text(schema), *whitespace, bool(strict_mode), bool(any_order)])
@@ -192,6 +199,7 @@ def _json_schema(
         separators=None if separators is None else (separators[0], separators[1]),
         key_order="any" if any_order else "listed",
         limits=limits(),
+        profile="spec",
     )
     return _without_outer_space(grammar)
 
@@ -220,7 +228,7 @@ def _closed(text: str) -> Any:
 def _structural_tag(text: str) -> EngineGrammar:
     tag = _strict_tag(text)
     with runtime_errors(InvalidStructuralTagError, "Invalid structural tag error: "):
-        return EngineGrammar.structural_tag(tag, limits=limits())
+        return EngineGrammar.of(grammar_from_structural_tag(tag, limits=limits(), schemas=_JSON))
 
 
 def _strict_tag(text: str) -> Any:
@@ -251,7 +259,8 @@ def _strict_schemas(value: Any) -> Any:
 
 
 def _builtin_json() -> EngineGrammar:
-    return _without_outer_space(EngineGrammar.from_json_schema({"type": ["object", "array"]}, limits=limits()))
+    schema = {"type": ["object", "array"]}
+    return _without_outer_space(EngineGrammar.from_json_schema(schema, limits=limits(), **_JSON))
 
 
 def _concat(*recipes: list[Any]) -> EngineGrammar:

@@ -38,7 +38,7 @@ def grammar_from_json_schema(
     registry: Any = None,
     limits: Limits = Limits(),  # noqa: B008
     relax: tuple[str, ...] = (),
-    profile: Profile | None = None,
+    profile: Profile = "practical",
     arguments: str | None = None,
     excludes: tuple[str, ...] = (),
 ) -> Rules:
@@ -48,10 +48,8 @@ def grammar_from_json_schema(
         arguments: a style in which the members of an object are elements instead of JSON; `arguments` has them.
         excludes: texts that no string and no name of a member holds, as it is written.
     """
-    if profile is None:
-        profile = "spec" if isinstance(schema, bool | dict | str) else "practical"
     options = Options.of(
         draft, whitespace, separators, key_order, formats, registry, relax, arguments, excludes, profile
     )
-    value, source = read_schema(schema, limits)
+    value, source = read_schema(schema, limits, profile)
     return translate(value, source, options, limits)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...errors import GrammarError, LimitError
 from ...expr import NOTHING, Alt, Concat
 from ...limits import Limits
@@ -19,13 +21,23 @@ from .reading.reader import Reader
 from .reading.styles import STYLES
 from .reading.values import Json
 from .texts.json_text import without_texts
-from .texts.practical import well_formed
+from .texts.practical import plainly
 
 __all__ = ["translate"]
 
 
 def translate(schema: Json, source: str | None, options: Options, limits: Limits) -> Rules:
     """The rules of a schema; `source` is its text, if it was given as one."""
+    try:
+        return _translated(schema, source, options, limits)
+    except GrammarError:
+        if not options.closes:
+            raise
+    # Its objects may need keys that are not listed.
+    return _translated(schema, source, replace(options, closes=False), limits)
+
+
+def _translated(schema: Json, source: str | None, options: Options, limits: Limits) -> Rules:
     reader = Reader(schema, options, limits, VOCABULARY)
     writer = Symbols(Context(reader, Validator(reader, CHECKS), limits))
     try:
@@ -59,7 +71,7 @@ def _rules(writer: Symbols, source: str | None) -> Rules:
         )
     terminals = writer.terminals
     if options.practical:
-        terminals = well_formed(terminals)
+        terminals = plainly(terminals, options.excludes)
     if options.excludes:
         terminals = without_texts(terminals, options.excludes)
     relaxed, in_order = tuple(sorted(reader.relaxed)), options.key_order == "preferred"

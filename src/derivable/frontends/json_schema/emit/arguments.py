@@ -37,6 +37,7 @@ from ...free_text import free_text
 from ...regex import parse_regex
 from ..cases.goals import expand
 from ..reading.facts import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Facts, Goal
+from ..reading.options import WRITTEN_SPACE
 from ..reading.styles import ArgumentStyle
 from ..reading.values import type_name
 from .members import Body
@@ -46,6 +47,7 @@ from .writer import Writer
 __all__ = ["arguments"]
 
 _SPACE = star(ByteSet(((9, 10), (13, 13), (32, 32))))
+"""Between elements. In the practical profile it is `WRITTEN_SPACE`, whatever is asked for JSON text."""
 _TYPES = {NULL: "null", BOOLEAN: "boolean", NUMBER: "number", STRING: "string", ARRAY: "array", OBJECT: "object"}
 
 
@@ -57,6 +59,7 @@ def arguments(writer: Writer, goal: Goal, style: ArgumentStyle) -> Expr:
 class _Elements:
     def __init__(self, writer: Writer, style: ArgumentStyle) -> None:
         self.writer, self.style = writer, style
+        self.space = WRITTEN_SPACE if writer.options.practical else _SPACE
         self.made: dict[tuple[Goal, str], Expr] = {}
         self.objects_made: dict[Goal, Ref] = {}
         self.marks = (
@@ -67,7 +70,7 @@ class _Elements:
     def text(self, value: str, before: bool = False, after: bool = False) -> str:
         """A terminal of this text, with white space before or after it, by name."""
         parts: list[Expr] = [Bytes(value.encode())] if value else []
-        parts = [*([_SPACE] if before else []), *parts, *([_SPACE] if after else [])]
+        parts = [*([self.space] if before else []), *parts, *([self.space] if after else [])]
         expr = parts[0] if len(parts) == 1 else Concat(tuple(parts)) if parts else EMPTY
         return self.writer.leaf(("element", expr), repr(value), expr).name
 
@@ -214,7 +217,7 @@ class _Elements:
             return Alt(tuple([Bytes(v.encode("utf-8", "surrogatepass")) for v in kept]))
         parts: list[Expr] = [free_text([end, *self.writer.options.excludes])]
         for text, holds, sub in facts.texts:
-            self.writer.reader.strings.check(text, sub, text[0].removeprefix("practical "))
+            self.writer.reader.strings.check(text, sub, text[0])
             decoded = And((self.writer.reader.strings.decoded(text),))
             parts.append(decoded if holds else Not(decoded))
         if facts.min_length or facts.max_length is not None:

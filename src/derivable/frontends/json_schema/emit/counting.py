@@ -19,6 +19,10 @@ from ..texts.numbers import fraction
 __all__ = ["has_values"]
 
 
+_PRECISION = Fraction(1, 10**15)
+"""How close to one another numbers can be written in the practical profile, relative to their size; closer, in fact."""
+
+
 def has_values(context: Context, goal: Goal, wanted: int) -> bool:
     """Whether the goal has at least `wanted` different values; `False` where that is not easily seen."""
     return _has(context, goal, wanted, ())
@@ -37,14 +41,14 @@ def _alternative_has(context: Context, facts: Facts, wanted: int, inside: tuple[
     few = bool(facts.types & NULL) + 2 * bool(facts.types & BOOLEAN)
     return (
         few >= wanted
-        or (bool(facts.types & NUMBER) and _numbers(facts, wanted))
+        or (bool(facts.types & NUMBER) and _numbers(facts, wanted, context.reader.options.practical))
         or (bool(facts.types & STRING) and _strings(context, facts, wanted))
         or (bool(facts.types & ARRAY) and _arrays(context, facts, wanted, inside))
         or (bool(facts.types & OBJECT) and _objects(context, facts, wanted, inside))
     )
 
 
-def _numbers(facts: Facts, wanted: int) -> bool:
+def _numbers(facts: Facts, wanted: int, practical: bool) -> bool:
     if facts.integral is False or any(not must for _, must in facts.multiples):
         return False
     low, high = facts.low, facts.high
@@ -54,7 +58,10 @@ def _numbers(facts: Facts, wanted: int) -> bool:
     if low is None or high is None:
         return True
     if not steps:
-        return low[0] < high[0]
+        if not practical:
+            return low[0] < high[0]
+        least, most = fraction(low[0]), fraction(high[0])
+        return most - least > wanted * max(abs(least), abs(most)) * _PRECISION
     step = Fraction(1)
     for s in steps:
         step *= fraction(s)  # a multiple of all, if not the least
@@ -101,7 +108,8 @@ def _arrays(context: Context, facts: Facts, wanted: int, inside: tuple[Goal, ...
 def _objects(context: Context, facts: Facts, wanted: int, inside: tuple[Goal, ...]) -> bool:
     if facts.some or facts.clauses or facts.conditions or facts.names or facts.max_properties is not None:
         return False
-    if not any(row.additional or row.patterns for row in facts.rows) and not facts.forbidden:
+    closed = context.reader.options.closes and facts.lists_all
+    if not closed and not any(row.additional or row.patterns for row in facts.rows) and not facts.forbidden:
         return True  # members of any name
     keys = {key: None for row in facts.rows for key in row.properties if key not in facts.forbidden}
     keys.update(dict.fromkeys(facts.required))

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from ....expr import NOTHING, Expr, Ref
 from ..keywords.work import path
-from ..reading.facts import Facts, Goal, MemberRow
+from ..reading.facts import Facts, Goal
 from ..reading.formulas import Place
 from .other_keys import other_keys
 from .writer import Clauses, Writer
@@ -26,6 +26,7 @@ class Body:
 
     def __init__(self, writer: Writer, facts: Facts, rule: str) -> None:
         self.writer, self.facts, self.rule = writer, facts, rule
+        self.closed = writer.options.closes and facts.lists_all  # no keys but those that are listed or asked for
         self.listed: list[tuple[str, Goal, str, bool]] = []  # key, goal, value, required
         self.free: list[tuple[str, Goal, str]] = []
         self.free_required = 0
@@ -67,6 +68,7 @@ class Body:
     def find(self, clauses: Clauses) -> bool:
         """Fills `listed`, `free` and `others`; `False` if a required member is impossible."""
         writer, facts = self.writer, self.facts
+        self.listed, self.free, self.free_required, self.others = [], [], 0, []
         rows, forbidden = facts.rows, facts.forbidden
         order, named = _listed(writer, facts)
         required = frozenset(facts.required)
@@ -108,7 +110,7 @@ class Body:
         for row in rows:
             if row.order is None:  # of a schema that fails: keys that nothing lists
                 names += self._wrong_if_there([key for key in row.properties if key not in names])
-        if not (writer.options.practical and _lists_all(rows)):
+        if not self.closed:
             self.others += self.other_keys(tuple(names))
         return True
 
@@ -174,9 +176,3 @@ def _listed(writer: Writer, facts: Facts, also: Collection[str] = ()) -> tuple[d
     keys = sorted(places, key=lambda key: places[key][1:])
     writer.context.look(len(rows) * len(keys) // 4)
     return {key: writer.reader.member_goal(rows, key) for key in keys}, named
-
-
-def _lists_all(rows: tuple[MemberRow, ...]) -> bool:
-    """Whether members are listed, and nothing is said about others."""
-    asserted = [row for row in rows if row.order is not None]
-    return any(row.lists for row in asserted) and not any(row.additional or row.patterns for row in asserted)

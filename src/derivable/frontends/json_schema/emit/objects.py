@@ -43,6 +43,9 @@ def emit_object(writer: Writer, facts: Facts, name: str) -> Ref:
 def write_object(body: Body) -> None:
     """Writes the rules of an object; none if there is no such object."""
     _write(body)
+    if body.closed and body.writer.rules[body.rule] == NOTHING:  # there are objects with other keys, perhaps
+        body.closed = False
+        _write(body)
     if body.writer.rules[body.rule] == NOTHING:
         body.writer.suspect = True
 
@@ -67,7 +70,7 @@ def _write(body: Body) -> None:
         low = 0
     if high is not None and not body.others and high >= len(body.listed) + len(body.free):
         high = None
-    if high is not None and certain > high:
+    if (high is not None and certain > high) or (not body.others and low > len(body.listed) + len(body.free)):
         return
     if not (low or high is not None or facts.some or body.free or clauses or facts.conditions):
         body.writer.rules[body.rule] = _members(body)

@@ -121,7 +121,7 @@ class _Told:
         outside: list[Expr] = []
         if self.partition is not None:
             graph = Graph(*self.partition.strings(members))
-            parts = [JsonText(graph) if self.of_values else graph]
+            parts = [JsonText(graph)] if self.of_values else [json_string(), graph]
         elif len(members) < len(self.answers):
             for texts, sign in zip(self.questions, self.answers[members[0]]):
                 (parts if sign else outside).append(texts if sign else Not(texts))

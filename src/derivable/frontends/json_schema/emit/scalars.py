@@ -9,11 +9,13 @@ from math import lcm
 from ....automata import is_empty
 from ....errors import LimitError
 from ....expr import NOTHING, Alt, Bytes, Expr, JsonStrings, Numbers, Ref, Sequences
+from ...build import alternation
 from ..reading import check
 from ..reading.facts import BOOLEAN, NULL, NUMBER, STRING, Facts
 from ..reading.reader import Reader
 from ..reading.resources import Sub
 from ..reading.values import Json, canonical, type_name
+from ..texts import practical
 from ..texts.json_text import json_string, literal_string
 from ..texts.numbers import DIGITS, INTEGER, equal, exact, fraction, listed_numbers, number_text
 from ..texts.numbers import NUMBER as ANY_NUMBER
@@ -21,7 +23,7 @@ from ..texts.regex_format import REGEX, regex_rules
 from ..texts.strings import Text
 from .writer import Writer
 
-__all__ = ["LENGTHS", "PLAIN", "emit_scalars", "emit_values", "enforced", "plain_string"]
+__all__ = ["LENGTHS", "PLAIN", "emit_scalars", "emit_values", "enforced", "plain", "plain_string"]
 
 LENGTHS = frozenset(permutations(("type", "minLength", "maxLength"))).union(
     permutations(("type", "minLength")), permutations(("type", "maxLength"))
@@ -35,6 +37,8 @@ PLAIN: dict[str, Expr] = {
     "string": json_string(),
 }
 """Types without further constraints (integers as since draft 6). PERF: the same objects for every schema."""
+_WRITTEN = PLAIN | {"number": practical.NUMBER, "integer": practical.INTEGER}
+"""The same in the practical profile."""
 
 
 _NUMBERS = (int, float, Decimal)
@@ -45,11 +49,11 @@ def emit_scalars(writer: Writer, facts: Facts) -> list[Ref]:
     out: list[Ref] = []
     types, excluded = facts.types, facts.excluded
     if types & NULL and not any(v is None for v in excluded):
-        out.append(_plain(writer, "null"))
+        out.append(plain(writer, "null"))
     if types & BOOLEAN:
         no_true, no_false = any(v is True for v in excluded), any(v is False for v in excluded)
         if not no_true and not no_false:
-            out.append(_plain(writer, "boolean"))
+            out.append(plain(writer, "boolean"))
         elif not no_true or not no_false:
             out.append(_boolean(writer, no_false))
     if types & NUMBER and isinstance(number := _number(writer, facts), Ref):
@@ -67,20 +71,17 @@ def emit_values(writer: Writer, values: list[Json]) -> list[Ref]:
     numbers = [v for v in values if type(v) in _NUMBERS]
     for value in {canonical(v): v for v in values if type(v) is not str and type(v) not in _NUMBERS}.values():
         if value is None:
-            out.append(_plain(writer, "null"))
+            out.append(plain(writer, "null"))
         elif type(value) is bool:
             out.append(_boolean(writer, value))
         else:
             symbol = writer.symbol(((writer.reader.value_schema(value, writer.reader.resources.root), True),))
             if isinstance(symbol, Ref):
                 out.append(symbol)
-    if writer.options.practical:
-        whole = tuple([v for v in numbers if type(v) is int])
-        numbers = [v for v in numbers if type(v) is not int]
-        if whole:
-            texts = Alt(tuple([Bytes(str(v).encode()) for v in whole]))
-            out.append(writer.leaf(("plain numbers", whole), "number", texts))
-    if len(numbers) == 1:
+    if writer.options.practical and numbers:
+        texts = tuple(dict.fromkeys([text for value in numbers for text in practical.literals(value)]))
+        out.append(writer.leaf(("literals", texts), "number", alternation([Bytes(text.encode()) for text in texts])))
+    elif len(numbers) == 1:
         value = exact(numbers[0])
         expr = equal(value)  # raises an error before a number of too many digits is written
         out.append(writer.leaf(("equal", value), str(value), expr))
@@ -94,8 +95,9 @@ def emit_values(writer: Writer, values: list[Json]) -> list[Ref]:
     return out
 
 
-def _plain(writer: Writer, name: str) -> Ref:
-    return writer.leaf(name, name, PLAIN[name])
+def plain(writer: Writer, name: str) -> Ref:
+    """The symbol of a type without further constraints."""
+    return writer.leaf(name, name, (_WRITTEN if writer.options.practical else PLAIN)[name])
 
 
 def _boolean(writer: Writer, value: bool) -> Ref:
@@ -108,10 +110,10 @@ def _number(writer: Writer, facts: Facts) -> Expr:
     if facts.excluded:
         excluded = tuple(exact(v) for v in facts.excluded if type_name(v) == "number")
     if not (facts.low or facts.high or facts.multiples or excluded) and facts.integral is not False:
-        if facts.digits:
+        if facts.digits and not writer.options.practical:
             return writer.leaf("digits", "integer", DIGITS)
-        if facts.digits is None:
-            return _plain(writer, "integer" if facts.integral else "number")
+        if facts.digits is not False:
+            return plain(writer, "integer" if facts.integral or facts.digits else "number")
     key = ("number", facts.low, facts.high, facts.integral, facts.digits, facts.multiples, excluded)
     found = writer.leaves.get(key)
     if found is None:
@@ -120,16 +122,11 @@ def _number(writer: Writer, facts: Facts) -> Expr:
             found = NOTHING
         else:
             try:
-                expr: Expr
-                if facts.multiples or excluded:
-                    multiples, limits = facts.multiples, writer.limits
-                    expr = number_text(low, high, facts.integral, facts.digits, multiples, excluded, limits)
-                else:  # PERF: 4 us, and large objects have thousands of them
-                    expr = Numbers(low, high, facts.integral, facts.digits)
                 # What several steps have in common is an automaton of their least common multiple, at worst.
                 if facts.multiples:
                     states = lcm(*(fraction(step).numerator for step, _ in facts.multiples))
                     writer.context.look(min(states, writer.limits.max_dfa_states) // 8)
+                expr = _within(writer, facts, excluded, writer.options.practical)
                 empty = is_empty(expr, writer.limits)
             except LimitError as error:
                 if error.limit == "max_cases":
@@ -141,13 +138,31 @@ def _number(writer: Writer, facts: Facts) -> Expr:
     return found
 
 
+def _within(writer: Writer, facts: Facts, excluded: tuple[Decimal, ...], written: bool) -> Expr:
+    """The numbers of some facts; `written`: as they are written, if any are and telling them is not too much."""
+    low, high, limits = facts.low, facts.high, writer.limits
+    if written and not facts.digits:
+        low, high = practical.within_floats(low, high)
+    if not facts.multiples and not excluded:  # PERF: 4 us, and large objects have thousands of them
+        expr: Expr = Numbers(low, high, facts.integral, facts.digits, written=written)
+    else:
+        multiples = facts.multiples
+        expr = number_text(low, high, facts.integral, facts.digits, multiples, excluded, written, limits)
+    if not written:
+        return expr
+    try:
+        return _within(writer, facts, excluded, False) if is_empty(expr, limits) else expr
+    except LimitError:
+        return _within(writer, facts, excluded, False)
+
+
 def _string(writer: Writer, facts: Facts) -> Expr:
     excluded: tuple[str, ...] = ()
     if facts.excluded:
         excluded = tuple(v for v in facts.excluded if type(v) is str)
     low, high, texts = facts.min_length, facts.max_length, facts.texts
     if not (low or texts or excluded) and high is None:
-        return _plain(writer, "string")
+        return plain(writer, "string")
     if any(text == REGEX for text, _, _ in texts):
         rest = tuple(t for t in texts if t[0] != REGEX)
         if enforced(writer.reader, texts, alone=not (rest or excluded or low > 1 or high is not None)):
@@ -198,7 +213,7 @@ def _regex(writer: Writer, some: bool) -> Ref:
     """The strings of `format: "regex"`; `some`: without the empty one."""
     start = Ref("format regex, not empty" if some else "format regex")
     if start.name not in writer.rules:
-        terminals, rules = regex_rules()
+        terminals, rules = regex_rules(writer.options.practical)
         names = {name: writer.leaf(("regex", name), name, expr).name for name, expr in terminals.items()}
         for name, body in rules.items():
             writer.rules.setdefault(name, Sequences(body).renamed(lambda part: names.get(part, part)))

@@ -14,7 +14,7 @@ from ..reading.reader import ONLY_REF
 from ..reading.resources import Sub
 from .arrays import emit_array
 from .objects import emit_object
-from .scalars import LENGTHS, PLAIN, emit_scalars, emit_values, plain_string
+from .scalars import LENGTHS, PLAIN, emit_scalars, emit_values, plain, plain_string
 from .writer import Writer
 
 __all__ = ["Symbols"]
@@ -98,9 +98,9 @@ class Symbols(Writer):
                 name = sub.schema["type"]
                 if type(name) is not str or name not in PLAIN:
                     return None
-                if name == "integer" and (sub.scope.resource.draft in (3, 4) or self.options.practical):
+                if name == "integer" and sub.scope.resource.draft in (3, 4) and not self.options.practical:
                     return None
-                return self.leaves.get(name) or self.leaf(name, name, PLAIN[name])
+                return plain(self, name)
             if keywords in LENGTHS and sub.schema["type"] == "string":
                 return plain_string(self, sub)
             if keywords != ONLY_REF:

@@ -28,7 +28,7 @@ def _row(sub: Sub, work: Work) -> MemberRow:
             patterns.append((pattern, sub, reader.goal(sub, value, "patternProperties", pattern)))
     if "additionalProperties" in keywords:
         additional = reader.goal(sub, schema["additionalProperties"], "additionalProperties")
-    return MemberRow(properties, patterns, additional, work.order, "properties" in keywords)
+    return MemberRow(properties, patterns, additional, work.order)
 
 
 def properties(v: Json, sub: Sub, work: Work) -> None:

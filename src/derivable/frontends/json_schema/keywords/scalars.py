@@ -158,7 +158,7 @@ def pattern(v: Json, sub: Sub, work: Work) -> None:
 
 def format_(v: Json, sub: Sub, work: Work) -> None:
     if work.reader.enforces_format(v, sub):
-        work.facts.text(work.reader.format(v), True, sub)
+        work.facts.text(("format", v), True, sub)
 
 
 def _textual(work: Work, *change: object) -> list[Option]:
@@ -181,7 +181,7 @@ def fails_pattern(v: Json, sub: Sub, work: Work) -> list[Option]:
 def fails_format(v: Json, sub: Sub, work: Work) -> list[Option]:
     if not work.reader.enforces_format(v, sub):
         return []
-    return _textual(work, Facts.text, work.reader.format(v), False, sub)
+    return _textual(work, Facts.text, ("format", v), False, sub)
 
 
 # What a single value says.
@@ -249,4 +249,4 @@ def holds_pattern(v: Json, value: Json, sub: Sub, seen: Evaluation) -> bool:
 def holds_format(v: Json, value: Json, sub: Sub, seen: Evaluation) -> bool:
     if type(value) is not str or not seen.reader.enforces_format(v, sub):
         return True
-    return seen.reader.strings.matches(seen.reader.format(v), value, sub, "format")
+    return seen.reader.strings.matches(("format", v), value, sub, "format")

@@ -63,9 +63,9 @@ class ItemRow:
 
 class MemberRow:
     """`properties`, `patternProperties` and `additionalProperties` of one schema; `order` is where it stands in the
-    text, `None` for what the failure of a schema asks, which lists no keys; `lists`: it has `properties`."""
+    text, `None` for what the failure of a schema asks, which lists no keys."""
 
-    __slots__ = ("additional", "lists", "order", "patterns", "properties")
+    __slots__ = ("additional", "order", "patterns", "properties")
 
     def __init__(
         self,
@@ -73,10 +73,8 @@ class MemberRow:
         patterns: list[tuple[str, Sub, Goal]],
         additional: Goal,
         order: tuple[Any, ...] | None = None,
-        lists: bool = False,
     ) -> None:
         self.properties, self.patterns, self.additional, self.order = properties, patterns, additional, order
-        self.lists = lists
 
 
 class Some:
@@ -131,6 +129,16 @@ class Facts:
         other = Facts(self.types)
         other.__dict__.update(self.__dict__)
         return other
+
+    @property
+    def lists_all(self) -> bool:
+        """An object's keys are listed, and nothing is said of others: of their values, names or number."""
+        rows = self.rows
+        return (
+            (any(r.order is not None and r.properties for r in rows) or any(c.listed for c in self.conditions))
+            and not any(r.additional or r.patterns for r in rows)
+            and not self.names
+        )
 
     # Changes. Each says whether any value can still satisfy the facts; what fails for one type drops that type.
 

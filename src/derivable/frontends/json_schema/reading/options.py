@@ -11,7 +11,7 @@ from ....expr import EMPTY, Alt, Bytes, ByteSet, Concat, Expr, Repeat, optional,
 from ....rules import Terminal
 from ...build import concatenation
 
-__all__ = ["Draft", "Formats", "KeyOrder", "Options", "Profile", "Style", "Whitespace"]
+__all__ = ["WRITTEN_SPACE", "Draft", "Formats", "KeyOrder", "Options", "Profile", "Style", "Whitespace"]
 
 Draft = Literal["draft4", "draft6", "draft7", "2019-09", "2020-12"]
 KeyOrder = Literal["listed", "preferred", "any"]
@@ -20,19 +20,21 @@ Whitespace = Literal["any", "none", "single", "practical"]
 Profile = Literal["spec", "practical"]
 
 _KEY_ORDERS, _FORMATS, _PROFILES = get_args(KeyOrder), get_args(Formats), get_args(Profile)
-_DEEPEST = 64
 NUMBERS: dict[str, int] = {"draft4": 4, "draft6": 6, "draft7": 7, "2019-09": 2019, "2020-12": 2020}
 _SPACE = ByteSet(((9, 10), (13, 13), (32, 32)))
+_INDENTATION = Alt((Repeat(Bytes(b" "), 0, 64), Repeat(Bytes(b"\t"), 1, 16)))
+WRITTEN_SPACE = Alt((optional(Bytes(b" ")), Concat((optional(Bytes(b"\r")), Bytes(b"\n"), _INDENTATION))))
+"""As people and `json.dumps` write: none, a blank, or a new line and its indentation."""
 
 
 @dataclass(frozen=True)
 class Style:
-    """The text between tokens of JSON, white space (an expression) or fixed separators, and around the whole."""
+    """The text between tokens of JSON: within brackets, at separators, around the whole."""
 
     space: Expr
     item_separator: Expr
     key_separator: Expr
-    outer: Expr
+    outer: Expr = EMPTY
 
     @staticmethod
     @lru_cache(maxsize=64)
@@ -45,18 +47,16 @@ class Style:
                         f"a separator must be {mark!r} with white space around it, not {text!r}",
                         hint='Give a pair such as (", ", ": ").',
                     )
-            return Style(EMPTY, Bytes(separators[0].encode()), Bytes(separators[1].encode()), EMPTY)
+            return Style(EMPTY, Bytes(separators[0].encode()), Bytes(separators[1].encode()))
         if whitespace == "none":
             return Style.of("any", (",", ":"))
         if whitespace == "single":
             return Style.of("any", (", ", ": "))
-        outer: Expr | None = None
+        if whitespace == "practical":
+            comma, colon = Concat((Bytes(b","), WRITTEN_SPACE)), Concat((Bytes(b":"), optional(Bytes(b" "))))
+            return Style(WRITTEN_SPACE, comma, colon)
         if whitespace == "any":
             space: Expr = star(_SPACE)
-        elif whitespace == "practical":
-            # As texts are written: a blank, or a new line and its indentation; nothing before and behind the whole.
-            line = Concat((optional(Bytes(b"\r")), Bytes(b"\n"), Repeat(ByteSet(((9, 9), (32, 32))), 0, _DEEPEST)))
-            space, outer = Alt((optional(Bytes(b" ")), line)), EMPTY
         elif isinstance(whitespace, int) and not isinstance(whitespace, bool) and whitespace >= 0:
             space = Repeat(_SPACE, 0, whitespace)
         else:
@@ -64,8 +64,8 @@ class Style:
                 f"unknown whitespace policy {whitespace!r}",
                 hint="Use 'any', 'none', 'single', 'practical', or a number: the most characters in one place.",
             )
-        comma = Concat((space, Bytes(b","), space))
-        return Style(space, comma, Concat((space, Bytes(b":"), space)), space if outer is None else outer)
+        comma, colon = (Concat((space, Bytes(mark), space)) for mark in (b",", b":"))
+        return Style(space, comma, colon, space)
 
     @cached_property
     def terminals(self) -> dict[str, Terminal]:
@@ -92,7 +92,8 @@ class Options:
     relax: tuple[str, ...] = ()
     arguments: str | None = None  # a style of `arguments`, in place of JSON
     excludes: tuple[str, ...] = ()  # texts that no string holds, as it is written
-    practical: bool = False  # see `practical`
+    practical: bool = False  # see `texts/practical`
+    closes: bool = False  # an object that lists its keys, and says nothing of others, has no others
 
     @staticmethod
     def of(
@@ -105,7 +106,7 @@ class Options:
         relax: tuple[str, ...],
         arguments: str | None = None,
         excludes: tuple[str, ...] = (),
-        profile: Profile = "spec",
+        profile: Profile = "practical",
     ) -> Options:
         """Checked."""
         if draft is not None and draft not in NUMBERS:
@@ -126,4 +127,7 @@ class Options:
             whitespace = "practical" if practical else "any"
         style = Style.of(whitespace, tuple(separators) if separators is not None else None)
         number = NUMBERS[draft] if draft else None
-        return Options(number, style, key_order, formats, registry, tuple(relax), arguments, excludes, practical)
+        return Options(
+            *(number, style, key_order, formats, registry, tuple(relax), arguments, excludes, practical),
+            closes=practical,
+        )

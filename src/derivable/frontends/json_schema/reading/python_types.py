@@ -1,4 +1,4 @@
-"""The JSON Schema of Python types, as pydantic reads them: the practical profile says what its own schema does not."""
+"""The JSON Schema of Python types, as pydantic reads them: what its own schema does not say."""
 
 from __future__ import annotations
 
@@ -7,17 +7,43 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from ..texts.formats import OF_TYPES
+
 if TYPE_CHECKING:
     from pydantic.json_schema import GenerateJsonSchema
 
 __all__ = ["schema_of_type"]
 
 
-def schema_of_type(given: Any) -> Any:
-    """The JSON Schema of what pydantic can describe."""
+def schema_of_type(given: Any, own_formats: bool) -> Any:
+    """The JSON Schema of what pydantic can describe; `own_formats`: dates and times as pydantic reads them."""
     import pydantic
 
-    return pydantic.TypeAdapter(given).json_schema(schema_generator=_generator())
+    generator = _with_own_formats() if own_formats else _generator()
+    return pydantic.TypeAdapter(given).json_schema(schema_generator=generator)
+
+
+@cache
+def _with_own_formats() -> type[GenerateJsonSchema]:
+    class Generator(_generator()):  # type: ignore[misc]
+        def date_schema(self, schema: Any) -> dict[str, Any]:
+            return self._as_read(super().date_schema(schema))
+
+        def time_schema(self, schema: Any) -> dict[str, Any]:
+            return self._as_read(super().time_schema(schema))
+
+        def datetime_schema(self, schema: Any) -> dict[str, Any]:
+            return self._as_read(super().datetime_schema(schema))
+
+        def timedelta_schema(self, schema: Any) -> dict[str, Any]:
+            return self._as_read(super().timedelta_schema(schema))
+
+        @staticmethod
+        def _as_read(made: dict[str, Any]) -> dict[str, Any]:
+            """A duration may be a number."""
+            return made | {"format": OF_TYPES[made["format"]]} if "format" in made else made
+
+    return Generator
 
 
 @cache

@@ -9,8 +9,6 @@ from functools import cached_property
 from ....errors import UnsupportedFeatureError
 from ....limits import Limits
 from ..texts.formats import ANNOTATIONS, FORMATS
-from ..texts.practical import PRACTICAL_FORMATS
-from ..texts.strings import Text
 from .facts import ALL, TYPES, Goal, MemberRow
 from .options import Options
 from .resources import Resources, Sub
@@ -220,11 +218,6 @@ class Reader:
             known = "is known but cannot be enforced" if name in ANNOTATIONS else "is not known"
             self.unsupported(f"format {name}", f"the format {name!r} {known}", sub, "format")
         return False
-
-    def format(self, name: str) -> Text:
-        """A format that is enforced."""
-        practical = self.options.practical and name in PRACTICAL_FORMATS
-        return "practical format" if practical else "format", name
 
     def relax(self, feature: str) -> None:
         """Notes what is not enforced."""

@@ -8,19 +8,21 @@ from typing import Any
 
 from ....errors import GrammarError, GrammarSyntaxError, LimitError
 from ....limits import Limits
+from .options import Profile
 from .python_types import schema_of_type
 from .values import Json
 
 __all__ = ["read_schema"]
 
 
-def read_schema(schema: Any, limits: Limits) -> tuple[Json, str | None]:
+def read_schema(schema: Any, limits: Limits, profile: Profile = "practical") -> tuple[Json, str | None]:
     """The schema as a JSON value, and its text if it was given as one.
 
     Args:
         schema: a `dict` or `bool` (JSON values); a `str` of JSON text, whose numbers are read exactly; or anything
             pydantic can describe: models, dataclasses, `TypedDict`, enums, `Literal`, functions (their arguments).
         limits: `max_source`, `max_depth`.
+        profile: `"practical"`: dates and times of a type are those that pydantic reads; otherwise RFC 3339's.
 
     Example:
         >>> from typing import Literal
@@ -36,7 +38,7 @@ def read_schema(schema: Any, limits: Limits) -> tuple[Json, str | None]:
         return schema, None
     if isinstance(schema, str):
         return _parse(schema, limits), schema
-    return _from_type(schema), None
+    return _from_type(schema, profile), None
 
 
 def _parse(text: str, limits: Limits) -> Json:
@@ -69,7 +71,7 @@ def _no_constant(name: str) -> Any:
     raise GrammarError(f"{name} is not JSON", hint="Numbers of a schema must be finite.")
 
 
-def _from_type(schema: Any) -> Json:
+def _from_type(schema: Any, profile: Profile) -> Json:
     if isinstance(schema, list | tuple | bytes | int | float) or schema is None:
         raise GrammarError(
             f"a schema must be a dict, JSON text, a boolean or a Python type, not {schema!r:.80}",
@@ -82,7 +84,7 @@ def _from_type(schema: Any) -> Json:
             f"{schema!r:.80} needs pydantic to be described as a JSON Schema", hint="pip install pydantic"
         ) from None
     try:
-        made = schema_of_type(schema)
+        made = schema_of_type(schema, own_formats=profile == "practical")
     except Exception as error:  # pydantic's own errors have no common root
         raise GrammarError(
             f"pydantic cannot describe {schema!r:.80} as a JSON Schema: {error}",

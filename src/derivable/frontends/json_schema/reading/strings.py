@@ -52,7 +52,7 @@ class Strings:
         must: dict[Text, Sub] = {}
         must_not: dict[Text, Sub] = {}
         for text, holds, sub in texts:
-            self.check(text, sub, text[0].removeprefix("practical "))
+            self.check(text, sub, text[0])
             (must if holds else must_not)[text] = sub
         try:
             return strings.string(low, high, tuple(must), tuple(must_not), excluded, self.limits)

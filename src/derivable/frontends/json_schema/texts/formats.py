@@ -2,7 +2,7 @@
 
 Each format is the grammar of the document that JSON Schema names for it (validation specification, section 7.3),
 written for this project. A format that is not here is an annotation, as the specification has it, unless the caller
-is strict.
+is strict. Those of Python types, which pydantic reads otherwise, have names of their own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ....expr import ANY_CHAR, Alt, And, Concat, Expr, Not, Repeat, optional, st
 from ...build import repeat
 from ...regex import parse_regex
 
-__all__ = ["ANNOTATIONS", "FORMATS", "format_expr"]
+__all__ = ["ANNOTATIONS", "FORMATS", "OF_TYPES", "format_expr"]
 
 ANNOTATIONS = frozenset({"int32", "int64", "float", "double", "binary", "password", "idn-hostname"})
 """Known formats that are not enforced: they describe numbers or presentation, or need tables (`idn-hostname`: those of
@@ -208,6 +208,28 @@ def byte() -> Expr:
     return _re(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 
 
+# Of Python types: what pydantic takes. No year 0 and no leap second; times with or without an offset.
+
+_TYPE_TIME = (
+    r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,6})?)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?"
+)
+_CLOCK = r"T(?:[0-9]{1,6}H(?:[0-9]{1,6}M)?(?:SECONDS)?|[0-9]{1,6}M(?:SECONDS)?|SECONDS)"
+
+
+def _type_date() -> Expr:
+    return And((date(), Not(Concat((_re("0000-"), star(ANY_CHAR))))))
+
+
+def _type_duration() -> Expr:
+    """ISO 8601 as pydantic writes it: years of 365 days, days and a time, of 999,999,999 days at most."""
+    clock = _CLOCK.replace("SECONDS", r"[0-9]{1,6}(?:\.[0-9]{1,6})?S")
+    years = "(?:[0-9]{1,6}|1[0-9]{6}|2[0-6][0-9]{5})Y"
+    days = f"{years}(?:[0-9]{{1,3}}D)?(?:{clock})?|[0-9]{{1,8}}D(?:{clock})?"
+    return _re(f"[+-]?P(?:{days}|{clock}|[0-9]{{1,6}}W)")
+
+
+OF_TYPES = {name: f"pydantic {name}" for name in ("date", "time", "date-time", "duration")}
+"""Formats that pydantic names in the schemas of types and does not read as RFC 3339 has them: what it does read."""
 FORMATS: dict[str, Callable[[], Expr]] = {
     "date": date,
     "time": time,
@@ -228,6 +250,10 @@ FORMATS: dict[str, Callable[[], Expr]] = {
     "relative-json-pointer": relative_json_pointer,
     "byte": byte,
     "regex": lambda: star(ANY_CHAR),
+    OF_TYPES["date"]: _type_date,
+    OF_TYPES["time"]: lambda: _re(_TYPE_TIME),
+    OF_TYPES["date-time"]: lambda: Concat((_type_date(), _re("[Tt ]" + _TYPE_TIME))),
+    OF_TYPES["duration"]: _type_duration,
 }
 """The formats that are enforced; `regex_format` has the rules of `regex`, which are not regular."""
 

@@ -24,6 +24,7 @@ __all__ = [
     "DIGITS",
     "INTEGER",
     "NUMBER",
+    "check_integer",
     "equal",
     "exact",
     "fraction",
@@ -92,11 +93,16 @@ def _check(magnitude: Decimal) -> None:
         raise LimitError("digits of a number", size, LONGEST_NUMBER, "a number in a schema")
 
 
+def check_integer(value: int | float | Decimal) -> None:
+    """Raises `LimitError` if it is an integer of more digits than Python writes."""
+    if type(value) is int and value.bit_length() > 3.5 * LONGEST_NUMBER:
+        _check(exact(value))
+
+
 def listed_numbers(values: list[int | float | Decimal], limits: Limits) -> list[Expr]:
     """Every plain and normalised scientific literal of exactly these numbers, in a few automata. Cost: their digits."""
     for value in values:
-        if type(value) is int and value.bit_length() > 3.5 * LONGEST_NUMBER:  # Python writes no more than 4,300 digits
-            _check(exact(value))
+        check_integer(value)
     # PERF: there may be 100,000 of them. Floats and decimals are written as `exact` reads them.
     graphs = _kernel.listed_numbers([*map(str, values)], limits.max_dfa_states // 2, LONGEST_NUMBER)
     return [Graph(*graph) for graph in graphs]
@@ -204,6 +210,7 @@ def number_text(
     digits: bool | None,
     multiples: tuple[tuple[Decimal, bool], ...],
     excluded: tuple[Decimal, ...],
+    written: bool,
     limits: Limits,
 ) -> Expr:
     """Literals of the numbers that keep all constraints.
@@ -214,13 +221,14 @@ def number_text(
         digits: numbers written without fraction and exponent only, others only, or either.
         multiples: steps, each with whether numbers must (or must not) be multiples.
         excluded: numbers that are not allowed.
+        written: see `Numbers`.
         limits: bounds on the automata.
     """
     if integral:  # every integer is a multiple of 0.5
         multiples = tuple((s, must) for s, must in multiples if not (must and is_multiple(Decimal(1), s)))
     if not (low or high or multiples or excluded) and integral is not False and digits is None:
         return INTEGER if integral else NUMBER
-    parts: list[Expr] = [Numbers(low, high, integral, digits, scientific=not multiples)]
+    parts: list[Expr] = [Numbers(low, high, integral, digits, scientific=not multiples, written=written)]
     for step, must in multiples:
         parts.append(_multiple(step, limits) if must else Not(_multiple(step, limits)))
     parts += [Not(equal(value)) for value in excluded]

@@ -1,71 +1,108 @@
-"""The practical profile: texts that a Python type's `model_validate_json` takes, as models write them.
+"""The practical profile: JSON text as it is written, by programs and by people, where the specification allows more.
 
-What JSON Schema says and pydantic takes are not the same: it refuses `1e30` for an `int`, half of a surrogate pair, the
-year 0 and leap seconds, and takes times without an offset. Of the texts that both take, those are left out that no
-model writes on purpose: integers with fractions and exponents, members that the type does not list, names of members
-spelled by escapes, long white space.
+Strings have characters as they are where these can stand so, and escapes where `json.dumps` has them, with and without
+`ensure_ascii`. Numbers have so many digits as a float is written with, by Python and by JavaScript, and the exponent of
+one: `json.loads` makes each of them a finite number. All of it is a part of what the specification allows.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from functools import cache
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
 
-from ....expr import ANY_CHAR, Alt, And, Bytes, Concat, Expr, JsonStrings, JsonText, Not, star, walk
+from ....expr import Alt, And, Bytes, Expr, JsonStrings, JsonText, Not, Numbers
 from ....rules import Terminal
-from ...regex import parse_regex
-from .formats import date
+from .numbers import check_integer, exact, reduced
 
-__all__ = ["PRACTICAL_FORMATS", "practical_format", "well_formed"]
+__all__ = ["INTEGER", "NUMBER", "literals", "plainly", "within_floats"]
 
-_TIME = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,6})?)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?"
-_CLOCK = r"T(?:[0-9]{1,6}H(?:[0-9]{1,6}M)?(?:SECONDS)?|[0-9]{1,6}M(?:SECONDS)?|SECONDS)"
+_LARGEST = exact(sys.float_info.max)
 
+INTEGER: Expr = Numbers(digits=True, written=True)
+"""Any integer: digits alone."""
+NUMBER: Expr = Numbers((-_LARGEST, False), (_LARGEST, False), written=True)
+"""Any number that is a float."""
 
-def _date() -> Expr:
-    """No year 0."""
-    return And((date(), Not(Concat((parse_regex("0000-"), star(ANY_CHAR))))))
-
-
-def _date_time() -> Expr:
-    return Concat((_date(), parse_regex("[Tt ]" + _TIME)))
+Bound = tuple[Decimal, bool] | None
 
 
-def _duration() -> Expr:
-    """ISO 8601 as pydantic writes it: years of 365 days, days and a time, of 999,999,999 days at most."""
-    clock = _CLOCK.replace("SECONDS", r"[0-9]{1,6}(?:\.[0-9]{1,6})?S")
-    years = "(?:[0-9]{1,6}|1[0-9]{6}|2[0-6][0-9]{5})Y"
-    days = f"{years}(?:[0-9]{{1,3}}D)?(?:{clock})?|[0-9]{{1,8}}D(?:{clock})?"
-    return parse_regex(f"[+-]?P(?:{days}|{clock}|[0-9]{{1,6}}W)")
+def within_floats(low: Bound, high: Bound) -> tuple[Bound, Bound]:
+    """Bounds of numbers, and where there is none that of floats, if it leaves many."""
+    far = _LARGEST / 10
+    return (
+        (-_LARGEST, False) if low is None and (high is None or high[0] > -far) else low,
+        (_LARGEST, False) if high is None and (low is None or low[0] < far) else high,
+    )
 
 
-PRACTICAL_FORMATS: dict[str, Callable[[], Expr]] = {
-    "date": _date,
-    "date-time": _date_time,
-    "time": lambda: parse_regex(_TIME),
-    "duration": _duration,
-}
-"""Formats that pydantic reads otherwise than RFC 3339 has them."""
+def literals(value: int | float | Decimal) -> list[str]:
+    """A number of a schema as Python and JavaScript write it, and as an integer if it is one.
+
+    Raises:
+        LimitError: it has thousands of digits.
+    """
+    check_integer(value)
+    sign, digits, power = reduced(exact(value))
+    coefficient = str(digits)
+    scale = len(coefficient) - 1 + power  # of the first digit
+    minus = "-" if sign else ""
+    found: list[str] = []
+    if not digits:
+        found = ["0", "0.0"] if type(value) is not int else ["0"]
+    elif type(value) is int or -7 < scale < 21:
+        if power >= 0:
+            whole = minus + coefficient + "0" * power
+            found = [whole] if type(value) is int else [whole, f"{whole}.0"]
+        else:
+            text = coefficient.rjust(1 - power, "0")
+            found = [f"{minus}{text[:power]}.{text[power:]}"]
+    if type(value) is not int and not -5 < scale < 16:
+        mantissa = minus + coefficient[0] + (f".{coefficient[1:]}" if len(coefficient) > 1 else "")
+        found += dict.fromkeys(f"{mantissa}e{power}" for power in (f"{scale:+03d}", f"{scale:+d}", scale))
+    return found
 
 
-@cache
-def practical_format(name: str) -> Expr:
-    return PRACTICAL_FORMATS[name]()
+def plainly(terminals: Mapping[str, Terminal], excludes: tuple[str, ...] = ()) -> dict[str, Terminal]:
+    """The same terminals with strings as they are written.
+
+    Args:
+        excludes: texts that no string holds, as it is written. One that may hold them keeps every spelling, for in
+            another one it can.
+    """
+
+    def kept(expr: Expr) -> bool:
+        listed = expr.values if isinstance(expr, JsonStrings) and not expr.negated else None
+        return listed is None or any(text in value for value in listed for text in excludes)
+
+    return {
+        name: terminal if excludes and kept(terminal.expr) else Terminal(_plain(terminal.expr))
+        for name, terminal in terminals.items()
+    }
 
 
-_TEXT = JsonText(star(ANY_CHAR))
+def _plain(expr: Expr) -> Expr:
+    match expr:
+        case JsonText(Bytes(value)):  # one that holds half of a surrogate pair
+            return Bytes(json.dumps(value.decode("utf-8", "surrogatepass")).encode())
+        case Alt(items):
+            return Alt(tuple(map(_plain, items)))
+        case _:
+            return _part(expr)
 
 
-def well_formed(terminals: Mapping[str, Terminal]) -> dict[str, Terminal]:
-    """The same terminals: no string has half of a surrogate pair, and listed ones are as `json.dumps` writes them."""
-
-    def kept(expr: Expr) -> Expr:
-        if isinstance(expr, JsonStrings) and not expr.negated:
-            texts = dict.fromkeys(json.dumps(v, ensure_ascii=a) for v in expr.values for a in (False, True))
-            written = tuple([Bytes(text.encode()) for text in texts])
-            return written[0] if len(written) == 1 else Alt(written)
-        strings = any(isinstance(node, JsonStrings | JsonText) for node in walk(expr))
-        return (_TEXT if expr == JsonStrings() else And((_TEXT, expr))) if strings else expr
-
-    return {name: Terminal(kept(terminal.expr)) for name, terminal in terminals.items()}
+def _part(expr: Expr) -> Expr:
+    """Of an intersection, whose values are put together before they are spelled."""
+    match expr:
+        case JsonStrings() | JsonText():
+            return replace(expr, plain=True)
+        case And(items):
+            return And(tuple(map(_part, items)))
+        case Alt(items):
+            return Alt(tuple(map(_part, items)))
+        case Not(item):
+            return Not(_part(item))
+        case _:
+            return expr

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from ....errors import LimitError
-from ....expr import Alt, Bytes, ByteSet, Chars, Concat, Expr, Repeat, optional, plus
+from ....expr import Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Repeat, optional, plus
 from ...build import alternation, concatenation
 from ...regex import parse_regex
 from .json_text import rewritten
@@ -48,8 +48,11 @@ def is_regex(value: str) -> bool:
 
 
 @cache
-def regex_rules() -> tuple[dict[str, Expr], dict[str, tuple[str | None, ...]]]:
-    """Terminals; and rules (as `Sequences` has them), of which `format regex` is the JSON strings, quotes included."""
+def regex_rules(plain: bool = False) -> tuple[dict[str, Expr], dict[str, tuple[str | None, ...]]]:
+    """Terminals; and rules (as `Sequences` has them), of which `format regex` is the JSON strings, quotes included.
+
+    `plain`: spelled as `JsonStrings` has it.
+    """
     quantifier = _spelled(optional(Concat((Alt((_re("[*+?]"), *_counts())), _re(r"\??")))))
     atom = _spelled(Alt((_re(rf"[^{_SYNTAX}]|\."), _escape())))
     terminals: dict[str, Expr] = {
@@ -83,6 +86,11 @@ def regex_rules() -> tuple[dict[str, Expr], dict[str, tuple[str | None, ...]]]:
     rules["named group"] += [("(?<name>", ")*"), ("(?<name>", "regex body", ")*")]
     rules["format regex, not empty"] = rules.pop("regex")
     rules["format regex"] = [("quote", "quote"), ("format regex, not empty",)]
+    if plain:
+        long = "000[0-7bBeEfF]|001.|007[fF]|00[89a-fA-F].|0[1-9a-fA-F]..|[1-9abcefABCEF]...|[dD][0-7].."
+        long += r"|[dD][89abAB]..\\u[dD][c-fC-F].."
+        characters = _re(rf'(?:[^\x00-\x1f"\\]|\\["\\/bfnrt]|\\u(?:{long.replace(".", _HEX)}))*')
+        terminals = {name: expr if name == "quote" else And((expr, characters)) for name, expr in terminals.items()}
     flat = {name: tuple([n for s in sequences for n in (*s, None)][:-1]) for name, sequences in rules.items()}
     return terminals, flat
 

@@ -12,13 +12,12 @@ from ....limits import Limits
 from .formats import format_expr
 from .json_text import json_string, spelled
 from .patterns import pattern
-from .practical import practical_format
 from .regex_format import REGEX, is_regex
 
 __all__ = ["Text", "decoded", "matches", "string", "texts"]
 
 Text = tuple[str, str]
-"""("pattern", "format" or "practical format", its source)."""
+"""("pattern" or "format", its source)."""
 
 
 @lru_cache(maxsize=4_096)
@@ -31,8 +30,6 @@ def decoded(text: Text) -> Expr:
     kind, source = text
     if kind == "pattern":
         return pattern(source)
-    if kind == "practical format":
-        return practical_format(source)
     found = format_expr(source)
     assert found is not None
     return found
