@@ -140,6 +140,118 @@ def test_every_text_ends_in_time(policy: Lexing) -> None:
     assert mean(excess) < 0.1
 
 
+# --- adversaries ---
+
+PIECES = [
+    b"[[",
+    b"[[[[",
+    b'{"',
+    b'":',
+    b'","',
+    b'"}',
+    b"}}",
+    b"    ",
+    b"\n    ",
+    b"((",
+    b"aaaa",
+    b"1111",
+    b'"a"',
+    b"a(",
+    b"\\u",
+]
+VOCABULARY = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), *PIECES, None], eos=[256 + len(PIECES)])
+"""With a token for each byte, so that it can be told when a budget is far from its end."""
+
+LIKES = {
+    "blanks": b" \t\r\n",
+    "digits": b"0123456789",
+    "brackets": b"[{(",
+    "letters": b"abcdefghijklmnopqrstuvwxyz",
+    "quotes": b"\"'",
+}
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 3},
+        "tags": {"type": "array", "items": {"enum": ["a", "bb", "ccc"]}, "minItems": 2, "uniqueItems": True},
+        "many": {"type": "array", "items": {"type": "integer"}, "minItems": 3, "maxItems": 40},
+        "child": {"$ref": "#"},
+        "any": {},
+    },
+    "required": ["name", "tags"],
+}
+SCHEMA_WITHOUT_DISTINCT = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "child": {"$ref": "#"},
+        "list": {"type": "array", "items": {"$ref": "#"}},
+    },
+    "required": ["name"],
+}
+
+
+def grammars() -> dict[str, dv.Grammar]:
+    """Of all kinds of lexing, with counts, distinct items, keys in any order, blocks by columns and named tokens."""
+    return {
+        "schema": dv.Grammar.from_json_schema(SCHEMA),
+        "any order": dv.Grammar.from_json_schema(SCHEMA, key_order="any"),
+        "plain schema": dv.Grammar.from_json_schema(SCHEMA_WITHOUT_DISTINCT),
+        "pattern": dv.Grammar.from_regex(r"([a-z]{3,20} ){2,5}x+"),
+        **{name: dv.Grammar.builtin(name) for name in ("json", "python", "java", "go", "sql")},
+    }
+
+
+def written(matcher: dv.Matcher, liked: bytes) -> tuple[bytes, bool]:
+    """What a model writes that likes some bytes and never wants to end; and whether the budget was ever looked at."""
+    constraint = matcher.constraint
+    tokens = [constraint.vocabulary.token_bytes(i) or b"" for i in range(constraint.vocabulary.size)]
+    score = [sum(2 if b in liked else -1 for b in token) if token else -1000 for token in tokens]
+    plain = constraint.matcher()
+    text, narrowed = b"", False
+    while True:
+        allowed = matcher.allowed_tokens().tolist()
+        assert allowed, f"{text!r} cannot end"
+        narrowed |= len(allowed) < len(plain.allowed_tokens())
+        token = max(allowed, key=lambda t: (score[t], -t))
+        matcher.advance(token)
+        if matcher.is_finished:
+            return text, narrowed
+        plain.advance(token)
+        text += tokens[token]
+
+
+@pytest.mark.parametrize("name", sorted(grammars()))
+def test_adversaries_end_in_time(name: str) -> None:
+    constraint = dv.compile(grammars()[name], VOCABULARY)
+    least = constraint.matcher(max_tokens=1 << 20).least_tokens
+    assert least is not None
+    with pytest.raises(LimitError):
+        constraint.matcher(max_tokens=least - 1)
+    narrowed = 0
+    for liked in LIKES.values():
+        for budget in (least, least + 1, least + 8, 2 * least, 150):
+            matcher = constraint.matcher(max_tokens=budget)
+            text, was_narrowed = written(matcher, liked)
+            narrowed += was_narrowed
+            assert matcher.tokens_left is not None and matcher.tokens_left >= 0
+            whole = constraint.matcher()
+            whole.advance_bytes(text)
+            assert whole.is_accepting
+    assert narrowed, "no budget was ever felt"
+
+
+def test_far_from_its_end_a_budget_changes_no_mask() -> None:
+    constraint = dv.compile(grammars()["plain schema"], VOCABULARY)
+    matcher, plain = constraint.matcher(max_tokens=10_000), constraint.matcher()
+    for token in b'{"name": "':
+        assert matcher.allowed_tokens().tolist() == plain.allowed_tokens().tolist()
+        matcher.advance(token)
+        plain.advance(token)
+    assert matcher.tokens_left == 10_000 - len(b'{"name": "')
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 def test_many_texts_end_in_time(policy: Lexing) -> None:

@@ -19,6 +19,7 @@ class FewestTokens {
     static constexpr uint32_t kNone = ~0u;  // no tokens spell it
 
     explicit FewestTokens(const Vocabulary& vocabulary);
+    size_t longest() const { return longest_; }  // token, in bytes
     // Calls visit(length, token) for the tokens that a text begins with, the shortest first.
     template <class Visit>
     void each_prefix(std::string_view text, Visit visit) const {
@@ -42,7 +43,7 @@ class FewestTokens {
 
     const Vocabulary& vocabulary_;
     std::array<uint32_t, 256> first_;  // nodes of the trie
-    size_t longest_ = 1;               // token, in bytes
+    size_t longest_ = 1;
 };
 
 }  // namespace derivable

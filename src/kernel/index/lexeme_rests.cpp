@@ -13,7 +13,7 @@ namespace derivable {
 const std::vector<LexemeRest>& LexemeRests::of(ResidualId residual, LexState single) {
     // A string that may end here and only has room for so many characters more completes as any string does.
     uint64_t need, room;
-    if (lexer_.is_counted(single, need, room) && need == 0) single = lexer_.between_characters_of_any_string();
+    if (lexer_.is_counted(single, need, room) && need == 0) single = lexer_.between_characters_of_any_string(single);
     auto& known = known_[pack(residual, single)];
     if (known) return *known;
     const LexState whole = lexer_.without_bound(single);

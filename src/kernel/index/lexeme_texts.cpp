@@ -28,11 +28,10 @@ LexState LexemeTexts::start(TerminalId terminal) {
 }
 
 const LexemeTexts::Outline& LexemeTexts::outline(TerminalId terminal) {
-    const auto [known, is_new] = outlines_.try_emplace(terminal);
-    if (!is_new) return known->second;
+    if (const auto known = outlines_.find(terminal); known != outlines_.end()) return known->second;
     Recognizer recognizer = lexer_.recognizer(terminal);
     const auto [first, last] = recognizer.outer_bytes();
-    return known->second = {first, last, recognizer.longest_rest()};
+    return outlines_[terminal] = {first, last, recognizer.longest_rest()};
 }
 
 // The text completes the lexeme; it is kept for all states on its way.
@@ -43,8 +42,9 @@ bool LexemeTexts::keep_along(LexState single, const std::string& text) {
         if (way.back() == kNoState) return false;
     }
     if (!lexer_.accepts_single(way.back())) return false;
+    // SAFETY: from the end on, so that whatever is kept leads to it also where there is no memory for more.
     keep(way.back(), {});
-    for (size_t i = 0; i < text.size(); i++) keep(way[i], {uint8_t(text[i]), way[i + 1]});
+    for (size_t i = text.size(); i-- > 0;) keep(way[i], {uint8_t(text[i]), way[i + 1]});
     work(2 * text.size());
     return true;
 }

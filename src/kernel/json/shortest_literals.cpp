@@ -1,7 +1,10 @@
 // Shortest literals from the states of JsonStrings on, by rule.
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "automata/shortest_rests.hpp"
 #include "json/codec.hpp"
@@ -11,45 +14,74 @@ namespace derivable {
 
 namespace {
 
-// Spells a value's bytes as they stand in a string.
-void spell(std::string_view value, std::string& out) {
-    for (char c : value) {
-        const auto b = uint8_t(c);
-        if (b == '"' || b == '\\') out += {'\\', c};
-        else if (b < 0x20) out += {'\\', 'u', '0', '0', char('0' + (b >> 4)), "0123456789abcdef"[b & 15]};
-        else out.push_back(c);
+// A text that leads from a decoder's state to one where the literal may end, and the characters that it completes.
+struct Rest {
+    std::string text;
+    uint64_t characters = 0;
+};
+
+std::vector<Rest> rests(Escapes escapes) {
+    std::vector<Rest> known(JsonStrings::num_decoder_states());
+    std::vector<uint8_t> found;
+    for (uint8_t d = 0; d < known.size(); d++)
+        if (JsonStrings::decode(escapes, d, '"') == JsonStrings::kEnd) found.push_back(d);
+    std::vector<uint8_t> is_known(known.size(), 0);
+    for (uint8_t d : found) is_known[d] = 1;
+    for (size_t i = 0; i < found.size(); i++)
+        for (uint8_t d = 0; d < known.size(); d++)
+            for (uint8_t b : ShortestRests::order()) {
+                if (is_known[d] || JsonStrings::decode(escapes, d, b) != found[i]) continue;
+                const Rest& behind = known[found[i]];
+                known[d] = {char(b) + behind.text, behind.characters + JsonStrings::completes(escapes, d, found[i])};
+                is_known[d] = 1;
+                found.push_back(d);
+            }
+    return known;
+}
+
+// What is left of a text behind its beginning, whose digits may be capital where both are escapes.
+std::optional<std::string> behind(std::string_view text, std::string_view begin) {
+    const bool is_escape = begin.substr(0, 2) == "\\u";
+    if (begin.size() > text.size()) return std::nullopt;
+    for (size_t i = 0; i < begin.size(); i++)
+        if (begin[i] != text[i] && !(is_escape && begin[i] >= 'A' && begin[i] <= 'F' && begin[i] + ('a' - 'A') == text[i]))
+            return std::nullopt;
+    return std::string(text.substr(begin.size()));
+}
+
+std::string short_escape(uint32_t c) {
+    return {'\\', kShortEscapes[size_t(std::find(kShortMeanings.begin(), kShortMeanings.end(), c) - kShortMeanings.begin())]};
+}
+
+std::string long_escape(uint32_t c) {
+    std::string out;
+    for (size_t i = 0; i < escape_length(c); i++) out.push_back(escape_at(c, i));
+    return out;
+}
+
+// The bytes with which a value's literal goes on that has begun to spell the first of its characters like this.
+std::optional<std::string> spell(std::string_view value, std::string_view begun) {
+    std::string out;
+    for (size_t i = 0; i < value.size();) {
+        const auto [c, bytes] = character_at(value, i);
+        i += bytes;
+        std::optional<std::string> rest;
+        if (can_be_raw(c)) rest = behind(utf8(c), begun);
+        if (!rest && has_short_escape(c)) rest = behind(short_escape(c), begun);
+        if (!rest) rest = behind(long_escape(c), begun);
+        if (!rest) return std::nullopt;
+        out += *rest;
+        begun = {};
     }
+    return out;
+}
+
+const Rest& rest_of_character(Escapes escapes, uint8_t decoder) {
+    static const std::array<std::vector<Rest>, 2> known = {rests(Escapes::kAny), rests(Escapes::kPlain)};
+    return known[size_t(escapes)][decoder];
 }
 
 }  // namespace
-
-// Bytes that lead from a decoder's state to one between characters.
-static std::string rest_of_character(uint8_t decoder) {
-    switch (decoder) {
-        case kEscape:
-        case kHighEscape: return "n";
-        case kHex:
-        case kHighHex: return "0061";
-        case kHexD:
-        case kHighHexD: return "000";
-        case kHex1: return "000";
-        case kHex2: return "00";
-        case kHex3: return "0";
-        case kHigh2: return "00\\udc00";
-        case kHigh3: return "0\\udc00";
-        case kHigh: return "\\udc00";
-        case kLow2: return "00";
-        case kLow3: return "0";
-        case kMore1: return "\x80";
-        case kMore2: return "\x80\x80";
-        case kMore3: return "\x80\x80\x80";
-        case kAfterE0: return "\xA0\x80";
-        case kAfterED: return "\x80\x80";
-        case kAfterF0: return "\x90\x80\x80";
-        case kAfterF4: return "\x80\x80\x80";
-        default: return {};
-    }
-}
 
 // A guess where values are listed, or the character in progress must be one of few: who asks follows it.
 std::optional<std::string> JsonStrings::shortest_rest(uint32_t id, uint8_t filler) {
@@ -63,9 +95,9 @@ std::optional<std::string> JsonStrings::shortest_rest(uint32_t id, uint8_t fille
         }
         case State::kEnd: return std::string();
         case State::kFree: {
-            std::string out = rest_of_character(s.decoder);
-            const uint64_t had = s.count + (s.decoder == kBoundary || s.decoder == Decoder::kBefore ? 0 : 1);
-            for (uint64_t n = had; n < min_; n++) out.push_back(char(filler));
+            const Rest& rest = rest_of_character(escapes_, s.decoder);
+            std::string out = rest.text;
+            for (uint64_t n = s.count + rest.characters; n < min_; n++) out.push_back(char(filler));
             work(out.size() / 4);
             return out + '"';
         }
@@ -125,21 +157,16 @@ std::optional<std::string> JsonStrings::shortest_listed(const State& s, uint8_t 
         return std::nullopt;
     }
     // Of the values that go on as the text does, a shortest.
-    const std::string* best = nullptr;
+    std::optional<std::string> best;
     work((n.last - n.first) / 4 + 1);
     for (uint32_t i = n.first; i < n.last; i++) {
-        if (list_[i].size() == n.bytes && s.length) continue;
-        if (best && list_[i].size() >= best->size()) continue;
         const std::string_view rest = std::string_view(list_[i]).substr(n.bytes);
-        std::string spelled;
-        if (verbatim_) spelled = rest;
-        else spell(rest, spelled);
-        if (spelled.compare(0, s.length, s.spelling()) != 0) continue;
-        best = &list_[i];
-        out = spelled.substr(s.length);
+        if ((rest.empty() && s.length) || (best && rest.size() >= best->size())) continue;
+        std::optional<std::string> spelled = verbatim_ ? behind(rest, s.spelling()) : spell(rest, s.spelling());
+        if (spelled && (!best || spelled->size() < best->size())) best = std::move(spelled);
     }
-    if (!best) return std::nullopt;
-    return verbatim_ ? out : out + '"';
+    if (best && !verbatim_) best->push_back('"');
+    return best;
 }
 
 }  // namespace derivable

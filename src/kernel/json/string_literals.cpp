@@ -84,25 +84,6 @@ uint8_t decode_byte(Escapes escapes, uint8_t s, uint8_t b) {
     }
 }
 
-// The character of a text at a place, and how many bytes it has.
-std::pair<uint32_t, uint32_t> character_at(const std::string& text, size_t i) {
-    const uint8_t b = uint8_t(text[i]);
-    const uint32_t n = b < 0x80 ? 1 : b < 0xE0 ? 2 : b < 0xF0 ? 3 : 4;
-    uint32_t c = n == 1 ? b : b & (0xFFu >> (n + 1));
-    for (uint32_t k = 1; k < n && i + k < text.size(); k++) c = c << 6 | (uint8_t(text[i + k]) & 63);
-    return {c, n};
-}
-
-bool has_short_escape(uint32_t c) { return std::find(kShortMeanings.begin(), kShortMeanings.end(), c) != kShortMeanings.end(); }
-
-// A character's escape by number, in lower case: one unit or a pair.
-size_t escape_length(uint32_t c) { return c < 0x10000 ? 6 : 12; }
-char escape_at(uint32_t c, size_t i) {
-    const uint32_t unit = c < 0x10000 ? c : i < 6 ? 0xD800 + ((c - 0x10000) >> 10) : 0xDC00 + (c & 0x3FF);
-    const size_t place = i % 6;
-    return place == 0 ? '\\' : place == 1 ? 'u' : "0123456789abcdef"[unit >> 4 * (5 - place) & 15];
-}
-bool can_be_raw(uint32_t c) { return c >= 0x20 && c != '"' && c != '\\'; }
 bool has_long_escape(Escapes escapes, uint32_t c) {
     return escapes == Escapes::kAny || (c < 0x20 && !has_short_escape(c)) || c >= 0x7F;  // values hold no lone surrogates
 }

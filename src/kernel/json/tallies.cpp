@@ -244,9 +244,9 @@ Tallies::Missing Tallies::missing(uint32_t symbol, Id id) {
     return out;
 }
 
-bool Tallies::is_optional_key(uint32_t symbol) const {
+bool Tallies::is_needed_key(uint32_t symbol) const {
     const TallyRole& r = role(symbol);
-    return r.kind == TallyRole::kKey && std::none_of(required_.begin(), required_.end(), [&](const std::vector<uint64_t>& required) {
+    return r.kind == TallyRole::kKey && std::any_of(required_.begin(), required_.end(), [&](const std::vector<uint64_t>& required) {
                return r.mark / 64 < required.size() && (required[r.mark / 64] >> (r.mark % 64) & 1);
            });
 }

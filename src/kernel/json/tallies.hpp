@@ -85,8 +85,9 @@ class Tallies {
     Missing missing(uint32_t symbol, Id id);
     bool opens(uint32_t symbol) const { return role(symbol).kind == TallyRole::kOpen; }
     const std::vector<Membership>& memberships() const { return memberships_; }
-    // The terminal is a key that every object can do without.
-    bool is_optional_key(uint32_t symbol) const;
+    bool closes(uint32_t symbol) const { return role(symbol).kind == TallyRole::kClose; }
+    // The terminal is a key that some object cannot do without.
+    bool is_needed_key(uint32_t symbol) const;
     template <class Visit>
     void each_key(Visit visit) const {  // terminals and their marks
         for (uint32_t s = 0; s < roles_.size(); s++)

@@ -117,8 +117,8 @@ class Lexer {
     // Of a canonical state between two characters of strings whose values an automaton accepts, the one that is there in any string at all.
     // Else kNoState.
     LexState any_string(LexState canonical);
-    // The canonical state that is there between two characters of all JSON strings.
-    LexState between_characters_of_any_string() { return in_any_string("\""); }
+    // The canonical state that is there between two characters of all JSON strings in its spelling, of one by rule.
+    LexState between_characters_of_any_string(LexState like) { return in_any_string("\"", escapes(like)); }
     // As Recognizer::shortest_rest().
     std::optional<std::string> shortest_rest(LexState single, uint8_t filler) {
         return automata_[single_automaton_[single]].recognizer.shortest_rest(single_state_[single], filler);

@@ -44,7 +44,6 @@ void BudgetWalk::visit_member(const Item& x, LexState single, uint32_t* words) {
 
 // Tokens that end inside the lexeme, by its rest.
 void BudgetWalk::end_inside(const Item& x, LexState canonical, const Split& split, const std::vector<After>& behind, uint32_t* words) {
-    constexpr size_t kEnough = 1u << 16;  // bytes
     std::vector<Witness> witnesses;
     for (const After& after : behind) witnesses.push_back(witnesses_.at_boundary(after.stack, after.environment));
     engine_.access.take();
@@ -57,7 +56,7 @@ void BudgetWalk::end_inside(const Item& x, LexState canonical, const Split& spli
         uint64_t need = kNone;
         for (const Witness& w : witnesses) {
             if (!w) continue;
-            const uint32_t tokens = fewest.of(rest.text, w.bytes(kEnough), w.text->counts.data() + w.at);
+            const uint32_t tokens = fewest.of(rest.text, w.bytes(fewest.longest()), w.text->counts.data() + w.at);
             if (tokens != FewestTokens::kNone) need = std::min(need, uint64_t(tokens) + 1);
         }
         need_ = std::max(need_, need);

@@ -32,17 +32,21 @@ struct Parse {
 };
 using Parses = std::vector<Parse>;
 
-// As it was made while anything refers to it. SAFETY: `references` and `collection` are guarded by the constraint's mutex.
-struct Moment {
-    const Moment* before = nullptr;
+// Where a text stands.
+struct Standing {
     Parses parses;
+    bool finished = false;    // an end-of-sequence token was taken as the end (with parses left: the grammar names it, too)
+    uint64_t spent = 0;       // tokens of a budget
+    uint64_t free_steps = 0;  // with a budget: so many of the next tokens may be any that the grammar allows; if there are none:
+    Witness witness;          // how it can be kept
+};
+
+// As it was made while anything refers to it. SAFETY: `references` and `collection` are guarded by the constraint's mutex.
+struct Moment : Standing {
+    const Moment* before = nullptr;
     uint32_t length = 0;              // tokens since the start
     mutable uint32_t references = 0;  // by matchers and by the next moments
     mutable uint32_t collection = 0;  // the last one of stack nodes that has been here
-    bool finished = false;            // an end-of-sequence token was taken as the end (with parses left: the grammar names it, too)
-    uint64_t spent = 0;               // of a budget of tokens
-    uint64_t free_steps = 0;          // so many of the next tokens may be any that the grammar allows; if there are none:
-    Witness witness;                  // how the budget can be kept
 };
 
 // The moments of one constraint.
@@ -52,17 +56,16 @@ struct Moment {
 class Moments {
   public:
     // The moment after `before`, which keeps it (null: there is none). Nothing refers to it yet.
-    const Moment* add(const Moment* before, Parses parses, bool finished, uint64_t spent = 0, uint64_t free_steps = 0,
-                      Witness witness = {}) {
+    const Moment* add(const Moment* before, Standing standing) {
         Moment* m = unused();
         m->before = before;
-        m->parses.swap(parses);
+        m->parses.swap(standing.parses);
+        m->finished = standing.finished;
+        m->spent = standing.spent;
+        m->free_steps = standing.free_steps;
+        m->witness = std::move(standing.witness);
         m->length = before ? before->length + 1 : 0;
         m->collection = 0;
-        m->finished = finished;
-        m->spent = spent;
-        m->free_steps = free_steps;
-        m->witness = std::move(witness);
         if (before) before->references++;
         return m;
     }

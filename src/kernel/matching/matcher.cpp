@@ -61,7 +61,7 @@ Matcher::Matcher(std::shared_ptr<Constraint> constraint, uint64_t max_tokens)
         free_steps = constraint_->budget_masks().free_steps(constraint_->initial(), max_tokens_);
     }
     place_ = constraint_->places.add(constraint_->moments);
-    go_to(constraint_->moments.add(nullptr, constraint_->initial(), false, 0, free_steps, std::move(witness)));
+    go_to(constraint_->moments.add(nullptr, {constraint_->initial(), false, 0, free_steps, std::move(witness)}));
 }
 
 Matcher::Matcher(const Matcher& other) : constraint_(other.constraint_), max_tokens_(other.max_tokens_) {
@@ -92,44 +92,43 @@ bool Matcher::is_eos(uint32_t token) const {
     return std::find(eos.begin(), eos.end(), token) != eos.end();
 }
 
-Matcher::Verdict Matcher::after(const Parses& now, bool was_finished, uint32_t token, State& next) {
+Matcher::Verdict Matcher::after(const Standing& from, uint32_t token, Standing& next) {
     next.parses.clear();
     next.finished = false;
     if (token >= constraint_->vocabulary().size()) return Verdict::kOutOfRange;
-    if (was_finished && now.empty()) return Verdict::kRejected;
+    if (from.finished && from.parses.empty()) return Verdict::kRejected;
     // One token may be several things: the end, a terminal that the grammar names, and text.
-    next.finished = is_eos(token) && constraint_->runs().accepting(now);
+    next.finished = is_eos(token) && constraint_->runs().accepting(from.parses);
     const std::string& bytes = constraint_->vocabulary().bytes[token];
-    if (!bytes.empty()) constraint_->runs().advance_token(now, bytes, next.parses);
-    constraint_->runs().step_token(now, token, next.parses);
+    if (!bytes.empty()) constraint_->runs().advance_token(from.parses, bytes, next.parses);
+    constraint_->runs().step_token(from.parses, token, next.parses);
     return next.finished || !next.parses.empty() ? Verdict::kAccepted : Verdict::kRejected;
 }
 
-Matcher::Verdict Matcher::take(const Parses& now, bool was_finished, uint64_t spent, uint64_t free_steps, const Witness& witness,
-                               uint32_t token, State& next) {
-    const Verdict v = after(now, was_finished, token, next);
+Matcher::Verdict Matcher::take(const Standing& from, uint32_t token, Standing& next) {
+    const Verdict v = after(from, token, next);
     if (v != Verdict::kAccepted || max_tokens_ == kNoBudget) return v;
-    Witness rest = witness ? witness.behind(token, constraint_->vocabulary().bytes[token]) : Witness();
-    return keeps_budget(spent, free_steps, 1, std::move(rest), next) ? v : Verdict::kTooLong;
+    Witness rest = from.witness ? from.witness.behind(token, constraint_->vocabulary().bytes[token]) : Witness();
+    return keeps_budget(from, 1, std::move(rest), next) ? v : Verdict::kTooLong;
 }
 
-bool Matcher::keeps_budget(uint64_t spent, uint64_t free_steps, uint64_t tokens, Witness rest, State& next) {
+bool Matcher::keeps_budget(const Standing& from, uint64_t tokens, Witness rest, Standing& next) {
     BudgetMasks& masks = constraint_->budget_masks();
-    next.spent = spent + tokens;
+    next.spent = from.spent + tokens;
     next.witness = {};
-    next.free_steps = free_steps > tokens ? free_steps - tokens : 0;
+    next.free_steps = from.free_steps > tokens ? from.free_steps - tokens : 0;
     if (next.finished) return next.spent <= max_tokens_;
     if (next.free_steps) return true;
     next.free_steps = masks.free_steps(next.parses, left(next.spent));
     if (next.free_steps) return true;
     next.witness = masks.tokens(rest) <= left(next.spent) ? std::move(rest) : constraint_->witnesses().find(next.parses);
-    return free_steps || masks.tokens(next.witness) <= left(next.spent);
+    return from.free_steps || masks.tokens(next.witness) <= left(next.spent);
 }
 
 Matcher::Verdict Matcher::advance(uint32_t token) {
     return operate([&](Operation&) {
         constraint_->collect_if_needed();
-        State next;
+        Standing next;
         const Verdict v = take(*now(), token, next);
         if (v == Verdict::kAccepted) push(std::move(next));
         return v;
@@ -141,13 +140,13 @@ Matcher::Verdict Matcher::advance_bytes(std::string_view bytes) {
     return operate(constraint_->limits().max_step_work + kOfByte * bytes.size(), [&](Operation&) {
         constraint_->collect_if_needed();
         if (now()->finished && now()->parses.empty() && !bytes.empty()) return Verdict::kRejected;
-        State next;
+        Standing next;
         if (!constraint_->runs().advance(now()->parses, bytes, next.parses)) return Verdict::kRejected;
         next.finished = now()->finished && bytes.empty();
         if (max_tokens_ != kNoBudget) {
             const uint64_t tokens = bytes.empty() ? 0 : constraint_->witnesses().tokens_of_bytes(bytes);
             Witness rest = bytes.empty() ? now()->witness : now()->witness ? now()->witness.behind(bytes) : Witness();
-            if (!keeps_budget(now()->spent, now()->free_steps, tokens, std::move(rest), next)) return Verdict::kTooLong;
+            if (!keeps_budget(*now(), tokens, std::move(rest), next)) return Verdict::kTooLong;
         }
         push(std::move(next));
         return Verdict::kAccepted;
@@ -156,17 +155,16 @@ Matcher::Verdict Matcher::advance_bytes(std::string_view bytes) {
 
 bool Matcher::allows(uint32_t token) {
     return operate([&](Operation&) {
-        State next;
+        Standing next;
         return take(*now(), token, next) == Verdict::kAccepted;
     });
 }
 
 uint32_t Matcher::count_valid(const std::vector<uint32_t>& tokens) {
     return operate([&](Operation& operation) {
-        State at{now()->parses, now()->finished, now()->spent, now()->free_steps, now()->witness}, next;
+        Standing at = *now(), next;
         uint32_t n = 0;
-        while (n < tokens.size() &&
-               take(at.parses, at.finished, at.spent, at.free_steps, at.witness, tokens[n], next) == Verdict::kAccepted) {
+        while (n < tokens.size() && take(at, tokens[n], next) == Verdict::kAccepted) {
             std::swap(at, next);
             n++;
             operation.allow(constraint_->limits().max_step_work);

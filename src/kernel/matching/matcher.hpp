@@ -68,30 +68,18 @@ class Matcher {
         return operate(constraint_->limits().max_step_work, std::move(act));
     }
     const Moment* now() const { return place_->now; }
-    // Where a text stands, of which a moment is made.
-    struct State {
-        Parses parses;
-        bool finished = false;  // with an end token; then there may be no parses
-        uint64_t spent = 0, free_steps = 0;
-        Witness witness;
-    };
-    // Behind a token.
-    Verdict after(const Parses& now, bool was_finished, uint32_t token, State& next);
-    // Whether it can end within what is left, `tokens` behind another place; then there is a witness, or steps are free. `rest`: of the witness there, if the text
+    // Behind a token, whatever the budget.
+    Verdict after(const Standing& from, uint32_t token, Standing& next);
+    // ... within it.
+    Verdict take(const Standing& from, uint32_t token, Standing& next);
+    // Whether what follows can end within what is left `tokens` further; then there is a witness, or steps are free. `rest`: of the witness before, if the text
     // went on so.
-    bool keeps_budget(uint64_t spent, uint64_t free_steps, uint64_t tokens, Witness rest, State& next);
-    Verdict take(const Moment& from, uint32_t token, State& next) {
-        return take(from.parses, from.finished, from.spent, from.free_steps, from.witness, token, next);
-    }
-    Verdict take(const Parses& now, bool was_finished, uint64_t spent, uint64_t free_steps, const Witness& witness, uint32_t token,
-                 State& next);
+    bool keeps_budget(const Standing& from, uint64_t tokens, Witness rest, Standing& next);
     uint64_t left(uint64_t spent) const { return max_tokens_ - std::min(spent, max_tokens_); }
     bool is_eos(uint32_t token) const;
     // SAFETY: under the constraint's lock.
     void go_to(const Moment* moment);
-    void push(State s) {
-        go_to(constraint_->moments.add(now(), std::move(s.parses), s.finished, s.spent, s.free_steps, std::move(s.witness)));
-    }
+    void push(Standing s) { go_to(constraint_->moments.add(now(), std::move(s))); }
 
     std::shared_ptr<Constraint> constraint_;
     const uint64_t max_tokens_;

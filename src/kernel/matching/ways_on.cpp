@@ -11,16 +11,6 @@
 
 namespace derivable {
 
-namespace {
-
-WaysOn::Units units_of(std::string_view text) {
-    WaysOn::Units units;
-    for (char c : text) units.push_back(uint8_t(c));
-    return units;
-}
-
-}  // namespace
-
 WaysOn::WaysOn(const Engine& engine, Lexemes& lexemes, const Vocabulary& vocabulary)
     : engine_(engine),
       lexemes_(lexemes),
@@ -38,14 +28,19 @@ WaysOn::WaysOn(const Engine& engine, Lexemes& lexemes, const Vocabulary& vocabul
         const LexState start = texts().start(engine_.terminals.to_lexer(s));
         if (start == kNoState) continue;
         const LexState blank = lexer.step(start, ' ');
-        if (blank != kNoState && lexer.accepts_single(blank)) separators_.insert(separators_.begin(), units_of(" "));
-        else if (const std::optional<std::string> text = texts().shortest(start)) separators_.push_back(units_of(*text));
+        if (blank != kNoState && lexer.accepts_single(blank)) separators_.insert(separators_.begin(), WitnessText::units_of(" "));
+        else if (const std::optional<std::string> text = texts().shortest(start)) separators_.push_back(WitnessText::units_of(*text));
     }
 }
 
 bool WaysOn::is_indentation(Symbol s) const {
     const Indentations& indentations = engine_.environments.indentations;
     return indentations.active() && (s == indentations.spec.indent || s == indentations.spec.dedent);
+}
+
+bool WaysOn::is_newline(Symbol s) const {
+    const Indentations& indentations = engine_.environments.indentations;
+    return indentations.active() && s == indentations.spec.newline;
 }
 
 std::vector<Cost> WaysOn::terminal_costs() {
@@ -92,7 +87,7 @@ void WaysOn::add_texts(Boundary& b, Symbol symbol, size_t most, bool separated) 
     if (most > 1) all = texts().several(start, most);
     else if (const std::optional<std::string> text = texts().shortest(start)) all.push_back(*text);
     for (const std::string& text : all) {
-        const Units units = units_of(text);
+        const Units units = WitnessText::units_of(text);
         b.options.push_back({symbol, units});
         if (!separated || b.after_newline) continue;
         for (const Units& separator : separators_) {
@@ -110,7 +105,7 @@ void WaysOn::list_newlines(Boundary& b) {
     const uint32_t column = indentations.level(level).column;
     std::vector<uint32_t> columns{column, column + kDeeper};
     while (level) columns.push_back(indentations.level(level = indentations.level(level).outer).column);
-    for (uint32_t c : columns) b.options.push_back({indentations.spec.newline, units_of("\n" + std::string(c, ' '))});
+    for (uint32_t c : columns) b.options.push_back({indentations.spec.newline, WitnessText::units_of("\n" + std::string(c, ' '))});
 }
 
 // What the object, or array, must still have.
@@ -140,19 +135,22 @@ uint64_t WaysOn::most_pending() const {
 }
 
 void WaysOn::list_counted(Boundary& b) {
+    constexpr Cost kLate = cost_of(1u << 20, 0);
     Tallies& tallies = engine_.environments.tallies;
     const std::vector<Symbol> accepted = engine_.stacks.terminals(engine_.stacks.accepts(b.stack));
     for (const bool in_order : {true, false}) {
         std::vector<std::pair<Cost, Symbol>> costs;
+        bool needs_key = false;
         for (Symbol s : accepted) {
             if (s == kEnd || !tallies.allows(s, b.environment, in_order)) continue;
             const After after = lexemes_.after(s, b.stack, b.environment);
             if (after.stack == kNoFrontier) continue;
-            const Cost rest = sum(symbols_[s], stacks_.of(after.stack));
-            // Not every key knows what its object must have: those that no object needs come last.
-            const Cost late = tallies.is_optional_key(s) ? cost_of(1u << 20, 0) : 0;
-            costs.emplace_back(sum(sum(rest, pending(s, after.environment)), late), s);
+            needs_key |= tallies.is_needed_key(s);
+            costs.emplace_back(sum(sum(symbols_[s], stacks_.of(after.stack)), pending(s, after.environment)), s);
         }
+        // Not every key knows what its object must have: one that some object needs comes before other members, of which there may be any number.
+        for (auto& [cost, s] : costs)
+            if (needs_key && !tallies.is_needed_key(s) && !tallies.closes(s)) cost = sum(cost, kLate);
         std::sort(costs.begin(), costs.end());
         for (const auto& [cost, symbol] : costs)
             if (cost < kNoCost) add_texts(b, symbol, 1, false);
@@ -164,9 +162,7 @@ void WaysOn::list_best(Boundary& b) {
     if (lexemes_.members().active() && lexemes_.members().asks(engine_.stacks.accepts(b.stack))) return list_counted(b);
     const Symbol symbol = stacks_.next(b.stack);
     if (symbol == kEnd || is_indentation(symbol)) return;
-    const Indentations& indentations = engine_.environments.indentations;
-    const bool is_newline = indentations.active() && symbol == indentations.spec.newline;
-    if (is_newline && !engine_.environments.brackets(b.environment)) list_newlines(b);
+    if (is_newline(symbol) && !engine_.environments.brackets(b.environment)) list_newlines(b);
     else add_texts(b, symbol, 1, true);
 }
 
@@ -177,7 +173,6 @@ void WaysOn::list_others(Boundary& b) {
         if (symbol != kEnd && !is_indentation(symbol)) add_texts(b, symbol, kTexts, false);
         return;
     }
-    const Indentations& indentations = engine_.environments.indentations;
     const std::vector<Symbol> accepted = engine_.stacks.terminals(engine_.stacks.accepts(b.stack));
     std::vector<std::pair<Cost, Symbol>> costs;
     for (Symbol s : accepted) {
@@ -188,7 +183,7 @@ void WaysOn::list_others(Boundary& b) {
     std::sort(costs.begin(), costs.end());
     if (costs.size() > kTerminals) costs.resize(kTerminals);
     for (const auto& [cost, symbol] : costs) {
-        if (indentations.active() && symbol == indentations.spec.newline) list_newlines(b);
+        if (is_newline(symbol)) list_newlines(b);
         else add_texts(b, symbol, kFewTexts, true);
     }
 }

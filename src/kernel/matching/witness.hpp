@@ -14,6 +14,12 @@ struct WitnessText {
     static constexpr uint32_t kToken = 1u << 31;  // beside a token that the grammar names; else a unit is a byte
     std::vector<uint32_t> units, counts;          // `counts`: the fewest tokens from each unit on; 0 behind the last
     std::string bytes;                            // the units, where they are bytes
+
+    static std::vector<uint32_t> units_of(std::string_view text) {
+        std::vector<uint32_t> units;
+        for (char c : text) units.push_back(uint8_t(c));
+        return units;
+    }
 };
 
 // What is left of one from a unit on.

@@ -39,11 +39,6 @@ bool WitnessSearch::may_reach_end(Frontier stack) {
     return engine_.environments.indentations.active() || engine_.stacks.contains(engine_.stacks.accepts(stack), kEnd);
 }
 
-bool WitnessSearch::is_newline(Symbol s) const {
-    const Indentations& indentations = engine_.environments.indentations;
-    return indentations.active() && s == indentations.spec.newline;
-}
-
 // What is in progress may be completed in several ways; the cheapest first.
 std::vector<WitnessSearch::Start> WitnessSearch::starts(const Parses& from) {
     constexpr size_t kMost = 16;
@@ -60,7 +55,7 @@ std::vector<WitnessSearch::Start> WitnessSearch::starts(const Parses& from) {
             if (!text) continue;
             for (Symbol symbol : engine_.terminals.of(lexer.terminal_of(member))) {
                 add_start(all, t, symbol, *text);
-                if (is_newline(symbol) && text->empty()) add_newlines(all, t, symbol);
+                if (ways_.is_newline(symbol) && text->empty()) add_newlines(all, t, symbol);
             }
         }
     }
@@ -72,7 +67,7 @@ std::vector<WitnessSearch::Start> WitnessSearch::starts(const Parses& from) {
 void WitnessSearch::add_start(std::vector<Start>& all, const Parse& t, Symbol symbol, const std::string& text) {
     After after = lexemes_.after_ignored(t.stack, t.environment);
     Environment environment = t.environment;
-    if (is_newline(symbol))
+    if (ways_.is_newline(symbol))
         for (char c : text) environment = engine_.environments.indentations.step(environment, uint8_t(c));
     if (!engine_.terminals.is_ignored(symbol)) after = lexemes_.after(symbol, t.stack, environment);
     if (after.stack == kNoFrontier) return;
@@ -80,9 +75,7 @@ void WitnessSearch::add_start(std::vector<Start>& all, const Parse& t, Symbol sy
     const Cost own = cost_of(tokens == FewestTokens::kNone ? uint32_t(text.size()) : tokens, text.size());
     const Frontier stack = engine_.stacks.minimal(after.stack);
     const Cost rest = ways_.stacks().of(stack);
-    Units units;
-    for (char c : text) units.push_back(uint8_t(c));
-    if (rest < kNoCost) all.push_back({sum(own, rest), std::move(units), stack, after.environment, is_newline(symbol)});
+    if (rest < kNoCost) all.push_back({sum(own, rest), WitnessText::units_of(text), stack, after.environment, ways_.is_newline(symbol)});
 }
 
 // A newline goes on to lines of other columns.
@@ -155,7 +148,7 @@ bool WitnessSearch::descend() {
             if (after.stack == kNoFrontier) continue;
             stack = engine_.stacks.minimal(after.stack), environment = after.environment;
         }
-        push(std::move(parses), stack, environment, is_newline(option.symbol));
+        push(std::move(parses), stack, environment, ways_.is_newline(option.symbol));
     }
     return false;
 }

@@ -40,7 +40,6 @@ class WitnessSearch {
     };
     Witness found();
     bool may_reach_end(Frontier stack);
-    bool is_newline(Symbol s) const;
     std::vector<Start> starts(const Parses& from);
     void add_start(std::vector<Start>& all, const Parse& t, Symbol symbol, const std::string& text);
     void add_newlines(std::vector<Start>& all, const Parse& t, Symbol symbol);

@@ -69,8 +69,8 @@ Witness Witnesses::find_by_stacks(const Parses& parses) {
     uint32_t least = FewestTokens::kNone;
     const auto offer = [&](const std::string& text, const Witness& rest) {
         if (!rest) return;
-        constexpr size_t kEnough = 1u << 16;
-        const uint32_t tokens = ways().fewest_tokens().of(text, rest.bytes(kEnough), rest.text->counts.data() + rest.at);
+        const FewestTokens& fewest = ways().fewest_tokens();
+        const uint32_t tokens = fewest.of(text, rest.bytes(fewest.longest()), rest.text->counts.data() + rest.at);
         if (tokens < least || (tokens == least && best && text.size() < best_text.size())) least = tokens, best = rest, best_text = text;
     };
     for (const Parse& t : parses) {
@@ -91,9 +91,7 @@ Witness Witnesses::find_by_stacks(const Parses& parses) {
         }
     }
     if (least == FewestTokens::kNone || best_text.empty()) return least == FewestTokens::kNone ? Witness() : best;
-    WaysOn::Units units;
-    for (char c : best_text) units.push_back(uint8_t(c));
-    return made(std::move(units), best, {});
+    return made(WitnessText::units_of(best_text), best, {});
 }
 
 // Terminal by terminal, until the text may end or the rest is known. Only keys, counts and the like can refuse the best way on.

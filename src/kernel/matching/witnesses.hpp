@@ -48,7 +48,8 @@ class Witnesses {
         const std::vector<uint32_t>& units = w.text->units;
         if (w.at == units.size()) return;
         if (units[w.at] & WitnessText::kToken) return visit(units[w.at] & ~WitnessText::kToken, Witness{w.text, w.at + 1});
-        ways().fewest_tokens().each_prefix(w.bytes(units.size()), [&](size_t length, uint32_t token) {
+        const FewestTokens& fewest = ways().fewest_tokens();
+        fewest.each_prefix(w.bytes(fewest.longest()), [&](size_t length, uint32_t token) {
             const Witness rest{w.text, w.at + uint32_t(length)};
             if (rest.tokens() != FewestTokens::kNone) visit(token, rest);
         });
