@@ -64,11 +64,15 @@ class Fewest:
         raise _Undecided
 
 
+# Most of the grammars are more ambiguous than any that people write.
+PATIENT = dv.Limits(max_step_work=1 << 32)
+
+
 def constraint_of(case: Case) -> dv.Constraint | None:
     """`None` where no token begins a text, or there is none."""
     vocabulary = dv.Vocabulary.from_bytes([*case.tokens, b"</s>"], eos=[len(case.tokens)])
     try:
-        return dv.compile(case.grammar, vocabulary)
+        return dv.compile(case.grammar, vocabulary, limits=PATIENT)
     except (GrammarError, VocabularyError):
         return None
 

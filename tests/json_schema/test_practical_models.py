@@ -64,7 +64,7 @@ def simple(draw: st.DrawFn) -> Kind:
     return draw(
         st.sampled_from(
             [
-                (int, st.integers()),
+                (int, st.integers(1 - 10**21, 10**21 - 1)),
                 (float, st.floats(allow_nan=False, allow_infinity=False)),
                 (bool, st.booleans()),
                 (str, TEXT),

@@ -43,6 +43,22 @@ void BudgetMasks::fill(const Parses& parses, uint64_t left, const Witness& known
     if (std::optional<Witnesses::Key> key = witnesses_.key_of(parses)) needs_[std::move(*key)] = *need;
 }
 
+Witness BudgetMasks::behind(uint32_t token, const Parses& parses, uint64_t left) {
+    if (witnesses_.is_by_stacks()) {
+        try {
+            BudgetWalk walk(engine_, lexemes_, witnesses_, vocabulary_, left - std::min(left, end()));
+            if (Witness found = walk.behind(token, parses)) return found;
+        } catch (const TooAmbiguous&) {}
+    }
+    // What the token is as text, and as a terminal that the grammar names.
+    Parses text, named;
+    if (!vocabulary_.bytes[token].empty()) runs_.advance_token(parses, vocabulary_.bytes[token], text);
+    runs_.step_token(parses, token, named);
+    if (text.empty() || named.empty()) return {};
+    const Witness one = witnesses_.find(text), other = witnesses_.find(named);
+    return tokens(one) < tokens(other) ? one : other;
+}
+
 uint64_t BudgetMasks::fill_by_places(const Parses& parses, uint64_t left, uint32_t* mask) {
     uint64_t need = 0;
     FlatMap<uint64_t> needs;  // by the number of the parses behind a token; 0: not asked for yet

@@ -6,12 +6,21 @@
 
 namespace derivable {
 
+static bool has(const std::vector<uint32_t>& words, uint32_t token) { return words[token >> 5] >> (token & 31) & 1; }
+
 uint64_t BudgetWalk::run(const Parses& parses, uint32_t* words) {
     engine_.access.take();
     const Spanner::Walk walk(engine_.spanner);
     bounds_.begin(engine_.spanner.bytes());
     for (const Parse& t : parses) visit({Residuals::kWholeVocabulary, t.lex, t.stack, t.environment, 0}, words);
     return need_;
+}
+
+Witness BudgetWalk::behind(uint32_t token, const Parses& parses) {
+    wanted_ = {token};
+    std::vector<uint32_t> words(vocabulary_.words());
+    if (run(parses, words.data()) == kNone || !wanted_->rest) return {};
+    return witnesses_.made(WitnessText::units_of(wanted_->text), wanted_->rest, {});
 }
 
 void BudgetWalk::visit(const Item& x, uint32_t* words) {
@@ -54,14 +63,20 @@ void BudgetWalk::end_inside(const Item& x, LexState canonical, const Split& spli
     for (const Split::Inside& group : split.inside) work(group.cost()), group.or_into(inside.data());
     for (const LexemeRest& rest : rests) {
         uint64_t need = kNone;
+        const Witness* best = nullptr;
         for (const Witness& w : witnesses) {
             if (!w) continue;
             const uint32_t tokens = fewest.of(rest.text, w.bytes(fewest.longest()), w.text->counts.data() + w.at);
-            if (tokens != FewestTokens::kNone) need = std::min(need, uint64_t(tokens) + 1);
+            if (tokens != FewestTokens::kNone && tokens + 1 < need) need = uint64_t(tokens) + 1, best = &w;
         }
         need_ = std::max(need_, need);
         if (need > left_) continue;
         work(rest.tokens.cost());
+        if (wanted_ && need < wanted_->need && has(inside, wanted_->token)) {
+            std::vector<uint32_t> row(vocabulary_.words());
+            rest.tokens.or_into(row.data());
+            if (has(row, wanted_->token)) wanted_ = {wanted_->token, need, rest.text, *best};
+        }
         rest.tokens.or_into(some.data());
     }
     for (size_t w = 0; w < some.size(); w++) words[w] |= some[w] & inside[w];
@@ -79,6 +94,7 @@ void BudgetWalk::leave(const Item& x, const Split& split, const After& after, ui
     for (const Split::Exit& e : split.exits) {
         engine_.access.pass();
         const Item next{e.residual, start.value, after.stack, after.environment, x.depth + 1};
+        if (wanted_ && std::find(e.except.begin(), e.except.end(), wanted_->token) != e.except.end()) continue;
         if (e.except.empty()) visit(next, words);
         else add_except(words, e.except, [&] { visit(next, words); });
     }

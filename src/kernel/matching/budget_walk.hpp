@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "matching/lexemes.hpp"
@@ -27,6 +29,8 @@ class BudgetWalk {
     // Adds tokens that can end in time to `words`. Returns what any token takes at most, that one included; kNone where that is not known of some. Throws
     // TooAmbiguous.
     uint64_t run(const Parses& parses, uint32_t* words);
+    // Of a token, the witness for which run() allows it. Null where it does not, or not all is known.
+    Witness behind(uint32_t token, const Parses& parses);
 
   private:
     struct Item {
@@ -47,6 +51,14 @@ class BudgetWalk {
     const Vocabulary& vocabulary_;
     const uint64_t left_;
     uint64_t need_ = 0;
+    // Of behind().
+    struct Wanted {
+        uint32_t token;
+        uint64_t need = kNone;
+        std::string text;  // before the witness
+        Witness rest;
+    };
+    std::optional<Wanted> wanted_;
     WalkBounds bounds_;
 };
 

@@ -109,7 +109,10 @@ Matcher::Verdict Matcher::take(const Standing& from, uint32_t token, Standing& n
     const Verdict v = after(from, token, next);
     if (v != Verdict::kAccepted || max_tokens_ == kNoBudget) return v;
     Witness rest = from.witness ? from.witness.behind(token, constraint_->vocabulary().bytes[token]) : Witness();
-    return keeps_budget(from, 1, std::move(rest), next) ? v : Verdict::kTooLong;
+    if (keeps_budget(from, 1, std::move(rest), next)) return v;
+    // A mask may know more of the token than where it leads says: there texts that were read in several ways have become one.
+    next.witness = constraint_->budget_masks().behind(token, from.parses, left(from.spent));
+    return constraint_->budget_masks().tokens(next.witness) <= left(next.spent) ? v : Verdict::kTooLong;
 }
 
 bool Matcher::keeps_budget(const Standing& from, uint64_t tokens, Witness rest, Standing& next) {

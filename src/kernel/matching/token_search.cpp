@@ -2,14 +2,29 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "support/errors.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
 
 Witness TokenSearch::run(const Parses& from) {
+    constexpr uint64_t kMostWork = 2'000'000;
+    const bool is_least = kMostWork >= Task::current()->left();
+    Task task(kMostWork);
+    task.enter();
+    try {
+        return search(from);
+    } catch (const LimitExceeded& e) {
+        if (is_least || e.limit != std::string_view(Task::kWork)) throw;
+    }
+    return {};
+}
+
+Witness TokenSearch::search(const Parses& from) {
     constexpr size_t kMostPlaces = 4096, kMostExpanded = 256;
     std::vector<Place> places{{from, 0, 0, witnesses_.key_of(from)}};
     std::set<Witnesses::Key> seen;

@@ -1,7 +1,7 @@
 // A witness for vocabularies that cannot spell every text: breadth first, token by token, through all that masks allow.
 //
 // Vocabularies of models have a token for each byte, so a text that completes a place can be spelled, and a shortest one is found by what symbols cost. Where
-// some byte is no token by itself this search is what is left. It is exact, and gives up after so many places.
+// some byte is no token by itself this search is what is left. It is exact, and gives up after so many places, or so much work.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +31,7 @@ class TokenSearch {
         uint32_t unit;  // the token, WitnessText::kToken beside it if it was taken as a terminal
         std::optional<Witnesses::Key> key;
     };
+    Witness search(const Parses& from);
     Witness found(const std::vector<Place>& places, size_t last);
 
     const Engine engine_;

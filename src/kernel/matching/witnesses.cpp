@@ -1,6 +1,7 @@
 #include "matching/witnesses.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -35,11 +36,14 @@ void Witnesses::forget_stacks() {
 // What was written of distinct items is no part of a key, and with a lookahead not all that bytes lead to can be had by tokens.
 std::optional<Witnesses::Key> Witnesses::key_of(const Parses& parses) const {
     if (lookahead_ != kNoLookahead) return std::nullopt;
-    Key key;
+    std::vector<std::array<uint32_t, 3>> places;
     for (const Parse& t : parses) {
         if (t.writing) return std::nullopt;
-        key.insert(key.end(), {t.lex.index(), t.stack.index(), t.environment});
+        places.push_back({t.lex.index(), t.stack.index(), t.environment});
     }
+    std::sort(places.begin(), places.end());
+    Key key;
+    for (const std::array<uint32_t, 3>& place : places) key.insert(key.end(), place.begin(), place.end());
     return key;
 }
 
