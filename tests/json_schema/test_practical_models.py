@@ -24,6 +24,9 @@ import derivable as dv
 Kind = tuple[Any, st.SearchStrategy[Any]]
 """A type, and values of it."""
 
+LEAST, MOST = 1 - 10**21, 10**21 - 1
+"""Of integers that have no bounds of their own: the practical profile writes 21 digits."""
+
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 
@@ -32,7 +35,8 @@ def bounded(draw: st.DrawFn) -> Kind:
     low, high = draw(st.none() | st.integers(-1_000, 1_000)), draw(st.none() | st.integers(-1_000, 100_000))
     if low is not None and high is not None and low > high:
         low, high = high, low
-    return Annotated[int, pydantic.Field(ge=low, le=high)], st.integers(low, high)
+    values = st.integers(LEAST if low is None else low, MOST if high is None else high)
+    return Annotated[int, pydantic.Field(ge=low, le=high)], values
 
 
 def floats(draw: st.DrawFn) -> Kind:
@@ -64,7 +68,7 @@ def simple(draw: st.DrawFn) -> Kind:
     return draw(
         st.sampled_from(
             [
-                (int, st.integers(1 - 10**21, 10**21 - 1)),
+                (int, st.integers(LEAST, MOST)),
                 (float, st.floats(allow_nan=False, allow_infinity=False)),
                 (bool, st.booleans()),
                 (str, TEXT),
