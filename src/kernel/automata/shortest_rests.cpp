@@ -15,7 +15,7 @@ const std::vector<uint8_t>& ShortestRests::order() {
         const auto take = [&](int b) {
             if (!std::exchange(taken[size_t(b)], true)) out.push_back(uint8_t(b));
         };
-        for (char c : std::string("abc\"01)]};:,.=")) take(uint8_t(c));
+        for (char c : std::string("abc\"10)]};:,.=")) take(uint8_t(c));
         for (int b = 'd'; b <= 'z'; b++) take(b);
         for (int b = 0x21; b < 0x7F; b++)
             if (b != '\\') take(b);

@@ -12,6 +12,12 @@ FewestTokens::FewestTokens(const Vocabulary& vocabulary) : vocabulary_(vocabular
     first_.fill(kNoNode);
     for (uint32_t i = 0; i < trie.size(); i = trie.end[i]) first_[trie.byte[i]] = i;
     for (uint32_t i = 0; i < trie.size(); i = trie.end[i]) longest_ = std::max(longest_, size_t(trie.height[i]) + 1);
+    constexpr int kLastOfUtf8 = 0xF4;
+    for (int b = 0; b <= kLastOfUtf8; b++) {
+        const bool is_overlong = b == 0xC0 || b == 0xC1;
+        const uint32_t node = first_[size_t(b)];
+        if (!is_overlong && (node == kNoNode || trie.token_begin[node] == trie.token_begin[node + 1])) spells_everything_ = false;
+    }
 }
 
 uint32_t FewestTokens::child(uint32_t node, uint8_t byte) const {

@@ -20,6 +20,8 @@ class FewestTokens {
 
     explicit FewestTokens(const Vocabulary& vocabulary);
     size_t longest() const { return longest_; }  // token, in bytes
+    // There is a token for each byte that UTF-8 has, as in vocabularies of models.
+    bool spells_everything() const { return spells_everything_; }
     // Calls visit(length, token) for the tokens that a text begins with, the shortest first.
     template <class Visit>
     void each_prefix(std::string_view text, Visit visit) const {
@@ -44,6 +46,7 @@ class FewestTokens {
     const Vocabulary& vocabulary_;
     std::array<uint32_t, 256> first_;  // nodes of the trie
     size_t longest_ = 1;
+    bool spells_everything_ = true;
 };
 
 }  // namespace derivable

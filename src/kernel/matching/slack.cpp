@@ -15,10 +15,7 @@ Slack::Slack(const Engine& engine, Lexemes& lexemes, const Vocabulary& vocabular
       ways_(ways) {
     constexpr uint64_t kMostChains = 200'000;
     constexpr uint64_t kLexeme = 2;  // a lexeme and what separates it from the next one
-    for (int b = 0; b < 256; b++) {
-        const char byte = char(b);
-        if (ways_.fewest_tokens().of({&byte, 1}) == FewestTokens::kNone) return;
-    }
+    if (!ways_.fewest_tokens().spells_everything()) return;
     const Productions& productions = engine_.stacks.lr().productions();
     const LeftCorners corners(productions, ways_.symbols(), kMostChains);
     per_object_ = ways_.most_pending();

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "matching/witness.hpp"
@@ -27,10 +28,21 @@ WaysOn::WaysOn(const Engine& engine, Lexemes& lexemes, const Vocabulary& vocabul
         if (!engine_.terminals.is_ignored(s)) continue;
         const LexState start = texts().start(engine_.terminals.to_lexer(s));
         if (start == kNoState) continue;
-        const LexState blank = lexer.step(start, ' ');
-        if (blank != kNoState && lexer.accepts_single(blank)) separators_.insert(separators_.begin(), WitnessText::units_of(" "));
-        else if (const std::optional<std::string> text = texts().shortest(start)) separators_.push_back(WitnessText::units_of(*text));
+        bool has_blanks = false;
+        for (const char blank : {' ', '\n'}) {  // only a line feed ends most comments
+            const LexState behind = lexer.step(start, uint8_t(blank));
+            if (behind == kNoState || !lexer.accepts_single(behind)) continue;
+            separators_.push_back(WitnessText::units_of({&blank, 1}));
+            has_blanks = true;
+        }
+        const std::optional<std::string> text = has_blanks ? std::nullopt : texts().shortest(start);
+        if (text) separators_.push_back(WitnessText::units_of(*text));
     }
+    std::sort(separators_.begin(), separators_.end(), [](const Units& a, const Units& b) {
+        return std::make_tuple(a.size(), a != WitnessText::units_of(" "), a) <
+               std::make_tuple(b.size(), b != WitnessText::units_of(" "), b);
+    });
+    separators_.erase(std::unique(separators_.begin(), separators_.end()), separators_.end());
 }
 
 bool WaysOn::is_indentation(Symbol s) const {
