@@ -197,8 +197,12 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         "properties": {"name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#"}}},
         "required": ["name", "children"],
     },
-    "list": {"type": "object", "properties": {"next": {"anyOf": [{"type": "null"}, {"$ref": "#"}]}}, "required": ["next"]},
-}  # fmt: skip
+    "list": {
+        "type": "object",
+        "properties": {"next": {"anyOf": [{"type": "null"}, {"$ref": "#"}]}},
+        "required": ["next"],
+    },
+}
 GRAMMARS = {name: dv.Grammar.from_json_schema(schema) for name, schema in SCHEMAS.items()} | {
     "json": dv.Grammar.builtin("json"),
     "sql": dv.Grammar.builtin("sql"),

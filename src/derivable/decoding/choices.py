@@ -187,8 +187,8 @@ class Choices:
         tokens: the bytes of each token.
         extending: the tokens that begin with some bytes and are longer.
         exact: what `resolve` is to be asked about is kept.
-        beside: stands at the beginning of the text, and is advanced over it. It has no budget, if it can be: alternatives
-            are followed byte by byte, and a budget would count each byte as a token.
+        beside: stands at the beginning of the text, and is advanced over it. It has no budget, if it can be:
+            alternatives are followed byte by byte, and a budget would count each byte as a token.
     """
 
     def __init__(

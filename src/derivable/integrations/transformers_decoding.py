@@ -9,9 +9,10 @@
 
 Everything else is given to `generate` as ever: `do_sample`, `temperature`, `top_k`, `top_p`, `min_p`, penalties and
 other logits processors, `stopping_criteria`, batches with left padding; `prompt_lookup_num_tokens=` adds its guesses to
-those of the counts. Every text is complete within `max_new_tokens` (or `max_length`). Two arguments of `generate` are not handed to loops of this kind (as of transformers 5), so a
-smaller model and a streamer are given to `DerivableDecoding` itself. The text is what masked decoding gives, token by
-token; processors act before the mask, and temperature and reach behind it, as with `DerivableLogitsProcessor`.
+those of the counts. Every text is complete within `max_new_tokens` (or `max_length`). Two arguments of `generate` are
+not handed to loops of this kind (as of transformers 5), so a smaller model and a streamer are given to
+`DerivableDecoding` itself. The text is what masked decoding gives, token by token; processors act before the mask, and
+temperature and reach behind it, as with `DerivableLogitsProcessor`.
 
 Rows of a batch are decoded one after the other, each with a key/value cache of its own: drafts of different lengths
 have no common shape. What this loop cannot do it refuses by name: beams, encoder-decoder models, the choices of reach
