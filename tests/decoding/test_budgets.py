@@ -171,7 +171,7 @@ def test_vocabularies_without_an_end_token(forced: bool) -> None:
             assert made.finish_reason == "stop" and re.fullmatch(pattern, made.text), (pattern, most, made)
 
 
-def test_canonical_and_prefetching_constraints() -> None:
+def test_masks_that_are_computed_ahead() -> None:
     constraint = dv.compile(dv.Grammar.from_regex("[abc]+"), VOCABULARY, prefetch=True)
     for most in range(2, 9):
         made = dv.generate(enders(), [0], constraint, max_tokens=most, temperature=0)

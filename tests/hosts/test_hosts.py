@@ -107,6 +107,9 @@ def test_llama_cpp_keeps_a_budget() -> None:
     assert len(written(processors(CONSTRAINT, llama, max_tokens=5), PROMPT)) <= 5
     with pytest.raises(dv.LimitError, match="3 tokens or more"):
         processors(CONSTRAINT, max_tokens=2)
+    for wrong in ("x", -1, 2.5):
+        with pytest.raises(dv.ArgumentError, match="max_tokens"):
+            processors(CONSTRAINT, llama, max_tokens=wrong)  # type: ignore[arg-type]
     made = processors(CONSTRAINT, llama)
     with pytest.raises(dv.LimitError):
         made(np.array([3] * 10, np.intc), np.zeros(6, np.single))

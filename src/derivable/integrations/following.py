@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import instance
+from ..arguments import instance, integer
 from ..batch import allocate_bitmask, fill_bitmasks
 from ..constraint import Constraint
 from ..errors import ArgumentError, MatcherError, TokenRejectedError
@@ -49,7 +49,8 @@ class Follower:
         self._steps = steps
         self._prompt: _Ids | None = None
         self._generated: list[int] = []
-        self._max_tokens, self._context = max_tokens, context
+        self._max_tokens = None if max_tokens is None else integer("max_tokens", max_tokens)
+        self._context = context
         self._matcher = self._begin(0)
         self._bitmask = allocate_bitmask(1, constraint.vocabulary.size)
 
