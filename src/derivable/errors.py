@@ -125,7 +125,10 @@ class LimitError(DerivableError):
         self.used = used
         self.allowed = allowed
         if limit == "max_tokens":
-            advice = f"Allow {number(used)} tokens or more, the end token included: constraint.matcher(max_tokens=...)."
+            advice = (
+                f"Give {number(used)} tokens or more, the end token included (in generate, finish=False cuts texts off "
+                "instead)."
+            )
         elif limit == "timeout":
             advice = "Simplify the grammar, or give it longer: compile(..., timeout=seconds)."
         elif limit == "max_step_work":

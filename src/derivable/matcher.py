@@ -141,7 +141,10 @@ class Matcher(_kernel.Matcher):
             data = probe.forced_bytes()
             if data:
                 before = probe.fork() if self.constraint.lookahead is not None else None
-                probe.advance_bytes(data)
+                try:
+                    probe.advance_bytes(data)
+                except TokenRejectedError:  # only a token that says more than what is forced fits into the budget
+                    return forced
                 tokens, safe = vocabulary.split_forced(data, probe.next_bytes())
                 if before is not None:
                     tokens = tokens[: before.count_valid(tokens)]

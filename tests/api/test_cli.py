@@ -187,7 +187,7 @@ def test_generate_choices_and_files() -> None:
 
 @needs_weights
 def test_generate_cut_off() -> None:
-    code, output, error = run("generate", "A person as JSON:\n", "-g", JSON, "--max-tokens", "4")
+    code, output, error = run("generate", "A person as JSON:\n", "-g", JSON, "-n", "4", "--no-finish")
     assert code == 1 and "incomplete" in error
     assert run("check", output[:-1], "-g", JSON)[1].startswith("…")
 

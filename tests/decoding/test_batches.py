@@ -81,16 +81,17 @@ def test_rows_may_have_limits_seeds_and_temperatures_of_their_own() -> None:
     model, grammar = scattered(3), dv.Grammar.from_regex("[abc]{12}")
     prompts = [[0], [1], [0, 2], [2]]
     limits, seeds, heats = [3, 20, 1, 5], [9, 2, 2, 400], [1.0, 0.0, 3, 0.5]
-    rows = dv.generate(model, prompts, grammar, max_tokens=limits, seed=seeds, temperature=heats)
+    rows = dv.generate(model, prompts, grammar, max_tokens=limits, finish=False, seed=seeds, temperature=heats)
     alone = [
-        dv.generate(model, prompt, grammar, max_tokens=limit, seed=seed, temperature=heat)
+        dv.generate(model, prompt, grammar, max_tokens=limit, finish=False, seed=seed, temperature=heat)
         for prompt, limit, seed, heat in zip(prompts, limits, seeds, heats, strict=True)
     ]
     assert [row.token_ids for row in rows] == [one.token_ids for one in alone]
     assert [len(row.token_ids) for row in rows] == [3, len(alone[1].token_ids), 1, 5]
     fresh = dv.generate(model, [[0]] * 8, dv.Grammar.from_regex("[abc]{30}"), seed=[None] * 8)
     assert len({tuple(row.token_ids) for row in fresh}) > 1
-    assert len(dv.generate(model, [[0]] * 40, grammar, seed=None, max_tokens=1)) == 40  # whatever number it begins with
+    many = dv.generate(model, [[0]] * 40, grammar, seed=None, max_tokens=1, finish=False)
+    assert len(many) == 40  # whatever number it begins with
 
 
 @pytest.mark.parametrize("name", ["max_tokens", "seed", "temperature"])

@@ -210,3 +210,19 @@ def test_llama_2() -> None:
             assert is_canonical(pairs, ids) == (encode(data.decode()) == ids), ids
         except UnicodeDecodeError:
             continue
+
+
+def test_within_a_budget(tmp_path: Path) -> None:
+    """Whatever is preferred among the canonical tokens, a text is complete in time."""
+    for seed in range(6):
+        vocabulary = dv.Vocabulary.from_tokenizer_json(trained(tmp_path / "tokenizer.json", seed), eos=[0])
+        constraint = dv.compile(dv.Grammar.from_regex("[abc]{4,}( [abc]{2,}){2,}"), vocabulary, canonical=True)
+        least = constraint.matcher(max_tokens=1000).least_tokens
+        assert least is not None
+        rng = random.Random(seed)
+        for most in (least, least + 1, least + 5, 40):
+            matcher = constraint.matcher(max_tokens=most)
+            while not matcher.is_finished:
+                allowed = [token for token in matcher.allowed_tokens().tolist() if token] or [0]
+                matcher.advance(rng.choice(allowed))
+            assert matcher.length <= most

@@ -214,7 +214,7 @@ def test_context_and_lengths_hold_drafts_too() -> None:
         model.context = context
         constraint = compiled("(ab|c){12}12")
         for _ in range(3):
-            result = dv.generate(model, [0], constraint, temperature=0)
+            result = dv.generate(model, [0], constraint, temperature=0, finish=False)
             assert len(result.token_ids) == max(0, min(context - 1, 14))
     assert dv.generate(favouring(0), [0], max_tokens=0).token_ids == []
 

@@ -53,7 +53,7 @@ def test_types_and_schemas() -> None:
     assert counted.value.keys() == {"n"} and isinstance(counted.value["n"], int)
     yes = dv.generate("tiny", "Is it? ", dv.Grammar.from_choices(["yes", "no"]))
     assert yes.value == yes.text in ("yes", "no")
-    cut = dv.generate("tiny", "A person as JSON:\n", Person, max_tokens=3)
+    cut = dv.generate("tiny", "A person as JSON:\n", Person, max_tokens=3, finish=False)
     assert not cut.is_complete
     with pytest.raises(dv.DerivableError, match="max_tokens"):
         _ = cut.value

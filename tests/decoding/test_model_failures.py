@@ -84,7 +84,8 @@ def test_prompts_that_do_not_fit() -> None:
     model.context = 4
     with pytest.raises(dv.DerivableError, match="5 tokens"):
         dv.generate(model, [0] * 5)
-    assert dv.generate(model, [0], {("a",): 1}, max_tokens=2).finish_reason == "length"  # an unknown keyword
+    unknown = dv.generate(model, [0], {("a",): 1}, max_tokens=2, finish=False)  # an unknown keyword
+    assert unknown.finish_reason == "length"
     for schema in ({"type": {"x"}}, {"properties": 5}):
         with pytest.raises(dv.DerivableError):
             dv.generate(model, [0], schema)

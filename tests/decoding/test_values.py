@@ -102,6 +102,6 @@ def test_refusals_say_why() -> None:
         dv.compile(dv.Grammar.from_json_schema(SCHEMA), VOCABULARY).read("{")
     with pytest.raises(dv.ArgumentError, match="text"):
         constraint.read(b"1")  # type: ignore[arg-type]
-    cut = dv.generate(Writer('{"n": 12}'), [0], constraint, temperature=0, max_tokens=3, forced=False)
+    cut = dv.generate(Writer('{"n": 12}'), [0], constraint, temperature=0, max_tokens=3, finish=False, forced=False)
     with pytest.raises(dv.DerivableError, match="cut off"):
         _ = cut.value

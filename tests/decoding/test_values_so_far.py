@@ -290,7 +290,9 @@ def test_text_is_its_own_value() -> None:
 
 
 def test_what_is_cut_off_stays_partial() -> None:
-    stream = dv.generate(Writer('["abc", "def"]'), [0], list[str], temperature=0, stream=True, max_tokens=5)
+    stream = dv.generate(
+        Writer('["abc", "def"]'), [0], list[str], temperature=0, stream=True, max_tokens=5, finish=False
+    )
     list(stream)
     assert stream.value_so_far[0] == "abc" and stream.writing is not None and "" not in stream.complete
 

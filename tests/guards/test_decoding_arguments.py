@@ -44,7 +44,7 @@ GENERATE: dict[str, list[Any]] = {
     "model": [*NO_OBJECTS, "", "tiny\0", Odd()],
     "prompt": [None, 1, b"a", "text", [], {}, object(), [1.5], [None], ["a"], [-1], [2**70], [[0], 5], Odd()],
     "grammar": [1, "x", b"x", [], 1.5, object(), Odd(), len],
-    "max_tokens": [*NO_INTEGERS, -1, 2**70],
+    "max_tokens": [*NO_INTEGERS[1:], -1, 2**70],
     "temperature": NO_NUMBERS,
     "top_k": [*NO_INTEGERS[1:], 0, -1],
     "top_p": [*NO_NUMBERS[1:], 0, 2],

@@ -91,6 +91,32 @@ def test_llama_cpp_refuses_drafts() -> None:
         made(np.array([*PROMPT, 0, 1], np.intc), np.zeros(8, np.single))
 
 
+def test_llama_cpp_keeps_a_budget() -> None:
+    """That of `max_tokens`, and of the context behind the prompt."""
+
+    def written(made: Processors, prompt: list[int]) -> list[int]:
+        ids = list(prompt)
+        while ids[-1] != 5:
+            ids.append(allowed(made(np.array(ids, np.intc), np.zeros(6, np.single)))[0])
+        return ids[len(prompt) :]
+
+    llama = SimpleNamespace(draft_model=None, n_ctx=lambda: 12)
+    for most in (3, 4, 6, 9):
+        assert len(written(processors(CONSTRAINT, max_tokens=most), PROMPT)) <= most
+    assert len(written(processors(CONSTRAINT, llama), PROMPT)) <= 9
+    assert len(written(processors(CONSTRAINT, llama, max_tokens=5), PROMPT)) <= 5
+    with pytest.raises(dv.LimitError, match="3 tokens or more"):
+        processors(CONSTRAINT, max_tokens=2)
+    for wrong in ("x", -1, 2.5):
+        with pytest.raises(dv.ArgumentError, match="max_tokens"):
+            processors(CONSTRAINT, llama, max_tokens=wrong)  # type: ignore[arg-type]
+    made = processors(CONSTRAINT, llama)
+    with pytest.raises(dv.LimitError):
+        made(np.array([3] * 10, np.intc), np.zeros(6, np.single))
+    with pytest.raises(dv.LimitError):
+        made.stop([], [])
+
+
 # MLX-LM
 
 
@@ -133,6 +159,19 @@ def test_tensorrt_llm() -> None:
         processor(7, torch.zeros(1, 10), [[1]], None, None)
 
 
+def test_tensorrt_llm_keeps_a_budget() -> None:
+    torch = pytest.importorskip("torch")
+    from derivable.integrations.tensorrt_llm import Processor
+
+    processor = Processor(CONSTRAINT, max_tokens=3)
+    for said, wanted in (([], [2]), ([2], [3]), ([2, 3], [5])):
+        logits = torch.zeros(1, 1, 10)
+        processor(1, logits, [[*PROMPT, *said]], None, None)
+        assert allowed(logits[0, 0].numpy()) == wanted
+    with pytest.raises(dv.LimitError):
+        Processor(CONSTRAINT, max_tokens=2)
+
+
 # SGLang
 
 
@@ -145,6 +184,18 @@ class _Invalid(_Base):
     def __init__(self, error_message: str = "") -> None:
         super().__init__()
         self.error_message = error_message
+
+
+class _Manager:
+    """Has a grammar at once where it is in its cache, and else later."""
+
+    def process_req_with_grammar(self, req: Any) -> bool:
+        return not req.cached
+
+    def get_ready_grammar_requests(self) -> list[Any]:
+        return [req for req in self.ready if not req.cached]
+
+    ready: list[Any]
 
 
 @pytest.fixture
@@ -160,6 +211,9 @@ def sglang(monkeypatch: pytest.MonkeyPatch) -> Any:
     arguments.add_grammar_backend_choices = choices.extend
     packages: dict[str, Any] = {name: ModuleType(name) for name in ("sglang", "sglang.srt", "sglang.srt.constrained")}
     packages["sglang.srt.constrained"].base_grammar_backend = host
+    asking: Any = ModuleType("sglang.srt.constrained.grammar_manager")
+    asking.GrammarManager = type("GrammarManager", (_Manager,), {"ready": []})
+    packages[asking.__name__] = asking
     packages["sglang.srt"].server_args = arguments
     for name, module in (packages | {host.__name__: host, arguments.__name__: arguments}).items():
         monkeypatch.setitem(sys.modules, name, module)
@@ -217,6 +271,42 @@ def test_sglang_kinds(sglang: Any, kind: str, text: str, begin: bytes) -> None:
     found = getattr(backend, f"dispatch_{kind}")(text)
     for byte in begin:
         found.accept_token(byte)
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_sglang_keeps_max_new_tokens(sglang: Any, cached: bool) -> None:
+    pytest.importorskip("torch")
+    backend = sglang(SimpleNamespace(reasoning_parser=None), object(), 257, {256})
+    sglang(SimpleNamespace(reasoning_parser=None), object(), 257, {256})  # a second one changes nothing more
+    manager = sys.modules["sglang.srt.constrained.grammar_manager"].GrammarManager()
+    compiled = backend.dispatch_regex("[ab]{3,}")
+
+    def request(most: int | None) -> Any:
+        refusals: list[str] = []
+        return SimpleNamespace(
+            cached=cached,
+            grammar=compiled.copy(),
+            sampling_params=SimpleNamespace(max_new_tokens=most),
+            refusals=refusals,
+            set_finish_with_abort=refusals.append,
+            finished=lambda: bool(refusals),
+        )
+
+    manager.ready = requests = [request(most) for most in (4, 9, 3, None)]
+    assert [manager.process_req_with_grammar(each) for each in requests] == [not cached] * 4
+    assert len(manager.get_ready_grammar_requests()) == (0 if cached else 4)
+    for each, most in zip(requests[:2], (4, 9), strict=True):
+        taken = 0
+        while not each.grammar.is_terminated():
+            mask = each.grammar.allocate_vocab_mask(257, 1, "cpu")
+            each.grammar.fill_vocab_mask(mask, 0)
+            bits = np.unpackbits(mask.numpy()[0].view(np.uint8), bitorder="little")
+            each.grammar.accept_token(int(np.flatnonzero(bits)[0]))
+            taken += 1
+        assert taken == most and not each.refusals
+    [message] = requests[2].refusals
+    assert "max_new_tokens=3" in message and "4 tokens or more" in message
+    assert requests[3].grammar.matcher.tokens_left is None and not requests[3].refusals
 
 
 @pytest.mark.parametrize(

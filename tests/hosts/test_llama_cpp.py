@@ -77,7 +77,10 @@ def test_states() -> None:
     model.start()
     with pytest.raises(dv.DerivableError, match="one at a time"):
         state.append([1])
-    assert dv.generate(model, [0, 1], dv.Grammar.from_regex("[abc]{9}"), forced=False).finish_reason == "length"
+    long = dv.Grammar.from_regex("[abc]{9}")
+    assert dv.generate(model, [0, 1], long, forced=False, finish=False).finish_reason == "length"
+    with pytest.raises(dv.LimitError, match="context"):
+        dv.generate(model, [0, 1], long)
 
 
 def test_what_is_no_llama() -> None:

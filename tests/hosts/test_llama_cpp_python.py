@@ -126,6 +126,16 @@ def test_texts_of_create_completion(llama: Any, constraint: dv.Constraint) -> No
     assert json.loads("".join(piece["choices"][0]["text"] for piece in pieces))["married"] in (True, False)
 
 
+def test_texts_are_complete_within_max_tokens(llama: Any, vocabulary: dv.Vocabulary) -> None:
+    constraint = dv.compile(dv.Grammar.builtin("json"), vocabulary)
+    for most in (4, 9, 20):
+        ours = processors(constraint, llama, max_tokens=most)
+        for seed in range(4):
+            made = llama(PROMPT, logits_processor=ours, max_tokens=most, temperature=2.0, seed=seed)["choices"][0]
+            assert made["finish_reason"] == "stop"
+            json.loads(made["text"])
+
+
 def test_a_chat(llama: Any, constraint: dv.Constraint) -> None:
     """Its next prompt goes on from the last one."""
     prompt = llama.tokenize(PROMPT.encode())

@@ -32,6 +32,7 @@ from transformers_models import (  # noqa: E402
     make_model,
     naive_greedy,
     one_thread,  # noqa: F401
+    texts,
     without_end,
 )
 
@@ -425,3 +426,27 @@ def test_constraints_that_do_not_go_together() -> None:
             DerivableLogitsProcessor(wrong)  # type: ignore[arg-type]
     with pytest.raises(dv.BitmaskShapeError, match="3 rows"):
         DerivableLogitsProcessor([one, one])(torch.zeros(3, 1, dtype=torch.int64), torch.zeros(3, 300))
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"do_sample": True, "temperature": 3.0, "num_return_sequences": 3},
+        {"num_beams": 4, "num_return_sequences": 2},
+        {"do_sample": True, "num_beams": 3},
+        {"prompt_lookup_num_tokens": 4},
+    ],
+    ids=str,
+)
+def test_every_text_is_complete_within_max_new_tokens(model: Any, case: Any, how: dict[str, Any]) -> None:
+    constraint, accepts = case
+    least = constraint.matcher(max_tokens=1000).least_tokens
+    for most in (least, least + 3, 20):
+        inputs = batch(b"a") if "prompt_lookup_num_tokens" in how else batch(b"a", b"some longer text: ")
+        processor = DerivableLogitsProcessor(constraint, max_new_tokens=most)
+        output = generate(model, processor, inputs, max_new_tokens=most, **how)
+        for text, ended in texts(constraint, inputs, output):
+            assert ended and accepts(text), (most, text)
+    with pytest.raises(dv.LimitError, match=f"{least} tokens or more"):
+        DerivableLogitsProcessor([constraint, None], max_new_tokens=least - 1)

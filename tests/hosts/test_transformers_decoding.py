@@ -28,7 +28,8 @@ def compiled(name: str) -> dv.Constraint:
 
 def masked(model: Any, constraint: dv.Constraint, prompt: Any = PROMPT, **options: Any) -> list[list[int]]:
     """The ordinary loop with the processor: the definition."""
-    made = model.generate(prompt, logits_processor=[DerivableLogitsProcessor(constraint)], **options)
+    processor = DerivableLogitsProcessor(constraint, max_new_tokens=options["max_new_tokens"])
+    made = model.generate(prompt, logits_processor=[processor], **options)
     rows: list[list[int]] = made.tolist()
     return rows
 
@@ -141,7 +142,8 @@ def test_criteria_streamers_processors_and_outputs() -> None:
         stopping_criteria=[Third()],
     )
     assert cut.tolist() == plain[:, : PROMPT.shape[1] + 3].tolist()
-    assert model.generate(PROMPT, custom_generate=DerivableDecoding(constraint), max_new_tokens=2).shape[1] == 9
+    short = model.generate(PROMPT, custom_generate=DerivableDecoding(constraint, finish=False), max_new_tokens=2)
+    assert short.shape[1] == 9
     brace = [123]
     banned = model.generate(
         PROMPT,
@@ -292,3 +294,21 @@ def test_states_join_leave_and_forget() -> None:
         if turn % 7 == 0:
             tokens[1] += (ids := some(2))
             states[1].append(ids)
+
+
+def test_every_text_is_complete_within_max_new_tokens() -> None:
+    """Whichever way `generate` is told, in a batch, sampled or not."""
+    model = make_model(2)
+    prompt = torch.tensor([[BOS, 97, 98, 99], [BOS, 49, 50, 51]])
+    for name, (_, accepts) in GRAMMARS.items():
+        constraint = compiled(name)
+        least = constraint.matcher(max_tokens=1000).least_tokens
+        assert least is not None
+        for most in (least, least + 2, 12):
+            for how in ({"max_new_tokens": most}, {"max_length": 4 + most}):
+                for sampled in ({"do_sample": False}, {"do_sample": True, "temperature": 3.0}):
+                    made = model.generate(prompt, custom_generate=DerivableDecoding(constraint), **how, **sampled)
+                    for row in made[:, 4:].tolist():
+                        assert EOS in row and accepts(VOCABULARY.decode(row[: row.index(EOS)])), (name, most, row)
+        with pytest.raises(dv.LimitError, match=f"{least} tokens or more"):
+            model.generate(prompt, custom_generate=DerivableDecoding(constraint), max_new_tokens=least - 1)

@@ -109,6 +109,16 @@ def test_every_kind_in_one_batch(llm: LLM) -> None:
         assert holds(found.text), (kind, found.text)
 
 
+def test_every_text_is_complete_within_max_tokens(llm: LLM) -> None:
+    for most in (12, 20, 40):
+        asked = [Asked(json_object=True), Asked(regex="[ab ]*c"), {"extra_args": {"derivable": {"builtin": "json"}}}]
+        for heat in (0.0, 1.0, 3.0):
+            found = run(llm, *asked, max_tokens=most, temperature=heat)
+            assert all(each.finish_reason == "stop" and len(each.token_ids) <= most for each in found), found
+            assert isinstance(json.loads(found[0].text), dict) and re.fullmatch("[ab ]*c", found[1].text)
+            json.loads(found[2].text)
+
+
 def test_json_object_and_triggered_tags_stay_prefixes(llm: LLM) -> None:
     vocabulary = dv.Vocabulary.from_transformers(llm.get_tokenizer(), eos=[1])
     cases = {
@@ -142,6 +152,8 @@ def test_tokens_of_the_request_end_the_text(llm: LLM) -> None:
         (Asked(structural_tag="{"), {}, "structural_tag|JSON|Expecting"),
         (Asked(structural_tag=json.dumps({"format": {"type": "token", "token": "<|never|>"}})), {}, "never"),
         (Asked(regex="a"), {"ignore_eos": True}, "ignore_eos"),
+        (Asked(regex="[a-c]{90}x{90}"), {"max_tokens": 20}, "max_tokens=20 is too little"),
+        ({"extra_args": {"derivable": {"regex": "[a-c]{90}x{90}"}}}, {"max_tokens": 20}, "max_tokens=20 is too little"),
         (Asked(json=SCHEMA, whitespace_pattern="[ ]"), {}, "whitespace_pattern"),
         ({"extra_args": {"derivable": {"regex": "("}}}, {}, "regex"),
         ({"extra_args": {"derivable": "["}}, {}, "JSON"),
@@ -249,19 +261,25 @@ def test_many_schemas_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for file in require_shared("data", "tokenizers", "llama-3").iterdir():
         shutil.copyfile(file, tmp_path / file.name)
     write_model(tmp_path, 128256, 128000, [128001, 128009])
-    asked = schemas(64)
+    vocabulary = dv.Vocabulary.from_tokenizer_json(tmp_path)
+    asked = [schema for schema in schemas(64) if fits(schema, vocabulary, 200)]
     monkeypatch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "1")
     made = engine(tmp_path, max_model_len=1024)
-    vocabulary = dv.Vocabulary.from_tokenizer_json(tmp_path)
     # A model of random weights loves white space.
     blank = {at: -50.0 for at, token in enumerate(vocabulary.tokens) if token and not token.strip()}
     found = run(made, *(Asked(json=schema) for schema in asked), prompt="JSON: ", max_tokens=200, logit_bias=blank)
-    finished = 0
+    assert len(found) > 32, "hardly a schema has a text that fits"
     for schema, each in zip(asked, found):
-        if each.finish_reason == "stop":
-            finished += 1
-            jsonschema.Draft202012Validator(schema).validate(json.loads(each.text, parse_float=exact))
+        assert each.finish_reason == "stop", (schema, each.text)
+        jsonschema.Draft202012Validator(schema).validate(json.loads(each.text, parse_float=exact))
         matcher = dv.compile(dv.Grammar.from_json_schema(schema), vocabulary).matcher()
-        assert each.finish_reason in ("stop", "length")
         assert matcher.count_valid(each.token_ids) == len(each.token_ids), (schema, each.text)
-    assert finished, "no text was finished: the validator had nothing to judge"
+
+
+def fits(schema: Any, vocabulary: dv.Vocabulary, most: int) -> bool:
+    """A text of a schema takes so few tokens."""
+    try:
+        dv.compile(dv.Grammar.from_json_schema(schema), vocabulary).matcher(max_tokens=most)
+    except dv.LimitError:
+        return False
+    return True

@@ -35,7 +35,7 @@ def demo() -> None:
     failed = tokens = interventions = 0
     mask_seconds = 0.0
     for number, case in enumerate(CASES, 1):
-        matcher = compile_grammar(case.grammar(), model.vocabulary).matcher()
+        constraint = compile_grammar(case.grammar(), model.vocabulary)
         results = [
             generate(
                 model,
@@ -46,7 +46,7 @@ def demo() -> None:
                 seed=case.seed,
                 trace=number == _TRACED,
             )
-            for each in (matcher, None)
+            for each in (constraint, None)
         ]
         verdicts = [result.finish_reason == "stop" and case.check(result.text) for result in results]
         console.rule(Text(f"{number}. {case.title}", style="bold"), align="left")
@@ -58,7 +58,7 @@ def demo() -> None:
                 checked_by=case.checked_by,
             )
         )
-        console.print(figures(results[0], verdicts[0], matcher), soft_wrap=True)
+        console.print(figures(results[0], verdicts[0], True), soft_wrap=True)
         if number == _TRACED:
             page = Path(tempfile.mkdtemp()) / "trace.html"
             results[0].trace.save(page)

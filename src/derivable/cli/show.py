@@ -10,7 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 from ..decoding.generate import Generation
-from ..matcher import Matcher
 
 __all__ = ["figures", "quoted", "side_by_side", "write"]
 
@@ -36,11 +35,11 @@ def side_by_side(constrained: Text, other: Text, *, marks: list[Text] | None = N
     return grid
 
 
-def figures(result: Generation, complete: bool, matcher: Matcher | None) -> Text:
+def figures(result: Generation, complete: bool, constrained: bool) -> Text:
     """One line about a generation."""
     stats = result.stats
     parts = [f"{len(result.token_ids)} tokens", f"{stats.tokens_per_second:,.0f} tokens/s"]
-    if matcher is not None:
+    if constrained:
         parts += [
             f"mask {stats.mean_mask_seconds * 1e6:,.1f} µs a token",
             f"{stats.interventions} intervention{'s' * (stats.interventions != 1)}",

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from derivable.batch import allocate_bitmask
 from derivable.decoding.alternatives import Node, alternatives_at, alternatives_of
+from derivable.decoding.healing import take_tail
 from derivable.decoding.policy import patiently
 from derivable.decoding.sampling import Logits
-from derivable.errors import DerivableError, LimitError
+from derivable.errors import DerivableError, LimitError, TokenRejectedError
 from derivable.matcher import Matcher
 from derivable.values.progress import Progress
 
@@ -186,6 +187,8 @@ class Choices:
         tokens: the bytes of each token.
         extending: the tokens that begin with some bytes and are longer.
         exact: what `resolve` is to be asked about is kept.
+        beside: stands at the beginning of the text, and is advanced over it. It has no budget, if it can be:
+            alternatives are followed byte by byte, and a budget would count each byte as a token.
     """
 
     def __init__(
@@ -194,7 +197,9 @@ class Choices:
         tokens: Sequence[bytes | None],
         extending: Callable[[bytes], Sequence[int]],
         exact: bool,
+        beside: Matcher,
     ) -> None:
+        self._beside = beside
         self._finder, self._tokens, self._extending, self._exact = places, tokens, extending, exact
         self._found: dict[str, _Place] = {}
         self._open: _Place | None = None
@@ -207,13 +212,14 @@ class Choices:
         """What is known so far, by pointer."""
         return {pointer: place.choice() for pointer, place in self._found.items()}
 
-    def forced(self, before: Matcher, token: int, shown: bytes) -> None:
-        """A token that was taken without the model, the matcher before it, and what stands in the text for it."""
+    def forced(self, token: int, shown: bytes) -> None:
+        """A token that was taken without the model, and what stands in the text for it."""
         data = self._spelled(token)
         if self._open is not None:
             self._open.take(data, 1.0)
-        for place, offset in self._begun(before, shown):
+        for place, offset in self._begun(shown):
             place.take(data[offset:], 1.0)
+        patiently(lambda: self._beside.advance(token))
 
     def asked(
         self,
@@ -239,10 +245,11 @@ class Choices:
         data = shown[len(lead) :]
         if self._open is not None:
             self._split(self._open, b"", token, logits, allowed(), before, position, b"")
-        for place, offset in self._begun(before, data):
+        for place, offset in self._begun(data):
             self._split(place, lead + data[:offset], token, logits, allowed(), before, position, lead)
+        patiently(lambda: take_tail(self._beside, data) if lead else self._beside.advance(token))
 
-    def _begun(self, before: Matcher, data: bytes) -> Iterator[tuple[_Place, int]]:
+    def _begun(self, data: bytes) -> Iterator[tuple[_Place, int]]:
         """The places that begin in a token, each with its offset there."""
         start, self._length = self._length, self._length + len(data)
         if self._open is not None and self._open.node is None:
@@ -250,8 +257,11 @@ class Choices:
         for pointer, offset, kind in self._finder.feed(data):
             self._open = None
             at = max(0, offset - start)
-            matcher = before.fork()
-            matcher.advance_bytes(data[:at])
+            matcher = self._beside.fork()
+            try:
+                matcher.advance_bytes(data[:at])
+            except TokenRejectedError:  # a budget in which the token fits, and not its pieces
+                continue
             root = self._alternatives(matcher, kind)
             if root is not None and len(root.below) > 1:
                 self._open = self._found[pointer] = _Place(root)
@@ -294,7 +304,7 @@ class Choices:
             if self._exact and node is not None and len(left) > 1 and weight * mass >= _LEAST:
                 behind = before.fork()
                 if lead:
-                    behind.advance_bytes(self._spelled(each)[len(lead) :])
+                    take_tail(behind, self._spelled(each)[len(lead) :])
                 else:
                     behind.advance(each)
                 self.pending.append(Pending(place, weight * mass, node, behind, position, each))

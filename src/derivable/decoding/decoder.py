@@ -108,15 +108,17 @@ class Decoder:
     def _take_forced(self) -> None:
         """Takes what the grammar forces, the end included."""
         matcher = self.matcher
-        if self.finish_reason is not None or not self.policy.forced or matcher is None or self._healing is not None:
+        if self.finish_reason is not None or matcher is None or self._healing is not None:
             return
-        started = perf_counter()
-        tokens = _forced(matcher)
-        self.counts.mask_seconds += perf_counter() - started
-        for token in tokens:
-            if self.finish_reason is None:
-                self._accept_forced(matcher, token)
-        if self.finish_reason is None and self._only_ends(matcher):
+        forced = self.policy.forced
+        if forced:
+            started = perf_counter()
+            tokens = _forced(matcher)
+            self.counts.mask_seconds += perf_counter() - started
+            for token in tokens:
+                if self.finish_reason is None:
+                    self._accept_forced(matcher, token)
+        if self.finish_reason is None and (forced or not self.vocabulary.eos_ids) and self._only_ends(matcher):
             if self.vocabulary.eos_ids:
                 self._accept_forced(matcher, self.vocabulary.eos_ids[0])
             else:
@@ -125,11 +127,10 @@ class Decoder:
     def _accept_forced(self, matcher: Matcher, token: int) -> None:
         place = self._place(matcher) if self.policy.trace else ((), ())
         begun = perf_counter()
-        before = matcher.fork() if self.choices is not None else None
         patiently(lambda: matcher.advance(token))
         seconds = perf_counter() - begun
-        if self.choices is not None and before is not None:
-            self.choices.forced(before, token, self._shown(token))
+        if self.choices is not None:
+            self.choices.forced(token, self._shown(token))
         self.counts.mask_seconds += seconds
         self.counts.forced += 1
         step = Step(len(self.token_ids), token, self._bytes(token), forced=True, mask_seconds=seconds)
@@ -138,7 +139,8 @@ class Decoder:
     def _only_ends(self, matcher: Matcher) -> bool:
         """Nothing can follow but the end."""
         try:
-            if not matcher.is_accepting or matcher.next_bytes():
+            # Without an end token a budget may leave nothing behind a complete text, though the grammar would go on.
+            if not matcher.is_accepting or (self.vocabulary.eos_ids and matcher.next_bytes()):
                 return False
             return set(matcher.allowed_tokens().tolist()) <= set(self.vocabulary.eos_ids)
         except LimitError:
@@ -317,6 +319,8 @@ class Decoder:
         if found:
             del self.text[min(found) :]
             self.finish_reason = "stop_string"
+        elif matcher is not None and matcher.tokens_left == 0:
+            self.finish_reason = "stop"  # a vocabulary without an end token: the text is complete all the same
         elif len(self.token_ids) >= self.policy.max_tokens:
             self.finish_reason = "length"
 

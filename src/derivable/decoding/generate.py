@@ -9,10 +9,10 @@ learned about the grammar are verified several at a time. `decoder` is the loop,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Literal, overload
 
 from derivable.arguments import LARGEST, integer, items
+from derivable.decoding.budget import Budget
 from derivable.decoding.generation import Generation, Stats
 from derivable.decoding.language_model import LanguageModel
 from derivable.decoding.models import tiny
@@ -55,7 +55,8 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
     prompt: str | Sequence[Any],
     grammar: Given | Sequence[Given] = None,
     *,
-    max_tokens: int | Sequence[int] = 256,
+    max_tokens: int | Sequence[int | None] | None = None,
+    finish: bool = True,
     temperature: float | Sequence[float] = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
@@ -76,7 +77,8 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
     stream: bool = False,
     on_token: OnToken | None = None,
 ) -> Generation | Stream | list[Generation]:
-    """Generates until the text is complete, `max_tokens`, a stop string, `timeout`, or the model's context is full.
+    """Generates until the text is complete. Under a grammar every text is complete within `max_tokens`; a stop string
+    or `timeout` ends it before, and without a grammar `max_tokens` or the model's context cut it off.
 
     Args:
         model: a `LanguageModel` (see `derivable.decoding.models` for those of transformers), or `"tiny"`, the embedded
@@ -88,7 +90,12 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
             over what is generated, the end token included), a JSON Schema (`dict`), a pydantic model, dataclass,
             `TypedDict`, enum or `Literal`; `None` for anything. In a batch, one for all, or a list with one a row (each
             row needs a `Matcher` of its own).
-        max_tokens: at most this many tokens; in a batch also a list, one for each row.
+        max_tokens: at most this many tokens, the end token included; in a batch also a list, one for each row. Under a
+            grammar the text is complete by then (docs/endings.md), and so it is before the model's context is full. By
+            default 256, or twice what the shortest text of the grammar takes where that is more. A `Matcher` that is
+            given keeps the budget that it was made with (`constraint.matcher(max_tokens=n)`): without one, or where
+            `max_tokens` is less, its text is cut off.
+        finish: `False` cuts texts off at `max_tokens`, whatever the grammar says.
         temperature: 0 takes the most likely token; in a batch also a list, one for each row.
         top_k, top_p, min_p, repetition_penalty, logit_bias: see `derivable.decoding.sampling.Sampling`.
         seed: of the random numbers; `None` for a fresh one. The same arguments give the same tokens. Row `i` of a batch
@@ -120,6 +127,8 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
     Raises:
         ArgumentError, DerivableError: an argument is of the wrong kind or out of range, or the prompt does not fit.
         GrammarError, LimitError, VocabularyError: the grammar cannot be compiled, or a mask costs more than it may.
+        LimitError: no text of the grammar is known that takes so few tokens as `max_tokens` or the model's context
+            allow (`limit` is ``"max_tokens"``, `used` what suffices).
         MatcherError: the matcher is finished, belongs to another vocabulary, or no token of the vocabulary can
             continue (possible only where some byte is no token by itself).
         ModelError: the model failed; `partial` is what was generated before (a list where the pass was a common one).
@@ -155,12 +164,12 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
         Sampling(heat, *reach, each)
         for heat, each in zip(_each("temperature", temperature, rows), _seeds(seed, rows), strict=True)
     ]
-    policies = [replace(policy, max_tokens=_max_tokens(most)) for most in _each("max_tokens", max_tokens, rows)]
+    budgets = [Budget(_max_tokens(most), bool(finish)) for most in _each("max_tokens", max_tokens, rows)]
     halt = Halt(_timeout(timeout))
     runs = [
-        Run(language_model, text, resolved(what, language_model.vocabulary), each, how, heal, halt)
-        for text, what, each, how in zip(
-            [prompt] if rows is None else prompt, grammars, samplings, policies, strict=True
+        Run(language_model, text, resolved(what, language_model.vocabulary), each, policy, budget, heal, halt)
+        for text, what, each, budget in zip(
+            [prompt] if rows is None else prompt, grammars, samplings, budgets, strict=True
         )
     ]
     if rows is not None:
@@ -182,7 +191,9 @@ def _is_batch(prompt: Any) -> bool:
     return isinstance(prompt, list | tuple) and bool(prompt) and isinstance(prompt[0], str | list | tuple)
 
 
-def _max_tokens(value: Any) -> int:
+def _max_tokens(value: Any) -> int | None:
+    if value is None:
+        return None
     number = integer("max_tokens", value, -LARGEST)
     if number < 0:
         raise DerivableError(f"max_tokens={number} is negative; give the number of tokens wanted.")

@@ -69,7 +69,8 @@ class Generation:
         text_bytes: what was generated, behind the prompt. Special tokens that a grammar names stand there by name;
             without a grammar they spell nothing.
         finish_reason: `stop`: the end token was chosen, so under a matcher the text is in the language. `length`: the
-            limit was reached; the text is a prefix of the language (`is_complete` says whether it is more).
+            limit was reached, without a grammar or with `finish=False`: the text is a prefix of the language
+            (`is_complete` says whether it is more).
             `timeout`, `cancelled`: likewise, since time was up, or somebody said so. `stop_string`: the text was cut
             before one of `stop`.
         stats: see `Stats`.

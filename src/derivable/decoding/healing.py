@@ -27,7 +27,7 @@ from derivable.errors import TokenRejectedError
 from derivable.matcher import Matcher
 from derivable.vocabulary import Vocabulary
 
-__all__ = ["Healing", "take_back"]
+__all__ = ["Healing", "take_back", "take_tail"]
 
 
 class Healing:
@@ -62,7 +62,7 @@ class Healing:
             self.rest = self.rest[len(data) :]
         elif data and data.startswith(self.rest):
             if self.matcher is not None:
-                self.matcher.advance_bytes(data[len(self.rest) :])
+                take_tail(self.matcher, data[len(self.rest) :])
             self.rest = b""
         else:
             detail = f"the end of the prompt, {self.rest!r}, is being chosen again (heal=False leaves it as it is)"
@@ -140,10 +140,26 @@ def _can_extend(vocabulary: Vocabulary, rest: bytes, matcher: Matcher | None) ->
 
 def _may_follow(matcher: Matcher, data: bytes) -> bool:
     try:
-        matcher.fork().advance_bytes(data)
+        take_tail(matcher.fork(), data)
     except TokenRejectedError:
         return False
     return True
+
+
+def take_tail(matcher: Matcher, data: bytes) -> None:
+    """Takes what a token spells behind the bytes that were spelled again.
+
+    Raises:
+        TokenRejectedError: it is not allowed.
+    """
+    try:
+        matcher.advance_bytes(data)
+    except TokenRejectedError:
+        # Within a budget a mask may know a shorter way on behind a token than behind its bytes.
+        same = matcher.constraint.vocabulary.spellings.some_id.get(data)
+        if same is None:
+            raise
+        matcher.advance(same)
 
 
 _BITS = [1 << bit if bit < 31 else -(1 << 31) for bit in range(32)]

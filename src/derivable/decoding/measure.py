@@ -105,7 +105,8 @@ def measure(
 ) -> Invasiveness:
     """Generates under a grammar and says how much it interfered.
 
-    Every token is the model's choice (`forced=False`), so that what it would have liked is known at every step.
+    Every token is the model's choice (`forced=False`), so that what it would have liked is known at every step. What is
+    measured is the grammar, not a budget: texts are cut off at `max_tokens` (`finish=False`).
 
     Args:
         model: the language model.
@@ -126,7 +127,7 @@ def measure(
     made: list[Generation] = []
     for number in range(integer("repeat", repeat, 1)):
         for prompt in given:
-            settings = {"forced": False, "trace": True} | options
+            settings = {"forced": False, "trace": True, "finish": False} | options
             made.append(generate(model, prompt, grammar, seed=seed + number, **settings))
     steps = [step for one in made for step in one.trace]
     removed = [step.removed or 0.0 for step in steps]

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from derivable.arguments import integer
+from derivable.decoding.budget import Budget
 from derivable.decoding.choices import Choices, JsonPlaces, Places, TextPlaces
 from derivable.decoding.decoder import Decoder
 from derivable.decoding.generation import Generation, Stats
@@ -46,32 +47,36 @@ class Run:
         target: Target,
         sampling: Sampling,
         policy: Policy,
+        budget: Budget,
         heal: bool,
         halt: Halt,
     ) -> None:
-        self._model, self._target, self._halt = model, target, halt
         prompt_ids = _encoded(model, prompt)
+        if model.context is not None and len(prompt_ids) > model.context:
+            raise DerivableError(
+                f"the prompt has {len(prompt_ids)} tokens, the model's context is {model.context}; shorten the prompt."
+            )
+        room = budget.room(target, None if model.context is None else model.context - len(prompt_ids))
         shown = (
             prompt
             if isinstance(prompt, str)
             else model.vocabulary.decode(i for i in prompt_ids if i < model.vocabulary.size).decode("utf-8", "replace")
         )
         keep, rest = take_back(model.vocabulary, prompt_ids, target.matcher) if heal else (len(prompt_ids), b"")
+        if room.spare is not None:
+            # What is spelled again may take a token for each of its bytes, none of which the matcher sees.
+            if len(rest) > room.spare:
+                keep, rest = len(prompt_ids), b""
+            target = target.within(room.max_tokens - len(rest))
+        self._model, self._target, self._halt = model, target, halt
         self._prompt, self._rest = shown.encode("utf-8", "replace").removesuffix(rest).decode("utf-8", "replace"), rest
-        max_tokens = policy.max_tokens
-        if model.context is not None and len(prompt_ids) > model.context:
-            raise DerivableError(
-                f"the prompt has {len(prompt_ids)} tokens, the model's context is {model.context}; shorten the prompt."
-            )
-        if model.context is not None:
-            max_tokens = min(max_tokens, max(0, model.context - len(prompt_ids)))
         constraint = target.constraint
         speculator = policy.speculator
         if not policy.speculate or constraint is None:
             speculator = None
         elif speculator is None:
             speculator = constraint.speculator
-        policy = replace(policy, max_tokens=max_tokens, speculator=speculator)
+        policy = replace(policy, max_tokens=room.max_tokens, speculator=speculator)
         choices = _choices(target, model, policy)
         self.decoder = Decoder(model.vocabulary, target.matcher, prompt_ids[:keep], sampling, policy, rest, choices)
         self._state: ModelState | None = None
@@ -272,7 +277,8 @@ def _choices(target: Target, model: LanguageModel, policy: Policy) -> Choices | 
         TextPlaces() if reader is None else reader.places() if isinstance(reader, ToolReader) else JsonPlaces()
     )
     vocabulary = model.vocabulary
-    return Choices(places, vocabulary.tokens, vocabulary.spellings.extending, policy.choices == "exact")
+    beside = target.matcher.fork() if target.is_given else target.matcher.constraint.matcher()
+    return Choices(places, vocabulary.tokens, vocabulary.spellings.extending, policy.choices == "exact", beside)
 
 
 def _accepts(decoder: Decoder) -> bool:

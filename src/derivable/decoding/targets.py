@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import typing
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from derivable.caches import cache
@@ -31,15 +31,26 @@ class Target:
     Attributes:
         matcher: constrains it; `None` does not.
         reader: what a complete text stands for; `None`: itself.
+        is_given: the matcher is the caller's own, which is advanced over the text and keeps the budget that it has.
     """
 
     matcher: Matcher | None
     reader: Reader | None = None
+    is_given: bool = False
 
     @property
     def constraint(self) -> Constraint | None:
         """That of the matcher."""
         return self.matcher.constraint if self.matcher is not None else None
+
+    def within(self, max_tokens: int) -> Target:
+        """The same, with a matcher from the start of the text whose every text ends within so many tokens.
+
+        Raises:
+            LimitError: no text is known that takes so few.
+        """
+        assert self.constraint is not None and not self.is_given
+        return replace(self, matcher=self.constraint.matcher(max_tokens=max_tokens))
 
 
 def resolved(given: Given, vocabulary: Vocabulary) -> Target:
@@ -63,7 +74,7 @@ def resolved(given: Given, vocabulary: Vocabulary) -> Target:
             return Target(given.matcher(), given.reader)
         if given.is_finished:
             raise MatcherError("the matcher has taken an end token; use constraint.matcher() or matcher.reset().")
-        return Target(given, given.constraint.reader if not given.length else None)  # a rest is no value
+        return Target(given, given.constraint.reader if not given.length else None, True)  # a rest is no value
     if isinstance(given, Grammar):
         grammar = given
         return Target(_compiled(id(grammar), lambda: grammar, vocabulary).matcher(), grammar.reader)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import instance
+from ..arguments import instance, integer
 from ..batch import allocate_bitmask, fill_bitmasks
 from ..constraint import Constraint
 from ..errors import ArgumentError, MatcherError, TokenRejectedError
@@ -29,15 +29,29 @@ class Follower:
     Args:
         constraint: compiled for the host's vocabulary.
         steps: tokens by which the ids may grow from call to call; more is no step of a generation.
+        max_tokens: every text is complete within so many tokens; `None`: it may be of any length.
+        context: tokens that the host can hold, prompt and text together, if it is known.
+
+    Raises:
+        LimitError: no text is known that takes so few tokens.
     """
 
-    def __init__(self, constraint: Constraint, *, steps: int | None = None) -> None:
+    def __init__(
+        self,
+        constraint: Constraint,
+        *,
+        steps: int | None = None,
+        max_tokens: int | None = None,
+        context: int | None = None,
+    ) -> None:
         instance("constraint", constraint, Constraint, "a Constraint")
         self.constraint = constraint
         self._steps = steps
         self._prompt: _Ids | None = None
         self._generated: list[int] = []
-        self._matcher = constraint.matcher()
+        self._max_tokens = None if max_tokens is None else integer("max_tokens", max_tokens)
+        self._context = context
+        self._matcher = self._begin(0)
         self._bitmask = allocate_bitmask(1, constraint.vocabulary.size)
 
     def reset(self) -> None:
@@ -50,12 +64,14 @@ class Follower:
         Raises:
             TokenRejectedError: a token is not allowed: it was chosen by something that does not heed the mask.
             MatcherError: more tokens came at once than the host may take.
+            LimitError: behind this prompt no text is known that fits.
         """
         given = np.asarray(ids, dtype=np.int64)
         if given.ndim != 1:
             raise ArgumentError("ids", "token ids of one dimension", ids)
         if not self._goes_on(given):
-            self._prompt, self._generated, self._matcher = given.copy(), [], self.constraint.matcher()
+            self._matcher = self._begin(len(given))
+            self._prompt, self._generated = given.copy(), []
             return self._matcher
         assert self._prompt is not None
         generated: list[int] = given[len(self._prompt) :].tolist()
@@ -76,6 +92,13 @@ class Follower:
         for token in generated[shared:]:
             self._advance(token)
         return self._matcher
+
+    def _begin(self, prompt: int) -> Matcher:
+        """A matcher behind a prompt of so many tokens."""
+        bounds = [] if self._max_tokens is None else [self._max_tokens]
+        if self._context is not None:
+            bounds.append(max(0, self._context - prompt))
+        return self.constraint.matcher(min(bounds, default=None))
 
     def _goes_on(self, given: _Ids) -> bool:
         prompt = self._prompt

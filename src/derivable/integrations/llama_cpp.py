@@ -4,7 +4,7 @@
 
     llama = Llama("model.gguf")
     constraint = dv.compile(dv.Grammar.from_json_schema(schema), dv.Vocabulary.from_gguf(llama))
-    ours = processors(constraint, llama)
+    ours = processors(constraint, llama, max_tokens=200)               # the text is complete by then
     llama("A person as JSON: ", logits_processor=ours, stopping_criteria=ours.stop, max_tokens=200)
 
 Three traps of version 0.3.36. Together with `logit_bias` it forgets all processors, because it keeps what `list.extend`
@@ -38,7 +38,7 @@ class Processors(list[_Processor]):
         error: why the last generation was ended; `None` if it was not.
     """
 
-    def __init__(self, constraint: Constraint, llama: Any = None) -> None:
+    def __init__(self, constraint: Constraint, llama: Any = None, max_tokens: int | None = None) -> None:
         if getattr(llama, "draft_model", None) is not None:
             raise MatcherError(
                 "this Llama has a draft model: processors are shown drafts that nobody has verified, for which no mask "
@@ -46,7 +46,8 @@ class Processors(list[_Processor]):
             )
         super().__init__([self._mask])
         self.error: BaseException | None = None
-        self._follower = Follower(constraint, steps=1)
+        context = None if llama is None else int(llama.n_ctx())
+        self._follower = Follower(constraint, steps=1, max_tokens=max_tokens, context=context)
         self._drafts = llama is None  # it may have a draft model, for all that is known
         self._last: NDArray[np.int64] | None = None
 
@@ -92,7 +93,7 @@ class Processors(list[_Processor]):
         return self
 
 
-def processors(constraint: Constraint, llama: Any = None) -> Processors:
+def processors(constraint: Constraint, llama: Any = None, max_tokens: int | None = None) -> Processors:
     """Processors for the argument `logits_processor`, of one generation after the other.
 
     They take int32 [n] ids and float32 [V] scores, which they mask in place. Where no mask can be made, they allow the
@@ -101,11 +102,14 @@ def processors(constraint: Constraint, llama: Any = None) -> Processors:
     Args:
         constraint: compiled for the model's vocabulary.
         llama: the `llama_cpp.Llama`. With it a draft model is refused at once, and a prompt that goes on from the last
-            one, as in a chat, is known to be a new one.
+            one, as in a chat, is known to be a new one; and texts are complete before its context is full.
+        max_tokens: what `create_completion` is told, which does not tell its processors: every text is complete within
+            so many tokens, the end token included. `None`: it may be cut off.
 
     Raises:
         MatcherError: the model drafts tokens, or (without a `llama`) the prompt goes on from the last one's.
         TokenRejectedError: a token was chosen that the mask refused.
-        LimitError: a mask takes more work than a step may.
+        LimitError: no text is known that takes so few tokens (of the context: raised by `Processors.stop`), or a mask
+            takes more work than a step may.
     """
-    return Processors(constraint, llama)
+    return Processors(constraint, llama, max_tokens)

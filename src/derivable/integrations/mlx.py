@@ -2,7 +2,7 @@
 
     from derivable.integrations.mlx import Processor
 
-    generate(model, tokenizer, prompt, logits_processors=[Processor(constraint)])
+    generate(model, tokenizer, prompt, logits_processors=[Processor(constraint, max_tokens=200)], max_tokens=200)
 
 For `batch_generate` one for each sequence. Speculative decoding takes tokens back: so does the processor.
 
@@ -31,10 +31,15 @@ class Processor:
 
     Args:
         constraint: compiled for the model's vocabulary.
+        max_tokens: what `generate` is told: every text is complete within so many tokens, the end token included.
+            `None`: it may be cut off.
+
+    Raises:
+        LimitError: no text is known that takes so few tokens.
     """
 
-    def __init__(self, constraint: Constraint) -> None:
-        self._follower = Follower(constraint)
+    def __init__(self, constraint: Constraint, max_tokens: int | None = None) -> None:
+        self._follower = Follower(constraint, max_tokens=max_tokens)
 
     def reset(self) -> None:
         """The next call begins a generation."""

@@ -280,8 +280,8 @@ class ConstrainedGenerator:
 
     Rows that come in have a prompt and the key of a grammar; those that go out have, besides, `text`, `value` (as
     `json.loads` makes it of a complete JSON text, else the text, `None` if it is cut off), `finish_reason` (`stop`,
-    `length`, or `error`), `error` (or `None`), `tokens`, `masks`, `mask_seconds`, `forced` and `model_calls`. A row
-    that fails does not stop the others.
+    `length` where nothing constrains the row, or `error`), `error` (or `None`), `tokens`, `masks`, `mask_seconds`,
+    `forced` and `model_calls`. A row that fails does not stop the others: one whose budget holds no text fails, too.
 
     Args:
         model: ``"tiny"``, the folder of a saved model of transformers, or a function that makes a language model.

@@ -2,7 +2,8 @@
 
 The entry point `sglang.srt.plugins` calls `register` in every process of the server. All kinds of constraints that
 SGLang's API has go to this engine: JSON Schema, JSON objects, patterns, grammars in xgrammar's notation, structural
-tags. One that cannot be enforced exactly is refused with its reason; none is skipped.
+tags. One that cannot be enforced exactly is refused with its reason; none is skipped. Every text is complete within the
+request's `max_new_tokens`, and a request in which no text fits is refused.
 
 Tested with SGLang's own classes (0.5.23) as far as they run on a CPU; its server needs CUDA and was not run.
 """
@@ -10,6 +11,7 @@ Tested with SGLang's own classes (0.5.23) as far as they run on a CPU; its serve
 from __future__ import annotations
 
 import json
+from functools import wraps
 from typing import Any
 
 try:
@@ -21,7 +23,7 @@ from ..apply import apply_bitmask
 from ..batch import allocate_bitmask, fill_bitmasks
 from ..compile import compile
 from ..constraint import Constraint
-from ..errors import DerivableError
+from ..errors import DerivableError, LimitError
 from ..grammar import Grammar
 from ..matcher import Matcher
 from ..vocabulary import Vocabulary
@@ -29,6 +31,7 @@ from ..vocabulary import Vocabulary
 __all__ = ["Backend", "GrammarObject", "register"]
 
 _ANY_JSON = "$$ANY$$"
+_KEEPS_BUDGETS = "_derivable_keeps_budgets"
 
 
 class GrammarObject(host.BaseGrammarObject):
@@ -37,6 +40,14 @@ class GrammarObject(host.BaseGrammarObject):
     def __init__(self, matcher: Matcher) -> None:
         super().__init__()
         self.matcher = matcher
+
+    def keep(self, max_tokens: int) -> None:
+        """The text, from its beginning, is complete within so many tokens.
+
+        Raises:
+            LimitError: no text is known that takes so few.
+        """
+        self.matcher = self.matcher.constraint.matcher(max_tokens=max_tokens)
 
     def accept_token(self, token: int) -> None:
         """Takes a token; padding behind the end is ignored.
@@ -167,7 +178,48 @@ def _create(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: An
             "the grammar backend 'derivable' does not go together with --reasoning-parser: SGLang lets only its own "
             "backends wait for the end of the reasoning. Leave the parser out, or make the reasoning part of a tag."
         )
+    _keep_budgets()
     return Backend(tokenizer, vocab_size, eos_token_ids)
+
+
+def _keep_budgets() -> None:
+    """Has requests say how many tokens they may take: SGLang does not tell its backends."""
+    try:
+        from sglang.srt.constrained.grammar_manager import GrammarManager as Manager
+    except ImportError:  # a version that has no such class: texts may be cut off there
+        return
+    if hasattr(Manager, _KEEPS_BUDGETS):
+        return
+    process, ready = Manager.process_req_with_grammar, Manager.get_ready_grammar_requests
+
+    @wraps(process)
+    def process_req_with_grammar(self: Any, req: Any) -> bool:
+        waits = bool(process(self, req))
+        if not waits:
+            _bound(req)
+        return waits
+
+    @wraps(ready)
+    def get_ready_grammar_requests(self: Any) -> Any:
+        found = ready(self)
+        for req in found:
+            _bound(req)
+        return found
+
+    Manager.process_req_with_grammar = process_req_with_grammar
+    Manager.get_ready_grammar_requests = get_ready_grammar_requests
+    setattr(Manager, _KEEPS_BUDGETS, True)
+
+
+def _bound(req: Any) -> None:
+    """Gives a request's grammar its budget, or ends the request with the reason."""
+    most = req.sampling_params.max_new_tokens
+    if not isinstance(req.grammar, GrammarObject) or most is None or req.finished():
+        return
+    try:
+        req.grammar.keep(most)
+    except LimitError as error:
+        req.set_finish_with_abort(f"max_new_tokens={most} is too little for this grammar: {error}")
 
 
 def register() -> None:

@@ -2,7 +2,7 @@
 
     from derivable.integrations.tensorrt_llm import Processor
 
-    llm.generate(prompt, SamplingParams(logits_processor=Processor(constraint)))
+    llm.generate(prompt, SamplingParams(logits_processor=Processor(constraint, max_tokens=200), max_tokens=200))
 
 One object serves any number of requests: each has its own state. Tested against the documented call (`req_id`, logits
 of three dimensions, the ids of each beam, the stream, `client_id`) on a CPU; not run on the hardware.
@@ -35,11 +35,17 @@ class Processor:
 
     Args:
         constraint: compiled for the model's vocabulary.
+        max_tokens: that of the `SamplingParams`: every text is complete within so many tokens, the end token included.
+            `None`: it may be cut off.
+
+    Raises:
+        LimitError: no text is known that takes so few tokens.
     """
 
-    def __init__(self, constraint: Constraint) -> None:
+    def __init__(self, constraint: Constraint, max_tokens: int | None = None) -> None:
         instance("constraint", constraint, Constraint, "a Constraint")
-        self.constraint = constraint
+        self.constraint, self.max_tokens = constraint, max_tokens
+        constraint.matcher(max_tokens)  # a budget that is too small is refused here, not in the middle of a request
         self._requests: OrderedDict[int, list[Follower]] = OrderedDict()
 
     def __call__(
@@ -61,7 +67,7 @@ class Processor:
         while len(self._requests) > _REQUESTS:
             self._requests.popitem(last=False)
         while len(followers) < len(token_ids):
-            followers.append(Follower(self.constraint))
+            followers.append(Follower(self.constraint, max_tokens=self.max_tokens))
         masks = [follower.mask(ids) for follower, ids in zip(followers, token_ids)]
         with torch.cuda.stream(torch.cuda.ExternalStream(stream_ptr)) if stream_ptr else nullcontext():
             for beam, mask in enumerate(masks):

@@ -5,7 +5,8 @@
 
     vocabulary = dv.Vocabulary.from_transformers(tokenizer, size=model.config.vocab_size)
     constraint = dv.compile(dv.Grammar.from_regex(r"(yes|no), because [a-z ]{1,60}\\."), vocabulary)
-    model.generate(**inputs, logits_processor=[DerivableLogitsProcessor(constraint)], max_new_tokens=60)
+    ours = DerivableLogitsProcessor(constraint, max_new_tokens=60)     # the text is complete by then
+    model.generate(**inputs, logits_processor=[ours], max_new_tokens=60)
 
     model.generate(**batch, logits_processor=[DerivableLogitsProcessor([constraint, None])])  # one for each prompt
 
@@ -88,6 +89,11 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
             transformers' own (several tokens at a time), and for outputs that are to be continued.
         drafts: whether rows may be asked about that hold tokens which this processor has refused. By default that is
             recognised (see above); `True` accepts it always (a candidate generator that copies its ids), `False` never.
+        max_new_tokens: what `generate` is told, which does not tell its processors: every text is complete within so
+            many tokens, the end token included. `None`: texts may be cut off.
+
+    Raises:
+        LimitError: no text of one of the constraints is known that takes so few tokens.
 
     Cost: per row, a fork and an advance (about 2 us) and the mask; per call, unpacking the mask and one `masked_fill`.
     """
@@ -100,6 +106,7 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
         *,
         prompt_length: int | None = None,
         drafts: bool | None = None,
+        max_new_tokens: int | None = None,
     ) -> None:
         self.constraints = _constraints(constraint)
         if prompt_length is not None and prompt_length < 0:
@@ -107,6 +114,8 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
         self.constraint = next(each for each in self.constraints if each is not None)
         self.prompt_length = prompt_length
         self.drafts = drafts
+        self.max_new_tokens = max_new_tokens
+        self._roots()  # a budget that is too small is refused here, not in the middle of `generate`
         self._generations: list[_Generation] = []  # latest first
         self._draft_width = 0  # of the draft that the last call sliced
 
@@ -179,17 +188,18 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
                 f"input_ids are {input_ids.shape[1]} tokens long, shorter than prompt_length={length}. "
                 "Give the length of the prompt as generate sees it (padding included), or leave it out."
             )
-        roots = [
-            _Row(np.empty(0, np.int64), None if each is None else each.matcher(), 0, None) for each in self.constraints
-        ]
-        generation = _Generation(
-            input_ids[:, :length].clone(), self.prompt_length is not None, roots, self.constraint.vocabulary
-        )
+        prompt, pinned = input_ids[:, :length].clone(), self.prompt_length is not None
+        generation = _Generation(prompt, pinned, self._roots(), self.constraint.vocabulary)
         rows = generation.rows_of(input_ids)
         assert rows is not None  # nothing generated yet, or any length will do
         self._generations.insert(0, generation)
         del self._generations[_GENERATIONS:]
         return generation, rows
+
+    def _roots(self) -> list[_Row]:
+        """Nothing generated, of each constraint."""
+        matchers = [None if each is None else each.matcher(self.max_new_tokens) for each in self.constraints]
+        return [_Row(np.empty(0, np.int64), matcher, 0, None) for matcher in matchers]
 
     def _check_refused(self, input_ids: torch.Tensor, generation: _Generation, rows: list[_Row]) -> None:
         """Raises for a refused token, unless the row is a draft."""

@@ -9,9 +9,10 @@
 
 Everything else is given to `generate` as ever: `do_sample`, `temperature`, `top_k`, `top_p`, `min_p`, penalties and
 other logits processors, `stopping_criteria`, batches with left padding; `prompt_lookup_num_tokens=` adds its guesses to
-those of the counts. Two arguments of `generate` are not handed to loops of this kind (as of transformers 5), so a
-smaller model and a streamer are given to `DerivableDecoding` itself. The text is what masked decoding gives, token by
-token; processors act before the mask, and temperature and reach behind it, as with `DerivableLogitsProcessor`.
+those of the counts. Every text is complete within `max_new_tokens` (or `max_length`). Two arguments of `generate` are
+not handed to loops of this kind (as of transformers 5), so a smaller model and a streamer are given to
+`DerivableDecoding` itself. The text is what masked decoding gives, token by token; processors act before the mask, and
+temperature and reach behind it, as with `DerivableLogitsProcessor`.
 
 Rows of a batch are decoded one after the other, each with a key/value cache of its own: drafts of different lengths
 have no common shape. What this loop cannot do it refuses by name: beams, encoder-decoder models, the choices of reach
@@ -35,11 +36,13 @@ from transformers.generation import logits_process as processes
 
 from ..arguments import instance, integer, items
 from ..constraint import Constraint
+from ..decoding.budget import Budget
 from ..decoding.decoder import Decoder, guesses
 from ..decoding.drafters import DraftModel, PromptLookup
 from ..decoding.models import TransformersState
 from ..decoding.policy import Drafter, Policy
 from ..decoding.sampling import Logits, Sampling
+from ..decoding.targets import resolved
 from ..errors import ArgumentError, DerivableError, LimitError, TokenRejectedError
 from ..matcher import Matcher
 from ..speculator import Speculator
@@ -68,6 +71,7 @@ class DerivableDecoding:
         speculator: counts to draft from; by default those of the constraint.
         drafters: further sources of guesses.
         opportunistic, forced: see `derivable.generate`.
+        finish: every text is complete within the `max_new_tokens` or `max_length` of the call; `False` cuts them off.
         assistant_model: a smaller model with the same tokens, which guesses too.
         streamer: is given the tokens as they are chosen (of a batch of one row).
 
@@ -87,6 +91,7 @@ class DerivableDecoding:
         drafters: Sequence[Drafter] = (),
         opportunistic: bool = True,
         forced: bool = True,
+        finish: bool = True,
         assistant_model: Any = None,
         streamer: Any = None,
     ) -> None:
@@ -107,7 +112,7 @@ class DerivableDecoding:
             drafters=tuple(drafters),
             speculator=speculator,
         )
-        self.assistant_model, self.streamer = assistant_model, streamer
+        self.finish, self.assistant_model, self.streamer = bool(finish), assistant_model, streamer
         self.decoders: list[Decoder] = []
 
     def __call__(
@@ -127,6 +132,7 @@ class DerivableDecoding:
 
         Raises:
             DerivableError: the call asks for something that this loop does not do.
+            LimitError: no text is known that takes so few tokens as the call allows.
             ModelError: the model returned something else than logits.
         """
         config = generation_config if generation_config is not None else model.generation_config
@@ -136,19 +142,23 @@ class DerivableDecoding:
         if len(constraints) != rows:
             raise ArgumentError("constraint", f"one constraint, or a list of {rows}", self.constraints)
         width, streamer = input_ids.shape[1], self.streamer if rows == 1 else None
-        most = (config.max_length or width + 256) - width
+        budget = Budget(None if config.max_length is None else max(0, config.max_length - width), self.finish)
         mask = model_kwargs.get("attention_mask")
         self.decoders, made = [], []
         for row in range(rows):
             kept = input_ids[row] if mask is None else input_ids[row][mask[row].bool()]
-            policy = self._policy(constraints[row], most, config)
             sampling = _sampling(config, logits_processor, kept)
             prompt = [int(i) for i in kept.tolist()]
             if not prompt:
                 raise DerivableError(f"row {row} of the prompt is empty. Begin with the model's begin token.")
             one = constraints[row]
             vocabulary = self._vocabulary if one is None else one.vocabulary
-            decoder = Decoder(vocabulary, None if one is None else one.matcher(), prompt, sampling, policy)
+            target = resolved(one, vocabulary)
+            room = budget.room(target)
+            if room.spare is not None:
+                target = target.within(room.max_tokens)
+            policy = self._policy(one, room.max_tokens, config)
+            decoder = Decoder(vocabulary, target.matcher, prompt, sampling, policy)
             self.decoders.append(decoder)
             made.append(_decoded(model, decoder, input_ids[row], stopping_criteria, streamer))
         if streamer is not None:
@@ -290,9 +300,11 @@ class DerivableCandidateGenerator(CandidateGenerator):  # type: ignore[misc, unu
         speculator: counts to draft from; by default those of the constraint.
         drafters: further sources of guesses.
         prompt_length: where generated text begins; by default what the first call brings.
+        max_new_tokens: that of the `DerivableLogitsProcessor` beside it.
 
     Raises:
         ArgumentError: an argument of the wrong kind.
+        LimitError: no text is known that takes so few tokens.
     """
 
     def __init__(
@@ -303,6 +315,7 @@ class DerivableCandidateGenerator(CandidateGenerator):  # type: ignore[misc, unu
         speculator: Speculator | None = None,
         drafters: Sequence[Drafter] = (),
         prompt_length: int | None = None,
+        max_new_tokens: int | None = None,
     ) -> None:
         instance("constraint", constraint, Constraint, "a Constraint")
         self.constraint = constraint
@@ -310,13 +323,14 @@ class DerivableCandidateGenerator(CandidateGenerator):  # type: ignore[misc, unu
         self.speculator = constraint.speculator if speculator is None else speculator
         self.policy = Policy(drafters=tuple(drafters), speculator=self.speculator)
         self.prompt_length = prompt_length
-        self._matcher: Matcher = constraint.matcher()
+        self.max_new_tokens = max_new_tokens
+        self._matcher: Matcher = constraint.matcher(max_new_tokens)
         self._ids: list[int] = []  # generated, as far as the matcher has gone
 
     def reset(self) -> None:
         """The next call begins a generation."""
         self.prompt_length = None
-        self._matcher, self._ids = self.constraint.matcher(), []
+        self._matcher, self._ids = self.constraint.matcher(self.max_new_tokens), []
 
     def get_candidates(self, input_ids: torch.Tensor, **_options: Any) -> tuple[torch.Tensor, None]:
         """Candidates for a sequence.

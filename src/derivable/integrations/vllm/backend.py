@@ -11,7 +11,8 @@ from vllm.v1.structured_output.backend_types import (
 )
 
 from ...batch import allocate_bitmask, fill_bitmasks
-from ...errors import DerivableError
+from ...constraint import Constraint
+from ...errors import DerivableError, LimitError
 from ...matcher import Matcher
 from .requests import Constraints, constraints_of, grammar_of
 
@@ -19,16 +20,70 @@ __all__ = ["Backend", "RequestGrammar"]
 
 
 class RequestGrammar(StructuredOutputGrammar):
-    """The state of one request."""
+    """The state of one request.
 
-    def __init__(self, matcher: Matcher) -> None:
-        self.matcher = matcher
+    Its text is complete within the tokens of the request that are left when it begins. `keep` says of which request,
+    which vLLM does not tell its backends; until then, and where no text fits any more, texts may be cut off.
+
+    Args:
+        constraint: what the text has to be.
+    """
+
+    def __init__(self, constraint: Constraint) -> None:
+        self.matcher: Matcher = constraint.matcher()
+        self._request: Any = None
+        self._most = self._drafts = 0
+        self._reasons = False
+
+    def keep(self, request: Any, most: int, *, reasons: bool, drafts: int) -> None:
+        """The text is complete within a request's tokens.
+
+        Args:
+            request: vLLM's: what it has said so far may stand before the text.
+            most: tokens that it may take, reasoning included.
+            reasons: the text may begin behind a reasoning.
+            drafts: tokens of a draft at most. Behind a reasoning that ends within a draft the budget is that much less,
+                until vLLM has taken the draft.
+        """
+        self._request, self._most, self._drafts, self._reasons = request, most, drafts, reasons
+        if not reasons:
+            self._begin(most)
+
+    def _begin(self, *budgets: int) -> None:
+        """The first of these budgets in which a text fits, or none: reasoning, or the prompt, has left too little."""
+        constraint = self.matcher.constraint
+        for left in budgets:
+            try:
+                self.matcher = constraint.matcher(max_tokens=max(0, left))
+                return
+            except LimitError:
+                continue
+        self.matcher = constraint.matcher()
+
+    def _settle(self, taken: int = 0) -> None:
+        """Gives the text its budget where it is about to begin behind a reasoning.
+
+        Args:
+            taken: tokens of the text among those that the request has said.
+        """
+        if not self._reasons or self.matcher.length:
+            return
+        left = self._most - self._request.num_output_tokens + taken
+        if self._request.structured_output_request.reasoning_ended:
+            self._reasons = False
+            self._begin(left)
+        else:
+            self._begin(left - self._drafts, left)
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         """Takes tokens that were generated, all or none; what follows the end is ignored. False: one is not allowed.
 
         vLLM ends a request whose tokens are refused with an error.
         """
+        ended = self._reasons and self._request.structured_output_request.reasoning_ended
+        self._settle(len(tokens) if ended else 0)
+        if ended and self.matcher.count_valid(tokens) < len(tokens):  # chosen before it was known how little is left
+            self._begin()
         matcher = self.matcher
         for taken, token in enumerate(tokens):
             if matcher.is_finished:
@@ -42,6 +97,7 @@ class RequestGrammar(StructuredOutputGrammar):
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
         """The tokens of a draft up to the first that is not allowed. Nothing is taken."""
+        self._settle()
         return tokens[: self.matcher.count_valid(tokens)]
 
     def rollback(self, num_tokens: int) -> None:
@@ -50,6 +106,7 @@ class RequestGrammar(StructuredOutputGrammar):
 
     def fill_bitmask(self, bitmask: Any, batch_index: int) -> None:
         """Writes the mask into a row of an int32 tensor on the CPU."""
+        self._settle()
         # PERF: by way of numpy; a tensor's own protocol takes 3 us more.
         fill_bitmasks([self.matcher], bitmask.numpy(), rows=[batch_index], threads=1)
 
@@ -90,7 +147,7 @@ class Backend(StructuredOutputBackend):
             RequestRefusedError: it cannot be enforced exactly.
         """
         grammar = grammar_of(request_type.name.lower(), grammar_spec, compact=self._compact)
-        return RequestGrammar(self.constraints.compile(grammar, stop_token_ids).matcher())
+        return RequestGrammar(self.constraints.compile(grammar, stop_token_ids))
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> Any:
         """int32 [max_num_seqs, ceil(vocab_size / 32)], on the CPU."""

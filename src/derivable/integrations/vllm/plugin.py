@@ -13,7 +13,9 @@ from functools import wraps
 from typing import Any
 
 from ...apply import apply_bitmask
-from .backend import Backend
+from ...constraint import Constraint
+from ...errors import LimitError
+from .backend import Backend, RequestGrammar
 from .processor import ASYNCHRONOUS, NAME, REGISTERED, RUNNER, is_registered
 from .requests import RequestRefusedError, constraints_of, grammar_of, spec_of
 
@@ -39,13 +41,32 @@ def install() -> None:
 
         names = (structured_output.XgrammarBackend, backend_xgrammar.XgrammarBackend)
         judges = backend_xgrammar.validate_xgrammar_grammar
+        _ = structured_output.StructuredOutputManager._create_grammar
     except (ImportError, AttributeError) as error:
         raise ImportError(f"this version of vLLM is not known ({error}). Use 0.32, or unset DERIVABLE_VLLM.") from error
     if Backend in names:
         return
+    _tell_budgets(structured_output.StructuredOutputManager)
     structured_output.XgrammarBackend = backend_xgrammar.XgrammarBackend = Backend
     backend_xgrammar.validate_xgrammar_grammar = wraps(judges)(validate)
     utils.xgr = _Apply(utils.xgr)
+
+
+def _tell_budgets(manager: Any) -> None:
+    """Has vLLM's manager tell the state of a request how many tokens the request may take."""
+    create = manager._create_grammar
+
+    @wraps(create)
+    def _create_grammar(self: Any, request: Any) -> Any:
+        state = create(self, request)
+        if isinstance(state, RequestGrammar):
+            config = self.vllm_config
+            most = min(request.max_tokens, config.model_config.max_model_len - request.num_prompt_tokens)
+            reasons = self.reasoner_cls is not None and not self.enable_in_reasoning
+            state.keep(request, most, reasons=reasons, drafts=config.num_speculative_tokens)
+        return state
+
+    manager._create_grammar = _create_grammar
 
 
 class _Apply:
@@ -161,7 +182,20 @@ def _check(inputs: Any, params: Any) -> None:
     if inputs.tokenizer is None:
         raise RequestRefusedError("there are no masks without a tokenizer. Start vLLM without skip_tokenizer_init.")
     constraints = constraints_of(inputs.tokenizer, config.model_config.get_vocab_size())
-    constraints.compile(grammar_of(kind, spec, compact=compact), _ends(inputs, params))
+    constraint = constraints.compile(grammar_of(kind, spec, compact=compact), _ends(inputs, params))
+    _check_budget(constraint, params.max_tokens, config.model_config.max_model_len)
+
+
+def _check_budget(constraint: Constraint, max_tokens: int | None, context: int) -> None:
+    """Refuses a request in which no text fits."""
+    most = context if max_tokens is None else min(max_tokens, context)
+    try:
+        constraint.matcher(max_tokens=most)
+    except LimitError as error:
+        raise RequestRefusedError(
+            f"max_tokens={most} is too little for what is asked for: a text takes {error.used:,} tokens at the least, "
+            "the end token included. Raise max_tokens, or make the grammar shorter."
+        ) from error
 
 
 def _ends(inputs: Any, params: Any) -> set[int]:

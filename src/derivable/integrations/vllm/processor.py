@@ -8,6 +8,7 @@ from vllm.v1.sample.logits_processor.interface import LogitsProcessor, MoveDirec
 
 from ...apply import apply_bitmask
 from ...batch import advance, allocate_bitmask, fill_bitmasks
+from ...errors import LimitError
 from ...matcher import Matcher
 from .requests import RequestRefusedError, constraints_of, grammar_of, spec_of
 
@@ -91,11 +92,12 @@ class MaskProcessor(LogitsProcessor, _OfRunnerV2):  # type: ignore[misc]
             return
         for row in batch_update.removed:
             self._rows.pop(row, None)
-        for row, params, _, output in batch_update.added:
+        for row, params, prompt, output in batch_update.added:
             self._rows.pop(row, None)
             given = (params.extra_args or {}).get(NAME)
             if given is not None:
-                self._rows[row] = _Followed(self._matcher(given, params.all_stop_token_ids), output)
+                most = min(params.max_tokens, self._model.max_model_len - len(prompt or ()))
+                self._rows[row] = _Followed(self._matcher(given, params.all_stop_token_ids, most), output)
         for one, other, direction in batch_update.moved:
             first, second = self._rows.pop(one, None), self._rows.pop(other, None)
             if first is not None:
@@ -103,12 +105,16 @@ class MaskProcessor(LogitsProcessor, _OfRunnerV2):  # type: ignore[misc]
             if second is not None and direction == MoveDirectionality.SWAP:
                 self._rows[one] = second
 
-    def _matcher(self, given: Any, ends: set[int]) -> Matcher:
+    def _matcher(self, given: Any, ends: set[int], most: int) -> Matcher:
         from vllm.tokenizers import cached_tokenizer_from_config
 
         tokenizer = cached_tokenizer_from_config(model_config=self._model)
         constraints = constraints_of(tokenizer, self._model.get_vocab_size())
-        return constraints.compile(grammar_of(*spec_of(given)), ends).matcher()
+        constraint = constraints.compile(grammar_of(*spec_of(given)), ends)
+        try:
+            return constraint.matcher(max_tokens=max(0, most))
+        except LimitError:  # it was checked when the request came in: the prompt has left too little of the context
+            return constraint.matcher()
 
     def apply(self, logits: Any, context: Any = None) -> Any:
         """Masks the rows of requests that have a constraint, in place.

@@ -1,0 +1,201 @@
+"""vLLM's requests end within `max_tokens`: the calls that its scheduler makes (version 0.32), without vLLM.
+
+`test_vllm.py` runs vLLM's own engine where it is installed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import derivable as dv
+
+VOCABULARY = dv.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None, None], eos=[256])
+END, THOUGHT = 256, 257
+REGEX = SimpleNamespace(name="REGEX")
+
+
+class Manager:
+    """As vLLM's `StructuredOutputManager`: who makes the state of a request, and asks it."""
+
+    def __init__(self, backend: Any, *, reasoner: Any = None, drafts: int = 0, context: int = 512) -> None:
+        self.backend, self.reasoner_cls, self.enable_in_reasoning = backend, reasoner, False
+        model = SimpleNamespace(max_model_len=context)
+        self.vllm_config = SimpleNamespace(model_config=model, num_speculative_tokens=drafts)
+
+    def _create_grammar(self, request: Any) -> Any:
+        return self.backend.compile_grammar(REGEX, request.pattern, stop_token_ids={END})
+
+
+class Request:
+    """As vLLM's: its tokens, and whether its reasoning has ended."""
+
+    def __init__(self, pattern: str, max_tokens: int, prompt: int = 3) -> None:
+        self.pattern, self.max_tokens, self.num_prompt_tokens = pattern, max_tokens, prompt
+        self.output: list[int] = []
+        self.structured_output_request = SimpleNamespace(reasoning_ended=None)
+
+    @property
+    def num_output_tokens(self) -> int:
+        return len(self.output)
+
+    def says(self, state: Any, tokens: list[int]) -> None:
+        """Tokens that were sampled: those of the text are taken by its state."""
+        self.output += tokens
+        structured = self.structured_output_request
+        if structured.reasoning_ended is False:
+            if THOUGHT not in tokens:
+                return
+            tokens = tokens[tokens.index(THOUGHT) + 1 :]
+        structured.reasoning_ended = True
+        assert state.accept_tokens("r", tokens)
+
+
+@pytest.fixture
+def vllm(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Modules with the names that the adapter uses, as vLLM 0.32 has them."""
+    nothing = type("Nothing", (), {})
+    backend = type("Backend", (), {"__init__": lambda self, *given: None})
+    contents: dict[str, dict[str, Any]] = {
+        "vllm": {},
+        "vllm.exceptions": {"VLLMValidationError": type("VLLMValidationError", (ValueError,), {})},
+        "vllm.v1": {},
+        "vllm.v1.sample": {},
+        "vllm.v1.sample.logits_processor": {},
+        "vllm.v1.sample.logits_processor.interface": {"LogitsProcessor": nothing, "MoveDirectionality": nothing},
+        "vllm.v1.structured_output": {"XgrammarBackend": nothing, "StructuredOutputManager": Manager},
+        "vllm.v1.structured_output.backend_types": {
+            "StructuredOutputBackend": backend,
+            "StructuredOutputGrammar": nothing,
+            "StructuredOutputOptions": nothing,
+        },
+        "vllm.v1.structured_output.backend_xgrammar": {
+            "XgrammarBackend": nothing,
+            "validate_xgrammar_grammar": lambda params: None,
+        },
+        "vllm.v1.structured_output.utils": {"xgr": None},
+        "vllm.tokenizers": {"cached_tokenizer_from_config": lambda model_config: None},
+    }
+    for name, members in contents.items():
+        module: Any = ModuleType(name)
+        module.__dict__.update(members)
+        monkeypatch.setitem(sys.modules, name, module)
+        if "." in name:
+            parent, _, last = name.rpartition(".")
+            monkeypatch.setattr(sys.modules[parent], last, module, raising=False)
+    ours = [name for name in sys.modules if name.startswith("derivable.integrations.vllm")]
+    for name in ours:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(Manager, "_create_grammar", Manager._create_grammar)  # put back when this has ended
+    module = importlib.import_module("derivable.integrations.vllm")
+    requests = importlib.import_module("derivable.integrations.vllm.requests")
+    monkeypatch.setattr(requests.Vocabulary, "from_transformers", lambda tokenizer, size: VOCABULARY)
+    requests.constraints_of.cache_clear()
+    module.install()
+    yield module
+    for name in [name for name in sys.modules if name.startswith("derivable.integrations.vllm")]:
+        del sys.modules[name]
+
+
+def manager_of(vllm: Any, **options: Any) -> Manager:
+    config = SimpleNamespace(structured_outputs_config=SimpleNamespace(disable_any_whitespace=False))
+    return Manager(vllm.Backend(config, None, 258), **options)
+
+
+class Row:
+    """A tensor of torch, as far as it is asked here."""
+
+    def __init__(self) -> None:
+        self.words = dv.allocate_bitmask(1, 258)
+
+    def numpy(self) -> Any:
+        return self.words
+
+    def allowed(self) -> list[int]:
+        bits = np.unpackbits(self.words[0].view(np.uint8), bitorder="little")
+        found: list[int] = np.flatnonzero(bits).tolist()
+        return found
+
+
+def written(request: Request, state: Any) -> str:
+    """What a model writes that never wants to end, until vLLM ends it."""
+    row, text = Row(), ""
+    while request.num_output_tokens < request.max_tokens and not state.is_terminated():
+        state.fill_bitmask(row, 0)
+        token = min(row.allowed())
+        request.says(state, [token])
+        text += chr(token) if token < 256 else ""
+    return text
+
+
+def test_the_text_is_complete_within_max_tokens(vllm: Any) -> None:
+    manager = manager_of(vllm)
+    for most in range(6, 12):
+        request = Request("[ab]{5,}", most)
+        state = manager._create_grammar(request)
+        assert written(request, state) == "a" * (most - 1) and state.is_terminated()
+    request = Request("[ab]{5,}", 400)
+    manager = manager_of(vllm, context=20)
+    state = manager._create_grammar(request)
+    assert len(written(request, state)) == 16 and state.is_terminated()  # behind a prompt of 3 tokens
+
+
+def test_what_reasoning_has_spent_is_not_the_text_s(vllm: Any) -> None:
+    manager = manager_of(vllm, reasoner=object)
+    for spent in (0, 1, 5, 13):
+        request = Request("[ab]{5,}", 20)
+        state = manager._create_grammar(request)
+        request.structured_output_request.reasoning_ended = False
+        request.says(state, [120] * spent)
+        request.says(state, [THOUGHT])
+        assert written(request, state) == "a" * (18 - spent) and state.is_terminated()
+        assert request.num_output_tokens == 20
+    request = Request("[ab]{5,}", 20)  # reasoning takes so much that no text fits: it is cut off
+    state = manager._create_grammar(request)
+    request.structured_output_request.reasoning_ended = False
+    request.says(state, [120] * 15 + [THOUGHT])
+    assert written(request, state) == "aaaa" and not state.is_terminated()
+
+
+def test_a_prompt_that_ends_the_reasoning(vllm: Any) -> None:
+    manager = manager_of(vllm, reasoner=object, drafts=4)
+    for most in (6, 9, 20):
+        request = Request("[ab]{5,}", most)
+        state = manager._create_grammar(request)  # nobody says that the reasoning has ended until tokens are taken
+        assert written(request, state) == "a" * (most - 1) and state.is_terminated()
+
+
+def test_reasoning_that_ends_within_a_draft(vllm: Any) -> None:
+    """Its masks are filled before the draft is taken; whatever they allow is taken then."""
+    manager, row = manager_of(vllm, reasoner=object, drafts=4), Row()
+    for most in range(8, 24):
+        request = Request("[ab]{5,}", most)
+        state = manager._create_grammar(request)
+        request.structured_output_request.reasoning_ended = False
+        request.says(state, [120])
+        state.fill_bitmask(row, 0)  # the row behind [120, THOUGHT], both drafted
+        token = min(row.allowed())
+        assert state.accept_tokens("r", [token])
+        state.fill_bitmask(row, 0)
+        state.rollback(1)
+        request.says(state, [120, THOUGHT, token])
+        text = chr(token) + written(request, state)
+        assert request.num_output_tokens <= most
+        if most >= 9:  # 3 tokens before, 5 and the end
+            assert state.is_terminated() and len(text) == most - 4, (most, text)
+
+
+def test_requests_in_which_no_text_fits_are_refused(vllm: Any) -> None:
+    plugin = importlib.import_module("derivable.integrations.vllm.plugin")
+    constraint = dv.compile(dv.Grammar.from_regex("[ab]{5}"), VOCABULARY)
+    for max_tokens, context in ((5, 512), (None, 5), (100, 5)):
+        with pytest.raises(vllm.RequestRefusedError, match="takes 6 tokens") as refused:
+            plugin._check_budget(constraint, max_tokens, context)
+        assert isinstance(refused.value, ValueError)  # which vLLM's server answers with status 400
+    for max_tokens, context in ((6, 512), (None, 6)):
+        plugin._check_budget(constraint, max_tokens, context)
