@@ -1,0 +1,57 @@
+"""Schemas of MaskBench, and a validator that judges texts by them; for the programs beside this file."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped, unused-ignore]
+
+
+@dataclass(frozen=True)
+class SchemaCase:
+    """A schema, and values that are known to satisfy it."""
+
+    name: str
+    schema: Any
+    valid: list[Any]
+
+
+def schema_cases(shared: Path) -> list[SchemaCase]:
+    """All schemas of the development part, in the order of the file."""
+    path = shared / "data" / "maskbench" / "dev.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [SchemaCase(row["id"], row["schema"], [t["data"] for t in row["tests"] if t["valid"]]) for row in rows]
+
+
+class Judge:
+    """Says why a text is not a valid instance of a schema, formats included; `None` if it is one."""
+
+    def __init__(self, schema: Any) -> None:
+        kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+        self.validator = kind(schema, format_checker=kind.FORMAT_CHECKER)
+
+    def __call__(self, text: bytes) -> str | None:
+        try:
+            value = json.loads(text.decode("utf-8"), parse_constant=_refuse, parse_float=_finite)
+        except ValueError as error:
+            return f"no JSON: {error}"
+        try:
+            found = next(iter(self.validator.iter_errors(value)), None)
+        except Exception as error:  # of a schema that the validator does not understand
+            return f"the validator failed: {type(error).__name__}: {error}"[:200]
+        return None if found is None else f"{found.validator} at {found.json_path}: {found.message}"[:200]
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text} is larger than every float")
+    return value
