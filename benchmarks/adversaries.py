@@ -9,7 +9,7 @@ Each text must end within its budget, be what the constraint without a budget ac
 jsonschema, formats included. Programs are written with budgets of their own, for the shortest program is an empty one,
 and are judged by the language's implementation where it is installed (`tests/support/references.py`).
 
-Times are of masks in the last stretch: from the first mask of a text that the budget narrows to the end. The same mask
+Processor times are of masks in the last stretch: from the first that the budget narrows to the end. The same mask
 without a budget is made beside it, before it and after it in turns, so that either meets new situations as often.
 
 Needs the shared data (`DERIVABLE_SHARED`, or ../shared beside the repository), `jsonschema` and `tokenizers`.
@@ -23,6 +23,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -49,7 +50,10 @@ ENOUGH = 1 << 20
 """Tokens that suffice for every text, so that `least_tokens` can be asked."""
 
 MOST_ASKED = 100
-"""Times that a mask is asked for which was broken off for the work it took, before that is a failure."""
+"""Times that a step is taken up again which was broken off for the work it took, before that is a failure."""
+
+SLOWEST = 5
+"""Masks that are named."""
 
 DEPTH = ("too many nested parentheses", "too many levels of indentation", "too many statically nested", "nested too")
 """What CPython says of programs that are deeper than its own bounds; such programs are not judged."""
@@ -73,10 +77,17 @@ class Tally:
     texts: int = 0
     tokens: int = 0
     refused: Counter[str] = field(default_factory=Counter)
-    asked_again: int = 0
+    again: Counter[str] = field(default_factory=Counter)
     failures: list[Failure] = field(default_factory=list)
     budgeted: list[float] = field(default_factory=list)
     plain: list[float] = field(default_factory=list)
+    slowest: list[tuple[float, str]] = field(default_factory=list)
+
+    def timed(self, budgeted: float, plain: float, where: str) -> None:
+        """A mask of a last stretch: microseconds with a budget and without, and where that was."""
+        self.budgeted.append(budgeted)
+        self.plain.append(plain)
+        self.slowest = sorted([*self.slowest, (budgeted, where)], reverse=True)[:SLOWEST]
 
     def rows(self, name: str) -> list[list[str]]:
         """A line of figures for each kind of mask."""
@@ -112,63 +123,67 @@ class Writer:
     """Writes texts under a constraint, and looks whether each is what was promised."""
 
     def __init__(self, vocabulary: dv.Vocabulary, tally: Tally) -> None:
-        self.vocabulary, self.tally = vocabulary, tally
+        self.vocabulary, self.tally, self.name = vocabulary, tally, ""
         self.models = {name: Model(vocabulary, liked) for name, liked in LIKINGS.items()}
         self.words, self.plain_words = (dv.allocate_bitmask(1, vocabulary.size) for _ in range(2))
 
-    def write(self, constraint: dv.Constraint, budget: int, liking: str) -> tuple[bytes, str | None]:
+    def write(self, constraint: dv.Constraint, name: str, budget: int, liking: str) -> tuple[bytes, str | None]:
         """A text, and what is wrong with it."""
+        self.name = name
+        try:
+            return self._write(constraint, budget, liking)
+        except dv.DerivableError as error:
+            return b"", f"{type(error).__name__}: {error}"[:200]
+
+    def _write(self, constraint: dv.Constraint, budget: int, liking: str) -> tuple[bytes, str | None]:
         matcher, plain = constraint.matcher(max_tokens=budget), constraint.matcher()
         model, text, narrowed, steps = self.models[liking], bytearray(), False, 0
         while not matcher.is_finished:
             if steps == budget:
                 return bytes(text), "late: the budget is used up"
-            try:
-                both = self._masks(matcher, plain, steps % 2 == 1)
-            except dv.LimitError as error:
-                return bytes(text), f"{type(error).__name__}: {error}"[:200]
+            both = self._masks(matcher, plain, steps % 2 == 1)
             narrowed = narrowed or not np.array_equal(self.words, self.plain_words)
             if narrowed:
-                self.tally.budgeted.append(both[0])
-                self.tally.plain.append(both[1])
+                self.tally.timed(*both, f"{self.name}, {budget} tokens, {liking}, behind {bytes(text[-60:])!r}")
             if (self.words & ~self.plain_words).any():
                 return bytes(text), "the budget allows what the grammar does not"
             token = model.choose(self.words[0])
             if token is None:
                 return bytes(text), f"the mask is empty with {matcher.tokens_left} tokens left"
-            matcher.advance(token)
-            plain.advance(token)
+            self._again(partial(matcher.advance, token))
+            self._again(partial(plain.advance, token))
             text += self.vocabulary.token_bytes(token) or b""
             steps += 1
         self.tally.texts += 1
         self.tally.tokens += steps
         whole = constraint.matcher()
-        whole.advance_bytes(bytes(text))
+        self._again(lambda: whole.advance_bytes(bytes(text)))
         return bytes(text), None if whole.is_accepting else "it may not end there without a budget"
 
     def _masks(self, matcher: dv.Matcher, plain: dv.Matcher, plain_first: bool) -> tuple[float, float]:
         """Microseconds of the mask with a budget and of the one without."""
-        clock = time.perf_counter_ns
+        clock = time.thread_time_ns
         if plain_first:
             begin = clock()
-            self._fill(plain, self.plain_words)
+            self._again(lambda: plain.fill_bitmask(self.plain_words))
             middle = clock()
-            self._fill(matcher, self.words)
+            self._again(lambda: matcher.fill_bitmask(self.words))
             return (clock() - middle) / 1e3, (middle - begin) / 1e3
         begin = clock()
-        self._fill(matcher, self.words)
+        self._again(lambda: matcher.fill_bitmask(self.words))
         middle = clock()
-        self._fill(plain, self.plain_words)
+        self._again(lambda: plain.fill_bitmask(self.plain_words))
         return (middle - begin) / 1e3, (clock() - middle) / 1e3
 
-    def _fill(self, matcher: dv.Matcher, words: NDArray[np.int32]) -> None:
+    def _again(self, step: Callable[[], None]) -> None:
+        """A step, taken up again where it was broken off for the work it took."""
         for _ in range(MOST_ASKED):
             try:
-                matcher.fill_bitmask(words)
+                step()
                 return
             except dv.LimitError:
-                self.tally.asked_again += 1
-        matcher.fill_bitmask(words)
+                self.tally.again[self.name] += 1
+        step()
 
     def fail(self, *what: Any) -> Failure:
         """Notes a failure."""
@@ -215,7 +230,7 @@ def write_schema(writer: Writer, name: str, schema: Any, profile: str) -> Iterat
         yield writer.fail(name, least - 1, "", wrong, "")
     for budget in sorted({least, least + 1, least + 8, 2 * least}):
         for liking in LIKINGS:
-            text, why = writer.write(constraint, budget, liking)
+            text, why = writer.write(constraint, name, budget, liking)
             why = why or judge(text)
             if why is not None:
                 yield writer.fail(name, budget, liking, why, text.decode("utf-8", "replace"))
@@ -243,19 +258,19 @@ def write_programs(writer: Writer, language: str, judged: Counter[str]) -> Itera
         yield writer.fail(language, least - 1, "", wrong, "")
     for budget in sorted({least, least + 1, least + 8, *(b for b in PROGRAM_BUDGETS if b >= least)}):
         for liking in LIKINGS:
-            text, why = writer.write(constraint, budget, liking)
+            text, why = writer.write(constraint, language, budget, liking)
             if why is not None:
                 yield writer.fail(language, budget, liking, why, text.decode("utf-8", "replace"))
             else:
                 written.append((budget, liking, text))
     check = reference(language)
     if check is None:
-        judged["by the matcher alone"] += len(written)
+        judged[f"by the matcher alone ({language})"] += len(written)
         return
     verdicts = check([text for *_, text in written])
     for (budget, liking, text), good in zip(written, verdicts):
         if not good and language == "python" and _too_deep(text):
-            judged["too deep to be judged"] += 1
+            judged["by the matcher alone (too deep for CPython)"] += 1
             continue
         judged["by the language's implementation"] += 1
         if not good:
@@ -302,34 +317,42 @@ def main(
             with out.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(failure)) + "\n")
 
-    done = 0
+    done = Counter[str]()
     with Progress(console=Console(stderr=True)) as progress:
-        task = progress.add_task("writing", total=len(cases) + len(listed))
-        writer = Writer(vocabulary, tallies["programs"])
-        for language in listed:
-            for failure in write_programs(writer, language, judged):
-                tell(failure)
-            progress.advance(task)
-        writer = Writer(vocabulary, tallies["schemas"])
-        for case in cases:
-            if seconds and time.monotonic() - begun > seconds:
-                break
-            for failure in write_schema(writer, case.name, case.schema, profile):
-                tell(failure)
-            done += 1
-            progress.advance(task)
+        jobs: dict[str, list[Callable[[Writer], Iterator[Failure]]]] = {
+            "schemas": [partial(write_schema, name=c.name, schema=c.schema, profile=profile) for c in cases],
+            "programs": [partial(write_programs, language=one, judged=judged) for one in listed],
+        }
+        for kind, several in jobs.items():
+            task = progress.add_task(kind, total=len(several))
+            writer = Writer(vocabulary, tallies[kind])
+            for write in several:
+                if seconds and time.monotonic() - begun > seconds:
+                    break
+                for failure in write(writer):
+                    tell(failure)
+                done[kind] += 1
+                progress.advance(task)
     facts = machine(["ours"]) | {"tokenizer": tokenizer, "profile": profile}
     console.print(", ".join(f"{key} {value}" for key, value in facts.items()), soft_wrap=True, markup=False)
-    console.print(f"{done} of {len(cases)} schemas, refused: {dict(tallies['schemas'].refused)}", markup=False)
-    console.print(f"programs judged: {dict(judged)}\n", markup=False)
-    header = ["", "texts", "tokens", "failures", "masks asked for again"]
+    parts = [f"{done['schemas']} of {len(cases)} schemas", f"{done['programs']} of {len(listed)} languages"]
+    parts += [f"{count} schemas refused with {why}" for why, count in tallies["schemas"].refused.items()]
+    parts += [f"{count} programs judged {how}" for how, count in judged.items()]
+    console.print(*parts, "", sep="\n", markup=False)
+    header = ["", "texts", "tokens", "failures", "steps taken up again"]
     rows = [
-        [name, f"{t.texts:,}", f"{t.tokens:,}", str(len(t.failures)), str(t.asked_again)] for name, t in tallies.items()
+        [name, f"{t.texts:,}", f"{t.tokens:,}", str(len(t.failures)), str(t.again.total())]
+        for name, t in tallies.items()
     ]
     console.print(table(header, rows), markup=False, soft_wrap=True)
     header = ["", "budget", "masks in the last stretch", "mean, us", "p50", "p99", "max"]
     rows = [row for name, tally in tallies.items() for row in tally.rows(name)]
-    console.print("\n" + table(header, rows), markup=False, soft_wrap=True)
+    console.print("\n" + table(header, rows) + "\n", markup=False, soft_wrap=True)
+    for tally in tallies.values():
+        for us, where in tally.slowest:
+            console.print(f"{us / 1e3:,.1f} ms: {where}", markup=False, soft_wrap=True)
+        for name, count in tally.again.most_common(SLOWEST):
+            console.print(f"{count} steps taken up again: {name}", markup=False)
     if any(tally.failures for tally in tallies.values()):
         raise typer.Exit(1)
 
