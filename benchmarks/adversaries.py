@@ -17,7 +17,9 @@ Needs the shared data (`DERIVABLE_SHARED`, or ../shared beside the repository), 
 
 from __future__ import annotations
 
+import datetime
 import json
+import shlex
 import sys
 import time
 from collections import Counter
@@ -30,11 +32,11 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from first_mask import machine, shared_folder, table
+from first_mask import machine, shared_folder
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import Progress
-from schema_cases import Judge, schema_cases
+from schema_cases import Judge, markdown_table, schema_cases
 
 import derivable as dv
 
@@ -216,7 +218,7 @@ def write_schema(writer: Writer, name: str, schema: Any, profile: str) -> Iterat
     try:
         grammar = dv.Grammar.from_json_schema(schema, profile=profile)  # type: ignore[arg-type]
         constraint = dv.compile(grammar, writer.vocabulary)
-    except dv.GrammarError as error:
+    except (dv.GrammarError, dv.LimitError) as error:
         writer.tally.refused[type(error).__name__] += 1
         return
     judge = Judge(schema)
@@ -286,6 +288,33 @@ def _too_deep(text: bytes) -> bool:
     return False
 
 
+def page(tallies: dict[str, Tally], counts: list[str], facts: dict[str, Any]) -> str:
+    """The record of a run."""
+    totals = [
+        [name, f"{t.texts:,}", f"{t.tokens:,}", str(len(t.failures)), str(t.again.total())]
+        for name, t in tallies.items()
+    ]
+    times = [row for name, tally in tallies.items() for row in tally.rows(name)]
+    slow = [f"- {us / 1e3:,.1f} ms: `{where}`" for tally in tallies.values() for us, where in tally.slowest]
+    again = [f"- {count} steps: {name}" for tally in tallies.values() for name, count in tally.again.most_common(5)]
+    parts = [
+        "# Texts that end, under models that never want to",
+        "Written by the command below. A model that likes one kind of byte takes the allowed token that has the most "
+        "of it, and the end last. What budgets a text gets, and what it must be, is said in "
+        "[`benchmarks/adversaries.py`](../adversaries.py).",
+        f"```\n{shlex.join(['python', 'benchmarks/adversaries.py', *sys.argv[1:]])}\n```",
+        "\n".join(f"- {key}: {value}" for key, value in facts.items()),
+        "\n".join(f"- {count}" for count in counts),
+        markdown_table(["", "texts", "tokens", "failures", "steps taken up again"], totals),
+        "Masks of the last stretch, processor time:",
+        markdown_table(["", "budget", "masks", "mean, µs", "p50", "p99", "max"], times),
+        "The slowest of them:",
+        "\n".join(slow),
+    ]
+    parts += ["Steps that were broken off for their work, and taken up again:", "\n".join(again)] if again else []
+    return "\n\n".join(parts) + "\n"
+
+
 def main(
     tokenizer: Annotated[str, typer.Option(help="A folder of shared/data/tokenizers.")] = "llama-3",
     every: Annotated[int, typer.Option(help="Only every so manieth schema.")] = 1,
@@ -295,6 +324,7 @@ def main(
     languages: Annotated[str, typer.Option(help="Built-in grammars, or nothing.")] = ",".join(LANGUAGES),
     schemas: Annotated[bool, typer.Option(help="Write schemas, too.")] = True,
     out: Annotated[Path | None, typer.Option(help="Write a line of JSON for each failure, at once.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the tables as a page.")] = None,
 ) -> None:
     """Do texts end in time, whatever a model prefers?"""
     console, shared = Console(), shared_folder()
@@ -333,26 +363,15 @@ def main(
                     tell(failure)
                 done[kind] += 1
                 progress.advance(task)
-    facts = machine(["ours"]) | {"tokenizer": tokenizer, "profile": profile}
-    console.print(", ".join(f"{key} {value}" for key, value in facts.items()), soft_wrap=True, markup=False)
-    parts = [f"{done['schemas']} of {len(cases)} schemas", f"{done['programs']} of {len(listed)} languages"]
-    parts += [f"{count} schemas refused with {why}" for why, count in tallies["schemas"].refused.items()]
-    parts += [f"{count} programs judged {how}" for how, count in judged.items()]
-    console.print(*parts, "", sep="\n", markup=False)
-    header = ["", "texts", "tokens", "failures", "steps taken up again"]
-    rows = [
-        [name, f"{t.texts:,}", f"{t.tokens:,}", str(len(t.failures)), str(t.again.total())]
-        for name, t in tallies.items()
-    ]
-    console.print(table(header, rows), markup=False, soft_wrap=True)
-    header = ["", "budget", "masks in the last stretch", "mean, us", "p50", "p99", "max"]
-    rows = [row for name, tally in tallies.items() for row in tally.rows(name)]
-    console.print("\n" + table(header, rows) + "\n", markup=False, soft_wrap=True)
-    for tally in tallies.values():
-        for us, where in tally.slowest:
-            console.print(f"{us / 1e3:,.1f} ms: {where}", markup=False, soft_wrap=True)
-        for name, count in tally.again.most_common(SLOWEST):
-            console.print(f"{count} steps taken up again: {name}", markup=False)
+    facts = machine(["ours"]) | {"date": datetime.date.today().isoformat()}
+    facts |= {"tokenizer": tokenizer, "profile": profile}
+    counts = [f"{done['schemas']} of {len(cases)} schemas", f"{done['programs']} of {len(listed)} languages"]
+    counts += [f"{count} schemas refused with {why}" for why, count in tallies["schemas"].refused.items()]
+    counts += [f"{count} programs judged {how}" for how, count in judged.items()]
+    made = page(tallies, counts, facts)
+    console.print(made, markup=False, soft_wrap=True)
+    if markdown is not None:
+        markdown.write_text(made, encoding="utf-8")
     if any(tally.failures for tally in tallies.values()):
         raise typer.Exit(1)
 

@@ -9,7 +9,7 @@ budget, so that no text has to be cut off.
 
 The engines: `ours` is Derivable as it comes; `budget` the same with `matcher(max_tokens=...)`; `spec` is
 `profile="spec"`, all that JSON Schema allows; `llg` is llguidance and `xgr` xgrammar, each with its defaults. Each runs
-in a process of its own. One that dies is started again behind the schema that it died of, which counts as refused.
+in a process of its own. One that dies is started again behind the schema that it died of, which is not taken then.
 
 Needs the shared data (`DERIVABLE_SHARED`, or ../shared beside the repository), `jsonschema[format-nongpl]`, the
 embedded model's weights (`derivable[demo]`); for the peers `llguidance` with `transformers`, and `xgrammar` with torch.
@@ -20,13 +20,15 @@ from __future__ import annotations
 import datetime
 import importlib.metadata
 import json
+import os
 import random
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
@@ -36,15 +38,18 @@ from first_mask import machine, shared_folder
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import Progress
-from schema_cases import Judge, SchemaCase, schema_cases
+from schema_cases import Judge, SchemaCase, markdown_table, schema_cases
 
 import derivable as dv
-from derivable.decoding.models import TinyLanguageModel
+from derivable.decoding.models import TinyLanguageModel, TinyState
 from derivable.tiny import tokenizer_path
 
 PROMPT = "A record as JSON:\n"
 ROOM = 0.6
 """The share of the budget that the shortest valid instance of a schema may take."""
+
+AT_ONCE = 16
+"""Schemas whose texts share forward passes."""
 
 NAMES = {
     "ours": "Derivable",
@@ -56,14 +61,8 @@ NAMES = {
 DISTRIBUTIONS = {"llg": "llguidance", "xgr": "xgrammar"}
 
 
-class Engine(Protocol):
-    """Masks of one text after the other."""
-
-    def start(self, schema: Any) -> None:
-        """Compiles a schema, and is at the beginning of a text."""
-
-    def restart(self) -> None:
-        """At the beginning of another text of the same schema."""
+class Masks(Protocol):
+    """The masks of one text."""
 
     def fill(self) -> NDArray[np.int32]:
         """The words of the mask of the next token."""
@@ -71,17 +70,14 @@ class Engine(Protocol):
     def advance(self, token: int) -> None: ...
 
 
-class Ours:
-    def __init__(self, vocabulary: dv.Vocabulary, profile: Any = "practical", max_tokens: int | None = None) -> None:
-        self.vocabulary, self.profile, self.max_tokens = vocabulary, profile, max_tokens
-        self.bitmask = dv.allocate_bitmask(1, vocabulary.size)
+Engine = Callable[[Any], Callable[[], Masks]]
+"""Compiles a schema; what comes back begins a text each time."""
 
-    def start(self, schema: Any) -> None:
-        self.constraint = dv.compile(dv.Grammar.from_json_schema(schema, profile=self.profile), self.vocabulary)
-        self.restart()
 
-    def restart(self) -> None:
-        self.matcher = self.constraint.matcher(max_tokens=self.max_tokens)
+@dataclass
+class OurMasks:
+    matcher: dv.Matcher
+    bitmask: NDArray[np.int32]
 
     def fill(self) -> NDArray[np.int32]:
         self.matcher.fill_bitmask(self.bitmask)
@@ -92,32 +88,26 @@ class Ours:
         self.matcher.advance(token)
 
 
-class Llguidance:
-    def __init__(self, vocabulary: dv.Vocabulary) -> None:
-        import llguidance.hf  # type: ignore[import-not-found, unused-ignore]
-        from llguidance.numpy import (  # type: ignore[import-not-found, unused-ignore]
-            allocate_token_bitmask,
-            fill_next_token_bitmask,
-        )
-        from transformers import PreTrainedTokenizerFast
+def ours(vocabulary: dv.Vocabulary, profile: Any = "practical", max_tokens: int | None = None) -> Engine:
+    bitmask = dv.allocate_bitmask(1, vocabulary.size)
 
-        hf = PreTrainedTokenizerFast(tokenizer_file=str(tokenizer_path()))
-        hf.eos_token = hf.convert_ids_to_tokens(vocabulary.eos_ids[0])
-        self.llg, self._fill = llguidance, fill_next_token_bitmask
-        self.tokenizer = llguidance.hf.from_tokenizer(hf, n_vocab=vocabulary.size)
-        self.bitmask = allocate_token_bitmask(1, vocabulary.size)
+    def compiled(schema: Any) -> Callable[[], Masks]:
+        constraint = dv.compile(dv.Grammar.from_json_schema(schema, profile=profile), vocabulary)
+        # A budget that no text fits is refused here, with the schema.
+        constraint.matcher(max_tokens=max_tokens)
+        return lambda: OurMasks(constraint.matcher(max_tokens=max_tokens), bitmask)
 
-    def start(self, schema: Any) -> None:
-        self.compiled = self.llg.LLMatcher(self.tokenizer, json.dumps({"grammars": [{"json_schema": schema}]}))
-        if self.compiled.is_error():
-            raise ValueError(self.compiled.get_error())
-        self.restart()
+    return compiled
 
-    def restart(self) -> None:
-        self.matcher = self.compiled.deep_copy()
+
+@dataclass
+class LlguidanceMasks:
+    matcher: Any
+    bitmask: NDArray[np.int32]
+    fill_next: Callable[..., None]
 
     def fill(self) -> NDArray[np.int32]:
-        self._fill(self.matcher, self.bitmask, 0)
+        self.fill_next(self.matcher, self.bitmask, 0)
         words: NDArray[np.int32] = self.bitmask[0]
         return words
 
@@ -125,21 +115,33 @@ class Llguidance:
         self.matcher.consume_token(token)
 
 
-class Xgrammar:
-    def __init__(self, vocabulary: dv.Vocabulary) -> None:
-        import xgrammar
+def llguidance(vocabulary: dv.Vocabulary) -> Engine:
+    import llguidance as llg  # type: ignore[import-not-found, unused-ignore]
+    import llguidance.hf  # type: ignore[import-not-found, unused-ignore]
+    from llguidance.numpy import (  # type: ignore[import-not-found, unused-ignore]
+        allocate_token_bitmask,
+        fill_next_token_bitmask,
+    )
+    from transformers import PreTrainedTokenizerFast
 
-        tokens = [vocabulary.token_bytes(token) or b"" for token in range(vocabulary.size)]
-        info = xgrammar.TokenizerInfo(tokens, stop_token_ids=list(vocabulary.eos_ids))
-        self.xgr, self.compiler = xgrammar, xgrammar.GrammarCompiler(info, max_threads=1)
-        self.bitmask = xgrammar.allocate_token_bitmask(1, vocabulary.size)
+    hf = PreTrainedTokenizerFast(tokenizer_file=str(tokenizer_path()))
+    hf.eos_token = hf.convert_ids_to_tokens(vocabulary.eos_ids[0])
+    tokenizer = llg.hf.from_tokenizer(hf, n_vocab=vocabulary.size)
+    bitmask = allocate_token_bitmask(1, vocabulary.size)
 
-    def start(self, schema: Any) -> None:
-        self.compiled = self.compiler.compile_json_schema(json.dumps(schema))
-        self.restart()
+    def compiled(schema: Any) -> Callable[[], Masks]:
+        matcher = llg.LLMatcher(tokenizer, json.dumps({"grammars": [{"json_schema": schema}]}))
+        if matcher.is_error():
+            raise ValueError(matcher.get_error())
+        return lambda: LlguidanceMasks(matcher.deep_copy(), bitmask, fill_next_token_bitmask)
 
-    def restart(self) -> None:
-        self.matcher = self.xgr.GrammarMatcher(self.compiled)
+    return compiled
+
+
+@dataclass
+class XgrammarMasks:
+    matcher: Any
+    bitmask: Any
 
     def fill(self) -> NDArray[np.int32]:
         self.matcher.fill_next_token_bitmask(self.bitmask)
@@ -150,26 +152,75 @@ class Xgrammar:
         self.matcher.accept_token(token)
 
 
+def xgrammar(vocabulary: dv.Vocabulary) -> Engine:
+    import xgrammar as xgr
+
+    tokens = [vocabulary.token_bytes(token) or b"" for token in range(vocabulary.size)]
+    info = xgr.TokenizerInfo(tokens, stop_token_ids=list(vocabulary.eos_ids))
+    compiler = xgr.GrammarCompiler(info, max_threads=1)
+    bitmask = xgr.allocate_token_bitmask(1, vocabulary.size)
+
+    def compiled(schema: Any) -> Callable[[], Masks]:
+        grammar = compiler.compile_json_schema(json.dumps(schema))
+        return lambda: XgrammarMasks(xgr.GrammarMatcher(grammar), bitmask)
+
+    return compiled
+
+
 def engine_of(name: str, vocabulary: dv.Vocabulary, tokens: int) -> Engine:
     makers: dict[str, Callable[[], Engine]] = {
-        "ours": lambda: Ours(vocabulary),
-        "budget": lambda: Ours(vocabulary, max_tokens=tokens),
-        "spec": lambda: Ours(vocabulary, "spec"),
-        "llg": lambda: Llguidance(vocabulary),
-        "xgr": lambda: Xgrammar(vocabulary),
+        "ours": lambda: ours(vocabulary),
+        "budget": lambda: ours(vocabulary, max_tokens=tokens),
+        "spec": lambda: ours(vocabulary, "spec"),
+        "llg": lambda: llguidance(vocabulary),
+        "xgr": lambda: xgrammar(vocabulary),
     }
     return makers[name]()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Text:
-    """What came of one text: its fate, why it is not valid, and how long it is."""
+    """A text, and what came of it."""
 
     temperature: float
-    fate: str  # "valid", "invalid", "cut off", "stuck", "refused" or "died"
+    fate: str = "cut off"  # or "valid", "invalid", "stuck", "refused", "died"; "finished" before it is judged
     why: str = ""
     tokens: int = 0
     text: str = ""
+
+
+@dataclass
+class Draft:
+    """A text that is being written."""
+
+    text: Text
+    masks: Masks
+    state: TinyState
+    rng: np.random.Generator
+    written: bytearray = field(default_factory=bytearray)
+
+    def choose(self, logits: NDArray[np.float32], vocabulary: dv.Vocabulary) -> int | None:
+        """The next token, taken; `None` if the text is at its end."""
+        # The same noise for every engine, whatever it allows.
+        noise = self.rng.gumbel(size=vocabulary.size)
+        try:
+            words = np.ascontiguousarray(self.masks.fill()).view(np.uint8)
+            allowed = np.unpackbits(words, bitorder="little")[: vocabulary.size].astype(bool)
+            if not allowed.any():
+                self.text.fate = "stuck"
+                return None
+            scores = logits[: vocabulary.size] / self.text.temperature + noise
+            token = int(np.where(allowed, scores, -np.inf).argmax())
+            self.text.tokens += 1
+            if token in vocabulary.eos_ids:
+                self.text.fate = "finished"
+                return None
+            self.masks.advance(token)
+        except Exception as error:  # a peer may raise anything
+            self.text.fate, self.text.why = "stuck", f"{type(error).__name__}: {error}"[:200]
+            return None
+        self.written += vocabulary.token_bytes(token) or b""
+        return token
 
 
 def cases_of(shared: Path, model: TinyLanguageModel, count: int, tokens: int) -> list[SchemaCase]:
@@ -184,27 +235,17 @@ def cases_of(shared: Path, model: TinyLanguageModel, count: int, tokens: int) ->
     return found
 
 
-def written(
-    engine: Engine, model: TinyLanguageModel, temperature: float, seed: int, tokens: int
-) -> tuple[str, bytes, int]:
-    """How a text ended, the text, and its tokens, the end token included."""
-    vocabulary, rng, text = model.vocabulary, np.random.default_rng(seed), bytearray()
-    state = model.start()
-    logits = state.append(model.encode(PROMPT))[-1]
-    for step in range(tokens):
-        allowed = np.unpackbits(np.ascontiguousarray(engine.fill()).view(np.uint8), bitorder="little")
-        allowed = allowed[: vocabulary.size].astype(bool)
-        # The same noise for every engine, whatever it allows.
-        noise = rng.gumbel(size=vocabulary.size)
-        if not allowed.any():
-            return "stuck", bytes(text), step
-        token = int(np.where(allowed, logits[: vocabulary.size] / temperature + noise, -np.inf).argmax())
-        if token in vocabulary.eos_ids:
-            return "finished", bytes(text), step + 1
-        engine.advance(token)
-        text += vocabulary.token_bytes(token) or b""
-        logits = state.append([token])[-1]
-    return "cut off", bytes(text), tokens
+def write(drafts: list[Draft], model: TinyLanguageModel, tokens: int) -> None:
+    """All drafts to their ends, with shared forward passes."""
+    prompt = model.encode(PROMPT)
+    left, appended = drafts, [prompt] * len(drafts)
+    for _ in range(tokens):
+        if not left:
+            return
+        logits = model.append_batch([draft.state for draft in left], appended)
+        taken = [draft.choose(rows[-1], model.vocabulary) for draft, rows in zip(left, logits)]
+        left = [draft for draft, token in zip(left, taken) if token is not None]
+        appended = [[token] for token in taken if token is not None]
 
 
 def work(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -215,54 +256,64 @@ def work(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
     engine = engine_of(job["engine"], model.vocabulary, job["tokens"])
     yield {"ready": True}
     cases = cases_of(shared, model, job["schemas"], job["tokens"])
-    for index in range(job["start"], len(cases)):
-        texts, schema = list[Text](), cases[index].schema
-        try:
-            engine.start(schema)
-        except Exception as error:  # a peer may raise anything
-            texts = [Text(t, "refused", f"{type(error).__name__}: {error}"[:200]) for t in job["temperatures"]]
-        judge = Judge(schema)
-        for temperature in () if texts else job["temperatures"]:
-            engine.restart()
+    for first in range(job["start"], len(cases), job["at_once"]):
+        several = range(first, min(first + job["at_once"], len(cases)))
+        texts, drafts = dict[int, list[Text]](), list[Draft]()
+        for index in several:
+            texts[index] = [Text(temperature) for temperature in job["temperatures"]]
             try:
-                fate, text, length = written(engine, model, temperature, index, job["tokens"])
-            except Exception as error:
-                texts.append(Text(temperature, "stuck", f"{type(error).__name__}: {error}"[:200]))
-                continue
-            why = judge(text) if fate == "finished" else None
-            if fate == "finished":
-                fate = "valid" if why is None else "invalid"
-            texts.append(Text(temperature, fate, why or "", length, text.decode("utf-8", "replace")))
-        yield {"schema": cases[index].name, "index": index, "texts": [asdict(text) for text in texts]}
+                begin = engine(cases[index].schema)
+                drafts += [Draft(t, begin(), model.start(), np.random.default_rng(index)) for t in texts[index]]
+            except Exception as error:  # a peer may raise anything
+                for text in texts[index]:
+                    text.fate, text.why = "refused", f"{type(error).__name__}: {error}"[:200]
+        write(drafts, model, job["tokens"])
+        for draft in drafts:
+            draft.text.text = draft.written.decode("utf-8", "replace")
+        for index in several:
+            judge = Judge(cases[index].schema)
+            for text in texts[index]:
+                if text.fate == "finished":
+                    text.why = judge(text.text.encode()) or ""
+                    text.fate = "invalid" if text.why else "valid"
+            yield {"schema": cases[index].name, "index": index, "texts": [asdict(text) for text in texts[index]]}
 
 
 def run(engine: str, options: dict[str, Any], tick: Callable[[], None]) -> dict[str, list[Text]] | str:
     """What an engine wrote, by schema; or why it cannot be used here."""
     found: dict[str, list[Text]] = {}
-    start = 0
+    start, at_once = 0, AT_ONCE
     while start < options["schemas"]:
-        job = json.dumps(options | {"engine": engine, "start": start})
-        command = [sys.executable, __file__, "--worker", job]
-        ready, last = False, start - 1
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None and process.stderr is not None
+        job = json.dumps(options | {"engine": engine, "start": start, "at_once": at_once})
+        command, ready = [sys.executable, __file__, "--worker", job], False
+        # The model is too small for several threads to help.
+        one = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+        with (
+            tempfile.TemporaryFile("w+") as errors,
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=one) as process,
+        ):
+            assert process.stdout is not None
             for line in process.stdout:
                 if not line.startswith("{"):
                     continue  # what a peer prints
                 row = json.loads(line)
                 ready = True
                 if "schema" in row:
-                    last = row["index"]
+                    start = row["index"] + 1
                     found[row["schema"]] = [Text(**text) for text in row["texts"]]
                     tick()
-            said = process.stderr.read().strip().splitlines()
+            code = process.wait()
+            errors.seek(0)
+            said = (errors.read().strip().splitlines() or [f"exit status {code}"])[-1]
         if not ready:
-            return said[-1] if said else f"exit status {process.returncode}"
-        if process.returncode == 0:
+            return said
+        if code == 0:
             break
-        start = last + 2
-        found[f"#{last + 1}"] = [Text(t, "died", said[-1] if said else "") for t in options["temperatures"]]
-        tick()
+        if at_once == 1:  # or the schema is looked for first
+            found[f"number {start}"] = [Text(t, "died", said) for t in options["temperatures"]]
+            start += 1
+            tick()
+        at_once = 1
     return found
 
 
@@ -292,11 +343,6 @@ def _share(part: int, of: int) -> str:
     return f"{100 * part / max(1, of):.1f}%"
 
 
-def markdown(header: list[str], rows: list[list[str]]) -> str:
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
 def versions(engines: list[str]) -> dict[str, str]:
     """Of the peers that are here."""
     found = {}
@@ -320,7 +366,7 @@ def page(rows: list[list[str]], notes: list[str], facts: dict[str, Any], command
         "engine takes. What each engine is, is said in [`benchmarks/finishing.py`](../finishing.py).",
         f"```\n{command}\n```",
         "\n".join(f"- {key}: {value}" for key, value in facts.items()),
-        markdown(HEADER, rows),
+        markdown_table(HEADER, rows),
         *notes,
     ]
     return "\n\n".join(parts) + "\n"

@@ -1,4 +1,4 @@
-"""Schemas of MaskBench, and a validator that judges texts by them; for the programs beside this file."""
+"""Schemas of MaskBench, a validator that judges texts by them, and tables; for the programs beside this file."""
 
 from __future__ import annotations
 
@@ -76,3 +76,9 @@ def _finite(text: str) -> float:
     if math.isinf(value):
         raise ValueError(f"{text} is larger than every float")
     return value
+
+
+def markdown_table(header: list[str], rows: list[list[str]]) -> str:
+    """Its first column to the left, the others to the right."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
