@@ -183,7 +183,9 @@ class Writer:
             try:
                 step()
                 return
-            except dv.LimitError:
+            except dv.LimitError as error:
+                if error.limit != "max_step_work":  # memory, of which asking again makes no more
+                    raise
                 self.tally.again[self.name] += 1
         step()
 

@@ -40,11 +40,21 @@ class Judge:
         self.validator = kind(schema, format_checker=kind.FORMAT_CHECKER)
 
     def __call__(self, text: bytes) -> str | None:
+        repeated = False
+
+        def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+            nonlocal repeated
+            repeated = repeated or len(dict(pairs)) < len(pairs)
+            return dict(pairs)
+
         try:
-            value = json.loads(text.decode("utf-8"), parse_constant=_refuse, parse_float=_finite)
+            value = json.loads(
+                text.decode("utf-8"), parse_constant=_refuse, parse_float=_finite, object_pairs_hook=members
+            )
         except ValueError as error:
             return f"no JSON: {error}"
-        return self._wrong(value) and self._wrong(_respelled(value))
+        why = self._wrong(value) and self._wrong(_respelled(value))
+        return f"a key is repeated; {why}" if why and repeated else why
 
     def _wrong(self, value: Any) -> str | None:
         try:
