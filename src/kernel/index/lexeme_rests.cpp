@@ -65,23 +65,27 @@ std::vector<LexemeRest> LexemeRests::walk(ResidualId residual, LexState single) 
         LexState state;
         uint32_t rest = kUnknown;
         uint64_t back = 0, away = 0;  // kinds of bytes that lead back to it, and those of which some does not
-        std::array<uint32_t, 256> next;
+        // Once it was met again. PERF: where characters are counted beside a large automaton most are met once, and each row is 1 KB.
+        std::unique_ptr<std::array<uint32_t, 256>> next;
     };
     std::deque<State> states;  // grows while one is looked at
     FlatMap<uint32_t> numbers;
     const auto number = [&](LexState s) {
-        if (const uint32_t* known = numbers.find(s)) return *known;
-        states.push_back({s});
-        states.back().next.fill(kUnknown);
+        if (const uint32_t* known = numbers.find(s)) {
+            State& again = states[*known];
+            if (!again.next) again.next = std::make_unique<std::array<uint32_t, 256>>(), again.next->fill(kUnknown);
+            return *known;
+        }
+        states.emplace_back().state = s;
         return numbers[s] = uint32_t(states.size() - 1);
     };
     const auto step = [&](uint32_t from, uint8_t byte) {
-        uint32_t& next = states[from].next[byte];
-        if (next == kUnknown) {
-            work(2);
-            const LexState to = is_canonical ? lexer_.step_canonical(states[from].state, byte) : lexer_.step(states[from].state, byte);
-            next = to == kNoState ? kNowhere : number(to);
-        }
+        const State& s = states[from];
+        if (s.next && (*s.next)[byte] != kUnknown) return (*s.next)[byte];
+        work(2);
+        const LexState to = is_canonical ? lexer_.step_canonical(s.state, byte) : lexer_.step(s.state, byte);
+        const uint32_t next = to == kNoState ? kNowhere : number(to);
+        if (s.next) (*s.next)[byte] = next;
         return next;
     };
     std::vector<LexemeRest> rests;
