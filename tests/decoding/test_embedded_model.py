@@ -74,7 +74,8 @@ def test_a_type_is_read_as_its_grammar_is() -> None:
         assert target.matcher is not None
         target.matcher.advance_bytes(inside.encode())
         assert target.matcher.is_accepting
-        target.value(inside)
+        assert target.reader is not None
+        target.reader.read(inside)
         with pytest.raises(dv.TokenRejectedError):
             target.matcher.constraint.matcher().advance_bytes(outside.encode())
 
