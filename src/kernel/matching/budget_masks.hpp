@@ -33,7 +33,8 @@ class BudgetMasks {
     uint64_t tokens(const Witness& w) const { return w ? uint64_t(w.tokens()) + end() : kNone; }
     // The mask of what can end with `left` tokens. `known`: a witness of the place, if there is one.
     void fill(const Parses& parses, uint64_t left, const Witness& known, uint32_t* mask);
-    // Of a token that was allowed, whose parses have no witness that fits by themselves, the one for which it was. Null: there is none.
+    // Of a token that was allowed, whose parses have no witness that fits by themselves, the one for which it was. Null: there is none. Cost: that
+    // of a mask.
     Witness behind(uint32_t token, const Parses& parses, uint64_t left);
     // Whatever token the grammar allows, so many suffice, that one included, and this is known.
     bool suffices(const Parses& parses, uint64_t left) const;

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "matching/witness.hpp"
@@ -23,26 +22,28 @@ WaysOn::WaysOn(const Engine& engine, Lexemes& lexemes, const Vocabulary& vocabul
         const auto [known, is_new] = keys_.try_emplace(mark, member);
         if (!is_new) known->second = std::min(known->second, member);
     });
+    list_separators();
+}
+
+// Blanks first, then line feeds, since only these end most comments; of what is neither a shortest text.
+void WaysOn::list_separators() {
     Lexer& lexer = engine_.access.lexer();
-    for (Symbol s = 1; s < engine_.terminals.size() && lexer.policy() != Policy::kScannerless; s++) {
-        if (!engine_.terminals.is_ignored(s)) continue;
-        const LexState start = texts().start(engine_.terminals.to_lexer(s));
-        if (start == kNoState) continue;
-        bool has_blanks = false;
-        for (const char blank : {' ', '\n'}) {  // only a line feed ends most comments
-            const LexState behind = lexer.step(start, uint8_t(blank));
-            if (behind == kNoState || !lexer.accepts_single(behind)) continue;
+    if (lexer.policy() == Policy::kScannerless) return;
+    std::vector<LexState> starts;  // of ignored terminals
+    for (Symbol s = 1; s < engine_.terminals.size(); s++)
+        if (engine_.terminals.is_ignored(s)) starts.push_back(texts().start(engine_.terminals.to_lexer(s)));
+    starts.erase(std::remove(starts.begin(), starts.end(), kNoState), starts.end());
+    const auto takes = [&](LexState start, char blank) {
+        const LexState behind = lexer.step(start, uint8_t(blank));
+        return behind != kNoState && lexer.accepts_single(behind);
+    };
+    for (const char blank : {' ', '\n'})
+        if (std::any_of(starts.begin(), starts.end(), [&](LexState start) { return takes(start, blank); }))
             separators_.push_back(WitnessText::units_of({&blank, 1}));
-            has_blanks = true;
-        }
-        const std::optional<std::string> text = has_blanks ? std::nullopt : texts().shortest(start);
-        if (text) separators_.push_back(WitnessText::units_of(*text));
+    for (LexState start : starts) {
+        if (takes(start, ' ') || takes(start, '\n')) continue;
+        if (const std::optional<std::string> text = texts().shortest(start)) separators_.push_back(WitnessText::units_of(*text));
     }
-    std::sort(separators_.begin(), separators_.end(), [](const Units& a, const Units& b) {
-        return std::make_tuple(a.size(), a != WitnessText::units_of(" "), a) <
-               std::make_tuple(b.size(), b != WitnessText::units_of(" "), b);
-    });
-    separators_.erase(std::unique(separators_.begin(), separators_.end()), separators_.end());
 }
 
 bool WaysOn::is_indentation(Symbol s) const {

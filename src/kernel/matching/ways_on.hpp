@@ -56,6 +56,7 @@ class WaysOn {
     void add_texts(Boundary& b, Symbol symbol, size_t most, bool separated);
     Cost pending(Symbol symbol, Environment environment);
     std::vector<Cost> terminal_costs();
+    void list_separators();
     bool is_indentation(Symbol s) const;
 
     const Engine engine_;
