@@ -1,14 +1,16 @@
-"""Grammars put together: one after the other, one or the other, again and again.
+"""Grammars made of grammars: put together, one after the other, one or the other, again and again; or read otherwise.
 
-All of it gives scannerless grammars; operands may be grammars of any front end, or literal text.
+Together they are scannerless grammars; operands may be grammars of any front end, or literal text.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .arguments import instance
-from .rules import Rules
+from .arguments import instance, integer
+from .rules import MOST_TOKENS, Lexing, Rules, SpecialTokens
 from .values.reader import Reader
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ __all__ = ["Combining"]
 
 
 class Combining(Rules):
-    """Rules that can be put together with others. `Grammar` is the one class of them."""
+    """Rules that can be put together with others, and read otherwise. `Grammar` is the one class of them."""
 
     @classmethod
     def of(cls, made: Rules, reader: Reader | None = None) -> Self:
@@ -93,6 +95,87 @@ class Combining(Rules):
             True
         """
         return self.repeat(0, 1)
+
+    def with_lexing(self, lexing: Lexing) -> Self:
+        """The same rules read under another lexing policy."""
+        return replace(self, lexing=lexing)
+
+    def with_special_tokens(self, spelled: SpecialTokens = "token") -> Self:
+        """The same rules, in which literals name special tokens.
+
+        Args:
+            spelled: what a literal means that spells special tokens of the vocabulary (``"<|python_tag|>{"``): `token`
+                them, by their ids; `either` them or their letters; `text` the letters. Patterns are text always.
+
+        Example:
+            >>> import derivable as dv
+            >>> grammar = dv.Grammar.from_gbnf('root ::= "<|call|>" [a-z]').with_special_tokens()
+            >>> vocab = dv.Vocabulary.from_bytes([b"<", b"a", None], eos=[], special={"<|call|>": 2})
+            >>> dv.compile(grammar, vocab).matcher().allowed_tokens().tolist()
+            [2]
+        """
+        from .frontends.combine import with_literals_spelled
+
+        return self.of(with_literals_spelled(self, spelled))
+
+    def with_max_blanks(self, most: int) -> Self:
+        """The same texts, but those in which more than `most` blanks are ignored in a row: models that are unsure write
+        them for ever.
+
+        Blanks are the characters of those ignored terminals that are one character of a class, or any number of them
+        (`%ignore " "`, `%ignore /[ \\n]+/`). Other ignored text, such as comments, is not bounded; nor is what
+        `indentation` reads. docs/lexing.md has the definition.
+
+        Raises:
+            ArgumentError: not a number of 0 or more.
+            GrammarError: no blanks are ignored.
+            UnsupportedFeatureError: `scannerless` lexing, or another terminal may begin with a blank.
+
+        Example:
+            >>> import derivable as dv
+            >>> grammar = dv.Grammar.from_lark('start: "a"+\\n%ignore / +/').with_max_blanks(2)
+            >>> vocab = dv.Vocabulary.from_bytes([b"a", b" ", b"  ", b" a", None], eos=[4])
+            >>> m = dv.compile(grammar, vocab).matcher()
+            >>> m.advance_bytes(b"a ")
+            >>> m.allowed_tokens().tolist()  # one more blank, not two
+            [0, 1, 3, 4]
+        """
+        from .frontends.blanks import with_max_blanks
+
+        return self.of(with_max_blanks(self, integer("most", most, 0, 1 << 16)))
+
+    def with_max_tokens(self, most: int | Mapping[str, int]) -> Self:
+        """The same texts, of which a part may lie in so many tokens at most.
+
+        A token lies in a part if at least one of its bytes does, so one that also holds what comes next counts, too.
+        A token is allowed if the part can still be completed with the tokens that are left, one for each byte that it
+        lacks. docs/endings.md says more.
+
+        Args:
+            most: the number for the whole text, as a part of what this grammar becomes a part of; or the numbers for
+                rules or terminals, by their names. Each must be regular.
+
+        Raises:
+            ArgumentError: not a number of 1 or more.
+            GrammarError: there is no such rule, or it is not under `scannerless` lexing.
+            LimitError: the shortest text of a part has more bytes than the part may have tokens (when it is compiled).
+            UnsupportedFeatureError: the rule refers to itself, names a token, or counts members.
+
+        Example:
+            >>> import derivable as dv
+            >>> thought = dv.Grammar.from_regex("[a-z ]*").with_max_tokens(2)
+            >>> vocab = dv.Vocabulary.from_bytes([b"hm", b" ", b"\\n", b"4", b"2", None], eos=[5])
+            >>> m = dv.compile(thought + "\\n42", vocab).matcher()
+            >>> m.advance(0), m.advance(1)
+            (None, None)
+            >>> m.allowed_tokens().tolist()  # the line feed, for the thought has had its tokens
+            [2]
+        """
+        from .frontends.bounded import with_max_tokens
+
+        bounds = most if isinstance(most, Mapping) else {self.start: most}
+        checked = {name: integer(f"max_tokens of {name!r:.80}", each, 1, MOST_TOKENS) for name, each in bounds.items()}
+        return self.of(with_max_tokens(self, checked))
 
     def __add__(self, other: Rules | str) -> Self:
         return self.concatenate(self, other) if isinstance(other, Rules | str) else NotImplemented

@@ -136,6 +136,8 @@ class LimitError(DerivableError):
                 "Ask again: it goes on from the work done, and the matcher is as it was. Or simplify the grammar, or "
                 "raise the bound with Limits(max_step_work=...)."
             )
+        elif limit == "tokens of a part":
+            advice = f"Give it {number(used)} tokens or more."
         elif limit.isidentifier():
             advice = f"Simplify the grammar, or raise the bound with Limits({limit}=...) if its author is trusted."
         else:

@@ -6,14 +6,14 @@ A grammar is data (`derivable.rules`). `derivable.lowering` turns it into number
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from .arguments import instance, integer, items, texts
 from .caches import remembered, text_of
 from .combining import Combining
 from .limits import Limits
-from .rules import Indentation, Lexing, Rules, SpecialTokens, Terminal
+from .rules import MOST_TOKENS, Indentation, Lexing, Rules, SpecialTokens, Terminal
 from .values.reader import Reader
 
 __all__ = ["Grammar", "Indentation", "Lexing", "SpecialTokens", "Terminal"]
@@ -42,54 +42,6 @@ class Grammar(Combining):
         reader: what the texts stand for, where the grammar was made of a schema or a type; `Constraint.read` uses it.
             A grammar that was put together of others (`a + b`) has none.
     """
-
-    def with_lexing(self, lexing: Lexing) -> Grammar:
-        """The same rules read under another lexing policy."""
-        return replace(self, lexing=lexing)
-
-    def with_special_tokens(self, spelled: SpecialTokens = "token") -> Grammar:
-        """The same rules, in which literals name special tokens.
-
-        Args:
-            spelled: what a literal means that spells special tokens of the vocabulary (``"<|python_tag|>{"``): `token`
-                them, by their ids; `either` them or their letters; `text` the letters. Patterns are text always.
-
-        Example:
-            >>> import derivable as dv
-            >>> grammar = Grammar.from_gbnf('root ::= "<|call|>" [a-z]').with_special_tokens()
-            >>> vocab = dv.Vocabulary.from_bytes([b"<", b"a", None], eos=[], special={"<|call|>": 2})
-            >>> dv.compile(grammar, vocab).matcher().allowed_tokens().tolist()
-            [2]
-        """
-        from .frontends.combine import with_literals_spelled
-
-        return Grammar.of(with_literals_spelled(self, spelled))
-
-    def with_max_blanks(self, most: int) -> Grammar:
-        """The same texts, but those in which more than `most` blanks are ignored in a row: models that are unsure write
-        them for ever.
-
-        Blanks are the characters of those ignored terminals that are one character of a class, or any number of them
-        (`%ignore " "`, `%ignore /[ \\n]+/`). Other ignored text, such as comments, is not bounded; nor is what
-        `indentation` reads. docs/lexing.md has the definition.
-
-        Raises:
-            ArgumentError: not a number of 0 or more.
-            GrammarError: no blanks are ignored.
-            UnsupportedFeatureError: `scannerless` lexing, or another terminal may begin with a blank.
-
-        Example:
-            >>> import derivable as dv
-            >>> grammar = dv.Grammar.from_lark('start: "a"+\\n%ignore / +/').with_max_blanks(2)
-            >>> vocab = dv.Vocabulary.from_bytes([b"a", b" ", b"  ", b" a", None], eos=[4])
-            >>> m = dv.compile(grammar, vocab).matcher()
-            >>> m.advance_bytes(b"a ")
-            >>> m.allowed_tokens().tolist()  # one more blank, not two
-            [0, 1, 3, 4]
-        """
-        from .frontends.blanks import with_max_blanks
-
-        return Grammar.of(with_max_blanks(self, integer("most", most, 0, 1 << 16)))
 
     # The constructors import their front end when called: nobody pays at import time for one that is not used.
 
@@ -302,6 +254,7 @@ class Grammar(Combining):
         tool_choice: Any = "auto",
         parallel: bool = True,
         reasoning: bool | Literal["auto"] = False,
+        reasoning_tokens: int | None = None,
         profile: Literal["spec", "practical"] = "practical",
         special_tokens: SpecialTokens = "token",
         limits: Limits = Limits(),  # noqa: B008
@@ -318,6 +271,7 @@ class Grammar(Combining):
                 of it; ``{"type": "allowed_tools", ...}``.
             parallel: there may be more than one call.
             reasoning: whether the text begins with reasoning: `True`, `False`, or `"auto"` where it may.
+            reasoning_tokens: so many tokens a reasoning lies in at most, as `with_max_tokens` counts them.
             profile: how arguments are written; see `from_json_schema`.
             special_tokens: see `with_special_tokens`.
             limits: bounds; schemas are untrusted.
@@ -343,14 +297,27 @@ class Grammar(Combining):
         instance("limits", limits, Limits, "Limits(...)")
         texts(model=model, special_tokens=special_tokens, profile=profile)
         instance("parallel", parallel, bool, "True or False")
+        most = None if reasoning_tokens is None else integer("reasoning_tokens", reasoning_tokens, 0, MOST_TOKENS)
         made = grammar_from_tools(
-            tools, model, tool_choice, parallel, reasoning, special_tokens, limits=limits, profile=profile
+            tools,
+            model,
+            tool_choice,
+            parallel,
+            reasoning,
+            special_tokens,
+            reasoning_tokens=most,
+            limits=limits,
+            profile=profile,
         )
         return Grammar.of(made, ToolReader(tools, model, reasoning))
 
     @staticmethod
-    def free_text(until: str | Sequence[str] = ()) -> Grammar:
+    def free_text(until: str | Sequence[str] = (), *, max_tokens: int | None = None) -> Grammar:
         """Any text (valid UTF-8, the empty one too) that does not contain `until`, or any of several texts.
+
+        Args:
+            until: what it does not contain.
+            max_tokens: so many tokens it lies in at most, as `with_max_tokens` counts them.
 
         Raises:
             GrammarError: an empty text.
@@ -368,7 +335,8 @@ class Grammar(Combining):
 
         if not isinstance(until, str):
             until = items("until", until, "a str, or a list of them")
-        return Grammar.of(grammar_of_free_text(until))
+        most = None if max_tokens is None else integer("max_tokens", max_tokens, 0, MOST_TOKENS)
+        return Grammar.of(grammar_of_free_text(until, most))
 
     @staticmethod
     def builtin(name: str) -> Grammar:

@@ -129,7 +129,8 @@ class Matcher(_kernel.Matcher):
         """
         forced = self._forced_tokens()
         # The tokenizer may spell it with more tokens than a budget has.
-        return forced if self.tokens_left is None or not forced else forced[: self.count_valid(forced)]
+        counts = self.tokens_left is not None or self.constraint._lowered.max_tokens
+        return forced[: self.count_valid(forced)] if counts and forced else forced
 
     def _forced_tokens(self) -> list[int]:
         vocabulary = self.constraint.vocabulary

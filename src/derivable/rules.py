@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from .arguments import instance, integer, items, texts
-from .errors import ArgumentError, GrammarError
+from .errors import ArgumentError, GrammarError, UnsupportedFeatureError
 from .expr import Expr, node, references
 from .values.reader import Reader
 
-__all__ = ["Indentation", "Lexing", "Membership", "Rules", "SpecialTokens", "Tally", "Terminal"]
+__all__ = ["MOST_TOKENS", "Indentation", "Lexing", "Membership", "Rules", "SpecialTokens", "Tally", "Terminal"]
 
 Lexing = Literal["scannerless", "longest", "basic"]
 """How text is cut into lexemes; `docs/lexing.md` defines the three and their differences.
@@ -21,6 +21,9 @@ that the parser can accept here, and the ignored ones. `basic`: the longest matc
 
 SpecialTokens = Literal["token", "text", "either"]
 """What a literal means that spells special tokens: see `Grammar.with_special_tokens`."""
+
+MOST_TOKENS = (1 << 32) - 1
+"""That a part may be allowed."""
 
 _ROLES = ("open", "key", "other", "comma", "close")
 
@@ -33,6 +36,7 @@ class Terminal:
         expr: its language; regular.
         priority: the higher wins between lexemes of equal length (not under `scannerless`).
         literal: a plain string, which wins over a pattern of the same length and priority.
+        max_tokens: so many tokens a lexeme may lie in at most (only under `scannerless`): `Grammar.with_max_tokens`.
 
     Example:
         >>> import derivable as dv
@@ -49,6 +53,7 @@ class Terminal:
     expr: Expr
     priority: int = 0
     literal: bool = False
+    max_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +156,8 @@ class Rules:
             instance(f"the terminal {name!r:.80}", terminal, Terminal, "a Terminal")
             for _ in references(f"the terminal {name!r:.80}", terminal.expr):
                 pass  # names in it are refused where it is compiled
+            if terminal.max_tokens is not None:
+                _check_bounded(self, name, terminal)
         for option in ("ignore", "distinct", "relaxed"):
             for name in items(option, getattr(self, option), "names, as a tuple"):
                 instance(option, name, str, "names, as a tuple of str")
@@ -214,6 +221,18 @@ class Rules:
     def __repr__(self) -> str:
         sizes = f"{len(self.rules)} rules, {len(self.terminals)} terminals"
         return f"<Grammar {self.start!r}: {sizes}, {self.lexing}{', relaxed' if self.relaxed else ''}>"
+
+
+def _check_bounded(grammar: Rules, name: str, terminal: Terminal) -> None:
+    integer(f"max_tokens of {name!r:.80}", terminal.max_tokens, 1, MOST_TOKENS)
+    if grammar.lexing != "scannerless":
+        raise UnsupportedFeatureError(
+            "max_tokens",
+            f"max_tokens of the terminal {name!r} is not supported under {grammar.lexing!r} lexing, where a lexeme "
+            "ends where its longest match does",
+            source=grammar.source,
+            hint="Read the grammar scannerless: grammar.with_lexing('scannerless').",
+        )
 
 
 def _check_tallied(grammar: Rules) -> None:

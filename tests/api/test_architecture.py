@@ -320,9 +320,11 @@ def test_algorithms_see_no_python(file: str) -> None:
 
 
 def test_grammar_imports_its_front_ends_only_when_called() -> None:
-    tree = ast.parse((PACKAGE / "grammar.py").read_text(encoding="utf-8"))
-    everywhere = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    at_once = {node.module or "" for node in at_import(tree.body) if isinstance(node, ast.ImportFrom)}
+    trees = [ast.parse((PACKAGE / file).read_text(encoding="utf-8")) for file in ("grammar.py", "combining.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    everywhere = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    first = [node for tree in trees for node in at_import(tree.body)]
+    at_once = {node.module or "" for node in first if isinstance(node, ast.ImportFrom)}
     front_ends = {name for name in everywhere if name.startswith("frontends")}
     names = ("regex", "gbnf", "ebnf", "lark", "choices", "builtin", "combine", "free_text", "structural_tag")
     assert {f"frontends.{name}" for name in names} <= front_ends

@@ -388,7 +388,7 @@ def test_token_formats_are_saved_and_loaded(tmp_path: Any) -> None:
         ({"type": "structural_tag", "format": 3}, "'format' is 3", "/format"),
         ({"type": "structural_tag", "format": ANY, "tools": []}, "'tools' of 'structural_tag'", "/tools"),
         ({"type": "structural_tag", "format": {"type": "nope"}}, "the format 'nope'", "/format/type"),
-        ({**ANY, "max_tokens": 3}, "a budget of tokens", "/max_tokens"),
+        ({**ANY, "max_tokens": -1}, "max_tokens", "/max_tokens"),
         ({**ANY, "max_chars": -1}, "'max_chars' is -1", "/max_chars"),
         ({**ANY, "excludes": ["a", ""]}, "'' is not a text", "/excludes/1"),
         ({**ANY, "exclude": []}, "'exclude' of 'any_text' is not supported", "/exclude"),

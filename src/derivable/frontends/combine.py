@@ -18,7 +18,16 @@ from ..rules import Rules, SpecialTokens, Tally, Terminal
 from ..show import show
 from .build import Step, alternation, concatenation, repeat, run
 
-__all__ = ["Joined", "alternate", "bounds_of_repeat", "concatenate", "literal", "repeated", "with_literals_spelled"]
+__all__ = [
+    "Joined",
+    "alternate",
+    "bounds_of_repeat",
+    "concatenate",
+    "literal",
+    "plain",
+    "repeated",
+    "with_literals_spelled",
+]
 
 
 class Joined:
@@ -52,13 +61,13 @@ class Joined:
             )
         known = self._starts.get(id(operand))
         if known is None:
-            known = self._starts[id(operand)] = (operand, self._add(_plain(operand)))
+            known = self._starts[id(operand)] = (operand, self._add(plain(operand)))
         return known[1]
 
-    def terminal(self, expr: Expr, name: str | None = None) -> Ref:
+    def terminal(self, expr: Expr, name: str | None = None, max_tokens: int | None = None) -> Ref:
         """A terminal of this language; the same one for equal languages of one name."""
         name = name or show(expr, 60)
-        terminal = Terminal(expr)
+        terminal = Terminal(expr, max_tokens=max_tokens)
         if self.terminals.get(name) != terminal:
             name = self._fresh(name)
             self.terminals[name] = terminal
@@ -142,7 +151,7 @@ def _mapped(expr: Expr, leaf: Callable[[Expr], Expr]) -> Step:
             return leaf(expr)
 
 
-def _plain(grammar: Rules) -> Rules:
+def plain(grammar: Rules) -> Rules:
     """The same language as a scannerless grammar that ignores nothing and whose rules hold names only."""
     if grammar.lexing != "scannerless":
         raise GrammarError(

@@ -73,11 +73,12 @@ class Fields:
         """A boolean that may be left out."""
         return bool(self.get(field, bool, default))
 
-    def count(self, field: str) -> int | None:
-        """A number from 0 up; null, or nothing, for no bound."""
+    def count(self, field: str, most: int | None = None) -> int | None:
+        """A number from 0 up (to `most`); null, or nothing, for no bound."""
         found = self.get(field, (int, type(None)), None)
-        if found is not None and found < 0:
-            refuse(f"{field!r} is {found!r:.80}", self.pointer(field), "It must be a number from 0 up, or null.")
+        if found is not None and (found < 0 or (most is not None and found > most)):
+            up = "from 0 up" if most is None else f"from 0 to {most}"
+            refuse(f"{field!r} is {found!r:.80}", self.pointer(field), f"It must be a number {up}, or null.")
         return None if found is None else int(found)
 
     def texts(self, field: str, default: Any = ...) -> list[str]:

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import GrammarError, LimitError
-from ..expr import ANY_CHAR, ANY_TOKEN, Alt, And, Concat, Expr, Not, Repeat, Special, optional, star
+from ..expr import ANY_CHAR, ANY_TOKEN, EMPTY, Alt, And, Concat, Expr, Not, Repeat, Special, optional, star
 from ..limits import Limits
 from ..rules import Rules
 from .build import alternation
 from .combine import Joined, literal
 
-__all__ = ["dispatch", "free_text", "grammar_of_free_text", "token_dispatch"]
+__all__ = ["dispatch", "free_text", "grammar_of_free_text", "text_without", "token_dispatch"]
 
 _DEFAULTS = Limits()
 _ANYTHING = star(ANY_CHAR)
@@ -34,6 +34,24 @@ def free_text(without: Sequence[str] = (), max_chars: int | None = None) -> Expr
     if max_chars is not None:
         parts.append(Repeat(ANY_CHAR, 0, max_chars))
     return And(tuple(parts)) if len(parts) > 1 else parts[0] if parts else _ANYTHING
+
+
+def text_without(
+    joined: Joined, texts: Sequence[str], max_chars: int | None = None, max_tokens: int | None = None
+) -> Expr:
+    """Free text as one terminal, with so many characters, in so many tokens."""
+    if max_tokens == 0:
+        return EMPTY
+    name = _name(texts)
+    if max_chars is not None:
+        name = f"up to {max_chars} characters of {name}"
+    if max_tokens is not None:
+        name += f" in {max_tokens} tokens"
+    return joined.terminal(free_text(texts, max_chars), name, max_tokens)
+
+
+def _name(without: Sequence[str]) -> str:
+    return f"text without {_shown(without)}" if without else "any text"
 
 
 class _Overlaps:
@@ -106,8 +124,7 @@ def dispatch(
         if not what:
             raise GrammarError("a trigger or an excluded text is empty", hint="Give the text that it begins with.")
     texts = [*triggers, *excluded]
-    name = f"text without {_shown(texts)}" if texts else "any text"
-    without = free_text(texts)
+    name, without = _name(texts), free_text(texts)
     rest = joined.terminal(without, name)
     groups: dict[tuple[str, ...], list[Expr]] = {}
     overlaps = _Overlaps(triggers, excluded, limits)
@@ -150,11 +167,11 @@ def _shown(texts: Sequence[str]) -> str:
     return ", ".join(map(repr, texts[:3])) + (", …" if len(texts) > 3 else "")
 
 
-def grammar_of_free_text(until: str | Sequence[str]) -> Rules:
+def grammar_of_free_text(until: str | Sequence[str], max_tokens: int | None = None) -> Rules:
     """See `Grammar.free_text`."""
     without = [until] if isinstance(until, str) else list(until)
     for what in without:
         if not isinstance(what, str) or not what:
             raise GrammarError(f"free text cannot end before {what!r:.80}", hint="Give texts that are not empty.")
     joined = Joined()
-    return joined.grammar("text", dispatch(joined, [], without))
+    return joined.grammar("text", text_without(joined, without, max_tokens=max_tokens))

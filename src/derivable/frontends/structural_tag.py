@@ -11,7 +11,7 @@ The JSON forms are xgrammar's ("Structural Tag Usage", version 0.2.8) and the ol
 |---|---|
 | `const_string`, `regex` | this text; those that a pattern of ECMA-262 matches |
 | `grammar`, `json_schema` | as `Grammar.from_ebnf` and `Grammar.from_json_schema` read them |
-| `any_text` | valid UTF-8 without `excludes`, at most `max_chars` characters |
+| `any_text` | valid UTF-8 without `excludes`, at most `max_chars` characters, in at most `max_tokens` tokens |
 | `sequence`, `or`, `optional`, `plus`, `star`, `repeat` | as in any grammar |
 | `tag` | `begin`, `content`, one of the `end`s |
 | `triggered_tags`, `dispatch` | free text with tags in it (`free_text` defines it) |
@@ -23,8 +23,7 @@ What is free directly inside a `tag` does not contain the tag's ends either, as 
 put together, with every way to cut a text allowed; nothing is committed to early. Special tokens stand only where they
 are named. `any_order` keeps all a schema says but the order of keys.
 
-What cannot be enforced exactly is refused by name, with its place: budgets of tokens in text, and every field that is
-not known.
+What cannot be enforced exactly is refused by name, with its place, and so is every field that is not known.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ from ..caches import remembered, text_of
 from ..errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
 from ..expr import ANY_TOKEN, EMPTY, Concat, Expr, Special, Spelled, optional, star
 from ..limits import Limits
-from ..rules import Rules, SpecialTokens
+from ..rules import MOST_TOKENS, Rules, SpecialTokens
 from .build import alternation, concatenation, recursion_room, repeat
 from .combine import Joined, bounds_of_repeat, literal
 from .ebnf import grammar_from_ebnf
 from .ecma import ecma_regex
 from .fields import Fields, refuse, token
-from .free_text import dispatch, free_text, token_dispatch
+from .free_text import dispatch, text_without, token_dispatch
 from .json_schema import grammar_from_json_schema
 from .json_schema.reading.styles import STYLES
 
@@ -258,14 +257,9 @@ class _Reader:
         return self.inside(made, at)
 
     def any_text(self, node: Fields, ends: _Ends) -> Expr:
-        if node.count("max_tokens") is not None:
-            hint = "Use max_chars, or any_tokens with max_tokens."
-            node.unsupported("max_tokens", "a budget of tokens for text is not supported", hint)
         without = [*dict.fromkeys([*node.texts("excludes", []), *ends.texts])]
-        size = node.count("max_chars")
-        name = "any text" if size is None else f"up to {size} characters"
-        name += f" without {', '.join(map(repr, without[:3]))}" if without else ""
-        return self.inside(lambda: self.joined.terminal(free_text(without, size), name), node.at)
+        chars, tokens = node.count("max_chars"), node.count("max_tokens", MOST_TOKENS)
+        return self.inside(lambda: text_without(self.joined, without, chars, tokens), node.at)
 
     # Compositions
 

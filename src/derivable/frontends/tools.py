@@ -154,6 +154,7 @@ def grammar_from_tools(
     reasoning: Reasoning = False,
     special_tokens: SpecialTokens = "token",
     *,
+    reasoning_tokens: int | None = None,
     limits: Limits,
     profile: Profile,
 ) -> Rules:
@@ -162,6 +163,9 @@ def grammar_from_tools(
     choice, chosen = _chosen(read_tools(tools, limits, profile), tool_choice)
     if reasoning not in (True, False, "auto"):
         raise GrammarError(f"{reasoning!r:.80} is no way to reason", hint='Use True, False or "auto".')
+    if reasoning_tokens is not None and reasoning is False:
+        hint = 'Give reasoning=True or "auto", too.'
+        raise GrammarError(f"reasoning_tokens={reasoning_tokens}, but the text has no reasoning", hint=hint)
     single = not parallel or (isinstance(tool_choice, Mapping) and choice == "required" and len(chosen) == 1)
     wanted = choice if chosen else "none"
     key = _format(family, wanted, reasoning, single)
@@ -170,7 +174,26 @@ def grammar_from_tools(
     before = family.reasoning.get(str(reasoning).lower())
     if before is not None:
         format_ = {"type": "sequence", "elements": [before, format_]}
+    if reasoning_tokens is not None:
+        format_ = _with_reasoning_tokens(format_, family, reasoning_tokens)
     return grammar_from_structural_tag(format_, special_tokens, limits=limits, schemas={"profile": profile})
+
+
+def _with_reasoning_tokens(format_: Any, family: Family, most: int) -> Any:
+    """The texts between the family's marks of reasoning are bounded. Where a template has written the first mark
+    itself, the last one tells them."""
+    marks = [segment for segment in family.segments if segment.get("as") == "reasoning"]
+    within: Callable[[Any], Any] = lambda part: _with_reasoning_tokens(part, family, most)  # noqa: E731
+    if isinstance(format_, list):
+        return [within(part) for part in format_]
+    if not isinstance(format_, dict):
+        return format_
+    if format_.get("type") == "tag" and isinstance(format_["content"], dict):
+        begin, end = format_["begin"], format_["end"]
+        ends = end if isinstance(end, list) else [end]
+        if any(begin == mark["begin"] or (not begin and set(ends) <= set(mark["end"])) for mark in marks):
+            return {**format_, "content": {**format_["content"], "max_tokens": most}}
+    return {key: within(value) for key, value in format_.items()}
 
 
 def _format(family: Family, choice: str, reasoning: Reasoning, single: bool) -> str:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["VERSION", "Plan", "Values", "packed", "read", "unpacked", "write"]
 
 _MAGIC = b"derivable constraint\n"
-VERSION = 17
+VERSION = 18
 _PREFIX = struct.Struct("<IQ")
 _LENGTH = struct.Struct("<Q")
 _WORD = 4
@@ -112,6 +112,7 @@ def packed(plan: Plan, fingerprint: str) -> bytes:
         "start_symbol": plan.lowered.start,
         "indentation": plan.lowered.indentation,
         "distinct": plan.lowered.distinct,
+        "max_tokens": plan.lowered.max_tokens,
         "tallies": plan.lowered.tallies,
         "index": len(plan.index),
         "splits": len(plan.splits),
@@ -199,6 +200,7 @@ _SHAPE: dict[str, Any] = {
     "start_symbol": _SYMBOL,
     "indentation": _or_none((_COUNT, _COUNT, _COUNT, [_COUNT], [_COUNT], range(1, 1001), bool, bool)),
     "distinct": [_COUNT],
+    "max_tokens": [(_COUNT, range(1, 1 << 32))],
     "tallies": _or_none(
         (
             [([_COUNT], [_COUNT], _LONG, _or_none(_LONG), bool, [[(_COUNT, bool)]])],
@@ -258,8 +260,8 @@ def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
         raise ValueError("texts, strings, words: a terminal is named twice, or does not exist")
     if b"" in chain.from_iterable(words.values()):
         raise ValueError("words: the empty text is no lexeme")
-    if (by_rule or header["distinct"] or header["tallies"]) and not scannerless:
-        raise ValueError(f"lexing: under {header['lexing']!r} no terminal is a list of strings")
+    if (by_rule or header["distinct"] or header["tallies"] or header["max_tokens"]) and not scannerless:
+        raise ValueError(f"lexing: under {header['lexing']!r} no terminal is a list of strings, or bounded")
     if len(header["terminal_names"]) != count:
         raise ValueError("terminal_names: not one for each terminal")
     terminals: list[tuple[Recognizer, int, bool]] = []
@@ -304,6 +306,7 @@ def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
         start=header["start_symbol"],
         indentation=tuple(header["indentation"]) if header["indentation"] else None,
         distinct=tuple(header["distinct"]),
+        max_tokens=tuple([(symbol, most) for symbol, most in header["max_tokens"]]),
         tallies=header["tallies"],
     )
     return Plan(

@@ -20,7 +20,9 @@ def grammar_digest(grammar: Grammar) -> str:
 
     Cost: some 20 ns for each part of an expression; parts that are shared count wherever they stand.
     """
-    terminals = [(name, each.expr, each.priority, each.literal) for name, each in grammar.terminals.items()]
+    terminals = [
+        (name, each.expr, each.priority, each.literal, each.max_tokens) for name, each in grammar.terminals.items()
+    ]
     tallied = [
         (name, tally.role, tally.name, None if tally.members is None else astuple(tally.members))
         for name, tally in grammar.tallied.items()
@@ -30,7 +32,7 @@ def grammar_digest(grammar: Grammar) -> str:
         *(grammar.start, grammar.lexing, tuple(grammar.ignore), tuple(grammar.relaxed), tuple(grammar.distinct)),
         None if grammar.indentation is None else astuple(grammar.indentation),
     )
-    return hashlib.sha256(b"derivable grammar 3\n" + _kernel.content(whole)).hexdigest()
+    return hashlib.sha256(b"derivable grammar 4\n" + _kernel.content(whole)).hexdigest()
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 
 from .. import _kernel
@@ -30,7 +30,7 @@ from ..expr import (
 from ..rules import Rules
 from .counted import counted_walk
 
-__all__ = ["cut_into_leaves", "names_only"]
+__all__ = ["cut_into_leaves", "names_only", "regular_bodies"]
 
 _MAX_FOLDED_NODES = 400
 """Expression nodes, counted repeats multiplied out, up to which a regular rule becomes a terminal."""
@@ -55,13 +55,31 @@ def cut_into_leaves(grammar: Rules) -> Mapping[str, Expr]:
     pieces = {name: _pieces(expr, bool(grammar.ignore)) for name, expr in grammar.rules.items() if name not in whole}
     if grammar.ignore:
         return whole | pieces
-    bodies: dict[str, Expr] = {}  # the expanded regular rules and terminals
+    bodies, costs = _bodies(grammar, pieces, grammar.rules, _MAX_FOLDED_NODES)
+    return whole | {
+        name: _leaf(bodies[name]) if name in bodies else _mark(expr, bodies, costs) for name, expr in pieces.items()
+    }
+
+
+def regular_bodies(grammar: Rules, names: Iterable[str]) -> Mapping[str, Expr]:
+    """Those of some rules that are regular, written out: nothing in them is named, looks around, or is a token."""
+    whole = {name: expr for name, expr in grammar.rules.items() if not isinstance(expr, Sequences | Members)}
+    return _bodies(grammar, whole, names, None)[0]
+
+
+def _bodies(
+    grammar: Rules, pieces: Mapping[str, Expr], roots: Iterable[str], most: int | None
+) -> tuple[dict[str, Expr], dict[str, int]]:
+    """Terminals, and the regular ones of some rules and what these name, expanded, if they cost at most so much; and
+    what each costs."""
+    bodies: dict[str, Expr] = {}
     costs: dict[str, int] = {}
     for name, terminal in grammar.terminals.items():
-        if not _looks(terminal.expr) and not isinstance(terminal.expr, Special | Spelled):
+        bounded = terminal.max_tokens is not None
+        if not bounded and not _looks(terminal.expr) and not isinstance(terminal.expr, Special | Spelled):
             bodies[name], costs[name] = terminal.expr, 1  # a terminal stays what it is, whatever its size
-    unfit = set(whole)
-    for root in grammar.rules:
+    unfit = grammar.rules.keys() - pieces.keys()
+    for root in roots:
         stack = [(root, False)]
         open_rules: set[str] = set()
         while stack:
@@ -70,7 +88,7 @@ def cut_into_leaves(grammar: Rules) -> Mapping[str, Expr]:
                 open_rules.discard(name)
                 expr = pieces[name]
                 cost = _cost(expr, costs)
-                if name in unfit or cost > _MAX_FOLDED_NODES or not _is_foldable(expr, bodies):
+                if name in unfit or (most is not None and cost > most) or not _is_foldable(expr, bodies):
                     unfit.add(name)
                 else:
                     bodies[name], costs[name] = _substitute(expr, bodies), cost
@@ -81,9 +99,7 @@ def cut_into_leaves(grammar: Rules) -> Mapping[str, Expr]:
                 open_rules.add(name)
                 stack.append((name, True))
                 stack.extend((r.name, False) for r in counted_walk(grammar.rules[name]) if isinstance(r, Ref))
-    return whole | {
-        name: _leaf(bodies[name]) if name in bodies else _mark(expr, bodies, costs) for name, expr in pieces.items()
-    }
+    return bodies, costs
 
 
 def _pieces(expr: Expr, all_count: bool) -> Expr:

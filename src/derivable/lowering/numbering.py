@@ -52,6 +52,7 @@ class Lowered:
         start: a symbol.
         indentation: symbols and settings, as the kernel takes them.
         distinct: symbols of the terminals that open arrays of distinct items.
+        max_tokens: symbols of the terminals whose lexemes may lie in so many tokens, and the number.
         tallies: what objects ask of their members together, and the roles of symbols in them.
     """
 
@@ -64,6 +65,7 @@ class Lowered:
     start: int
     indentation: LoweredIndentation | None = None
     distinct: tuple[int, ...] = ()
+    max_tokens: tuple[tuple[int, int], ...] = ()
     tallies: Tallies | None = None
     words: dict[int, tuple[bytes, ...]] = field(default_factory=dict)
 
@@ -116,8 +118,15 @@ class _Lowering:
             start=start,
             indentation=indentation,
             distinct=tuple([self.terminals[name] for name in self.grammar.distinct if name in self.terminals]),
+            max_tokens=self._max_tokens(),
             tallies=lower_tallies(self.grammar, self.terminals),
         )
+
+    def _max_tokens(self) -> tuple[tuple[int, int], ...]:
+        bounds = {name: terminal.max_tokens for name, terminal in self.grammar.terminals.items()}
+        named = {symbol for symbol, _ in self.references}
+        symbols = [(self.terminals[name], most) for name, most in bounds.items() if most and name in self.terminals]
+        return tuple([(symbol, most) for symbol, most in symbols if symbol not in named])
 
     def _indentation(self, automata: list[Recognizer], start: int) -> tuple[LoweredIndentation | None, int]:
         symbols = {name: symbol for name, symbol in self.terminals.items() if isinstance(name, str)}

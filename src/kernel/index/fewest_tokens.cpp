@@ -53,4 +53,19 @@ uint32_t FewestTokens::of(std::string_view text, std::string_view rest, const ui
     return fewest[0];
 }
 
+std::vector<std::string_view> FewestTokens::cut(std::string_view text) const {
+    std::vector<uint32_t> fewest(text.size() + 1, kNone);
+    std::vector<size_t> best(text.size(), 1);  // length of the first token
+    fewest[text.size()] = 0;
+    for (size_t i = text.size(); i-- > 0;) {
+        work(4);
+        each_prefix(text.substr(i), [&](size_t length, uint32_t) {
+            if (const uint32_t left = fewest[i + length]; left != kNone && left + 1 < fewest[i]) fewest[i] = left + 1, best[i] = length;
+        });
+    }
+    std::vector<std::string_view> pieces;
+    for (size_t i = 0; i < text.size(); i += pieces.back().size()) pieces.push_back(text.substr(i, fewest[0] == kNone ? 1 : best[i]));
+    return pieces;
+}
+
 }  // namespace derivable

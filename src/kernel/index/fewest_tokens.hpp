@@ -38,6 +38,8 @@ class FewestTokens {
     uint32_t of(std::string_view text, std::string_view rest, const uint32_t* counts) const;
     // The number for all of a text; kNone if there are no such tokens. Cost: the text times the length of tokens that it begins with.
     uint32_t of(std::string_view text) const;
+    // The text in so many pieces, each a token; byte by byte where no tokens spell it.
+    std::vector<std::string_view> cut(std::string_view text) const;
 
   private:
     static constexpr uint32_t kNoNode = ~0u;

@@ -1,7 +1,9 @@
 #include "lexing/lexer.hpp"
 
 #include <algorithm>
+#include <string>
 #include <tuple>
+#include <utility>
 
 #include "support/errors.hpp"
 #include "support/hashing.hpp"
@@ -9,14 +11,16 @@
 
 namespace derivable {
 
-TerminalId Lexer::add(const Recognizer& recognizer, uint32_t rank) {
+TerminalId Lexer::add(const Recognizer& recognizer, uint32_t rank, uint32_t kind) {
     const TerminalId id(num_terminals());
     if (policy_ == Policy::kScannerless) {
         const auto seen = by_identity_.find(recognizer.identity());
-        if (seen != by_identity_.end()) return seen->second;
-        auto [it, fresh] = by_language_.try_emplace(recognizer.key(), id);
+        if (!kind && seen != by_identity_.end()) return seen->second;
+        std::string key = recognizer.key();
+        key.append(reinterpret_cast<const char*>(&kind), sizeof kind);
+        auto [it, fresh] = by_language_.try_emplace(std::move(key), id);
         if (!fresh) return it->second;
-        if (recognizer.identity()) by_identity_[recognizer.identity()] = id;
+        if (!kind && recognizer.identity()) by_identity_[recognizer.identity()] = id;
     }
     Terminal t{recognizer.copy(), rank, uint32_t(automata_.size()), ~0u};
     if (recognizer.past()) {

@@ -50,9 +50,9 @@ class Lexer {
     static constexpr Obligations kViolated{0}, kFree{1};
 
     Policy policy() const { return policy_; }
-    // Terminals are numbered in order of addition. Equal automata share a number under scannerless, where only languages count.
-    // `rank`: lower wins between lexemes of equal length.
-    TerminalId add(const Recognizer& recognizer, uint32_t rank);
+    // Terminals are numbered in order of addition. Equal automata share a number under scannerless, where only languages count, and `kind`, which
+    // says what else tells terminals apart. `rank`: lower wins between lexemes of equal length.
+    TerminalId add(const Recognizer& recognizer, uint32_t rank, uint32_t kind = 0);
     // Lets go of automata, which Python may own: what is left can be freed by any thread, and no more can be done with it.
     void let_go() {
         terminals_.clear();
@@ -336,8 +336,8 @@ class Lexer {
     std::vector<const Past*> looking_back_;
     Interner pasts_;  // states of all in looking_back_
     Obligations text_start_ = kFree;
-    std::unordered_map<std::string, TerminalId> by_language_;
-    std::unordered_map<const void*, TerminalId> by_identity_;       // PERF: saves comparing tables that are seen again and again
+    std::unordered_map<std::string, TerminalId> by_language_;  // and kind, in the last four bytes
+    std::unordered_map<const void*, TerminalId> by_identity_;  // of kind 0. PERF: saves comparing tables that are seen again and again
     IdVector<LexState, uint32_t> single_automaton_, single_state_;  // of those of one member
     IdVector<LexState, LexState> canonical_;                        // kNoState if not asked for yet
     Languages languages_;

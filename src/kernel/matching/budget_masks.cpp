@@ -39,6 +39,7 @@ void BudgetMasks::fill(const Parses& parses, uint64_t left, const Witness& known
             if (tokens(rest) < left) allow(token);
         });
     for (size_t w = 0; w < whole.size(); w++) mask[w] = whole[w] & some[w];
+    if (runs_.bounds().may_refuse(parses)) return;  // elsewhere other tokens may be left
     if (needs_.size() > kMostKept) needs_.clear();
     if (std::optional<Witnesses::Key> key = witnesses_.key_of(parses)) needs_[std::move(*key)] = *need;
 }
@@ -61,22 +62,13 @@ Witness BudgetMasks::behind(uint32_t token, const Parses& parses, uint64_t left)
 
 uint64_t BudgetMasks::fill_by_places(const Parses& parses, uint64_t left, uint32_t* mask) {
     uint64_t need = 0;
-    FlatMap<uint64_t> needs;  // by the number of the parses behind a token; 0: not asked for yet
-    uint64_t last = FlatMap<uint64_t>::kNoKey, last_need = 0;
-    runs_.each_token_and_parses(parses, [&](uint32_t token, uint64_t number, const Runs::Layers& layers) {
-        if (number != last) {
-            last_need = needs[number];
-            if (!last_need) {
-                Parses all;
-                for (const Parses& layer : layers) all.insert(all.end(), layer.begin(), layer.end());
-                last_need = tokens(witnesses_.find(all));
-                last_need += last_need != kNone;
-                needs[number] = last_need;
-            }
-            last = number;
-        }
-        need = std::max(need, last_need);
-        if (last_need <= left) mask[token >> 5] |= 1u << (token & 31);
+    const auto judge = [&](const Parses& behind) {
+        const uint64_t more = behind.empty() ? kNone : tokens(witnesses_.find(behind));
+        return more == kNone ? kNone : more + 1;
+    };
+    runs_.judge_tokens(parses, judge, [&](uint32_t token, uint64_t own) {
+        need = std::max(need, own);
+        if (own <= left) mask[token >> 5] |= 1u << (token & 31);
         return true;
     });
     return need;

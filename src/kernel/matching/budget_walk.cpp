@@ -12,7 +12,7 @@ uint64_t BudgetWalk::run(const Parses& parses, uint32_t* words) {
     engine_.access.take();
     const Spanner::Walk walk(engine_.spanner);
     bounds_.begin(engine_.spanner.bytes());
-    for (const Parse& t : parses) visit({Residuals::kWholeVocabulary, t.lex, t.stack, t.environment, 0}, words);
+    for (const Parse& t : parses) visit({Residuals::kWholeVocabulary, t.lex, t.stack, t.environment, 0, t.tokens}, words);
     return need_;
 }
 
@@ -47,21 +47,24 @@ void BudgetWalk::visit_member(const Item& x, LexState single, uint32_t* words) {
     const LexState canonical = lexer.canonical(single);
     const Split& split = engine_.spanner.split(x.residual, canonical);
     work(2 + split.inside.size() + split.exits.size());
-    if (!split.inside.empty()) end_inside(x, canonical, split, behind, words);
+    if (!split.inside.empty()) end_inside(x, single, split, behind, words);
     for (const After& after : behind) leave(x, split, after, words);
 }
 
 // Tokens that end inside the lexeme, by its rest.
-void BudgetWalk::end_inside(const Item& x, LexState canonical, const Split& split, const std::vector<After>& behind, uint32_t* words) {
+void BudgetWalk::end_inside(const Item& x, LexState single, const Split& split, const std::vector<After>& behind, uint32_t* words) {
     std::vector<Witness> witnesses;
     for (const After& after : behind) witnesses.push_back(witnesses_.at_boundary(after.stack, after.environment));
     engine_.access.take();
-    const std::vector<LexemeRest>& rests = engine_.spanner.rests().of(x.residual, canonical);
+    Lexer& lexer = engine_.access.lexer();
+    const std::vector<LexemeRest>& rests = engine_.spanner.rests().of(x.residual, lexer.canonical(single));
+    const uint32_t bound = engine_.terminals.max_tokens(lexer.terminal_of(single));
     const FewestTokens& fewest = engine_.spanner.rests().fewest_tokens();
     // A bound on the number of characters lets fewer tokens through than there are of such a rest.
     std::vector<uint32_t> inside(vocabulary_.words()), some(vocabulary_.words());
     for (const Split::Inside& group : split.inside) work(group.cost()), group.or_into(inside.data());
     for (const LexemeRest& rest : rests) {
+        if (bound != kAnyNumber && rest.text.size() + x.tokens + 1 > bound) continue;  // LexemeBounds gives it up
         uint64_t need = kNone;
         const Witness* best = nullptr;
         for (const Witness& w : witnesses) {
@@ -93,7 +96,7 @@ void BudgetWalk::leave(const Item& x, const Split& split, const After& after, ui
     if (start.value == kNoState) return;
     for (const Split::Exit& e : split.exits) {
         engine_.access.pass();
-        const Item next{e.residual, start.value, after.stack, after.environment, x.depth + 1};
+        const Item next{e.residual, start.value, after.stack, after.environment, x.depth + 1, 0};
         if (wanted_ && std::find(e.except.begin(), e.except.end(), wanted_->token) != e.except.end()) continue;
         if (e.except.empty()) visit(next, words);
         else add_except(words, e.except, [&] { visit(next, words); });

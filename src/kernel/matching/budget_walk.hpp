@@ -38,11 +38,12 @@ class BudgetWalk {
         LexState lex;
         Frontier stack;
         Environment environment;
-        uint32_t depth;  // lexemes before this one
+        uint32_t depth;   // lexemes before this one
+        uint32_t tokens;  // as Parse::tokens
     };
     void visit(const Item& x, uint32_t* words);
     void visit_member(const Item& x, LexState single, uint32_t* words);
-    void end_inside(const Item& x, LexState canonical, const Split& split, const std::vector<After>& behind, uint32_t* words);
+    void end_inside(const Item& x, LexState single, const Split& split, const std::vector<After>& behind, uint32_t* words);
     void leave(const Item& x, const Split& split, const After& after, uint32_t* words);
 
     const Engine engine_;

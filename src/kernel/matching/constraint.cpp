@@ -32,6 +32,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
     Operation all(access_, Task::kUnbounded);
     Lexer& lexer = access_.lexer();
     terminals_.add(lexer, std::move(spec.terminals), std::move(spec.references), spec.distinct);
+    runs_.bounds().prepare();
     if (environments_.tallies.active()) prepare_tallies();
     if (environments_.indentations.active()) {
         const IndentationSpec& indentation = environments_.indentations.spec;

@@ -23,11 +23,12 @@ struct Parse {
     Environment environment = kNoEnvironment;
     WritingRef writing;       // inside an array of distinct items
     NodeId ground = kNoNode;  // right behind the opening of the outermost one, if all of the stack is known to stand on it
+    uint32_t tokens = 0;      // that the lexeme in progress lies in so far, if that is bounded (LexemeBounds)
 
     bool wrote_as(const Parse& other) const { return writing == other.writing || (writing && other.writing && *writing == *other.writing); }
     // Stacks are interned, so equal ones are one.
     bool operator==(const Parse& other) const {
-        return lex == other.lex && stack == other.stack && environment == other.environment && wrote_as(other);
+        return lex == other.lex && stack == other.stack && environment == other.environment && tokens == other.tokens && wrote_as(other);
     }
 };
 using Parses = std::vector<Parse>;

@@ -22,6 +22,7 @@ bool is_same(const Parse& a, const Parse& b) { return a.lex == b.lex && a.stack 
 void Masks::fill(const Parses& parses, uint32_t* mask) {
     // SAFETY: what may be refused half-way is not the caller's before it is complete.
     std::vector<uint32_t> all, repeated;
+    if (runs_.bounds().may_refuse(parses)) return within_bounds(parses).write(mask);
     auto write = [&](const PackedMask& from, uint32_t* to) {
         from.write(to);
         for (uint32_t token : repeated) to[token >> 5] &= ~(1u << (token & 31));
@@ -42,6 +43,23 @@ void Masks::fill(const Parses& parses, uint32_t* mask) {
     }
     all.resize(vocabulary_.words());  // where there are no parses
     std::copy(all.begin(), all.end(), mask);
+}
+
+const PackedMask& Masks::within_bounds(const Parses& parses) {
+    constexpr size_t kMost = 64;
+    const auto known = std::find_if(bounded_.begin(), bounded_.end(), [&](const Bounded& b) { return b.parses == parses; });
+    if (known != bounded_.end()) return known->mask;
+    std::vector<uint32_t> words(vocabulary_.words());
+    const auto judge = [](const Parses& behind) { return !behind.empty(); };
+    runs_.judge_tokens(parses, judge, [&](uint32_t token, bool allowed) {
+        if (allowed) words[token >> 5] |= 1u << (token & 31);
+        return true;
+    });
+    for (const Parse& t : parses) fill_references(t, words);
+    if (runs_.accepting(parses)) allow_end(words);
+    bounded_.push_front({parses, PackedMask(std::move(words))});
+    if (bounded_.size() > kMost) bounded_.pop_back();
+    return bounded_.front().mask;
 }
 
 void Masks::learn(const Parse& t) {

@@ -59,7 +59,7 @@ class Masks {
     }
     void forget_partials() { partials_.clear(); }
     // Stack nodes are about to be freed.
-    void forget_stacks() { lone_.clear(); }
+    void forget_stacks() { lone_.clear(), bounded_.clear(); }
     uint64_t part_bytes() const { return stack_trie_.bytes() + residual_masks_.bytes(); }  // of what masks are put together from
     // Calls visit(parse) for the parses whose masks are half made.
     template <class Visit>
@@ -119,6 +119,8 @@ class Masks {
     };
     Computed compute(const Parse& t, const MaskCache::Endings& endings);
     void allow_end(std::vector<uint32_t>& words) const;
+    // The mask where some lexeme in progress has few tokens left: byte by byte.
+    const PackedMask& within_bounds(const Parses& parses);
     // Takes the mask of one that is not known.
     static PackedMask packed(Computed& made);
     // Null: it cannot be kept. Then its `packed` is there.
@@ -149,6 +151,11 @@ class Masks {
     uint32_t num_forgotten_ = 0;    // Spanner::num_forgotten, of the residuals that these are of
     std::deque<Partial> partials_;
     std::deque<Lone> lone_;  // the last masks that are not for the cache, for those who ask for the same
+    struct Bounded {
+        Parses parses;
+        PackedMask mask;
+    };
+    std::deque<Bounded> bounded_;  // the last ones within_bounds()
     std::vector<const Parse*> under_way_;
     std::unordered_map<LexState, uint32_t> long_walks_;  // that were broken off
 };

@@ -223,6 +223,7 @@ bool Matcher::knows_mask() {
         const Parses& parses = now()->parses;
         if (max_tokens_ != kNoBudget && !now()->free_steps && !constraint_->budget_masks().suffices(parses, left(now()->spent)))
             return false;
+        if (constraint_->runs().bounds().may_refuse(parses)) return false;
         return std::all_of(parses.begin(), parses.end(), [&](const Parse& t) { return !t.writing && cache.find(t); });
     });
 }

@@ -32,7 +32,7 @@ class RunTable {
             key.push_back(uint32_t(parses.size()));
             for (const Parse& t : parses) {
                 const auto writing = reinterpret_cast<uintptr_t>(t.writing.get());
-                key.insert(key.end(), {t.lex.index(), t.stack.index(), t.environment, t.ground.index(), uint32_t(writing),
+                key.insert(key.end(), {t.lex.index(), t.stack.index(), t.environment, t.ground.index(), t.tokens, uint32_t(writing),
                                        uint32_t(uint64_t(writing) >> 32)});
             }
         }

@@ -8,6 +8,18 @@
 namespace derivable {
 
 bool Runs::advance(const Parses& from, std::string_view bytes, Parses& to) {
+    if (!bounds_.active() || bytes.empty()) return step_all(from, bytes, to);
+    engine_.access.take();
+    Parses now = from;
+    for (std::string_view token : engine_.spanner.rests().fewest_tokens().cut(bytes)) {
+        to.clear();
+        if (!advance_token(now, token, to)) return false;
+        now = to;
+    }
+    return true;
+}
+
+bool Runs::step_all(const Parses& from, std::string_view bytes, Parses& to) {
     if (bytes.empty()) to = from;
     Parses now;
     size_t i = 0;
@@ -55,7 +67,11 @@ bool Runs::step_layers(const Layers& from, uint8_t byte, bool first, Layers& to)
 }
 
 bool Runs::advance_token(const Parses& from, std::string_view bytes, Parses& to) {
-    if (lookahead_ == kNoLookahead) return advance(from, bytes, to);
+    if (lookahead_ == kNoLookahead) {
+        if (!step_all(from, bytes, to)) return false;
+        bounds_.end_token(to, unique_items_.keep());
+        return !to.empty();
+    }
     Layers now{from}, next;
     for (size_t i = 0; i < bytes.size(); i++) {
         if (!step_layers(now, uint8_t(bytes[i]), i == 0, next)) return false;
@@ -63,7 +79,8 @@ bool Runs::advance_token(const Parses& from, std::string_view bytes, Parses& to)
     }
     for (const Parses& layer : now)
         for (const Parse& t : layer) stepper_.add(to, t, unique_items_.keep());
-    return true;
+    bounds_.end_token(to, unique_items_.keep());
+    return !to.empty();
 }
 
 bool Runs::step_path(std::vector<Layers>& path, size_t depth, uint8_t byte) {

@@ -6,11 +6,15 @@
 #include <cstdint>
 #include <deque>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "index/vocabulary.hpp"
+#include "matching/lexeme_bounds.hpp"
 #include "matching/lexemes.hpp"
 #include "matching/run_table.hpp"
 #include "matching/stepper.hpp"
@@ -30,14 +34,16 @@ class Runs {
           stepper_(stepper),
           unique_items_(unique_items),
           vocabulary_(vocabulary),
-          lookahead_(lookahead) {}
+          lookahead_(lookahead),
+          bounds_(engine, lexemes, stepper) {}
 
     // One byte further; an empty result means the byte is not allowed. `in_order`: as Stepper::step.
     void step(const Parses& from, uint8_t byte, Parses& to, bool in_order = false) {
         to.clear();
         stepper_.step(from, byte, to, &to, unique_items_.keep(), in_order);
     }
-    // All bytes of a text; false, and no parses, if some byte is not allowed. `to` is empty before.
+    // All bytes of a text; false, and no parses, if some byte is not allowed. `to` is empty before. Where lexemes are bounded the text counts as the fewest
+    // tokens that spell it.
     bool advance(const Parses& from, std::string_view bytes, Parses& to);
     // How often a refused advance(), or a mask made byte by byte, got further than before. It is gone on with.
     uint64_t times_further() const { return times_further_; }
@@ -50,7 +56,7 @@ class Runs {
             for (const Parses* parses : {&halted.from, &halted.now})
                 for (const Parse& t : *parses) visit(t);
     }
-    // As advance(), for the bytes of one token, which may be limited by the lookahead.
+    // As advance(), for the bytes of one token, which may be limited by the lookahead, and by bounds of lexemes.
     bool advance_token(const Parses& from, std::string_view bytes, Parses& to);
     // One token further, taken as a terminal (a TokenReference); adds to `to`.
     void step_token(const Parses& from, uint32_t token, Parses& to);
@@ -63,6 +69,7 @@ class Runs {
     // As Stepper::likely_bytes.
     ByteSet likely_bytes(const std::vector<LexState>& lexer_states) { return stepper_.likely_bytes(lexer_states); }
     UniqueItems& unique_items() { return unique_items_; }
+    LexemeBounds& bounds() { return bounds_; }
     // Bytes that may follow, as 256 bits.
     std::array<uint64_t, 4> next_bytes(const Parses& parses);
 
@@ -79,14 +86,14 @@ class Runs {
     void each_token(const Parses& parses, Place& at, Visit&& visit) {
         each_token_with_parses(parses, at, false, [&](uint32_t token, uint64_t, const Layers&) { return visit(token); });
     }
-    // The same, with the parses behind the token and a number for them: visit(token, number, layers).
-    template <typename Visit>
-    void each_token_and_parses(const Parses& parses, Visit&& visit) {
-        Place at;
-        each_token_with_parses(parses, at, true, std::forward<Visit>(visit));
-    }
+    // Calls judge(parses) for all to which tokens of text lead, each once or so, and visit(token, what it said) for each of these tokens, until that says no.
+    // The parses are empty where bounds of lexemes refuse the token.
+    template <typename Judge, typename Visit>
+    void judge_tokens(const Parses& parses, Judge&& judge, Visit&& visit);
 
   private:
+    // One byte after the other.
+    bool step_all(const Parses& from, std::string_view bytes, Parses& to);
     // `exact`: the parses are those behind the token, also where it ends within a character.
     template <typename Visit>
     void each_token_with_parses(const Parses& parses, Place& at, bool exact, Visit&& visit);
@@ -103,6 +110,7 @@ class Runs {
         Parses from, now;
         std::string read;  // between them
     };
+    LexemeBounds bounds_;
     std::deque<Halted> halted_;  // the last one first
     uint64_t times_further_ = 0;
 };
@@ -160,6 +168,27 @@ void Runs::each_token_with_parses(const Parses& parses, Place& at, bool exact, V
         for (uint32_t k = trie.token_begin[node]; k < trie.token_begin[behind]; k++)
             if (!visit(trie.tokens[k], pack(times_forgotten, path.back()), table[path.back()])) return;
     }
+}
+
+template <typename Judge, typename Visit>
+void Runs::judge_tokens(const Parses& parses, Judge&& judge, Visit&& visit) {
+    using Verdict = decltype(judge(std::declval<Parses&>()));
+    std::unordered_map<uint64_t, Verdict> verdicts;  // by the number of the parses behind a token
+    std::optional<uint64_t> last;
+    Verdict* verdict = nullptr;  // on the last one
+    Place at;
+    each_token_with_parses(parses, at, true, [&](uint32_t token, uint64_t number, const Layers& layers) {
+        if (last == number) return visit(token, *verdict);
+        auto known = verdicts.find(number);
+        if (known == verdicts.end()) {
+            Parses behind;
+            for (const Parses& layer : layers) behind.insert(behind.end(), layer.begin(), layer.end());
+            bounds_.end_token(behind, unique_items_.keep());
+            known = verdicts.emplace(number, judge(behind)).first;
+        }
+        last = number, verdict = &known->second;
+        return visit(token, *verdict);
+    });
 }
 
 }  // namespace derivable

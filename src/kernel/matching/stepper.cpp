@@ -26,8 +26,11 @@ void Stepper::add(Parses& to, Parse t, const Keep& keep, Shared& shared) {
     for (Parse& other : to) {
         if (other.lex != t.lex || other.environment != t.environment || !other.wrote_as(t)) continue;
         if (other.ground != t.ground && (other.stack == t.stack || scannerless_)) other.ground = kNoNode;
-        if (other.stack == t.stack) return;
-        if (scannerless_) {  // candidates do not depend on the stacks, so they may share a parse
+        if (other.stack == t.stack) {
+            other.tokens = std::min(other.tokens, t.tokens);  // with more left, it can do whatever the other can
+            return;
+        }
+        if (scannerless_ && other.tokens == t.tokens) {  // candidates do not depend on the stacks, so they may share a parse
             shared.emplace_back(&other - to.data(), t.stack);
             return;
         }
@@ -58,18 +61,19 @@ void Stepper::step(const Parses& from, uint8_t byte, Parses& stays, Parses* leav
     Indentations& indentations = engine_.environments.indentations;
     Shared stayed, left;
     // A byte further in a lexeme that may still be a newline, or in any other.
-    auto add_to = [&](Parses& to, LexState lex, Frontier stack, Environment environment, WritingRef writing, NodeId ground) {
+    auto add_to = [&](Parses& to, LexState lex, Frontier stack, Environment environment, WritingRef writing, NodeId ground,
+                      uint32_t tokens) {
         if (lex == kNoState) return;
         if (indentations.active())
             environment =
                 engine_.spanner.prospects.may_be_newline(lex) ? indentations.step(environment, byte) : indentations.idle(environment);
         if (writing && !Writing::step(writing, byte)) return;
-        add(to, {lex, stack, environment, std::move(writing), ground}, keep, &to == leaves ? left : stayed);
+        add(to, {lex, stack, environment, std::move(writing), ground, tokens}, keep, &to == leaves ? left : stayed);
     };
     for (const Parse& t : from) {
         work(2);
         Lexer& lexer = engine_.access.lexer();
-        add_to(stays, lexer.step(t.lex, byte), t.stack, t.environment, t.writing, t.ground);
+        add_to(stays, lexer.step(t.lex, byte), t.stack, t.environment, t.writing, t.ground, t.tokens);
         if (!leaves) continue;
         for (const Lexer::Exit& e : engine_.access.lexer().exits(t.lex)) {
             const Obligations obligations = lexer.step_obligations(e.obligations, byte);
@@ -81,7 +85,7 @@ void Stepper::step(const Parses& from, uint8_t byte, Parses& stays, Parses* leav
                 s = lexer.step(lexer.members(s), byte);
                 if (s != kNoState)
                     add_to(*leaves, lexer.with_obligations(s, obligations), f, environment,
-                           opens ? Writing::distinct_array(t.writing) : t.writing, ground);
+                           opens ? Writing::distinct_array(t.writing) : t.writing, ground, 0);
             };
             for (Symbol symbol : engine_.terminals.of(e.terminal)) {
                 const bool ignored = engine_.terminals.is_ignored(symbol);

@@ -12,7 +12,8 @@ void Terminals::add(Lexer& lexer, std::vector<TerminalSpec> specs, std::vector<T
     for (const TerminalSpec& t : specs) {
         work(50);
         const Symbol symbol = Symbol(to_lexer_.size());
-        const TerminalId id = lexer.add(t.recognizer, t.rank);
+        const TerminalId id = lexer.add(t.recognizer, t.rank, t.max_tokens);
+        if (t.max_tokens != kAnyNumber) bounds_[id] = t.max_tokens;
         to_lexer_.push_back(id);
         ignored_.push_back(t.ignored);
         by_lexer_.push_back(symbol);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -14,10 +15,13 @@
 
 namespace derivable {
 
+constexpr uint32_t kAnyNumber = 0;
+
 struct TerminalSpec {
     Recognizer recognizer;  // without the empty string; no text at all if the terminal is a token reference
     uint32_t rank;          // lower wins between lexemes of equal length
     bool ignored;
+    uint32_t max_tokens = kAnyNumber;  // that one lexeme may lie in
 };
 
 // A terminal that is one token by its id, whatever its text (or, negated, any one token of text but these). It has no bytes, so it
@@ -44,6 +48,12 @@ class Terminals {
     bool is_ignored(Symbol s) const { return ignored_[s]; }
     bool opens_distinct(Symbol s) const { return s < distinct_.size() && distinct_[s]; }
     bool has_distinct() const { return !distinct_.empty(); }
+    bool some_are_bounded() const { return !bounds_.empty(); }
+    // Tokens that one lexeme of a terminal of the lexer may lie in; kAnyNumber.
+    uint32_t max_tokens(TerminalId terminal) const {
+        const auto bound = bounds_.find(terminal);
+        return bound == bounds_.end() ? kAnyNumber : bound->second;
+    }
     const std::vector<TerminalId>& all_to_lexer() const { return to_lexer_; }
     const std::vector<char>& all_ignored() const { return ignored_; }
     const std::vector<TerminalId>& everywhere() const { return everywhere_; }  // of the lexer
@@ -68,6 +78,7 @@ class Terminals {
     std::vector<Symbol> by_lexer_;  // in the order of their lexer terminals
     // Begin and length in by_lexer_. PERF: not a table by lexer terminal, of which many schemas together have tens of thousands.
     FlatMap<std::pair<uint32_t, uint32_t>> ranges_;
+    std::unordered_map<TerminalId, uint32_t> bounds_;  // of those that are bounded
 };
 
 }  // namespace derivable

@@ -36,14 +36,14 @@ Witness TokenSearch::search(const Parses& from) {
             if (places.size() < kMostPlaces && (!key || seen.insert(*key).second))
                 places.push_back({std::move(parses), i, unit, std::move(key)});
         };
-        uint64_t last = ~0ULL;
         const Parses here = places[i].parses;
-        runs_.each_token_and_parses(here, [&](uint32_t token, uint64_t number, const Runs::Layers& layers) {
-            if (number == last) return true;
-            last = number;
-            Parses all;
-            for (const Parses& layer : layers) all.insert(all.end(), layer.begin(), layer.end());
-            add(std::move(all), token);
+        struct Behind {
+            Parses parses;  // until they are added
+            bool is_new = true;
+        };
+        runs_.judge_tokens(here, [](Parses& behind) { return Behind{std::move(behind)}; }, [&](uint32_t token, Behind& behind) {
+            if (behind.is_new && !behind.parses.empty()) add(std::move(behind.parses), token);
+            behind.is_new = false;
             return places.size() < kMostPlaces;
         });
         for (const TokenReference& r : engine_.terminals.references()) {

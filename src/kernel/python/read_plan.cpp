@@ -79,12 +79,16 @@ std::vector<TerminalSpec> read_terminals(nb::handle lowered, bool scannerless) {
             if constexpr (std::is_same_v<Kind, std::shared_ptr<NumberRange>>) {
                 if (!automaton->is_small() || !automaton->has_numbers()) refuse("a range of numbers has no table");
                 // SAFETY: a copy, since Python owns this one: lexers are freed by threads without its lock.
-                specs.push_back({Recognizer(std::make_shared<const NumberRange>(*automaton)), rank, ignored});
+                specs.push_back({Recognizer(std::make_shared<const NumberRange>(*automaton)), rank, ignored, kAnyNumber});
             } else {
-                specs.push_back({Recognizer(automaton), rank, ignored});
+                specs.push_back({Recognizer(automaton), rank, ignored, kAnyNumber});
             }
         };
         std::visit(add, language);
+    }
+    for (const auto& [symbol, max_tokens] : part<std::vector<std::pair<uint32_t, uint32_t>>>(lowered, "max_tokens")) {
+        if (symbol == 0 || symbol > specs.size() || !max_tokens || !scannerless) refuse("a terminal whose tokens are bounded does not exist");
+        specs[symbol - 1].max_tokens = max_tokens;
     }
     return specs;
 }

@@ -52,7 +52,7 @@ class QwenXMLParameterFormat(BaseModel):
 
 
 class AnyTextFormat(BaseModel):
-    """Text without `excludes`. `max_tokens` is refused."""
+    """Text without `excludes`, of at most `max_chars` characters, in at most `max_tokens` tokens."""
 
     type: Literal["any_text"] = "any_text"
     excludes: list[str] = []
