@@ -267,6 +267,11 @@ Stretches& Spanner::stretches() {
     return *stretches_;
 }
 
+LexemeBegins& Spanner::begins() {
+    if (!begins_) begins_ = std::make_unique<LexemeBegins>(*vocabulary_);
+    return *begins_;
+}
+
 LexemeRests& Spanner::rests() {
     if (!rests_) rests_ = std::make_unique<LexemeRests>(*vocabulary_, lexer, residuals_);
     return *rests_;

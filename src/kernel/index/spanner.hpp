@@ -27,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "index/lexeme_begins.hpp"
 #include "index/lexeme_rests.hpp"
 #include "index/prospects.hpp"
 #include "index/residuals.hpp"
@@ -77,6 +78,8 @@ class Spanner {
     Stretches& stretches();
     // What completes lexemes in which tokens end, made when it is asked for. While nothing is forgotten (Walk).
     LexemeRests& rests();
+    // What lexemes may begin in tokens, made when it is asked for.
+    LexemeBegins& begins();
     // So often one token of the vocabulary has a byte at most. Looks at all of its trie, once for each byte.
     uint32_t most_in_token(uint8_t byte);
     size_t bytes() const;
@@ -197,6 +200,7 @@ class Spanner {
     std::array<std::unique_ptr<CountedStrings>, 2> counted_strings_;      // by spelling; made when a string is counted
     std::unique_ptr<Stretches> stretches_;
     std::unique_ptr<LexemeRests> rests_;
+    std::unique_ptr<LexemeBegins> begins_;
     FlatMap<uint32_t> most_in_token_;   // by byte; and one
     std::array<LexState, 8> lately_{};  // states of JSON strings of patterns that the whole vocabulary was split by
     size_t num_lately_ = 0;

@@ -40,7 +40,7 @@ class BudgetMasks {
     bool suffices(const Parses& parses, uint64_t left) const;
     // So many of the next tokens can be any that the grammar allows (Slack).
     uint64_t free_steps(const Parses& parses, uint64_t left) {
-        if (!slack_) engine_.access.take(), slack_ = std::make_unique<Slack>(engine_, lexemes_, vocabulary_, witnesses_.ways());
+        if (!slack_) engine_.access.take(), slack_ = std::make_unique<Slack>(engine_, lexemes_, witnesses_.ways());
         return slack_->free_steps(parses, left);
     }
     // Stack nodes are about to be freed.

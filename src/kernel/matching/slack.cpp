@@ -8,19 +8,15 @@
 
 namespace derivable {
 
-Slack::Slack(const Engine& engine, Lexemes& lexemes, const Vocabulary& vocabulary, WaysOn& ways)
-    : engine_(engine),
-      lexemes_(lexemes),
-      vocabulary_(vocabulary),
-      ways_(ways) {
+Slack::Slack(const Engine& engine, Lexemes& lexemes, WaysOn& ways) : engine_(engine), lexemes_(lexemes), ways_(ways) {
     constexpr uint64_t kMostChains = 200'000;
     constexpr uint64_t kLexeme = 2;  // a lexeme and what separates it from the next one
     if (!ways_.fewest_tokens().spells_everything()) return;
     const Productions& productions = engine_.stacks.lr().productions();
     const LeftCorners corners(productions, ways_.symbols(), kMostChains);
     per_object_ = ways_.most_pending();
-    std::array<uint64_t, 256> first{};
-    std::array<bool, 256> last{};
+    LexemeBegins::Weights first{};
+    ByteSet last;
     for (Symbol s = 1; s < engine_.terminals.size(); s++) {
         if (!productions.is_used(s) && !engine_.terminals.is_ignored(s)) continue;
         engine_.access.take();
@@ -32,28 +28,11 @@ Slack::Slack(const Engine& engine, Lexemes& lexemes, const Vocabulary& vocabular
         const uint64_t more = separated_ * tokens_of(growth) + kLexeme + (engine_.environments.tallies.opens(s) ? per_object_ : 0);
         for (int b = 0; b < 256; b++) {
             if (outline.first[uint8_t(b)]) first[size_t(b)] = std::max(first[size_t(b)], more);
-            last[size_t(b)] |= outline.last[uint8_t(b)];
+            if (outline.last[uint8_t(b)]) last.set(uint8_t(b));
         }
     }
-    per_token_ = growth_of_tokens(first, last);
-}
-
-// The most that the lexemes of one token add. Where a lexeme may begin is told by two bytes.
-uint64_t Slack::growth_of_tokens(const std::array<uint64_t, 256>& first, const std::array<bool, 256>& last) const {
-    const Trie& trie = vocabulary_.trie;
-    uint64_t most = 0;
-    std::vector<uint64_t> sums{0};  // before each depth
-    std::vector<uint8_t> bytes;
-    work(trie.size());
-    for (uint32_t i = 0; i < trie.size(); i++) {
-        const size_t depth = trie.depth[i];
-        sums.resize(depth + 1), bytes.resize(depth);
-        const bool may_begin = depth == 0 || last[bytes[depth - 1]];
-        sums.push_back(sums.back() + (may_begin ? first[trie.byte[i]] : 0));
-        bytes.push_back(trie.byte[i]);
-        most = std::max(most, sums.back());
-    }
-    return most;
+    engine_.access.take();
+    per_token_ = engine_.spanner.begins().most(first, last);
 }
 
 uint64_t Slack::free_steps(const Parses& parses, uint64_t left) {

@@ -5,7 +5,6 @@
 // from above, soon found: nearly all steps of a text are far from the end of its budget, and are told so for many steps at once.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -18,17 +17,14 @@ class Slack {
   public:
     static constexpr uint64_t kNone = ~0ULL;
 
-    Slack(const Engine& engine, Lexemes& lexemes, const Vocabulary& vocabulary, WaysOn& ways);
+    Slack(const Engine& engine, Lexemes& lexemes, WaysOn& ways);
 
     // So many of the next tokens can be any that the grammar allows, if `left` may be taken in all. 0: it is not known that the next one can.
     uint64_t free_steps(const Parses& parses, uint64_t left);
 
   private:
-    uint64_t growth_of_tokens(const std::array<uint64_t, 256>& first, const std::array<bool, 256>& last) const;
-
     const Engine engine_;
     Lexemes& lexemes_;
-    const Vocabulary& vocabulary_;
     WaysOn& ways_;
     // Where lexemes must be kept apart, a terminal costs up to one token more.
     const uint64_t separated_ = engine_.spanner.lexer.policy() == Policy::kScannerless ? 1 : 2;
