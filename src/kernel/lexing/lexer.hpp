@@ -336,8 +336,8 @@ class Lexer {
     std::vector<const Past*> looking_back_;
     Interner pasts_;  // states of all in looking_back_
     Obligations text_start_ = kFree;
-    std::unordered_map<std::string, TerminalId> by_language_;  // and kind, in the last four bytes
-    std::unordered_map<const void*, TerminalId> by_identity_;  // of kind 0. PERF: saves comparing tables that are seen again and again
+    std::unordered_map<std::string, TerminalId> by_language_;       // and kind, in the last four bytes
+    std::unordered_map<const void*, TerminalId> by_identity_;       // of kind 0. PERF: saves comparing tables that are seen again and again
     IdVector<LexState, uint32_t> single_automaton_, single_state_;  // of those of one member
     IdVector<LexState, LexState> canonical_;                        // kNoState if not asked for yet
     Languages languages_;

@@ -17,7 +17,8 @@ void LexemeBounds::prepare() {
         if (bound == kAnyNumber) continue;
         engine_.access.take();
         const uint64_t least = rest(engine_.spanner.rests().texts().start(terminal));
-        if (least > bound) throw LimitExceeded("tokens of a part", least, bound, "the shortest text of a part, a token for each of its bytes");
+        if (least > bound)
+            throw LimitExceeded("tokens of a part", least, bound, "the shortest text of a part, a token for each of its bytes");
         // Behind the last token it must end.
         far_ = std::min(far_, bound - std::min<uint64_t>(bound, std::max<uint64_t>(1, longest_rest(terminal))));
     }

@@ -41,11 +41,13 @@ Witness TokenSearch::search(const Parses& from) {
             Parses parses;  // until they are added
             bool is_new = true;
         };
-        runs_.judge_tokens(here, [](Parses& behind) { return Behind{std::move(behind)}; }, [&](uint32_t token, Behind& behind) {
-            if (behind.is_new && !behind.parses.empty()) add(std::move(behind.parses), token);
-            behind.is_new = false;
-            return places.size() < kMostPlaces;
-        });
+        runs_.judge_tokens(
+            here, [](Parses& behind) { return Behind{std::move(behind)}; },
+            [&](uint32_t token, Behind& behind) {
+                if (behind.is_new && !behind.parses.empty()) add(std::move(behind.parses), token);
+                behind.is_new = false;
+                return places.size() < kMostPlaces;
+            });
         for (const TokenReference& r : engine_.terminals.references()) {
             Parses after;
             uint32_t token = r.tokens.empty() ? 0 : r.tokens[0];

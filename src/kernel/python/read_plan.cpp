@@ -87,7 +87,8 @@ std::vector<TerminalSpec> read_terminals(nb::handle lowered, bool scannerless) {
         std::visit(add, language);
     }
     for (const auto& [symbol, max_tokens] : part<std::vector<std::pair<uint32_t, uint32_t>>>(lowered, "max_tokens")) {
-        if (symbol == 0 || symbol > specs.size() || !max_tokens || !scannerless) refuse("a terminal whose tokens are bounded does not exist");
+        if (symbol == 0 || symbol > specs.size() || !max_tokens || !scannerless)
+            refuse("a terminal whose tokens are bounded does not exist");
         specs[symbol - 1].max_tokens = max_tokens;
     }
     return specs;
