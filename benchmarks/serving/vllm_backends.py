@@ -1,10 +1,11 @@
-"""vLLM with three backends of structured outputs: throughput and latency between tokens.
+"""vLLM with three backends of structured outputs: throughput, latency between tokens, and how many texts are finished.
 
 `python benchmarks/serving/vllm_backends.py --schemas schemas.jsonl --tokenizer folder`, where vLLM is installed, too.
 
 Each backend has an engine in a process of its own, one after the other, and then again in the opposite order; the model
 is a llama of two layers with random weights, so nearly all the time that differs is the masks'. Requests have
 different schemas. A request's tokens are not forced to be as many for each backend: what counts is tokens a second.
+`refused` are requests that a backend does not take, with ours also those of which no text fits into `--tokens`.
 The first run of each number of requests is cold: new schemas. On a machine that others use, compare processor time
 (`cpu_seconds`, of all threads), for the wall clock is theirs, too.
 """
@@ -49,6 +50,14 @@ def write_model(folder: Path, tokenizer: Path) -> None:
     LlamaForCausalLM(config).save_pretrained(folder)
 
 
+def is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
 def generate(engine: Any, asked: list[Any], tokens: int) -> dict[str, Any]:
     """All at once, step by step: seconds, tokens, the gaps between the tokens of each request."""
     from vllm import SamplingParams
@@ -58,6 +67,7 @@ def generate(engine: Any, asked: list[Any], tokens: int) -> dict[str, Any]:
     seen: dict[str, int] = {}
     firsts: list[float] = []
     gaps: list[float] = []
+    texts: list[str] = []
     refused = 0
     begin, work = time.perf_counter(), time.process_time()
     for number, schema in enumerate(asked):
@@ -71,6 +81,8 @@ def generate(engine: Any, asked: list[Any], tokens: int) -> dict[str, Any]:
     while engine.has_unfinished_requests():
         for output in engine.step():
             now = time.perf_counter()
+            if output.finished and output.outputs[0].finish_reason == "stop":
+                texts.append(output.outputs[0].text)
             count = len(output.outputs[0].token_ids)
             if count == seen.get(output.request_id, 0):
                 continue
@@ -83,6 +95,8 @@ def generate(engine: Any, asked: list[Any], tokens: int) -> dict[str, Any]:
     return {
         "requests": len(asked) - refused,
         "refused": refused,
+        "finished": len(texts),
+        "json": sum(map(is_json, texts)),
         "tokens": total,
         "seconds": round(seconds, 3),
         "tokens_per_second": round(total / seconds, 1),
