@@ -358,7 +358,7 @@ void Writing::judge() {
         return top_->count_inherited([&](const JsonValue& v) { return v.kind == kind && may_be(v.text); });
     };
     auto begun = [&](Kind kind, std::string_view text) { return PrefixCounts::count(top_->index, index_text(kind, text)); };
-    std::string state = escape_;
+    std::string& state = state_ = escape_;
     switch (mode_) {
         case Mode::kBefore:
         case Mode::kAfterKey:
@@ -397,6 +397,8 @@ void Writing::judge() {
     safe_ = likes_ == 0;
     key_ = mix(key_around() ^ hash_of(state));
 }
+
+bool Writing::is_alike_around(const Writing& other) const { return mode_ == other.mode_ && *top_ == *other.top_; }
 
 uint64_t Writing::key_around() const { return top_->hash ^ mix(uint64_t(mode_) + 1); }
 

@@ -60,10 +60,12 @@ class Writing {
     size_t completed() const { return completed_; }
     // In a number of which each further digit but 0 makes another one.
     bool in_digits() const { return in_number() && text_.find_first_of("eE") == std::string::npos; }
-    // Equal for writings with the same future, but that more zeros behind a point, or in an exponent, count as the same; a search
-    // that comes back to a key more often than there are likes() has seen all that can differ.
+    // Writings with the same future, but that more zeros behind a point, or in an exponent, count as the same; a search that comes back to
+    // one more often than there are likes() has seen all that can differ. And those that differ in the string or key in progress only.
+    bool is_alike(const Writing& other) const { return state_ == other.state_ && is_alike_around(other); }
+    bool is_alike_around(const Writing& other) const;
+    // Equal for those that are alike, and for few others.
     uint64_t key() const { return key_; }
-    // Equal for writings that differ in the string or key in progress only.
     uint64_t key_around() const;
     // Equal where the values are written in the same places: as deep, in an array or an object, of distinct items or not.
     uint64_t shape() const;
@@ -93,6 +95,7 @@ class Writing {
     Mode mode_ = Mode::kBefore;
     std::string text_;    // of the scalar or key in progress: decoded, or a number's as it is
     std::string escape_;  // in progress
+    std::string state_;   // what matters of these two
     bool safe_ = true;
     size_t likes_ = 0;
     size_t completed_ = 0;

@@ -69,9 +69,10 @@ void Masks::learn(const Parse& t) {
 
 std::vector<uint32_t> Masks::repeated_by(const Parse& t, const PackedMask& mask, bool is_kept) {
     // Of all masks that were kept, this one's.
-    const std::optional<uint64_t> key =
-        is_kept ? std::optional(mix(reinterpret_cast<uintptr_t>(&mask)) ^ cache_.num_cleared()) : std::nullopt;
-    RepeatedItems repeated({runs_, engine_.access, engine_.terminals, vocabulary_}, t, mask, key);
+    std::optional<UniqueItems::Place> kept;
+    if (is_kept)
+        kept = UniqueItems::Place(UniquePlaces::kMask, {}).add_long(reinterpret_cast<uintptr_t>(&mask)).add_long(cache_.num_cleared());
+    RepeatedItems repeated({runs_, engine_.access, engine_.terminals, vocabulary_}, t, mask, kept);
     return repeated.are_none() ? std::vector<uint32_t>() : repeated.tokens();
 }
 

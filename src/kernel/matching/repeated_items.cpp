@@ -11,30 +11,25 @@
 namespace derivable {
 
 // What is written but the values is the same for many masks, so the tokens that are harmless whatever the values are asked about once.
-RepeatedItems::RepeatedItems(const Parts& parts, const Parse& t, const PackedMask& mask, std::optional<uint64_t> of_mask)
+RepeatedItems::RepeatedItems(const Parts& parts, const Parse& t, const PackedMask& mask, std::optional<UniqueItems::Place> of_mask)
     : parts_(parts),
       unique_items_(parts.runs.unique_items()),
       parse_(t),
       mask_(mask) {
     // A string goes on where no quote ends it. Where no array is open, only what opens one matters.
     const bool in_string = t.writing && t.writing->in_string(), is_outside = !t.writing && !is_opening(t);
-    UniqueItems::Commas own;
-    const UniqueItems::Commas* all = nullptr;
-    const uint64_t key = of_mask ? mix(*of_mask ^ mix(uint64_t(in_string) << 1 | uint64_t(is_outside))) : 0;
-    if (of_mask) all = unique_items_.commas(key);
-    if (!all) {
-        own.all = with_comma(in_string, is_outside);
-        own.hash = WordsHash()(own.all);
-        all = of_mask ? &unique_items_.note_commas(key, std::move(own)) : &own;
+    uint32_t list;
+    if (of_mask) {
+        const uint32_t number = unique_items_.number(of_mask->add(uint32_t(in_string) << 1 | uint32_t(is_outside)));
+        const uint32_t* known = unique_items_.commas(number);
+        list = known ? *known : unique_items_.note_commas(number, with_comma(in_string, is_outside));
+    } else {
+        list = unique_items_.note_list(with_comma(in_string, is_outside));
     }
-    if (!all->all.empty() && t.writing && is_few()) {
-        key_ = mix(unique_items_.place_inside(t.lex, t) ^ mix(t.writing->shape() + 1)) ^ all->hash;
-        if (const std::vector<uint32_t>* known = unique_items_.doubtful(*key_)) {
-            commas_ = *known, is_told_ = true;
-            return;
-        }
-    }
-    commas_ = all->all;
+    commas_ = unique_items_.list(list);
+    if (commas_.empty() || !t.writing || !is_few()) return;
+    place_ = unique_items_.number(unique_items_.place_inside(t.lex, t).add_long(t.writing->shape()).add(list));
+    if (const std::vector<uint32_t>* known = unique_items_.doubtful(*place_)) commas_ = *known, is_told_ = true;
 }
 
 std::vector<uint32_t> RepeatedItems::with_comma(bool in_string, bool is_outside) const {
@@ -60,7 +55,7 @@ std::vector<uint32_t> RepeatedItems::tokens() {
     const size_t before = commas_.size();
     auto is_harmless = [&](uint32_t i) { return !take_behind_comma(parts_.vocabulary.commas[i]); };
     commas_.erase(std::remove_if(commas_.begin(), commas_.end(), is_harmless), commas_.end());
-    if (key_ && !(is_told_ && commas_.size() == before)) unique_items_.note_doubtful(*key_, commas_);
+    if (place_ && !(is_told_ && commas_.size() == before)) unique_items_.note_doubtful(*place_, commas_);
     return std::move(taken_);
 }
 
@@ -162,14 +157,17 @@ bool RepeatedItems::take_behind_comma(const Vocabulary::Comma& c) {
     work(10);
     parts_.access.pass();
     const std::optional<Ending> x = ending(c);
-    uint64_t always = 0, around = 0;
+    uint32_t always = 0;
+    std::optional<uint32_t> around;
     if (x) {
         const WritingRef& writing = x->parse.writing;
-        always = mix(unique_items_.place_inside(x->lex, x->parse) ^ mix(x->rest)) ^ (writing ? writing->shape() : 0);
+        const uint64_t shape = writing ? writing->shape() : UniqueItems::kNoShape;
+        always = unique_items_.number(unique_items_.place_inside(x->lex, x->parse).add_long(x->rest).add_long(shape));
         if (is_few() && unique_items_.is_harmless(always)) return false;
         if (writing && writing->in_string()) {
-            around = mix(UniqueItems::place(x->lex, x->parse) ^ mix(x->rest)) ^ mix(writing->key_around());
-            if (unique_items_.is_harmless(around)) return true;
+            UniqueItems::Place place = UniqueItems::place(x->lex, x->parse).add_long(x->rest);
+            around = unique_items_.number(place.add(writing, UniquePlaces::Written::kAround));
+            if (unique_items_.is_harmless(*around)) return true;
         }
     }
     if (is_refused(c)) {
@@ -178,7 +176,7 @@ bool RepeatedItems::take_behind_comma(const Vocabulary::Comma& c) {
         unique_items_.note_harmless(always);
         return false;
     } else if (around && is_for_any(x->parse)) {
-        unique_items_.note_harmless(around);
+        unique_items_.note_harmless(*around);
     }
     return true;
 }

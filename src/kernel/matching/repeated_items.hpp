@@ -23,7 +23,7 @@ class RepeatedItems {
         const Vocabulary& vocabulary;
     };
     // `mask`: of the parse, whatever it has written; `of_mask`: equal for equal ones, if that is known.
-    RepeatedItems(const Parts& parts, const Parse& t, const PackedMask& mask, std::optional<uint64_t> of_mask);
+    RepeatedItems(const Parts& parts, const Parse& t, const PackedMask& mask, std::optional<UniqueItems::Place> of_mask);
 
     // There are none, as is known from masks before.
     bool are_none() const { return commas_.empty() && parse_.writing && parse_.writing->safe(); }
@@ -80,7 +80,7 @@ class RepeatedItems {
     size_t taken_in_progress_ = 0;  // the first of them, in order
     // Tokens with a comma that may be refused, by their numbers among the vocabulary's, and what that is known by where it is found out for all.
     std::vector<uint32_t> commas_;
-    std::optional<uint64_t> key_;
+    std::optional<uint32_t> place_;
     bool is_told_ = false;  // it was found out
     std::vector<Layers> path_;
     static constexpr uint64_t kToken = 1ULL << 32;

@@ -21,9 +21,9 @@ const Stepper::Keep kAny = [](const Parse&) { return true; };
 
 }  // namespace
 
-void UniqueItems::note(uint64_t key, bool alive) {
+void UniqueItems::note(uint32_t place, bool alive) {
     num_known_++;
-    known_[key] = char(alive);
+    known_[place] = char(alive);
 }
 
 // A string with more values than there are to differ from can become one that is new; so can a number that may have more digits than any of them.
@@ -46,28 +46,29 @@ void UniqueItems::each_likely_byte(const Parses& from, bool plain, Visit visit) 
         });
 }
 
-uint64_t UniqueItems::place_inside(LexState lex, const Parse& t) {
+UniqueItems::Place UniqueItems::place_inside(LexState lex, const Parse& t) {
     if (t.ground == kNoNode) return place(lex, t);
     const uint64_t stack = pack(t.stack, t.ground);
-    const uint64_t* known = futures_.find(stack);
+    const uint32_t* known = futures_.find(stack);
     if (!known) {
-        uint64_t key = kNotTold;
+        uint32_t future = kNotTold;
         const std::optional<uint32_t> depth = stacks_.depth_of(t.ground, t.stack);
         if (depth && stacks_.future(t.stack, *depth, ~size_t(0), true, words_, looked_)) {
-            for (uint64_t word : words_) key = mix(key ^ word);
-            key |= 1;
+            std::vector<uint32_t> halves;
+            for (uint64_t word : words_) halves.push_back(uint32_t(word)), halves.push_back(uint32_t(word >> 32));
+            future = future_ids_.intern(std::move(halves));
         }
         work(20 + 5 * words_.size());
-        num_known_++;
-        known = &(futures_[stack] = key);
+        num_known_ += 1 + words_.size();
+        known = &(futures_[stack] = future);
     }
-    return *known != kNotTold ? mix(pack(lex, t.environment) ^ *known) : place(lex, t);
+    return *known != kNotTold ? Place(UniquePlaces::kInside, {lex.index(), t.environment, *known}) : place(lex, t);
 }
 
 // By where it stands and what is written there but the values.
-UniqueItems::Keys UniqueItems::keys_of(const Parse& t) {
-    const uint64_t shape = mix(t.writing->shape() + 1);
-    return {key_of(place_inside(t.lex, t) ^ shape), key_of(place(t.lex, t) ^ shape)};
+UniqueItems::Numbers UniqueItems::shapes_of(const Parse& t) {
+    const uint64_t shape = t.writing->shape();
+    return {number(place_inside(t.lex, t).add_long(shape)), number(place(t.lex, t).add_long(shape))};
 }
 
 // What is in progress may become one of more values than so many.
@@ -90,24 +91,24 @@ bool UniqueItems::is_endless(const Parse& t) {
     constexpr uint8_t kQuote = '"';
     struct Way {
         Parse parse;
-        Keys keys;
+        Numbers shapes;
         size_t from;
         std::vector<uint8_t> bytes;  // to be tried, the last one first
     };
     std::vector<Way> ways;
     std::vector<size_t> todo;
-    std::unordered_set<uint64_t> seen;
+    std::unordered_set<uint32_t> seen;  // places
     // How a number goes on depends on its text.
-    auto find_known = [&](const Way& w) { return w.parse.writing->in_number() ? nullptr : find(endless_, w.keys); };
+    auto find_known = [&](const Way& w) { return w.parse.writing->in_number() ? nullptr : find(endless_, w.shapes); };
     bool is_inside = true;
     auto note = [&](const Way& w, bool found) {
         if (w.parse.writing->in_number()) return;
         num_known_++;
-        endless_[is_inside ? w.keys.inside : w.keys.all] = char(found);
+        endless_[is_inside ? w.shapes.inside : w.shapes.all] = char(found);
     };
     auto way = [&](Parse to, size_t from) -> Way {
-        const Keys keys = keys_of(to);
-        return {std::move(to), keys, from, {}};
+        const Numbers shapes = shapes_of(to);
+        return {std::move(to), shapes, from, {}};
     };
     auto add = [&](Way&& w) {
         each_likely_byte({w.parse}, true, [&](uint8_t b) {
@@ -121,7 +122,7 @@ bool UniqueItems::is_endless(const Parse& t) {
     };
     Way first = way(t, 0);
     if (const char* known = find_known(first)) return *known;
-    seen.insert(key_of(t));
+    seen.insert(number(t));
     add(std::move(first));
     bool found = false;
     Parses next;
@@ -136,7 +137,7 @@ bool UniqueItems::is_endless(const Parse& t) {
         next.clear();
         stepper_.step({ways[i].parse}, b, next, &next, kAny);
         for (Parse& to : next) {
-            if (!to.writing || to.writing->completed() != t.writing->completed() || !seen.insert(key_of(to)).second) continue;
+            if (!to.writing || to.writing->completed() != t.writing->completed() || !seen.insert(number(to)).second) continue;
             is_inside &= to.ground == t.ground;
             found |= !to.writing->in_key() && has_many(to, kMany);
             Way w = way(std::move(to), i);
@@ -167,12 +168,12 @@ Bytes UniqueItems::harmless_bytes(const Parse& t) {
 
 // All texts of white space lead to few parses, each of which is endless.
 bool UniqueItems::is_endless_behind_blanks(const Parse& t) {
-    const Keys keys = keys_of(t);
-    if (const char* known = find(blanks_, keys)) return *known;
+    const Numbers shapes = shapes_of(t);
+    if (const char* known = find(blanks_, shapes)) return *known;
     bool is_inside = true;
     const bool is_so = is_endless_behind_blanks(t, is_inside);
     num_known_++;
-    blanks_[is_inside ? keys.inside : keys.all] = char(is_so);
+    blanks_[is_inside ? shapes.inside : shapes.all] = char(is_so);
     return is_so;
 }
 
@@ -181,13 +182,15 @@ bool UniqueItems::is_endless_behind_blanks(const Parse& t, bool& is_inside) {
     Parses met{t}, next;
     for (size_t i = 0; i < met.size(); i++) {
         if (!is_endless(met[i])) return false;
-        is_inside &= endless_.find(keys_of(met[i]).inside) != nullptr;  // nor did that look below the arrays
+        is_inside &= endless_.find(shapes_of(met[i]).inside) != nullptr;  // nor did that look below the arrays
         for (const char blank : kBlanks) {
             next.clear();
             stepper_.step({met[i]}, uint8_t(blank), next, &next, kAny);
             for (Parse& to : next) {
                 if (to.writing != t.writing || to.ground != t.ground) return false;
-                const auto is_same = [&](const Parse& x) { return place(x.lex, x) == place(to.lex, to); };
+                const auto is_same = [&](const Parse& x) {
+                    return x.lex == to.lex && x.stack == to.stack && x.environment == to.environment;
+                };
                 if (std::any_of(met.begin(), met.end(), is_same)) continue;
                 if (met.size() == kMost) return false;
                 met.push_back(std::move(to));
@@ -199,13 +202,13 @@ bool UniqueItems::is_endless_behind_blanks(const Parse& t, bool& is_inside) {
 
 bool UniqueItems::can_go_on(const Parse& t) {
     if (is_sure(t)) return true;
-    if (const char* known = known_.find(key_of(t))) return *known;
+    if (const char* known = known_.find(number(t))) return *known;
     if (t.writing->likes() < kMany && is_endless(t)) return true;
-    std::vector<Place> places;
+    std::vector<Visited> visits;
     // PERF: there is nearly always a way without escapes and white space, soon found depth first. Objects that begin with a key and one of a list of
     // names took 3.8 ms a mask with all bytes at once, breadth first; now 0.3.
-    if (search(t, places, true) || search(t, places, false)) return true;
-    for (const Place& p : places) note(p.key, false);
+    if (search(t, visits, true) || search(t, visits, false)) return true;
+    for (const Visited& v : visits) note(v.number, false);
     return false;
 }
 
@@ -213,38 +216,39 @@ bool UniqueItems::can_go_on(const Parse& t) {
 //
 // SAFETY: every place keeps a writing, and so counts as a try of each byte. Depth first these may grow without end (one more digit of an
 // exponent), so that way is soon given up.
-bool UniqueItems::search(const Parse& t, std::vector<Place>& places, bool plain) {
+bool UniqueItems::search(const Parse& t, std::vector<Visited>& visits, bool plain) {
     const uint64_t allowed = plain ? most_ / 64 : most_;
-    places.assign(1, {t, key_of(t), 0});
+    visits.assign(1, {t, number(t), 0});
     std::deque<size_t> todo{0};
-    std::unordered_map<uint64_t, size_t, MixHash> visits;
+    std::unordered_map<uint32_t, size_t> times;  // that a place was visited
     Parses next;
     while (!todo.empty()) {
-        if (const uint64_t steps = 256 * places.size(); steps > allowed) {
+        if (const uint64_t steps = 256 * visits.size(); steps > allowed) {
             if (plain) return false;
             throw LimitExceeded("max_liveness_steps", steps, most_, "a value that an array of distinct items does not hold yet");
         }
         const size_t i = plain ? todo.back() : todo.front();
         plain ? todo.pop_back() : todo.pop_front();
-        const Parses from{places[i].parse};
+        const Parses from{visits[i].parse};
         bool found = false;
         each_likely_byte(from, plain, [&](uint8_t b) {
             next.clear();
             stepper_.step(from, b, next, &next, kAny);
             for (Parse& to : next) {
-                const uint64_t key = to.writing ? key_of(to) : 0;
-                const char* before = known_.find(key);
+                if (is_sure(to)) return found = true;
+                const uint32_t place = number(to);
+                const char* before = known_.find(place);
                 const bool dead = before && !*before;
-                if (is_sure(to) || (before && !dead)) return found = true;
-                if (dead || visits[key]++ > to.writing->likes()) continue;
-                todo.push_back(places.size());
-                places.push_back({std::move(to), key, i});
+                if (before && !dead) return found = true;
+                if (dead || times[place]++ > to.writing->likes()) continue;
+                todo.push_back(visits.size());
+                visits.push_back({std::move(to), place, i});
             }
             return false;
         });
         if (!found) continue;
-        for (size_t k = i;; k = places[k].from) {  // from wherever the way there led
-            note(places[k].key, true);
+        for (size_t k = i;; k = visits[k].from) {  // from wherever the way there led
+            note(visits[k].number, true);
             if (k == 0) return true;
         }
     }
