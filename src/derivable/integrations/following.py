@@ -119,7 +119,7 @@ class Follower:
         self._generated.append(token)
 
     def mask(self, ids: Any, width: int) -> NDArray[np.int32]:
-        """int32 [1, words]: the mask after these ids, for logits of a width; of end of sequence only if they have ended.
+        """int32 [1, words]: the mask after these ids, for logits of a width; of the end only if they have ended.
 
         It is valid until the next call.
 
