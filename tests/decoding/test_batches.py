@@ -32,7 +32,7 @@ def test_errors_say_which_row() -> None:
         dv.generate("tiny", ["a"] * 4, schemas)
     assert caught.value.row == 2
     model, grammar = scattered(3), dv.Grammar.from_regex("[abc]{5}")
-    with pytest.raises(dv.LimitError, match="row 1: .*6 tokens or more") as limited:
+    with pytest.raises(dv.LimitError, match=r"row 1: .*6 tokens or more") as limited:
         dv.generate(model, [[0], [0]], grammar, max_tokens=[9, 3])
     assert (limited.value.row, limited.value.used) == (1, 6)
     with pytest.raises(dv.DerivableError, match="row 1: the prompt is empty"):

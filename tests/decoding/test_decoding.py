@@ -225,9 +225,9 @@ def test_bias_and_penalty() -> None:
     assert dv.generate(flat, [0], temperature=0, max_tokens=3, logit_bias={2: 1.0}).text == "ccc"
     assert dv.generate(flat, [0], temperature=0, max_tokens=2, logit_bias={2: -1.0, 1: 0}).text == "aa"
     for constrained in (None, dv.Grammar.from_regex("a+")):
-        with pytest.raises(dv.ArgumentError, match="the model's tokens, which are 0 to 10, not int .99"):
+        with pytest.raises(dv.ArgumentError, match=r"the model's tokens, which are 0 to 10, not int \(99\)"):
             dv.generate(flat, [0], constrained, logit_bias={2: -1.0, 99: 5})
-    with pytest.raises(dv.ArgumentError, match="which are 0 to 3, not int .4"):
+    with pytest.raises(dv.ArgumentError, match=r"which are 0 to 3, not int \(4\)"):
         Sampling(logit_bias={4: 1.0}).scores(np.zeros(4), [])
     rising = FixedModel(lambda _: np.array([3, 2.9, 2.8, 0, 0, 0, 0, 0, 0, -9, -9], np.float32))
     assert dv.generate(rising, [9], temperature=0, max_tokens=4, repetition_penalty=1.2).text == "abca"

@@ -175,7 +175,9 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
             target = resolved(what, language_model.vocabulary)
             runs.append(Run(language_model, text, target, each, policy, budget, heal, halt))
         except DerivableError as error:
-            raise error if rows is None else error.of_row(len(runs))
+            if rows is None:
+                raise
+            raise error.of_row(len(runs)) from None
     if rows is not None:
         return together(language_model, runs, on_token)
     return Stream(runs[0], halt, on_token) if stream else runs[0].to_the_end(on_token)
