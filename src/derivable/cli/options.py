@@ -95,10 +95,12 @@ def grammar_of(
     builtin: str | None,
     start: str | None,
     profile: str = "practical",
+    *,
+    warn: bool = True,
 ) -> Grammar | None:
     """The grammar that the options ask for; `None` without any. Its warnings go to standard error."""
     made = _grammar_of(regex, grammar, choices, builtin, start, profile)
-    for warning in () if made is None else made.warnings:
+    for warning in made.warnings if made is not None and warn else ():
         terminal(stderr=True).print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
     return made
 

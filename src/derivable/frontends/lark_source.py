@@ -147,6 +147,27 @@ class Source:
         uses, definitions = self._names
         return definitions.get(name) or uses.get(name)
 
+    def unused(self, start: str) -> list[str]:
+        """Rules and terminals of this text that the start needs nothing of, in their order."""
+        bodies: dict[str, set[str]] = {}
+        needed, body = {start}, set[str]()
+        for kind, (begin, end) in self.lexemes:
+            if kind != "name":
+                continue
+            word, line = self.text[begin:end], self.text[self.text.rfind("\n", 0, begin) + 1 : begin]
+            if re.fullmatch(r"[ \t]*%[ \t]*", line):  # the name of a directive: what follows it is needed by nobody
+                body = needed if word == "ignore" else set()
+            elif re.fullmatch(r"[ \t?!]*|%(?:override|extend)[ \t]+[?!]*", line):
+                body = bodies.setdefault(word, set())
+            else:
+                body.add(word)
+        todo = list(needed)
+        while todo:
+            for name in bodies.get(todo.pop(), set()) - needed:
+                needed.add(name)
+                todo.append(name)
+        return [name for name in bodies if name not in needed]
+
     def bounds(self, operator: Sequence[Any]) -> tuple[int, int | None]:
         """The bounds that `*`, `+`, `?`, `~ n` or `~ n..m` (a list of tokens) stand for."""
         if str(operator[0]) in _REPEATS:
