@@ -58,3 +58,18 @@ def test_blocks_run_as_printed(page: Path, tmp_path: Path) -> None:
     if done.returncode == 77:
         pytest.skip(done.stdout.strip().split("\n")[-1])
     assert not done.returncode, done.stderr[-3000:]
+
+
+@needs_weights
+def test_what_is_refused_elsewhere_compiles() -> None:
+    """The program behind docs/refused_elsewhere.md."""
+    program = ROOT / "benchmarks" / "refused_elsewhere.py"
+    paths = [str(Path(dv.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+    )
+    assert not done.returncode and "13 of 13 as they should be" in done.stdout, done.stdout + done.stderr[-2000:]
