@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from . import _kernel
 from .arguments import integer, items
-from .errors import ArgumentError, BitmaskShapeError
+from .errors import ArgumentError, BitmaskShapeError, MatcherError
+from .vocabulary import Vocabulary
 
-__all__ = ["apply_bitmask"]
+__all__ = ["apply_bitmask", "mask_words"]
 
 _Array = TypeVar("_Array")
 
@@ -37,7 +38,7 @@ def apply_bitmask(logits: _Array, bitmask: Any, *, rows: Sequence[int] | None = 
     Args:
         logits: [batch, W] or [W], of float16, bfloat16, float32 or float64, with any strides: a numpy array, a torch
             tensor on any device, or what numpy can take by DLPack and write. Logits past the bitmask's vocabulary
-            (padding) are set to minus infinity as well.
+            (models pad theirs) are set to minus infinity as well.
         bitmask: int32 [batch, ceil(V / 32)] as `fill_bitmask` writes it: a numpy array, a tensor, or by DLPack.
         rows: only these rows of the logits, each by the same row of the bitmask. By default all, and there must be as
             many of both.
@@ -46,7 +47,8 @@ def apply_bitmask(logits: _Array, bitmask: Any, *, rows: Sequence[int] | None = 
         `logits` itself.
 
     Raises:
-        BitmaskShapeError: the shapes or dtypes do not go together.
+        BitmaskShapeError: the shapes or dtypes do not go together, or the bitmask has whole words for tokens that the
+            logits do not have: it is of another vocabulary.
         ArgumentError: something that is no array, or logits that cannot be written.
 
     Example:
@@ -70,6 +72,13 @@ def apply_bitmask(logits: _Array, bitmask: Any, *, rows: Sequence[int] | None = 
             f"logits of shape {tuple(array.shape)} do not fit a bitmask of shape {tuple(words.shape)} and dtype "
             f"{words.dtype}. Use one int32 bitmask row per row of logits, or say which with rows=."
         )
+    if words.shape[-1] > _words(array.shape[-1]):
+        raise BitmaskShapeError(
+            f"logits of {array.shape[-1]:,} tokens do not fit a bitmask of {words.shape[-1]} words, which is for a "
+            f"vocabulary of {32 * words.shape[-1] - 31:,} to {32 * words.shape[-1]:,} tokens. Compile the grammar for "
+            f"the model's vocabulary; or, if all tokens past its logits are special ones, give the first "
+            f"{_words(array.shape[-1])} words of each row."
+        )
     at = range(count) if rows is None else [integer("rows", row) for row in items("rows", rows, "a list of rows")]
     if any(row >= min(count, masks) for row in at):
         raise BitmaskShapeError(
@@ -82,6 +91,45 @@ def apply_bitmask(logits: _Array, bitmask: Any, *, rows: Sequence[int] | None = 
     numbers = numbers if dimensions == 2 else numbers[None]
     _kernel.apply_bitmask(numbers, minimum, np.ascontiguousarray(words.reshape(masks, -1)), list(at))
     return logits
+
+
+def mask_words(vocabulary: Vocabulary, width: int) -> int:
+    """How many words of a bitmask logits of a width have, where they can be of a model with this vocabulary.
+
+    Logits may be wider than the vocabulary: models pad theirs. They may be narrower by tokens that are no text: some
+    tokenizers name special tokens that their models lack.
+
+    Args:
+        vocabulary: what the constraint was compiled for.
+        width: of the logits.
+
+    Raises:
+        MatcherError: the vocabulary has text, or all its end tokens, past the logits: it is that of another model.
+
+    Example:
+        >>> import derivable as dv
+        >>> vocab = dv.Vocabulary.from_bytes([b"a"] * 40 + [None], eos=[40])
+        >>> mask_words(vocab, 48)
+        2
+        >>> mask_words(vocab, 32)
+        Traceback (most recent call last):
+            ...
+        derivable.errors.MatcherError: the model's logits are for 32 tokens, and the constraint is for a vocabulary of \
+41: Vocabulary(size=41, eos=(40,), kind='bytes'). Compile the grammar for the model's own vocabulary.
+    """
+    if width < vocabulary.size:
+        ends = vocabulary.eos_ids
+        if any(vocabulary.tokens[width:]) or (ends and all(end >= width for end in ends)):
+            raise MatcherError(
+                f"the model's logits are for {width:,} tokens, and the constraint is for a vocabulary of "
+                f"{vocabulary.size:,}: {vocabulary!r}. Compile the grammar for the model's own vocabulary."
+            )
+    return _words(width)
+
+
+def _words(width: int) -> int:
+    """Words of a bitmask for so many tokens."""
+    return -(-width // 32)
 
 
 def _is_tensor(value: Any) -> bool:

@@ -23,8 +23,13 @@ def integer(name: str, value: object, low: int = 0, high: int = LARGEST) -> int:
             return number
     except TypeError:
         pass
-    bounds = f"of {low} or more" if high == LARGEST else f"from {low} to {high}"
-    raise ArgumentError(name, f"an integer {bounds}", value)
+    if high < LARGEST:
+        bounds = f" from {low} to {high}"
+    elif low > -LARGEST:
+        bounds = f" of {low} or more"
+    else:  # any number, as far as anybody can see
+        bounds = " of 64 bits" if type(value) is int else ""
+    raise ArgumentError(name, f"an integer{bounds}", value)
 
 
 def instance(name: str, value: object, kind: Any, wanted: str) -> None:

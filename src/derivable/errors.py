@@ -39,10 +39,22 @@ __all__ = [
 
 
 class DerivableError(Exception):
-    """Root of the tree: `except dv.DerivableError` catches all of them."""
+    """Root of the tree: `except dv.DerivableError` catches all of them.
+
+    Attributes:
+        row: which of several it is about, by its number from 0 or its key; `None` where there was but one.
+    """
+
+    row: int | str | None = None
 
     def __str__(self) -> str:
         return super().__str__().encode("utf-8", "replace").decode()  # half a surrogate pair could not be printed
+
+    def of_row(self, row: int | str) -> DerivableError:
+        """The same error, which says that it is about this one of several."""
+        self.row = row
+        self.args = (f"row {row!r}: {self.args[0]}", *self.args[1:]) if self.args else (f"row {row!r}",)
+        return self
 
 
 class ArgumentError(DerivableError, TypeError):

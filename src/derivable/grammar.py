@@ -41,6 +41,8 @@ class Grammar(Combining):
         samples: texts as they are likely to be written. `compile(ahead_of_time=True)` fills the index along these.
         reader: what the texts stand for, where the grammar was made of a schema or a type; `Constraint.read` uses it.
             A grammar that was put together of others (`a + b`) has none.
+        warnings: what in a JSON Schema says nothing and may be a mistake, as `derivable.rules.GrammarWarning`s:
+            keywords that are nearly one, keywords of other drafts, unknown formats.
     """
 
     # The constructors import their front end when called: nobody pays at import time for one that is not used.

@@ -11,7 +11,17 @@ from .errors import ArgumentError, GrammarError, UnsupportedFeatureError
 from .expr import Expr, node, references
 from .values.reader import Reader
 
-__all__ = ["MOST_TOKENS", "Indentation", "Lexing", "Membership", "Rules", "SpecialTokens", "Tally", "Terminal"]
+__all__ = [
+    "MOST_TOKENS",
+    "GrammarWarning",
+    "Indentation",
+    "Lexing",
+    "Membership",
+    "Rules",
+    "SpecialTokens",
+    "Tally",
+    "Terminal",
+]
 
 Lexing = Literal["scannerless", "longest", "basic"]
 """How text is cut into lexemes; `docs/lexing.md` defines the three and their differences.
@@ -95,6 +105,31 @@ class Indentation:
 
 
 @node
+class GrammarWarning:
+    """Something in a schema that says nothing there, and may be a mistake.
+
+    Attributes:
+        pointer: JSON pointer to it, as in errors: `#` is the schema.
+        message: what was met, one sentence.
+        hint: what may have been meant.
+
+    Example:
+        >>> import derivable as dv
+        >>> grammar = dv.Grammar.from_json_schema({"type": "object", "requierd": ["name"]})
+        >>> for warning in grammar.warnings:
+        ...     print(warning)
+        #/requierd: 'requierd' is no keyword of JSON Schema, and is not enforced. Did you mean 'required'?
+    """
+
+    pointer: str
+    message: str
+    hint: str
+
+    def __str__(self) -> str:
+        return f"{self.pointer}: {self.message} {self.hint}"
+
+
+@node
 class Membership:
     """What the members of a JSON object must be, together, where its keys come in any order; or the commas of an array.
 
@@ -147,6 +182,7 @@ class Rules:
     in_order: bool = False
     samples: tuple[str, ...] = ()
     reader: Reader | None = field(default=None, repr=False, compare=False)
+    warnings: tuple[GrammarWarning, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         instance("start", self.start, str, "the name of a rule")
@@ -165,6 +201,8 @@ class Rules:
             instance("samples", text, str, "texts, as a tuple of str")
         instance("indentation", self.indentation, Indentation | None, "Indentation(...), or None")
         instance("reader", self.reader, Reader | None, "a Reader, or None")
+        for warning in items("warnings", self.warnings, "warnings, as a tuple"):
+            instance("warnings", warning, GrammarWarning, "GrammarWarning(...), in a tuple")
         if self.lexing not in get_args(Lexing):
             raise GrammarError(
                 f"unknown lexing policy {self.lexing!r}", hint=f"Use one of {', '.join(get_args(Lexing))}."
@@ -210,12 +248,13 @@ class Rules:
         distinct: tuple[str, ...] = (),
         tallied: Mapping[str, Tally] | None = None,
         in_order: bool = False,
+        warnings: tuple[GrammarWarning, ...] = (),
     ) -> Rules:
         """A scannerless grammar whose names its maker vouches for: it is not searched for unknown ones."""
         made = object.__new__(Rules)
         fields = {"rules": rules, "terminals": terminals, "start": start, "ignore": (), "lexing": "scannerless"}
         made.__dict__.update(fields, source=source, relaxed=relaxed, distinct=distinct)
-        made.__dict__.update(tallied=tallied or {}, in_order=in_order)
+        made.__dict__.update(tallied=tallied or {}, in_order=in_order, warnings=warnings)
         return made
 
     def __repr__(self) -> str:

@@ -54,7 +54,7 @@ def same(a: NDArray[Any], b: NDArray[Any]) -> bool:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_numpy(dtype: str, width: int) -> None:
     rng = random.Random(width)
-    for words in {max(1, width // 32 - 1), width // 32 + 1, width // 32 + 3}:
+    for words in {max(1, width // 32 - 1), max(1, width // 32), -(-width // 32)}:
         bitmask = random_mask(rng, 4, words)
         logits = np.random.default_rng(width).standard_normal((4, width)).astype(dtype)
         logits[0, 0], logits[1, width // 2] = np.inf, np.nan
@@ -121,6 +121,22 @@ def test_what_cannot_be_masked() -> None:
     assert not logits.any()
 
 
+def test_logits_of_fewer_tokens_than_the_bitmask() -> None:
+    """Words that have no logits are of another vocabulary. The last word may be filled up."""
+    full = np.full((2, 3), -1, np.int32)
+    assert np.isfinite(dv.apply_bitmask(np.zeros((2, 65), np.float32), full)).all()
+    with pytest.raises(dv.BitmaskShapeError, match=r"logits of 64 tokens .* of 65 to 96 tokens"):
+        dv.apply_bitmask(np.zeros((2, 64), np.float32), full)
+    with pytest.raises(dv.BitmaskShapeError, match="64 tokens"):
+        dv.apply_bitmask(np.zeros((2, 64), np.float32), full, rows=[1])
+    with pytest.raises(dv.BitmaskShapeError, match="64 tokens"):
+        dv.apply_bitmask(np.zeros(64, np.float32), full[0])
+    if torch is not None:
+        with pytest.raises(dv.BitmaskShapeError, match="64 tokens"):
+            dv.apply_bitmask(torch.empty(2, 64, device="meta"), full)
+    assert np.isfinite(dv.apply_bitmask(np.zeros((2, 64), np.float32), full[:, :2])).all()
+
+
 class ByDlpack:
     """An array of another library."""
 
@@ -149,7 +165,7 @@ def test_dlpack() -> None:
 def test_torch(dtype: str, on_device: bool) -> None:
     rng = random.Random(3)
     for width in WIDTHS:
-        bitmask = random_mask(rng, 4, width // 32 + rng.choice([0, 1, 2]) or 1)
+        bitmask = random_mask(rng, 4, rng.randint(1, -(-width // 32)))
         logits = torch.randn(4, width).to(getattr(torch, dtype))
         wanted = expected(logits.double().numpy(), bitmask, [0, 1, 2, 3])
         some = expected(logits.double().numpy(), bitmask, [3, 1])

@@ -52,6 +52,7 @@ RANKS = {
     "compiler": 17,
     "report": 17,
     "report_html": 18,
+    "lint": 18,
     "tiny": 16,
     "analysis": 17,
     "decoding": 17,

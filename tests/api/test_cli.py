@@ -73,6 +73,32 @@ def test_check_long_files(tmp_path: Path) -> None:
     assert run("check", "--file", str(file), "-r", "(ab)*")[0] == 0
 
 
+def test_check_does_not_count_the_newline_of_editors(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+
+    def checked(data: bytes, pattern: str) -> tuple[int, str]:
+        file.write_bytes(data)
+        code, output, _ = run("check", "--file", str(file), "-r", pattern)
+        return code, output.splitlines()[0]
+
+    assert checked(b"ab\n", "(ab)+") == (0, "✔ in the language, without the newline at the end of the file")
+    assert checked(b"ab\r\n", "(ab)+")[0] == 0
+    assert checked(b"ab\n", "(ab)+\n?") == (0, "✔ in the language")
+    assert checked(b"ab\n", "ab(\nc)?")[0] == 0  # a beginning with it, complete without it
+    assert checked(b"a\n", "ab")[1].startswith("… a prefix of the language, not complete, without the newline")
+    for data in (b"ab\n\n", b"ab\r", b"ax\n", b"ab \n"):
+        assert checked(data, "(ab)+")[1].startswith("✘ not in the language")
+    assert run("check", "ab\n", "-r", "(ab)+")[0] == 1  # only of files
+
+
+def test_warnings_of_a_schema_go_to_standard_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{"type": "object", "requierd": ["a"]}', encoding="utf-8")
+    code, output, error = run("check", "{}", "-g", str(path))
+    assert code == 0 and "warning" not in output
+    assert "warning: #/requierd: 'requierd' is no keyword of JSON Schema" in error and "'required'" in error
+
+
 def test_examples_are_what_they_say() -> None:
     for text in ('{"a": [1, -2.5e3, {}, [], ""]}', " null ", '"\\u00e9é"'):
         json.loads(text)
@@ -110,7 +136,8 @@ def test_mask_at_the_end() -> None:
 @needs_weights
 def test_mask_after_an_impossible_text() -> None:
     code, _, error = run("mask", "20x", "-r", DATE)
-    assert code == 2 and "TokenRejectedError" in error and "b'x'" in error and "byte 2" in error
+    assert code == 2 and "b'x'" in error and "byte 2" in error
+    assert "derivable mask 20 ..." in error and "derivable check 20x ..." in error and "allowed_tokens" not in error
 
 
 @needs_weights

@@ -26,6 +26,22 @@ def test_batches() -> None:
         dv.generate(model, [[0], [1]], grammars[0], stream=True)
 
 
+def test_errors_say_which_row() -> None:
+    schemas = [{"type": "integer"}, {"type": "integer"}, {"type": "intejer"}, {"type": "object"}]
+    with pytest.raises(dv.GrammarError, match=r"row 2: .*intejer") as caught:
+        dv.generate("tiny", ["a"] * 4, schemas)
+    assert caught.value.row == 2
+    model, grammar = scattered(3), dv.Grammar.from_regex("[abc]{5}")
+    with pytest.raises(dv.LimitError, match=r"row 1: .*6 tokens or more") as limited:
+        dv.generate(model, [[0], [0]], grammar, max_tokens=[9, 3])
+    assert (limited.value.row, limited.value.used) == (1, 6)
+    with pytest.raises(dv.DerivableError, match="row 1: the prompt is empty"):
+        dv.generate(model, [[0], []], grammar)
+    with pytest.raises(dv.LimitError) as alone:
+        dv.generate(model, [0], grammar, max_tokens=3)
+    assert alone.value.row is None and "row" not in str(alone.value)
+
+
 class Together(FixedModel):
     """A model that answers several states at once, and says how many tokens each was given."""
 

@@ -12,6 +12,7 @@ import pytest
 from fixed_models import END, VOCABULARY, WORDS, FixedModel, compiled, favouring, scattered
 
 import derivable as dv
+from derivable.decoding.sampling import Sampling
 
 PATTERNS = ["(ab|c)*12", "[abc12 ]{3,9}", "a*b*c*1?", "1{4}|2{5}", "(a(b|c)1 ){1,4}2", "abcab12(c|ab)"]
 
@@ -222,6 +223,11 @@ def test_context_and_lengths_hold_drafts_too() -> None:
 def test_bias_and_penalty() -> None:
     flat = FixedModel(lambda _: np.zeros(len(WORDS), np.float32))
     assert dv.generate(flat, [0], temperature=0, max_tokens=3, logit_bias={2: 1.0}).text == "ccc"
-    assert dv.generate(flat, [0], temperature=0, max_tokens=2, logit_bias={2: -1.0, 99: 5}).text == "aa"
+    assert dv.generate(flat, [0], temperature=0, max_tokens=2, logit_bias={2: -1.0, 1: 0}).text == "aa"
+    for constrained in (None, dv.Grammar.from_regex("a+")):
+        with pytest.raises(dv.ArgumentError, match=r"the model's tokens, which are 0 to 10, not int \(99\)"):
+            dv.generate(flat, [0], constrained, logit_bias={2: -1.0, 99: 5})
+    with pytest.raises(dv.ArgumentError, match=r"which are 0 to 3, not int \(4\)"):
+        Sampling(logit_bias={4: 1.0}).scores(np.zeros(4), [])
     rising = FixedModel(lambda _: np.array([3, 2.9, 2.8, 0, 0, 0, 0, 0, 0, -9, -9], np.float32))
     assert dv.generate(rising, [9], temperature=0, max_tokens=4, repetition_penalty=1.2).text == "abca"

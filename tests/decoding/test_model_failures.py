@@ -158,6 +158,7 @@ def test_a_mask_that_takes_too_much_work_is_asked_for_again() -> None:
         ({"top_k": 1.5}, "top_k"),
         ({"max_tokens": "many"}, "max_tokens"),
         ({"logit_bias": [1]}, "logit_bias"),
+        ({"logit_bias": {10: 1.0, 99: 5.0}}, "logit_bias"),  # it has no such token
     ],
 )
 def test_arguments_of_the_wrong_kind(arguments: dict[str, Any], named: str) -> None:
@@ -165,3 +166,9 @@ def test_arguments_of_the_wrong_kind(arguments: dict[str, Any], named: str) -> N
     with pytest.raises(dv.ArgumentError, match=named) as caught:
         dv.generate(**given)
     assert caught.value.argument == named
+
+
+def test_a_number_of_the_wrong_type_is_told_its_type() -> None:
+    for given, wanted in ((2.0, r"an integer, not float \(2.0\)"), (1 << 70, "an integer of 64 bits, not int")):
+        with pytest.raises(dv.ArgumentError, match=f"max_tokens must be {wanted}"):
+            dv.generate(scattered(0), [0], max_tokens=given)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from pathlib import Path
+from typing import Any
 
 import lark
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from paths import ROOT
 
 import derivable
+import derivable as dv
 from derivable.errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
 from derivable.expr import Bytes, Chars, Concat, Ref, Repeat, refs
 from derivable.frontends.lark import grammar_from_lark
@@ -64,8 +66,8 @@ def test_the_language_is_larks(text: str, alphabet: str | None) -> None:
 def test_structure() -> None:
     text = 'start: NAME.. "if" A~0..1000 _B?\n'.replace("..", "", 1)
     grammar = grammar_from_lark(text + 'NAME.3: /[a-z]+/\nA: "a"\n_B: "b" "c"\nUNUSED: "u"\nother: "o"\n%ignore " "')
-    assert list(grammar.terminals) == ["NAME", "A", "_B", "__IGNORE_0", "IF"]
-    assert list(grammar.rules) == ["start"] and grammar.lexing == "longest" and grammar.ignore == ("__IGNORE_0",)
+    assert list(grammar.terminals) == ["NAME", "A", "_B", '" "', "IF"]
+    assert list(grammar.rules) == ["start"] and grammar.lexing == "longest" and grammar.ignore == ('" "',)
     parts = (Ref("NAME"), Ref("IF"), Repeat(Ref("A"), 0, 1000), Repeat(Ref("_B"), 0, 1))
     assert grammar.rules["start"] == Concat(parts)
     assert grammar.terminals["NAME"].priority == 3 and not grammar.terminals["NAME"].literal
@@ -121,13 +123,71 @@ def test_blocks_by_the_names_of_lark() -> None:
     assert grammar_from_lark(renamed.replace("_END", "_NEWLINE")).indentation is not None
 
 
-def test_an_ignored_terminal_in_a_reachable_rule() -> None:
-    text = 'start: "a" x?\nx: WS\nWS: " "\n%ignore WS'
-    for lexing in ("longest", "basic"):
-        with pytest.raises(GrammarError, match="'WS' is ignored and used"):
-            grammar_from_lark(text, lexing=lexing)  # type: ignore[arg-type]
-    grammar_from_lark(text, lexing="scannerless")
-    grammar_from_lark(text.replace(" x?", ""))
+IGNORED_AND_USED = [
+    ('start: "a" x?\nx: WS\nWS: " "\n%ignore WS', "a "),
+    ('start: "a" (WS | "b")* "a"\nWS: " "\n%ignore WS', "ab "),
+    ('start: x* | "b"\nx: y "a"\ny: " " "a" | "b" y\n%ignore " "', "ab "),
+    ('start: line+\nline: "a" [C] NL | C NL\nNL: (/\\n/ | C)+\nC: /#b*/\n%ignore C', "ab#\n"),
+]
+
+
+@pytest.mark.parametrize(("text", "alphabet"), IGNORED_AND_USED)
+@pytest.mark.parametrize("lexing", ["longest", "basic"])
+def test_a_terminal_both_ignored_and_used_is_dropped_as_in_lark(text: str, alphabet: str, lexing: Any) -> None:
+    lexer: Any = {"longest": "contextual", "basic": "basic"}[lexing]
+    theirs = lark.Lark(text, parser="lalr", lexer=lexer)
+    vocabulary = dv.Vocabulary.from_bytes([*(letter.encode() for letter in alphabet), None], eos=[len(alphabet)])
+    constraint = dv.compile(dv.Grammar.from_lark(text, lexing=lexing), vocabulary)
+    for size in range(7 if len(alphabet) < 4 else 6):
+        for letters in itertools.product(range(len(alphabet)), repeat=size):
+            string = "".join(alphabet[letter] for letter in letters)
+            try:
+                theirs.parse(string)
+                expected = True
+            except lark.exceptions.LarkError:
+                expected = False
+            matcher = constraint.matcher()
+            fits = matcher.count_valid(list(letters)) == size
+            if fits:
+                for letter in letters:
+                    matcher.advance(letter)
+            assert (fits and matcher.is_accepting) == expected, string
+
+
+def test_an_ignored_terminal_that_every_text_needs() -> None:
+    for text, name in (
+        ('start: "a" x\nx: WS\nWS: " "\n%ignore WS', "'WS'"),
+        ('start: "a" " " "b"\n%ignore " "', "'\" \"'"),
+        ('start: WS\nWS: " "\n%ignore WS', "'WS'"),
+    ):
+        with pytest.raises(GrammarError, match=f"every text needs the terminal {name}") as caught:
+            grammar_from_lark(text)
+        assert "^" in str(caught.value) and "__" not in str(caught.value)
+        grammar_from_lark(text, lexing="scannerless")
+    with pytest.raises(GrammarError, match="every text needs the terminal 'WS'"):
+        grammar_from_lark('WS: " "\n%ignore WS', start="WS")
+    endless = dv.Grammar.from_lark('start: "a" | x " "?\nx: "b" x\n%ignore " "')
+    with pytest.raises(GrammarError, match="'x' never ends"):  # for another reason
+        dv.compile(endless, dv.Vocabulary.from_bytes([b"a", None], eos=[1]))
+
+
+@pytest.mark.parametrize(
+    "text", ['start: X\nX: "on" | "off" |', "start: X\nX: /a*/", 'start: "a" X "b"\nX: "c"?', "start: X\nX: /(a?){3}/"]
+)
+def test_a_terminal_that_may_be_empty_is_refused_as_by_lark(text: str) -> None:
+    """Its empty text would be lost without a word: no lexeme is empty."""
+    with pytest.raises(lark.exceptions.LexError, match="zero-width"):
+        lark.Lark(text, parser="lalr")
+    with pytest.raises(GrammarError, match=r"the terminal X may match the empty text.*\n.*\n *X: .*\n *\^.*\n.*`X\?`"):
+        grammar_from_lark(text)
+    assert "X" in grammar_from_lark(text, lexing="scannerless").terminals
+    grammar_from_lark(text.replace("start: ", 'start: "z" //') + "\n%ignore X")  # nothing is lost where it is ignored
+
+
+def test_terminals_without_a_name_are_called_by_their_text() -> None:
+    grammar = grammar_from_lark('start: /x+/i "a b" "->" "a"\n%ignore /[ \t]+/\n%ignore "' + "-" * 70 + '"')
+    assert list(grammar.terminals) == ["/[ \t]+/", "__IGNORE_1", "/x+/i", '"a b"', '"->"', "A"]
+    assert grammar.ignore == ("/[ \t]+/", "__IGNORE_1")  # what is too long for a name has none
 
 
 def test_imports(tmp_path: Path) -> None:
@@ -195,7 +255,8 @@ def test_nesting_within_the_bound() -> None:
 
 def _patterns(text: str, import_paths: list[str]) -> list[tuple[str, lark.lexer.Pattern]]:
     ours = load(Source(text, Limits()), import_paths)
-    return [(name, pattern) for name, (pattern, _) in ours.terminals.items() if pattern is not None]
+    larks = {shown: name for name, shown in ours.names.items()}
+    return [(larks.get(name, name), p) for name, (p, _) in ours.terminals.items() if p is not None]
 
 
 def _larks_patterns(text: str, import_paths: list[str]) -> list[tuple[str, lark.lexer.Pattern]]:

@@ -385,6 +385,8 @@ def test_the_logits_processor() -> None:
     assert [row.isfinite().nonzero().ravel().tolist() for row in second] == [[3], [1]]
     with pytest.raises(RuntimeError, match="not allowed"):
         processor(torch.cat([ids, torch.tensor([[2], [1]])], dim=1), torch.zeros(2, width))
+    with pytest.raises(RuntimeError, match="for 3 tokens"):  # another model
+        xgr.hf.LogitsProcessor(compiler.compile_regex("ab"))(ids[:1], torch.zeros(1, 3))
 
 
 # Beside xgrammar

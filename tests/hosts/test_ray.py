@@ -78,6 +78,9 @@ def test_errors_are_in_the_manifest(tmp_path: Path) -> None:
     assert done.compiled == 1 and sorted(text.split(":")[0] for text in done.failed.values()) == [
         "GrammarError", "GrammarSyntaxError", "LimitError"
     ]  # fmt: skip
+    assert sorted(text.split(": ")[1] for text in done.failed.values()) == ["spec 0", "spec 1", "spec 2"]
+    with pytest.raises(dv.ArgumentError, match="row 'b': the constraint must be"):
+        compile_many({"a": {"regex": "x"}, "b": 5}, VOCABULARY, tmp_path)
     again = compile_many(specs, VOCABULARY, tmp_path, timeout=2.0, limits=dv.Limits(max_dfa_states=1000))
     assert again.known == 4 and again.failed == done.failed
     for line in (tmp_path / "manifest.jsonl").read_text(encoding="utf-8").splitlines():

@@ -175,6 +175,16 @@ def test_drafts_that_nobody_verified(case: Any, sample: bool, logits: bool, copy
             assert output[0, start:].tolist() == expected
 
 
+def test_a_constraint_of_another_vocabulary_is_refused(model: Any) -> None:
+    """A model that has fewer tokens than the vocabulary has texts; ids past the logits would be masked in silence."""
+    larger = dv.Vocabulary.from_bytes([*VOCABULARY.tokens, *[b"aa"] * 300], eos=[EOS])
+    constraint = dv.compile(dv.Grammar.from_regex("a+"), larger)
+    with pytest.raises(dv.MatcherError, match=f"for {SIZE} tokens.* of {SIZE + 300}"):
+        generate(model, DerivableLogitsProcessor(constraint), batch(b"x"))
+    with pytest.raises(dv.MatcherError, match=f"for {SIZE} tokens.* of {SIZE + 300}"):
+        DerivableLogitsProcessor([constraint, None])(torch.tensor([[BOS]] * 2), torch.zeros(2, SIZE))
+
+
 def test_scores_wider_than_the_vocabulary(case: Any) -> None:
     wide = make_model(3, width=SIZE + 61)
     inputs = batch(b"q", b"longer ")
@@ -316,7 +326,7 @@ def test_nothing_left_to_choose(model: Any) -> None:
     for how in ({"min_new_tokens": 10}, {"suppress_tokens": [EOS]}, {"do_sample": True, "min_new_tokens": 10}):
         with pytest.raises(dv.MatcherError, match="min_new_tokens"):
             generate(model, DerivableLogitsProcessor(constraint), batch(b"x"), **how)
-    with pytest.raises(dv.MatcherError, match="past the width"):
+    with pytest.raises(dv.MatcherError, match="for 30 tokens"):
         DerivableLogitsProcessor(constraint)(torch.tensor([[BOS]]), torch.zeros(1, 30))
     endless = dv.Vocabulary.from_bytes([b"a", b"b"], eos=[])
     with pytest.raises(dv.MatcherError, match="no end-of-sequence"):

@@ -47,6 +47,15 @@ def test_greedy_is_the_ordinary_loop(name: str) -> None:
         assert decoding.decoders[0].counts.model_calls <= decoding.decoders[0].counts.steps
 
 
+def test_a_constraint_of_another_vocabulary_is_refused() -> None:
+    """Also where the grammar forces all of the text, so that no logits are ever asked for."""
+    larger = dv.Vocabulary.from_bytes([*VOCABULARY.tokens, *[b"yes"] * 300], eos=[EOS])
+    for pattern in ("yes", "a+"):
+        decoding = DerivableDecoding(dv.compile(dv.Grammar.from_regex(pattern), larger))
+        with pytest.raises(dv.MatcherError, match=f"for {VOCABULARY.size} tokens.* of {larger.size}"):
+            make_model(1).generate(PROMPT, custom_generate=decoding, max_new_tokens=10)
+
+
 def test_drafts_are_accepted_and_compose() -> None:
     constraint, model = compiled("json"), make_model(1)
     expected = masked(model, constraint, max_new_tokens=60, do_sample=False)

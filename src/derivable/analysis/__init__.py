@@ -8,11 +8,15 @@ as data.
 - Park et al. 2025 (GreatGramma): `LexingTransducer`, `DetokenizingTransducer`, `SpannerTable`, `StackFree`,
   `MaximalMunch`
 
+And what a writer of a grammar wants to know (`derivable lint`): `ambiguity`, `Lexemes`.
+
 Masks come from elsewhere (`derivable.compile`); this is for looking, counting and comparing.
 """
 
+from .ambiguity import Ambiguity, ambiguity
 from .bar_hillel import intersection_is_empty, is_never_legal
 from .legality import Verdict, are_jointly_legal, interchangeable_terminals, is_always_legal, judge
+from .lexemes import Lexemes
 from .mask_store import STEPS, MaskStore, Streamlined
 from .maximal_munch import MaximalMunch, MaximalMunchMatcher
 from .scanner import Scanner
@@ -25,7 +29,9 @@ from .terminals import TerminalGrammar, terminal_grammar
 
 __all__ = [
     "STEPS",
+    "Ambiguity",
     "DetokenizingTransducer",
+    "Lexemes",
     "LexingTransducer",
     "LrAutomaton",
     "MaskStore",
@@ -41,6 +47,7 @@ __all__ = [
     "SubterminalTree",
     "TerminalGrammar",
     "Verdict",
+    "ambiguity",
     "are_jointly_legal",
     "find_sub_sequences",
     "interchangeable_terminals",

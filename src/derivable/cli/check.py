@@ -34,7 +34,10 @@ __all__ = ["advance_while_possible", "check"]
 @app.command()
 def check(
     text: Annotated[str | None, typer.Argument(help="The text.")] = None,
-    file: Annotated[Path | None, typer.Option("--file", "-f", exists=True, dir_okay=False, help="Or a file.")] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", "-f", exists=True, dir_okay=False, help="Or a file, with or without its last newline."),
+    ] = None,
     regex: RegexOption = None,
     grammar: GrammarOption = None,
     choices: ChoicesOption = None,
@@ -43,6 +46,9 @@ def check(
     profile: ProfileOption = "practical",
 ) -> None:
     """Say whether a text is in the language, only the beginning of one that is, or where it fails.
+
+    Editors end a file with a newline: where a --file fits the language only without its last one, that newline does not
+    count, and the answer says so.
 
     Exits with 0 if the text is in the language, otherwise with 1.
 
@@ -53,10 +59,15 @@ def check(
     data = file.read_bytes() if file is not None else encoded(text or "")
     end_id = 256  # the vocabulary of all bytes, and an end token
     vocabulary = Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos=[end_id])
-    matcher = compile_grammar(
-        required(grammar_of(regex, grammar, choices, builtin, start, profile)), vocabulary
-    ).matcher()
+    constraint = compile_grammar(required(grammar_of(regex, grammar, choices, builtin, start, profile)), vocabulary)
+    matcher = constraint.matcher()
     fits = advance_while_possible(matcher, data)
+    bare = data.removesuffix(b"\n").removesuffix(b"\r") if data.endswith(b"\n") else data
+    note = ""
+    if file is not None and bare != data and (fits < len(data) or not matcher.is_accepting):
+        other = constraint.matcher()
+        if advance_while_possible(other, bare) == len(bare) and (other.is_accepting or fits < len(data)):
+            data, matcher, fits, note = bare, other, len(bare), ", without the newline at the end of the file"
     console = terminal()
     if fits < len(data):
         line = data.count(b"\n", 0, fits) + 1
@@ -65,9 +76,9 @@ def check(
         console.print(Text("✘ not in the language:", style="red").append(place), soft_wrap=True)
         console.print(_caret(data, fits), soft_wrap=True)
     elif matcher.is_accepting:
-        console.print(Text("✔ in the language", style="green"))
+        console.print(Text(f"✔ in the language{note}", style="green"))
     else:
-        console.print(Text("… a prefix of the language, not complete", style="yellow"))
+        console.print(Text(f"… a prefix of the language, not complete{note}", style="yellow"))
     following = matcher.next_bytes()
     ends = ["the end"] if matcher.is_accepting else []
     rows = [("may follow", ", or ".join(([_byte_ranges(following)] if following else []) + ends) or "nothing")]

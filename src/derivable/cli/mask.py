@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from time import perf_counter
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..compile import compile as compile_grammar
-from ..errors import TokenRejectedError
+from ..errors import MatcherError
 from .app import app
 from .check import advance_while_possible
 from .options import (
@@ -30,6 +31,11 @@ from .options import (
 from .show import quoted
 
 __all__ = ["mask"]
+
+
+def _quoted(data: bytes) -> str:
+    """Bytes as an argument of a shell."""
+    return shlex.quote(data.decode("utf-8", "replace"))
 
 
 @app.command()
@@ -55,7 +61,11 @@ def mask(
     data = encoded(text)
     fits = advance_while_possible(matcher, data)
     if fits < len(data):
-        raise TokenRejectedError(None, data[fits : fits + 1], f"byte {fits} of the text")
+        raise MatcherError(
+            f"{data[fits : fits + 1]!r} cannot stand at byte {fits} of the text, so nothing may come after it. Ask "
+            f"with the same options what may stand there: derivable mask {_quoted(data[:fits])} ... (which tokens), or "
+            f"derivable check {_quoted(data)} ... (which bytes, with a caret at the place)."
+        )
     started = perf_counter()
     allowed = matcher.allowed_tokens().tolist()
     seconds = perf_counter() - started

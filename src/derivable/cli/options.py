@@ -95,8 +95,19 @@ def grammar_of(
     builtin: str | None,
     start: str | None,
     profile: str = "practical",
+    *,
+    warn: bool = True,
 ) -> Grammar | None:
-    """The grammar that the options ask for; `None` without any."""
+    """The grammar that the options ask for; `None` without any. Its warnings go to standard error."""
+    made = _grammar_of(regex, grammar, choices, builtin, start, profile)
+    for warning in made.warnings if made is not None and warn else ():
+        terminal(stderr=True).print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
+    return made
+
+
+def _grammar_of(
+    regex: str | None, grammar: Path | None, choices: str | None, builtin: str | None, start: str | None, profile: str
+) -> Grammar | None:
     if sum(option is not None for option in (regex, grammar, choices, builtin)) > 1:
         raise typer.BadParameter("give only one of --regex, --grammar, --choices and --builtin.")
     if start is not None and grammar is None:

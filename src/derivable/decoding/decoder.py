@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from derivable.apply import mask_words
 from derivable.batch import allocate_bitmask
 from derivable.decoding.choices import Choices
 from derivable.decoding.healing import Healing
@@ -179,10 +180,12 @@ class Decoder:
             How many tokens of the request stay: forget the others.
 
         Raises:
-            MatcherError: no token of the vocabulary can continue.
+            MatcherError: no token of the vocabulary can continue, or there are fewer logits than tokens.
             ModelError: these are no logits.
         """
         logits = _checked(rows)
+        if self.matcher is not None:
+            mask_words(self.vocabulary, logits.shape[1])
         asked = len(self._certain) + len(self._draft)
         self.counts.model_calls += 1
         self.counts.model_seconds += seconds

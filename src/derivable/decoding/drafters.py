@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from derivable.apply import apply_bitmask
+from derivable.apply import apply_bitmask, mask_words
 from derivable.arguments import instance, integer
 from derivable.batch import allocate_bitmask
 from derivable.decoding.language_model import LanguageModel, ModelState
@@ -94,7 +94,7 @@ class DraftModel:
         while len(guesses) < most and not probe.is_finished:
             logits = self._after([*token_ids, *guesses])
             patiently(lambda: probe.fill_bitmask(bitmask))
-            apply_bitmask(logits, bitmask[0])
+            apply_bitmask(logits, bitmask[0, : mask_words(self.model.vocabulary, len(logits))])
             token = int(logits.argmax())
             try:
                 probe.advance(token)

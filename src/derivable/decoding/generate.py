@@ -125,7 +125,8 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
         a batch.
 
     Raises:
-        ArgumentError, DerivableError: an argument is of the wrong kind or out of range, or the prompt does not fit.
+        ArgumentError, DerivableError: an argument is of the wrong kind or out of range, or the prompt does not fit. Of
+            a batch, `row` and the message say whose.
         GrammarError, LimitError, VocabularyError: the grammar cannot be compiled, or a mask costs more than it may.
         LimitError: no text of the grammar is known that takes so few tokens as `max_tokens` or the model's context
             allow (`limit` is ``"max_tokens"``, `used` what suffices).
@@ -166,12 +167,17 @@ def generate(  # type: ignore[misc]  # the options of the signatures above are t
     ]
     budgets = [Budget(_max_tokens(most), bool(finish)) for most in _each("max_tokens", max_tokens, rows)]
     halt = Halt(_timeout(timeout))
-    runs = [
-        Run(language_model, text, resolved(what, language_model.vocabulary), each, policy, budget, heal, halt)
-        for text, what, each, budget in zip(
-            [prompt] if rows is None else prompt, grammars, samplings, budgets, strict=True
-        )
-    ]
+    runs = []
+    for text, what, each, budget in zip(
+        [prompt] if rows is None else prompt, grammars, samplings, budgets, strict=True
+    ):
+        try:
+            target = resolved(what, language_model.vocabulary)
+            runs.append(Run(language_model, text, target, each, policy, budget, heal, halt))
+        except DerivableError as error:
+            if rows is None:
+                raise
+            raise error.of_row(len(runs)) from None
     if rows is not None:
         return together(language_model, runs, on_token)
     return Stream(runs[0], halt, on_token) if stream else runs[0].to_the_end(on_token)

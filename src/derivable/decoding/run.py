@@ -56,6 +56,7 @@ class Run:
             raise DerivableError(
                 f"the prompt has {len(prompt_ids)} tokens, the model's context is {model.context}; shorten the prompt."
             )
+        sampling.check_bias(model.vocabulary.size)
         room = budget.room(target, None if model.context is None else model.context - len(prompt_ids))
         shown = (
             prompt

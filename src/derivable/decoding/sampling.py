@@ -40,7 +40,7 @@ class Sampling:
         min_p: only tokens with at least this share of the probability of the most likely allowed one.
         repetition_penalty: logits of tokens that the prompt or the text has are divided by it where positive, and
             multiplied where negative (Keskar et al. 2019); 1 changes nothing.
-        logit_bias: added to the logits of tokens, by id.
+        logit_bias: added to the logits of tokens, by id. An id that the model does not have is an error.
         seed: of the noise; `None` for a fresh one.
 
     Raises:
@@ -89,18 +89,28 @@ class Sampling:
         else:
             integer("seed", self.seed, 0)
 
+    def check_bias(self, count: int) -> None:
+        """Refuses a bias for a token that a model of so many tokens does not have."""
+        missing = next((token for token in self.logit_bias if token >= count), None)
+        if missing is not None:
+            raise ArgumentError("logit_bias", f"by ids of the model's tokens, which are 0 to {count - 1:,}", missing)
+
     @property
     def depends_on_mask(self) -> bool:
         """What is in reach depends on which tokens are allowed, so no choice can be made before the mask is built."""
         return bool(self.temperature) and (self.top_k, self.top_p, self.min_p) != (None, None, None)
 
     def scores(self, logits: Logits, tokens: Sequence[int]) -> Logits:
-        """Logits after the bias, the penalty on `tokens` so far, and the temperature."""
+        """Logits after the bias, the penalty on `tokens` so far, and the temperature.
+
+        Raises:
+            ArgumentError: a bias is for a token that is not there.
+        """
         if self.logit_bias or self.repetition_penalty != 1.0:
             logits = logits.copy()
+            self.check_bias(len(logits))
             for token, bias in self.logit_bias.items():
-                if 0 <= token < len(logits):
-                    logits[token] += bias
+                logits[token] += bias
             if self.repetition_penalty != 1.0:
                 seen = np.unique([token for token in tokens if token < len(logits)]).astype(np.intp)
                 was = logits[seen]

@@ -14,7 +14,7 @@ from typing import get_args
 from ..errors import GrammarError, UnsupportedFeatureError
 from ..expr import EMPTY, Alt, Bytes, Concat, Expr, Members, Ref, Repeat, Sequences, Spelled, text
 from ..lowering.leaves import cut_into_leaves, names_only
-from ..rules import Rules, SpecialTokens, Tally, Terminal
+from ..rules import GrammarWarning, Rules, SpecialTokens, Tally, Terminal
 from ..show import show
 from .build import Step, alternation, concatenation, repeat, run
 
@@ -43,6 +43,7 @@ class Joined:
         self.distinct: dict[str, None] = {}
         self.tallied: dict[str, Tally] = {}
         self.in_order = False
+        self.warnings: dict[GrammarWarning, None] = {}
         self._starts: dict[int, tuple[Rules, Ref]] = {}
         self._numbers: dict[str, int] = {}
 
@@ -84,7 +85,8 @@ class Joined:
         start = self.rule(name, expr).name
         relaxed, distinct = tuple(self.relaxed), tuple(self.distinct)
         return Rules.of_known_names(
-            self.rules, self.terminals, start, source, relaxed, distinct, self.tallied, self.in_order
+            *(self.rules, self.terminals, start, source, relaxed, distinct, self.tallied, self.in_order),
+            warnings=tuple(self.warnings),
         )
 
     def _fresh(self, name: str) -> str:
@@ -98,6 +100,7 @@ class Joined:
 
     def _add(self, grammar: Rules) -> Ref:
         self.relaxed.update(dict.fromkeys(grammar.relaxed))
+        self.warnings.update(dict.fromkeys(grammar.warnings))
         names: dict[str, str] = {}
         for name, terminal in grammar.terminals.items():
             if self.terminals.get(name) != terminal or self.tallied.get(name) != grammar.tallied.get(name):

@@ -22,7 +22,7 @@ from lark.lexer import PatternStr
 
 from ..collector import without_collector
 from ..errors import DerivableError, GrammarError, LimitError
-from ..expr import NOTHING, Expr, Ref, refs
+from ..expr import NOTHING, Alt, Concat, Expr, Ref, Repeat, refs, width
 from ..limits import Limits
 from ..rules import Indentation, Lexing, Rules, Terminal
 from .build import Step, alternation, concatenation, recursion_room, repeat, run
@@ -63,7 +63,8 @@ def grammar_from_lark(
     Raises:
         GrammarSyntaxError: it cannot be parsed; the caret shows the place.
         UnsupportedFeatureError: a terminal uses something that is not regular.
-        GrammarError: a name is not defined, declared only, or both ignored and used in a rule.
+        GrammarError: a name is not defined, or declared only; every text needs a terminal that is ignored; under
+            `longest` and `basic` lexing, a terminal in a rule may match the empty text.
         LimitError: it is longer or deeper than `limits` allows, or its templates grow without end.
     """
     source = Source(text, limits)
@@ -77,18 +78,13 @@ def grammar_from_lark(
         if isinstance(inner, DerivableError):
             raise inner from None
         raise source.blame(inner) from error
-    rules = _reachable(loaded.rules, start, source, set(loaded.terminals))
-    used = {ref.name for expr in rules.values() for ref in refs(expr)} | {start}
     ignored = tuple(dict.fromkeys(loaded.ignored))
-    if lexing != "scannerless":
-        for name in ignored:
-            if name in used:
-                raise GrammarError(
-                    f"the terminal {name!r} is ignored and used in a rule",
-                    source=text,
-                    span=source.find(name),
-                    hint="Under 'longest' and 'basic' it would never reach the rule; define a second terminal.",
-                )
+    if lexing == "scannerless":
+        rules = _reachable(loaded, start, source)
+    else:
+        with recursion_room(4 * source.depth + 1_000):
+            rules = _without_ignored(loaded, start, ignored, source)
+    used = {ref.name for expr in rules.values() for ref in refs(expr)} | {start}
     terminals: dict[str, Terminal] = {}
     given = dict(declared or {})
     if indentation is None and lexing != "scannerless" and not _BLOCKS & given.keys():
@@ -100,6 +96,8 @@ def grammar_from_lark(
             continue
         if pattern is not None:
             terminals[name] = _terminal(name, pattern, priority, source, limits)
+            if lexing != "scannerless" and name in used and width(terminals[name].expr)[0] == 0:
+                _refuse_empty_match(name, pattern, source)
         elif replacement is not None:
             terminals[name] = replacement
         elif name in zero_width:
@@ -142,8 +140,9 @@ def _declared_indentation(loaded: Loaded, used: set[str]) -> Indentation | None:
     return Indentation(newlines[0], "_INDENT", "_DEDENT", brackets=brackets, tab_stops=False)
 
 
-def _reachable(trees: Mapping[str, Any], start: str, source: Source, terminals: set[str]) -> dict[str, Expr]:
-    """The rules that the start needs, in the order of the grammar, as expressions."""
+def _reachable(loaded: Loaded, start: str, source: Source, lost: frozenset[str] = frozenset()) -> dict[str, Expr]:
+    """The rules that the start needs, in the order of the grammar, as expressions; `lost` terminals never come."""
+    trees, terminals = loaded.rules, loaded.terminals
     if start not in trees and start not in terminals:
         raise GrammarError(
             f"the start rule {start!r} is not defined",
@@ -163,35 +162,96 @@ def _reachable(trees: Mapping[str, Any], start: str, source: Source, terminals: 
                 span=source.find(name),
                 hint="Define it in the grammar.",
             )
-        found[name] = run(_expression(trees[name], source))
+        found[name] = run(_expression(trees[name], loaded.names, lost, source))
         todo += [ref.name for ref in refs(found[name]) if ref.name in trees]
     return {name: found[name] for name in trees if name in found}
 
 
-def _expression(tree: Any, source: Source) -> Step:
+def _without_ignored(loaded: Loaded, start: str, ignored: Sequence[str], source: Source) -> dict[str, Expr]:
+    """The rules without what waits for an ignored terminal: the lexer drops it, so that never comes (nor in Lark)."""
+    rules = _reachable(loaded, start, source)
+    waiting = next((ref for expr in rules.values() for ref in refs(expr) if ref.name in ignored), None)
+    if waiting is None and start not in ignored:
+        return rules
+    before, rules = _productive(rules), _reachable(loaded, start, source, frozenset(ignored))
+    after = _productive(rules)
+    if start not in after and start not in rules.keys() - before:
+        name = start if waiting is None else waiting.name
+        raise GrammarError(
+            f"every text needs the terminal {name!r}, which is ignored and so never reaches a rule",
+            source=source.text,
+            span=source.find(name),
+            hint="Take it out of the rules or out of %ignore, or define a second terminal.",
+        )
+    return {name: NOTHING if name in before - after else expr for name, expr in rules.items()}
+
+
+def _productive(rules: Mapping[str, Expr]) -> set[str]:
+    """The rules that derive a text. Cost: linear in their size, and in how often they are referred to."""
+    users: dict[str, list[str]] = {}
+    for name, expr in rules.items():
+        for ref in refs(expr):
+            users.setdefault(ref.name, []).append(name)
+    found: set[str] = set()
+
+    def derives(expr: Expr) -> bool:
+        match expr:
+            case Ref():
+                return expr.name in found or expr.name not in rules
+            case Alt():
+                return any(map(derives, expr.items))
+            case Concat():
+                return all(map(derives, expr.items))
+            case Repeat():
+                return expr.min == 0 or derives(expr.item)
+        raise AssertionError(f"unknown part {expr!r} of a rule")
+
+    todo = list(rules)
+    while todo:
+        name = todo.pop()
+        if name not in found and derives(rules[name]):
+            found.add(name)
+            todo += users.get(name, ())
+    return found
+
+
+def _refuse_empty_match(name: str, pattern: Any, source: Source) -> None:
+    """A lexeme is never empty, so a rule would lose that text."""
+    flags = sum(_FLAGS[letter] for letter in set(pattern.flags))
+    if not isinstance(pattern, PatternStr) and re.compile(pattern.value, flags).fullmatch(""):
+        raise GrammarError(
+            f"the terminal {name} may match the empty text, and no lexeme is empty",
+            source=source.text,
+            span=source.defined(name),
+            hint=f"Take the empty text out of its pattern, and write `{name}?` in the rules where it may be missing.",
+        )
+
+
+def _expression(tree: Any, names: Mapping[str, str], lost: frozenset[str], source: Source) -> Step:
     """A rule's right-hand side, its terminals already named and its templates applied."""
     if isinstance(tree, NonTerminal | LarkTerminal):
-        return Ref(str(tree.name), source.find(str(tree.name)))
+        name = names.get(tree.name, str(tree.name))
+        return NOTHING if name in lost else Ref(name, source.find(name))
     assert isinstance(tree, Tree), tree
     children: list[Any] = tree.children
     match str(tree.data):
         case "expansions":
             alternatives = []
             for child in children:
-                alternatives.append((yield _expression(child, source)))
+                alternatives.append((yield _expression(child, names, lost, source)))
             return alternation(alternatives)
         case "expansion":
             items = []
             for child in children:
-                items.append((yield _expression(child, source)))
+                items.append((yield _expression(child, names, lost, source)))
             return concatenation(items)
         case "alias" | "value":  # an alias names a node of Lark's parse tree
-            return (yield _expression(children[0], source))
+            return (yield _expression(children[0], names, lost, source))
         case "maybe":
-            return repeat((yield _expression(children[0], source)), 0, 1)
+            return repeat((yield _expression(children[0], names, lost, source)), 0, 1)
         case "expr":
             low, high = source.bounds(children[1:])
-            return repeat((yield _expression(children[0], source)), low, high)
+            return repeat((yield _expression(children[0], names, lost, source)), low, high)
         case other:
             raise AssertionError(f"unknown node {other!r} in a Lark grammar")
 

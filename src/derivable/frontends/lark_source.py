@@ -53,11 +53,13 @@ class Loaded:
         rules: name to tree (`None` if only declared), templates applied, terminals named.
         terminals: name to pattern (`None` if only declared) and priority, in Lark's order.
         ignored: names of terminals.
+        names: what stands for the names that Lark makes up (`__ANON_0`, `__IGNORE_0`): the text of the terminal.
     """
 
     rules: dict[str, Any]
     terminals: dict[str, tuple[Any, int]]
     ignored: list[str]
+    names: dict[str, str]
 
 
 class Source:
@@ -123,11 +125,13 @@ class Source:
 
     @cached_property
     def _names(self) -> tuple[dict[str, tuple[int, int]], dict[str, tuple[int, int]]]:
-        """Where each name is used first, and where it is defined, ignored or declared first."""
+        """Where each name (or text without one) is used first, and where it is defined, ignored or declared first."""
         uses: dict[str, tuple[int, int]] = {}
         definitions: dict[str, tuple[int, int]] = {}
         for kind, span in self.lexemes:
-            if kind == "name":
+            if kind in ("string", "regexp"):
+                uses.setdefault(self.text[slice(*span)], span)
+            elif kind == "name":
                 line = self.text[self.text.rfind("\n", 0, span[0]) + 1 : span[0]]
                 defines = re.fullmatch(r"[ \t?!]*|%(?:ignore|declare|override|extend)\b.*", line)
                 (definitions if defines else uses).setdefault(self.text[slice(*span)], span)
@@ -137,6 +141,32 @@ class Source:
         """Where `name` is used first, else where it is defined."""
         uses, definitions = self._names
         return uses.get(name) or definitions.get(name)
+
+    def defined(self, name: str) -> tuple[int, int] | None:
+        """Where `name` is defined, else where it is used first."""
+        uses, definitions = self._names
+        return definitions.get(name) or uses.get(name)
+
+    def unused(self, start: str) -> list[str]:
+        """Rules and terminals of this text that the start needs nothing of, in their order."""
+        bodies: dict[str, set[str]] = {}
+        needed, body = {start}, set[str]()
+        for kind, (begin, end) in self.lexemes:
+            if kind != "name":
+                continue
+            word, line = self.text[begin:end], self.text[self.text.rfind("\n", 0, begin) + 1 : begin]
+            if re.fullmatch(r"[ \t]*%[ \t]*", line):  # the name of a directive: what follows it is needed by nobody
+                body = needed if word == "ignore" else set()
+            elif re.fullmatch(r"[ \t?!]*|%(?:override|extend)[ \t]+[?!]*", line):
+                body = bodies.setdefault(word, set())
+            else:
+                body.add(word)
+        todo = list(needed)
+        while todo:
+            for name in bodies.get(todo.pop(), set()) - needed:
+                needed.add(name)
+                todo.append(name)
+        return [name for name in bodies if name not in needed]
 
     def bounds(self, operator: Sequence[Any]) -> tuple[int, int | None]:
         """The bounds that `*`, `+`, `?`, `~ n` or `~ n..m` (a list of tokens) stand for."""
@@ -393,6 +423,20 @@ def load(source: Source, import_paths: Sequence[str]) -> Loaded:
 
     patterns = {str(definition.name): (definition.pattern, definition.priority) for definition in definitions}
     order = [str(name) for name, _ in grammar.term_defs] + list(patterns)
+    names = _names_for_people({name: patterns[name][0] for name in order if name in patterns})
     return Loaded(
-        rules, {name: patterns.get(name, (None, 0)) for name in order}, [str(name) for name in grammar.ignore]
+        rules,
+        {names.get(name, name): patterns.get(name, (None, 0)) for name in order},
+        [names.get(name, str(name)) for name in grammar.ignore],
+        names,
     )
+
+
+def _names_for_people(patterns: Mapping[str, Any]) -> dict[str, str]:
+    """The texts of terminals whose names Lark has made up; without those that are too long to be names."""
+    names: dict[str, str] = {}
+    for name, pattern in patterns.items():
+        text = str(pattern.raw or "")
+        if name.startswith(("__ANON_", "__IGNORE_")) and 0 < len(text) <= 60 and text not in names.values():
+            names[name] = text
+    return names

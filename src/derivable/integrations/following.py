@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..apply import mask_words
 from ..arguments import instance, integer
 from ..batch import allocate_bitmask, fill_bitmasks
 from ..constraint import Constraint
@@ -117,10 +118,14 @@ class Follower:
             ) from None
         self._generated.append(token)
 
-    def mask(self, ids: Any) -> NDArray[np.int32]:
-        """int32 [1, ceil(V / 32)]: the mask after these ids; of end of sequence only if they have ended.
+    def mask(self, ids: Any, width: int) -> NDArray[np.int32]:
+        """int32 [1, words]: the mask after these ids, for logits of a width; of the end only if they have ended.
 
         It is valid until the next call.
+
+        Raises:
+            MatcherError: logits of this width are of another model than the constraint; else as `follow`.
         """
+        words = mask_words(self.constraint.vocabulary, width)
         fill_bitmasks([self.follow(ids)], self._bitmask)
-        return self._bitmask
+        return self._bitmask[:, :words]

@@ -57,12 +57,13 @@ class Processors(list[_Processor]):
             self._follower.reset()
         self._last = ids
         try:
-            return apply_bitmask(scores, self._follower.mask(ids))
+            return apply_bitmask(scores, self._follower.mask(ids, scores.shape[-1]))
         except BaseException as error:  # whatever it is, nobody else will see it
             self.error = error
             self._follower.reset()
             scores[:] = -np.inf
-            scores[list(self._follower.constraint.vocabulary.eos_ids) or [0]] = 0.0
+            ends = [end for end in self._follower.constraint.vocabulary.eos_ids if end < len(scores)]
+            scores[ends or [0]] = 0.0
             raise
 
     def stop(self, input_ids: Any, logits: Any) -> bool:
@@ -107,7 +108,8 @@ def processors(constraint: Constraint, llama: Any = None, max_tokens: int | None
             so many tokens, the end token included. `None`: it may be cut off.
 
     Raises:
-        MatcherError: the model drafts tokens, or (without a `llama`) the prompt goes on from the last one's.
+        MatcherError: the model drafts tokens, or (without a `llama`) the prompt goes on from the last one's; or the
+            model has fewer tokens than the constraint's vocabulary.
         TokenRejectedError: a token was chosen that the mask refused.
         LimitError: no text is known that takes so few tokens (of the context: raised by `Processors.stop`), or a mask
             takes more work than a step may.

@@ -54,8 +54,11 @@ class Processor:
 
         Returns:
             A new array. Ids past the vocabulary are not allowed.
+
+        Raises:
+            MatcherError: the model has fewer tokens than the constraint's vocabulary.
         """
-        words = mx.array(self._follower.mask(np.array(tokens)).view(np.uint32))
+        words = mx.array(self._follower.mask(np.array(tokens), logits.shape[-1]).view(np.uint32))
         flags = (words[:, :, None] >> mx.arange(32, dtype=mx.uint32)) & 1
         flags = flags.reshape(1, -1)[:, : logits.shape[-1]] != 0
         if flags.shape[1] < logits.shape[-1]:

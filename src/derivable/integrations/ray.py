@@ -52,7 +52,8 @@ class Compiled:
         known: those that the manifest had, which were not looked at.
         loaded: those that the store had.
         compiled: the others, that could be compiled.
-        failed: why those of the manifest that could not, by the digest of their spec: the error's type and message.
+        failed: why those of the manifest that could not, by the digest of their spec: the error's type, which of the
+            specs it is (by its number from 0, or its key), and the message.
         seconds: from the call to its end.
         worker_seconds: spent in the workers.
     """
@@ -69,11 +70,12 @@ class Compiled:
 
 @dataclass(frozen=True)
 class _Job:
-    """A grammar as text, for one of the vocabularies."""
+    """A grammar as text, for one of the vocabularies; and which of the specs it was first, by its number or key."""
 
     digest: str
     text: str
     vocabulary: int
+    place: int | str
 
 
 class _Worker:
@@ -140,7 +142,7 @@ def compile_many(
         Counts, and the errors of what could not be compiled.
 
     Raises:
-        ArgumentError: a spec is none, or there is no vocabulary.
+        ArgumentError: a spec is none (`row` and the message say which), or there is no vocabulary.
         ray.exceptions.RayError: Ray itself has failed.
 
     Cost: that of compiling, divided by the workers; each reads the vocabularies once.
@@ -158,7 +160,10 @@ def compile_many(
     known = _read_manifest(notes)
     pending = [job for job in jobs if job.digest not in known]
     result.known = len(jobs) - len(pending)
-    result.failed = {job.digest: known[job.digest]["error"] for job in jobs if "error" in known.get(job.digest, {})}
+    places = {job.digest: job.place for job in jobs}
+    for job in jobs:
+        if "error" in known.get(job.digest, {}):
+            _note_failure(result, known[job.digest], job.place)
     if pending:
         if not ray.is_initialized():
             ray.init(log_to_driver=False)
@@ -172,7 +177,7 @@ def compile_many(
             for entries in _results(pending, count, shared):
                 for entry in entries:
                     out.write(json.dumps(entry) + "\n")
-                    _count(result, entry)
+                    _count(result, entry, places[entry["spec"]])
                 out.flush()
                 if progress is not None:
                     done = result.known + result.loaded + result.compiled
@@ -181,10 +186,15 @@ def compile_many(
     return result
 
 
-def _count(result: Compiled, entry: dict[str, Any]) -> None:
+def _note_failure(result: Compiled, entry: dict[str, Any], place: int | str) -> None:
+    kind, _, message = entry["error"].partition(": ")
+    result.failed[entry["spec"]] = f"{kind}: spec {place!r}: {message}"
+
+
+def _count(result: Compiled, entry: dict[str, Any], place: int | str) -> None:
     result.worker_seconds += entry["seconds"]
     if entry["state"] == "failed":
-        result.failed[entry["spec"]] = entry["error"]
+        _note_failure(result, entry, place)
     elif entry["state"] == "loaded":
         result.loaded += 1
     else:
@@ -198,15 +208,18 @@ def _jobs(specs: Iterable[Any], vocabularies: list[Vocabulary], limits: Limits) 
     """
     found: dict[str, _Job] = {}
     asked = 0
-    for given in specs.values() if isinstance(specs, Mapping) else specs:
-        kind, value = spec_of(given)
+    for place, given in specs.items() if isinstance(specs, Mapping) else enumerate(specs):
+        try:
+            kind, value = spec_of(given)
+        except DerivableError as error:
+            raise error.of_row(place) from None
         text = json.dumps({kind: value}, ensure_ascii=False)
         for number, vocabulary in enumerate(vocabularies):
             asked += 1
             special = sorted(vocabulary.special_ids.items())
             whole = f"{code_digest()} {vocabulary.fingerprint} {special} {limits!r} {text}"
             digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
-            found.setdefault(digest, _Job(digest, text, number))
+            found.setdefault(digest, _Job(digest, text, number, place))
     return list(found.values()), asked
 
 

@@ -56,6 +56,7 @@ class Processor:
         Raises:
             TokenRejectedError: a token was chosen that the mask refused.
             BitmaskShapeError: the logits are not of this shape.
+            MatcherError: the model has fewer tokens than the constraint's vocabulary.
         """
         if logits.dim() != 3 or logits.shape[0] != 1 or logits.shape[1] != len(token_ids):
             raise BitmaskShapeError(
@@ -68,7 +69,7 @@ class Processor:
             self._requests.popitem(last=False)
         while len(followers) < len(token_ids):
             followers.append(Follower(self.constraint, max_tokens=self.max_tokens))
-        masks = [follower.mask(ids) for follower, ids in zip(followers, token_ids)]
+        masks = [follower.mask(ids, logits.shape[-1]) for follower, ids in zip(followers, token_ids)]
         with torch.cuda.stream(torch.cuda.ExternalStream(stream_ptr)) if stream_ptr else nullcontext():
             for beam, mask in enumerate(masks):
                 apply_bitmask(logits[:, beam], mask)

@@ -61,7 +61,7 @@ except ImportError as error:
         "derivable.integrations.transformers needs transformers and torch: pip install 'derivable[transformers]'"
     ) from error
 
-from ..apply import apply_bitmask
+from ..apply import apply_bitmask, mask_words
 from ..arguments import items
 from ..batch import allocate_bitmask, fill_bitmasks
 from ..constraint import Constraint
@@ -129,14 +129,15 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
 
         Args:
             input_ids: [B, T], prompt included.
-            scores: [B, W]; W may differ from the vocabulary's size, ids past it are never allowed.
+            scores: [B, W]; W may be more than the vocabulary's size (models pad), ids past it are never allowed.
 
         Returns:
             A new tensor like `scores`.
 
         Raises:
             TokenRejectedError: a row holds a token that the mask refused, and is not a draft.
-            MatcherError: other processors left none of the tokens that the grammar allows.
+            MatcherError: the scores are for fewer tokens than the vocabulary has, so the constraint is for another
+                model; or other processors left none of the tokens that the grammar allows.
             BitmaskShapeError: the tensors do not go together, or their rows cannot be shared out among constraints.
         """
         if input_ids.dim() != 2 or scores.dim() != 2 or input_ids.shape[0] != scores.shape[0]:
@@ -155,10 +156,11 @@ class DerivableLogitsProcessor(LogitsProcessor):  # type: ignore[misc, unused-ig
 
         position = {id(row): at for at, row in enumerate(rows)}  # equal rows share a matcher: each is asked once
         unique = [rows[at] for at in position.values()]
-        width = scores.shape[1]
-        eos_ids = [eos for eos in self.constraint.vocabulary.eos_ids if eos < width]
-        bitmask = allocate_bitmask(len(unique), max(width, self.constraint.vocabulary.size))
-        fill_bitmasks([row.matcher for row in unique], bitmask)
+        width, vocabulary = scores.shape[1], self.constraint.vocabulary
+        eos_ids = [eos for eos in vocabulary.eos_ids if eos < width]
+        whole = allocate_bitmask(len(unique), max(width, vocabulary.size))
+        bitmask = whole[:, : mask_words(vocabulary, width)]
+        fill_bitmasks([row.matcher for row in unique], whole)
         if len(unique) < len(rows):
             number = {key: at for at, key in enumerate(position)}
             bitmask = bitmask[[number[id(row)] for row in rows]]

@@ -34,6 +34,7 @@ from transformers import LogitsProcessorList
 from transformers.generation import CandidateGenerator, GenerateDecoderOnlyOutput
 from transformers.generation import logits_process as processes
 
+from ..apply import mask_words
 from ..arguments import instance, integer, items
 from ..constraint import Constraint
 from ..decoding.budget import Budget
@@ -133,6 +134,7 @@ class DerivableDecoding:
         Raises:
             DerivableError: the call asks for something that this loop does not do.
             LimitError: no text is known that takes so few tokens as the call allows.
+            MatcherError: the model has fewer tokens than the constraint's vocabulary.
             ModelError: the model returned something else than logits.
         """
         config = generation_config if generation_config is not None else model.generation_config
@@ -141,6 +143,8 @@ class DerivableDecoding:
         constraints = self.constraints * rows if len(self.constraints) == 1 else self.constraints
         if len(constraints) != rows:
             raise ArgumentError("constraint", f"one constraint, or a list of {rows}", self.constraints)
+        for one in constraints:
+            _check_vocabulary(model, one)
         width, streamer = input_ids.shape[1], self.streamer if rows == 1 else None
         budget = Budget(None if config.max_length is None else max(0, config.max_length - width), self.finish)
         mask = model_kwargs.get("attention_mask")
@@ -246,6 +250,15 @@ def _sampling(config: Any, logits_processor: Any, ids: torch.Tensor) -> Sampling
         reach = {"temperature": 0.0}
     seed = int(torch.randint(0, 2**62, ()).item()) if config.do_sample else 0  # torch.manual_seed decides
     return _Processed(**reach, seed=seed, processors=before, device=ids.device)
+
+
+def _check_vocabulary(model: Any, constraint: Constraint | None) -> None:
+    """Refuses a constraint of another model before any of its forced tokens is handed to this one."""
+    config = model.config
+    of_text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    width = getattr(of_text, "vocab_size", None)
+    if constraint is not None and width is not None:
+        mask_words(constraint.vocabulary, width)
 
 
 def _refuse_what_is_not_done(model: Any, config: Any, model_kwargs: dict[str, Any]) -> None:

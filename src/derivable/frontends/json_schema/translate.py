@@ -76,4 +76,4 @@ def _rules(writer: Symbols, source: str | None) -> Rules:
         terminals = without_texts(terminals, options.excludes)
     relaxed, in_order = tuple(sorted(reader.relaxed)), options.key_order == "preferred"
     names = writer.rules, terminals, "root", source, relaxed, writer.distinct, tallied, in_order
-    return Rules.of_known_names(*names)
+    return Rules.of_known_names(*names, tuple(reader.doubts.warnings))

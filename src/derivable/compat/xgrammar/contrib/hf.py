@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ....apply import mask_words
 from ..compiler import CompiledGrammar
+from ..exception import runtime_errors
 from ..matcher import GrammarMatcher, allocate_token_bitmask, apply_token_bitmask_inplace
 
 if TYPE_CHECKING:
@@ -35,7 +37,12 @@ class LogitsProcessor(_Base):
         self.batch_size = 0
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        """The scores, masked in place. Rows that have ended are left as they are."""
+        """The scores, masked in place. Rows that have ended are left as they are.
+
+        Raises:
+            RuntimeError: a token is not allowed, the rows have changed, or the model has fewer tokens than the
+                vocabulary that the grammars are compiled for.
+        """
         if not self.matchers:
             self.batch_size = int(input_ids.shape[0])
             if len(self.compiled_grammars) == 1:
@@ -63,6 +70,8 @@ class LogitsProcessor(_Base):
         if scores.shape[-1] > self.full_vocab_size:
             scores[going, self.full_vocab_size :] = float("-inf")
         width = min(int(scores.shape[-1]), self.full_vocab_size)
+        with runtime_errors():
+            mask_words(self.compiled_grammars[0].tokenizer_info.vocabulary(), width)
         words = self.token_bitmask.to(scores.device)
         apply_token_bitmask_inplace(scores, words, vocab_size=width, indices=going)
         return scores

@@ -9,6 +9,7 @@ from functools import cached_property
 from ....errors import UnsupportedFeatureError
 from ....limits import Limits
 from ..texts.formats import ANNOTATIONS, FORMATS
+from .doubts import Doubts, Names
 from .facts import ALL, TYPES, Goal, MemberRow
 from .options import Options
 from .resources import Resources, Sub
@@ -44,6 +45,11 @@ class Vocabulary:
         """What may change what a schema says of a value."""
         return frozenset(self.unsupported).union(*self.active.values(), ("$id", "id", "$schema"))
 
+    @cached_property
+    def names(self) -> Names:
+        """The same for those who doubt a name."""
+        return Names(self.active, self.naming, self.unsupported)
+
 
 class Reader:
     """One document being read."""
@@ -56,6 +62,7 @@ class Reader:
         self.goal = self.sharing.goal
         self.strings = Strings(limits)
         self.relaxed: list[str] = []
+        self.doubts = Doubts(vocabulary.names)
         self._targets: dict[int, Sub] = {}
         self._by_value: dict[int, Sub] = {}
         self._meanings: dict[int, tuple[int, object]] = {}
@@ -78,6 +85,7 @@ class Reader:
                 for keyword, (drafts, check) in self.vocabulary.naming.items():
                     if keyword in schema and draft in drafts:
                         check(sub, keyword, schema[keyword])
+                self.doubts.of_keywords(sub)
             if draft == 3:
                 for keyword in self.vocabulary.unsupported:
                     if keyword in schema:
@@ -214,6 +222,8 @@ class Reader:
             return mode != "annotation"
         if mode == "assert" and (name in ANNOTATIONS or name == "byte"):
             self.relax(f"format {name}")
+        elif mode == "assert":
+            self.doubts.of_format(name, sub)
         if mode == "strict":
             known = "is known but cannot be enforced" if name in ANNOTATIONS else "is not known"
             self.unsupported(f"format {name}", f"the format {name!r} {known}", sub, "format")
