@@ -237,7 +237,9 @@ class _Reader:
         if style != "json" and style not in STYLES:
             hint = f"Use json or one of {', '.join(STYLES)}, or write the spelling as a grammar."
             node.unsupported("style", f"the style {style!r:.80} of values is not supported", hint, f"style {style}")
-        options: dict[str, Any] = {} if style == "json" else {"arguments": style}
+        options: dict[str, Any] = {}
+        if style != "json":
+            options = {"arguments": style, "special_tokens": self.special_tokens}
         if excludes := node.texts("excludes", []):
             options["excludes"] = tuple(excludes)
         if (spaces := node.count("max_whitespace_cnt")) is not None:

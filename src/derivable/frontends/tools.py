@@ -1,26 +1,12 @@
 """Tools to grammars: what a model may write when it may call functions, in the form that it was trained on.
 
-Each family of models is a file in `families/`: how a call is written, and what may stand around calls, as structural
-tags with these places to fill:
-
-| place | by |
-|---|---|
-| `$name`, in a text | the name of a tool |
-| `"$arguments"` | the schema of its arguments, in the family's `style` |
-| `"$calls"`, in a list | the tags of all tools, each written in all `calls` of the family |
-| `"$single"` | whether there may be one call only |
-
-`formats` has the whole by `tool_choice`, and by `+reasoning` and `+single` where these change more than `reasoning`
-(what stands before) and `$single` say. `segments` and `markers` are for reading: `tool_calls` has them.
+`tool_families` has the forms: structural tags with places that are filled here.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any, Literal
 
 from ..errors import GrammarError
@@ -29,8 +15,9 @@ from ..rules import Rules, SpecialTokens
 from .json_schema.reading.options import Profile
 from .json_schema.reading.sources import read_schema
 from .structural_tag import grammar_from_structural_tag
+from .tool_families import Family, family_of
 
-__all__ = ["Family", "Tool", "family_of", "grammar_from_tools", "read_tools"]
+__all__ = ["Tool", "grammar_from_tools", "read_tools"]
 
 Reasoning = Literal["auto"] | bool
 
@@ -41,61 +28,6 @@ class Tool:
 
     name: str
     parameters: Any
-
-
-@dataclass(frozen=True)
-class Family:
-    """How a family of models writes calls; the module says what is in it."""
-
-    models: tuple[str, ...]
-    source: str
-    style: str
-    calls: tuple[dict[str, Any], ...]
-    formats: Mapping[str, Any]
-    reasoning: Mapping[str, Any]
-    segments: tuple[dict[str, Any], ...]
-    markers: tuple[str, ...]
-    begins: Mapping[str, str]
-    string_excludes: tuple[str, ...]
-
-
-@cache
-def _families() -> dict[str, Family]:
-    found: dict[str, Family] = {}
-    for path in sorted(files(__package__).joinpath("families").iterdir(), key=lambda path: path.name):
-        data = json.loads(path.read_text(encoding="utf-8"))
-        family = Family(
-            models=tuple(data["models"]),
-            source=data["source"],
-            style=data["style"],
-            calls=tuple(data["calls"]),
-            formats=data["formats"],
-            reasoning=data.get("reasoning", {}),
-            segments=tuple(data["segments"]),
-            markers=tuple(data["markers"]),
-            begins=data.get("begins", {}),
-            string_excludes=tuple(data.get("string_excludes", ())),
-        )
-        for model in family.models:
-            found[_plain(model)] = family
-    return found
-
-
-def _plain(model: str) -> str:
-    return "".join(char if char.isalnum() else "-" for char in model.lower())
-
-
-def family_of(model: str) -> Family:
-    """The family of a model, by its name: upper case, `_` and `.` do not matter.
-
-    Raises:
-        GrammarError: none is known; the message has those that are.
-    """
-    found = _families().get(_plain(model)) if isinstance(model, str) else None
-    if found is None:
-        known = ", ".join(sorted({family.models[0] for family in _families().values()}))
-        raise GrammarError(f"no form of calls is known for the model {model!r:.80}", hint=f"Use one of {known}.")
-    return found
 
 
 def read_tools(tools: Sequence[Any], limits: Limits, profile: Profile = "practical") -> list[Tool]:
@@ -169,8 +101,7 @@ def grammar_from_tools(
     single = not parallel or (isinstance(tool_choice, Mapping) and choice == "required" and len(chosen) == 1)
     wanted = choice if chosen else "none"
     key = _format(family, wanted, reasoning, single)
-    tags = [tag for tool in chosen for tag in _calls(family, tool)]
-    format_ = _filled(family.formats[key], {"$calls": tags, "$single": single})
+    format_ = _filled(family.formats[key], _places(family, chosen, single))
     before = family.reasoning.get(str(reasoning).lower())
     if before is not None:
         format_ = {"type": "sequence", "elements": [before, format_]}
@@ -231,11 +162,26 @@ def _chosen(tools: list[Tool], choice: Any) -> tuple[str, list[Tool]]:
     return choice, [] if choice == "none" else tools
 
 
-def _calls(family: Family, tool: Tool) -> list[Any]:
+def _places(family: Family, tools: list[Tool], single: bool) -> dict[str, Any]:
+    """What the places of a format are filled with."""
+
+    def tags(calls: Sequence[Any]) -> list[Any]:
+        return [_filled(call, {**own, "$arguments": _arguments(family, tool)}, tool.name) for tool in tools for call in calls]
+
+    own: dict[str, Any] = {"$single": single, "$more": 0 if single else -1}
+    own["$triggers"] = [trigger.replace("$name", tool.name) for tool in tools for trigger in family.triggers]
+    own["$calls"] = tags(family.calls)
+    own |= {f"$calls/{at}": tags(section.calls) for at, section in enumerate(family.sections)}
+    return own | {"$heads": tags(family.heads)}
+
+
+def _arguments(family: Family, tool: Tool) -> dict[str, Any]:
     arguments: dict[str, Any] = {"type": "json_schema", "json_schema": tool.parameters, "style": family.style}
-    if family.string_excludes:
-        arguments["excludes"] = list(family.string_excludes)
-    return [_filled(call, {"$arguments": arguments}, tool.name) for call in family.calls]
+    return arguments | ({"excludes": [*family.string_excludes]} if family.string_excludes else {})
+
+
+_LISTS = ("$calls", "$heads")
+"""Places that are filled with what stands one by one in a list."""
 
 
 def _filled(template: Any, places: Mapping[str, Any], name: str | None = None) -> Any:
@@ -246,5 +192,5 @@ def _filled(template: Any, places: Mapping[str, Any], name: str | None = None) -
             return places[template]
         return template if name is None else template.replace("$name", name)
     if isinstance(template, list):
-        return [part for each in template for part in (fill(each) if each == "$calls" else [fill(each)])]
+        return [part for each in template for part in (fill(each) if each in _LISTS else [fill(each)])]
     return {key: fill(value) for key, value in template.items()} if isinstance(template, dict) else template
