@@ -97,8 +97,9 @@ class ToolParser:
         >>> def add(a: int, b: int) -> int: ...
         >>> parser = ToolParser("qwen-3", [add])
         >>> text = 'Adding. <tool_call>\\n{"name": "add", "arguments": {"a": 1, "b": 2}}\\n</tool_call>'
-        >>> parser.parse(text)
-        ToolMessage(content='Adding. ', reasoning='', calls=(ToolCall(name='add', arguments={'a': 1, 'b': 2}),), unfinished='')
+        >>> message = parser.parse(text)
+        >>> message.content, message.calls
+        ('Adding. ', (ToolCall(name='add', arguments={'a': 1, 'b': 2}),))
         >>> [event.kind for piece in (text[:40], text[40:]) for event in parser.feed(piece)]
         ['content', 'call', 'arguments', 'end']
     """

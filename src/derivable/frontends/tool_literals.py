@@ -1,4 +1,4 @@
-"""Literals back to values: arguments in the syntax of Python, or in Gemma's, as `json_schema.reading.styles` has them."""
+"""Literals back to values: arguments in the syntax of Python, or in Gemma's (`json_schema.reading.styles`)."""
 
 from __future__ import annotations
 

@@ -163,9 +163,7 @@ def _follow_pattern(
     return follow(rest, text, found.end(), final)
 
 
-def _follow_name(
-    names: Sequence[str], rest: Sequence[Part], text: str, at: int, final: bool
-) -> tuple[int, str] | None:
+def _follow_name(names: Sequence[str], rest: Sequence[Part], text: str, at: int, final: bool) -> tuple[int, str] | None:
     written = text[at:]
     if not final and any(len(written) < len(name) and name.startswith(written) for name in names):
         raise Cut("name")  # it may be a longer one

@@ -166,7 +166,11 @@ def _places(family: Family, tools: list[Tool], single: bool) -> dict[str, Any]:
     """What the places of a format are filled with."""
 
     def tags(calls: Sequence[Any]) -> list[Any]:
-        return [_filled(call, {**own, "$arguments": _arguments(family, tool)}, tool.name) for tool in tools for call in calls]
+        return [
+            _filled(call, {**own, "$arguments": _arguments(family, tool)}, tool.name)
+            for tool in tools
+            for call in calls
+        ]
 
     own: dict[str, Any] = {"$single": single, "$more": 0 if single else -1}
     own["$triggers"] = [trigger.replace("$name", tool.name) for tool in tools for trigger in family.triggers]

@@ -15,6 +15,7 @@ Those are elements that nothing ends, with separators, brackets and quotes. `rea
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from ....automata import is_empty
 from ....errors import GrammarError
@@ -58,7 +59,12 @@ _SPACE = star(ByteSet(((9, 10), (13, 13), (32, 32))))
 _ODD_ESCAPES = Concat(
     (
         star(Alt((ByteSet(((0, 91), (93, 255))), Concat((Bytes(b"\\"), ByteSet(((0, 255),))))))),
-        Alt((Bytes(b"\\/"), Concat((Bytes(b"\\u"), ByteSet(((68, 68), (100, 100))), ByteSet(((56, 57), (65, 70), (97, 102))))))),
+        Alt(
+            (
+                Bytes(b"\\/"),
+                Concat((Bytes(b"\\u"), ByteSet(((68, 68), (100, 100))), ByteSet(((56, 57), (65, 70), (97, 102))))),
+            )
+        ),
         star(ByteSet(((0, 255),))),
     )
 )
@@ -239,7 +245,9 @@ class _Elements:
         for symbol in self.writer.emit(facts, name):
             terminal = self.writer.terminals.get(symbol.name)
             if terminal is None:
-                self.writer.reader.unsupported("format regex", "patterns are not supported where values are literals", None)
+                self.writer.reader.unsupported(
+                    "format regex", "patterns are not supported where values are literals", None
+                )
             elif name == "string":
                 found += self.quoted(_decoded(terminal.expr), terminal.expr)
             else:
@@ -265,7 +273,8 @@ class _Elements:
             for case in self._cases(facts):
                 rule = Ref(self.writer.fresh("object"))
                 self.writer.rules[rule.name] = NOTHING
-                self.writer.queue.append(lambda case=case, rule=rule: write_object(_Members(self, case, rule.name, within=True)))  # type: ignore[misc]
+                members = _Members(self, case, rule.name, within=True)
+                self.writer.queue.append(partial(write_object, members))
                 parts.append(rule)
             self.writer.suspect = True
             return parts

@@ -14,7 +14,7 @@ Where values are literals, nothing ends an element, and these fields say how the
 
 | field | what |
 |---|---|
-| `quotes` | what stands around strings, and what is in it: `raw` text without the quotes, `plain` text of one line without escapes, or `escaped` as JSON has it |
+| `quotes` | around strings, and how these are written: `raw` as they are, `escaped`, `plain` if no escape is needed |
 | `separator` | what stands between members, and between items |
 | `brackets` | what stands around an `object` and an `array` within the arguments |
 | `quoted_keys` | names of members in them are strings, with a colon |
