@@ -48,7 +48,7 @@ from .free_text import dispatch, text_without, token_dispatch
 from .json_schema import grammar_from_json_schema
 from .json_schema.reading.styles import STYLES
 
-__all__ = ["grammar_from_structural_tag"]
+__all__ = ["grammar_from_structural_tag", "rules_of_schema"]
 
 _DEFAULTS = Limits()
 _DEEPEST = 2_000
@@ -117,6 +117,12 @@ def _read(tag: Any, limits: Limits) -> tuple[Any, str | None]:
         ) from None
     except ValueError as error:  # integers of more digits than Python converts
         raise GrammarError(f"the structural tag cannot be read: {error}", hint="Write shorter numbers.") from None
+
+
+def rules_of_schema(schema: Any, limits: Limits, options: Mapping[str, Any]) -> Rules:
+    """The rules of a schema in a tag, made once while they are in use; `options` of `grammar_from_json_schema`."""
+    key = ("json in a tag", text_of(schema), limits, *sorted(options.items()))
+    return remembered(key, lambda: grammar_from_json_schema(schema, limits=limits, **options))
 
 
 class _Reader:
@@ -246,17 +252,14 @@ class _Reader:
             options["whitespace"] = spaces
         if node.flag("any_order"):
             options["key_order"] = "any"
+        if relax := node.texts("relax", []):
+            options["relax"] = tuple(relax)
         return self.schema(node.get("json_schema", (dict, bool, str)), node.pointer("json_schema"), **options)
 
     def schema(self, schema: Any, at: str, **options: Any) -> Expr:
-        def made() -> Expr:
-            asked = {**self.schemas, **options}
-            key = ("json in a tag", text_of(schema), self.limits, *sorted(asked.items()))
-            return self.joined.add(
-                remembered(key, lambda: grammar_from_json_schema(schema, limits=self.limits, **asked))
-            )
-
-        return self.inside(made, at)
+        return self.inside(
+            lambda: self.joined.add(rules_of_schema(schema, self.limits, {**self.schemas, **options})), at
+        )
 
     def any_text(self, node: Fields, ends: _Ends) -> Expr:
         without = [*dict.fromkeys([*node.texts("excludes", []), *ends.texts])]

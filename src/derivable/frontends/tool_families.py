@@ -91,13 +91,18 @@ class Family:
 
 
 @cache
-def families() -> dict[str, Family]:
-    """All of them, by each name of a model."""
-    found: dict[str, Family] = {}
+def _files() -> dict[str, dict[str, Any]]:
+    """What stands in the file of each model."""
+    found: dict[str, dict[str, Any]] = {}
     for path in sorted(files(__package__).joinpath("families").iterdir(), key=lambda path: path.name):
-        family = _family(json.loads(path.read_text(encoding="utf-8")))
-        found.update((_plain(model), family) for model in family.models)
+        data = json.loads(path.read_text(encoding="utf-8"))
+        found.update((_plain(model), data) for model in data["models"])
     return found
+
+
+def families() -> list[Family]:
+    """All of them."""
+    return [family_of(data["models"][0]) for data in {id(data): data for data in _files().values()}.values()]
 
 
 def family_of(model: str) -> Family:
@@ -106,11 +111,16 @@ def family_of(model: str) -> Family:
     Raises:
         GrammarError: none is known; the message has those that are.
     """
-    found = families().get(_plain(model)) if isinstance(model, str) else None
-    if found is None:
-        known = ", ".join(sorted({family.models[0] for family in families().values()}))
+    data = _files().get(_plain(model)) if isinstance(model, str) else None
+    if data is None:
+        known = ", ".join(sorted({data["models"][0] for data in _files().values()}))
         raise GrammarError(f"no form of calls is known for the model {model!r:.80}", hint=f"Use one of {known}.")
-    return found
+    return _named(_plain(data["models"][0]))
+
+
+@cache
+def _named(model: str) -> Family:
+    return _family(_files()[model])
 
 
 def _plain(model: str) -> str:

@@ -29,7 +29,7 @@ class Literals:
     Example:
         >>> from derivable.frontends.json_schema.reading.styles import STYLES
         >>> Literals(STYLES["python"]).members("city='Rome', at={\\"x\\": [1, None]})", 0)
-        ({'city': 'Rome', 'at': {'x': [1, None]}}, 31)
+        ({'city': 'Rome', 'at': {'x': [1, None]}}, 32)
     """
 
     def __init__(self, style: ArgumentStyle) -> None:

@@ -284,8 +284,12 @@ class _Elements:
                 r for sub in subs for case in expand(self.writer.context, ((sub, True),)) for r in self.nested(case)
             ]
         if facts.contains or facts.unique is not None or facts.unevaluated:
-            feature = "contains" if facts.contains else "uniqueItems"
-            self.writer.reader.unsupported(feature, f"{feature} is not supported where arrays are elements", None)
+            feature, place = (
+                ("contains", facts.contains[0][0][0][0]) if facts.contains else ("uniqueItems", facts.unique_at)
+            )
+            tokens = () if facts.contains or place is None else (feature,)
+            problem = f"{feature} is not supported where arrays are no JSON"
+            self.writer.reader.unsupported(feature, problem, place, *tokens)
         return self.array(facts)
 
     def array(self, facts: Facts) -> list[Ref]:
