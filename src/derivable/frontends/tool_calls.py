@@ -121,6 +121,7 @@ class ToolParser:
         self._first = next((s for s in self._segments if s.kind == kind), None)
         starts = [*(o.start for o in self._openings), *(s.begin for s in self._segments), *self._markers]
         self._starts = sorted(set(starts), key=len, reverse=True)
+        self._marks = tuple([mark_of(start, family.triggers) for start in self._starts])
         self.reset()
 
     def reset(self) -> None:
@@ -239,7 +240,9 @@ class ToolParser:
     def _in_segment(self, segment: Segment, final: bool) -> Iterator[ToolEvent]:
         found = _first_of(self._text, segment.ends)
         if found is None:
-            yield from self._told_text(segment.kind, 0 if final else _held_back(self._text, segment.ends))
+            yield from self._told_text(segment.kind, _held_back(self._text, segment.ends))
+            if final:
+                yield from self._last(self._text, tuple(map(mark_of, segment.ends)), segment.kind)
             return
         at, end = found
         if at:
@@ -259,7 +262,7 @@ class ToolParser:
             opened = self._opened(self._openings, final)
         except Cut:
             if final:
-                yield from self._unfinished(self._text, self._starts)
+                yield from self._last(self._text, self._marks)
             return
         segment = next((s for s in self._segments if s.begin == start), None)
         if opened is not None:
@@ -274,7 +277,7 @@ class ToolParser:
             yield ToolEvent("content", start)
             self._text = self._text[len(start) :]
         elif final:
-            yield from self._unfinished(self._text, self._starts)
+            yield from self._last(self._text, self._marks)
 
     def _opened(self, openings: Sequence[Opening], final: bool) -> Tool | None:
         """The tool of the call that begins here, if one does: then it is open.
@@ -323,7 +326,7 @@ class ToolParser:
             self._section = -1
         elif final:
             self._section = -1
-            yield from self._unfinished(self._text, ())
+            yield from self._unfinished(self._text)
 
     def _told_text(self, kind: Literal["content", "reasoning"], held: int) -> Iterator[ToolEvent]:
         text = self._text[: len(self._text) - held]
@@ -331,11 +334,18 @@ class ToolParser:
             yield ToolEvent(kind, text)
         self._text = self._text[len(text) :]
 
-    def _unfinished(self, text: str, starts: Sequence[str], index: int = -1) -> Iterator[ToolEvent]:
-        """The end of the text, which may have become a call. What does not yet show that is content."""
-        meant = not starts or any(text.startswith(mark_of(start)) for start in starts)
+    def _last(
+        self, text: str, marks: tuple[str, ...], kind: Literal["content", "reasoning"] = "content"
+    ) -> Iterator[ToolEvent]:
+        """The end of the text, which may be the beginning of something, by what would show that it is meant."""
+        if text.startswith(marks):
+            yield from self._unfinished(text)
+        else:
+            yield from self._told_text(kind, 0)
+
+    def _unfinished(self, text: str, index: int = -1) -> Iterator[ToolEvent]:
         if text:
-            yield ToolEvent("unfinished" if meant else "content", text, index if meant else -1)
+            yield ToolEvent("unfinished", text, index)
         self._text = ""
 
     def _in_call(self, tool: Tool, opening: Opening, final: bool) -> Iterator[ToolEvent]:
@@ -344,7 +354,7 @@ class ToolParser:
         except Cut:
             if final:
                 self._call = None
-                yield from self._unfinished(self._header + self._text, (), self._count)
+                yield from self._unfinished(self._header + self._text, self._count)
             elif self._style is None:
                 yield from self._told_arguments(self._end.end or len(self._text))
             return
@@ -386,7 +396,10 @@ class ToolParser:
             if not final and (last < 0 or last + len(opening.ending) <= self._tried):
                 raise Cut("arguments")
             self._tried = last + len(opening.ending)
-            value, at = self._elements(tool, opening).members(text, 0)
+            try:
+                value, at = self._elements(tool, opening).members(text, 0)
+            except ValueError as error:
+                raise (Cut("arguments") if last < 0 else error) from None
         found = follow(opening.tail, text, at, final)
         if found is None:
             raise ValueError("the call does not end here")

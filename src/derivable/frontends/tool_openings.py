@@ -194,8 +194,10 @@ def _first(ways: Sequence[Callable[[], tuple[int, str] | None]]) -> tuple[int, s
     return None
 
 
-def mark_of(start: str) -> str:
+def mark_of(start: str, triggers: Sequence[str] = ()) -> str:
     """What of a text that begins a call shows that one is meant: up to a name in angle brackets, or in capitals in
-    square ones; all of it if there is none."""
+    square ones; else the trigger that it begins with, or all of it."""
     found = _MARK.search(start)
-    return start if found is None else start[: found.end()]
+    if found is not None:
+        return start[: found.end()]
+    return next((trigger for trigger in triggers if start.startswith(trigger)), start)

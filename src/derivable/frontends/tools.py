@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import GrammarError, LimitError, UnsupportedFeatureError
@@ -117,8 +117,8 @@ def grammar_from_tools(
         format_ = _with_reasoning_tokens(format_, family, reasoning_tokens)
     made = grammar_from_structural_tag(format_, special_tokens, limits=limits, schemas={"profile": profile})
     relaxed = [f"{tool.name}: {feature}" for tool, rules in zip(chosen, checked) for feature in rules.relaxed]
-    object.__setattr__(made, "relaxed", tuple(relaxed))  # it was made here
-    return made
+    names = made.rules, made.terminals, made.start, made.source, tuple(relaxed), made.distinct, made.tallied
+    return Rules.of_known_names(*names, made.in_order)
 
 
 def _relaxed(relax: Relax, tools: list[Tool], tool: Tool) -> list[str]:

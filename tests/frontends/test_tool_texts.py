@@ -1,0 +1,163 @@
+"""From calls to text and back, for all families: whole, in pieces, and cut off anywhere."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from os.path import commonprefix
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from tool_texts import message_text
+
+import derivable as dv
+from derivable.frontends.json_schema.reading.styles import STYLES
+from derivable.frontends.tool_families import Family, families, family_of
+from derivable.frontends.tool_openings import mark_of
+from derivable.tools import ToolCall, ToolMessage, ToolParser
+
+BYTES = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), None], eos=[256])
+PROPERTIES: dict[str, Any] = {
+    "s": {"type": "string"},
+    "n": {"type": "integer"},
+    "b": {"type": "boolean"},
+    "l": {"type": "array", "items": {"type": "string"}},
+    "o": {"type": "object", "properties": {"x": {"type": ["number", "null"]}, "t": {"type": "string"}}},
+    "e": {"enum": ["left", "right", 1]},
+}
+TOOLS: list[Any] = [
+    {"name": "f", "parameters": {"type": "object", "properties": PROPERTIES, "required": ["s"]}},
+    {"name": "f_more", "parameters": {"type": "object", "properties": {"o": PROPERTIES["o"], "l": PROPERTIES["l"]}}},
+    {"name": "ping", "parameters": {"type": "object", "properties": {}}},
+]
+MODELS = sorted(family.models[0] for family in families())
+FRAGMENTS = (
+    *("f", "f_more", "<", ">", "/", "[", "]", "(", ")", "{", "}", "|", '"', "'", "\\", ",", ", ", ":", "=", "\n", " "),
+    *("<function=f>", "</function>", "</parameter>", "<tool_call>", "</tool_call>", '{"name": "f", ', "[f(", "é", "😀"),
+    *("<|message|>", "<|channel|>", "]</TOOLCALL>", "}<tool_call|>", "[ARGS]", "null", "1", "\t", "\u2028", '<|"|>'),
+)
+TEXTS = st.lists(st.sampled_from(FRAGMENTS) | st.text(st.characters(exclude_categories=["Cs"]), max_size=3), max_size=6)
+SOME = settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+
+
+@cache
+def constraint(model: str) -> dv.Constraint:
+    return dv.compile(dv.Grammar.from_tools(TOOLS, model), BYTES)
+
+
+def takes(model: str, text: str, whole: bool = True) -> bool:
+    matcher = constraint(model).matcher()
+    try:
+        matcher.advance_bytes(text.encode())
+    except dv.TokenRejectedError:
+        return False
+    return matcher.is_accepting or not whole
+
+
+def marks(family: Family) -> set[str]:
+    """What shows that a call is meant, or that one has ended."""
+    parser = ToolParser(family.models[0], TOOLS)
+    ends = [end for section in family.sections for end in section.ends]
+    texts = [*parser._starts, *ends, *(str(call["end"]) for call in family.calls)]
+    return {mark for text in texts if re.search(r"[<\[]", mark := mark_of(text).strip()) and len(mark) > 2}
+
+
+def starts(model: str) -> list[str]:
+    """What begins anything but content, or ends it."""
+    return [*ToolParser(model, TOOLS)._starts, *(end for each in family_of(model).segments for end in each.ends)]
+
+
+def written_raw(family: Family, text: str) -> bool:
+    """Whether the family can write this text in a string."""
+    style = STYLES.get(family.style)
+    if any(mark in text for mark in family.string_excludes):
+        return False
+    if style is None or family.style.startswith("python"):
+        return True
+    ends = [quote for quote, _ in style.quotes] or [style.ending(name) for name in (*PROPERTIES, "t", "item")]
+    return not any(end in text for end in ends)
+
+
+@st.composite
+def messages(draw: st.DrawFn, model: str) -> tuple[str, str, tuple[ToolCall, ...]]:
+    """A text, its content and its calls."""
+    family = family_of(model)
+    strings = TEXTS.map("".join).filter(lambda text: written_raw(family, text))
+    numbers = st.integers(-1000, 1000) | st.sampled_from([0.5, -2.25, 1e-7, 1e300])
+    inner = st.fixed_dictionaries({}, optional={"x": numbers | st.none(), "t": strings})
+    inner = inner.map(lambda made: {key: made[key] for key in ("x", "t") if key in made})
+    values = {
+        "s": strings,
+        "n": st.integers(-(10**15), 10**15),
+        "b": st.booleans(),
+        "l": st.lists(strings, max_size=3),
+        "o": inner,
+    }
+    values["e"] = st.sampled_from(["left", "right", 1])
+    calls = []
+    for name in draw(st.lists(st.sampled_from(["f", "f_more", "ping"]), max_size=3)):
+        needed = {"s": values["s"]} if name == "f" else {}
+        listed = [key for tool in TOOLS if tool["name"] == name for key in tool["parameters"]["properties"]]
+        optional = {key: values[key] for key in listed if key not in needed}
+        given = draw(st.fixed_dictionaries(needed, optional=optional))
+        calls.append((name, {key: given[key] for key in listed if key in given}))
+    content = "".join(draw(TEXTS))
+    excluded = family.formats["auto"].get("excludes", ()) if isinstance(family.formats["auto"], dict) else ()
+    triggers = [trigger.replace("$name", tool["name"]) for trigger in family.triggers for tool in TOOLS]
+    beginnings = ['{"name": "'] if model == "llama" else []
+    no_content = (*marks(family), *excluded, *triggers, *beginnings, "<|end|>", "<|return|>")
+    assume(not any(mark in content for mark in no_content))
+    if model == "command-r7b" and calls:
+        content = ""
+    text = message_text(family, content, calls, lambda count: draw(st.integers(0, count - 1)))
+    return text, content, tuple(ToolCall(name, arguments) for name, arguments in calls)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@SOME
+@given(data=st.data())
+def test_there_and_back(model: str, data: st.DataObject) -> None:
+    text, content, calls = data.draw(messages(model))
+    assert ToolParser(model, TOOLS).parse(text) == ToolMessage(content, "", calls), text
+    assert takes(model, text), text
+
+
+@pytest.mark.parametrize("model", MODELS)
+@SOME
+@given(data=st.data())
+def test_in_pieces(model: str, data: st.DataObject) -> None:
+    text, content, calls = data.draw(messages(model))
+    parser, at, events = ToolParser(model, TOOLS), 0, []
+    while at < len(text):
+        size = data.draw(st.integers(1, 12))
+        events += parser.feed(text[at : at + size])
+        at += size
+    events += parser.finish()
+    assert "".join(event.text for event in events if event.kind == "content") == content
+    assert tuple(event.call for event in events if event.call is not None) == calls
+    assert not any(event.kind == "unfinished" for event in events)
+    assert [event.text for event in events if event.kind == "call"] == [call.name for call in calls]
+
+
+@pytest.mark.parametrize("model", MODELS)
+@SOME
+@given(data=st.data())
+def test_cut_off(model: str, data: st.DataObject) -> None:
+    """Nothing is lost, and no part of a call is told as content."""
+    text, content, calls = data.draw(messages(model))
+    cut = text[: data.draw(st.integers(0, len(text)))]
+    message = ToolParser(model, TOOLS).parse(cut)
+    assert message.calls == calls[: len(message.calls)]
+    assert cut.endswith(message.unfinished)
+    assert [mark for mark in marks(family_of(model)) if mark in message.content and mark not in content] == []
+    same = len(commonprefix([content, message.content]))
+    rest = message.content[same:]  # the beginning of a mark
+    assert not rest or (not message.unfinished and any(start.startswith(rest) for start in starts(model)))
+    if message.unfinished:
+        before = ToolParser(model, TOOLS).parse(cut.removesuffix(message.unfinished))
+        assert (before.content, before.calls) == (message.content, message.calls)
+        assert takes(model, cut, whole=False)
