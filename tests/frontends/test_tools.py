@@ -360,3 +360,81 @@ def test_no_run_of_white_space_between_elements(model: str) -> None:
             at_free_text = model == "kimi-k3" and place <= text.index("<|close|>response")
             # A short string is no place for them, either.
             assert at_free_text or not takes(practical, longer), (place, blank)
+
+
+def test_a_refusal_names_the_tool() -> None:
+    number = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    search = {"type": "object", "properties": {"q": {"type": "string", "pattern": r"(a+)\1"}}}
+    tools = [{"type": "function", "function": {"name": f"tool_{at}", "parameters": number}} for at in range(40)]
+    tools[17]["function"] = {"name": "search", "parameters": search}
+    with pytest.raises(
+        dv.UnsupportedFeatureError, match=r"the tool 'search': the pattern .*properties/q/pattern"
+    ) as found:
+        dv.Grammar.from_tools(tools, "qwen-3")
+    assert found.value.pointer == "/17/function/parameters/properties/q/pattern"
+    assert "relax={'search': ['pattern']}" in str(found.value)
+    unique = {"type": "object", "properties": {"l": {"type": "array", "uniqueItems": True}}}
+    with pytest.raises(dv.UnsupportedFeatureError, match=r"'f': uniqueItems.*/0/parameters/properties/l/uniqueItems"):
+        dv.Grammar.from_tools([{"name": "f", "parameters": unique}], "llama-4")
+    with pytest.raises(dv.GrammarError, match="the tool 'f': "):
+        dv.Grammar.from_tools([{"name": "f", "parameters": {"type": "object", "required": 1}}], "qwen-3")
+    with pytest.raises(dv.LimitError, match="the arguments of the tool 'search'"):
+        lists = {f"l{at}": {"type": "array", "items": {"type": "string", "maxLength": at}} for at in range(30)}
+        tools[17]["function"]["parameters"] = {"type": "object", "properties": lists}
+        dv.Grammar.from_tools(tools, "qwen-3", limits=dv.Limits(max_symbols=20))
+
+
+def test_what_is_relaxed_of_a_tool() -> None:
+    def tool(name: str) -> dict[str, Any]:
+        properties = {"q": {"type": "string", "pattern": r"(a+)\1", "maxLength": 3}}
+        return {"name": name, "parameters": {"type": "object", "properties": properties, "required": ["q"]}}
+
+    tools, call = [tool("f"), tool("g")], '{"name": "g", "parameters": {"q": "%s"}}'
+    for relax in (["pattern"], ("backreference",), {"f": ["pattern"], "g": ["pattern"]}):
+        grammar = dv.Grammar.from_tools(tools, "llama-3.1", relax=relax)
+        assert grammar.relaxed == ("f: pattern", "g: pattern")
+        made = dv.compile(grammar, BYTES)
+        assert takes(made, call % "b") and not takes(made, call % "bbbb")
+    with pytest.raises(dv.UnsupportedFeatureError, match="the tool 'g'"):
+        dv.Grammar.from_tools(tools, "llama-3.1", relax={"f": ["pattern"]})
+    with pytest.raises(dv.GrammarError, match="relax names 'h', which is none of the tools"):
+        dv.Grammar.from_tools(tools, "llama-3.1", relax={"h": ["pattern"]})
+    with pytest.raises(dv.DerivableError, match="relax"):
+        dv.Grammar.from_tools(tools, "llama-3.1", relax="pattern")
+
+
+def test_harmony_as_documented() -> None:
+    """The recipient in either place, with or without the type of the arguments; preambles before, an answer behind."""
+    arguments = '{"city": "Rome", "days": 2}<|call|>'
+    thoughts = "<|channel|>analysis<|message|>so<|end|><|start|>assistant"
+    preamble = "<|channel|>commentary<|message|>Look. <|end|><|start|>assistant"
+    answer = "<|start|>assistant<|channel|>final<|message|>Done.<|return|>"
+    for options in ({}, {"tool_choice": "required"}, {"parallel": False}, {"tool_choice": "weather"}):
+        made = constraint("gpt-oss", reasoning=True, **options)
+        plain = constraint("gpt-oss", **options)
+        for header in ("<|channel|>commentary to=functions.weather", " to=functions.weather<|channel|>commentary"):
+            for kind in (" <|constrain|>json", "<|constrain|>json", " json", ""):
+                call = f"{header}{kind}<|message|>{arguments}"
+                for before in ("", preamble, thoughts + preamble):
+                    for after in ("", answer):
+                        assert takes(made, before + call + after), (options, call)
+                    assert takes(plain, before + call) is (thoughts not in before)
+                assert not takes(made, call.replace("weather", "whether"))
+                message = ToolParser("gpt-oss", TOOLS).parse(thoughts + preamble + call + answer)
+                assert (message.reasoning, message.content) == ("so", "Look. Done.")
+                assert message.calls == (ToolCall("weather", {"city": "Rome", "days": 2}),)
+        assert not takes(made, preamble.removesuffix("<|start|>assistant") + "x")
+    assert not takes(
+        constraint("gpt-oss", tool_choice="required"), preamble + answer.removeprefix("<|start|>assistant")
+    )
+
+
+def test_calls_without_arguments() -> None:
+    for model, text in (
+        ("qwen3-coder", "<tool_call>\n<function=weather_now>\n</function>\n</tool_call>"),
+        ("seed-oss", "<seed:tool_call>\n<function=weather_now>\n</function>\n</seed:tool_call>"),
+        ("llama-4", "[weather_now()]"),
+        ("gemma-4", "<|tool_call>call:weather_now{}<tool_call|>"),
+    ):
+        assert takes(constraint(model, tool_choice="required"), text)
+        assert ToolParser(model, TOOLS).parse(text).calls == (ToolCall("weather_now", {}),)

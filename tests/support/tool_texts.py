@@ -24,8 +24,13 @@ KINDS: dict[str, dict[type, str]] = {
     "deepseek_v4_1_xml": {str: "true"},
     "cohere_xml": {str: "raw", dict: "dict", list: "list"},
     "kimi_k3_xml": {
-        **{str: "string", int: "number", float: "number", bool: "boolean"},
-        **{dict: "object", list: "array", type(None): "null"},
+        str: "string",
+        int: "number",
+        float: "number",
+        bool: "boolean",
+        dict: "object",
+        list: "array",
+        type(None): "null",
     },
 }
 OTHER_KIND = {"deepseek_xml": "false", "deepseek_v4_1_xml": "false", "cohere_xml": "json"}
