@@ -11,6 +11,7 @@ from typing import Any
 import jsonschema
 import pydantic
 import pytest
+from paths import ROOT
 
 import derivable as dv
 from derivable.frontends.json_schema.reading.styles import STYLES
@@ -134,6 +135,13 @@ def test_calls_as_each_family_writes_them(model: str) -> None:
 def test_every_family_has_an_example() -> None:
     others = {"deepseek-v4", "deepseek-v4.1"}  # as deepseek-v3.2, with other words
     assert set(MODELS) == set(EXAMPLES) | others
+
+
+def test_every_family_is_documented() -> None:
+    page = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
+    rows = {f"| {', '.join(f'`{model}`' for model in family.models)} | {family.style} |" for family in families()}
+    assert [row for row in rows if row not in page] == []
+    assert all(family.source for family in families())
 
 
 def walk(made: dv.Constraint, draw: random.Random, ends: list[bytes]) -> str | None:
