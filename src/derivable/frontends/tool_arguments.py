@@ -147,10 +147,13 @@ class Elements:
         stop = at - 1
         while True:
             stop = _find(text, end, stop + 1)
-            behind = text[_skip(text, stop + len(end)) :]
-            if not behind or not self.follows[1:]:
+            behind = _skip(text, stop + len(end))
+            if behind == len(text) or not self.follows[1:]:
                 return stop
-            if any(behind.startswith(what) or what.startswith(behind) for what in self.follows):
+            if any(
+                text.startswith(what, behind) or what.startswith(text[behind : behind + len(what)])
+                for what in self.follows
+            ):
                 return stop
 
     def items(self, text: str, at: int, end: str, schema: Any) -> tuple[list[Any], int]:

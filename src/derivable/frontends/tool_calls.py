@@ -8,6 +8,7 @@ from `begin` up to one of the `end`s), its `markers` mean nothing. Everything el
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -121,6 +122,8 @@ class ToolParser:
         self._first = next((s for s in self._segments if s.kind == kind), None)
         starts = [*(o.start for o in self._openings), *(s.begin for s in self._segments), *self._markers]
         self._starts = sorted(set(starts), key=len, reverse=True)
+        self._start = re.compile("|".join(map(re.escape, self._starts)) or r"(?!)")
+        self._meant = {*(s.begin for s in self._segments), *self._markers}
         self._marks = tuple([mark_of(start, family.triggers) for start in self._starts])
         self.reset()
 
@@ -250,37 +253,38 @@ class ToolParser:
         self._text, self._inside = self._text[at + len(end) :], None
 
     def _outside(self, final: bool) -> Iterator[ToolEvent]:
-        found = _first_of(self._text, self._starts)
-        held = 0 if found is not None else _held_back(self._text, self._starts)
-        at, start = found or (len(self._text) - held, self._text[len(self._text) - held :])
-        if at:
-            yield ToolEvent("content", self._text[:at])
-            self._text = self._text[at:]
-        if not self._text:
-            return
-        try:
-            opened = self._opened(self._openings, final)
-        except Cut:
-            if final:
-                yield from self._last(self._text, self._marks)
-            return
-        segment = next((s for s in self._segments if s.begin == start), None)
+        text, at = self._text, 0
+        while True:
+            found = self._start.search(text, at)
+            start = found[0] if found is not None else ""
+            place = found.start() if found is not None else len(text) - _held_back(text[at:], self._starts)
+            rest = len(text) - place
+            try:
+                opened = self._opened(self._openings, place, final) if rest else None
+                cut = found is None
+            except Cut:
+                opened, cut = None, True
+            if opened is None and found is not None and not cut:
+                at = place + len(start)
+                more = text[place : place + len(self._starts[0])]
+                cut = not final and any(len(other) > rest and other.startswith(more) for other in self._starts)
+                if not cut and start not in self._meant:
+                    continue  # no call follows
+            break
+        if place:
+            yield ToolEvent("content", text[:place])
         if opened is not None:
             yield ToolEvent("call", opened.name, self._count)
-        elif not final and any(len(self._text) < len(s) and s.startswith(self._text) for s in self._starts):
-            return  # it may be a longer one
-        elif segment is not None:
-            self._text, self._inside = self._text[len(start) :], segment
-        elif start in self._markers:
-            self._text = self._text[len(start) :]
-        elif found is not None:  # no call follows
-            yield ToolEvent("content", start)
-            self._text = self._text[len(start) :]
+            return
+        self._text = text[place:]
+        if not cut:
+            self._text = text[at:]
+            self._inside = next((s for s in self._segments if s.begin == start), None)
         elif final:
             yield from self._last(self._text, self._marks)
 
-    def _opened(self, openings: Sequence[Opening], final: bool) -> Tool | None:
-        """The tool of the call that begins here, if one does: then it is open.
+    def _opened(self, openings: Sequence[Opening], place: int, final: bool) -> Tool | None:
+        """The tool of the call that begins at a place, if one does: then it is open.
 
         Raises:
             Cut: one may begin here.
@@ -288,13 +292,13 @@ class ToolParser:
         cut: Cut | None = None
         for opening in openings:
             try:
-                found = follow(opening.head, self._text, 0, final)
+                found = follow(opening.head, self._text, place, final)
             except Cut as error:
                 cut = error
                 continue
             if found is not None:
                 at, name = found
-                self._header, self._text = self._text[:at], self._text[at:]
+                self._header, self._text = self._text[place:at], self._text[at:]
                 self._call, self._section = (self.tools[name], opening), -1
                 self._told = self._fed = self._tried = 0
                 self._end, self._so_far = JsonEnd(), SoFar(JSON)
@@ -317,7 +321,7 @@ class ToolParser:
                 self._text, self._section = self._text[found[0] :], -1
                 return
         try:
-            opened = self._opened(self._others[self._section], final) if section.separator is not None else None
+            opened = self._opened(self._others[self._section], 0, final) if section.separator is not None else None
         except Cut:
             opened, cut = None, True
         if opened is not None:

@@ -121,7 +121,8 @@ class Literals:
 
 def _string(quote: str, how: str) -> re.Pattern[str]:
     mark = re.escape(quote)
-    inside = ".*?" if how == "raw" else r"(?:[^\\" + mark + r"]+|\\.)*"
+    plain = rf"[^\\{mark}]*"
+    inside = ".*?" if how == "raw" else rf"{plain}(?:\\.{plain})*"
     return re.compile(f"{mark}(?P<text>{inside}){mark}", re.DOTALL)
 
 

@@ -154,8 +154,8 @@ def _follow_pattern(
 ) -> tuple[int, str] | None:
     found = part.match(text, at)
     if found is None:
-        shorter = _COUNT.sub(r"{0,\1}", part.pattern)
-        if re.fullmatch(shorter, text[at:]) or at == len(text):
+        shorter = re.compile(_COUNT.sub(r"{0,\1}", part.pattern))
+        if at == len(text) or shorter.fullmatch(text, at):
             raise Cut(part.pattern)
         return None
     if found.end() == len(text) and not final:
@@ -164,7 +164,7 @@ def _follow_pattern(
 
 
 def _follow_name(names: Sequence[str], rest: Sequence[Part], text: str, at: int, final: bool) -> tuple[int, str] | None:
-    written = text[at:]
+    written = text[at : at + len(names[0])]  # the longest stands first
     if not final and any(len(written) < len(name) and name.startswith(written) for name in names):
         raise Cut("name")  # it may be a longer one
 
