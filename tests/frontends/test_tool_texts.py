@@ -218,6 +218,36 @@ def test_ends_within_strings() -> None:
         assert call.arguments["s"].count("</") == 1 and call.arguments["s"].endswith(" b")
 
 
+@pytest.mark.parametrize(
+    ("model", "begin", "end", "prompt_begins"),
+    [
+        ("mistral", "[THINK]", "[/THINK]", False),
+        ("gemma-4", "<|channel>thought\n", "<channel|>", False),
+        ("lfm-2", "<think>", "</think>", False),
+        ("nemotron-nano-2", "<think>", "</think>\n\n", True),
+        ("nemotron-3", "<think>", "</think>\n", True),
+        ("command-r7b", "<|START_THINKING|>", "<|END_THINKING|>", False),
+        ("hunyuan-a13b", "<think>", "</think>\n", False),
+        ("apriel", "Here are my reasoning steps:\n", "[BEGIN FINAL RESPONSE]\n", True),
+        ("seed-oss", "<seed:think>", "</seed:think>", False),
+        ("apertus", "<|inner_prefix|>", "<|inner_suffix|>", False),
+    ],
+)
+def test_thoughts_before_calls(model: str, begin: str, end: str, prompt_begins: bool) -> None:
+    call = message_text(family_of(model), "", [("ping", {})], lambda count: 0)
+    for choice in ("auto", "required"):
+        made = dv.compile(dv.Grammar.from_tools(TOOLS, model, tool_choice=choice, reasoning=True), BYTES)
+        maybe = dv.compile(dv.Grammar.from_tools(TOOLS, model, tool_choice=choice, reasoning="auto"), BYTES)
+        for text, reasoning in ((begin + "so" + end + call, "auto"), ("so" + end + call, True)):
+            matcher = (maybe if reasoning == "auto" else made).matcher()
+            text = text if reasoning == "auto" or prompt_begins else begin + text
+            matcher.advance_bytes(text.encode())
+            assert matcher.is_accepting
+            message = ToolParser(model, TOOLS, reasoning=reasoning).parse(text)
+            assert (message.reasoning, message.calls) == ("so", (ToolCall("ping", {}),))
+            assert not message.content.strip()
+
+
 def test_tokens_around_the_calls_of_llama() -> None:
     call = '{"name": "f", "parameters": {"s": "x"}}'
     message = ToolParser("llama-3.1", TOOLS).parse(f"<|python_tag|>{call}<|eom_id|>")
@@ -278,6 +308,42 @@ def test_literals_exactly() -> None:
     ]
     outside += ['k="\\ud83d\\ude00"', "k='it's'", "s='aaaa'", 's="a', "k=1"]
     assert [text for text in inside if not ok(text)] == [] and [text for text in outside if ok(text)] == []
+    # No quotes are opened in which nothing can be said.
+    properties = {"k": {"const": "it's"}, "d": {"enum": ["\n", "'"]}}
+    tools = [{"name": "g", "parameters": {"type": "object", "properties": properties, "required": ["k"]}}]
+    matcher = dv.compile(dv.Grammar.from_tools(tools, "llama-4", tool_choice="g"), BYTES).matcher()
+    matcher.advance_bytes(b"[g(k=")
+    assert matcher.allowed_tokens().tolist() == [*b'"']
+    matcher.advance_bytes(b'"it\'s",d=')
+    assert matcher.allowed_tokens().tolist() == [*b'"']
+
+
+@pytest.mark.parametrize("profile", ["practical", "spec"])
+def test_characters_of_strings_with_a_bound(profile: Any) -> None:
+    """They are spelled as those of strings without one, and the bound costs no automaton."""
+    properties = {"a": {"type": "string"}, "b": {"type": "string", "minLength": 1, "maxLength": 1}}
+    tools = [{"name": "g", "parameters": {"type": "object", "properties": properties, "additionalProperties": False}}]
+    made = dv.compile(dv.Grammar.from_tools(tools, "llama-4", tool_choice="g", profile=profile), BYTES)
+    matcher = made.matcher()
+
+    def ok(text: str) -> bool:
+        matcher.reset()
+        return matcher.count_valid([*text.encode(), 256]) == len(text.encode()) + 1
+
+    codes = [*range(0x100), 0x7FF, 0x800, 0xD7FF, 0xD800, 0xDBFF, 0xDC00, 0xDFFF, 0xE000, 0xFFFF]
+    spelled = [f"\\u{code:04x}" for code in codes] + [f"\\u{code:04X}" for code in codes] + ["\U0001f600", "\u2028"]
+    spelled += [chr(code) for code in range(0x100)] + [f"\\{chr(code)}" for code in range(0x80)]
+    for quote in "\"'":
+        taken = [text for text in spelled if ok(f"[g(a={quote}{text}{quote})]")]
+        assert taken == [text for text in spelled if ok(f"[g(b={quote}{text}{quote})]")]
+        assert len(taken) > 100
+    assert not ok('[g(b="")]') and not ok('[g(b="ab")]')
+    properties["b"]["maxLength"] = 100_000
+    large = dv.compile(dv.Grammar.from_tools(tools, "llama-4", tool_choice="g", profile=profile), BYTES).matcher()
+    for length, taken in ((100_000, True), (100_001, False)):
+        large.reset()
+        text = f"[g(b='{'é' * length}')]".encode()
+        assert (large.count_valid([*text]) == len(text)) is taken
 
 
 @pytest.mark.parametrize(

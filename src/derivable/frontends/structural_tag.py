@@ -133,6 +133,9 @@ class _Reader:
         self.schemas = schemas
         self.special_tokens = special_tokens
         self.joined = Joined()
+        # PERF: a list of alternatives that is one object in many places, as calls behind the calls of each tool, is
+        # made once. It is kept, so that no other list has its id.
+        self.shared: dict[tuple[int, _Ends], tuple[Any, Expr]] = {}
         self.depth = 0
         self.formats: dict[str, Callable[[Fields, _Ends], Expr]] = {
             "const_string": self.const_string,
@@ -272,7 +275,12 @@ class _Reader:
         return concatenation([self.format(each, at, ends) for each, at in node.some("elements")])
 
     def alternatives(self, node: Fields, ends: _Ends) -> Expr:
-        return alternation([self.format(each, at, ends) for each, at in node.some("elements")])
+        listed = node.get("elements", (list, tuple))
+        known = self.shared.get((id(listed), ends))
+        if known is None:
+            made = alternation([self.format(each, at, ends) for each, at in node.some("elements")])
+            known = self.shared[id(listed), ends] = (listed, self.joined.rule("or", made))
+        return known[1]
 
     def repeat(self, node: Fields, ends: _Ends) -> Expr:
         low, high = node.get("min", int), node.get("max", int)

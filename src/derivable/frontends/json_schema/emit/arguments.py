@@ -41,6 +41,7 @@ from ....expr import (
     star,
 )
 from ...build import alternation
+from ...combine import literal
 from ...free_text import free_text
 from ...regex import parse_regex
 from ..cases.goals import expand
@@ -69,8 +70,14 @@ _ODD_ESCAPES = Concat(
     )
 )
 """Literals of JSON with escapes that mean something else in Python: of a slash, and halves of surrogate pairs."""
-_RAW = star(Alt((ByteSet(((32, 38), (40, 91), (93, 126))), Chars(((128, 0x10FFFF),)))))
+_RAW_CHAR = Alt((ByteSet(((32, 38), (40, 91), (93, 126))), Chars(((128, 0x10FFFF),))))
 """What may stand in single quotes as it is."""
+_ESCAPED = r'[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u(?:%s[1-9a-cA-CeEfF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})'
+_ESCAPED_CHAR = {
+    True: _ESCAPED % "00(?:0[0-7bBeEfF]|1[0-9a-fA-F]|7[fF]|[89a-fA-F][0-9a-fA-F])|0[1-9a-fA-F][0-9a-fA-F]{2}|",
+    False: _ESCAPED % "0[0-9a-fA-F]{3}|",
+}
+"""What may stand for one character in double quotes, without odd escapes: in the practical profile, or not."""
 _TYPES = {NULL: "null", BOOLEAN: "boolean", NUMBER: "number", STRING: "string", ARRAY: "array", OBJECT: "object"}
 
 
@@ -96,10 +103,11 @@ class _Elements:
 
     def _text(self, value: str, before: bool, after: bool) -> str:
         special = self.writer.options.special_tokens
-        literal: Expr = Bytes(value.encode()) if special == "text" else Spelled(value, special == "either")
-        parts = [*([self.space] if before else []), *([literal] if value else []), *([self.space] if after else [])]
+        plain = literal(value)  # refuses what is no text
+        whole = plain if special == "text" else Spelled(value, special == "either")
+        parts = [*([self.space] if before else []), *([whole] if value else []), *([self.space] if after else [])]
         parts = [part for part in parts if part != EMPTY]
-        if isinstance(literal, Spelled) and value and len(parts) > 1:
+        if special != "text" and value and len(parts) > 1:
             rule = self.writer.fresh(repr(value))
             self.writer.rules[rule] = Sequences(tuple([self._leaf(part, repr(value)) for part in parts]))
             return rule
@@ -128,7 +136,7 @@ class _Elements:
     def key(self, name: str, within: bool = False) -> str:
         """What an element of this name begins with."""
         if within and self.style.quoted_keys:
-            return self.either("key", self.quoted(Bytes(name.encode()), JsonStrings((name,), False)))
+            return self.either("key", self.quoted(literal(name), JsonStrings((name,), False)))
         written = name
         for char, entity in (self.style.entities or {}).items():
             written = written.replace(char, entity)
@@ -145,15 +153,29 @@ class _Elements:
     def quoted(self, decoded: Expr, json: Expr) -> list[tuple[str, ...]]:
         """The literals of strings, in each kind of quotes; `json`: those that JSON has for them."""
         found: list[tuple[str, ...]] = []
-        for quote, how in self.style.quotes or ():
+        for quote, how in self.style.quotes:
             if how == "escaped":
                 found.append((self._leaf(And((json, Not(_ODD_ESCAPES))), "string"),))
                 continue
-            apart = free_text([quote]) if how == "raw" else _RAW
+            apart = free_text([quote]) if how == "raw" else star(_RAW_CHAR)
             raw = And((decoded, apart))
             if not is_empty(raw, self.writer.limits):
-                mark = self.text(quote)
-                found.append((mark, self._leaf(raw, "text"), mark))
+                found.append((self.text(quote), self._leaf(raw, "text"), self.text(quote)))
+        return found
+
+    def of_length(self, low: int, high: int | None) -> list[tuple[str, ...]]:
+        """The literals of strings of so many characters."""
+        found: list[tuple[str, ...]] = []
+        for quote, how in self.style.quotes:
+            if how == "raw":
+                text = self._leaf(And((Repeat(ANY_CHAR, low, high), free_text([quote]))), "text")
+            else:
+                # PERF: counted by rules. As one automaton 10,000 characters have 100,000 states.
+                escaped = parse_regex(_ESCAPED_CHAR[self.writer.options.practical])
+                char = Ref(self._leaf(escaped if how == "escaped" else _RAW_CHAR, "character"))
+                text = self.writer.fresh("text")
+                self.writer.rules[text] = Repeat(char, low, high)
+            found.append((self.text(quote), text, self.text(quote)))
         return found
 
     def objects(self, goal: Goal, name: str) -> Expr:
@@ -241,6 +263,9 @@ class _Elements:
         """The values of one type and case, where they are literals."""
         if nests:
             return [(symbol.name,) for symbol in self.nested(facts)]
+        told = facts.values is not None or facts.texts or facts.excluded
+        if name == "string" and not told and (facts.min_length or facts.max_length is not None):
+            return self.of_length(facts.min_length, facts.max_length)
         found: list[tuple[str, ...]] = []
         for symbol in self.writer.emit(facts, name):
             terminal = self.writer.terminals.get(symbol.name)
