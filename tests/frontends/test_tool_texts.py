@@ -70,7 +70,9 @@ def marks(family: Family) -> set[str]:
 
 def starts(model: str) -> list[str]:
     """What begins anything but content, or ends it."""
-    return [*ToolParser(model, TOOLS)._starts, *(end for each in family_of(model).segments for end in each.ends)]
+    family = family_of(model)
+    triggers = [trigger.replace("$name", tool["name"]) for trigger in family.triggers for tool in TOOLS]
+    return [*ToolParser(model, TOOLS)._starts, *triggers, *(end for each in family.segments for end in each.ends)]
 
 
 def written_raw(family: Family, text: str) -> bool:
@@ -159,6 +161,10 @@ def test_cut_off(model: str, data: st.DataObject) -> None:
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(content, message.content)))
     rest = message.content[same:]  # the beginning of a mark
     assert not rest or (not message.unfinished and any(start.startswith(rest) for start in starts(model)))
+    family = family_of(model)
+    behind_a_call = bool(family.sections and message.calls)
+    if not behind_a_call and all(segment.kind != "content" for segment in family.segments):
+        assert message.unfinished or rest or takes(model, cut) or cut in "\n</think>\n\n\n\n"
     if message.unfinished:
         before = ToolParser(model, TOOLS).parse(cut.removesuffix(message.unfinished))
         assert (before.content, before.calls) == (message.content, message.calls)

@@ -227,7 +227,7 @@ class ToolParser:
     # -- one step after the other -------------------------------------------------------------------------------
 
     def _events(self, final: bool) -> Iterator[ToolEvent]:
-        while self._text or self._section >= 0:
+        while self._text or self._section >= 0 or (final and self._call is not None):
             before = len(self._text), self._call, self._inside, self._section
             if self._call is not None:
                 yield from self._in_call(*self._call, final)

@@ -196,8 +196,8 @@ def _first(ways: Sequence[Callable[[], tuple[int, str] | None]]) -> tuple[int, s
 
 def mark_of(start: str, triggers: Sequence[str] = ()) -> str:
     """What of a text that begins a call shows that one is meant: up to a name in angle brackets, or in capitals in
-    square ones; else the trigger that it begins with, or all of it."""
+    square ones; else a trigger that it begins with, or that begins with it; or all of it."""
     found = _MARK.search(start)
     if found is not None:
         return start[: found.end()]
-    return next((trigger for trigger in triggers if start.startswith(trigger)), start)
+    return next((trigger for trigger in triggers if start.startswith(trigger) or trigger.startswith(start)), start)
