@@ -117,8 +117,8 @@ def grammar_from_tools(
         format_ = _with_reasoning_tokens(format_, family, reasoning_tokens)
     made = grammar_from_structural_tag(format_, special_tokens, limits=limits, schemas={"profile": profile})
     relaxed = [f"{tool.name}: {feature}" for tool, rules in zip(chosen, checked) for feature in rules.relaxed]
-    names = made.rules, made.terminals, made.start, made.source, tuple(relaxed), made.distinct, made.tallied
-    return Rules.of_known_names(*names, made.in_order)
+    object.__setattr__(made, "relaxed", tuple(relaxed))  # PERF: it was made here, and need not be checked again
+    return made
 
 
 def _relaxed(relax: Relax, tools: list[Tool], tool: Tool) -> list[str]:
