@@ -260,6 +260,7 @@ class Grammar(Combining):
         profile: Literal["spec", "practical"] = "practical",
         special_tokens: SpecialTokens = "token",
         limits: Limits = Limits(),  # noqa: B008
+        relax: Sequence[str] | Mapping[str, Sequence[str]] = (),
     ) -> Grammar:
         """What a model may write when it may call functions, in the form that it was trained on.
 
@@ -277,10 +278,12 @@ class Grammar(Combining):
             profile: how arguments are written; see `from_json_schema`.
             special_tokens: see `with_special_tokens`.
             limits: bounds; schemas are untrusted.
+            relax: as in `from_json_schema`, for all tools, or for some by name: ``{"find": ["pattern"]}``. In `relaxed`
+                stands ``"find: pattern"``.
 
         Raises:
             GrammarError: an unknown model or choice, or something that is no tool.
-            UnsupportedFeatureError, LimitError: as `from_json_schema`, with the place of the schema.
+            UnsupportedFeatureError, LimitError: as `from_json_schema`, with the name of the tool.
 
         Its texts stand for a `derivable.tools.ToolMessage` (`Generation.value`, `Constraint.read`), and
         `derivable.tools.ToolParser` reads them piece by piece.
@@ -300,16 +303,15 @@ class Grammar(Combining):
         texts(model=model, special_tokens=special_tokens, profile=profile)
         instance("parallel", parallel, bool, "True or False")
         most = None if reasoning_tokens is None else integer("reasoning_tokens", reasoning_tokens, 0, MOST_TOKENS)
+        for features in relax.values() if isinstance(relax, Mapping) else (relax,):
+            for feature in items("relax", features, "a list of features, or a mapping of tools to such lists"):
+                texts(relax=feature)
         made = grammar_from_tools(
-            tools,
-            model,
-            tool_choice,
-            parallel,
-            reasoning,
-            special_tokens,
+            *(tools, model, tool_choice, parallel, reasoning, special_tokens),
             reasoning_tokens=most,
             limits=limits,
             profile=profile,
+            relax=relax,
         )
         return Grammar.of(made, ToolReader(tools, model, reasoning))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tool_texts import ELEMENT, KINDS, OTHER_KIND
 
 import derivable as dv
 
@@ -22,23 +23,6 @@ SCHEMA = {
     "required": ["n", "s"],
     "additionalProperties": False,
 }
-ELEMENT = {  # name, type, value
-    "qwen_xml": "<parameter={0}>{2}</parameter>\n",
-    "minimax_xml": '<parameter name="{0}">{2}</parameter>',
-    "minimax_m3_xml": "]<]minimax[>[<{0}>{2}]<]minimax[>[</{0}>\n",
-    "deepseek_xml": '<｜DSML｜parameter name="{0}" string="{1}">{2}</｜DSML｜parameter>',
-    "deepseek_v4_1_xml": '<｜DSML｜ parameter name="{0}" string="{1}">{2}</｜DSML｜ parameter>\n',
-    "glm_xml": "<arg_key>{0}</arg_key>\n<arg_value>{2}</arg_value>",
-    "cohere_xml": '<cofl:value name="{0}" type="{1}">{2}</cofl:value>\n',
-    "kimi_k3_xml": '<|open|>argument key="{0}" type="{1}"<|sep|>{2}<|close|>argument<|sep|>',
-}
-KINDS = {
-    "deepseek_xml": {str: "true"},
-    "deepseek_v4_1_xml": {str: "true"},
-    "cohere_xml": {str: "raw", dict: "dict", list: "list"},
-    "kimi_k3_xml": {str: "string", int: "number", dict: "object", list: "array", type(None): "null"},
-}
-OTHER_KIND = {"deepseek_xml": "false", "deepseek_v4_1_xml": "false", "cohere_xml": "json"}
 
 
 def written(style: str, members: list[tuple[str, Any]]) -> str:

@@ -437,3 +437,29 @@ def test_one_of_constants_beside_a_type_is_an_enumeration() -> None:
     made = constraint({"type": "string", "minLength": 4, "oneOf": branches[:1200]})
     assert accepts(made, '"v100"')
     assert not accepts(made, '"v99"')
+
+
+@pytest.mark.parametrize(
+    "wrapper",
+    [
+        {"name": "point", "strict": True, "schema": {"type": "object"}},
+        {"type": "json_schema", "json_schema": {"name": "point", "schema": {"type": "object"}}},
+        '{"name": "point", "schema": {"type": "object"}}',
+    ],
+)
+def test_what_openai_has_around_a_schema_is_none(wrapper: Any) -> None:
+    with pytest.raises(dv.GrammarError, match=r'allows any JSON\n  Give what is in it: schema.*\["schema"\]'):
+        dv.Grammar.from_json_schema(wrapper)
+    for schema in ({"name": "point"}, {"schema": 1, "name": ""}, {"schema": {}, "type": "object"}):
+        dv.Grammar.from_json_schema(schema)
+
+
+def test_patterns_that_are_relaxed() -> None:
+    schema = {"type": "object", "properties": {"q": {"pattern": r"(a)\1", "type": "string"}, "r": {"pattern": "^b$"}}}
+    with pytest.raises(dv.UnsupportedFeatureError, match=r"relax=\('pattern',\)"):
+        dv.Grammar.from_json_schema(schema)
+    for relax in ("pattern", "backreference"):
+        grammar = dv.Grammar.from_json_schema(schema, relax=[relax])
+        assert grammar.relaxed == ("pattern",)
+    negated = {"type": "string", "not": {"pattern": r"(a)\1"}, "maxLength": 2}
+    assert dv.Grammar.from_json_schema(negated, relax=["pattern"]).relaxed == ("pattern",)

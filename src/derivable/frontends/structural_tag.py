@@ -48,7 +48,7 @@ from .free_text import dispatch, text_without, token_dispatch
 from .json_schema import grammar_from_json_schema
 from .json_schema.reading.styles import STYLES
 
-__all__ = ["grammar_from_structural_tag"]
+__all__ = ["grammar_from_structural_tag", "rules_of_schema"]
 
 _DEFAULTS = Limits()
 _DEEPEST = 2_000
@@ -119,6 +119,12 @@ def _read(tag: Any, limits: Limits) -> tuple[Any, str | None]:
         raise GrammarError(f"the structural tag cannot be read: {error}", hint="Write shorter numbers.") from None
 
 
+def rules_of_schema(schema: Any, limits: Limits, options: Mapping[str, Any]) -> Rules:
+    """The rules of a schema in a tag, made once while they are in use; `options` of `grammar_from_json_schema`."""
+    key = ("json in a tag", text_of(schema), limits, *sorted(options.items()))
+    return remembered(key, lambda: grammar_from_json_schema(schema, limits=limits, **options))
+
+
 class _Reader:
     """Formats to expressions: one method for each."""
 
@@ -127,6 +133,9 @@ class _Reader:
         self.schemas = schemas
         self.special_tokens = special_tokens
         self.joined = Joined()
+        # PERF: a list of alternatives that is one object in many places, as calls behind the calls of each tool, is
+        # made once. It is kept, so that no other list has its id.
+        self.shared: dict[tuple[int, _Ends], tuple[Any, Expr]] = {}
         self.depth = 0
         self.formats: dict[str, Callable[[Fields, _Ends], Expr]] = {
             "const_string": self.const_string,
@@ -237,24 +246,23 @@ class _Reader:
         if style != "json" and style not in STYLES:
             hint = f"Use json or one of {', '.join(STYLES)}, or write the spelling as a grammar."
             node.unsupported("style", f"the style {style!r:.80} of values is not supported", hint, f"style {style}")
-        options: dict[str, Any] = {} if style == "json" else {"arguments": style}
+        options: dict[str, Any] = {}
+        if style != "json":
+            options = {"arguments": style, "special_tokens": self.special_tokens}
         if excludes := node.texts("excludes", []):
             options["excludes"] = tuple(excludes)
         if (spaces := node.count("max_whitespace_cnt")) is not None:
             options["whitespace"] = spaces
         if node.flag("any_order"):
             options["key_order"] = "any"
+        if relax := node.texts("relax", []):
+            options["relax"] = tuple(relax)
         return self.schema(node.get("json_schema", (dict, bool, str)), node.pointer("json_schema"), **options)
 
     def schema(self, schema: Any, at: str, **options: Any) -> Expr:
-        def made() -> Expr:
-            asked = {**self.schemas, **options}
-            key = ("json in a tag", text_of(schema), self.limits, *sorted(asked.items()))
-            return self.joined.add(
-                remembered(key, lambda: grammar_from_json_schema(schema, limits=self.limits, **asked))
-            )
-
-        return self.inside(made, at)
+        return self.inside(
+            lambda: self.joined.add(rules_of_schema(schema, self.limits, {**self.schemas, **options})), at
+        )
 
     def any_text(self, node: Fields, ends: _Ends) -> Expr:
         without = [*dict.fromkeys([*node.texts("excludes", []), *ends.texts])]
@@ -267,7 +275,12 @@ class _Reader:
         return concatenation([self.format(each, at, ends) for each, at in node.some("elements")])
 
     def alternatives(self, node: Fields, ends: _Ends) -> Expr:
-        return alternation([self.format(each, at, ends) for each, at in node.some("elements")])
+        listed = node.get("elements", (list, tuple))
+        known = self.shared.get((id(listed), ends))
+        if known is None:
+            made = alternation([self.format(each, at, ends) for each, at in node.some("elements")])
+            known = self.shared[id(listed), ends] = (listed, self.joined.rule("or", made))
+        return known[1]
 
     def repeat(self, node: Fields, ends: _Ends) -> Expr:
         low, high = node.get("min", int), node.get("max", int)

@@ -1,8 +1,8 @@
 """From what a model wrote back to calls: the other direction of `tools`, whole or piece by piece.
 
-A family's `calls` say how a call begins, what its arguments are written as, and how it ends. Its `segments` are parts
-with a meaning of their own (`as`: `reasoning` or `content`; from `begin` up to one of the `end`s), its `markers` what
-stands around calls and means nothing. Everything else is content.
+A family's `calls` say how a call begins, what its arguments are written as, and how it ends (`tool_openings`). Where it
+has `sections`, calls stand in these. Its `segments` are parts with a meaning of their own (`reasoning` or `content`;
+from `begin` up to one of the `end`s), its `markers` mean nothing. Everything else is content.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ from ..values.partial import SoFar
 from ..values.progress import pointer_token
 from ..values.reader import JSON
 from .json_schema.reading.styles import STYLES
-from .tool_arguments import Elements
-from .tools import Tool, family_of, read_tools
+from .tool_arguments import Elements, JsonEnd
+from .tool_families import Segment, family_of
+from .tool_literals import Literals
+from .tool_openings import Cut, Opening, behind, between, end_of, follow, mark_of, opening_of
+from .tools import Tool, read_tools
 
 __all__ = ["ToolCall", "ToolEvent", "ToolMessage", "ToolParser"]
 
@@ -52,11 +55,13 @@ class ToolMessage:
         content: the text outside calls and reasoning.
         reasoning: the text of the reasoning.
         calls: in their order.
+        unfinished: where the text ends within a call, all of it that is there, as it was written; no part of `content`.
     """
 
     content: str
     reasoning: str
     calls: tuple[ToolCall, ...]
+    unfinished: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,33 +70,17 @@ class ToolEvent:
 
     Attributes:
         kind: `content`, `reasoning`: more of that text; `call`: a call begins; `arguments`: more of the JSON text of
-            its arguments; `end`: it is whole.
+            its arguments; `end`: it is whole; `unfinished`: the call that has begun is none. Then its text follows as
+            content, or, where the text ends within it, is here.
         text: the text, the name of the tool, or (`end`) nothing.
         index: of the call, from 0; -1 outside calls.
         call: the whole call, at its end.
     """
 
-    kind: Literal["content", "reasoning", "call", "arguments", "end"]
+    kind: Literal["content", "reasoning", "call", "arguments", "end", "unfinished"]
     text: str = ""
     index: int = -1
     call: ToolCall | None = None
-
-
-@dataclass(frozen=True)
-class _Opening:
-    """How a call begins: text, what stands up to the name, and up to the arguments; and how it ends."""
-
-    text: str
-    before: re.Pattern[str]
-    header: re.Pattern[str]
-    end: str
-
-
-@dataclass(frozen=True)
-class _Segment:
-    begin: str
-    ends: tuple[str, ...]
-    kind: Literal["content", "reasoning"]
 
 
 class ToolParser:
@@ -109,8 +98,9 @@ class ToolParser:
         >>> def add(a: int, b: int) -> int: ...
         >>> parser = ToolParser("qwen-3", [add])
         >>> text = 'Adding. <tool_call>\\n{"name": "add", "arguments": {"a": 1, "b": 2}}\\n</tool_call>'
-        >>> parser.parse(text)
-        ToolMessage(content='Adding. ', reasoning='', calls=(ToolCall(name='add', arguments={'a': 1, 'b': 2}),))
+        >>> message = parser.parse(text)
+        >>> message.content, message.calls
+        ('Adding. ', (ToolCall(name='add', arguments={'a': 1, 'b': 2}),))
         >>> [event.kind for piece in (text[:40], text[40:]) for event in parser.feed(piece)]
         ['content', 'call', 'arguments', 'end']
     """
@@ -118,32 +108,41 @@ class ToolParser:
     def __init__(self, model: str, tools: Sequence[Any], *, reasoning: bool | Literal["auto"] = False) -> None:
         family = family_of(model)
         self.tools = {tool.name: tool for tool in read_tools(tools, Limits())}
-        self._openings = [_opening(call, [*self.tools]) for call in family.calls] if self.tools else []
-        self._segments = [_Segment(s["begin"], tuple(s["end"]), s["as"]) for s in family.segments]
-        self._markers = family.markers
         self._style = STYLES.get(family.style)
+        self._sections, self._segments, self._markers = family.sections, family.segments, family.markers
+        names = [*self.tools]
+        alone = [opening_of(call, names) for call in family.calls] if family.alone and names else []
+        within = [[opening_of(call, names, at) for call in s.calls] for at, s in enumerate(self._sections) if names]
+        # What begins a call outside of sections, and what goes on with another one in each.
+        self._openings = [*alone, *(behind(o, self._sections[o.section].begin) for some in within for o in some)]
+        self._others = [[between(o, self._sections[o.section].separator or "") for o in some] for some in within]
         kind = family.begins.get(str(reasoning).lower())
         if kind is None and reasoning is True and _is_within(family.reasoning.get("true")):
             kind = "reasoning"
         self._first = next((s for s in self._segments if s.kind == kind), None)
-        starts = [*(o.text for o in self._openings), *(s.begin for s in self._segments), *self._markers]
+        starts = [*(o.start for o in self._openings), *(s.begin for s in self._segments), *self._markers]
         self._starts = sorted(set(starts), key=len, reverse=True)
+        self._start = re.compile("|".join(map(re.escape, self._starts)) or r"(?!)")
+        self._meant = {*(s.begin for s in self._segments), *self._markers}
+        self._marks = tuple([mark_of(start, family.triggers) for start in self._starts])
         self.reset()
 
     def reset(self) -> None:
         """Forgets what was read."""
         self._text = ""
-        self._inside: _Segment | None = self._first
-        self._call: tuple[Tool, _Opening] | None = None
-        self._told = self._fed = 0  # of the arguments of the open call: to the caller, to `_so_far`
+        self._inside: Segment | None = self._first
+        self._section = -1  # that in which a call has ended
+        self._call: tuple[Tool, Opening] | None = None
+        self._header = ""  # of the open call, and of its section if it is the first
+        self._told = self._fed = self._tried = 0  # of the arguments: to the caller, to `_so_far`; where they may end
+        self._end = JsonEnd()
         self._so_far = SoFar(JSON)
-        self._tried = 0
         self._count = 0
 
     def parse(self, text: str) -> ToolMessage:
         """A whole text. Cost: its length, and once more for each piece that could end a call.
 
-        Text that looks like a call but is none is content.
+        Text that looks like a call but is none is content. Where the text ends within a call, `unfinished` has that.
         """
         before = self.__dict__.copy()
         self.reset()
@@ -151,7 +150,9 @@ class ToolParser:
         self.__dict__.update(before)
         content = "".join([event.text for event in events if event.kind == "content"])
         reasoning = "".join([event.text for event in events if event.kind == "reasoning"])
-        return ToolMessage(content, reasoning, tuple([event.call for event in events if event.call is not None]))
+        unfinished = "".join([event.text for event in events if event.kind == "unfinished"])
+        calls = tuple([event.call for event in events if event.call is not None])
+        return ToolMessage(content, reasoning, calls, unfinished)
 
     def feed(self, text: str) -> list[ToolEvent]:
         """The next piece of text. What may yet turn out to be something else is held back."""
@@ -177,7 +178,8 @@ class ToolParser:
         """The last character fed is the first of a tool's name."""
         read, last = self._text[:-1], self._text[-1:]
         named = bool(last) and self._call is None and any(name.startswith(last) for name in self.tools)
-        return named and any(opening.before.fullmatch(read) for opening in self._openings)
+        openings = self._openings if self._section < 0 else self._others[self._section]
+        return named and any(opening.before_name(read) for opening in openings)
 
     @property
     def count(self) -> int:
@@ -215,7 +217,7 @@ class ToolParser:
         if self._style is not None:
             found: dict[str, Any] = {}
             with suppress(ValueError):  # the last one is not whole
-                Elements(self._style, self._call[0].parameters).members(self._text, 0, found=found)
+                self._elements(*self._call).members(self._text, 0, found=found)
             return found, tuple([f"/{pointer_token(name)}" for name in found])
         self._so_far.feed(self._text[self._fed :])  # more than is told, since it may begin the end of the call
         self._fed = len(self._text)
@@ -225,22 +227,25 @@ class ToolParser:
     # -- one step after the other -------------------------------------------------------------------------------
 
     def _events(self, final: bool) -> Iterator[ToolEvent]:
-        while self._text:
-            length = len(self._text)
-            mode = self._call is not None, self._inside
+        while self._text or self._section >= 0 or (final and self._call is not None):
+            before = len(self._text), self._call, self._inside, self._section
             if self._call is not None:
-                yield from self._in_call(final)
+                yield from self._in_call(*self._call, final)
+            elif self._section >= 0:
+                yield from self._in_section(final)
             elif self._inside is not None:
                 yield from self._in_segment(self._inside, final)
             else:
                 yield from self._outside(final)
-            if len(self._text) == length and mode == (self._call is not None, self._inside):
+            if before == (len(self._text), self._call, self._inside, self._section):
                 return
 
-    def _in_segment(self, segment: _Segment, final: bool) -> Iterator[ToolEvent]:
+    def _in_segment(self, segment: Segment, final: bool) -> Iterator[ToolEvent]:
         found = _first_of(self._text, segment.ends)
         if found is None:
-            yield from self._told_text(segment.kind, 0 if final else _held_back(self._text, segment.ends))
+            yield from self._told_text(segment.kind, _held_back(self._text, segment.ends))
+            if final:
+                yield from self._last(self._text, tuple(map(mark_of, segment.ends)), segment.kind)
             return
         at, end = found
         if at:
@@ -248,38 +253,84 @@ class ToolParser:
         self._text, self._inside = self._text[at + len(end) :], None
 
     def _outside(self, final: bool) -> Iterator[ToolEvent]:
-        found = _first_of(self._text, self._starts)
-        if found is None:
-            yield from self._told_text("content", 0 if final else _held_back(self._text, self._starts))
+        text, at = self._text, 0
+        while True:
+            found = self._start.search(text, at)
+            start = found[0] if found is not None else ""
+            place = found.start() if found is not None else len(text) - _held_back(text[at:], self._starts)
+            rest = len(text) - place
+            try:
+                opened = self._opened(self._openings, place, final) if rest else None
+                cut = found is None
+            except Cut:
+                opened, cut = None, True
+            if opened is None and found is not None and not cut:
+                at = place + len(start)
+                more = text[place : place + len(self._starts[0])]
+                cut = not final and any(len(other) > rest and other.startswith(more) for other in self._starts)
+                if not cut and start not in self._meant:
+                    continue  # no call follows
+            break
+        if place:
+            yield ToolEvent("content", text[:place])
+        if opened is not None:
+            yield ToolEvent("call", opened.name, self._count)
             return
-        at, start = found
-        rest = self._text[at:]
-        if not final and any(len(rest) < len(other) and other.startswith(rest) for other in self._starts):
-            return  # it may be a longer one
-        if at:
-            yield ToolEvent("content", self._text[:at])
-            self._text = rest
-        openings = [o for o in self._openings if o.text == start]
+        self._text = text[place:]
+        if not cut:
+            self._text = text[at:]
+            self._inside = next((s for s in self._segments if s.begin == start), None)
+        elif final:
+            yield from self._last(self._text, self._marks)
+
+    def _opened(self, openings: Sequence[Opening], place: int, final: bool) -> Tool | None:
+        """The tool of the call that begins at a place, if one does: then it is open.
+
+        Raises:
+            Cut: one may begin here.
+        """
+        cut: Cut | None = None
         for opening in openings:
-            header = opening.header.match(rest)
-            if header is not None:
-                written = rest[header.start("name") :]
-                if not final and any(len(written) < len(other) and other.startswith(written) for other in self.tools):
-                    return  # it may be a longer name
-                tool = self.tools[header["name"]]
-                self._text, self._call = rest[header.end() :], (tool, opening)
+            try:
+                found = follow(opening.head, self._text, place, final)
+            except Cut as error:
+                cut = error
+                continue
+            if found is not None:
+                at, name = found
+                self._header, self._text = self._text[place:at], self._text[at:]
+                self._call, self._section = (self.tools[name], opening), -1
                 self._told = self._fed = self._tried = 0
-                self._so_far = SoFar(JSON)
-                yield ToolEvent("call", tool.name, self._count)
+                self._end, self._so_far = JsonEnd(), SoFar(JSON)
+                return self.tools[name]
+        if cut is not None:
+            raise cut
+        return None
+
+    def _in_section(self, final: bool) -> Iterator[ToolEvent]:
+        """Behind a call of a section: its end, or another call. Anything else is outside."""
+        section = self._sections[self._section]
+        cut = False
+        for end in section.ends:
+            try:
+                found = follow(end_of(end), self._text, 0, final)
+            except Cut:
+                cut = True
+                continue
+            if found is not None:
+                self._text, self._section = self._text[found[0] :], -1
                 return
-        segment = next((s for s in self._segments if s.begin == start), None)
-        if segment is not None:
-            self._text, self._inside = rest[len(start) :], segment
-        elif start in self._markers:
-            self._text = rest[len(start) :]
-        elif final or len(rest) > len(start) + 200:  # no name of a tool follows
-            yield ToolEvent("content", start)
-            self._text = rest[len(start) :]
+        try:
+            opened = self._opened(self._others[self._section], 0, final) if section.separator is not None else None
+        except Cut:
+            opened, cut = None, True
+        if opened is not None:
+            yield ToolEvent("call", opened.name, self._count)
+        elif not cut:
+            self._section = -1
+        elif final:
+            self._section = -1
+            yield from self._unfinished(self._text)
 
     def _told_text(self, kind: Literal["content", "reasoning"], held: int) -> Iterator[ToolEvent]:
         text = self._text[: len(self._text) - held]
@@ -287,25 +338,43 @@ class ToolParser:
             yield ToolEvent(kind, text)
         self._text = self._text[len(text) :]
 
-    def _in_call(self, final: bool) -> Iterator[ToolEvent]:
-        assert self._call is not None
-        tool, opening = self._call
-        read = self._arguments(tool, opening)
-        if read is None:
-            if final:  # what is told is told; the rest is no call
-                yield ToolEvent("content", self._text[self._told :])
-                self._text, self._call = "", None
+    def _last(
+        self, text: str, marks: tuple[str, ...], kind: Literal["content", "reasoning"] = "content"
+    ) -> Iterator[ToolEvent]:
+        """The end of the text, which may be the beginning of something, by what would show that it is meant."""
+        if text.startswith(marks):
+            yield from self._unfinished(text)
+        else:
+            yield from self._told_text(kind, 0)
+
+    def _unfinished(self, text: str, index: int = -1) -> Iterator[ToolEvent]:
+        if text:
+            yield ToolEvent("unfinished", text, index)
+        self._text = ""
+
+    def _in_call(self, tool: Tool, opening: Opening, final: bool) -> Iterator[ToolEvent]:
+        try:
+            value, end = self._arguments(tool, opening, final)
+        except Cut:
+            if final:
+                self._call = None
+                yield from self._unfinished(self._header + self._text, self._count)
             elif self._style is None:
-                yield from self._told_arguments(max(0, len(self._text) - len(opening.end) - 1))
+                yield from self._told_arguments(self._end.end or len(self._text))
             return
-        value, end = read
+        except (ValueError, RecursionError):  # it is none
+            self._call = None
+            yield ToolEvent("unfinished", "", self._count)
+            start = opening.start or self._header
+            yield ToolEvent("content", start)
+            self._text = (self._header + self._text)[len(start) :]
+            return
         if self._style is None:
-            json_end = len(self._text[:end].removesuffix(opening.end).rstrip())
-            yield from self._told_arguments(json_end)
+            yield from self._told_arguments(self._end.end or 0)
         else:
             yield ToolEvent("arguments", json.dumps(value, ensure_ascii=False), self._count)
         yield ToolEvent("end", "", self._count, ToolCall(tool.name, value))
-        self._text, self._call = self._text[end:], None
+        self._text, self._call, self._section = self._text[end:], None, opening.section
         self._count += 1
 
     def _told_arguments(self, upto: int) -> Iterator[ToolEvent]:
@@ -313,40 +382,39 @@ class ToolParser:
             yield ToolEvent("arguments", self._text[self._told : upto], self._count)
             self._told = upto
 
-    def _arguments(self, tool: Tool, opening: _Opening) -> tuple[dict[str, Any], int] | None:
-        """The arguments of the open call and where it ends; `None` if it is not whole, or none."""
+    def _arguments(self, tool: Tool, opening: Opening, final: bool) -> tuple[dict[str, Any], int]:
+        """The arguments of the open call and where it ends.
+
+        Raises:
+            Cut: it is not whole.
+            ValueError: it is none.
+        """
         text = self._text
-        last = text.rfind(opening.end)
-        if last < 0 or (opening.end and last + len(opening.end) <= self._tried):
-            return None
-        self._tried = last + len(opening.end)
-        try:
-            if self._style is not None:
-                value, at = Elements(self._style, tool.parameters).members(text, 0)
-            else:
-                begin = len(text) - len(text.lstrip())
-                value, at = json.JSONDecoder().raw_decode(text, begin)
-        except ValueError:
-            return None
-        end = text.find(opening.end, at)
-        if end < 0 or not isinstance(value, dict) or text[at:end].strip():
-            return None
-        return value, end + len(opening.end)
-
-
-def _opening(call: dict[str, Any], names: list[str]) -> _Opening:
-    begin, after = call["begin"].split("$name") if "$name" in call["begin"] else (call["begin"], None)
-    name = f"(?P<name>{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})"
-    pattern = re.escape(begin) + ("" if after is None else name + re.escape(after))
-    content = call["content"]
-    for part in content["elements"] if isinstance(content, dict) else ():
-        if part == "$arguments":
-            break
-        if part["type"] == "regex":
-            pattern += f"(?:{part['pattern']})"
+        if self._style is None:
+            at = self._end.feed(text)
+            if at is None:
+                raise Cut("arguments")
+            value = json.loads(text[:at])
         else:
-            pattern += name.join(map(re.escape, part["value"].split("$name")))
-    return _Opening(begin, re.compile(pattern[: pattern.index("(?P<name>")]), re.compile(pattern), call["end"])
+            last = text.rfind(opening.ending)
+            if not final and (last < 0 or last + len(opening.ending) <= self._tried):
+                raise Cut("arguments")
+            self._tried = last + len(opening.ending)
+            try:
+                value, at = self._elements(tool, opening).members(text, 0)
+            except ValueError as error:
+                raise (Cut("arguments") if last < 0 else error) from None
+        found = follow(opening.tail, text, at, final)
+        if found is None:
+            raise ValueError("the call does not end here")
+        return value, found[0]
+
+    def _elements(self, tool: Tool, opening: Opening) -> Elements | Literals:
+        assert self._style is not None
+        if self._style.quotes:
+            return Literals(self._style)
+        first = next((part.strip() for part in opening.tail if isinstance(part, str)), "")
+        return Elements(self._style, tool.parameters, (first,))
 
 
 def _is_within(before: Any) -> bool:

@@ -1,101 +1,36 @@
 """Tools to grammars: what a model may write when it may call functions, in the form that it was trained on.
 
-Each family of models is a file in `families/`: how a call is written, and what may stand around calls, as structural
-tags with these places to fill:
-
-| place | by |
-|---|---|
-| `$name`, in a text | the name of a tool |
-| `"$arguments"` | the schema of its arguments, in the family's `style` |
-| `"$calls"`, in a list | the tags of all tools, each written in all `calls` of the family |
-| `"$single"` | whether there may be one call only |
-
-`formats` has the whole by `tool_choice`, and by `+reasoning` and `+single` where these change more than `reasoning`
-(what stands before) and `$single` say. `segments` and `markers` are for reading: `tool_calls` has them.
+`tool_families` has the forms: structural tags with places that are filled here.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any, Literal
 
-from ..errors import GrammarError
+from ..errors import GrammarError, LimitError, UnsupportedFeatureError
 from ..limits import Limits
 from ..rules import Rules, SpecialTokens
 from .json_schema.reading.options import Profile
 from .json_schema.reading.sources import read_schema
-from .structural_tag import grammar_from_structural_tag
+from .structural_tag import grammar_from_structural_tag, rules_of_schema
+from .tool_families import Family, family_of
 
-__all__ = ["Family", "Tool", "family_of", "grammar_from_tools", "read_tools"]
+__all__ = ["Tool", "grammar_from_tools", "read_tools"]
 
 Reasoning = Literal["auto"] | bool
+Relax = Sequence[str] | Mapping[str, Sequence[str]]
+"""Features that may be left unenforced: of all tools, or by the name of the tool."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A function that a model may call: its name, and the JSON Schema of its arguments."""
+    """A function that a model may call: its name, the JSON Schema of its arguments, and where that stands."""
 
     name: str
     parameters: Any
-
-
-@dataclass(frozen=True)
-class Family:
-    """How a family of models writes calls; the module says what is in it."""
-
-    models: tuple[str, ...]
-    source: str
-    style: str
-    calls: tuple[dict[str, Any], ...]
-    formats: Mapping[str, Any]
-    reasoning: Mapping[str, Any]
-    segments: tuple[dict[str, Any], ...]
-    markers: tuple[str, ...]
-    begins: Mapping[str, str]
-    string_excludes: tuple[str, ...]
-
-
-@cache
-def _families() -> dict[str, Family]:
-    found: dict[str, Family] = {}
-    for path in sorted(files(__package__).joinpath("families").iterdir(), key=lambda path: path.name):
-        data = json.loads(path.read_text(encoding="utf-8"))
-        family = Family(
-            models=tuple(data["models"]),
-            source=data["source"],
-            style=data["style"],
-            calls=tuple(data["calls"]),
-            formats=data["formats"],
-            reasoning=data.get("reasoning", {}),
-            segments=tuple(data["segments"]),
-            markers=tuple(data["markers"]),
-            begins=data.get("begins", {}),
-            string_excludes=tuple(data.get("string_excludes", ())),
-        )
-        for model in family.models:
-            found[_plain(model)] = family
-    return found
-
-
-def _plain(model: str) -> str:
-    return "".join(char if char.isalnum() else "-" for char in model.lower())
-
-
-def family_of(model: str) -> Family:
-    """The family of a model, by its name: upper case, `_` and `.` do not matter.
-
-    Raises:
-        GrammarError: none is known; the message has those that are.
-    """
-    found = _families().get(_plain(model)) if isinstance(model, str) else None
-    if found is None:
-        known = ", ".join(sorted({family.models[0] for family in _families().values()}))
-        raise GrammarError(f"no form of calls is known for the model {model!r:.80}", hint=f"Use one of {known}.")
-    return found
+    pointer: str = ""
 
 
 def read_tools(tools: Sequence[Any], limits: Limits, profile: Profile = "practical") -> list[Tool]:
@@ -128,9 +63,10 @@ def _tool(given: Any, at: int, limits: Limits, profile: Profile) -> Tool:
                 hint='Give {"type": "function", "function": {"name": ..., "parameters": {...}}}.',
             )
         loose = function.get("strict") is False or function.get("parameters") is None
-        return Tool(name, {"type": "object"} if loose else _closed_if_empty(function["parameters"]))
+        pointer = f"/{at}{'/function' if function is not given else ''}/parameters"
+        return Tool(name, {"type": "object"} if loose else _closed_if_empty(function["parameters"]), pointer)
     if callable(given) and isinstance(getattr(given, "__name__", None), str):
-        return Tool(given.__name__, read_schema(given, limits, profile)[0])
+        return Tool(given.__name__, read_schema(given, limits, profile)[0], f"/{at}")
     raise GrammarError(
         f"{given!r:.80} is no tool (at /{at})", hint="Give OpenAI's JSON, a pydantic model or a function."
     )
@@ -157,10 +93,12 @@ def grammar_from_tools(
     reasoning_tokens: int | None = None,
     limits: Limits,
     profile: Profile,
+    relax: Relax = (),
 ) -> Rules:
     """See `Grammar.from_tools`."""
     family = family_of(model)
-    choice, chosen = _chosen(read_tools(tools, limits, profile), tool_choice)
+    known = read_tools(tools, limits, profile)
+    choice, chosen = _chosen(known, tool_choice)
     if reasoning not in (True, False, "auto"):
         raise GrammarError(f"{reasoning!r:.80} is no way to reason", hint='Use True, False or "auto".')
     if reasoning_tokens is not None and reasoning is False:
@@ -169,20 +107,67 @@ def grammar_from_tools(
     single = not parallel or (isinstance(tool_choice, Mapping) and choice == "required" and len(chosen) == 1)
     wanted = choice if chosen else "none"
     key = _format(family, wanted, reasoning, single)
-    tags = [tag for tool in chosen for tag in _calls(family, tool)]
-    format_ = _filled(family.formats[key], {"$calls": tags, "$single": single})
+    arguments = {tool.name: _arguments(family, tool, _relaxed(relax, known, tool)) for tool in chosen}
+    checked = [_checked(tool, arguments[tool.name], special_tokens, limits, profile) for tool in chosen]
+    format_ = _filled(family.formats[key], _places(family, known, arguments, single))
     before = family.reasoning.get(str(reasoning).lower())
     if before is not None:
         format_ = {"type": "sequence", "elements": [before, format_]}
     if reasoning_tokens is not None:
         format_ = _with_reasoning_tokens(format_, family, reasoning_tokens)
-    return grammar_from_structural_tag(format_, special_tokens, limits=limits, schemas={"profile": profile})
+    made = grammar_from_structural_tag(format_, special_tokens, limits=limits, schemas={"profile": profile})
+    relaxed = [f"{tool.name}: {feature}" for tool, rules in zip(chosen, checked) for feature in rules.relaxed]
+    object.__setattr__(made, "relaxed", tuple(relaxed))  # PERF: it was made here, and need not be checked again
+    return made
+
+
+def _relaxed(relax: Relax, tools: list[Tool], tool: Tool) -> list[str]:
+    """What may be left unenforced of a tool."""
+    if not isinstance(relax, Mapping):
+        return [*relax]
+    unknown = [name for name in relax if all(each.name != name for each in tools)]
+    if unknown:
+        known = ", ".join([each.name for each in tools])
+        raise GrammarError(f"relax names {unknown[0]!r:.80}, which is none of the tools", hint=f"Use one of {known}.")
+    return [*relax.get(tool.name, ())]
+
+
+def _checked(
+    tool: Tool, arguments: Mapping[str, Any], special_tokens: SpecialTokens, limits: Limits, profile: Profile
+) -> Rules:
+    """The rules of a tool's arguments, which the grammar is going to ask for again.
+
+    Raises:
+        GrammarError, LimitError: as `from_json_schema`, with the name of the tool.
+    """
+    options: dict[str, Any] = {"profile": profile}
+    if arguments["style"] != "json":
+        options |= {"arguments": arguments["style"], "special_tokens": special_tokens}
+    options |= {name: tuple(arguments[name]) for name in ("excludes", "relax") if name in arguments}
+    what = f"the tool {tool.name!r}"
+    try:
+        return rules_of_schema(tool.parameters, limits, options)
+    except UnsupportedFeatureError as error:
+        inner = error.pointer or "#"
+        keyword = "pattern" if inner.endswith("/pattern") else error.feature
+        hint = error.hint
+        if hint is not None and "relax" in hint:
+            hint = (
+                f"Rewrite its schema, or leave that unenforced knowingly with relax={{{tool.name!r}: [{keyword!r}]}}."
+            )
+        problem = f"{what}: {error.problem.removesuffix(f' (at {inner})')}"
+        pointer = tool.pointer + inner.removeprefix("#")
+        raise UnsupportedFeatureError(error.feature, problem, pointer=pointer, hint=hint) from None
+    except GrammarError as error:
+        raise type(error)(f"{what}: {error.problem}", source=error.source, span=error.span, hint=error.hint) from None
+    except LimitError as error:
+        raise LimitError(error.limit, error.used, error.allowed, f"the arguments of {what}") from None
 
 
 def _with_reasoning_tokens(format_: Any, family: Family, most: int) -> Any:
     """The texts between the family's marks of reasoning are bounded. Where a template has written the first mark
     itself, the last one tells them."""
-    marks = [segment for segment in family.segments if segment.get("as") == "reasoning"]
+    marks = [segment for segment in family.segments if segment.kind == "reasoning"]
     within: Callable[[Any], Any] = lambda part: _with_reasoning_tokens(part, family, most)  # noqa: E731
     if isinstance(format_, list):
         return [within(part) for part in format_]
@@ -191,7 +176,7 @@ def _with_reasoning_tokens(format_: Any, family: Family, most: int) -> Any:
     if format_.get("type") == "tag" and isinstance(format_["content"], dict):
         begin, end = format_["begin"], format_["end"]
         ends = end if isinstance(end, list) else [end]
-        if any(begin == mark["begin"] or (not begin and set(ends) <= set(mark["end"])) for mark in marks):
+        if any(begin == mark.begin or (not begin and set(ends) <= {*mark.ends}) for mark in marks):
             return {**format_, "content": {**format_["content"], "max_tokens": most}}
     return {key: within(value) for key, value in format_.items()}
 
@@ -231,11 +216,28 @@ def _chosen(tools: list[Tool], choice: Any) -> tuple[str, list[Tool]]:
     return choice, [] if choice == "none" else tools
 
 
-def _calls(family: Family, tool: Tool) -> list[Any]:
-    arguments: dict[str, Any] = {"type": "json_schema", "json_schema": tool.parameters, "style": family.style}
-    if family.string_excludes:
-        arguments["excludes"] = list(family.string_excludes)
-    return [_filled(call, {"$arguments": arguments}, tool.name) for call in family.calls]
+def _places(family: Family, known: list[Tool], arguments: Mapping[str, Any], single: bool) -> dict[str, Any]:
+    """What the places of a format are filled with."""
+
+    def tags(calls: Sequence[Any]) -> list[Any]:
+        return [_filled(call, {**own, "$arguments": made}, name) for name, made in arguments.items() for call in calls]
+
+    own: dict[str, Any] = {"$single": single, "$more": 0 if single else -1}
+    own["$triggers"] = [trigger.replace("$name", tool.name) for tool in known for trigger in family.triggers]
+    own["$calls"] = tags(family.calls)
+    own |= {f"$calls/{at}": tags(section.calls) for at, section in enumerate(family.sections)}
+    return own | {"$heads": tags(family.heads)}
+
+
+def _arguments(family: Family, tool: Tool, relax: list[str]) -> dict[str, Any]:
+    """The format of a tool's arguments."""
+    made: dict[str, Any] = {"type": "json_schema", "json_schema": tool.parameters, "style": family.style}
+    more = {"excludes": [*family.string_excludes], "relax": relax}
+    return made | {name: texts for name, texts in more.items() if texts}
+
+
+_LISTS = ("$calls", "$heads")
+"""Places that are filled with what stands one by one in a list."""
 
 
 def _filled(template: Any, places: Mapping[str, Any], name: str | None = None) -> Any:
@@ -246,5 +248,5 @@ def _filled(template: Any, places: Mapping[str, Any], name: str | None = None) -
             return places[template]
         return template if name is None else template.replace("$name", name)
     if isinstance(template, list):
-        return [part for each in template for part in (fill(each) if each == "$calls" else [fill(each)])]
+        return [part for each in template for part in (fill(each) if each in _LISTS else [fill(each)])]
     return {key: fill(value) for key, value in template.items()} if isinstance(template, dict) else template

@@ -18,7 +18,7 @@ from typing import Any
 
 from ...collector import without_collector
 from ...limits import Limits
-from ...rules import Rules
+from ...rules import Rules, SpecialTokens
 from .reading.options import Draft, Formats, KeyOrder, Options, Profile, Whitespace
 from .reading.sources import read_schema
 from .translate import translate
@@ -41,15 +41,17 @@ def grammar_from_json_schema(
     profile: Profile = "practical",
     arguments: str | None = None,
     excludes: tuple[str, ...] = (),
+    special_tokens: SpecialTokens = "text",
 ) -> Rules:
     """See `Grammar.from_json_schema`.
 
     Args:
         arguments: a style in which the members of an object are elements instead of JSON; `arguments` has them.
         excludes: texts that no string and no name of a member holds, as it is written.
+        special_tokens: what the texts of that style mean that spell special tokens of the vocabulary.
     """
     options = Options.of(
-        draft, whitespace, separators, key_order, formats, registry, relax, arguments, excludes, profile
+        draft, whitespace, separators, key_order, formats, registry, relax, arguments, excludes, profile, special_tokens
     )
     value, source = read_schema(schema, limits, profile)
     return translate(value, source, options, limits)

@@ -153,7 +153,8 @@ def max_length(v: Json, sub: Sub, work: Work) -> None:
 
 
 def pattern(v: Json, sub: Sub, work: Work) -> None:
-    work.facts.text(("pattern", v), True, sub)
+    if work.reader.enforces_pattern(v, sub):
+        work.facts.text(("pattern", v), True, sub)
 
 
 def format_(v: Json, sub: Sub, work: Work) -> None:
@@ -175,6 +176,8 @@ def fails_max_length(v: Json, sub: Sub, work: Work) -> list[Option]:
 
 
 def fails_pattern(v: Json, sub: Sub, work: Work) -> list[Option]:
+    if not work.reader.enforces_pattern(v, sub):
+        return [Option()] if work.facts.types == STRING else []
     return _textual(work, Facts.text, ("pattern", v), False, sub)
 
 
@@ -243,7 +246,9 @@ def holds_max_length(v: Json, value: Json, sub: Sub, seen: Evaluation) -> bool:
 
 
 def holds_pattern(v: Json, value: Json, sub: Sub, seen: Evaluation) -> bool:
-    return type(value) is not str or seen.reader.strings.matches(("pattern", v), value, sub, "pattern")
+    if type(value) is not str or not seen.reader.enforces_pattern(v, sub):
+        return True
+    return seen.reader.strings.matches(("pattern", v), value, sub, "pattern")
 
 
 def holds_format(v: Json, value: Json, sub: Sub, seen: Evaluation) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 from ....errors import GrammarError
 from ....expr import EMPTY, Alt, Bytes, ByteSet, Concat, Expr, Repeat, optional, star
-from ....rules import Terminal
+from ....rules import SpecialTokens, Terminal
 from ...build import concatenation
 
 __all__ = ["WRITTEN_SPACE", "Draft", "Formats", "KeyOrder", "Options", "Profile", "Style", "Whitespace"]
@@ -92,6 +92,7 @@ class Options:
     relax: tuple[str, ...] = ()
     arguments: str | None = None  # a style of `arguments`, in place of JSON
     excludes: tuple[str, ...] = ()  # texts that no string holds, as it is written
+    special_tokens: SpecialTokens = "text"  # what the texts of that style mean that spell some
     practical: bool = False  # see `texts/practical`
     closes: bool = False  # an object that lists its keys, and says nothing of others, has no others
 
@@ -107,6 +108,7 @@ class Options:
         arguments: str | None = None,
         excludes: tuple[str, ...] = (),
         profile: Profile = "practical",
+        special_tokens: SpecialTokens = "text",
     ) -> Options:
         """Checked."""
         if draft is not None and draft not in NUMBERS:
@@ -128,6 +130,8 @@ class Options:
         style = Style.of(whitespace, tuple(separators) if separators is not None else None)
         number = NUMBERS[draft] if draft else None
         return Options(
-            *(number, style, key_order, formats, registry, tuple(relax), arguments, excludes, practical),
+            *(number, style, key_order, formats, registry, tuple(relax), arguments, excludes),
+            special_tokens=special_tokens,
+            practical=practical,
             closes=practical,
         )

@@ -229,6 +229,19 @@ class Reader:
             self.unsupported(f"format {name}", f"the format {name!r} {known}", sub, "format")
         return False
 
+    def enforces_pattern(self, pattern: str, sub: Sub) -> bool:
+        """Whether a pattern is asserted: not where the caller has relaxed what it needs."""
+        if not self.options.relax:
+            return True
+        try:
+            self.strings.check(("pattern", pattern), sub, "pattern")
+        except UnsupportedFeatureError as error:
+            if not {"pattern", error.feature} & {*self.options.relax}:
+                raise
+            self.relax("pattern")
+            return False
+        return True
+
     def relax(self, feature: str) -> None:
         """Notes what is not enforced."""
         if feature not in self.relaxed:

@@ -35,10 +35,33 @@ def read_schema(schema: Any, limits: Limits, profile: Profile = "practical") -> 
     if isinstance(schema, bool):
         return schema, None
     if isinstance(schema, dict):
-        return schema, None
+        return _unwrapped(schema), None
     if isinstance(schema, str):
-        return _parse(schema, limits), schema
+        return _unwrapped(_parse(schema, limits)), schema
     return _from_type(schema, profile), None
+
+
+def _unwrapped(schema: Json) -> Json:
+    """The schema itself.
+
+    Raises:
+        GrammarError: it is what OpenAI's API has around a schema. As a schema that allows anything, for none of its
+            members is a keyword that asserts something.
+    """
+    if isinstance(schema, dict):
+        inner = schema.get("json_schema", schema) if schema.get("type") == "json_schema" else schema
+        if isinstance(inner, dict) and inner.keys() <= _WRAPPER and isinstance(inner.get("schema"), dict):
+            pointer, member = (
+                ("/schema", '["schema"]') if inner is schema else ("/json_schema", '["json_schema"]["schema"]')
+            )
+            raise GrammarError(
+                f"a schema was expected, not OpenAI's response_format around one (at {pointer}), which allows any JSON",
+                hint=f"Give what is in it: schema{member}.",
+            )
+    return schema
+
+
+_WRAPPER = frozenset({"name", "description", "schema", "strict"})
 
 
 def _parse(text: str, limits: Limits) -> Json:

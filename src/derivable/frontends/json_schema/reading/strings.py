@@ -70,7 +70,7 @@ def _located(error: UnreadablePattern, source: str, pointer: str) -> DerivableEr
             error.feature,
             f"the pattern {source!r} needs what cannot be enforced exactly: {error.problem}",
             pointer=pointer,
-            hint="Write the pattern without it.",
+            hint="Write the pattern without it, or leave it unenforced knowingly with relax=('pattern',).",
         )
     return GrammarSyntaxError(
         f"the pattern at {pointer} is not a regular expression of ECMA-262: {error.problem}",
