@@ -12,6 +12,7 @@ from oracle.parts import Choice, Item, Parts, Sequence, Star, Text
 
 import derivable as dv
 from derivable.errors import ArgumentError, GrammarError, LimitError, TokenRejectedError, UnsupportedFeatureError
+from derivable.frontends.tool_families import Family, families
 
 ALPHABET = b"ab,"
 LONGEST_TEXT, LONGEST_STRING = 5, 10
@@ -286,6 +287,18 @@ def test_reasoning_of_tool_calls_is_bounded() -> None:
         assert matcher.count_valid([THOUGHTS.index(b"hm")] * 5) == 2, model
     with pytest.raises(GrammarError, match="no reasoning"):
         dv.Grammar.from_tools([tool], "qwen-3", reasoning_tokens=2)
+
+
+@pytest.mark.parametrize("family", families(), ids=lambda family: family.models[0])
+def test_every_familys_reasoning_can_be_bounded(family: Family) -> None:
+    tool = {"name": "ping", "parameters": {"type": "object", "properties": {}}}
+    reasons = bool(family.reasoning) or any("reasoning" in name for name in family.formats)
+    for reasoning in (True, "auto"):
+        for choice in ("auto", "required", "none"):
+            grammar = dv.Grammar.from_tools(
+                [tool], family.models[0], tool_choice=choice, reasoning=reasoning, reasoning_tokens=5
+            )
+            assert any(terminal.max_tokens == 5 for terminal in grammar.terminals.values()) == reasons
 
 
 def test_a_budget_and_a_bound() -> None:

@@ -63,8 +63,19 @@ class PrefixCounts {
         if (inside < n->label_.size()) return visit(uint8_t(n->label_[inside]));
         for (const Ref& c : n->children_) visit(uint8_t(c->label_[0]));
     }
+    // Calls visit(rest) for what stands behind the prefix in each text that begins so.
+    template <class Visit>
+    static void each_rest(const Ref& tree, std::string_view prefix, Visit&& visit) {
+        size_t inside = 0;
+        if (const PrefixCounts* n = find(tree, prefix, inside)) n->each_text(n->label_.substr(inside), visit);
+    }
 
   private:
+    template <class Visit>
+    void each_text(const std::string& read, Visit&& visit) const {
+        if (ends_) visit(std::string_view(read));
+        for (const Ref& c : children_) c->each_text(read + c->label_, visit);
+    }
     static size_t common(std::string_view a, std::string_view b) {
         return size_t(std::mismatch(a.begin(), a.begin() + long(std::min(a.size(), b.size())), b.begin()).first - a.begin());
     }

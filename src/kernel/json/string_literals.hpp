@@ -116,7 +116,13 @@ class JsonStrings {
 
     // More than n different values may still be spelled. False in doubt, which is rare.
     bool has_more_values(uint32_t state, uint64_t n);
-    // The same in this state of a literal in progress, and after any text of at most so many bytes that does not end it. False in doubt.
+    // So many may, of a list. None: it is not known.
+    std::optional<uint64_t> num_values(uint32_t state) const {
+        const State& s = states_[state];
+        if (s.kind != State::kListed || negated_ || verbatim_ || s.length) return std::nullopt;
+        return nodes_[s.node].last - nodes_[s.node].first;
+    }
+    // More than n in this state of a literal in progress, and after any text of at most so many bytes that does not end it. False in doubt.
     bool always_has_more_values(uint32_t state, uint64_t n, uint64_t bytes);
 
     // Two states, between or within characters of an automaton's values, act alike on all texts of fewer bytes than this. 0: not known.

@@ -406,6 +406,18 @@ uint64_t Writing::shape() const { return pack(top_->depth, uint32_t(mode_) << 8 
 
 bool Writing::in_item() const { return mode_ == Mode::kString && top_->distinct; }
 
+bool Writing::between_characters_of_item() const {
+    return in_item() && escape_.empty() && without_high_surrogate(text_).size() == text_.size() && top_->likes.empty();
+}
+
+size_t Writing::likes_with(std::string_view more) const {
+    return PrefixCounts::count(top_->index, index_text(Kind::kString, text_).append(more));
+}
+
+void Writing::each_rest_with(std::string_view more, const std::function<void(std::string_view)>& visit) const {
+    PrefixCounts::each_rest(top_->index, index_text(Kind::kString, text_).append(more), visit);
+}
+
 size_t Writing::rivals() const {
     if (mode_ != Mode::kKey) return likes_;
     size_t count = top_->members.size();

@@ -14,8 +14,10 @@
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -54,8 +56,9 @@ class Writing {
     bool before_value() const { return mode_ == Mode::kBefore; }
     // White space changes nothing.
     bool between_tokens() const { return !in_string() && !in_number() && mode_ != Mode::kLiteral; }
-    // In a string that is an item of a distinct array itself.
+    // In a string that is an item of a distinct array itself; between two characters of one that is compared with the items of that array only.
     bool in_item() const;
+    bool between_characters_of_item() const;
     // Items of distinct arrays that are complete, so far.
     size_t completed() const { return completed_; }
     // In a number of which each further digit but 0 makes another one.
@@ -72,6 +75,9 @@ class Writing {
     size_t likes() const { return likes_; }
     // Of a string or key in progress: how many values at most it has to differ from, to be safe.
     size_t rivals() const;
+    // There, behind some more bytes that stand for themselves: how many items begin so, and what is left of each.
+    size_t likes_with(std::string_view more) const;
+    void each_rest_with(std::string_view more, const std::function<void(std::string_view)>& visit) const;
     // The bytes that may follow in JSON, save white space and the beginnings of escapes.
     Bytes plain_bytes() const;
     // What is not safe becomes so with any other byte, if there is a way on at all.

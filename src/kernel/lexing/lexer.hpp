@@ -133,7 +133,11 @@ class Lexer {
     Escapes escapes(LexState s) const { return recognizer_of(s).escapes(); }
     // Some member is in a string that may still come out as more than n different values. False in doubt.
     bool has_more_strings(LexState members, uint64_t n) const;
-    // So is each of them, and will be after any text of a token that does not end it. False in doubt.
+    // The only member is in a string of a list, which may still come out as so many values. None: it is not known.
+    std::optional<uint64_t> num_strings(LexState members) const {
+        return is_single(members) ? recognizer_of(members).num_values(single_state_[members]) : std::nullopt;
+    }
+    // Each is in a string that has more, and will be after any text of a token that does not end it. False in doubt.
     bool always_has_more_strings(LexState members, uint64_t n) const;
     // Under scannerless: this byte may follow any number of times. False in doubt.
     bool may_repeat(LexState members, uint8_t byte);

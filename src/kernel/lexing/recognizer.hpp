@@ -117,7 +117,9 @@ class Recognizer {
     std::optional<std::pair<uint64_t, uint64_t>> counted(uint32_t state) const;
     // More than n different values may still be spelled. False in doubt.
     bool has_more_values(uint32_t state, uint64_t n) const { return rule_ && rule_->has_more_values(state, n); }
-    // The same here and after any text of at most so many bytes that does not end it.
+    // So many, of a list of strings. None: it is not known.
+    std::optional<uint64_t> num_values(uint32_t state) const { return rule_ ? rule_->num_values(state) : std::nullopt; }
+    // More than n here and after any text of at most so many bytes that does not end it.
     bool always_has_more_values(uint32_t state, uint64_t n, uint64_t bytes) const {
         return rule_ && rule_->always_has_more_values(state, n, bytes);
     }

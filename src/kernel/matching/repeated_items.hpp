@@ -34,12 +34,19 @@ class RepeatedItems {
     using Layers = Runs::Layers;
     // Of a place in a token.
     struct Depth {
-        Bytes unsafe;    // a byte that may not make all parses safe
-        Bytes harmless;  // see UniqueItems::harmless_bytes
-        size_t first;    // the least depth on the way with the same parses
-        Bytes stays;     // if that is this one: bytes that lead back to them
+        Bytes unsafe;                // a byte that may not make all parses safe
+        Bytes harmless;              // see UniqueItems::harmless_bytes
+        size_t first;                // the least depth on the way with the same parses
+        Bytes stays;                 // if that is this one: bytes that lead back to them
+        LexState listed = kNoState;  // in a string of a list: the lexer's state, instead of the parses,
+        size_t begun = 0;            // and the depth up to which there are any
     };
     void take_in_progress();
+    // The only parse at a depth is in an item that is a string of a list.
+    LexState listed_at(const Layers& layers) const;
+    enum class Listed { kGone, kSafe, kGoesOn, kRepeats, kUnknown };
+    // What comes of what was read of the item, of which the last byte is new: no string of the list goes on so, or no item; some string is left; none is; that is not known.
+    Listed follow_list(LexState listed, const Writing& item, const std::string& read, LexState& next);
     bool is_harmless(uint32_t node, const Depth& at, const Bytes& stays) const;
     // Behind that: takes a token with a comma, if it repeats an item. False: it never can here, whatever the values are.
     bool take_behind_comma(const Vocabulary::Comma& c);
