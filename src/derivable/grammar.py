@@ -41,7 +41,7 @@ class Grammar(Combining):
         samples: texts as they are likely to be written. `compile(ahead_of_time=True)` fills the index along these.
         reader: what the texts stand for, where the grammar was made of a schema or a type; `Constraint.read` uses it.
             A grammar that was put together of others (`a + b`) has none.
-        warnings: what in a JSON Schema says nothing and may be a mistake, as `derivable.rules.GrammarWarning`s:
+        warnings: what in a JSON Schema says nothing and may be a mistake, each a `derivable.rules.GrammarWarning`:
             keywords that are nearly one, keywords of other drafts, unknown formats.
     """
 
