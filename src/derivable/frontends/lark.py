@@ -22,8 +22,9 @@ from lark.lexer import PatternStr
 
 from ..collector import without_collector
 from ..errors import DerivableError, GrammarError, LimitError
-from ..expr import NOTHING, Alt, Concat, Expr, Ref, Repeat, refs, width
+from ..expr import NOTHING, Alt, Concat, Expr, Look, Ref, Repeat, refs, width
 from ..limits import Limits
+from ..lowering.counted import counted_walk
 from ..rules import Indentation, Lexing, Rules, Terminal
 from .build import Step, alternation, concatenation, recursion_room, repeat, run
 from .lark_source import Loaded, Source, load
@@ -96,8 +97,8 @@ def grammar_from_lark(
             continue
         if pattern is not None:
             terminals[name] = _terminal(name, pattern, priority, source, limits)
-            if lexing != "scannerless" and name in used and width(terminals[name].expr)[0] == 0:
-                _refuse_empty_match(name, pattern, source)
+            if lexing != "scannerless" and name in used and not isinstance(pattern, PatternStr):
+                _refuse_empty_match(name, terminals[name].expr, source)
         elif replacement is not None:
             terminals[name] = replacement
         elif name in zero_width:
@@ -215,10 +216,9 @@ def _productive(rules: Mapping[str, Expr]) -> set[str]:
     return found
 
 
-def _refuse_empty_match(name: str, pattern: Any, source: Source) -> None:
-    """A lexeme is never empty, so a rule would lose that text."""
-    flags = sum(_FLAGS[letter] for letter in set(pattern.flags))
-    if not isinstance(pattern, PatternStr) and re.compile(pattern.value, flags).fullmatch(""):
+def _refuse_empty_match(name: str, expr: Expr, source: Source) -> None:
+    """A lexeme is never empty, so a rule would lose that text. Where look-around decides, the lowering refuses it."""
+    if width(expr)[0] == 0 and not any(isinstance(part, Look) for part in counted_walk(expr)):
         raise GrammarError(
             f"the terminal {name} may match the empty text, and no lexeme is empty",
             source=source.text,
