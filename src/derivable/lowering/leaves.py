@@ -34,6 +34,9 @@ __all__ = ["cut_into_leaves", "names_only", "regular_bodies"]
 
 _MAX_FOLDED_NODES = 400
 """Expression nodes, counted repeats multiplied out, up to which a regular rule becomes a terminal."""
+_COUNTED_NODES = 32
+"""Nodes of an item whose repeats are counted, whatever their number: `char{0,10000}`. The rounds of a larger one share
+what is known of them if the repeat is a rule."""
 _NEVER_FOLDED = Look, Special, Spelled
 
 
@@ -166,7 +169,8 @@ def _cost(expr: Expr, costs: Mapping[str, int]) -> int:
         case Bytes(value):
             return 1 + len(value)
         case Repeat(item, low, high, _):
-            return 1 + _cost(item, costs) * max(1, low if high is None else high)
+            once, rounds = _cost(item, costs), max(1, low if high is None else high)
+            return 1 + (min(once * rounds, once + 2 * _COUNTED_NODES) if once <= _COUNTED_NODES else once * rounds)
         case _:
             cost = 1
             for part in children(expr):  # PERF: of 300,000 words a few are enough
