@@ -15,7 +15,7 @@ namespace {
 constexpr uint32_t kMaxDepth = 1'000;  // SAFETY: bounds the recursion over parts
 constexpr uint32_t kMostConfigurations = 1u << 16;
 
-uint64_t less_one(uint64_t rounds) { return rounds == CountingAutomaton::kNoMaximum ? rounds : rounds - 1; }
+uint64_t less_one(uint64_t rounds) { return rounds && rounds != CountingAutomaton::kNoMaximum ? rounds - 1 : rounds; }
 
 bool begins_character(uint8_t byte) { return (byte & 0xC0) != 0x80; }
 
@@ -234,7 +234,7 @@ void CountingAutomaton::begin(uint32_t id, uint32_t then, Configurations& out) {
         case Part::kChoice:
             for (uint32_t item : part.items) begin(item, then, out);
             break;
-        case Part::kRepeat: begin(part.items[0], rounds(id, part.min ? part.min - 1 : 0, less_one(part.max), then), out); break;
+        case Part::kRepeat: begin(part.items[0], rounds(id, less_one(part.min), less_one(part.max), then), out); break;
     }
 }
 
@@ -251,7 +251,7 @@ bool CountingAutomaton::go_on(uint32_t then, Configurations& out) {
                 if (!parts_[part.items[i]].nullable) return false;
             }
         } else {
-            begin(part.items[0], rounds(c.part, c.min ? c.min - 1 : 0, less_one(c.max), c.next), out);
+            begin(part.items[0], rounds(c.part, less_one(c.min), less_one(c.max), c.next), out);
             if (c.min) return false;
         }
         then = c.next;
@@ -271,7 +271,7 @@ int32_t CountingAutomaton::step(uint32_t state, uint8_t byte) {
         if (counts_characters(part)) {
             Continuation left = continuations_[c.then];
             if (begins_character(byte) && left.max == 0) continue;
-            left.max -= begins_character(byte);
+            if (begins_character(byte)) left.max = less_one(left.max);
             if (part.fewest[uint32_t(to)] > left.max) continue;
             then = continuation(left);
         }
@@ -350,7 +350,8 @@ uint32_t CountingAutomaton::number(Configurations configurations, bool accepts) 
 
 // ---- states that act alike ----
 
-// As many rounds as the bytes have room for, one that was begun before them or that a byte behind them ends, and one that they do not reach.
+// The bytes have room for some rounds, for one that was begun before them, and for one that a byte behind them ends. More than that are without end. So walks
+// from there do not count: of `[\s\S]{0,4000}</think>` the first mask takes 0.1 ms, and 12 if it does (llama-3).
 uint32_t CountingAutomaton::far(uint32_t then, uint64_t bytes) {
     if (then == kEnd) return kEnd;
     Continuation c = continuations_[then];
@@ -358,10 +359,10 @@ uint32_t CountingAutomaton::far(uint32_t then, uint64_t bytes) {
     if (const Part& part = parts_[c.part]; part.kind == Part::kRepeat) {
         const uint64_t room = bytes / std::max<uint64_t>(1, parts_[part.items[0]].shortest);
         const uint64_t most = std::min(room, part.most_rounds) + 2;
-        c.min = std::min(c.min, most);
-        if (c.max != kNoMaximum) c.max = std::min(c.max, most);
+        if (c.min >= most) c.min = kNoMaximum;
+        if (c.max >= most) c.max = kNoMaximum;
     } else if (counts_characters(part)) {
-        c.max = std::min(c.max, bytes + part.most_fewest);
+        if (c.max >= bytes + part.most_fewest) c.max = kNoMaximum;
     }
     return continuation(c);
 }
