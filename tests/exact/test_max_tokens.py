@@ -7,11 +7,13 @@ until one may end.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 from itertools import chain
 from statistics import mean
 
 import pytest
+from big_vocabulary import synthetic_vocabulary
 from families import POLICIES, Case, contested, enumerated, sample, shaped, with_vocabulary
 from handmade import handmade
 
@@ -254,6 +256,34 @@ def test_far_from_its_end_a_budget_changes_no_mask() -> None:
         matcher.advance(token)
         plain.advance(token)
     assert matcher.tokens_left == 10_000 - len(b'{"name": "')
+
+
+WORDS = synthetic_vocabulary()
+COUNTED = {
+    "words": dv.Grammar.from_regex("(?:[a-z]+ ){20,120}x"),
+    "many words": dv.Grammar.from_regex(r"(?:\w+ ){100,4000}x"),
+    "letters": dv.Grammar.from_regex("-[a-z]{40,}(?:x|[0-9]{60})"),
+    "words of a string": dv.Grammar.from_json_schema({"type": "string", "pattern": "^([a-z]+ ){40,140}x$"}),
+    "bounded": dv.Grammar.from_json_schema({"type": "string", "pattern": "^([a-z]+ ){40,140}x$", "maxLength": 900}),
+    "of any letters": dv.Grammar.from_json_schema({"type": "string", "minLength": 200}),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_numbers_that_no_token_can_reach_are_reached_in_time(name: str) -> None:
+    """To a mask sixty more words and fifty are one state. What completes them is not the same."""
+    constraint = dv.compile(COUNTED[name], WORDS)
+    with pytest.raises(LimitError) as caught:
+        constraint.matcher(max_tokens=1)
+    for more in (0, 1, 30):
+        for seed in range(3):
+            rng = random.Random(seed)
+            matcher = constraint.matcher(max_tokens=caught.value.used + more)
+            while not matcher.is_finished:
+                allowed = matcher.allowed_tokens().tolist()
+                assert allowed, "it can neither end nor go on"
+                short = [t for t in allowed if len(WORDS.token_bytes(t) or b"") == 1]
+                matcher.advance(rng.choice(short if short and seed else allowed))
 
 
 @pytest.mark.slow

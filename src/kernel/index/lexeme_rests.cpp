@@ -16,7 +16,8 @@ const std::vector<LexemeRest>& LexemeRests::of(ResidualId residual, LexState sin
     if (lexer_.is_counted(single, need, room) && need == 0) single = lexer_.between_characters_of_any_string(single);
     auto& known = known_[pack(residual, single)];
     if (known) return *known;
-    const LexState whole = lexer_.without_bound(single);
+    const LexState unbounded = lexer_.without_bound(single);
+    const LexState whole = unbounded == kNoState ? kNoState : lexer_.equal(unbounded);
     const std::optional<CountedValues::Place> place = lexer_.place(single);
     const bool is_bounded = residual == Residuals::kWholeVocabulary && whole != kNoState && whole != single && place;
     std::vector<LexemeRest> rests = is_bounded ? within(of(residual, whole), single, place->room) : walk(residual, single);
@@ -60,7 +61,6 @@ std::vector<LexemeRest> LexemeRests::within(const std::vector<LexemeRest>& all, 
 
 std::vector<LexemeRest> LexemeRests::walk(ResidualId residual, LexState single) {
     constexpr uint32_t kUnknown = ~0u, kNowhere = ~0u - 1;
-    const bool is_canonical = lexer_.policy() == Policy::kScannerless;
     struct State {
         LexState state;
         uint32_t rest = kUnknown;
@@ -83,8 +83,8 @@ std::vector<LexemeRest> LexemeRests::walk(ResidualId residual, LexState single) 
         const State& s = states[from];
         if (s.next && (*s.next)[byte] != kUnknown) return (*s.next)[byte];
         work(2);
-        const LexState to = is_canonical ? lexer_.step_canonical(s.state, byte) : lexer_.step(s.state, byte);
-        const uint32_t next = to == kNoState ? kNowhere : number(to);
+        const LexState to = lexer_.step(s.state, byte);
+        const uint32_t next = to == kNoState ? kNowhere : number(lexer_.equal(to));
         if (s.next) (*s.next)[byte] = next;
         return next;
     };

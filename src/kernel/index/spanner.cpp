@@ -95,7 +95,8 @@ Neighbour Spanner::neighbour(ResidualId residual, LexState state, bool may_be_si
     Neighbour beside;
     if (!is_single(state)) {
         if (lexer.policy() != Policy::kScannerless) beside = nearest(residual, state);
-    } else if ((beside.state = lexer.without_bound(state)) != kNoState) {
+    } else if (const LexState whole = lexer.without_bound(state); whole != kNoState) {
+        beside.state = lexer.canonical(whole);
         beside.unbounded = true;
     } else if (lexer.on_list(state, beside.listed)) {
         beside.state = lexer.off_list(state);

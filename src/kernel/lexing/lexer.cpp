@@ -48,7 +48,7 @@ void Lexer::number_states(uint32_t automaton) {
     Automaton& a = automata_[automaton];
     a.first = uint32_t(single_automaton_.size());
     for (uint32_t s = 0; s < a.recognizer.num_states(); s++)
-        single_automaton_.add(automaton), single_state_.add(s), canonical_.add(kNoState);
+        single_automaton_.add(automaton), single_state_.add(s), canonical_.add(kNoState), equal_.add(kNoState);
     if (single_automaton_.size() >= kSetBit)
         throw LimitExceeded("lexer states", single_automaton_.size(), kSetBit, "the automata of all terminals of a vocabulary");
     bytes_ += a.recognizer.bytes();
@@ -70,6 +70,7 @@ LexState Lexer::single(uint32_t automaton, uint32_t state) {
         single_automaton_.add(automaton);
         single_state_.add(state);
         canonical_.add(kNoState);
+        equal_.add(kNoState);
         a.singles[state] = number;
         bytes_ += 160;
     }
@@ -85,7 +86,7 @@ void Lexer::canonicalize(LexState s) {
     Automaton& a = automata_[single_automaton_[s]];
     const uint32_t state = single_state_[s];
     if (a.recognizer.num_states() > kLarge) {
-        canonical_[s] = s;
+        canonical_[s] = equal_[s] = s;
     } else if (a.recognizer.has_table()) {
         // SAFETY: not a part of it can be done alone. PERF: 1.4 million units for a long regular expression: more than a walk may take, so each one was
         // broken off there, and masks beside it stayed byte by byte, 1 ms each.
@@ -95,12 +96,15 @@ void Lexer::canonicalize(LexState s) {
         for (uint32_t i = 0; i < known.size(); i++) {
             const int32_t alike = a.recognizer.acting_as(a.recognizer, i, longest_token_);
             canonical_[LexState(a.first + i)] = LexState(known[size_t(alike)]);
+            equal_[LexState(a.first + i)] = LexState(known[i]);
         }
         num_long_settled_ += whole.spent() > kLong;
     } else if (const std::string* text = a.recognizer.text_of_any_string(state)) {
         const LexState same = in_any_string(*text, a.recognizer.escapes());
         canonical_[s] = same;
+        equal_[s] = same;
     } else {
+        equal_[s] = s;
         std::string key = a.recognizer.state_key(state, longest_token_);
         const LexState same = for_short_texts(s, longest_token_);  // a count is one thing where its bound is far
         canonical_[s] = key.empty() || same != s ? same : counted_.try_emplace(std::move(key), s).first->second;
@@ -142,7 +146,9 @@ LexState Lexer::for_short_texts(LexState s, uint64_t bytes) {
 
 LexState Lexer::without_bound(LexState s) {
     if (!is_single(s) || !recognizer_of(s).counted_values()) return kNoState;
-    return acting_as(unbounded(single_automaton_[s]), s, ~0ULL);
+    const uint32_t whole = unbounded(single_automaton_[s]);
+    const int32_t same = automata_[whole].recognizer.acting_as(recognizer_of(s), single_state_[s], ~0ULL);
+    return same == kDead ? kNoState : single(whole, uint32_t(same));
 }
 
 LexState Lexer::any_string(LexState s) {

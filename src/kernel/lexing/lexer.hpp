@@ -101,6 +101,13 @@ class Lexer {
         if (canonical_[single] == kNoState) canonicalize(single);
         return canonical_[single];
     }
+    // The same for what completes a lexeme, however long: a state with the same language, a fixed one as far as that is known. What canonical states have in
+    // common is what no token tells apart, and one of them may need a hundred words more than another.
+    LexState equal(LexState single) {
+        if (policy_ != Policy::kScannerless) return single;
+        if (equal_[single] == kNoState) canonicalize(single);
+        return equal_[single];
+    }
     // So often that was found out for a whole automaton at once, and was much of what a walk may take.
     uint32_t num_long_settled() const { return num_long_settled_; }
     LexState step_canonical(LexState s, uint8_t byte) {
@@ -111,9 +118,9 @@ class Lexer {
     const std::array<uint8_t, 256>* classes(LexState single) const { return recognizer_of(single).classes(single_state_[single]); }
     // Under scannerless: a canonical state that acts as this one on all texts of so many bytes, one for as many states as are known to be alike.
     LexState for_short_texts(LexState canonical, uint64_t bytes);
-    // Of a canonical state of strings whose characters are counted beside an automaton, the one that does the same without the bound on their
-    // number. kNoState: it is not such a state, or there is none.
-    LexState without_bound(LexState canonical);
+    // Of a state of strings whose characters are counted beside an automaton, the one that does the same without the bound on their number.
+    // kNoState: it is not such a state, or there is none.
+    LexState without_bound(LexState single);
     // Of a canonical state between two characters of strings whose values an automaton accepts, the one that is there in any string at all.
     // Else kNoState.
     LexState any_string(LexState canonical);
@@ -343,7 +350,7 @@ class Lexer {
     std::unordered_map<std::string, TerminalId> by_language_;       // and kind, in the last four bytes
     std::unordered_map<const void*, TerminalId> by_identity_;       // of kind 0. PERF: saves comparing tables that are seen again and again
     IdVector<LexState, uint32_t> single_automaton_, single_state_;  // of those of one member
-    IdVector<LexState, LexState> canonical_;                        // kNoState if not asked for yet
+    IdVector<LexState, LexState> canonical_, equal_;                // kNoState if not asked for yet
     Languages languages_;
     FlatMap<ByteSet> bytes_of_;             // by members
     std::array<TerminalId, 2> any_string_;  // the terminals of all JSON strings, by their spelling

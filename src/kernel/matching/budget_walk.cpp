@@ -57,7 +57,7 @@ void BudgetWalk::end_inside(const Item& x, LexState single, const Split& split, 
     for (const After& after : behind) witnesses.push_back(witnesses_.at_boundary(after.stack, after.environment));
     engine_.access.take();
     Lexer& lexer = engine_.access.lexer();
-    const std::vector<LexemeRest>& rests = engine_.spanner.rests().of(x.residual, lexer.canonical(single));
+    const std::vector<LexemeRest>& rests = engine_.spanner.rests().of(x.residual, lexer.equal(single));
     const uint32_t bound = engine_.terminals.max_tokens(lexer.terminal_of(single));
     const FewestTokens& fewest = engine_.spanner.rests().fewest_tokens();
     // A bound on the number of characters lets fewer tokens through than there are of such a rest.

@@ -26,7 +26,7 @@ void LexemeBounds::prepare() {
 
 uint64_t LexemeBounds::rest(LexState single) {
     if (engine_.access.lexer().accepts_single(single)) return 0;
-    const std::optional<std::string> text = engine_.spanner.rests().texts().shortest(engine_.access.lexer().canonical(single));
+    const std::optional<std::string> text = engine_.spanner.rests().texts().shortest(engine_.access.lexer().equal(single));
     return text ? text->size() : ~0ULL;
 }
 

@@ -87,7 +87,7 @@ Witness Witnesses::find_by_stacks(const Parses& parses) {
         Lexer& lexer = engine_.access.lexer();
         for (LexState member : lexer.singles(lexer.members(t.lex))) {
             engine_.access.take();
-            const std::optional<std::string> text = ways().texts().shortest(lexer.canonical(member));
+            const std::optional<std::string> text = ways().texts().shortest(lexer.equal(member));
             if (!text) continue;
             for (Symbol symbol : engine_.terminals.of(lexer.terminal_of(member))) {
                 if (engine_.terminals.is_ignored(symbol)) offer(*text, at_boundary(t.stack, t.environment));
