@@ -16,13 +16,33 @@ const std::vector<LexemeRest>& LexemeRests::of(ResidualId residual, LexState sin
     if (lexer_.is_counted(single, need, room) && need == 0) single = lexer_.between_characters_of_any_string(single);
     auto& known = known_[pack(residual, single)];
     if (known) return *known;
+    std::vector<LexemeRest> rests = make(residual, single);
+    for (const LexemeRest& rest : rests) bytes_ += rest.tokens.bytes() + rest.text.size() + 64;
+    known = std::make_unique<const std::vector<LexemeRest>>(std::move(rests));
+    return *known;
+}
+
+std::vector<LexemeRest> LexemeRests::make(ResidualId residual, LexState single) {
+    uint64_t need, others, room;
+    const LexState alike = lexer_.canonical(single);
+    if (alike != single && lexer_.is_counted(single, need, room) && lexer_.is_counted(alike, others, room))
+        return with_need(of(residual, alike), need, others);
     const LexState unbounded = lexer_.without_bound(single);
     const LexState whole = unbounded == kNoState ? kNoState : lexer_.equal(unbounded);
     const std::optional<CountedValues::Place> place = lexer_.place(single);
     const bool is_bounded = residual == Residuals::kWholeVocabulary && whole != kNoState && whole != single && place;
-    std::vector<LexemeRest> rests = is_bounded ? within(of(residual, whole), single, place->room) : walk(residual, single);
-    for (const LexemeRest& rest : rests) bytes_ += rest.tokens.bytes() + rest.text.size() + 64;
-    return *(known_[pack(residual, single)] = std::make_unique<const std::vector<LexemeRest>>(std::move(rests)));
+    return is_bounded ? within(of(residual, whole), single, place->room) : walk(residual, single);
+}
+
+// PERF: each number of characters that must still come, beyond what a token holds, was a walk of the whole vocabulary: 6 ms a mask.
+std::vector<LexemeRest> LexemeRests::with_need(const std::vector<LexemeRest>& all, uint64_t need, uint64_t others) {
+    std::vector<LexemeRest> out = all;
+    for (LexemeRest& rest : out) {
+        const size_t quote = rest.text.size() - 1;
+        if (need > others) rest.text.insert(quote, need - others, char(texts_.filler()));
+        else rest.text.erase(quote - (others - need), others - need);
+    }
+    return out;
 }
 
 // PERF: each number of characters was a walk of the whole vocabulary. Now it is asked only of tokens for which there may be no room.

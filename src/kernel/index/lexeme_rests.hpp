@@ -42,6 +42,8 @@ class LexemeRests {
     size_t bytes() const { return bytes_; }
 
   private:
+    std::vector<LexemeRest> make(ResidualId residual, LexState single);
+    std::vector<LexemeRest> with_need(const std::vector<LexemeRest>& all, uint64_t need, uint64_t others);
     std::vector<LexemeRest> walk(ResidualId residual, LexState single);
     std::vector<LexemeRest> within(const std::vector<LexemeRest>& all, LexState single, uint64_t room);
 

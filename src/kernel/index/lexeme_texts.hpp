@@ -23,6 +23,8 @@ class LexemeTexts {
     std::optional<std::string> shortest(LexState single);
     // The same, and others that are not much longer, `most` at most: the shortest first.
     std::vector<std::string> several(LexState single, size_t most);
+    // A character of which the fewest tokens make a long text.
+    uint8_t filler() const { return filler_; }
     // The state before the first byte of a terminal.
     LexState start(TerminalId terminal);
     // What is known of all texts of a terminal: bytes with which they begin and end; some text of so many bytes completes any beginning.
@@ -43,7 +45,7 @@ class LexemeTexts {
     void keep(LexState single, Step step) { steps_[single.index()] = step; }
 
     Lexer& lexer_;
-    uint8_t filler_ = 'a';  // of which the fewest tokens make a long text
+    uint8_t filler_ = 'a';
     FlatMap<Step> steps_;
     IdVector<TerminalId, LexState> starts_;
     std::unordered_map<TerminalId, Outline> outlines_;
