@@ -23,9 +23,10 @@ from functools import cache
 from ....errors import LimitError
 from ....expr import Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Repeat, optional, plus
 from ...build import alternation, concatenation
+from ...code_points import property_names
 from ...regex import parse_regex
 from .json_text import rewritten
-from .patterns import CATEGORIES, UnreadablePattern, pattern
+from .patterns import UnreadablePattern, pattern
 
 __all__ = ["REGEX", "is_regex", "regex_rules"]
 
@@ -111,12 +112,12 @@ def _counts() -> list[Expr]:
 
 def _escape() -> Expr:
     """A character, or a class of characters, by a backslash."""
-    names = "|".join(sorted({*CATEGORIES, *CATEGORIES.values(), "Any", "ASCII"}))
+    names = "|".join(sorted(property_names()))
     code = rf"u\{{0*(?:10{_HEX}{{4}}|{_HEX}{{1,5}})\}}"
     other = "[^A-Za-z0-9]"
     return _re(
         rf"\\(?:[dDsSwWfnrtv]|c[A-Za-z]|x{_HEX}{{2}}|u{_HEX}{{4}}|{code}|{other}"
-        rf"|[pP]\{{(?:(?:General_Category|gc)=)?(?:{names})\}})"
+        rf"|[pP]\{{(?:{names})\}})"
     )
 
 
