@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -149,19 +150,22 @@ std::vector<int32_t> keep(Dfa& d, const std::vector<uint32_t>& order) {
     Dfa out;
     out.classes = d.classes;
     out.num_classes = d.num_classes;
-    out.conditions = std::move(d.conditions);
     out.looks = std::move(d.looks);
     out.table.resize(order.size() * k);
     out.accepting.reserve(order.size());
     out.condition.reserve(order.size());
     int32_t* to = out.table.data();
+    std::vector<uint32_t> conditions(d.conditions.size() + 1, 0);  // of each that is kept, its new number
     for (uint32_t s : order) {
         for (size_t c = 0; c < k; c++) {
             const int32_t t = d.table[s * k + c];
             *to++ = t < 0 ? kDead : number[size_t(t)];
         }
         out.accepting.push_back(d.accepting[s]);
-        out.condition.push_back(d.condition[s]);
+        uint32_t& condition = conditions[d.condition[s]];
+        if (d.condition[s] && !condition)
+            out.conditions.push_back(d.conditions[d.condition[s] - 1]), condition = uint32_t(out.conditions.size());
+        out.condition.push_back(condition);
     }
     d = std::move(out);
     return number;
@@ -304,15 +308,9 @@ void Dfa::minimize() {
 
 void Dfa::minimize(std::vector<int32_t>& starts) {
     // Equal conditions get equal numbers first, so that they can be compared as numbers.
-    for (size_t i = 0; i < condition.size(); i++)
-        if (condition[i]) {
-            work(1);
-            for (uint32_t j = 0; j + 1 < condition[i]; j++)
-                if (conditions[j] == conditions[condition[i] - 1]) {
-                    condition[i] = j + 1;
-                    break;
-                }
-        }
+    std::map<Conditions, uint32_t> numbers;
+    for (uint32_t& c : condition)
+        if (c) work(1), c = numbers.try_emplace(conditions[c - 1], c).first->second;
     const std::vector<int32_t> kept = keep(*this, useful(*this, starts));
     for (int32_t& start : starts) start = start < 0 || kept.empty() ? kDead : kept[size_t(start)];
     if (std::all_of(condition.begin(), condition.end(), [](uint32_t c) { return c == 0; })) {
@@ -363,14 +361,15 @@ void Dfa::minimize(std::vector<int32_t>& starts) {
 
 Dfa Dfa::with_past(Past past) {
     // Moore's refinement: pasts are told apart by their automata, then by where bytes lead them.
-    std::vector<uint32_t> block;
+    std::vector<uint32_t> block, number;
     std::vector<Dfa> variants;
     std::unordered_map<std::string, uint32_t> known;
-    for (uint32_t v : past.variant) {
-        auto [it, fresh] = known.try_emplace(past.variants[v].fingerprint(), uint32_t(variants.size()));
-        if (fresh) variants.push_back(past.variants[v]);
-        block.push_back(it->second);
+    for (Dfa& v : past.variants) {
+        auto [it, fresh] = known.try_emplace(v.fingerprint(), uint32_t(variants.size()));
+        if (fresh) variants.push_back(std::move(v));
+        number.push_back(it->second);
     }
+    for (uint32_t v : past.variant) block.push_back(number[v]);
     past.variant = block;
     for (size_t blocks = 0;;) {
         Interner keys;

@@ -226,7 +226,7 @@ class Thompson {
     std::optional<Atoms> atoms_;                                     // the automaton is one over characters
     std::vector<std::vector<std::pair<uint8_t, uint8_t>>> letters_;  // of each tree, its atoms; of a text, those of each character
     Looks looks_;
-    std::unordered_map<Pattern::Node, Graph> graphs_;  // of sets of characters
+    std::unordered_map<Pattern::Node, Graph> graphs_;              // of sets of characters
     std::map<std::pair<Pattern::Node, bool>, uint32_t> look_ids_;  // by what is looked for, and whether ahead
     uint64_t total_ = 0;
     bool ordered_ = false;  // the order of alternatives means something
