@@ -10,7 +10,7 @@ from functools import cache
 from itertools import accumulate
 from pathlib import Path
 
-__all__ = ["characters_with", "property_names"]
+__all__ = ["category_names", "characters_with"]
 
 _FILE = Path(__file__).with_name("code_points.txt")
 _KINDS = {
@@ -46,16 +46,9 @@ def characters_with(name: str) -> tuple[tuple[int, int], ...] | None:
     return _ranges("is", name) or _ranges("gc", name)
 
 
-@cache
-def property_names() -> tuple[str, ...]:
-    """All that may stand in the braces."""
-    prefixes = {
-        kind: [f"{prefix}=" for prefix, short in _KINDS.items() if short == kind] for kind in ("gc", "sc", "scx")
-    }
-    prefixes["gc"].append("")
-    prefixes["is"] = [""]
-    names = [*_lines(), ("gc", "Cs"), ("gc", "Surrogate"), ("is", "Any"), ("is", "ASCII"), ("is", "Assigned")]
-    return tuple([prefix + name for kind, name in names for prefix in prefixes[kind]])
+def category_names() -> list[str]:
+    """The names of general categories, with which a property needs no name of its own."""
+    return [*(name for kind, name in _lines() if kind == "gc"), "Cs", "Surrogate"]
 
 
 @cache

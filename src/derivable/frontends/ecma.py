@@ -40,9 +40,8 @@ def ecma_regex(
     where = "" if pointer is None else f" (at {pointer})"
     hint = "The syntax is that of ECMA-262 (JavaScript)."
     try:
-        spelled = translate(pattern, r"[\s\S]") if any_char else translate(pattern)
-        flags = re.ASCII | re.IGNORECASE if ignore_case else re.ASCII
-        return parse_regex(spelled, flags, limits=limits, any_look_behind=True)
+        spelled = translate(pattern, r"[\s\S]" if any_char else None, ignore_case=ignore_case)
+        return parse_regex(spelled, re.ASCII, limits=limits, any_look_behind=True)
     except UnreadablePattern as error:
         problem = f"the regular expression {pattern[:80]!r} cannot be used: {error.problem}"
         hint = error.hint or hint

@@ -10,7 +10,10 @@ dialect, and does not want the letter Z.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 
 from ..expr import Chars
 from .code_points import characters_with
@@ -27,7 +30,7 @@ _SPACE = (
     *((0x09, 0x0D), (0x20, 0x20), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029)),
     *((0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000), (0xFEFF, 0xFEFF)),
 )
-_SETS = {"d": _DIGIT, "w": _WORD, "s": _SPACE}
+_SETS = {"d": _DIGIT, "s": _SPACE, "w": _WORD}
 _CONTROL = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 _NO_LINE_END = r"[^\n\r\u2028\u2029]"
 _ANCHORS = {
@@ -36,10 +39,7 @@ _ANCHORS = {
     ("$", False): r"\Z",
     ("$", True): rf"(?!{_NO_LINE_END})",
 }
-_BOUNDARIES = {
-    "b": r"(?:(?<=[0-9A-Z_a-z])(?![0-9A-Z_a-z])|(?<![0-9A-Z_a-z])(?=[0-9A-Z_a-z]))",
-    "B": r"(?:(?<=[0-9A-Z_a-z])(?=[0-9A-Z_a-z])|(?<![0-9A-Z_a-z])(?![0-9A-Z_a-z]))",
-}
+_BOUNDARIES = {"b": "(?:(?<={0})(?!{0})|(?<!{0})(?={0}))", "B": "(?:(?<={0})(?={0})|(?<!{0})(?!{0}))"}
 _QUANTIFIER = re.compile(r"\{(\d+)(,(\d*))?\}")
 _UNICODE_ESCAPE = r"\\u(?:[0-9a-fA-F]{4}|\{[0-9a-fA-F]+\})"
 _NAMED = re.compile(rf"\(\?P?<(?:[^\W\d]|\$|{_UNICODE_ESCAPE})(?:[\w$\u200c\u200d]|{_UNICODE_ESCAPE})*>")
@@ -66,37 +66,34 @@ class UnreadablePattern(Exception):
         self.problem, self.at, self.feature, self.hint = problem, at, feature, hint
 
 
-def translate(source: str, any_char: str = _NO_LINE_END) -> str:
+def translate(source: str, any_char: str | None = None, *, ignore_case: bool = False) -> str:
     """A pattern of ECMA-262 in Python's syntax, to be read with `re.ASCII` and look-behind of any width.
 
     Args:
         source: the pattern.
-        any_char: what `.` stands for.
+        any_char: what `.` stands for; by default any character that ends no line.
+        ignore_case: of ASCII letters, as if the pattern began with `(?i)`.
 
     Raises:
         UnreadablePattern: it is not ECMA-262's syntax, or asks for something that is not regular.
     """
-    return _Translation(source, any_char).text()
+    flags = re.match(r"\(\?([ims]+)\)", source)  # not ECMA's, but common, and its meaning is plain
+    if flags and set(flags[1]) - {"i"}:
+        raise UnreadablePattern(f"the inline flags {flags[0]} are not ECMA-262's", 0, "inline flags")
+    return _Translation(source, any_char or _NO_LINE_END, bool(flags) or ignore_case).text(flags.end() if flags else 0)
 
 
 class _Translation:
-    """One pattern on its way to Python's syntax."""
+    """One pattern on its way to Python's syntax. Case is written out."""
 
-    def __init__(self, source: str, any_char: str) -> None:
-        self.source, self.any_char = source, any_char
-        self.modifiers = frozenset[str]()
+    def __init__(self, source: str, any_char: str, ascii_case: bool) -> None:
+        self.source, self.any_char, self.ascii_case = source, any_char, ascii_case
+        self.modifiers = frozenset("i" if ascii_case else "")
 
-    def text(self) -> str:
+    def text(self, at: int) -> str:
         source = self.source
         out: list[str] = []
         outer: list[frozenset[str]] = []  # the modifiers around each open group
-        at = 0
-        flags = re.match(r"\(\?([ims]+)\)", source)  # not ECMA's, but common, and its meaning is plain
-        if flags:
-            if set(flags[1]) - {"i"}:
-                raise UnreadablePattern(f"the inline flags {flags[0]} are not ECMA-262's", 0, "inline flags")
-            out.append("(?i)")
-            at = flags.end()
         while at < len(source):
             char = source[at]
             if char == "\\":
@@ -120,7 +117,33 @@ class _Translation:
             return r"[\s\S]" if "s" in self.modifiers else self.any_char
         if char in "^$":
             return _ANCHORS[char, "m" in self.modifiers]
-        return char if char in "|)" else _code(ord(char), at)
+        return char if char in "|)" else self.one(ord(char), at)
+
+    def one(self, code: int, at: int) -> str:
+        if 0xD800 <= code <= 0xDFFF:
+            raise UnreadablePattern("half of a surrogate pair cannot be matched", at, "lone surrogate in a pattern")
+        if "i" in self.modifiers and len(ranges := self.cased(((code, code),))) > 1:
+            return _spell(ranges, False)
+        return _spelled(code)
+
+    def cased(self, ranges: _Ranges) -> _Ranges:
+        """With what is the same in another case, where case means nothing."""
+        if "i" not in self.modifiers:
+            return ranges
+        starts = [low for low, _ in ranges]
+        sorted_ranges = ranges if starts == sorted(starts) else Chars.of(*ranges).ranges
+        starts = [low for low, _ in sorted_ranges]
+
+        def holds(code: int) -> bool:
+            at = bisect_right(starts, code) - 1
+            return at >= 0 and code <= sorted_ranges[at][1]
+
+        more = [code for same in _same(self.ascii_case) if any(map(holds, same)) for code in same]
+        return (*ranges, *((code, code) for code in more))
+
+    @property
+    def word(self) -> _Ranges:
+        return _FOLDED_WORD if "i" in self.modifiers and not self.ascii_case else _WORD
 
     def group(self, at: int) -> tuple[str, int]:
         source = self.source
@@ -133,12 +156,8 @@ class _Translation:
             added, removed = found[1], found[2] or ""
             if len({*added, *removed}) != len(added + removed) or not added + removed:
                 raise UnreadablePattern(f"a modifier of {found[0]!r} stands there twice, or none does", at)
-            before = self.modifiers
-            self.modifiers = (before | {*added}) - {*removed}
-            if ("i" in before) == ("i" in self.modifiers):
-                return "(?:", found.end()
-            # Case is that of all characters, not of ASCII: classes are written out, so the flag says nothing else.
-            return "(?iu:" if "i" in added else "(?-i:", found.end()
+            self.modifiers = (self.modifiers | {*added}) - {*removed}
+            return "(?:", found.end()
         if source.startswith("(?", at):
             raise UnreadablePattern(f"{source[at : at + 4]!r} begins no group", at)
         return "(", at + 1
@@ -151,17 +170,15 @@ class _Translation:
             raise UnreadablePattern("a backslash stands at the end", at)
         char = source[at + 1]
         if char in "bB":
-            return _BOUNDARIES[char], at + 2
+            return _BOUNDARIES[char].format(_spell(self.word, False)), at + 2
         if found := self.set(at):
-            # `\W` is what `\w` is not, in either case.
-            ranges, negated = (_WORD, True) if char == "W" else (found[0], False)
-            return _spell(ranges, negated), found[1]
+            return _spell(self.cased(found[0]), False), found[1]
         if char in "123456789" or (char == "k" and re.compile(r"<[^>]*>").match(source, at + 2)):
             raise UnreadablePattern("a back reference is not regular", at, "backreference", self.instead(at))
         if number := _number(source, at):
-            return _code(number[0], at), number[1]
+            return self.one(number[0], at), number[1]
         _check_letter(char, at)
-        return _code(ord(char), at), at + 2
+        return self.one(ord(char), at), at + 2
 
     def instead(self, at: int) -> str:
         """What to write where a back reference stands."""
@@ -178,7 +195,7 @@ class _Translation:
         """A class escape after the backslash at `at`: its members and where it ends."""
         char = self.source[at + 1]
         if char.lower() in _SETS:
-            ranges = _FOLDED_WORD if char == "W" and "i" in self.modifiers else _SETS[char.lower()]
+            ranges = self.word if char in "wW" else _SETS[char.lower()]
             return (ranges if char.islower() else _negated(ranges)), at + 2
         if char not in "pP" or not self.source.startswith("{", at + 2):
             return None
@@ -207,7 +224,7 @@ class _Translation:
             if at >= len(source):
                 raise UnreadablePattern("the class is not closed", begin)
             if source[at] == "]":
-                return _spell(tuple(ranges), negated), at + 1
+                return _spell(self.cased(tuple(ranges)), negated), at + 1
             low, at = self.member(at)
             if source.startswith("-", at) and at + 1 < len(source) and source[at + 1] != "]":
                 high, after = self.member(at + 1)
@@ -282,10 +299,18 @@ def _check_letter(char: str, at: int) -> None:
         raise UnreadablePattern(f"the escape \\{char} means nothing in ECMA-262", at, hint=hint)
 
 
-def _code(code: int, at: int) -> str:
-    if 0xD800 <= code <= 0xDFFF:
-        raise UnreadablePattern("half of a surrogate pair cannot be matched", at, "lone surrogate in a pattern")
-    return _spelled(code)
+@cache
+def _same(ascii_only: bool) -> list[list[int]]:
+    """Characters that are one in different cases: by simple case folding (Unicode's CaseFolding.txt, C and S)."""
+    if ascii_only:
+        return [[code, code - 32] for code in range(0x61, 0x7B)]
+    folded = defaultdict[str, list[int]](list)
+    for low, high in (*_members(characters_with("CWCM") or ()), *_members(characters_with("CWCF") or ())):
+        for code in range(low, high + 1):
+            char = chr(code)
+            one = next((fold for fold in (char.casefold(), char.lower()) if len(fold) == 1), char)
+            folded[one].append(code)
+    return [codes for codes in folded.values() if len(codes) > 1]
 
 
 def _spelled(code: int) -> str:

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <unordered_map>
 #include <utility>
 
 #include "automata/subsets.hpp"
@@ -106,30 +107,38 @@ struct Construction {
         for (const LookAhead& look : looks.aheads) dfa.looks.push_back(look.automaton);
     }
 
-    // A match cuts off what is less preferred; a conditional one leaves it alive under the negated condition.
+    // A match cuts off what is less preferred; a conditional one leaves it alive where it fails, and so do several where all of them do.
     void cut(std::vector<Thread>& threads) {
-        for (size_t i = 0; i < threads.size(); i++) {
-            if (!subsets.is_match(threads[i].state)) continue;
-            work(threads.size() * (1 + threads.size() / 16));
-            Condition pending = subsets.unpack(threads[i].obligations);
-            std::vector<Thread> rest(threads.begin() + long(i) + 1, threads.end());
-            threads.resize(i + 1);
-            for (const Thread& t : rest)
-                for (Lookahead o : pending) {
-                    o.negative = !o.negative;
-                    int64_t obligations = subsets.with(t.obligations, o);
-                    if (obligations < 0) continue;
-                    bool known = std::find(threads.begin(), threads.end(), Thread{t.state, uint32_t(obligations)}) != threads.end();
-                    if (!known) threads.push_back({t.state, uint32_t(obligations)});
+        Conditions matches;
+        std::vector<Thread> kept;
+        std::unordered_map<uint32_t, std::vector<uint32_t>> left;  // by state, the obligations of threads left alive
+        for (const Thread& t : threads) {
+            if (subsets.is_match(t.state)) {
+                kept.push_back(t);
+                if (t.obligations == 0) break;
+                matches.push_back(subsets.unpack(t.obligations));
+            } else if (matches.empty()) {
+                kept.push_back(t);
+            } else {
+                for (uint32_t obligations : subsets.none_of(t.obligations, matches)) {
+                    std::vector<uint32_t>& before = left[t.state];
+                    subsets.spend(10 * (1 + before.size()));
+                    const bool known =
+                        std::any_of(before.begin(), before.end(), [&](uint32_t o) { return subsets.includes(obligations, o); });
+                    if (known) continue;
+                    before.push_back(obligations);
+                    kept.push_back({t.state, obligations});
                 }
+            }
         }
+        threads = std::move(kept);
     }
 
     int32_t state_for(std::vector<Thread> threads, Seen seen) {
         if (open == Open::kPreferences) cut(threads);
         else sort_unique(threads);
         if (threads.empty()) return kDead;
-        work(2 + 2 * threads.size());
+        subsets.spend(2 + 2 * threads.size());
         make_key(seen, threads, words);
         uint32_t before = ids.size(), id = ids.intern(words);
         if (id < before) return int32_t(id);

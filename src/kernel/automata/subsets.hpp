@@ -51,6 +51,15 @@ class Subsets {
             if (seen[i] >= 0) seen[i] = looks_.behinds[behinds[i]].step(uint32_t(seen[i]), byte);
     }
 
+    // States may be few, and what look-around owes in them much: their work counts as so many states of an ordinary sort.
+    void spend(uint64_t units) {
+        constexpr uint64_t kOrdinary = 5'000;
+        work(units);
+        spent_ += units;
+        if (spent_ / kOrdinary > max_states_)
+            throw LimitExceeded("max_dfa_states", spent_ / kOrdinary, max_states_, "what the look-around of a pattern owes");
+    }
+
     void begin() {
         stamp_++;
         seen_pairs_.clear();
@@ -60,7 +69,7 @@ class Subsets {
     void closure(Thread thread, const Seen& seen, std::vector<Thread>& out) {
         stack_.push_back(thread);
         while (!stack_.empty()) {
-            work(2);
+            spend(2);
             Thread t = stack_.back();
             stack_.pop_back();
             if (t.obligations == 0) {
@@ -92,6 +101,45 @@ class Subsets {
         return intern(set);
     }
 
+    // The sets with one more obligation for each alternative, so that all of these fail; none that says more than another one.
+    std::vector<uint32_t> none_of(uint32_t obligations, const Conditions& alternatives) {
+        std::vector<uint32_t> sets{obligations};
+        for (const Condition& all : alternatives) {
+            std::vector<uint32_t> next;
+            for (uint32_t set : sets)
+                for (Lookahead o : all) {
+                    spend(10);
+                    o.negative = !o.negative;
+                    if (int64_t more = with(set, o); more >= 0) next.push_back(uint32_t(more));
+                }
+            absorb(next);
+            if (next.size() > max_states_)
+                throw LimitExceeded("max_dfa_states", next.size(), max_states_, "the ways in which look-ahead can fail");
+            sets = std::move(next);
+        }
+        return sets;
+    }
+
+    // All obligations of `other` are in `set`.
+    bool includes(uint32_t set, uint32_t other) const {
+        if (set == other || other == 0) return true;
+        const Condition more = unpack(set), fewer = unpack(other);
+        return fewer.size() < more.size() && std::includes(more.begin(), more.end(), fewer.begin(), fewer.end());
+    }
+
+    // Leaves out what is there twice, and sets that say more than another one.
+    void absorb(std::vector<uint32_t>& sets) {
+        constexpr size_t kMany = 1024;
+        std::sort(sets.begin(), sets.end());
+        sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
+        if (sets.size() < 2 || sets.size() > kMany) return;
+        spend(10 * sets.size() * sets.size());
+        const std::vector<uint32_t> all = std::exchange(sets, {});
+        for (uint32_t set : all)
+            if (std::none_of(all.begin(), all.end(), [&](uint32_t other) { return other != set && includes(set, other); }))
+                sets.push_back(set);
+    }
+
     // After one more byte: -1 if an obligation failed.
     int64_t step(uint32_t obligations, uint32_t byte_class) {
         if (obligations == 0) return 0;
@@ -102,7 +150,7 @@ class Subsets {
     }
 
     int64_t step_anew(uint32_t obligations, uint32_t byte_class) {
-        work(10);
+        spend(10);
         Condition next;
         for (const Lookahead& o : unpack(obligations)) {
             int32_t s = looks_.aheads[o.look].automaton.step(o.state, bytes[byte_class]);
@@ -148,9 +196,9 @@ class Subsets {
         targets_.resize(n);
         for (uint32_t first = 0, last; first < n; first = last) {
             last = std::min(first + width, n);
-            work(threads.size() + 2);
+            spend(threads.size() + 2);
             auto lead = [&](Thread t, uint32_t from, uint32_t end, uint32_t to) {
-                work(1);
+                spend(1);
                 for (uint32_t c = std::max(from, first); c < std::min(end, last); c++)
                     if (int64_t obligations = step(t.obligations, c); obligations >= 0) targets_[c].push_back({to, uint32_t(obligations)});
             };
@@ -205,26 +253,6 @@ class Subsets {
         }
     }
 
-    // The sets with which all alternatives fail.
-    std::vector<uint32_t> none_of(uint32_t obligations, const Conditions& alternatives) {
-        std::vector<uint32_t> sets{obligations};
-        for (const Condition& all : alternatives) {
-            std::vector<uint32_t> next;
-            for (uint32_t set : sets)
-                for (Lookahead o : all) {
-                    work(10);
-                    o.negative = !o.negative;
-                    if (int64_t more = with(set, o); more >= 0) next.push_back(uint32_t(more));
-                }
-            std::sort(next.begin(), next.end());
-            next.erase(std::unique(next.begin(), next.end()), next.end());
-            if (next.size() > max_states_)
-                throw LimitExceeded("max_dfa_states", next.size(), max_states_, "look-ahead within a look-behind");
-            sets = std::move(next);
-        }
-        return sets;
-    }
-
     // Those that the automaton asks, and those on which the look-ahead that begins in it depends.
     void find_behinds() {
         std::vector<uint8_t> asked(place_.size(), 0);
@@ -259,6 +287,7 @@ class Subsets {
     const Nfa& nfa_;
     const Looks& looks_;
     const uint64_t max_states_;
+    uint64_t spent_ = 0;
     std::vector<uint32_t> place_;  // of each look-behind that is asked, in a `Seen`
     Seen key_;
     std::vector<uint32_t> seen_;
