@@ -39,14 +39,15 @@ def random_looks(
         places: patterns of none.
     """
 
-    def options(depth: int, make) -> str:  # type: ignore[no-untyped-def]
-        return "|".join("".join(make(depth) for _ in range(random.randint(1, 3))) for _ in range(random.choice((1, 1, 1, 2))))
+    def options(depth: int) -> str:
+        some = random.choice((1, 1, 1, 2))
+        return "|".join("".join(term(depth) for _ in range(random.randint(1, 3))) for _ in range(some))
 
     def look(depth: int) -> str:
         kind = random.choice(("(?=", "(?!", "(?<=", "(?<!"))
         if fixed_width and kind.startswith("(?<"):
             return kind + "".join(piece(depth - 1) for _ in range(random.randint(1, 2))) + ")"
-        return f"{kind}{options(depth - 1, term)})"
+        return f"{kind}{options(depth - 1)})"
 
     def piece(depth: int) -> str:
         """Of one width."""
@@ -62,7 +63,7 @@ def random_looks(
             return look(depth)
         if kind < 0.8:
             count = random.choice(("*", "+", "?", "{2}", "{1,2}", "*?", "??", "{0,1}"))
-            return f"(?:(?:{options(depth - 1, term)}){random.choice(atoms)}){count}"
-        return f"(?:{options(depth - 1, term)})"
+            return f"(?:(?:{options(depth - 1)}){random.choice(atoms)}){count}"
+        return f"(?:{options(depth - 1)})"
 
-    return options(depth, term)
+    return options(depth)

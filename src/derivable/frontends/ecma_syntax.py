@@ -1,10 +1,10 @@
 """The syntax of ECMA-262's regular expressions, rewritten piece by piece to that of Python's `re`.
 
 The meaning is ECMA-262's with the `u` flag as far as JSON Schema asks for it (core specification 2020-12, section 6.4):
-`^` and `$` are the ends of the text, `\\d`, `\\w` and `\\b` are ASCII, `\\s` and `.` have ECMA's members, and characters
-are code points. Where `u` would forbid what older patterns do (needless escapes, a literal `{`, `\\012`), the lenient
-reading of Annex B holds. Escapes of letters that mean nothing are refused all the same: who writes `\\Z` knows another
-dialect, and does not want the letter Z.
+`^` and `$` are the ends of the text, `\\d`, `\\w` and `\\b` are ASCII, `\\s` and `.` have ECMA's members, and
+characters are code points. Where `u` would forbid what older patterns do (needless escapes, a literal `{`, `\\012`),
+the lenient reading of Annex B holds. Escapes of letters that mean nothing are refused all the same: who writes `\\Z`
+knows another dialect, and does not want the letter Z.
 """
 
 from __future__ import annotations

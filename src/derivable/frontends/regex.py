@@ -157,7 +157,9 @@ class _Place:
             f"{'an' if feature[0] == 'a' else 'a'} {feature} is not regular and cannot be enforced exactly",
             source=self.source,
             span=self.span(*found.span(1)) if found else self.span(0, len(self.pattern)),
-            hint=_INSTEAD if feature == "backreference" else "Write out the alternatives it stands for, or use a grammar.",
+            hint=_INSTEAD
+            if feature == "backreference"
+            else "Write out the alternatives it stands for, or use a grammar.",
         )
 
 

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from ....errors import GrammarSyntaxError, UnsupportedFeatureError
-from ....expr import ANY_CHAR, EMPTY, Alt, And, Chars, Concat, Expr, Look, Not, Repeat, star, walk
+from ....expr import ANY_CHAR, EMPTY, Alt, And, Concat, Expr, Look, Not, Repeat, star, walk
 from ...ecma_syntax import UnreadablePattern, translate
 from ...regex import parse_regex
 

@@ -9,8 +9,9 @@ Groups nest, so no automaton holds it; all that stands between parentheses is re
 
 A pattern may be wrong in ways that no grammar of a sensible size tells from right. These are left out, and each such
 pattern has another text: back references, more than one named group, a literal `{` (write `\\{`), `\\0`, properties
-of characters that are no general categories, and ranges of a class whose ends are not seen to be in order. Seen are those of ASCII, those of characters beyond that lie in
-different blocks of 16 (from U+0200 on 32, from U+0800 on 1,024), and of numbers that differ in their first digit.
+of characters that are no general categories, and ranges of a class whose ends are not seen to be in order. Seen are
+those of ASCII, those of characters beyond that lie in different blocks of 16 (from U+0200 on 32, from U+0800 on 1,024),
+and of numbers that differ in their first digit.
 Letters and digits that mean something stand as they are, not as JSON's `\\u0061`: that halves what is known of a class.
 """
 
