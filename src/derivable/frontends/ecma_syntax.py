@@ -48,7 +48,7 @@ _OF_STRINGS = {
     *("Basic_Emoji", "Emoji_Keycap_Sequence", "RGI_Modifier_Sequence", "RGI_Flag_Sequence", "RGI_Emoji"),
     *("RGI_Emoji_Modifier_Sequence", "RGI_Emoji_Flag_Sequence", "RGI_Emoji_Tag_Sequence", "RGI_Emoji_ZWJ_Sequence"),
 }
-_IN_CLASS = r"\\.|\[(?:\\.|[^\]\\])*\]"
+_ESCAPE_OR_CLASS = r"\\.|\[(?:\\.|[^\]\\])*\]"
 
 
 class UnreadablePattern(Exception):
@@ -130,16 +130,14 @@ class _Translation:
         """With what is the same in another case, where case means nothing."""
         if "i" not in self.modifiers:
             return ranges
-        starts = [low for low, _ in ranges]
-        sorted_ranges = ranges if starts == sorted(starts) else Chars.of(*ranges).ranges
-        starts = [low for low, _ in sorted_ranges]
-
-        def holds(code: int) -> bool:
-            at = bisect_right(starts, code) - 1
-            return at >= 0 and code <= sorted_ranges[at][1]
-
-        more = [code for same in _same(self.ascii_case) if any(map(holds, same)) for code in same]
-        return (*ranges, *((code, code) for code in more))
+        same = _same(self.ascii_case)
+        ranges = Chars.of(*ranges).ranges
+        if sum(high - low + 1 for low, high in ranges) < len(same):
+            held = [code for low, high in ranges for code in range(low, high + 1) if code in same]
+        else:
+            starts = [low for low, _ in ranges]
+            held = [code for code in same if (at := bisect_right(starts, code)) and code <= ranges[at - 1][1]]
+        return (*ranges, *((code, code) for one in held for code in same[one]))
 
     @property
     def word(self) -> _Ranges:
@@ -185,7 +183,7 @@ class _Translation:
         hint = "Write out what the group may be, each with what follows: (['\"]).*\\1 is '.*'|\".*\"."
         if self.source[at + 1] == "k":
             return hint
-        groups = re.findall(rf"{_IN_CLASS}|(\((?!\?)|\(\?P?<(?![=!]))", self.source, re.DOTALL)
+        groups = re.findall(rf"{_ESCAPE_OR_CLASS}|(\((?!\?)|\(\?P?<(?![=!]))", self.source, re.DOTALL)
         digits = re.compile(r"\d+").match(self.source, at + 1)
         if digits and int(digits[0]) > len(list(filter(None, groups))):
             return "There is no such group: write \\xHH for a character given by its number."
@@ -300,17 +298,19 @@ def _check_letter(char: str, at: int) -> None:
 
 
 @cache
-def _same(ascii_only: bool) -> list[list[int]]:
-    """Characters that are one in different cases: by simple case folding (Unicode's CaseFolding.txt, C and S)."""
-    if ascii_only:
-        return [[code, code - 32] for code in range(0x61, 0x7B)]
+def _same(ascii_only: bool) -> dict[int, list[int]]:
+    """Of each character that has a case, those that are the same in another one, and itself.
+
+    That is simple case folding (Unicode's CaseFolding.txt, C and S), as far as this version of Python knows it.
+    """
     folded = defaultdict[str, list[int]](list)
-    for low, high in (*_members(characters_with("CWCM") or ()), *_members(characters_with("CWCF") or ())):
-        for code in range(low, high + 1):
-            char = chr(code)
-            one = next((fold for fold in (char.casefold(), char.lower()) if len(fold) == 1), char)
-            folded[one].append(code)
-    return [codes for codes in folded.values() if len(codes) > 1]
+    properties = () if ascii_only else (characters_with("CWCM") or (), characters_with("CWCF") or ())
+    codes = {code for ranges in properties for low, high in ranges for code in range(low, high + 1)}
+    for code in sorted(codes) or (*range(0x41, 0x5B), *range(0x61, 0x7B)):
+        char = chr(code)
+        one = next((fold for fold in (char.casefold(), char.lower()) if len(fold) == 1), char)
+        folded[one].append(code)
+    return {code: codes for codes in folded.values() if len(codes) > 1 for code in codes}
 
 
 def _spelled(code: int) -> str:
