@@ -202,11 +202,11 @@ class _Translation:
         found = characters_with(name)
         if found is None:
             problem = f"there is no Unicode property {name!r} in ECMA-262"
+            hint = "Names are those of ECMA-262: \\p{Lu}, \\p{Script=Greek}, \\p{Emoji}."
             if name in _OF_STRINGS:
                 problem = f"the Unicode property {name} is one of strings, which belongs to the flag v"
-            raise UnreadablePattern(
-                problem, at, "unicode property", "Names are those of ECMA-262: \\p{Lu}, \\p{Script=Greek}, \\p{Emoji}."
-            )
+                hint = "Write [\\p{Extended_Pictographic}\\p{Emoji_Component}]+, which is more than emoji."
+            raise UnreadablePattern(problem, at, "unicode property", hint)
         return (found if char == "p" else _negated(found)), end + 1
 
     # Classes.
