@@ -224,6 +224,13 @@ class _Translation:
             if source[at] == "]":
                 return _spell(self.cased(tuple(ranges)), negated), at + 1
             low, at = self.member(at)
+            if not isinstance(low, int) and source.startswith(("--", "&&[", "&&\\"), at):
+                raise UnreadablePattern(
+                    "sets of classes belong to the flag v",
+                    at,
+                    "set of classes",
+                    "Write (?![a-z])\\p{L} for letters but some.",
+                )
             if source.startswith("-", at) and at + 1 < len(source) and source[at + 1] != "]":
                 high, after = self.member(at + 1)
                 if isinstance(low, int) and isinstance(high, int):
