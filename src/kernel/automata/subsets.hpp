@@ -53,7 +53,7 @@ class Subsets {
 
     // States may be few, and what look-around owes in them much: their work counts as so many states of an ordinary sort.
     void spend(uint64_t units) {
-        constexpr uint64_t kOrdinary = 5'000;
+        constexpr uint64_t kOrdinary = 1'000;
         work(units);
         spent_ += units;
         if (spent_ / kOrdinary > max_states_)
