@@ -54,7 +54,7 @@ def check_full(seed: int) -> None:
 
 
 def check_preferred(seed: int) -> None:
-    """Where `re.match` ends, unless what follows has a say: `tests/exact/test_look_around.py` has those."""
+    """Where `re.match` ends, unless what follows has a say: `tests/exact/test_nested_looks.py` has those."""
     source = random_looks(Random(seed), fixed_width=True)
     if (peer := compiled(source)) is None:
         return
