@@ -79,7 +79,7 @@ def main() -> None:
     version = re.search(r"Scripts-([\d.]+)\.txt", Path(Scripts.__file__).read_text(encoding="utf-8"))
     assert version
     lines = [
-        f"# Unicode {version[1]}, by tools/code_points.py. Data: https://www.unicode.org/license.txt",
+        f"# Unicode {version[1]}, by tools/code_points.py. Data (c) Unicode, Inc.: https://www.unicode.org/license.txt",
         "# kind names: characters to pass over and to take, in turn, in base 36, surrogates left out",
     ]
     for kind, text in (("gc", CATEGORIES), ("is", BINARY)):
