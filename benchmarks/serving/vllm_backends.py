@@ -25,6 +25,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from derivable.demo import is_json
+
 BACKENDS = ("none", "derivable", "guidance", "xgrammar")
 SETTINGS = {
     "HF_HUB_OFFLINE": "1",
@@ -48,14 +50,6 @@ def write_model(folder: Path, tokenizer: Path) -> None:
     ends = {"bos_token_id": 128000, "eos_token_id": [128001, 128009]}
     config = LlamaConfig(vocab_size=128256, num_key_value_heads=2, tie_word_embeddings=True, **shape, **ends)
     LlamaForCausalLM(config).save_pretrained(folder)
-
-
-def is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
 
 
 def generate(engine: Any, asked: list[Any], tokens: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TypeAlias, TypeVar
 from . import _kernel
 from ._kernel import Dfa
 from .caches import cache
+from .counting import counting_automaton, without_many
 from .errors import GrammarError
 from .expr import (
     ANY_CHAR,
@@ -17,7 +18,6 @@ from .expr import (
     And,
     Bytes,
     Chars,
-    Concat,
     Expr,
     JsonStrings,
     JsonText,
@@ -25,7 +25,6 @@ from .expr import (
     Numbers,
     Repeat,
     star,
-    width,
 )
 from .limits import Limits
 
@@ -228,12 +227,12 @@ def _is_plain(expr: Expr) -> bool:
     return isinstance(expr, JsonStrings | JsonText) and expr.plain
 
 
-Recognizer: TypeAlias = Dfa | _kernel.JsonStrings | _kernel.NumberRange
+Recognizer: TypeAlias = Dfa | _kernel.JsonStrings | _kernel.NumberRange | _kernel.CountingAutomaton
 
 
 def recognizer(expr: Expr, limits: Limits = Limits()) -> Recognizer:  # noqa: B008
     """What recognizes a terminal where no leftmost match counts: `json_strings`, numbers of which the kernel makes the
-    automaton when a text reaches it, or else `compile_expr`."""
+    automaton when a text reaches it, an automaton that counts, or else `compile_expr`."""
     if type(expr) is JsonStrings:  # PERF: made in 0.5 us; to remember one takes 1.5
         return listed_strings(expr)
     if type(expr) is Numbers and limits.max_dfa_states >= SMALL_RANGE and (numbers := number_range(expr)).is_small:
@@ -242,9 +241,16 @@ def recognizer(expr: Expr, limits: Limits = Limits()) -> Recognizer:  # noqa: B0
     seen = _recognizers.get(id(expr))
     if seen is not None and seen[0] is expr and (seen[1] is limits or seen[1] == limits):
         return seen[2]
-    found = json_strings(expr, limits) or compile_expr(expr, limits=limits)
+
+    def table(part: Expr) -> Dfa:
+        return compile_expr(part, limits=limits)
+
+    found = json_strings(expr, limits) or counting_automaton(expr, table) or table(expr)
     # A literal's states are made of those of its values when a text reaches them.
-    states = 4 * found.value_bytes if isinstance(found, _kernel.JsonStrings) else _states(found)
+    if isinstance(found, _kernel.JsonStrings):
+        states = 4 * found.value_bytes
+    else:
+        states = found.size if isinstance(found, _kernel.CountingAutomaton) else _states(found)
     _recognizers.remember(expr, (expr, limits, found), _size(_kernel.content(expr)) + states)
     return found
 
@@ -262,7 +268,7 @@ def _without_bound(expr: Expr) -> tuple[Expr, int | None]:
     if isinstance(expr, JsonStrings) and expr.negated:
         return replace(expr, max_length=None), expr.max_length
     if isinstance(expr, JsonText):
-        unbounded, most = _without_many(expr.item)
+        unbounded, most = without_many(expr.item)
         return expr if most is None else JsonText(unbounded, expr.plain), most
     if not isinstance(expr, And):
         return expr, None
@@ -272,42 +278,6 @@ def _without_bound(expr: Expr) -> tuple[Expr, int | None]:
     if isinstance(kept[0], Not):
         kept.insert(0, every)
     return And(tuple(kept)), min((most for _, most in parts if most is not None), default=None)
-
-
-_MANY_CHARACTERS = 16
-
-
-def _without_many(expr: Expr) -> tuple[Expr, int | None]:
-    """Characters of which many are counted, as in `.{1,255}`, beside what always has one length: without that upper
-    bound, and the length of the whole that it comes to.
-
-    PERF: an automaton has a state for each of them, and a first mask tries all tokens at many: `"^.{1,255}$"` took
-    36 ms, and now 2. Where as many must come, as in `[0-9a-f]{64}`, it has these states anyway.
-    """
-    match expr:
-        case Repeat(item, low, int(high), lazy) if high - low >= _MANY_CHARACTERS and width(item) == (1, 1):
-            return Repeat(item, low, None, lazy), high
-        case Repeat(item, 0, 1, lazy):
-            rest, most = _without_many(item)
-            return (expr, None) if most is None else (Repeat(rest, 0, 1, lazy), most)
-        case Concat(items):
-            widths = [width(item) for item in items]
-            for i in reversed(range(len(items))):
-                others = widths[:i] + widths[i + 1 :]
-                least, longest = widths[i]
-                if longest is None or any(low != high for low, high in others):
-                    continue
-                # What may follow begins anywhere once there is no bound. So it does where there is room for all of it.
-                if sum(low for low, _ in widths[i + 1 :]) > longest - least:
-                    continue
-                rest, most = _without_many(items[i])
-                if most is not None:
-                    return Concat((*items[:i], rest, *items[i + 1 :])), most + sum(low for low, _ in others)
-        case And(items):
-            parts = [_without_many(item) for item in items]
-            if bounds := [most for _, most in parts if most is not None]:
-                return And(tuple([part for part, _ in parts])), min(bounds)
-    return expr, None
 
 
 def is_empty(expr: Expr, limits: Limits) -> bool:

@@ -157,9 +157,12 @@ class Combining(Rules):
 
         Raises:
             ArgumentError: not a number of 1 or more.
-            GrammarError: there is no such rule, or it is not under `scannerless` lexing.
+            GrammarError: there is no such rule.
             LimitError: the shortest text of a part has more bytes than the part may have tokens (when it is compiled).
-            UnsupportedFeatureError: the rule refers to itself, names a token, or counts members.
+            UnsupportedFeatureError: the rule refers to itself, names a token, or counts members; or the grammar is not
+                under `scannerless` lexing.
+
+        Cost: the rules. A step costs nothing more; docs/endings.md says what the last masks of a part cost.
 
         Example:
             >>> import derivable as dv

@@ -324,6 +324,7 @@ class Grammar(Combining):
             max_tokens: so many tokens it lies in at most, as `with_max_tokens` counts them.
 
         Raises:
+            ArgumentError: `max_tokens` is no number of 0 or more.
             GrammarError: an empty text.
 
         Example:

@@ -1,6 +1,7 @@
 """Patterns that count: masks near bounds, and far from them, against the matcher's byte-by-byte verdict.
 
-Far from its bounds one count stands for all: by k-equivalence, or because it is kept beside an automaton without one.
+Far from its bounds one count stands for all: by k-equivalence, because it is kept beside an automaton without one, or
+because an automaton that counts knows how many rounds a token holds.
 """
 
 from __future__ import annotations
@@ -162,4 +163,50 @@ def test_patterns_of_few_characters(pattern: str, most: int) -> None:
     ],
 )
 def test_counts_outside_of_strings(pattern: str) -> None:
+    assert max(check_along(pattern, seed, plain=True) for seed in range(4)) > 1
+
+
+ITEMS = (r"\w+ ", r"[a-z]{1,9}[ ,]", r"\S+\s", "a|aa", "in|i|n", r"[\s\S]", r"[a-zé]", r"\d{2}:?", r"\w ?", "x?y?")
+BEHIND = ("", "", r"\w+\.", "end", "</think>", "-", r"[a-z]*", "\n\n(?:yes|no)")
+
+
+@st.composite
+def counted_rounds(draw: st.DrawFn) -> str:
+    """Large as tables, near and far from their bounds."""
+
+    def part() -> str:
+        low = draw(st.sampled_from([0, 0, 1, 3, 30]))
+        return f"(?:{draw(st.sampled_from(ITEMS))}){{{low},{low + draw(st.sampled_from([0, 2, 7, 60, 4_000]))}}}"
+
+    pattern = draw(st.sampled_from(["", "a", "<think>"])) + part() + draw(st.sampled_from(BEHIND))
+    if draw(st.booleans()):
+        pattern += part() + draw(st.sampled_from(BEHIND))
+    if draw(st.integers(0, 3)) == 0:
+        pattern = f"(?:{pattern}|{part()}!){{1,{draw(st.sampled_from([2, 5, 900]))}}}"
+    return pattern
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(counted_rounds(), st.integers(0, 1 << 30))
+def test_random_rounds(pattern: str, seed: int) -> None:
+    check_along(pattern, seed, plain=True)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(?:\w+ ){0,399}\w+\.",
+        r"(?:\w{1,20} ){1,60}",
+        r"(?:\w{1,20} ){1,4}",
+        r"<think>[\s\S]{0,4000}?</think>\n\n(?:yes|no|unsure)",
+        r"[\s\S]{0,40}</think>",
+        r"[a-z]{3,5000}-[0-9]{10,3000}",
+        r"(?:a|aa){10,4000}b",
+        r"(?:a|aa){3,9}b",
+        r".{0,1000000}",
+        r"(?:[a-z]{0,300}\n){0,300}",
+        r"(?:[a-z]{0,3}\n){0,300}",
+    ],
+)
+def test_common_rounds(pattern: str) -> None:
     assert max(check_along(pattern, seed, plain=True) for seed in range(4)) > 1

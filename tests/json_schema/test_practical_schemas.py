@@ -203,3 +203,41 @@ def test_maskbench() -> None:
         for test in case["tests"]:
             text = json.dumps(test["data"], ensure_ascii=False)
             assert test["valid"] or not accepts(constraint, text), f"{case['id']}: accepted an invalid instance"
+
+
+def variants(*cases: dict[str, Any]) -> dict[str, Any]:
+    """As Rust's schemars writes an enum with values."""
+    return {
+        "oneOf": [
+            {"type": "object", "properties": {name: schema}, "required": [name]}
+            for case in cases
+            for name, schema in case.items()
+        ]
+    }
+
+
+def test_sets_under_one_of() -> None:
+    """An array that repeats an item, so that another branch does not hold, is nothing that anybody writes."""
+    items = {
+        "type": "object",
+        "properties": {"values": {"type": "array", "items": {"type": "string"}, "uniqueItems": True}},
+    }
+    schema = variants({"counter": {"type": "object", "properties": {"value": {"type": "number"}}}}, {"set": items})
+    constraint = dv.compile(dv.Grammar.from_json_schema(schema), BYTES)
+    for text in ('{"counter":{"value":1}}', '{"set":{"values":["a","b"]}}', '{"set":{}}'):
+        assert accepts(constraint, text)
+    for text in ('{"set":{"values":["a","a"]}}', '{"counter":{},"set":{"values":["a"]}}', "{}"):
+        assert not accepts(constraint, text)
+    pairs = {"oneOf": [{"type": "array", "uniqueItems": True}, {"type": "array", "maxItems": 2}]}
+    constraint = dv.compile(dv.Grammar.from_json_schema(pairs), BYTES)
+    assert accepts(constraint, "[1,2,3]")
+    assert not any(accepts(constraint, text) for text in ("[]", "[1,2]", "[1,1,2]"))
+
+
+def test_what_is_left_out_alone_is_refused_as_in_the_specification() -> None:
+    repeated = {"type": "array", "items": {"type": "string"}, "not": {"uniqueItems": True}}
+    for profile in ("practical", "spec"):
+        with pytest.raises(dv.UnsupportedFeatureError) as caught:
+            dv.Grammar.from_json_schema(repeated, profile=profile)
+        assert (caught.value.feature, caught.value.pointer) == ("not uniqueItems", "#/not/uniqueItems")
+    assert dv.Grammar.from_json_schema(repeated, relax=("not uniqueItems",)).relaxed == ("not uniqueItems",)

@@ -46,11 +46,11 @@ def blocks(page: Path) -> list[Block]:
     return found
 
 
-def _run(page: Path, without: str = "") -> None:
-    """Ends with the code 77 if a package that a block imports is not installed. `without`: blocks with this text."""
+def _run(page: Path) -> None:
+    """Ends with the code 77 if a package that a block imports is not installed."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks(page):
-        if block.not_run or (without and without in block.code):
+        if block.not_run:
             continue
         source = "\n" * (block.line - 1) + block.code  # so that errors name the lines of the page
         code = compile(source, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
@@ -67,4 +67,4 @@ def _run(page: Path, without: str = "") -> None:
 
 
 if __name__ == "__main__":
-    _run(Path(sys.argv[1]), *sys.argv[2:])
+    _run(Path(sys.argv[1]))

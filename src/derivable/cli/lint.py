@@ -21,7 +21,7 @@ from .options import (
     terminal,
     vocabulary_of,
 )
-from .report import GrammarArgument, JsonOption, VocabularyOption
+from .report import GrammarArgument, JsonOption, SituationsOption, VocabularyOption
 
 __all__ = ["lint_command"]
 
@@ -35,7 +35,7 @@ def lint_command(
     builtin: BuiltinOption = None,
     start: StartOption = None,
     profile: ProfileOption = "practical",
-    situations: Annotated[int, typer.Option("--situations", "-n", min=1, help="Visit so many places in texts.")] = 200,
+    situations: SituationsOption = 200,
     seconds: Annotated[float, typer.Option(min=0.001, help="That each of the searches may take.")] = 10.0,
     slow: Annotated[float, typer.Option(min=0.001, help="Milliseconds from which on a first mask is slow.")] = 10.0,
     as_json: JsonOption = False,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .json_schema.reading.styles import ArgumentStyle
-from .tool_openings import Cut
+from .tool_openings import Cut, past, skip
 
 __all__ = ["Elements", "JsonEnd"]
 
@@ -88,7 +88,7 @@ class Elements:
         found = {} if found is None else found
         begin, behind = self.style.key
         while True:
-            start = _skip(text, at)
+            start = skip(text, at)
             if not self.opens(text, start):
                 if begin.startswith(text[start:]):
                     raise Cut("another member, perhaps")
@@ -116,7 +116,7 @@ class Elements:
             at = _find(text, self.style.value, at) + len(self.style.value)
         types = self.types(schema)
         if self.style.nested:
-            start = _skip(text, at)
+            start = skip(text, at)
             named = kind in ("dict", "list")
             self.follows.append(end)  # of the elements within
             try:
@@ -124,8 +124,8 @@ class Elements:
                     return self.items(text, at, end, schema)
                 if kind == "dict" or (kind is None and self.opens(text, start)):
                     inner, at = self.members(text, at, schema)
-                    at = _skip(text, at)
-                    return inner, _past(text, at, end)
+                    at = skip(text, at)
+                    return inner, past(text, at, end)
             finally:
                 self.follows.pop()
             if kind is None and text.startswith(end, start) and not types & {"string"}:
@@ -147,7 +147,7 @@ class Elements:
         stop = at - 1
         while True:
             stop = _find(text, end, stop + 1)
-            behind = _skip(text, stop + len(end))
+            behind = skip(text, stop + len(end))
             if behind == len(text) or not self.follows[1:]:
                 return stop
             if any(
@@ -160,10 +160,10 @@ class Elements:
         found: list[Any] = []
         opening = self.style.item or ""
         inner = self.resolved(schema).get("items", True)
-        while text.startswith(opening, start := _skip(text, at)):
+        while text.startswith(opening, start := skip(text, at)):
             value, at = self.value(text, start + len(opening), "item", inner)
             found.append(value)
-        return found, _past(text, _skip(text, at), end)
+        return found, past(text, skip(text, at), end)
 
     # -- schemas ------------------------------------------------------------------------------------------------
 
@@ -221,10 +221,10 @@ def _is_of(value: Any, types: set[str]) -> bool:
 def _json(text: str, at: int, end: str) -> tuple[Any, int] | None:
     """A value of JSON up to `end`, and where that ends."""
     try:
-        value, stop = json.JSONDecoder().raw_decode(text, _skip(text, at))
+        value, stop = json.JSONDecoder().raw_decode(text, skip(text, at))
     except ValueError:
         return None
-    stop = _skip(text, stop)
+    stop = skip(text, stop)
     return (value, stop + len(end)) if text.startswith(end, stop) else None
 
 
@@ -233,15 +233,3 @@ def _find(text: str, what: str, at: int) -> int:
     if found < 0:
         raise Cut(f"{what!r} is not there yet")
     return found
-
-
-def _past(text: str, at: int, end: str) -> int:
-    if not text.startswith(end, at):
-        raise (Cut if end.startswith(text[at:]) else ValueError)(f"{end!r} does not follow")
-    return at + len(end)
-
-
-def _skip(text: str, at: int) -> int:
-    while at < len(text) and text[at] in " \t\r\n":
-        at += 1
-    return at

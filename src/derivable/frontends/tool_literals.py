@@ -7,11 +7,10 @@ import re
 from typing import Any
 
 from .json_schema.reading.styles import ArgumentStyle
-from .tool_openings import Cut
+from .tool_openings import Cut, past, skip
 
 __all__ = ["Literals"]
 
-_BLANKS = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 _DEEPEST = 200
@@ -47,19 +46,19 @@ class Literals:
         self, text: str, at: int, found: dict[str, Any], behind: str, quoted: bool
     ) -> tuple[dict[str, Any], int]:
         while True:
-            start = _skip(text, at)
+            start = skip(text, at)
             if text[start : start + 1] in (")", "}") and not found:
                 return found, start
             if quoted:
                 name, start = self._quoted(text, start)
-                start = _past(text, start, behind)
+                start = past(text, skip(text, start), behind)
             else:
                 stop = text.find(behind, start)
                 if stop < 0:
                     raise Cut("the name of a member")
                 name, start = text[start:stop].rstrip(), stop + len(behind)
             found[name], at = self._value(text, start)
-            start = _skip(text, at)
+            start = skip(text, at)
             if not text.startswith(self.style.separator, start):
                 if start == len(text):
                     raise Cut("what follows a member")
@@ -67,7 +66,7 @@ class Literals:
             at = start + len(self.style.separator)
 
     def _value(self, text: str, at: int) -> tuple[Any, int]:
-        at = _skip(text, at)
+        at = skip(text, at)
         brackets = self.style.brackets or {}
         self.depth += 1
         if self.depth > _DEEPEST:
@@ -76,7 +75,7 @@ class Literals:
             if text.startswith(brackets["object"][0], at):
                 behind = ":" if self.style.quoted_keys else self.style.key[1]
                 found, at = self._members(text, at + 1, {}, behind, self.style.quoted_keys)
-                return found, _past(text, at, brackets["object"][1])
+                return found, past(text, skip(text, at), brackets["object"][1])
             if text.startswith(brackets["array"][0], at):
                 return self._items(text, at + 1, brackets["array"][1])
         finally:
@@ -85,14 +84,14 @@ class Literals:
 
     def _items(self, text: str, at: int, end: str) -> tuple[list[Any], int]:
         found: list[Any] = []
-        if text.startswith(end, _skip(text, at)):
-            return found, _past(text, at, end)
+        if text.startswith(end, skip(text, at)):
+            return found, past(text, skip(text, at), end)
         while True:
             value, at = self._value(text, at)
             found.append(value)
-            at = _skip(text, at)
+            at = skip(text, at)
             if not text.startswith(self.style.separator, at):
-                return found, _past(text, at, end)
+                return found, past(text, skip(text, at), end)
             at += len(self.style.separator)
 
     def _scalar(self, text: str, at: int) -> tuple[Any, int]:
@@ -140,16 +139,3 @@ def _character(escape: re.Match[str]) -> str:
     if not digits or (code := int(digits, 8 if written.isdigit() else 16)) > 0x10FFFF:
         return escape[0]
     return chr(code)
-
-
-def _past(text: str, at: int, end: str) -> int:
-    at = _skip(text, at)
-    if not text.startswith(end, at):
-        raise (Cut if end.startswith(text[at:]) else ValueError)(f"{end!r} does not follow")
-    return at + len(end)
-
-
-def _skip(text: str, at: int) -> int:
-    found = _BLANKS.match(text, at)
-    assert found is not None
-    return found.end()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Cut", "Opening", "behind", "between", "end_of", "follow", "mark_of", "opening_of"]
+__all__ = ["Cut", "Opening", "behind", "between", "end_of", "follow", "mark_of", "opening_of", "past", "skip"]
 
 
 class Cut(ValueError):
@@ -86,6 +86,25 @@ def end_of(text: str) -> tuple[Part, ...]:
     return (_SPACE, text.strip()) if text.strip() else ()
 
 
+def skip(text: str, at: int) -> int:
+    """The place behind white space."""
+    blanks = _BLANKS.match(text, at)
+    assert blanks is not None
+    return blanks.end()
+
+
+def past(text: str, at: int, end: str) -> int:
+    """The place behind a text that must stand here.
+
+    Raises:
+        Cut: the text ends before it is clear.
+        ValueError: it does not stand here.
+    """
+    if not text.startswith(end, at):
+        raise (Cut if end.startswith(text[at:]) else ValueError)(f"{end!r} does not follow")
+    return at + len(end)
+
+
 def _parts(format_: Any, name: Part) -> list[Part]:
     if isinstance(format_, str):
         found: list[Part] = []
@@ -139,11 +158,10 @@ def follow(parts: Sequence[Part], text: str, at: int, final: bool) -> tuple[int,
         return _follow_pattern(part, rest, text, at, final)
     kind, more = part
     if kind == "space":
-        blanks = _BLANKS.match(text, at)
-        assert blanks is not None
-        if blanks.end() == len(text) and not final and rest:
+        at = skip(text, at)
+        if at == len(text) and not final and rest:
             raise Cut("white space")
-        return follow(rest, text, blanks.end(), final)
+        return follow(rest, text, at, final)
     if kind == "or":
         return _first([lambda each=each: follow((*each, *rest), text, at, final) for each in more])  # type: ignore[misc]
     return _follow_name(more, rest, text, at, final)

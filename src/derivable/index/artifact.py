@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from .. import _kernel, files
-from .._kernel import Dfa
+from .._kernel import CountingAutomaton, Dfa
 from ..automata import SMALL_RANGE, Recognizer, json_strings
 from ..errors import ArtifactError, LimitError
 from ..expr import JsonStrings, Special
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["VERSION", "Plan", "Values", "packed", "read", "unpacked", "write"]
 
 _MAGIC = b"derivable constraint\n"
-VERSION = 18
+VERSION = 19
 _PREFIX = struct.Struct("<IQ")
 _LENGTH = struct.Struct("<Q")
 _WORD = 4
@@ -81,11 +81,7 @@ def write(plan: Plan, fingerprint: str, path: Path) -> None:
 
 def packed(plan: Plan, fingerprint: str) -> bytes:
     """What a file holds."""
-    tables = [
-        dfa if isinstance(dfa, Dfa) else dfa.values if isinstance(dfa, _kernel.JsonStrings) else dfa.to_dfa(SMALL_RANGE)
-        for dfa, _, _ in plan.lowered.terminals
-    ]
-    automata = [table.saved() if table else b"" for table in tables]
+    automata = [_saved(automaton) for automaton, _, _ in plan.lowered.terminals]
     header = {
         "vocabulary": fingerprint,
         "lexing": plan.lexing,
@@ -101,6 +97,7 @@ def packed(plan: Plan, fingerprint: str) -> bytes:
             for i, (dfa, _, _) in enumerate(plan.lowered.terminals)
             if isinstance(dfa, _kernel.JsonStrings) and dfa.values
         ],
+        "counting": [i for i, (dfa, _, _) in enumerate(plan.lowered.terminals) if isinstance(dfa, CountingAutomaton)],
         "strings": [
             [i, [s.values, s.negated, s.min_length, s.max_length, s.plain]] for i, s in plan.lowered.strings.items()
         ],
@@ -123,6 +120,16 @@ def packed(plan: Plan, fingerprint: str) -> bytes:
     text += b" " * (-before % _WORD)
     rest = b"".join([_LENGTH.pack(len(text)), text, *automata, plan.index, plan.splits])
     return _MAGIC + _PREFIX.pack(VERSION, _kernel.checksum(rest)) + rest
+
+
+def _saved(automaton: Recognizer) -> bytes:
+    match automaton:
+        case Dfa() | CountingAutomaton():
+            return automaton.saved()
+        case _kernel.JsonStrings():
+            return automaton.values.saved() if automaton.values else b""
+        case _:
+            return automaton.to_dfa(SMALL_RANGE).saved()
 
 
 def read(path: Path, fingerprint: str, limits: Limits) -> Plan:
@@ -191,6 +198,7 @@ _SHAPE: dict[str, Any] = {
     "values": get_args(Values),
     "terminals": [(_LONG, _COUNT, bool)],
     "texts": [(_COUNT, _or_none(_LONG), bool)],
+    "counting": [_COUNT],
     "strings": [(_COUNT, ([str], bool, _LONG, _or_none(_LONG), bool))],
     "words": [(_COUNT, [str])],
     "references": [(_COUNT, [(int, "")], bool)],
@@ -253,15 +261,16 @@ def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
     strings = {i: JsonStrings(tuple(values), *bounds) for i, (values, *bounds) in header["strings"]}
     texts = {i: (longest, plain) for i, longest, plain in header["texts"]}
     words = {i: tuple([text.encode("latin-1") for text in listed]) for i, listed in header["words"]}
-    by_rule = strings.keys() | texts.keys() | words.keys()
+    counting = set(header["counting"])
+    by_rule = strings.keys() | texts.keys() | words.keys() | counting
     scannerless = header["lexing"] == "scannerless"
-    named = sum(len(header[part]) for part in ("strings", "texts", "words"))
+    named = sum(len(header[part]) for part in ("strings", "texts", "words", "counting"))
     if len(by_rule) < named or not all(i < count for i in by_rule):
-        raise ValueError("texts, strings, words: a terminal is named twice, or does not exist")
+        raise ValueError("texts, strings, words, counting: a terminal is named twice, or does not exist")
     if b"" in chain.from_iterable(words.values()):
         raise ValueError("words: the empty text is no lexeme")
     if (by_rule or header["distinct"] or header["tallies"] or header["max_tokens"]) and not scannerless:
-        raise ValueError(f"lexing: under {header['lexing']!r} no terminal is a list of strings, or bounded")
+        raise ValueError(f"lexing: under {header['lexing']!r} no terminal is a list of strings, counts, or is bounded")
     if len(header["terminal_names"]) != count:
         raise ValueError("terminal_names: not one for each terminal")
     terminals: list[tuple[Recognizer, int, bool]] = []
@@ -273,6 +282,10 @@ def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
         elif index in words:
             automaton = _kernel.JsonStrings.verbatim(words[index])
             length = 0
+        elif index in counting:
+            automaton = CountingAutomaton.from_saved(bytes(blobs[at : at + length]))
+            if automaton.accepts_empty:
+                raise ValueError("terminals: the empty text is no lexeme")
         else:
             automaton = table = Dfa.from_saved(bytes(blobs[at : at + length]))
             if table.accepts_empty and index not in texts:

@@ -29,11 +29,15 @@ from ..expr import (
 )
 from ..rules import Rules
 from .counted import counted_walk
+from .recursion import without_recursion
 
 __all__ = ["cut_into_leaves", "names_only", "regular_bodies"]
 
 _MAX_FOLDED_NODES = 400
 """Expression nodes, counted repeats multiplied out, up to which a regular rule becomes a terminal."""
+_COUNTED_NODES = 32
+"""Nodes of an item whose repeats are counted, whatever their number: `char{0,10000}`. The rounds of a larger one share
+what is known of them if the repeat is a rule."""
 _NEVER_FOLDED = Look, Special, Spelled
 
 
@@ -45,7 +49,7 @@ def names_only(grammar: Rules) -> bool:
 def cut_into_leaves(grammar: Rules) -> Mapping[str, Expr]:
     """Replaces every reference to a small regular rule by that rule, and makes every regular part one leaf.
 
-    Bottom up: a rule is regular if all it refers to is regular and it does not refer to itself. Nothing is folded over
+    Bottom up: a rule is regular if all it refers to is regular, and itself at one end only. Nothing is folded over
     a place where an ignored terminal could stand, nor out of a terminal with look-around, which sees its own text only.
     Rules that hold nothing but names were cut into terminals by whoever wrote them, and stay as they are.
     """
@@ -72,6 +76,7 @@ def _bodies(
 ) -> tuple[dict[str, Expr], dict[str, int]]:
     """Terminals, and the regular ones of some rules and what these name, expanded, if they cost at most so much; and
     what each costs."""
+    pieces = dict(pieces)
     bodies: dict[str, Expr] = {}
     costs: dict[str, int] = {}
     for name, terminal in grammar.terminals.items():
@@ -98,7 +103,10 @@ def _bodies(
                     continue
                 open_rules.add(name)
                 stack.append((name, True))
-                stack.extend((r.name, False) for r in counted_walk(grammar.rules[name]) if isinstance(r, Ref))
+                expr = grammar.rules[name]
+                if name in pieces:
+                    expr = pieces[name] = without_recursion(name, pieces[name])
+                stack.extend((r.name, False) for r in counted_walk(expr) if isinstance(r, Ref))
     return bodies, costs
 
 
@@ -166,7 +174,8 @@ def _cost(expr: Expr, costs: Mapping[str, int]) -> int:
         case Bytes(value):
             return 1 + len(value)
         case Repeat(item, low, high, _):
-            return 1 + _cost(item, costs) * max(1, low if high is None else high)
+            once, rounds = _cost(item, costs), max(1, low if high is None else high)
+            return 1 + (min(once * rounds, once + 2 * _COUNTED_NODES) if once <= _COUNTED_NODES else once * rounds)
         case _:
             cost = 1
             for part in children(expr):  # PERF: of 300,000 words a few are enough

@@ -223,8 +223,8 @@ class _Lowering:
                     optional[1 + index] = True
             else:
                 found = recognizer(expr, limits)
-                if isinstance(found, _kernel.Dfa) and found.accepts_empty:
-                    found = without_empty(found)
+                if isinstance(found, _kernel.Dfa | _kernel.CountingAutomaton) and found.accepts_empty:
+                    found = without_empty(found) if isinstance(found, _kernel.Dfa) else found.without_empty()
                     optional[1 + index] = not found.is_empty
             if found.is_empty and 1 + index not in optional:
                 self._refuse_empty(names[index])

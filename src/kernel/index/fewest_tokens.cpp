@@ -32,13 +32,17 @@ uint32_t FewestTokens::child(uint32_t node, uint8_t byte) const {
     return found != last && *found == byte ? trie.child_node[size_t(found - trie.child_byte.begin())] : kNoNode;
 }
 
-uint32_t FewestTokens::of(std::string_view text) const {
-    constexpr uint32_t kNothing = 0;
-    return of(text, {}, &kNothing);
+namespace {
+constexpr uint32_t kNothing = 0;  // is needed behind the end of a text
 }
 
+uint32_t FewestTokens::of(std::string_view text) const { return of(text, {}, &kNothing); }
+
 uint32_t FewestTokens::of(std::string_view text, std::string_view rest, const uint32_t* counts) const {
-    if (text.empty()) return counts[0];
+    return text.empty() ? counts[0] : from_each(text, rest, counts)[0];
+}
+
+std::vector<uint32_t> FewestTokens::from_each(std::string_view text, std::string_view rest, const uint32_t* counts) const {
     std::string all(text);
     all += rest.substr(0, longest_);
     std::vector<uint32_t> fewest(text.size(), kNone);
@@ -50,21 +54,20 @@ uint32_t FewestTokens::of(std::string_view text, std::string_view rest, const ui
             if (left != kNone) fewest[i] = std::min(fewest[i], left + 1);
         });
     }
-    return fewest[0];
+    return fewest;
 }
 
 std::vector<std::string_view> FewestTokens::cut(std::string_view text) const {
-    std::vector<uint32_t> fewest(text.size() + 1, kNone);
-    std::vector<size_t> best(text.size(), 1);  // length of the first token
-    fewest[text.size()] = 0;
-    for (size_t i = text.size(); i-- > 0;) {
-        work(4);
-        each_prefix(text.substr(i), [&](size_t length, uint32_t) {
-            if (const uint32_t left = fewest[i + length]; left != kNone && left + 1 < fewest[i]) fewest[i] = left + 1, best[i] = length;
-        });
-    }
+    std::vector<uint32_t> fewest = from_each(text, {}, &kNothing);
+    fewest.push_back(kNothing);
     std::vector<std::string_view> pieces;
-    for (size_t i = 0; i < text.size(); i += pieces.back().size()) pieces.push_back(text.substr(i, fewest[0] == kNone ? 1 : best[i]));
+    for (size_t i = 0; i < text.size(); i += pieces.back().size()) {
+        size_t first = 1;
+        each_prefix(text.substr(i), [&](size_t length, uint32_t) {
+            if (fewest[i] != kNone && fewest[i + length] == fewest[i] - 1) first = length;
+        });
+        pieces.push_back(text.substr(i, first));
+    }
     return pieces;
 }
 

@@ -43,6 +43,8 @@ class FewestTokens {
 
   private:
     static constexpr uint32_t kNoNode = ~0u;
+    // The numbers from each place of a text on, as of().
+    std::vector<uint32_t> from_each(std::string_view text, std::string_view rest, const uint32_t* counts) const;
     uint32_t child(uint32_t node, uint8_t byte) const;
 
     const Vocabulary& vocabulary_;

@@ -23,10 +23,12 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "automata/counting_automaton.hpp"
 #include "index/lexeme_begins.hpp"
 #include "index/lexeme_rests.hpp"
 #include "index/prospects.hpp"
@@ -82,6 +84,9 @@ class Spanner {
     LexemeBegins& begins();
     // So often one token of the vocabulary has a byte at most. Looks at all of its trie, once for each byte.
     uint32_t most_in_token(uint8_t byte);
+    // So many rounds of a repeat end in one token at most; kNoMaximum where that is not easily told. Looks at all of the trie, once for each kind of
+    // round.
+    uint64_t most_rounds(CountingAutomaton& round);
     size_t bytes() const;
     // The same as it was when the lock was last let go, for those who do not have it; and whether another one had better be begun.
     size_t published_bytes() const { return published_bytes_.load(std::memory_order_relaxed); }
@@ -201,8 +206,9 @@ class Spanner {
     std::unique_ptr<Stretches> stretches_;
     std::unique_ptr<LexemeRests> rests_;
     std::unique_ptr<LexemeBegins> begins_;
-    FlatMap<uint32_t> most_in_token_;   // by byte; and one
-    std::array<LexState, 8> lately_{};  // states of JSON strings of patterns that the whole vocabulary was split by
+    FlatMap<uint32_t> most_in_token_;                        // by byte; and one
+    std::unordered_map<std::string, uint64_t> most_rounds_;  // by what the automaton of a round is made of
+    std::array<LexState, 8> lately_{};                       // states of JSON strings of patterns that the whole vocabulary was split by
     size_t num_lately_ = 0;
     FlatMap<uint64_t> near_;  // by terminal: states alike on texts of fewer bytes are not distant enough
     std::atomic<size_t> bytes_{0};

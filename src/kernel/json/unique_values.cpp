@@ -358,7 +358,7 @@ void Writing::judge() {
         return top_->count_inherited([&](const JsonValue& v) { return v.kind == kind && may_be(v.text); });
     };
     auto begun = [&](Kind kind, std::string_view text) { return PrefixCounts::count(top_->index, index_text(kind, text)); };
-    std::string& state = state_ = escape_;
+    state_.clear();
     switch (mode_) {
         case Mode::kBefore:
         case Mode::kAfterKey:
@@ -373,29 +373,29 @@ void Writing::judge() {
             likes_ = size_t(std::count_if(top_->likes.begin(), top_->likes.end(),
                                           [&](const ValueRef& v) { return std::any_of(v->members.begin(), v->members.end(), may_be); }));
             if (std::any_of(top_->members.begin(), top_->members.end(), may_be)) likes_ += top_->likes_anew().size();
-            state += text_;
+            state_ = text_;
             break;
         }
         case Mode::kString:
             likes_ = inside(Kind::kString, [&](const std::string& value) { return may_become(text_, value); }) +
                      begun(Kind::kString, without_high_surrogate(text_));
-            state += text_;
+            state_ = text_;
             break;
         case Mode::kNumber: {
             NumberText number(text_);
             likes_ =
                 inside(Kind::kNumber, [&](const std::string& value) { return number.may_become(value); }) + count_in(top_->index, number);
-            state += number.reduced();
+            state_ = number.reduced();
             break;
         }
         case Mode::kLiteral:
             likes_ =
                 inside(Kind::kLiteral, [&](const std::string& value) { return may_become(text_, value); }) + begun(Kind::kLiteral, text_);
-            state += text_;
+            state_ = text_;
             break;
     }
     safe_ = likes_ == 0;
-    key_ = mix(key_around() ^ hash_of(state));
+    key_ = mix(key_around() ^ hash_of(state_) ^ mix(hash_of(escape_)));
 }
 
 bool Writing::is_alike_around(const Writing& other) const { return mode_ == other.mode_ && *top_ == *other.top_; }

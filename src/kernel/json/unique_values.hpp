@@ -65,7 +65,7 @@ class Writing {
     bool in_digits() const { return in_number() && text_.find_first_of("eE") == std::string::npos; }
     // Writings with the same future, but that more zeros behind a point, or in an exponent, count as the same; a search that comes back to
     // one more often than there are likes() has seen all that can differ. And those that differ in the string or key in progress only.
-    bool is_alike(const Writing& other) const { return state_ == other.state_ && is_alike_around(other); }
+    bool is_alike(const Writing& other) const { return state_ == other.state_ && escape_ == other.escape_ && is_alike_around(other); }
     bool is_alike_around(const Writing& other) const;
     // Equal for those that are alike, and for few others.
     uint64_t key() const { return key_; }
@@ -101,7 +101,7 @@ class Writing {
     Mode mode_ = Mode::kBefore;
     std::string text_;    // of the scalar or key in progress: decoded, or a number's as it is
     std::string escape_;  // in progress
-    std::string state_;   // what matters of these two
+    std::string state_;   // what matters of the text
     bool safe_ = true;
     size_t likes_ = 0;
     size_t completed_ = 0;

@@ -17,8 +17,13 @@ ByteSet Recognizer::bytes(uint32_t state) const {
     ByteSet all;
     if (only_listed(state, all)) return all;
     for (uint32_t byte = 0; byte < 256; byte++)
-        if (rule_ || table_->step(state, uint8_t(byte)) >= 0) all.set(uint8_t(byte));
+        if (!table_ || table_->step(state, uint8_t(byte)) >= 0) all.set(uint8_t(byte));
     return all;
+}
+
+std::string Recognizer::key() const {
+    if (table_) return table_->fingerprint();
+    return rule_ ? "json " + rule_->key() : counting_ ? "counting " + counting_->saved() : "number " + range_->key();
 }
 
 void Recognizer::append_classes(uint8_t byte, std::vector<uint32_t>& key) const {
@@ -60,6 +65,7 @@ std::optional<uint8_t> Recognizer::needed_byte() const {
 
 std::optional<std::string> Recognizer::shortest_rest(uint32_t state, uint8_t filler) {
     if (rule_) return rule_->shortest_rest(state, filler);
+    if (counting_) return counting_->shortest_rest(state);
     if (!shortest_) {
         ByteSet all;
         all.words.fill(~0ULL);
@@ -72,6 +78,7 @@ uint64_t Recognizer::longest_rest() {
     constexpr uint64_t kSigns = 8;  // of a number, beside digits
     if (awaits_table()) return range_->key().size() + kSigns;
     if (rule_) return rule_->longest_rest();
+    if (counting_) return counting_->longest_rest();
     if (!num_states()) return 0;
     shortest_rest(0, 'a');
     uint64_t most = 0;
@@ -82,6 +89,7 @@ uint64_t Recognizer::longest_rest() {
 std::pair<ByteSet, ByteSet> Recognizer::outer_bytes() const {
     ByteSet first, last;
     if (rule_) return rule_->outer_bytes();
+    if (counting_) return counting_->outer_bytes();
     if (awaits_table()) {
         for (int b = '0'; b <= '9'; b++) first.set(uint8_t(b)), last.set(uint8_t(b));
         first.set('-');
@@ -99,6 +107,7 @@ std::pair<ByteSet, ByteSet> Recognizer::outer_bytes() const {
 
 size_t Recognizer::bytes() const {
     if (awaits_table()) return 512;
+    if (counting_) return counting_->bytes();
     return table_ ? table_->table.size() * 4 + table_->num_states() * 16 + 512 : 20 * rule_->key().size() + 512;
 }
 
@@ -119,7 +128,7 @@ std::vector<Recognizer> Recognizer::variants() const {
 
 const std::string* Recognizer::text_of_any_string(uint32_t state, uint64_t bytes) const {
     JsonStrings::Free free;
-    if (!rule_->is_free(state, free) || free.need > 0) return nullptr;
+    if (!rule_ || !rule_->is_free(state, free) || free.need > 0) return nullptr;
     // A text of so many bytes begins no more characters than that, and the one before it may not be complete.
     if (free.room != JsonStrings::kNoMaximum && (free.room < 2 || free.room - 2 < bytes)) return nullptr;
     return &JsonStrings::example(rule_->escapes(), free.decoder);
@@ -132,6 +141,7 @@ std::optional<Recognizer> Recognizer::unbounded() const {
 
 int32_t Recognizer::acting_as(const Recognizer& other, uint32_t state, uint64_t bytes) {
     if (rule_) return rule_->acting_as(*other.rule_, state, bytes);
+    if (counting_) return int32_t(counting_->acting_as(state, bytes));
     if (!KEquivalence::is_worthwhile(*table_)) return int32_t(state);
     if (!short_texts_) short_texts_ = std::make_shared<const KEquivalence>(*table_);
     return int32_t(short_texts_->first_alike(state, bytes));
@@ -139,6 +149,7 @@ int32_t Recognizer::acting_as(const Recognizer& other, uint32_t state, uint64_t 
 
 std::string Recognizer::state_key(uint32_t state, uint64_t longest) const {
     JsonStrings::Free free;
+    if (!rule_) return {};
     if (!rule_->is_free(state, free)) return rule_->counted_key(state, longest);
     std::string key{char(escapes()), char(free.decoder)};
     for (uint64_t n : {std::min(free.need, longest), std::min(free.room, longest)}) key.append(reinterpret_cast<const char*>(&n), sizeof n);

@@ -1,7 +1,8 @@
 // What recognizes the lexemes of a terminal: an automaton, given by a table or by rule. Others need not know by which.
 //
-// Tables (Dfa) have states of fixed numbers, conditions (look-ahead) and a past (look-behind). The states of those by rule (JsonStrings)
-// come into being, and get their numbers, as a text reaches them; they have neither. Every state can reach acceptance; 0 is the start.
+// Tables (Dfa) have states of fixed numbers, conditions (look-ahead) and a past (look-behind). The states of those by rule (JsonStrings,
+// CountingAutomaton) come into being, and get their numbers, as a text reaches them; they have neither. Every state can reach acceptance; 0 is
+// the start.
 //
 // The table of a range of numbers is made when a text reaches its start. PERF: it takes 0.4 ms, and of the keys of a large object few are
 // reached: 10,000 with a bound each took 4.6 s to compile.
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "automata/counting_automaton.hpp"
 #include "automata/dfa.hpp"
 #include "automata/k_equivalence.hpp"
 #include "automata/shortest_rests.hpp"
@@ -30,12 +32,22 @@ class Recognizer {
   public:
     explicit Recognizer(std::shared_ptr<const Dfa> table) : table_(table.get()), owned_(std::move(table)) {}
     explicit Recognizer(std::shared_ptr<JsonStrings> rule) : rule_(std::move(rule)) {}
+    explicit Recognizer(std::shared_ptr<CountingAutomaton> counting) : counting_(std::move(counting)) {}
     // It is small, and has numbers.
     explicit Recognizer(std::shared_ptr<const NumberRange> range) : range_(std::move(range)) {}
     // With states of its own. SAFETY: so they come into being under the lock of who has it.
-    Recognizer copy() const { return rule_ ? Recognizer(std::make_shared<JsonStrings>(*rule_)) : *this; }
+    Recognizer copy() const {
+        if (counting_) return Recognizer(std::make_shared<CountingAutomaton>(*counting_));
+        return rule_ ? Recognizer(std::make_shared<JsonStrings>(*rule_)) : *this;
+    }
     // All JSON strings of a spelling.
     static Recognizer any_string(Escapes escapes);  // by a table
+    // Where rounds are counted: most(automaton of a round) may end in one token. Of a copy.
+    template <class Most>
+    void bound_rounds(Most most) {
+        if (counting_) counting_->bound_rounds(most);
+    }
+    bool counts_rounds() const { return bool(counting_); }
     // Of a table, which Python may own. No more can be done with it.
     void let_go() { table_ = nullptr, owned_.reset(); }
 
@@ -46,13 +58,19 @@ class Recognizer {
     void make_table();
     uint32_t num_states() const { return table_ ? table_->num_states() : 0; }  // of the table
     int32_t step_table(uint32_t state, uint8_t byte) const { return table_->step(state, byte); }
-    int32_t step(uint32_t state, uint8_t byte) { return table_ ? table_->step(state, byte) : rule_->step(state, byte); }
-    bool accepts(uint32_t state) const { return table_ ? bool(table_->accepting[state]) : rule_->accepts(state); }
-    bool is_empty() const { return table_ ? table_->empty() : rule_ && rule_->is_empty(); }
+    int32_t step(uint32_t state, uint8_t byte) {
+        return table_ ? table_->step(state, byte) : rule_ ? rule_->step(state, byte) : counting_->step(state, byte);
+    }
+    bool accepts(uint32_t state) const {
+        return table_ ? bool(table_->accepting[state]) : rule_ ? rule_->accepts(state) : counting_->accepts(state);
+    }
+    bool is_empty() const { return table_ ? table_->empty() : rule_ ? rule_->is_empty() : counting_ && counting_->is_empty(); }
     bool has_next(uint32_t state) const;  // of a table: some byte leads on
     ByteSet bytes(uint32_t state) const;  // all that lead on, and perhaps some that do not
     // Bytes of one class act alike in the state, by byte; null: that is not known.
-    const std::array<uint8_t, 256>* classes(uint32_t state) const { return table_ ? &table_->classes : rule_->kinds(state); }
+    const std::array<uint8_t, 256>* classes(uint32_t state) const {
+        return table_ ? &table_->classes : rule_ ? rule_->kinds(state) : &counting_->classes();
+    }
     // Appends what tells a byte from others.
     void append_classes(uint8_t byte, std::vector<uint32_t>& key) const;
 
@@ -68,7 +86,7 @@ class Recognizer {
 
     // Equal for equal languages, but a table and a rule are never equal. `identity`: the table itself, which is asked sooner; null for a
     // rule.
-    std::string key() const { return table_ ? table_->fingerprint() : rule_ ? "json " + rule_->key() : "number " + range_->key(); }
+    std::string key() const;
     const void* identity() const { return table_; }
     size_t bytes() const;  // about
 
@@ -128,6 +146,7 @@ class Recognizer {
     const Dfa* table_ = nullptr;  // PERF: steps ask for nothing else
     std::shared_ptr<const Dfa> owned_;
     std::shared_ptr<JsonStrings> rule_;
+    std::shared_ptr<CountingAutomaton> counting_;
     std::shared_ptr<const NumberRange> range_;
     std::shared_ptr<const KEquivalence> short_texts_;  // of the table, if it was asked for
     std::shared_ptr<const ShortestRests> shortest_;    // likewise

@@ -31,6 +31,11 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
       budget_masks_(engine_, lexemes_, runs_, masks_, *vocabulary_, witnesses_) {
     Operation all(access_, Task::kUnbounded);
     Lexer& lexer = access_.lexer();
+    for (TerminalSpec& terminal : spec.terminals)
+        if (terminal.recognizer.counts_rounds()) {
+            terminal.recognizer = terminal.recognizer.copy();
+            terminal.recognizer.bound_rounds([this](CountingAutomaton& round) { return spanner_->most_rounds(round); });
+        }
     terminals_.add(lexer, std::move(spec.terminals), std::move(spec.references), spec.distinct);
     runs_.bounds().prepare();
     if (environments_.tallies.active()) prepare_tallies();

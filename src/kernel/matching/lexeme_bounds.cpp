@@ -32,13 +32,24 @@ uint64_t LexemeBounds::rest(LexState single) {
 
 uint64_t LexemeBounds::longest_rest(TerminalId terminal) const { return engine_.spanner.rests().texts().outline(terminal).longest_rest; }
 
-bool LexemeBounds::is_bounded(LexState lex) {
-    if (const bool* known = bounded_.find(lex)) return *known;
+template <class Judge>
+bool LexemeBounds::some_member(LexState lex, Judge judge) const {
     Lexer& lexer = engine_.access.lexer();
     const Lexer::Singles members = lexer.singles(lexer.members(lex));
-    return bounded_[lex] = std::any_of(members.begin(), members.end(), [&](LexState single) {
-               return engine_.terminals.max_tokens(lexer.terminal_of(single)) != kAnyNumber;
-           });
+    return std::any_of(members.begin(), members.end(), [&](LexState single) {
+        const TerminalId terminal = lexer.terminal_of(single);
+        const uint32_t bound = engine_.terminals.max_tokens(terminal);
+        return bound != kAnyNumber && judge(single, terminal, bound);
+    });
+}
+
+bool LexemeBounds::is_bounded(LexState lex) {
+    if (const bool* known = bounded_.find(lex)) return *known;
+    return bounded_[lex] = some_member(lex, [](LexState, TerminalId, uint32_t) { return true; });
+}
+
+bool LexemeBounds::ends(LexState single, TerminalId terminal, uint32_t bound, uint32_t tokens) {
+    return tokens >= bound || (longest_rest(terminal) > bound - tokens && rest(single) > bound - tokens);
 }
 
 bool LexemeBounds::count_far(Parses& parses) {
@@ -46,16 +57,6 @@ bool LexemeBounds::count_far(Parses& parses) {
         if (t.tokens + 1 > far_ || (t.tokens && !is_bounded(t.lex))) return false;
     for (Parse& t : parses)
         if (is_bounded(t.lex) && !engine_.access.lexer().is_fresh(t.lex)) t.tokens++;
-    return true;
-}
-
-bool LexemeBounds::keeps_all(const Parse& t, uint32_t tokens) {
-    Lexer& lexer = engine_.access.lexer();
-    for (LexState single : lexer.singles(lexer.members(t.lex))) {
-        const uint32_t bound = engine_.terminals.max_tokens(lexer.terminal_of(single));
-        if (bound == kAnyNumber) continue;
-        if (tokens >= bound || (longest_rest(lexer.terminal_of(single)) > bound - tokens && rest(single) > bound - tokens)) return false;
-    }
     return true;
 }
 
@@ -70,13 +71,15 @@ void LexemeBounds::end_token(Parses& parses, const Stepper::Keep& keep) {
             continue;
         }
         const uint32_t tokens = t.tokens + 1;
-        if (!keeps_all(t, tokens)) {
+        const auto ends_now = [&](LexState single, TerminalId terminal, uint32_t bound) { return ends(single, terminal, bound, tokens); };
+        if (some_member(t.lex, ends_now)) {
             std::vector<TerminalId> ended;
             const LexState left = lexer.members_if(lexer.members(t.lex), [&](LexState single) {
-                const uint32_t bound = engine_.terminals.max_tokens(lexer.terminal_of(single));
-                if (bound == kAnyNumber) return true;
-                if (tokens >= bound && lexer.accepts_single(single)) ended.push_back(lexer.terminal_of(single));
-                return tokens < bound && rest(single) <= bound - tokens;
+                const TerminalId terminal = lexer.terminal_of(single);
+                const uint32_t bound = engine_.terminals.max_tokens(terminal);
+                if (bound == kAnyNumber || !ends_now(single, terminal, bound)) return true;
+                if (tokens >= bound && lexer.accepts_single(single)) ended.push_back(terminal);
+                return false;
             });
             for (TerminalId terminal : ended) end_lexeme(t, terminal, parses, keep);
             t.lex = left;
@@ -102,14 +105,9 @@ bool LexemeBounds::may_refuse(const Parses& parses) const {
     if (!active()) return false;
     if (!far_) return true;
     return std::any_of(parses.begin(), parses.end(), [&](const Parse& t) {
-        if (t.tokens + 1 <= far_) return false;
-        Lexer& lexer = engine_.access.lexer();
-        const Lexer::Singles members = lexer.singles(lexer.members(t.lex));
-        return std::any_of(members.begin(), members.end(), [&](LexState single) {
-            const TerminalId terminal = lexer.terminal_of(single);
-            const uint32_t bound = engine_.terminals.max_tokens(terminal);
-            return bound != kAnyNumber && longest_rest(terminal) + t.tokens + 1 > bound;
-        });
+        return t.tokens + 1 > far_ && some_member(t.lex, [&](LexState, TerminalId terminal, uint32_t bound) {
+                   return longest_rest(terminal) + t.tokens + 1 > bound;
+               });
     });
 }
 

@@ -33,8 +33,11 @@ class LexemeBounds {
     uint64_t rest(LexState single);
     // The parses stay as they are, but for the count.
     bool count_far(Parses& parses);
-    // All members can go on with so many tokens.
-    bool keeps_all(const Parse& t, uint32_t tokens);
+    // Some member is bounded, and judge(single, terminal, bound) says yes of it.
+    template <class Judge>
+    bool some_member(LexState lex, Judge judge) const;
+    // Such a member, in so many tokens, ends or is given up.
+    bool ends(LexState single, TerminalId terminal, uint32_t bound, uint32_t tokens);
     uint64_t longest_rest(TerminalId terminal) const;
     void end_lexeme(const Parse& t, TerminalId terminal, Parses& parses, const Stepper::Keep& keep);
 
@@ -44,7 +47,8 @@ class LexemeBounds {
     const Engine engine_;
     Lexemes& lexemes_;
     Stepper& stepper_;
-    // PERF: nearly all tokens are far from any bound, which one comparison tells: 0.1 us a token instead of 0.8.
+    // PERF: nearly all tokens are far from any bound, which one comparison tells (benchmarks/parts.py: a mask and a step cost what they do without bounds;
+    // looking at each member cost 0.8 us more).
     uint64_t far_ = ~0ULL;   // in so many tokens no lexeme can be given up; 0: one that begins within a token may already lack too much
     FlatMap<bool> bounded_;  // by lexer state
 };

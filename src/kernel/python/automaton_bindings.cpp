@@ -12,6 +12,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "automata/counting_automaton.hpp"
 #include "automata/dfa.hpp"
 #include "json/string_literals.hpp"
 #include "json/text.hpp"
@@ -108,6 +109,66 @@ void bind_json_strings(nb::module_& m) {
             nb::arg("max_states"), "As a table.");
 }
 
+std::vector<CountingAutomaton> copies(const std::vector<const CountingAutomaton*>& items) {
+    std::vector<CountingAutomaton> all;
+    for (const CountingAutomaton* item : items) all.push_back(*item);
+    return all;
+}
+
+void bind_counting_automata(nb::module_& m) {
+    using Automata = std::vector<const CountingAutomaton*>;
+    nb::class_<CountingAutomaton>(m, "CountingAutomaton", "Repeats with numbers instead of a state for each round.")
+        .def_static(
+            // SAFETY: a copy, since Python owns this one: lexers are freed by threads without its lock.
+            "table",
+            [](const Dfa& d, std::optional<uint64_t> most) {
+                return CountingAutomaton::table(std::make_shared<const Dfa>(d), most.value_or(CountingAutomaton::kNoMaximum));
+            },
+            nb::arg("automaton"), nb::arg("max_characters") = nb::none())
+        .def_static(
+            "sequence", [](const Automata& items) { return CountingAutomaton::sequence(copies(items)); }, nb::arg("items"))
+        .def_static(
+            "choice", [](const Automata& items) { return CountingAutomaton::choice(copies(items)); }, nb::arg("items"))
+        .def_static(
+            "repeat",
+            [](const CountingAutomaton& item, uint64_t min, std::optional<uint64_t> max) {
+                return CountingAutomaton::repeat(item, min, max.value_or(CountingAutomaton::kNoMaximum));
+            },
+            nb::arg("item"), nb::arg("min"), nb::arg("max").none())
+        .def("without_empty", &CountingAutomaton::without_empty)
+        .def_prop_ro("is_empty", &CountingAutomaton::is_empty, "No string is accepted.")
+        .def_prop_ro("accepts_empty", &CountingAutomaton::accepts_empty)
+        .def_prop_ro("num_states", &CountingAutomaton::num_states, "That were met so far.")
+        .def_prop_ro("size", &CountingAutomaton::bytes, "Bytes of what it is made of, about.")
+        .def(
+            "step", [](CountingAutomaton& a, uint32_t state, uint8_t byte) { return state < a.num_states() ? a.step(state, byte) : kDead; },
+            nb::arg("state"), nb::arg("byte"))
+        .def(
+            "accepts", [](const CountingAutomaton& a, uint32_t state) { return state < a.num_states() && a.accepts(state); },
+            nb::arg("state"))
+        .def(
+            "acting_as",
+            [](CountingAutomaton& a, uint32_t state, uint64_t bytes) {
+                return state < a.num_states() ? int32_t(a.acting_as(state, bytes)) : kDead;
+            },
+            nb::arg("state"), nb::arg("bytes"),
+            "The state that stands for all those which no text of so many bytes tells apart, as far as known.")
+        .def(
+            "shortest_rest",
+            [](const CountingAutomaton& a, uint32_t state) -> std::optional<nb::bytes> {
+                if (state >= a.num_states()) return std::nullopt;
+                const std::optional<std::string> rest = a.shortest_rest(state);
+                return rest ? std::optional(nb::bytes(rest->data(), rest->size())) : std::nullopt;
+            },
+            nb::arg("state"), "A shortest text that completes one.")
+        .def("saved",
+             [](const CountingAutomaton& a) {
+                 const std::string s = a.saved();
+                 return nb::bytes(s.data(), s.size());
+             })
+        .def_static("from_saved", [](nb::bytes data) { return CountingAutomaton::from_saved(view(data)); }, nb::arg("data"));
+}
+
 }  // namespace
 
 void bind_automata(nb::module_& m) {
@@ -164,6 +225,7 @@ void bind_automata(nb::module_& m) {
             "Equal for equal languages.");
 
     bind_json_strings(m);
+    bind_counting_automata(m);
 }
 
 }  // namespace derivable

@@ -65,7 +65,8 @@ TallySpec tally_spec(const SavedTallies& saved, size_t num_terminals, bool scann
     return spec;
 }
 
-using Language = std::variant<std::shared_ptr<Dfa>, std::shared_ptr<JsonStrings>, std::shared_ptr<NumberRange>>;
+using Language =
+    std::variant<std::shared_ptr<Dfa>, std::shared_ptr<JsonStrings>, std::shared_ptr<NumberRange>, std::shared_ptr<CountingAutomaton>>;
 
 std::vector<TerminalSpec> read_terminals(nb::handle lowered, bool scannerless) {
     std::vector<TerminalSpec> specs;

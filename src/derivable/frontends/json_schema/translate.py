@@ -65,6 +65,8 @@ def _rules(writer: Symbols, source: str | None) -> Rules:
         drop_unproductive(writer.rules)
     tallied = give_roles(writer) | count_items(writer)
     if writer.rules["root"] == NOTHING:
+        if writer.left_out is not None:
+            reader.unsupported(*writer.left_out)
         raise GrammarError(
             "no JSON value satisfies this schema",
             hint="Some of its constraints contradict one another, or it recurses without an end.",

@@ -111,6 +111,9 @@ def _write_rules(writer: Writer, facts: Facts, rule: str) -> None:
                 distinct = False
         else:
             problem = "that two items are equal can be enforced only where items have few values"
+            if writer.options.practical and not writer.reader.is_relaxed("not uniqueItems"):
+                writer.left_out = ("not uniqueItems", problem, facts.unique_at, "uniqueItems")
+                return
             writer.reader.unsupported("not uniqueItems", problem, facts.unique_at, "uniqueItems")
     if facts.contains:
         _write_tracked(writer, facts, rule, low, high, None, distinct)

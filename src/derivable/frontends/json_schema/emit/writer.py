@@ -11,6 +11,7 @@ from ....expr import EMPTY, Concat, Expr, Ref
 from ....rules import Terminal
 from ..keywords.work import Context
 from ..reading.facts import Facts, Goal
+from ..reading.resources import Sub
 from ..texts.json_text import literal_terminal
 from ..texts.partitions import Signs
 
@@ -44,6 +45,7 @@ class Writer(ABC):
         self.comma_rules: list[str] = []  # that have other commas between items
         self.distinct: tuple[str, ...] = ()  # terminals that open arrays of distinct items
         self.suspect = False  # a rule may have no text
+        self.left_out: tuple[str, str, Sub | None, str] | None = None  # by the practical profile: it cannot be enforced
         self._keys: dict[str, str] = {}
         self._marks: dict[str, tuple[str, ...]] = {}
         self._count = 0

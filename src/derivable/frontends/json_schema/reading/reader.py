@@ -247,9 +247,13 @@ class Reader:
         if feature not in self.relaxed:
             self.relaxed.append(feature)
 
+    def is_relaxed(self, feature: str) -> bool:
+        """Whether the caller has relaxed a feature by name."""
+        return feature in self.options.relax or feature.split(" ")[0] in self.options.relax
+
     def unsupported(self, feature: str, problem: str, sub: Sub | None, *tokens: str | int) -> None:
         """Refuses a feature, unless the caller has relaxed it by name."""
-        if feature in self.options.relax or feature.split(" ")[0] in self.options.relax:
+        if self.is_relaxed(feature):
             return self.relax(feature)
         raise UnsupportedFeatureError(
             feature,

@@ -1,0 +1,137 @@
+"""Repeats of many rounds: which expressions become automata that count, and of what tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ._kernel import CountingAutomaton, Dfa
+from .expr import Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Repeat, children, width
+
+__all__ = ["counting_automaton", "without_many"]
+
+_MANY = 400
+"""States from which on a table is too large. Smaller ones are made sooner, and know which of their states are alike."""
+_FEW = 200
+"""States up to which a part is a table."""
+_MOST_ROUNDS = 1 << 40
+"""More cannot be counted."""
+
+
+def counting_automaton(expr: Expr, table: Callable[[Expr], Dfa]) -> CountingAutomaton | None:
+    """An automaton that counts, where a table would be large because of repeats of many rounds. Otherwise `None`.
+
+    The order of alternatives and laziness mean nothing to it: it is for the language of a whole text.
+
+    Args:
+        table: makes the automata of its parts. None of these has a repeat of many rounds.
+
+    Cost: that of the parts, whatever the numbers of rounds.
+    """
+    if not isinstance(expr, _TAKEN_APART) or not _counts(expr) or _size(expr) <= _MANY:
+        return None
+    return _counting(expr, table)
+
+
+_TAKEN_APART = Repeat, Concat, Alt, And
+
+
+def _counts(expr: Expr) -> bool:
+    """Whether some repeat of many rounds, or of a large item, can be told from the rest."""
+    match expr:
+        case Repeat(item, low, high, _):
+            rounds = low if high is None else high
+            return (1 < rounds <= _MOST_ROUNDS and _size(expr) > _FEW) or _counts(item)
+        case Concat(items) | Alt(items):
+            return any(_counts(item) for item in items)
+        case And((item,)):
+            return _counts(item)
+        case And():
+            return without_many(expr)[1] is not None
+        case _:
+            return False
+
+
+def _counting(expr: Expr, table: Callable[[Expr], Dfa]) -> CountingAutomaton:
+    if _counts(expr):
+        match expr:
+            case Repeat(item, low, high, _):
+                return CountingAutomaton.repeat(_counting(item, table), low, high)
+            case Concat(items):
+                return CountingAutomaton.sequence([_counting(_one(Concat, run), table) for run in _runs(items)])
+            case Alt(items):
+                return CountingAutomaton.choice([_counting(_one(Alt, run), table) for run in _runs(items)])
+            case And((item,)):
+                return _counting(item, table)
+            case And():
+                unbounded, most = without_many(expr)
+                return CountingAutomaton.table(table(unbounded), most)
+    return CountingAutomaton.table(table(expr))
+
+
+_MANY_CHARACTERS = 16
+
+
+def without_many(expr: Expr) -> tuple[Expr, int | None]:
+    """Characters of which many are counted, as in `.{1,255}`, beside what always has one length: without that upper
+    bound, and the length of the whole that it comes to.
+
+    PERF: an automaton has a state for each of them, and a first mask tries all tokens at many: `"^.{1,255}$"` took
+    36 ms, and now 2. Where as many must come, as in `[0-9a-f]{64}`, it has these states anyway.
+    """
+    match expr:
+        case Repeat(item, low, int(high), lazy) if high - low >= _MANY_CHARACTERS and width(item) == (1, 1):
+            return Repeat(item, low, None, lazy), high
+        case Repeat(item, 0, 1, lazy):
+            rest, most = without_many(item)
+            return (expr, None) if most is None else (Repeat(rest, 0, 1, lazy), most)
+        case Concat(items):
+            widths = [width(item) for item in items]
+            for i in reversed(range(len(items))):
+                others = widths[:i] + widths[i + 1 :]
+                least, longest = widths[i]
+                if longest is None or any(low != high for low, high in others):
+                    continue
+                # What may follow begins anywhere once there is no bound. So it does where there is room for all of it.
+                if sum(low for low, _ in widths[i + 1 :]) > longest - least:
+                    continue
+                rest, most = without_many(items[i])
+                if most is not None:
+                    return Concat((*items[:i], rest, *items[i + 1 :])), most + sum(low for low, _ in others)
+        case And(items):
+            parts = [without_many(item) for item in items]
+            if bounds := [most for _, most in parts if most is not None]:
+                return And(tuple([part for part, _ in parts])), min(bounds)
+    return expr, None
+
+
+def _runs(items: Iterable[Expr]) -> list[list[Expr]]:
+    """Neighbours that are small together, and those that count alone."""
+    runs: list[list[Expr]] = []
+    room = 0
+    for item in items:
+        counts, size = _counts(item), _size(item)
+        if not runs or counts or size > room:
+            runs.append([])
+            room = 0 if counts else _FEW
+        runs[-1].append(item)
+        room -= size
+    return runs
+
+
+def _one(kind: type[Concat] | type[Alt], items: list[Expr]) -> Expr:
+    return items[0] if len(items) == 1 else kind(tuple(items))
+
+
+def _size(expr: Expr) -> int:
+    """About the states of its table, repeats multiplied out."""
+    match expr:
+        case Bytes(value):
+            return len(value)
+        case Chars(ranges):
+            return 1 if not ranges or ranges[-1][1] < 0x80 else 4 + min(len(ranges) // 6, 130)
+        case ByteSet():
+            return 1
+        case Repeat(item, low, high, _):
+            return _size(item) * max(1, low if high is None else high)
+        case _:
+            return 1 + sum(_size(part) for part in children(expr))
