@@ -54,7 +54,6 @@ def compile_expr(expr: Expr, *, leftmost_first: bool = False, limits: Limits = L
 
     Raises:
         LimitError: an automaton grows past its bound.
-        UnsupportedFeatureError: look-around nested in a way that is not supported.
     """
     # PERF: reading a tree costs as much as its size, and front ends hand over the same objects again and again.
     bounds = limits.max_nfa_states, limits.max_dfa_states

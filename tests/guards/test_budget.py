@@ -338,7 +338,7 @@ def test_what_can_follow_is_counted_for_what_it_takes() -> None:
             assert error.limit == "max_step_work"
         made.append(constraint.stats()["run_bytes"] - before)
     assert len(made) > 1
-    assert max(made) < 8 << 20
+    assert max(made) < 12 << 20  # 0.2 s
 
 
 def test_looking_ahead_for_many_things_costs_no_more_than_the_way_there() -> None:

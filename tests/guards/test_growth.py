@@ -95,6 +95,7 @@ LINEAR: dict[str, tuple[int, ...]] = {
     "terminals/a?a?...aa": (200, 400, 800),
     "terminals/(a*)*...": (200, 400, 800),
     "terminals/class of n characters": (2_000, 4_000, 8_000),
+    "terminals/look-ahead of n": (200, 400, 800),
     "terminals/nested groups": (100, 200, 400),
     "sizes/chain of rules": (500, 1_000, 2_000),
     "sizes/required keys": (250, 500, 1_000),
@@ -160,7 +161,6 @@ REFUSED: dict[str, tuple[int, str]] = {
     "terminals/literal, regex": (10_000_001, "max_source"),
     "terminals/literal, GBNF": (10_000_001, "max_source"),
     "terminals/literal, choices": (5_000_001, "max_source"),
-    "terminals/look-ahead of n": (200, "obligations of a lexer"),
 }
 """Classes that cannot be made small, at a size at which they are refused, and the bound that says so."""
 

@@ -226,7 +226,8 @@ REPEATED = {"uniqueItems": True}  # under `not`: some item is repeated
     [
         ({"pattern": "(a)\\1", "type": "string"}, "backreference", "#/pattern"),
         ({"items": {"type": "array", "not": REPEATED}}, "not uniqueItems", "#/items/not/uniqueItems"),
-        ({"properties": {"a": {"pattern": "(?<=a)b", "type": "string"}}}, "look-behind", "#/properties/a/pattern"),
+        ({"properties": {"a": {"pattern": "\\p{RGI_Emoji}"}}}, "unicode property", "#/properties/a/pattern"),
+        ({"pattern": "(?<q>['\"]).*\\k<q>", "type": "string"}, "backreference", "#/pattern"),
     ],
     ids=str,
 )

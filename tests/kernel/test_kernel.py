@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from itertools import product
-from pathlib import Path
 
 import pytest
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
+from last_accepting import last_accepting
 from oracle.regular import first_end
 from random_patterns import FLAGS, PATTERNS
 
-import derivable
 from derivable import expr as expressions
 from derivable._kernel import Dfa, content
 from derivable.automata import compile_expr
@@ -48,29 +45,12 @@ def looks(expr: Expr) -> bool:
     return any(isinstance(node, Look) for node in walk(expr))
 
 
-def nested(expr: Expr) -> bool:
-    """Look-around inside look-around; see `test_nested_look_around_does_not_crash`."""
-    return any(isinstance(node, Look) and looks(node.item) for node in walk(expr))
-
-
 PLAIN = st.tuples(PATTERNS, FLAGS).map(lambda p: (p[0], p[1], parse_regex(*p))).filter(lambda p: not looks(p[2]))
 """(pattern, flags, expression) without look-around."""
 
 
 def dfa(pattern: str, *, leftmost_first: bool = False) -> Dfa:
     return compile_expr(parse_regex(pattern), leftmost_first=leftmost_first)
-
-
-def last_accepting(automaton: Dfa, data: bytes) -> int:
-    """The last position at which a walk over `data` accepts; 0 also stands for none."""
-    state, last = 0, 0
-    for i, byte in enumerate(data):
-        state = automaton.step(state, byte)
-        if state < 0:
-            break
-        if automaton.is_accepting(state):
-            last = i + 1
-    return last
 
 
 # Against `re`
@@ -89,14 +69,8 @@ def test_the_full_language_is_that_of_fullmatch(case: tuple[str, int, Expr], tex
 @given(PATTERNS, FLAGS, TEXTS)
 def test_look_around_in_the_full_language(pattern: str, flags: int, texts: list[str]) -> None:
     expr = parse_regex(pattern, flags)
-    assume(looks(expr) and not nested(expr))
-    try:
-        automaton = compile_expr(expr)
-    except UnsupportedFeatureError as error:
-        assert error.feature in ("look-ahead", "look-behind")
-        return
-    except LimitError:
-        reject()
+    assume(looks(expr))
+    automaton = compile_expr(expr)
     compiled = re.compile(pattern, flags)
     for value in texts:
         assert automaton.accepts(value.encode()) == bool(compiled.fullmatch(value)), (pattern, flags, value)
@@ -106,12 +80,8 @@ def test_look_around_in_the_full_language(pattern: str, flags: int, texts: list[
 @given(PATTERNS, FLAGS, TEXTS)
 def test_leftmost_first_ends_where_match_ends(pattern: str, flags: int, texts: list[str]) -> None:
     expr = parse_regex(pattern, flags)
-    assume(not nested(expr))
     try:
         automaton = compile_expr(expr, leftmost_first=True)
-    except UnsupportedFeatureError as error:
-        assert error.feature in ("look-ahead", "look-behind")
-        return
     except LimitError:  # two characters of any kind before `\\b`: one state for every set of ranges of Unicode
         reject()
     assume(not automaton.is_conditional)
@@ -120,19 +90,6 @@ def test_leftmost_first_ends_where_match_ends(pattern: str, flags: int, texts: l
         found = compiled.match(value)
         expected = len(value[: found.end()].encode()) if found else 0
         assert last_accepting(automaton, value.encode()) == expected, (pattern, flags, value)
-
-
-@pytest.mark.parametrize("pattern", [r"(?=\b)\b", r"(?s:(?<!\b))(?:\b)", r"(?:(?<![ab])^|(?<!^))"])
-def test_nested_look_around_does_not_crash(pattern: str) -> None:
-    code = (
-        "import sys, derivable as dv\n"
-        "from derivable.automata import compile_expr\n"
-        "from derivable.frontends.regex import parse_regex\n"
-        "try: compile_expr(parse_regex(sys.argv[1]))\n"
-        "except dv.UnsupportedFeatureError: pass\n"
-    )
-    source = str(Path(derivable.__file__).parents[1])
-    subprocess.run([sys.executable, "-c", code, pattern], env={"PYTHONPATH": source}, timeout=20, check=True)
 
 
 @pytest.mark.parametrize(

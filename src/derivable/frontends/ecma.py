@@ -7,6 +7,7 @@ import re
 from ..errors import GrammarSyntaxError, UnsupportedFeatureError
 from ..expr import Expr
 from ..limits import Limits
+from .ecma_syntax import UnreadablePattern, translate
 from .regex import parse_regex
 
 __all__ = ["ecma_regex"]
@@ -36,15 +37,14 @@ def ecma_regex(
         UnsupportedFeatureError: it is not regular, or not supported.
         LimitError: it is longer or deeper than `limits` allows.
     """
-    from .json_schema.texts.patterns import UnreadablePattern, translate
-
     where = "" if pointer is None else f" (at {pointer})"
     hint = "The syntax is that of ECMA-262 (JavaScript)."
     try:
-        spelled = translate(pattern, r"[\s\S]") if any_char else translate(pattern)
-        return parse_regex(spelled, re.ASCII | re.IGNORECASE if ignore_case else re.ASCII, limits=limits)
+        spelled = translate(pattern, r"[\s\S]" if any_char else None, ignore_case=ignore_case)
+        return parse_regex(spelled, re.ASCII, limits=limits, any_look_behind=True)
     except UnreadablePattern as error:
         problem = f"the regular expression {pattern[:80]!r} cannot be used: {error.problem}"
+        hint = error.hint or hint
         if error.feature is None:
             raise GrammarSyntaxError(problem + where, source=source, span=span, hint=hint) from None
         raise UnsupportedFeatureError(

@@ -52,6 +52,8 @@ _UNSUPPORTED = {  # node: (feature, regular expression that finds its place)
     "POSSESSIVE_REPEAT": ("possessive quantifier", r"(?<=[*+?}])\+"),
 }
 
+_INSTEAD = "Write out what the group may be, each with what follows: (['\"]).*\\1 is '.*'|\".*\"."
+
 
 def grammar_from_regex(pattern: str, flags: int = 0, *, limits: Limits = _DEFAULTS) -> Rules:
     """Text that matches `pattern` from beginning to end, as `re.fullmatch` does.
@@ -78,12 +80,14 @@ def parse_regex(
     offset: int = 0,
     limits: Limits = _DEFAULTS,
     half_pairs: bool = True,
+    any_look_behind: bool = False,
 ) -> Expr:
     """The expression for a regular expression, its preferences (order of alternatives, laziness) kept.
 
     Args:
         pattern: in Python's syntax.
         flags: `re` flags.
+        any_look_behind: look-behind may match texts of any length, which `re` does not allow.
         half_pairs: a surrogate that stands alone is the empty set (no text contains it); otherwise it is refused.
         source: the text that `pattern` stands in, for error messages; the pattern itself by default.
         offset: where in `source` it begins.
@@ -113,7 +117,7 @@ def parse_regex(
     if depth > limits.max_depth:
         raise LimitError("max_depth", depth, limits.max_depth, "groups of a regular expression")
     place = _Place(pattern, pattern if source is None else source, 0 if source is None else offset)
-    place.refuses_half_pairs = not half_pairs
+    place.refuses_half_pairs, place.any_look_behind = not half_pairs, any_look_behind
     tree = _parse(pattern, flags & ~int(re.DEBUG), depth, place)
     return run(_sequence(tree, tree.state.flags, place))
 
@@ -123,7 +127,7 @@ class _Place:
 
     def __init__(self, pattern: str, source: str, offset: int) -> None:
         self.pattern, self.source, self.offset = pattern, source, offset
-        self.refuses_half_pairs = False
+        self.refuses_half_pairs = self.any_look_behind = False
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         return self.offset + start, self.offset + end
@@ -153,7 +157,9 @@ class _Place:
             f"{'an' if feature[0] == 'a' else 'a'} {feature} is not regular and cannot be enforced exactly",
             source=self.source,
             span=self.span(*found.span(1)) if found else self.span(0, len(self.pattern)),
-            hint="Write out the alternatives it stands for, or use a grammar.",
+            hint=_INSTEAD
+            if feature == "backreference"
+            else "Write out the alternatives it stands for, or use a grammar.",
         )
 
 
@@ -225,7 +231,7 @@ def _sequence(tree: Any, flags: int, place: _Place) -> Step:
                 parts.append(repeat(item, int(low), bound, lazy=op.name == "MIN_REPEAT"))
             case "ASSERT" | "ASSERT_NOT":
                 direction, inner = value
-                if direction < 0 and len(set(inner.getwidth())) > 1:
+                if direction < 0 and not place.any_look_behind and len(set(inner.getwidth())) > 1:
                     at = place.pattern.find("(?<")
                     raise place.syntax_error("look-behind requires fixed-width pattern", at if at >= 0 else None)
                 item = yield _sequence(inner, flags, place)
@@ -347,7 +353,8 @@ def _category(kind: str, unicode: bool) -> Chars:
         return Chars.of(*((m.start(), m.end() - 1) for m in re.finditer(pattern, ascii_only, re.ASCII)))
     ranges: list[tuple[int, int]] = []
     # PERF: white space ends at U+3000 in every version of Unicode so far (a test looks at all of it); 13 ms become 0.2.
-    planes = ["".join(map(chr, range(0x3001)))] if kind == "SPACE" else _planes()
+    # Letters and digits end with the third plane: 36 ms become 10.
+    planes = ["".join(map(chr, range(0x3001)))] if kind == "SPACE" else _planes(4)
     for plane, chars in enumerate(planes):
         base = plane << 16
         ranges += [(base + m.start(), base + m.end() - 1) for m in re.finditer(pattern, chars)]
@@ -359,7 +366,9 @@ def _cased() -> str:
     """Every character that differs from its lower or upper case: the only ones `re.IGNORECASE` treats specially."""
     return "".join(
         char
-        for plane in _planes()
+        for plane in _planes(
+            2
+        )  # PERF: there are none beyond, as a test asks of `re` (with its classes); 25 ms become 4
         for block in (plane[start : start + 256] for start in range(0, len(plane), 256))
         if block.lower() != block or block.upper() != block
         for char in block
@@ -367,12 +376,12 @@ def _cased() -> str:
     )
 
 
-def _planes() -> Iterable[str]:
-    """The 17 planes of Unicode as strings of 65,536 characters (surrogates included)."""
+def _planes(count: int) -> Iterable[str]:
+    """The first planes of Unicode as strings of 65,536 characters (surrogates included)."""
     # PERF: slice assignment and one decode make them 20 times faster than join(map(chr, ...)).
     buffer = bytearray(4 << 16)
     buffer[0::4] = bytes(range(256)) * 256
     buffer[1::4] = b"".join(bytes([high]) * 256 for high in range(256))
-    for plane in range(17):
+    for plane in range(count):
         buffer[2::4] = bytes([plane]) * 65_536
         yield buffer.decode("utf-32-le", "surrogatepass")

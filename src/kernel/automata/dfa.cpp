@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -97,19 +98,21 @@ void merge_classes(Dfa& d) {
     d.num_classes = uint32_t(kept.size());
 }
 
-// Those of some states that are reachable from 0 through such states only, breadth first.
-std::vector<uint32_t> breadth_first(const Dfa& d, std::vector<uint8_t> some) {
+// Those of some states that are reachable from the first ones through such states only, breadth first.
+std::vector<uint32_t> breadth_first(const Dfa& d, std::vector<uint8_t> some, const std::vector<int32_t>& first) {
     const size_t k = d.num_classes;
     std::vector<uint32_t> order;
-    if (some[0]) some[0] = 0, order.push_back(0);
+    auto reach = [&](int32_t s) {
+        if (s >= 0 && std::exchange(some[size_t(s)], 0)) order.push_back(uint32_t(s));
+    };
+    for (int32_t s : first) reach(s);
     for (size_t i = 0; i < order.size(); i++)
-        for (size_t c = 0; c < k; c++)
-            if (int32_t t = d.table[order[i] * k + c]; t >= 0 && some[size_t(t)]) some[size_t(t)] = 0, order.push_back(uint32_t(t));
+        for (size_t c = 0; c < k; c++) reach(d.table[order[i] * k + c]);
     return order;
 }
 
-// The states reachable from 0 that can reach acceptance, breadth first.
-std::vector<uint32_t> useful(const Dfa& d) {
+// The states reachable from the first ones that can reach acceptance, breadth first.
+std::vector<uint32_t> useful(const Dfa& d, const std::vector<int32_t>& first) {
     size_t n = d.num_states(), k = d.num_classes;
     if (n == 0) return {};
     work(n * k / 2);
@@ -133,35 +136,39 @@ std::vector<uint32_t> useful(const Dfa& d) {
         for (uint32_t i = heads[s]; i < heads[s + 1]; i++)
             if (!alive[from[i]]) alive[from[i]] = 1, todo.push_back(from[i]);
     }
-    return breadth_first(d, std::move(alive));
+    return breadth_first(d, std::move(alive), first);
 }
 
-// Keeps these states, in this order.
-void keep(Dfa& d, const std::vector<uint32_t>& order) {
+// Keeps these states, in this order. Returns the new number of each, or kDead.
+std::vector<int32_t> keep(Dfa& d, const std::vector<uint32_t>& order) {
     const size_t n = d.num_states(), k = d.num_classes;
-    bool in_order = order.size() == n;
-    for (uint32_t s = 0; s < n && in_order; s++) in_order = order[s] == s;
-    if (in_order) return;
     std::vector<int32_t> number(n, kDead);
     for (size_t i = 0; i < order.size(); i++) number[order[i]] = int32_t(i);
+    bool in_order = order.size() == n;
+    for (uint32_t s = 0; s < n && in_order; s++) in_order = order[s] == s;
+    if (in_order) return number;
     Dfa out;
     out.classes = d.classes;
     out.num_classes = d.num_classes;
-    out.conditions = std::move(d.conditions);
     out.looks = std::move(d.looks);
     out.table.resize(order.size() * k);
     out.accepting.reserve(order.size());
     out.condition.reserve(order.size());
     int32_t* to = out.table.data();
+    std::vector<uint32_t> conditions(d.conditions.size() + 1, 0);  // of each that is kept, its new number
     for (uint32_t s : order) {
         for (size_t c = 0; c < k; c++) {
             const int32_t t = d.table[s * k + c];
             *to++ = t < 0 ? kDead : number[size_t(t)];
         }
         out.accepting.push_back(d.accepting[s]);
-        out.condition.push_back(d.condition[s]);
+        uint32_t& condition = conditions[d.condition[s]];
+        if (d.condition[s] && !condition)
+            out.conditions.push_back(d.conditions[d.condition[s] - 1]), condition = uint32_t(out.conditions.size());
+        out.condition.push_back(condition);
     }
     d = std::move(out);
+    return number;
 }
 
 // The transitions of an automaton by where they lead: those into state t are from heads[t].
@@ -286,26 +293,26 @@ bool Dfa::trimmed() const {
             dead += !alive[s];
         }
     }
-    return dead == 0 || useful(*this).size() == n;
+    return dead == 0 || useful(*this, {0}).size() == n;
 }
 
 void Dfa::number() {
     if (empty()) return;
-    keep(*this, breadth_first(*this, std::vector<uint8_t>(num_states(), 1)));
+    keep(*this, breadth_first(*this, std::vector<uint8_t>(num_states(), 1), {0}));
 }
 
 void Dfa::minimize() {
+    std::vector<int32_t> starts{0};
+    minimize(starts);
+}
+
+void Dfa::minimize(std::vector<int32_t>& starts) {
     // Equal conditions get equal numbers first, so that they can be compared as numbers.
-    for (size_t i = 0; i < condition.size(); i++)
-        if (condition[i]) {
-            work(1);
-            for (uint32_t j = 0; j + 1 < condition[i]; j++)
-                if (conditions[j] == conditions[condition[i] - 1]) {
-                    condition[i] = j + 1;
-                    break;
-                }
-        }
-    keep(*this, useful(*this));
+    std::map<Conditions, uint32_t> numbers;
+    for (uint32_t& c : condition)
+        if (c) work(1), c = numbers.try_emplace(conditions[c - 1], c).first->second;
+    const std::vector<int32_t> kept = keep(*this, useful(*this, starts));
+    for (int32_t& start : starts) start = start < 0 || kept.empty() ? kDead : kept[size_t(start)];
     if (std::all_of(condition.begin(), condition.end(), [](uint32_t c) { return c == 0; })) {
         conditions.clear();
         looks.clear();
@@ -324,14 +331,16 @@ void Dfa::minimize() {
         if (representative[block[s]] < 0) representative[block[s]] = int32_t(s), blocks++;
     if (blocks < n) {
         std::vector<int32_t> new_id(n, -1);
-        std::vector<uint32_t> order{uint32_t(representative[block[0]])};
-        new_id[block[0]] = 0;
+        std::vector<uint32_t> order;
+        auto number = [&](int32_t s) {
+            if (s < 0 || new_id[block[size_t(s)]] >= 0) return;
+            new_id[block[size_t(s)]] = int32_t(order.size());
+            order.push_back(uint32_t(representative[block[size_t(s)]]));
+        };
+        for (int32_t start : starts) number(start);
         for (size_t i = 0; i < order.size(); i++)
-            for (uint32_t c = 0; c < num_classes; c++)
-                if (int32_t t = table[size_t(order[i]) * num_classes + c]; t >= 0 && new_id[block[size_t(t)]] < 0) {
-                    new_id[block[size_t(t)]] = int32_t(order.size());
-                    order.push_back(uint32_t(representative[block[size_t(t)]]));
-                }
+            for (uint32_t c = 0; c < num_classes; c++) number(table[size_t(order[i]) * num_classes + c]);
+        for (int32_t& start : starts) start = start < 0 ? kDead : new_id[block[size_t(start)]];
         std::vector<int32_t> new_table;
         std::vector<uint8_t> new_accepting;
         std::vector<uint32_t> new_condition;
@@ -352,14 +361,15 @@ void Dfa::minimize() {
 
 Dfa Dfa::with_past(Past past) {
     // Moore's refinement: pasts are told apart by their automata, then by where bytes lead them.
-    std::vector<uint32_t> block;
+    std::vector<uint32_t> block, number;
     std::vector<Dfa> variants;
     std::unordered_map<std::string, uint32_t> known;
-    for (uint32_t v : past.variant) {
-        auto [it, fresh] = known.try_emplace(past.variants[v].fingerprint(), uint32_t(variants.size()));
-        if (fresh) variants.push_back(past.variants[v]);
-        block.push_back(it->second);
+    for (Dfa& v : past.variants) {
+        auto [it, fresh] = known.try_emplace(v.fingerprint(), uint32_t(variants.size()));
+        if (fresh) variants.push_back(std::move(v));
+        number.push_back(it->second);
     }
+    for (uint32_t v : past.variant) block.push_back(number[v]);
     past.variant = block;
     for (size_t blocks = 0;;) {
         Interner keys;

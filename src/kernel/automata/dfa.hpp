@@ -32,7 +32,7 @@ struct Lookahead {
 constexpr int32_t kDead = -1;
 constexpr int32_t kMatched = -2;  // of a look-ahead automaton: matched, whatever follows
 
-// The automaton of a look-ahead. State 0 is the start; the table leads to a state, kDead or kMatched.
+// The minimal automaton of a look-ahead. The table leads to a state, kDead or kMatched.
 struct LookDfa {
     std::array<uint8_t, 256> classes{};
     uint32_t num_classes = 1;
@@ -71,6 +71,8 @@ class Dfa {
     // Removes states that are unreachable or cannot accept, merges equivalent ones (Hopcroft, O(n k log n)),
     // numbers the rest breadth first: equal languages give equal tables.
     void minimize();
+    // The same where it may begin in any of some states (or kDead): they are given their new numbers.
+    void minimize(std::vector<int32_t>& starts);
     // Of a minimal automaton: numbers its states breadth first, as minimize() does.
     void number();
     // Every state is reachable and can reach acceptance.

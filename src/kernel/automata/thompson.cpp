@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -26,7 +27,7 @@ class Thompson {
         ordered_ = leftmost_first;
         find_atoms();
         Nfa nfa = thompson(root, false);
-        Dfa dfa = determinize(nfa, looks_, behinds_, leftmost_first, max_dfa_);
+        Dfa dfa = determinize(nfa, looks_, leftmost_first, max_dfa_);
         return atoms_ ? atoms_->spelled(dfa, max_dfa_) : dfa;
     }
 
@@ -186,26 +187,18 @@ class Thompson {
                 return next;
             }
             case Kind::kLook: {
-                if (!look_ids_.count(id)) {
-                    uint32_t index = t.ahead ? ahead(t.items[0]) : behind(t.items[0]);
-                    look_ids_[id] = index;
-                }
+                auto [known, fresh] = look_ids_.try_emplace({t.items[0], t.ahead});
+                if (fresh) known->second = t.ahead ? ahead(t.items[0]) : behind(t.items[0]);
+                const uint32_t look = known->second;
                 Nfa::State s{Nfa::Kind::kLook};
                 s.ahead = t.ahead;
                 s.negative = t.negative;
-                s.look = look_ids_[id];
+                s.look = look;
                 s.out = {next};
                 return push(nfa, std::move(s));
             }
         }
         return next;
-    }
-
-    // Whether a look-around of the given kind stands in a tree.
-    bool contains_look(Pattern::Node id, bool ahead) const {
-        const Pattern::Tree& t = pattern_.trees()[id];
-        if (t.kind == Pattern::Kind::kLook && t.ahead == ahead) return true;
-        return std::any_of(t.items.begin(), t.items.end(), [&](Pattern::Node item) { return contains_look(item, ahead); });
     }
 
     Nfa unordered(Pattern::Node item, bool anywhere) {
@@ -215,28 +208,26 @@ class Thompson {
         return nfa;
     }
 
+    // Look-around within comes first: it is met when the automaton is built.
     uint32_t ahead(Pattern::Node item) {
-        if (contains_look(item, false)) throw Unsupported("look-behind", "a look-behind inside a look-ahead");
         Nfa nfa = unordered(item, false);
-        looks_.push_back(determinize_look(nfa, looks_, max_dfa_));
-        return uint32_t(looks_.size() - 1);
+        looks_.aheads.push_back(determinize_ahead(nfa, looks_, max_dfa_));
+        return uint32_t(looks_.aheads.size() - 1);
     }
 
     uint32_t behind(Pattern::Node item) {
-        if (contains_look(item, false) || contains_look(item, true)) throw Unsupported("look-behind", "look-around inside a look-behind");
         Nfa nfa = unordered(item, true);
-        behinds_.push_back(determinize(nfa, {}, {}, false, max_dfa_));
-        return uint32_t(behinds_.size() - 1);
+        looks_.behinds.push_back(determinize_behind(nfa, looks_, max_dfa_));
+        return uint32_t(looks_.behinds.size() - 1);
     }
 
     const Pattern& pattern_;
     const uint64_t max_nfa_, max_dfa_;
     std::optional<Atoms> atoms_;                                     // the automaton is one over characters
     std::vector<std::vector<std::pair<uint8_t, uint8_t>>> letters_;  // of each tree, its atoms; of a text, those of each character
-    std::vector<LookDfa> looks_;
-    std::vector<Dfa> behinds_;
-    std::unordered_map<Pattern::Node, Graph> graphs_;  // of sets of characters
-    std::unordered_map<Pattern::Node, uint32_t> look_ids_;
+    Looks looks_;
+    std::unordered_map<Pattern::Node, Graph> graphs_;              // of sets of characters
+    std::map<std::pair<Pattern::Node, bool>, uint32_t> look_ids_;  // by what is looked for, and whether ahead
     uint64_t total_ = 0;
     bool ordered_ = false;  // the order of alternatives means something
 };

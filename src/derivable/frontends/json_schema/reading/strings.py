@@ -66,15 +66,16 @@ class Strings:
 def _located(error: UnreadablePattern, source: str, pointer: str) -> DerivableError:
     span = (error.at, min(error.at + 1, len(source)))
     if error.feature:
+        instead = error.hint or "Write the pattern without it."
         return UnsupportedFeatureError(
             error.feature,
             f"the pattern {source!r} needs what cannot be enforced exactly: {error.problem}",
             pointer=pointer,
-            hint="Write the pattern without it, or leave it unenforced knowingly with relax=('pattern',).",
+            hint=f"{instead} Or leave it unenforced knowingly with relax=('pattern',).",
         )
     return GrammarSyntaxError(
         f"the pattern at {pointer} is not a regular expression of ECMA-262: {error.problem}",
         source=source,
         span=span,
-        hint="Correct the pattern. A backslash in JSON text is written twice.",
+        hint=error.hint or "Correct the pattern. A backslash in JSON text is written twice.",
     )

@@ -8,9 +8,10 @@ Groups nest, so no automaton holds it; all that stands between parentheses is re
     group -> "(" body ")"
 
 A pattern may be wrong in ways that no grammar of a sensible size tells from right. These are left out, and each such
-pattern has another text: back references, more than one named group, a literal `{` (write `\\{`), `\\0`, and ranges
-of a class whose ends are not seen to be in order. Seen are those of ASCII, those of characters beyond that lie in
-different blocks of 16 (from U+0200 on 32, from U+0800 on 1,024), and of numbers that differ in their first digit.
+pattern has another text: back references, more than one named group, a literal `{` (write `\\{`), `\\0`, properties
+of characters that are no general categories, and ranges of a class whose ends are not seen to be in order. Seen are
+those of ASCII, those of characters beyond that lie in different blocks of 16 (from U+0200 on 32, from U+0800 on 1,024),
+and of numbers that differ in their first digit.
 Letters and digits that mean something stand as they are, not as JSON's `\\u0061`: that halves what is known of a class.
 """
 
@@ -23,9 +24,10 @@ from functools import cache
 from ....errors import LimitError
 from ....expr import Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Repeat, optional, plus
 from ...build import alternation, concatenation
+from ...code_points import category_names
 from ...regex import parse_regex
 from .json_text import rewritten
-from .patterns import CATEGORIES, UnreadablePattern, pattern
+from .patterns import UnreadablePattern, pattern
 
 __all__ = ["REGEX", "is_regex", "regex_rules"]
 
@@ -111,7 +113,7 @@ def _counts() -> list[Expr]:
 
 def _escape() -> Expr:
     """A character, or a class of characters, by a backslash."""
-    names = "|".join(sorted({*CATEGORIES, *CATEGORIES.values(), "Any", "ASCII"}))
+    names = "|".join(sorted([*category_names(), "Any", "ASCII"]))
     code = rf"u\{{0*(?:10{_HEX}{{4}}|{_HEX}{{1,5}})\}}"
     other = "[^A-Za-z0-9]"
     return _re(
