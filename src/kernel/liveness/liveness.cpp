@@ -16,9 +16,13 @@ namespace derivable {
 Completion& Liveness::completion(const Bits& terminals) {
     for (auto& c : completions_)
         if (c->terminals() == terminals) return *c;
-    if (!dots_) dots_ = std::make_unique<const Dots>(stacks_.lr().productions());
-    completions_.push_back(std::make_unique<Completion>(stacks_, *dots_, terminals));
+    completions_.push_back(std::make_unique<Completion>(stacks_, dots(), terminals));
     return *completions_.back();
+}
+
+const Dots& Liveness::dots() {
+    if (!dots_) dots_ = std::make_unique<const Dots>(stacks_.lr().productions());
+    return *dots_;
 }
 
 void Liveness::set_indentation(const IndentationSpec& indentation) {
@@ -39,15 +43,18 @@ void Liveness::forget_stacks() {
 }
 
 void Liveness::forget_states() {
+    regions_of_ = {};
     adjacency_.forget_states();
     summaries_.forget_states();
     for (auto& c : completions_) c->forget_states();
 }
 
 // Whatever stack is left after this landing has a future.
-bool Liveness::always_alive_after(const Landing& l) {
+bool Liveness::always_alive_after(const Landing& l, Regions::Set where) {
     uint32_t recurrent = spelling_.recurrent(l.obligations);
     if (recurrent != Spelling::kNoRecurrent && completion(spelling_.unconditional(recurrent)).always()) return true;
+    if (SafeRegions* const regions = safe_regions(); regions && completion(regions->terminals()).always())
+        if (regions->safe(l.terminal ? regions->regions().after(where, l.terminal) : where, l.obligations)) return true;
     // Safe pairs are for grammars without blanks; where there is a recurrent boundary they cost much and decide little.
     return spelling_.recurrent(lexer_.text_start()) == Spelling::kNoRecurrent && l.terminal != 0 &&
            completion(spelling_.spellable()).always() && spelling_.safe(l.terminal, l.obligations);
@@ -57,12 +64,13 @@ bool Liveness::always_alive(LexState s) {
     auto found = always_alive_.find(s);
     if (found != always_alive_.end()) return found->second;
     spelling_.allow(max_steps_);
-    if (lexer_.is_fresh(s)) return always_alive_[s] = always_alive_after({0, lexer_.text_start()});  // nothing has to end first
+    if (lexer_.is_fresh(s)) return always_alive_[s] = always_alive_after({0, lexer_.text_start()}, 1);  // nothing has to end first
+    const Regions::Set where = regions_of(s);
     if (lexer_.policy() == Policy::kBasic) {
         // What it may become is not what the stack accepts: all of it must be good.
         const auto& ls = spelling_.landings(s);
         return always_alive_[s] = std::all_of(ls.begin(), ls.end(), [&](const Landing& l) {
-                   return always_alive_after(l) && (newline_ == kEnd || l.terminal != newline_);
+                   return always_alive_after(l, where) && (newline_ == kEnd || l.terminal != newline_);
                });
     }
     std::vector<LexState> todo{s};
@@ -78,7 +86,7 @@ bool Liveness::always_alive(LexState s) {
         for (const Lexer::Exit& e : lexer_.exits(todo[i])) {
             Landing l = spelling_.landing(e);
             // A newline lexeme competes also where the parser has no use for it.
-            result = result || ((newline_ == kEnd || l.terminal != newline_) && always_alive_after(l));
+            result = result || ((newline_ == kEnd || l.terminal != newline_) && always_alive_after(l, where));
         }
         if (result) break;
         for (uint8_t byte : lexer_.representative_bytes()) {
@@ -89,6 +97,67 @@ bool Liveness::always_alive(LexState s) {
         }
     }
     return always_alive_[s] = result;
+}
+
+SafeRegions* Liveness::safe_regions() {
+    if (regions_search_ != Search::kDone) find_safe_regions();
+    return safe_regions_.get();
+}
+
+void Liveness::find_safe_regions() {
+    if (lexer_.policy() != Policy::kLongest || newline_ != kEnd) {
+        regions_search_ = Search::kDone;
+        return;
+    }
+    if (regions_search_ == Search::kNotBegun) {
+        const uint32_t main = spelling_.recurrent(lexer_.text_start());
+        if (main == Spelling::kNoRecurrent || !completion(spelling_.unconditional(main)).always()) {
+            Productions& productions = stacks_.lr().productions();
+            std::unique_ptr<const Regions> found = Regions::find(productions, short_terminals(spelling_, productions.num_terminals()));
+            if (found) safe_regions_ = std::make_unique<SafeRegions>(lexer_, spelling_, std::move(found), spelling_.spellable());
+        }
+        regions_search_ = safe_regions_ ? Search::kBegun : Search::kDone;
+    }
+    if (regions_search_ == Search::kDone) return;
+    const size_t stuck = Completion(stacks_, dots(), safe_regions_->terminals()).num_stuck();
+    const bool chosen =
+        safe_regions_->choose([&](const Bits& terminals) { return Completion(stacks_, dots(), terminals).num_stuck() <= stuck; });
+    if (!chosen) safe_regions_ = nullptr;
+    regions_search_ = Search::kDone;
+}
+
+Regions::Set Liveness::regions_of(LexState s) {
+    SafeRegions* const found = safe_regions();
+    if (!found) return 0;
+    const Regions& regions = found->regions();
+    Regions::Set out = regions.all();
+    for (LexState single : lexer_.singles(lexer_.members(s))) {
+        const Symbol t = spelling_.symbol_of(lexer_.terminal_of(single));
+        for (uint32_t r = 0; t != 0 && r < regions.size(); r++)
+            if (!regions.acceptable(r).has(t)) out &= ~(Regions::Set(1) << r);
+    }
+    return out;
+}
+
+// All that it was made from may be in progress, so the text is where all of that says.
+Regions::Set Liveness::regions_of(LrState state) {
+    regions_of_.reach(state, stacks_.lr().num_states(), 0);
+    if (!regions_of_[state]) {
+        const Regions& regions = safe_regions_->regions();
+        Regions::Set out = regions.all();
+        for (auto [production, dot] : stacks_.lr().kernel(state)) out &= regions.at(production, dot);
+        regions_of_[state] = out;
+    }
+    return regions_of_[state];
+}
+
+Answer<bool> Liveness::is_safe(Obligations obligations, Frontier f) {
+    SafeRegions* const regions = safe_regions();
+    if (!regions) return {false, {}};
+    Regions::Set where = regions->regions().all();
+    for (NodeId n : stacks_.nodes(f)) where &= regions_of(stacks_.state(n));
+    if (!regions->safe(where, obligations)) return {false, {}};
+    return completion(regions->terminals()).completes(f);
 }
 
 Answer<Liveness::Verdict> Liveness::judge(Obligations obligations, Frontier f, bool inside) {
@@ -122,6 +191,9 @@ Answer<Liveness::Verdict> Liveness::judge(Obligations obligations, Frontier f, b
         looked = completes.reach;
         if (completes.value) return {Verdict::kAlive, looked};
     }
+    const Answer<bool> safe = is_safe(obligations, f);
+    if (safe.value) return {Verdict::kAlive, safe.reach};
+    looked |= safe.reach;
     const Answer<bool> possible = completion(spelling_.possible(obligations)).completes(f);
     looked |= in_vain | possible.reach;
     if (!possible.value) return {Verdict::kDead, looked};
@@ -228,6 +300,7 @@ Answer<bool> Liveness::decide(Obligations obligations, Frontier f, uint32_t dept
     if (const auto [ends, reach] = ends_at_once(obligations, f, depth); ends) return decided_[pack(obligations, f)] = {false, reach};
     constexpr uint64_t kQuick = 64;
     Answer<Verdict> found = search(obligations, f, depth, kQuick, Order::kNearestFirst);
+    if (found.value == Verdict::kUnknown) found = search(obligations, f, depth, 2000, Order::kLowestFirst);
     if (found.value == Verdict::kUnknown) {
         found.reach |= {Reach::kDeep, newline_ != kEnd};
         if (!summaries_.alive(obligations, f, depth)) found.value = Verdict::kDead;
