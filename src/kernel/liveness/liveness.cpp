@@ -298,13 +298,15 @@ Answer<bool> Liveness::ends_at_once(Obligations obligations, Frontier f, uint32_
 Answer<bool> Liveness::decide(Obligations obligations, Frontier f, uint32_t depth) {
     if (const Answer<bool>* known = decided_.find(pack(obligations, f))) return *known;
     if (const auto [ends, reach] = ends_at_once(obligations, f, depth); ends) return decided_[pack(obligations, f)] = {false, reach};
-    constexpr uint64_t kQuick = 64;
+    constexpr uint64_t kQuick = 64, kPatient = 1'000;
     Answer<Verdict> found = search(obligations, f, depth, kQuick, Order::kNearestFirst);
-    if (found.value == Verdict::kUnknown) found = search(obligations, f, depth, 2000, Order::kLowestFirst);
+    auto is_exact = [&] { return lexer_.policy() == Policy::kBasic || adjacency_.deterministic(); };  // what summaries say
+    // PERF: what closes soonest is mostly found before summaries are: of a grammar such as HCL2's they are too many.
+    if (found.value == Verdict::kUnknown && !is_exact()) found = search(obligations, f, depth, kPatient, Order::kLowestFirst);
     if (found.value == Verdict::kUnknown) {
         found.reach |= {Reach::kDeep, newline_ != kEnd};
         if (!summaries_.alive(obligations, f, depth)) found.value = Verdict::kDead;
-        else if (lexer_.policy() == Policy::kBasic || adjacency_.deterministic()) found.value = Verdict::kAlive;
+        else if (is_exact()) found.value = Verdict::kAlive;
         else found.value = search(obligations, f, depth, max_steps_ / kStepsPerLook, Order::kLowestFirst).value;
     }
     if (found.value == Verdict::kUnknown)
