@@ -17,6 +17,7 @@ Bits short_terminals(Spelling& spelling, uint32_t num_terminals) {
     for (Symbol t = 1; t <= num_terminals; t++) {
         if (spelling.is_token(t)) continue;
         std::vector<LexState> order{spelling.alone(t)};
+        if (order[0] == kNoState) continue;  // never at the beginning of a text
         std::unordered_map<LexState, uint32_t> before;  // how many lead to it
         for (size_t i = 0; i < order.size() && order.size() <= kMostStates; i++)
             for (LexState next : spelling.successors(order[i]))
