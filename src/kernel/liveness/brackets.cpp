@@ -48,12 +48,14 @@ class Weights {
     Sum free(const Sum& given) {
         Sum out, open = given;
         while (!open.empty()) {
-            work(2 + open.size() / 4);
             const auto [s, factor] = *std::prev(open.end());
             open.erase(s);
-            if (!is_solved_[s]) add(out, s, factor);
-            else
-                for (auto [t, f] : solutions_[s]) add(open, t, f * factor % modulus_);
+            if (!is_solved_[s]) {
+                add(out, s, factor);
+                continue;
+            }
+            work(5 + 10 * solutions_[s].size());
+            for (auto [t, f] : solutions_[s]) add(open, t, f * factor % modulus_);
         }
         return out;
     }
@@ -91,23 +93,23 @@ Weights weights(Productions& ps, const Bits& candidates, uint64_t modulus) {
     return out;
 }
 
-// Of a body that weighs nothing: which side comes first, summed over all bodies.
-bool opens(Productions& ps, Weights& weights, Symbol free) {
-    auto weight = [&](Symbol s) {
-        const Weights::Sum sum = weights.of(s);
-        const auto found = sum.find(free);
-        return found == sum.end() ? 0 : found->second;
-    };
-    int vote = 0;
+// By what may be anything: which side comes first in bodies that weigh nothing, summed over all of these.
+std::map<Symbol, int> votes(Productions& ps, Weights& weights) {
+    std::vector<Weights::Sum> sums;
+    for (Symbol s = 0; s < ps.num_symbols(); s++) sums.push_back(weights.of(s));
+    std::map<Symbol, int> out;
+    std::vector<Symbol> met;
     for (uint32_t i = 1; i < ps.size(); i++) {
-        if (weight(ps[i].head)) continue;
+        met.clear();
         for (Symbol s : ps[i].body)
-            if (const uint64_t w = weight(s)) {
-                vote += w == 1 ? 1 : w == kManyWeights - 1 ? -1 : 0;
-                break;
+            for (auto [free, factor] : sums[s]) {
+                work(5 + met.size());
+                if (sums[ps[i].head].count(free) || std::find(met.begin(), met.end(), free) != met.end()) continue;
+                met.push_back(free);
+                out[free] += factor == 1 ? 1 : factor == kManyWeights - 1 ? -1 : 0;
             }
     }
-    return vote >= 0;
+    return out;
 }
 
 }  // namespace
@@ -125,28 +127,36 @@ std::vector<Brackets> find_brackets(Productions& ps, const Bits& candidates) {
         for (Symbol t : found.closers) taken.add(t);
         out.push_back(std::move(found));
     };
-    for (const uint64_t modulus : {kManyWeights, uint64_t(2)}) {
-        Weights all = weights(ps, candidates, modulus);
-        std::map<Symbol, std::vector<std::pair<Symbol, uint64_t>>> solutions;  // by what may be anything
+    // Quotes first, then what closes several kinds.
+    using Solutions = std::map<Symbol, std::vector<std::pair<Symbol, uint64_t>>>;  // by what may be anything
+    auto solve = [&](Weights& all) {
+        Solutions solutions;
         for (Symbol t = 1; t <= ps.num_terminals(); t++)
             if (candidates.has(t))
                 for (auto [free, factor] : all.of(t)) solutions[free].emplace_back(t, factor);
-        for (auto& [free, terminals] : solutions) {
-            if (modulus == 2) {
-                if (terminals.size() == 1) keep({{free}, {free}});
-                continue;
-            }
-            Brackets found;
-            bool is_plain = true;
-            for (auto [t, factor] : terminals) {
-                is_plain = is_plain && (factor == 1 || factor == modulus - 1);
-                (factor == 1 ? found.openers : found.closers).push_back(t);
-            }
-            if (!is_plain || found.openers.empty() || found.closers.empty()) continue;
-            if (!opens(ps, all, free)) std::swap(found.openers, found.closers);
-            keep(std::move(found));
+        return solutions;
+    };
+    Weights parities = weights(ps, candidates, 2), all = weights(ps, candidates, kManyWeights);
+    const Solutions paired = solve(all);
+    for (const auto& [free, terminals] : solve(parities))
+        if (terminals.size() == 1 && all.of(free).empty()) keep({{free}, {free}});
+    std::map<Symbol, int> vote = votes(ps, all);
+    std::vector<Brackets> pairs;
+    for (const auto& [free, terminals] : paired) {
+        Brackets found;
+        bool is_plain = true;
+        for (auto [t, factor] : terminals) {
+            is_plain = is_plain && (factor == 1 || factor == kManyWeights - 1);
+            (factor == 1 ? found.openers : found.closers).push_back(t);
         }
+        if (!is_plain || found.openers.empty() || found.closers.empty()) continue;
+        if (vote[free] < 0) std::swap(found.openers, found.closers);
+        pairs.push_back(std::move(found));
     }
+    std::stable_sort(pairs.begin(), pairs.end(), [](const Brackets& a, const Brackets& b) {
+        return a.openers.size() + a.closers.size() > b.openers.size() + b.closers.size();
+    });
+    for (Brackets& pair : pairs) keep(std::move(pair));
     return out;
 }
 

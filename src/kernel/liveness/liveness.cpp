@@ -104,6 +104,22 @@ SafeRegions* Liveness::safe_regions() {
     return safe_regions_.get();
 }
 
+// SAFETY: it begins anew when it was broken off. So it may take no more than this, and not be broken off by callers for ever.
+std::unique_ptr<const Regions> Liveness::find_regions() {
+    constexpr uint64_t kMostWork = 20'000'000;
+    constexpr uint32_t kMaxAttempts = 3;
+    if (++regions_attempts_ > kMaxAttempts) return nullptr;
+    Productions& productions = stacks_.lr().productions();
+    Task task(kMostWork);
+    task.enter();
+    try {
+        return Regions::find(productions, short_terminals(spelling_, productions.num_terminals()));
+    } catch (const LimitExceeded&) {
+        if (task.left()) throw;
+        return nullptr;
+    }
+}
+
 void Liveness::find_safe_regions() {
     if (lexer_.policy() != Policy::kLongest || newline_ != kEnd) {
         regions_search_ = Search::kDone;
@@ -111,11 +127,9 @@ void Liveness::find_safe_regions() {
     }
     if (regions_search_ == Search::kNotBegun) {
         const uint32_t main = spelling_.recurrent(lexer_.text_start());
-        if (main == Spelling::kNoRecurrent || !completion(spelling_.unconditional(main)).always()) {
-            Productions& productions = stacks_.lr().productions();
-            std::unique_ptr<const Regions> found = Regions::find(productions, short_terminals(spelling_, productions.num_terminals()));
-            if (found) safe_regions_ = std::make_unique<SafeRegions>(lexer_, spelling_, std::move(found), spelling_.spellable());
-        }
+        if (main == Spelling::kNoRecurrent || !completion(spelling_.unconditional(main)).always())
+            if (std::unique_ptr<const Regions> found = find_regions())
+                safe_regions_ = std::make_unique<SafeRegions>(lexer_, spelling_, std::move(found), spelling_.spellable());
         regions_search_ = safe_regions_ ? Search::kBegun : Search::kDone;
     }
     if (regions_search_ == Search::kDone) return;

@@ -9,7 +9,7 @@
 namespace derivable {
 
 namespace {
-constexpr size_t kMaxOpeners = 60, kMaxCalls = 50'000;
+constexpr size_t kMaxOpeners = 60, kMaxCalls = 20'000, kMaxKinds = 12;
 constexpr uint8_t kMaxBelow = 4;
 }  // namespace
 
@@ -237,10 +237,10 @@ std::unique_ptr<const Regions> Regions::find(Productions& productions, const Bit
     if (kinds.empty()) return nullptr;
     RegionFinder all(productions, kinds);
     if (all.fits()) return all.regions();
-    // Not all nest: those that do so with the ones before.
+    // Not all nest, or they are too many: those that do so with the ones before.
     std::vector<Brackets> kept;
-    for (Brackets& kind : kinds) {
-        kept.push_back(std::move(kind));
+    for (size_t i = 0; i < std::min(kinds.size(), kMaxKinds); i++) {
+        kept.push_back(std::move(kinds[i]));
         if (!RegionFinder(productions, kept).fits()) kept.pop_back();
     }
     if (kept.empty()) return nullptr;

@@ -17,7 +17,7 @@ Bits short_terminals(Spelling& spelling, uint32_t num_terminals) {
     for (Symbol t = 1; t <= num_terminals; t++) {
         if (spelling.is_token(t)) continue;
         std::vector<LexState> order{spelling.alone(t)};
-        if (order[0] == kNoState) continue;  // never at the beginning of a text
+        if (order[0] == kNoState) continue;             // never at the beginning of a text
         std::unordered_map<LexState, uint32_t> before;  // how many lead to it
         for (size_t i = 0; i < order.size() && order.size() <= kMostStates; i++)
             for (LexState next : spelling.successors(order[i]))
@@ -164,10 +164,13 @@ bool SafeRegions::choose(const std::function<bool(const Bits&)>& completes) {
         for (const Place& p : places_) {
             if (!p.is_known) continue;
             for (Symbol t = 1; t < regions_->acceptable(p.region).words().size() * 64 && !left_out; t++) {
-                if (!terminals_.has(t) || !regions_->acceptable(p.region).has(t) || !is_missing(p, t)) continue;
+                if (!terminals_.has(t) || needed_.has(t) || !regions_->acceptable(p.region).has(t) || !is_missing(p, t)) continue;
                 Bits fewer = terminals_;
                 fewer.remove(t);
-                if (!completes(fewer)) continue;
+                if (!completes(fewer)) {
+                    needed_.add(t);
+                    continue;
+                }
                 terminals_ = std::move(fewer);
                 left_out = true;
             }

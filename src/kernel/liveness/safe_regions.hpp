@@ -29,7 +29,8 @@ class SafeRegions {
         : lexer_(lexer),
           spelling_(spelling),
           regions_(std::move(regions)),
-          terminals_(std::move(terminals)) {}
+          terminals_(std::move(terminals)),
+          needed_(terminals_.words().size() * 64) {}
 
     // Leaves terminals out until the beginning of a text is safe; `completes` says whether stacks can be completed with such a set. False: it never is.
     bool choose(const std::function<bool(const Bits&)>& completes);
@@ -50,7 +51,7 @@ class SafeRegions {
         bool may_end = false, is_known = false;
     };
     using Key = uint64_t;
-    static constexpr uint32_t kMaxPlaces = 20'000;
+    static constexpr uint32_t kMaxPlaces = 4'000;
 
     bool judge(const std::vector<uint32_t>& first);
     uint32_t place(uint32_t region, Obligations obligations);
@@ -61,7 +62,7 @@ class SafeRegions {
     Lexer& lexer_;
     Spelling& spelling_;
     std::unique_ptr<const Regions> regions_;
-    Bits terminals_;
+    Bits terminals_, needed_;  // to complete stacks
     std::vector<Place> places_;
     std::unordered_map<Key, uint32_t, MixHash> ids_;
     enum class Verdict : uint8_t { kOpen, kSafe, kUnsafe };
