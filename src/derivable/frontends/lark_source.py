@@ -38,6 +38,12 @@ _UNBOUNDED: int = _lark.PatternRE(".*").max_width
 _REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
+_OF_LLGUIDANCE = (
+    "Lark has no attributes in brackets, %json, %regex or <tokens> in rules: that is llguidance's dialect. Build these "
+    "parts by themselves (`Grammar.from_json_schema`, `Grammar.free_text`), and put them together with `+` and `|`."
+)
+
+
 def _places(literal: str) -> list[int]:
     """Where each character stands of the text that Lark makes of a literal: it reads these escapes itself."""
     lengths = {"x": 4, "u": 6, "U": 10, **dict.fromkeys('nftr"', 2)}
@@ -253,7 +259,9 @@ class Source:
             f"the Lark grammar cannot be parsed: {message}",
             source=self.text,
             span=(begin, begin + 1),
-            hint="A rule is `name: ...`, a terminal `NAME: ...`; it continues on a new line that begins with `|`.",
+            hint=_OF_LLGUIDANCE
+            if re.match(r"\[[a-z_]+[\]=,]|%(?:json|regex|llguidance|lark)\b|<", self.text[begin:])
+            else "A rule is `name: ...`, a terminal `NAME: ...`; it continues on a new line that begins with `|`.",
         )
 
     def _check_literals(self) -> None:
