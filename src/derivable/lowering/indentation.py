@@ -143,7 +143,7 @@ def lower_indentation(
                 raise _refused(
                     grammar,
                     f"{indentation.newline!r} stands between brackets, where newline lexemes are dropped",
-                    f"Take it out there, or leave those out of `Indentation.brackets` that lines end between (of {pairs}).",
+                    f"Take it out there, or leave out of `Indentation.brackets` what lines end between (of {pairs}).",
                 )
         if blocks or depth:
             raise _refused(grammar, "a production opens a block or bracket that it does not close")
