@@ -47,6 +47,29 @@ def without_heredocs(grammar: str) -> str:
     return "\n".join(kept)
 
 
+def with_tags(grammar: str) -> str:
+    """With heredocs of one tag, which are regular."""
+    bodies = {
+        "HEREDOC_TEMPLATE ": r"/<<EOF\n(?:(?:.|\n)*?\n)??EOF\n/",
+        "HEREDOC_TEMPLATE_TRIM ": r"/<<-EOF\n(?:.|\n)*?\n\s*EOF\n/",
+    }
+    lines = []
+    for line in grammar.splitlines():
+        name, colon, body = line.partition(":")
+        lines.append(name + colon + bodies.get(name, body))
+    return "\n".join(lines)
+
+
+HEREDOC = """locals {
+  m = { for k, v in var.m : k => v... }
+  t = <<EOF
+hello
+EOF
+  n = a / b
+}
+"""
+
+
 def first_masks(constraint: dv.Constraint, tokens: Sequence[int]) -> dv.Matcher:
     """Every mask of a text, each asked for once: what it takes is bounded by the constraint's limits."""
     matcher, bitmask = constraint.matcher(), dv.allocate_bitmask(1, constraint.vocabulary.size)
@@ -121,8 +144,9 @@ def test_hcl2_with_a_real_vocabulary() -> None:
     """Each mask along a real text, at its first visit, takes no more than one call may: some milliseconds."""
     limits = dv.Limits(max_step_work=1_000_000)
     vocab = vocabulary()
-    constraint = dv.compile(dv.Grammar.from_lark(without_heredocs(HCL2)), vocab, limits=limits)
-    assert first_masks(constraint, vocab.encode(NETWORK)).is_accepting
+    for source, text in ((without_heredocs(HCL2), NETWORK), (with_tags(HCL2), HEREDOC)):
+        constraint = dv.compile(dv.Grammar.from_lark(source), vocab, limits=limits)
+        assert first_masks(constraint, vocab.encode(text)).is_accepting
 
 
 def test_hcl2_ends_and_is_what_lark_reads() -> None:

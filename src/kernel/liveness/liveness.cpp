@@ -53,8 +53,10 @@ void Liveness::forget_states() {
 bool Liveness::always_alive_after(const Landing& l, Regions::Set where) {
     uint32_t recurrent = spelling_.recurrent(l.obligations);
     if (recurrent != Spelling::kNoRecurrent && completion(spelling_.unconditional(recurrent)).always()) return true;
-    if (SafeRegions* const regions = safe_regions(); regions && completion(regions->terminals()).always())
-        if (regions->safe(l.terminal ? regions->regions().after(where, l.terminal) : where, l.obligations)) return true;
+    if (SafeRegions* const regions = safe_regions()) {
+        const Regions::Set after = l.terminal ? regions->regions().after(where, l.terminal) : where;
+        if (const Bits* terminals = regions->safe_for(after, l.obligations); terminals && completion(*terminals).always()) return true;
+    }
     // Safe pairs are for grammars without blanks; where there is a recurrent boundary they cost much and decide little.
     return spelling_.recurrent(lexer_.text_start()) == Spelling::kNoRecurrent && l.terminal != 0 &&
            completion(spelling_.spellable()).always() && spelling_.safe(l.terminal, l.obligations);
@@ -99,11 +101,6 @@ bool Liveness::always_alive(LexState s) {
     return always_alive_[s] = result;
 }
 
-SafeRegions* Liveness::safe_regions() {
-    if (regions_search_ != Search::kDone) find_safe_regions();
-    return safe_regions_.get();
-}
-
 // SAFETY: it begins anew when it was broken off. So it may take no more than this, and not be broken off by callers for ever.
 std::unique_ptr<const Regions> Liveness::find_regions() {
     constexpr uint64_t kMostWork = 20'000'000;
@@ -120,24 +117,21 @@ std::unique_ptr<const Regions> Liveness::find_regions() {
     }
 }
 
-void Liveness::find_safe_regions() {
-    if (lexer_.policy() != Policy::kLongest || newline_ != kEnd) {
-        regions_search_ = Search::kDone;
-        return;
+SafeRegions* Liveness::safe_regions() {
+    if (looked_for_regions_) return safe_regions_.get();
+    const uint32_t main = spelling_.recurrent(lexer_.text_start());
+    const bool may_help = lexer_.policy() == Policy::kLongest && newline_ == kEnd &&
+                          (main == Spelling::kNoRecurrent || !completion(spelling_.unconditional(main)).always());
+    if (may_help) {
+        const Bits& terminals = spelling_.spellable();
+        const size_t stuck = completion(terminals).num_stuck();
+        if (std::unique_ptr<const Regions> found = find_regions())
+            safe_regions_ = std::make_unique<SafeRegions>(lexer_, spelling_, std::move(found), terminals, [this, stuck](const Bits& fewer) {
+                return Completion(stacks_, dots(), fewer).num_stuck() <= stuck;
+            });
     }
-    if (regions_search_ == Search::kNotBegun) {
-        const uint32_t main = spelling_.recurrent(lexer_.text_start());
-        if (main == Spelling::kNoRecurrent || !completion(spelling_.unconditional(main)).always())
-            if (std::unique_ptr<const Regions> found = find_regions())
-                safe_regions_ = std::make_unique<SafeRegions>(lexer_, spelling_, std::move(found), spelling_.spellable());
-        regions_search_ = safe_regions_ ? Search::kBegun : Search::kDone;
-    }
-    if (regions_search_ == Search::kDone) return;
-    const size_t stuck = Completion(stacks_, dots(), safe_regions_->terminals()).num_stuck();
-    const bool chosen =
-        safe_regions_->choose([&](const Bits& terminals) { return Completion(stacks_, dots(), terminals).num_stuck() <= stuck; });
-    if (!chosen) safe_regions_ = nullptr;
-    regions_search_ = Search::kDone;
+    looked_for_regions_ = true;
+    return safe_regions_.get();
 }
 
 Regions::Set Liveness::regions_of(LexState s) {
@@ -170,8 +164,8 @@ Answer<bool> Liveness::is_safe(Obligations obligations, Frontier f) {
     if (!regions) return {false, {}};
     Regions::Set where = regions->regions().all();
     for (NodeId n : stacks_.nodes(f)) where &= regions_of(stacks_.state(n));
-    if (!regions->safe(where, obligations)) return {false, {}};
-    return completion(regions->terminals()).completes(f);
+    const Bits* terminals = regions->safe_for(where, obligations);
+    return terminals ? completion(*terminals).completes(f) : Answer<bool>{false, {}};
 }
 
 Answer<Liveness::Verdict> Liveness::judge(Obligations obligations, Frontier f, bool inside) {

@@ -79,7 +79,6 @@ class Liveness {
     const Dots& dots();
     // Where a recurrent boundary does not do for all stacks, and there are regions in which other terminals can come; else null.
     SafeRegions* safe_regions();
-    void find_safe_regions();
     std::unique_ptr<const Regions> find_regions();
     // Where the text may be in which a lexeme in progress was begun; where it is, by the state on top of a stack.
     Regions::Set regions_of(LexState s);
@@ -97,7 +96,7 @@ class Liveness {
 
     std::unordered_map<LexState, bool> always_alive_;
     std::unique_ptr<SafeRegions> safe_regions_;
-    enum class Search : uint8_t { kNotBegun, kBegun, kDone } regions_search_ = Search::kNotBegun;
+    bool looked_for_regions_ = false;
     uint32_t regions_attempts_ = 0;
     IdVector<LrState, Regions::Set> regions_of_;  // 0 if not asked for yet
     std::unique_ptr<const Dots> dots_;            // once there is a completion

@@ -1,6 +1,7 @@
 #include "liveness/safe_regions.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "support/task.hpp"
 
@@ -35,10 +36,7 @@ Bits short_terminals(Spelling& spelling, uint32_t num_terminals) {
 
 uint32_t SafeRegions::place(uint32_t region, Obligations obligations) {
     const auto [it, fresh] = ids_.try_emplace(pack(region, obligations), uint32_t(places_.size()));
-    if (fresh) {
-        places_.push_back({region, obligations, {}});
-        verdicts_.push_back(Verdict::kOpen);
-    }
+    if (fresh) places_.push_back({region, obligations, {}});
     return it->second;
 }
 
@@ -83,25 +81,25 @@ bool SafeRegions::is_missing(const Place& p, Symbol t) const {
 }
 
 // For each terminal one that leads to places that may still be safe, better ones that were met; those are added to `found`. False: there is none.
-bool SafeRegions::finds_ways(uint32_t number, std::vector<uint32_t>& found) {
+bool SafeRegions::finds_ways(Choice& choice, uint32_t number, std::vector<uint32_t>& found) {
     const Regions::Set here = Regions::Set(1) << places_[number].region;
     const Bits& acceptable = regions_->acceptable(places_[number].region);
     for (Symbol t = 0; t < acceptable.words().size() * 64; t++)
-        if (acceptable.has(t) && (t == kEnd || terminals_.has(t)) && is_missing(places_[number], t)) return false;
+        if (acceptable.has(t) && (t == kEnd || choice.terminals.has(t)) && is_missing(places_[number], t)) return false;
     for (size_t k = 0; k < places_[number].ways.size(); k++) {
         const Symbol t = places_[number].ways[k].terminal;
-        if (!terminals_.has(t)) continue;
+        if (!choice.terminals.has(t)) continue;
         const Regions::Set after = regions_->after(here, t);
-        const std::vector<Obligations> choices = places_[number].ways[k].after;
-        work(4 * choices.size());
+        const std::vector<Obligations> ends = places_[number].ways[k].after;
+        work(4 * ends.size());
         const Obligations* chosen = nullptr;
-        for (const Obligations& o : choices) {
+        for (const Obligations& o : ends) {
             bool may_be = true, is_met = true;
             for (uint32_t r = 0; r < regions_->size(); r++) {
                 if (!(after >> r & 1)) continue;
                 const auto known = ids_.find(pack(r, o));
                 if (known == ids_.end()) is_met = false;
-                else may_be = may_be && verdicts_[known->second] != Verdict::kUnsafe;
+                else may_be = may_be && verdict(choice, known->second) != Verdict::kUnsafe;
             }
             if (!may_be) continue;
             if (!chosen || is_met) chosen = &o;
@@ -115,73 +113,78 @@ bool SafeRegions::finds_ways(uint32_t number, std::vector<uint32_t>& found) {
 }
 
 // The greatest fixpoint over the places that are led to. False: some of these is not safe.
-bool SafeRegions::judge(const std::vector<uint32_t>& first) {
+bool SafeRegions::judge(Choice& choice, const std::vector<uint32_t>& first) {
     for (bool changed = true; changed;) {
         changed = false;
         std::vector<uint32_t> open = first, found;
-        std::vector<char> met(places_.size(), 0);
+        std::vector<char> met;
         for (size_t i = 0; i < open.size(); i++) {
             const uint32_t p = open[i];
-            if (p < met.size() && met[p]) continue;
-            if (p >= met.size()) met.resize(p + 1, 0);
-            met[p] = 1;
-            if (verdicts_[p] != Verdict::kOpen) continue;
             if (places_.size() > kMaxPlaces) return false;
+            met.resize(places_.size(), 0);
+            if (std::exchange(met[p], 1) || verdict(choice, p) != Verdict::kOpen) continue;
             look(p);
             found.clear();
-            if (finds_ways(p, found)) {
+            if (finds_ways(choice, p, found)) {
                 open.insert(open.end(), found.begin(), found.end());
                 continue;
             }
-            verdicts_[p] = Verdict::kUnsafe;
+            verdict(choice, p) = Verdict::kUnsafe;
             changed = true;
         }
-        const bool fails = std::any_of(first.begin(), first.end(), [&](uint32_t p) { return verdicts_[p] == Verdict::kUnsafe; });
-        if (fails) return false;
+        if (std::any_of(first.begin(), first.end(), [&](uint32_t p) { return verdict(choice, p) == Verdict::kUnsafe; })) return false;
         if (!changed)
-            for (uint32_t p : open) verdicts_[p] = Verdict::kSafe;
+            for (uint32_t p : open) verdict(choice, p) = Verdict::kSafe;
     }
     return true;
 }
 
-bool SafeRegions::safe(Regions::Set where, Obligations obligations) {
-    if (!where) return false;
+bool SafeRegions::safe(Choice& choice, Regions::Set where, Obligations obligations) {
     std::vector<uint32_t> first;
     for (uint32_t r = 0; r < regions_->size(); r++) {
         if (!(where >> r & 1)) continue;
         const uint32_t p = place(r, obligations);
-        if (verdicts_[p] == Verdict::kUnsafe) return false;
-        if (verdicts_[p] == Verdict::kOpen) first.push_back(p);
+        if (verdict(choice, p) == Verdict::kUnsafe) return false;
+        if (verdict(choice, p) == Verdict::kOpen) first.push_back(p);
     }
-    return first.empty() || judge(first);
+    return first.empty() || judge(choice, first);
 }
 
-bool SafeRegions::choose(const std::function<bool(const Bits&)>& completes) {
-    const Bits all = terminals_;
-    for (;;) {
-        if (safe(regions_->initial(), lexer_.text_start())) return true;
-        bool left_out = false;
-        for (const Place& p : places_) {
-            if (!p.is_known) continue;
-            for (Symbol t = 1; t < regions_->acceptable(p.region).words().size() * 64 && !left_out; t++) {
-                if (!terminals_.has(t) || needed_.has(t) || !regions_->acceptable(p.region).has(t) || !is_missing(p, t)) continue;
-                Bits fewer = terminals_;
-                fewer.remove(t);
-                if (!completes(fewer)) {
-                    needed_.add(t);
-                    continue;
-                }
-                terminals_ = std::move(fewer);
-                left_out = true;
-            }
-            if (left_out) break;
+// One terminal that cannot be spelled at a place that is not safe for this reason, and is not needed. False: there is none.
+bool SafeRegions::leave_out(Choice& choice, Bits& needed) {
+    for (uint32_t i = 0; i < places_.size(); i++) {
+        if (verdict(choice, i) != Verdict::kUnsafe) continue;
+        const Place& p = places_[i];
+        for (Symbol t = 1; t < needed.words().size() * 64; t++) {
+            if (!choice.terminals.has(t) || needed.has(t) || !regions_->acceptable(p.region).has(t) || !is_missing(p, t)) continue;
+            choice.terminals.remove(t);
+            if (completes_(choice.terminals)) return true;
+            choice.terminals.add(t);
+            needed.add(t);
         }
-        if (!left_out) {
-            terminals_ = all;
-            return false;
-        }
-        std::fill(verdicts_.begin(), verdicts_.end(), Verdict::kOpen);
     }
+    return false;
+}
+
+const Bits* SafeRegions::safe_for(Regions::Set where, Obligations obligations) {
+    constexpr uint32_t kMaxAttempts = 3;  // each may be broken off
+    constexpr size_t kMostAttempted = 64;
+    if (!where) return nullptr;
+    for (Choice& choice : choices_)
+        if (safe(choice, where, obligations)) return &choice.terminals;
+    if (choices_.size() >= kMaxChoices || attempts_.size() >= kMostAttempted) return nullptr;
+    if (attempts_[{where, obligations}]++ >= kMaxAttempts) return nullptr;
+    Choice made{all_, {}};
+    Bits needed(all_.words().size() * 64);
+    while (!safe(made, where, obligations)) {
+        if (!leave_out(made, needed)) {
+            attempts_[{where, obligations}] = kMaxAttempts;
+            return nullptr;
+        }
+        made.verdicts.clear();
+    }
+    choices_.push_back(std::move(made));
+    return &choices_.back().terminals;
 }
 
 }  // namespace derivable

@@ -8,7 +8,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <utility>
@@ -25,19 +27,18 @@ Bits short_terminals(Spelling& spelling, uint32_t num_terminals);
 
 class SafeRegions {
   public:
-    SafeRegions(Lexer& lexer, Spelling& spelling, std::unique_ptr<const Regions> regions, Bits terminals)
+    // `completes`: as many stacks can be completed with these as with all `terminals`.
+    SafeRegions(Lexer& lexer, Spelling& spelling, std::unique_ptr<const Regions> regions, Bits terminals,
+                std::function<bool(const Bits&)> completes)
         : lexer_(lexer),
           spelling_(spelling),
           regions_(std::move(regions)),
-          terminals_(std::move(terminals)),
-          needed_(terminals_.words().size() * 64) {}
+          all_(std::move(terminals)),
+          completes_(std::move(completes)) {}
 
-    // Leaves terminals out until the beginning of a text is safe; `completes` says whether stacks can be completed with such a set. False: it never is.
-    bool choose(const std::function<bool(const Bits&)>& completes);
-    const Bits& terminals() const { return terminals_; }
     const Regions& regions() const { return *regions_; }
-    // Whichever of these it is.
-    bool safe(Regions::Set where, Obligations obligations);
+    // Terminals for which these obligations are safe, whichever of these regions it is. Null: none are known.
+    const Bits* safe_for(Regions::Set where, Obligations obligations);
 
   private:
     struct Way {
@@ -50,23 +51,36 @@ class SafeRegions {
         std::vector<Way> ways;
         bool may_end = false, is_known = false;
     };
+    enum class Verdict : uint8_t { kOpen, kSafe, kUnsafe };
+    // A set of terminals, and which places are safe for it. Where something is owed for long (no line may end any more), others have to be left out.
+    struct Choice {
+        Bits terminals;
+        std::vector<Verdict> verdicts;  // by place
+    };
     using Key = uint64_t;
-    static constexpr uint32_t kMaxPlaces = 4'000;
+    static constexpr uint32_t kMaxPlaces = 4'000, kMaxChoices = 8;
 
-    bool judge(const std::vector<uint32_t>& first);
+    Verdict& verdict(Choice& choice, uint32_t place) const {
+        if (choice.verdicts.size() < places_.size()) choice.verdicts.resize(places_.size(), Verdict::kOpen);
+        return choice.verdicts[place];
+    }
+    bool safe(Choice& choice, Regions::Set where, Obligations obligations);
+    bool leave_out(Choice& choice, Bits& needed);
+    bool judge(Choice& choice, const std::vector<uint32_t>& first);
     uint32_t place(uint32_t region, Obligations obligations);
     void look(uint32_t place);
     bool is_missing(const Place& p, Symbol t) const;
-    bool finds_ways(uint32_t place, std::vector<uint32_t>& found);
+    bool finds_ways(Choice& choice, uint32_t place, std::vector<uint32_t>& found);
 
     Lexer& lexer_;
     Spelling& spelling_;
     std::unique_ptr<const Regions> regions_;
-    Bits terminals_, needed_;  // to complete stacks
+    const Bits all_;
+    const std::function<bool(const Bits&)> completes_;
     std::vector<Place> places_;
     std::unordered_map<Key, uint32_t, MixHash> ids_;
-    enum class Verdict : uint8_t { kOpen, kSafe, kUnsafe };
-    std::vector<Verdict> verdicts_;  // by place
+    std::deque<Choice> choices_;
+    std::map<std::pair<Regions::Set, Obligations>, uint32_t> attempts_;  // to choose terminals for it
 };
 
 }  // namespace derivable
