@@ -25,12 +25,38 @@ const Dots& Liveness::dots() {
     return *dots_;
 }
 
+namespace {
+// The rules close the brackets that they open, but the productions made of them need not: of `"[" item* "]"` the bracket is in a list with the items. What
+// a nonterminal opens or closes is the same in all that it derives.
+void balance(Productions& productions, std::vector<char>& opens, std::vector<char>& closes) {
+    std::vector<char> known(opens.size(), 0);
+    std::fill(known.begin(), known.begin() + productions.num_terminals() + 1, 1);
+    auto settle = [&](Symbol head, const std::vector<Symbol>& body) {
+        if (known[head] || !std::all_of(body.begin(), body.end(), [&](Symbol s) { return known[s]; })) return false;
+        int change = 0;
+        for (Symbol s : body) change += opens[s] - closes[s];
+        opens[head] = char(std::max(change, 0)), closes[head] = char(std::max(-change, 0));
+        known[head] = 1;
+        return true;
+    };
+    for (bool changed = true; changed;) {
+        changed = false;
+        work(10 * productions.size());
+        for (Symbol s = productions.num_terminals() + 1; s < productions.num_symbols(); s++)
+            for (Symbol u : productions.units(s)) changed |= settle(s, {u});
+        for (uint32_t i = 1; i < productions.size(); i++) changed |= settle(productions[i].head, productions[i].body);
+    }
+}
+}  // namespace
+
 void Liveness::set_indentation(const IndentationSpec& indentation) {
     newline_ = indentation.newline;
-    opens_.assign(stacks_.lr().productions().num_terminals() + 1, 0);
+    Productions& productions = stacks_.lr().productions();
+    opens_.assign(std::max(productions.num_symbols(), productions[0].head + 1), 0);
     closes_ = opens_;
     for (Symbol s : indentation.open) opens_[s] = 1;
     for (Symbol s : indentation.close) closes_[s] = 1;
+    balance(productions, opens_, closes_);
     spelling_.set_indentation(indentation.newline, indentation.indent, indentation.dedent);
     summaries_.set_indentation(indentation.newline, &opens_, &closes_);
 }

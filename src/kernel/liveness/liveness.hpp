@@ -92,7 +92,7 @@ class Liveness {
     Summaries summaries_;
     uint64_t max_steps_;
     Symbol newline_ = kEnd;
-    std::vector<char> opens_, closes_;  // by terminal symbol: brackets; empty without a indentation
+    std::vector<char> opens_, closes_;  // by symbol: brackets that all it derives opens or closes; empty without a indentation
 
     std::unordered_map<LexState, bool> always_alive_;
     std::unique_ptr<SafeRegions> safe_regions_;
