@@ -290,3 +290,31 @@ def test_refused(rules: str, problem: str) -> None:
         dv.compile(
             dv.Grammar.from_lark(text, indentation=layout), dv.Vocabulary.from_bytes([b"a", b"\n", b""], eos=[2])
         )
+
+
+@pytest.mark.parametrize("start", ["stmt+", "stmt+ | start start"])
+def test_brackets_of_lists(start: str) -> None:
+    """`"[" (e ",")* "]"` becomes a list with its bracket in it, which opens what another production closes. Where the
+    inside of quotes swallows everything, dead ends are decided by what the brackets of each production do."""
+    source = f"""start: {start}
+stmt: NAME "=" e _NEWLINE | "if" NAME ":" _NEWLINE _INDENT stmt+ _DEDENT
+e: NAME | string | LSQB (e ",")* RSQB
+string: QUOTE CHARS? QUOTE
+QUOTE: "'"
+LSQB: "["
+RSQB: "]"
+CHARS: /[^'\\n]+/
+NAME: /[a-z]+/
+_NEWLINE: /(\\n *)+/
+%declare _INDENT _DEDENT
+%ignore " "
+"""
+    vocabulary = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), b"</s>"], eos=[256])
+    constraint = dv.compile(dv.Grammar.from_lark(source), vocabulary)
+    for depth in (1, 3, 70):
+        text = "if a:\n  b = " + "[" * depth + "\n'c '," + "],\n" * (depth - 1) + "]\n"
+        matcher = constraint.matcher()
+        for byte in text.encode():
+            assert matcher.allows(byte), (text, chr(byte))
+            matcher.advance(byte)
+        assert matcher.is_accepting and not matcher.allows(ord("]"))

@@ -224,6 +224,8 @@ def test_imports(tmp_path: Path) -> None:
         ('start: a{"x","y"}\na{x}: x', GrammarError, "Wrong number of template arguments", None),
         ("start: a\n%declare a", GrammarError, "declared rule 'a' has no definition", 7),
         ("start: /(?P<x>a)(?P=x)/", UnsupportedFeatureError, "backreference", 16),
+        (r"start: /\n\r\x41\u0041\/\"\'(?P<x>a)(?P=x)/", UnsupportedFeatureError, "backreference", 36),
+        (r"start: /\U00000041\\\w[\p{L}]/", GrammarSyntaxError, r"bad escape \p", 23),
     ],
 )
 def test_errors(text: str, kind: type[GrammarError], says: str, at: int | None) -> None:
@@ -231,6 +233,25 @@ def test_errors(text: str, kind: type[GrammarError], says: str, at: int | None) 
         grammar_from_lark(text)
     if at is not None:
         assert caught.value.span is not None and caught.value.span[0] == at
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("start: /<<(?P<tag>[A-Z]+)x(?P=tag)/", "an alternative for each text"),
+        ("start: /(?>a)b/", "a look-ahead"),
+        (r"start: /[\p{XID_Start}]/", "write the characters as a class"),
+        (r"start: /\((?<x>(?&x))?\)/", "`(?P<name>...)`"),
+        (r"start: /\((?&x)?\)/", "write rules"),
+        ('start: a\na[suffix="x"]: /y*/', "llguidance"),
+        ('start: a\na: %json {"type": "null"}', "llguidance"),
+        ("start: <|x|>", "llguidance"),
+    ],
+)
+def test_errors_say_what_to_do_instead(text: str, says: str) -> None:
+    with pytest.raises(GrammarError) as caught:
+        grammar_from_lark(text)
+    assert says in str(caught.value.hint), caught.value
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any
 
 from lark import Token, Tree
 
-from ..errors import DerivableError, GrammarError, GrammarSyntaxError, LimitError
+from ..errors import DerivableError, GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
 from ..limits import Limits
 from .regex import parse_regex
 
@@ -36,6 +36,27 @@ _LEXEME = re.compile(
 )
 _UNBOUNDED: int = _lark.PatternRE(".*").max_width
 _REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+
+
+_OF_LLGUIDANCE = (
+    "Lark has no attributes in brackets, %json, %regex or <tokens> in rules: that is llguidance's dialect. Build these "
+    "parts by themselves (`Grammar.from_json_schema`, `Grammar.free_text`), and put them together with `+` and `|`."
+)
+
+
+def _places(literal: str) -> list[int]:
+    """Where each character stands of the text that Lark makes of a literal: it reads these escapes itself."""
+    lengths = {"x": 4, "u": 6, "U": 10, **dict.fromkeys('nftr"', 2)}
+    places, at = [], 0
+    while at < len(literal):
+        places.append(at)
+        if literal[at] == "\\" and at + 1 < len(literal) and literal[at + 1] not in lengths:
+            places.append(at + 1)
+            at += 1
+        elif literal[at] == "\\":
+            at += lengths.get(literal[at + 1 : at + 2], 1) - 1
+        at += 1
+    return places
 
 
 def _count(number: str) -> int:
@@ -238,7 +259,9 @@ class Source:
             f"the Lark grammar cannot be parsed: {message}",
             source=self.text,
             span=(begin, begin + 1),
-            hint="A rule is `name: ...`, a terminal `NAME: ...`; it continues on a new line that begins with `|`.",
+            hint=_OF_LLGUIDANCE
+            if re.match(r"\[[a-z_]+[\]=,]|%(?:json|regex|llguidance|lark)\b|<", self.text[begin:])
+            else "A rule is `name: ...`, a terminal `NAME: ...`; it continues on a new line that begins with `|`.",
         )
 
     def _check_literals(self) -> None:
@@ -257,7 +280,20 @@ class Source:
                     ) from None
                 if kind == "regexp":
                     flags = sum(int(getattr(re, letter.upper())) for letter in set(pattern.flags))
-                    parse_regex(pattern.value, flags, source=self.text, offset=begin + 1, limits=self.limits)
+                    try:
+                        parse_regex(pattern.value, flags, limits=self.limits)
+                    except GrammarError as error:
+                        raise self._shown_here(error, value, begin) from None
+
+    def _shown_here(self, error: GrammarError, literal: str, begin: int) -> GrammarError:
+        """An error in the pattern that Lark made of a literal, shown in the literal."""
+        places = _places(literal[1:]) if error.span is not None else []
+        span = None
+        if error.span is not None and error.span[1] < len(places):
+            span = begin + 1 + places[error.span[0]], begin + 1 + places[error.span[1]]
+        if isinstance(error, UnsupportedFeatureError):
+            return UnsupportedFeatureError(error.feature, error.problem, source=self.text, span=span, hint=error.hint)
+        return type(error)(error.problem, source=self.text, span=span, hint=error.hint)
 
     def blame_terminal(self, name: str, error: DerivableError) -> DerivableError:
         """The error for a terminal whose pattern is refused, shown in the grammar if it stands there."""

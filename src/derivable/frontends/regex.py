@@ -45,14 +45,30 @@ _ANCHORS: dict[tuple[str, bool], Expr] = {  # (name, MULTILINE)
     ("AT_END", True): Look(_NOT_NEWLINE, ahead=True, negative=True),
     ("AT_END_STRING", False): _END,
 }
-_UNSUPPORTED = {  # node: (feature, regular expression that finds its place)
-    "GROUPREF": ("backreference", r"\(\?P=|\\[1-9]"),
-    "GROUPREF_EXISTS": ("conditional group", r"\(\?\("),
-    "ATOMIC_GROUP": ("atomic group", r"\(\?>"),
-    "POSSESSIVE_REPEAT": ("possessive quantifier", r"(?<=[*+?}])\+"),
+_WRITTEN_OUT = (
+    "Write it without, if what follows cannot match what it took; else say so by a look-ahead: `a+(?!a)` for `a++`."
+)
+_UNSUPPORTED = {  # node: (feature, regular expression that finds its place, what to do instead)
+    "GROUPREF": (
+        "backreference",
+        r"\(\?P=|\\[1-9]",
+        "What a group has matched is not known further on. Write an alternative for each text that may come twice, "
+        "such as the tag of a heredoc (`<<EOF\\n...\\nEOF|<<SQL\\n...\\nSQL`), or take a form without a tag, such as "
+        "a quoted string.",
+    ),
+    "GROUPREF_EXISTS": (
+        "conditional group",
+        r"\(\?\(",
+        "Write two alternatives: one with the group and the first branch, one without the group and with the second.",
+    ),
+    "ATOMIC_GROUP": ("atomic group", r"\(\?>", _WRITTEN_OUT),
+    "POSSESSIVE_REPEAT": ("possessive quantifier", r"(?<=[*+?}])\+", _WRITTEN_OUT),
 }
-
-_INSTEAD = "Write out what the group may be, each with what follows: (['\"]).*\\1 is '.*'|\".*\"."
+_FOREIGN = (  # what other engines have, by how it begins behind the bracket: what to do instead
+    (r"\\[pP]\{", "`re` knows no `\\p{...}`: write the characters as a class. `\\w`, `\\d` and `\\s` are Unicode's."),
+    (r"\?(?:&|R\)|P>|[0-9+-])", "A pattern that contains itself is not regular: write rules of a grammar instead."),
+    (r"\?<[A-Za-z_]", "A group with a name is written `(?P<name>...)`."),
+)
 
 
 def grammar_from_regex(pattern: str, flags: int = 0, *, limits: Limits = _DEFAULTS) -> Rules:
@@ -133,11 +149,14 @@ class _Place:
         return self.offset + start, self.offset + end
 
     def syntax_error(self, problem: str, pos: int | None) -> GrammarSyntaxError:
+        hint = "The syntax is that of Python's `re` module; put a backslash before a character meant literally."
+        if pos is not None:
+            hint = next((said for begin, said in _FOREIGN if re.match(begin, self.pattern[max(pos, 0) :])), hint)
         return GrammarSyntaxError(
             f"the regular expression cannot be parsed: {problem}",
             source=self.source,
             span=self.span(pos, pos + 1) if pos is not None else self.span(0, len(self.pattern)),
-            hint="The syntax is that of Python's `re` module; put a backslash before a character meant literally.",
+            hint=hint,
         )
 
     def lone_surrogate(self, code: int) -> GrammarSyntaxError:
@@ -150,16 +169,16 @@ class _Place:
         )
 
     def unsupported(self, node: str) -> UnsupportedFeatureError:
-        feature, finder = _UNSUPPORTED.get(node, (node.lower().replace("_", " "), None))
+        feature, finder, hint = _UNSUPPORTED.get(
+            node, (node.lower().replace("_", " "), None, "Write out the alternatives it stands for, or use a grammar.")
+        )
         found = finder and re.match(r"(?s)(?:[^\\]|\\.)*?(" + finder + ")", self.pattern)
         return UnsupportedFeatureError(
             feature,
             f"{'an' if feature[0] == 'a' else 'a'} {feature} is not regular and cannot be enforced exactly",
             source=self.source,
             span=self.span(*found.span(1)) if found else self.span(0, len(self.pattern)),
-            hint=_INSTEAD
-            if feature == "backreference"
-            else "Write out the alternatives it stands for, or use a grammar.",
+            hint=hint,
         )
 
 

@@ -139,8 +139,11 @@ def lower_indentation(
             if blocks < 0 or depth < 0:
                 raise _refused(grammar, f"a production has {names[symbol]!r} without the terminal that it closes")
             if depth and symbol in touches:
+                pairs = ", ".join(f"{first} and {second}" for first, second in indentation.brackets)
                 raise _refused(
-                    grammar, f"{indentation.newline!r} stands between brackets, where newline lexemes are dropped"
+                    grammar,
+                    f"{indentation.newline!r} stands between brackets, where newline lexemes are dropped",
+                    f"Take it out there, or leave out of `Indentation.brackets` what lines end between (of {pairs}).",
                 )
         if blocks or depth:
             raise _refused(grammar, "a production opens a block or bracket that it does not close")
@@ -176,12 +179,11 @@ def _unpacked(flat: Sequence[int], terminals: int) -> Iterator[list[int]]:
         at = end
 
 
-def _refused(grammar: Rules, problem: str) -> GrammarError:
-    return GrammarError(
-        problem,
-        source=grammar.source,
-        hint="Write blocks as `_NEWLINE _INDENT statement+ _DEDENT`; a statement ends with `_NEWLINE` or a block.",
-    )
+_BLOCKS = "Write blocks as `_NEWLINE _INDENT statement+ _DEDENT`; a statement ends with `_NEWLINE` or a block."
+
+
+def _refused(grammar: Rules, problem: str, hint: str = _BLOCKS) -> GrammarError:
+    return GrammarError(problem, source=grammar.source, hint=hint)
 
 
 def _reaching(productions: Sequence[Sequence[int]], goal: set[int]) -> set[int]:

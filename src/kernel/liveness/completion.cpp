@@ -40,10 +40,11 @@ Completion::Completion(Stacks& stacks, const Dots& dots, Bits terminals) : stack
     for (uint32_t i = 0; i < ps.size(); i++) {
         for (size_t k = ps[i].body.size(); k-- > 0;)
             suffixes_[dots_.at(i, k)] = suffixes_[dots_.at(i, k + 1)] && productive_[ps[i].body[k]];
-        for (size_t k = i == 0 ? 0 : 1; k <= ps[i].body.size(); k++) always_ &= suffixes_[dots_.at(i, k)] || dots_.optional[dots_.at(i, k)];
+        for (size_t k = i == 0 ? 0 : 1; k <= ps[i].body.size(); k++)
+            num_stuck_ += !suffixes_[dots_.at(i, k)] && !dots_.optional[dots_.at(i, k)];
     }
     if (ps.start_nullable()) suffixes_[dots_.at(0, 0)] = 1;
-    if (!always_) find_fine();
+    if (!always()) find_fine();
 }
 
 void Completion::find_productive() {
@@ -159,7 +160,7 @@ Answer<bool> Completion::completes_node(NodeId n) {
 }
 
 Answer<bool> Completion::completes(Frontier f) {
-    if (always_) return {true, {}};
+    if (always()) return {true, {}};
     if (const Answer<bool>* known = known_.find(f)) return *known;  // one node, asked about before
     Answer<bool> any{false, {}};
     for (NodeId n : stacks_.nodes(f)) {

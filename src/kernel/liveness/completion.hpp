@@ -31,7 +31,9 @@ class Completion {
 
     const Bits& terminals() const { return terminals_; }
     // Every stack that the parser can build.
-    bool always() const { return always_; }
+    bool always() const { return num_stuck_ == 0; }
+    // Places in bodies from which what must come cannot.
+    size_t num_stuck() const { return num_stuck_; }
     // This one.
     Answer<bool> completes(Frontier f);
     // Stack nodes are about to be freed.
@@ -47,7 +49,7 @@ class Completion {
     Stacks& stacks_;
     const Dots& dots_;
     Bits terminals_;
-    bool always_ = true;
+    size_t num_stuck_ = 0;
     std::vector<char> productive_;    // by symbol: derives a text of these terminals
     std::vector<char> suffixes_;      // by dot: so does what is behind it
     std::vector<char> fine_after_;    // by symbol: wherever it was parsed, what must come after it can come

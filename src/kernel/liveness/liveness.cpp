@@ -16,17 +16,47 @@ namespace derivable {
 Completion& Liveness::completion(const Bits& terminals) {
     for (auto& c : completions_)
         if (c->terminals() == terminals) return *c;
-    if (!dots_) dots_ = std::make_unique<const Dots>(stacks_.lr().productions());
-    completions_.push_back(std::make_unique<Completion>(stacks_, *dots_, terminals));
+    completions_.push_back(std::make_unique<Completion>(stacks_, dots(), terminals));
     return *completions_.back();
 }
 
+const Dots& Liveness::dots() {
+    if (!dots_) dots_ = std::make_unique<const Dots>(stacks_.lr().productions());
+    return *dots_;
+}
+
+namespace {
+// The rules close the brackets that they open, but the productions made of them need not: of `"[" item* "]"` the bracket is in a list with the items. What
+// a nonterminal opens or closes is the same in all that it derives.
+void balance(Productions& productions, std::vector<char>& opens, std::vector<char>& closes) {
+    std::vector<char> known(opens.size(), 0);
+    std::fill(known.begin(), known.begin() + productions.num_terminals() + 1, 1);
+    auto settle = [&](Symbol head, const std::vector<Symbol>& body) {
+        if (known[head] || !std::all_of(body.begin(), body.end(), [&](Symbol s) { return known[s]; })) return false;
+        int change = 0;
+        for (Symbol s : body) change += opens[s] - closes[s];
+        opens[head] = char(std::max(change, 0)), closes[head] = char(std::max(-change, 0));
+        known[head] = 1;
+        return true;
+    };
+    for (bool changed = true; changed;) {
+        changed = false;
+        work(10 * productions.size());
+        for (Symbol s = productions.num_terminals() + 1; s < productions.num_symbols(); s++)
+            for (Symbol u : productions.units(s)) changed |= settle(s, {u});
+        for (uint32_t i = 1; i < productions.size(); i++) changed |= settle(productions[i].head, productions[i].body);
+    }
+}
+}  // namespace
+
 void Liveness::set_indentation(const IndentationSpec& indentation) {
     newline_ = indentation.newline;
-    opens_.assign(stacks_.lr().productions().num_terminals() + 1, 0);
+    Productions& productions = stacks_.lr().productions();
+    opens_.assign(std::max(productions.num_symbols(), productions[0].head + 1), 0);
     closes_ = opens_;
     for (Symbol s : indentation.open) opens_[s] = 1;
     for (Symbol s : indentation.close) closes_[s] = 1;
+    balance(productions, opens_, closes_);
     spelling_.set_indentation(indentation.newline, indentation.indent, indentation.dedent);
     summaries_.set_indentation(indentation.newline, &opens_, &closes_);
 }
@@ -39,15 +69,20 @@ void Liveness::forget_stacks() {
 }
 
 void Liveness::forget_states() {
+    regions_of_ = {};
     adjacency_.forget_states();
     summaries_.forget_states();
     for (auto& c : completions_) c->forget_states();
 }
 
 // Whatever stack is left after this landing has a future.
-bool Liveness::always_alive_after(const Landing& l) {
+bool Liveness::always_alive_after(const Landing& l, Regions::Set where) {
     uint32_t recurrent = spelling_.recurrent(l.obligations);
     if (recurrent != Spelling::kNoRecurrent && completion(spelling_.unconditional(recurrent)).always()) return true;
+    if (SafeRegions* const regions = safe_regions()) {
+        const Regions::Set after = l.terminal ? regions->regions().after(where, l.terminal) : where;
+        if (const Bits* terminals = regions->safe_for(after, l.obligations); terminals && completion(*terminals).always()) return true;
+    }
     // Safe pairs are for grammars without blanks; where there is a recurrent boundary they cost much and decide little.
     return spelling_.recurrent(lexer_.text_start()) == Spelling::kNoRecurrent && l.terminal != 0 &&
            completion(spelling_.spellable()).always() && spelling_.safe(l.terminal, l.obligations);
@@ -57,12 +92,13 @@ bool Liveness::always_alive(LexState s) {
     auto found = always_alive_.find(s);
     if (found != always_alive_.end()) return found->second;
     spelling_.allow(max_steps_);
-    if (lexer_.is_fresh(s)) return always_alive_[s] = always_alive_after({0, lexer_.text_start()});  // nothing has to end first
+    if (lexer_.is_fresh(s)) return always_alive_[s] = always_alive_after({0, lexer_.text_start()}, 1);  // nothing has to end first
+    const Regions::Set where = regions_of(s);
     if (lexer_.policy() == Policy::kBasic) {
         // What it may become is not what the stack accepts: all of it must be good.
         const auto& ls = spelling_.landings(s);
         return always_alive_[s] = std::all_of(ls.begin(), ls.end(), [&](const Landing& l) {
-                   return always_alive_after(l) && (newline_ == kEnd || l.terminal != newline_);
+                   return always_alive_after(l, where) && (newline_ == kEnd || l.terminal != newline_);
                });
     }
     std::vector<LexState> todo{s};
@@ -78,7 +114,7 @@ bool Liveness::always_alive(LexState s) {
         for (const Lexer::Exit& e : lexer_.exits(todo[i])) {
             Landing l = spelling_.landing(e);
             // A newline lexeme competes also where the parser has no use for it.
-            result = result || ((newline_ == kEnd || l.terminal != newline_) && always_alive_after(l));
+            result = result || ((newline_ == kEnd || l.terminal != newline_) && always_alive_after(l, where));
         }
         if (result) break;
         for (uint8_t byte : lexer_.representative_bytes()) {
@@ -89,6 +125,73 @@ bool Liveness::always_alive(LexState s) {
         }
     }
     return always_alive_[s] = result;
+}
+
+// SAFETY: it begins anew when it was broken off. So it may take no more than this, and not be broken off by callers for ever.
+std::unique_ptr<const Regions> Liveness::find_regions() {
+    constexpr uint64_t kMostWork = 20'000'000;
+    constexpr uint32_t kMaxAttempts = 3;
+    if (++regions_attempts_ > kMaxAttempts) return nullptr;
+    Productions& productions = stacks_.lr().productions();
+    Task task(kMostWork);
+    task.enter();
+    try {
+        return Regions::find(productions, short_terminals(spelling_, productions.num_terminals()));
+    } catch (const LimitExceeded&) {
+        if (task.left()) throw;
+        return nullptr;
+    }
+}
+
+SafeRegions* Liveness::safe_regions() {
+    if (looked_for_regions_) return safe_regions_.get();
+    const uint32_t main = spelling_.recurrent(lexer_.text_start());
+    const bool may_help = lexer_.policy() == Policy::kLongest && newline_ == kEnd &&
+                          (main == Spelling::kNoRecurrent || !completion(spelling_.unconditional(main)).always());
+    if (may_help) {
+        const Bits& terminals = spelling_.spellable();
+        const size_t stuck = completion(terminals).num_stuck();
+        if (std::unique_ptr<const Regions> found = find_regions())
+            safe_regions_ = std::make_unique<SafeRegions>(lexer_, spelling_, std::move(found), terminals, [this, stuck](const Bits& fewer) {
+                return Completion(stacks_, dots(), fewer).num_stuck() <= stuck;
+            });
+    }
+    looked_for_regions_ = true;
+    return safe_regions_.get();
+}
+
+Regions::Set Liveness::regions_of(LexState s) {
+    SafeRegions* const found = safe_regions();
+    if (!found) return 0;
+    const Regions& regions = found->regions();
+    Regions::Set out = regions.all();
+    for (LexState single : lexer_.singles(lexer_.members(s))) {
+        const Symbol t = spelling_.symbol_of(lexer_.terminal_of(single));
+        for (uint32_t r = 0; t != 0 && r < regions.size(); r++)
+            if (!regions.acceptable(r).has(t)) out &= ~(Regions::Set(1) << r);
+    }
+    return out;
+}
+
+// All that it was made from may be in progress, so the text is where all of that says.
+Regions::Set Liveness::regions_of(LrState state) {
+    regions_of_.reach(state, stacks_.lr().num_states(), 0);
+    if (!regions_of_[state]) {
+        const Regions& regions = safe_regions_->regions();
+        Regions::Set out = regions.all();
+        for (auto [production, dot] : stacks_.lr().kernel(state)) out &= regions.at(production, dot);
+        regions_of_[state] = out;
+    }
+    return regions_of_[state];
+}
+
+Answer<bool> Liveness::is_safe(Obligations obligations, Frontier f) {
+    SafeRegions* const regions = safe_regions();
+    if (!regions) return {false, {}};
+    Regions::Set where = regions->regions().all();
+    for (NodeId n : stacks_.nodes(f)) where &= regions_of(stacks_.state(n));
+    const Bits* terminals = regions->safe_for(where, obligations);
+    return terminals ? completion(*terminals).completes(f) : Answer<bool>{false, {}};
 }
 
 Answer<Liveness::Verdict> Liveness::judge(Obligations obligations, Frontier f, bool inside) {
@@ -122,6 +225,9 @@ Answer<Liveness::Verdict> Liveness::judge(Obligations obligations, Frontier f, b
         looked = completes.reach;
         if (completes.value) return {Verdict::kAlive, looked};
     }
+    const Answer<bool> safe = is_safe(obligations, f);
+    if (safe.value) return {Verdict::kAlive, safe.reach};
+    looked |= safe.reach;
     const Answer<bool> possible = completion(spelling_.possible(obligations)).completes(f);
     looked |= in_vain | possible.reach;
     if (!possible.value) return {Verdict::kDead, looked};
@@ -226,12 +332,15 @@ Answer<bool> Liveness::ends_at_once(Obligations obligations, Frontier f, uint32_
 Answer<bool> Liveness::decide(Obligations obligations, Frontier f, uint32_t depth) {
     if (const Answer<bool>* known = decided_.find(pack(obligations, f))) return *known;
     if (const auto [ends, reach] = ends_at_once(obligations, f, depth); ends) return decided_[pack(obligations, f)] = {false, reach};
-    constexpr uint64_t kQuick = 64;
+    constexpr uint64_t kQuick = 64, kPatient = 1'000;
     Answer<Verdict> found = search(obligations, f, depth, kQuick, Order::kNearestFirst);
+    auto is_exact = [&] { return lexer_.policy() == Policy::kBasic || adjacency_.deterministic(); };  // what summaries say
+    // PERF: what closes soonest is mostly found before summaries are: of a grammar such as HCL2's they are too many.
+    if (found.value == Verdict::kUnknown && !is_exact()) found = search(obligations, f, depth, kPatient, Order::kLowestFirst);
     if (found.value == Verdict::kUnknown) {
         found.reach |= {Reach::kDeep, newline_ != kEnd};
         if (!summaries_.alive(obligations, f, depth)) found.value = Verdict::kDead;
-        else if (lexer_.policy() == Policy::kBasic || adjacency_.deterministic()) found.value = Verdict::kAlive;
+        else if (is_exact()) found.value = Verdict::kAlive;
         else found.value = search(obligations, f, depth, max_steps_ / kStepsPerLook, Order::kLowestFirst).value;
     }
     if (found.value == Verdict::kUnknown)

@@ -3,7 +3,7 @@
 //
 // A boundary and a stack are decided by the first of these that can:
 //
-//   1  alive  the stack can be completed with terminals that lexing is sure to deliver from here (`Spelling`, `Completion`);
+//   1  alive  the stack can be completed with terminals that lexing is sure to deliver from here (`Spelling`, `SafeRegions`, `Completion`);
 //   2  dead   it cannot even be completed with those that lexing may deliver;
 //   3  both   a search of what can really come next, from lexeme to lexeme, up to a bound: 1 and 2 decide its leaves;
 //   4  both   `Summaries`, exact under `basic`, and under `longest` where no parse is ever undecided.
@@ -20,6 +20,7 @@
 
 #include "lexing/indentation.hpp"
 #include "liveness/completion.hpp"
+#include "liveness/safe_regions.hpp"
 #include "liveness/summaries.hpp"
 #include "support/bits.hpp"
 #include "support/hashing.hpp"
@@ -43,6 +44,7 @@ class Liveness {
     void prepare() {
         spelling_.allow(max_steps_);
         spelling_.spellable();
+        safe_regions();
     }
     // Some text completes a lexeme in progress on these stacks to a member of the language. `depth`: of brackets that are open there.
     Answer<bool> alive(LexState s, Frontier f, uint32_t depth);
@@ -64,7 +66,8 @@ class Liveness {
     enum class Verdict : uint8_t { kDead, kAlive, kUnknown };
     using Landing = Spelling::Landing;
 
-    bool always_alive_after(const Landing& l);
+    // `where`: a text may have been in before it.
+    bool always_alive_after(const Landing& l, Regions::Set where);
     // `inside`: brackets are open on the stack.
     Answer<Verdict> judge(Obligations obligations, Frontier f, bool inside);
     enum class Order : uint8_t { kNearestFirst, kLowestFirst };
@@ -73,6 +76,14 @@ class Liveness {
     Answer<bool> decide(Obligations obligations, Frontier f, uint32_t depth);
     Answer<bool> find_alive(LexState s, Frontier f, uint32_t depth);
     Completion& completion(const Bits& terminals);
+    const Dots& dots();
+    // Where a recurrent boundary does not do for all stacks, and there are regions in which other terminals can come; else null.
+    SafeRegions* safe_regions();
+    std::unique_ptr<const Regions> find_regions();
+    // Where the text may be in which a lexeme in progress was begun; where it is, by the state on top of a stack.
+    Regions::Set regions_of(LexState s);
+    Regions::Set regions_of(LrState state);
+    Answer<bool> is_safe(Obligations obligations, Frontier f);
 
     Lexer& lexer_;
     Stacks& stacks_;
@@ -81,10 +92,14 @@ class Liveness {
     Summaries summaries_;
     uint64_t max_steps_;
     Symbol newline_ = kEnd;
-    std::vector<char> opens_, closes_;  // by terminal symbol: brackets; empty without a indentation
+    std::vector<char> opens_, closes_;  // by symbol: brackets that all it derives opens or closes; empty without a indentation
 
     std::unordered_map<LexState, bool> always_alive_;
-    std::unique_ptr<const Dots> dots_;  // once there is a completion
+    std::unique_ptr<SafeRegions> safe_regions_;
+    bool looked_for_regions_ = false;
+    uint32_t regions_attempts_ = 0;
+    IdVector<LrState, Regions::Set> regions_of_;  // 0 if not asked for yet
+    std::unique_ptr<const Dots> dots_;            // once there is a completion
     std::vector<std::unique_ptr<Completion>> completions_;
     // A production closes the brackets that it opens, so the stacks say how many are open: the depth is no part of the keys.
     // PERF: one array each, because they are thrown away with the stacks: entry by entry that was a stall

@@ -59,6 +59,13 @@ class Spelling {
     // of a newline lexeme brings them, and any column can be had.
     void set_indentation(Symbol newline, Symbol indent, Symbol dedent) { newline_ = newline, indent_ = indent, dedent_ = dedent; }
     bool is_indentation(Symbol t) const { return t != kEnd && (t == indent_ || t == dedent_); }
+    // 0: an ignored one.
+    Symbol symbol_of(TerminalId terminal) const {
+        const Symbol s = symbol(terminal);
+        return ignored_[s] ? 0 : s;
+    }
+    // Before a lexeme of this terminal and no other, nothing owed.
+    LexState alone(Symbol terminal) { return lexer_.start({to_lexer_[terminal]}, lexer_.text_start()); }
     // How the next lexeme may end (or token be taken) if these terminals are acceptable.
     std::vector<Landing> next(const Bits& acceptable, Obligations obligations);
     // How the lexeme in progress may end, sorted. O(lexer states reachable from `s`).

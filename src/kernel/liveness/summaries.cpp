@@ -103,13 +103,12 @@ void Summaries::solve() {
 // Contexts after the symbols body[from..] on top of `n`, as far as summaries are known.
 std::vector<Summaries::Context> Summaries::sequence(Context c, NodeId n, const std::vector<Symbol>& body, size_t from, bool outside) {
     Productions& productions = stacks_.lr().productions();
-    auto change_of = [&](Symbol s) { return productions.is_terminal(s) ? change(s) : 0; };  // rules close what they open
     int depth = 0;
-    for (size_t k = 0; k < from; k++) depth += change_of(body[k]);
+    for (size_t k = 0; k < from; k++) depth += change(body[k]);
     std::vector<std::pair<Context, NodeId>> now{{c, n}}, next;
     for (size_t k = from; k < body.size(); k++) {
         next.clear();
-        const int turn = change_of(body[k]);
+        const int turn = change(body[k]);
         depth += turn;
         for (auto [before, node] : now) {
             auto over = [&](Symbol s) {
@@ -151,8 +150,7 @@ bool Summaries::alive_at(Context first, NodeId n, uint32_t open) {
             std::vector<Symbol> body = lr.productions()[production].body;
             std::vector<Context> ends;
             uint32_t around = depth;  // the whole body
-            for (size_t k = 0; k < dot; k++)
-                if (lr.productions().is_terminal(body[k])) around -= uint32_t(change(body[k]));
+            for (size_t k = 0; k < dot; k++) around -= uint32_t(change(body[k]));
             do {
                 changed_ = false;
                 ends = sequence(c, node, body, dot, around == 0);
@@ -163,10 +161,15 @@ bool Summaries::alive_at(Context first, NodeId n, uint32_t open) {
             } while (changed_);
             if (ends.empty()) continue;
             if (production == 0) return true;
+            const Symbol head = lr.productions()[production].head;
+            const int turn = change(head);
+            const uint32_t behind = around + uint32_t(turn);
             for (NodeId below : stacks_.pop(node, dot)) {
-                NodeId above = stacks_.after(below, lr.productions()[production].head);
-                for (Context e : ends)
-                    if (seen.try_emplace(pack(e, above), 1).second) todo.push_back({e, above, around});
+                NodeId above = stacks_.after(below, head);
+                for (Context e : ends) {
+                    if (turn) e = context(obligations(e), accept_set(e), behind != 0);
+                    if (seen.try_emplace(pack(e, above), 1).second) todo.push_back({e, above, behind});
+                }
             }
         }
     }

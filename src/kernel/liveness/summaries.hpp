@@ -26,7 +26,7 @@ class Summaries {
 
     // `depth`: of brackets that are open there.
     bool alive(Obligations obligations, Frontier f, uint32_t depth);
-    // Between brackets a newline lexeme is dropped. By terminal symbol; kept.
+    // Between brackets a newline lexeme is dropped. By symbol; kept.
     void set_indentation(Symbol newline, const std::vector<char>* opens, const std::vector<char>* closes) {
         newline_ = newline, opens_ = opens, closes_ = closes;
     }
@@ -45,7 +45,7 @@ class Summaries {
     Context context(Obligations obligations, AcceptSet accept_set, bool inside) {
         return contexts_.intern({obligations.index(), lexer_.policy() == Policy::kBasic ? 0 : accept_set.index(), inside});
     }
-    int change(Symbol s) const { return newline_ == kEnd ? 0 : (*opens_)[s] - (*closes_)[s]; }  // of depth, by a terminal
+    int change(Symbol s) const { return newline_ == kEnd ? 0 : (*opens_)[s] - (*closes_)[s]; }  // of depth, by a symbol
     Obligations obligations(Context c) const { return Obligations(contexts_[c][0]); }
     AcceptSet accept_set(Context c) const { return AcceptSet(contexts_[c][1]); }
     AcceptSet accepts(NodeId n) { return stacks_.accepts(StackGraph::one(n)); }
