@@ -15,10 +15,12 @@ constexpr uint8_t kMaxBelow = 4;
 
 Regions::Set Regions::after(Set before, Symbol terminal) const {
     Set out = 0;
-    for (auto [from, to] : after_[terminal])
+    for (auto [from, to] : parts_.after[terminal])
         if (before >> from & 1) out |= to;
     return out;
 }
+
+namespace {
 
 // Reads all that the grammar derives with the stack of some kinds of brackets.
 //
@@ -185,39 +187,40 @@ class RegionFinder {
             for (uint64_t w : b.words()) n += __builtin_popcountll(w);
             return n;
         };
-        auto out = std::make_unique<Regions>();
+        Regions::Parts out;
+        const auto size = [&] { return uint32_t(out.acceptable.size()); };
         std::vector<uint32_t> region(num_tops_, 0);
         for (uint32_t i = kBottom; i < num_tops_; i++) {
             if (!count(acceptable[i])) continue;
-            uint32_t found = out->size();
-            for (uint32_t r = 0; r < out->size() && found == out->size(); r++) {
-                Bits both = out->acceptable_[r];
+            uint32_t found = size();
+            for (uint32_t r = 0; r < size() && found == size(); r++) {
+                Bits both = out.acceptable[r];
                 both.keep(acceptable[i]);
-                if (2 * count(both) > std::min(count(acceptable[i]), count(out->acceptable_[r]))) found = r;
+                if (2 * count(both) > std::min(count(acceptable[i]), count(out.acceptable[r]))) found = r;
             }
-            if (found == out->size()) out->acceptable_.push_back(acceptable[i]);
-            else out->acceptable_[found].add_all(acceptable[i]);
+            if (found == size()) out.acceptable.push_back(acceptable[i]);
+            else out.acceptable[found].add_all(acceptable[i]);
             region[i] = found;
         }
-        if (out->size() < 2) return nullptr;
+        if (size() < 2) return nullptr;
         auto regions_of = [&](uint64_t tops) {
             Regions::Set set = 0;
             for (uint32_t i = kBottom; i < num_tops_; i++)
                 if (tops >> i & 1) set |= Regions::Set(1) << region[i];
             return set;
         };
-        out->after_.resize(steps.size());
+        out.after.resize(steps.size());
         for (Symbol t = 0; t < steps.size(); t++) {
-            std::vector<Regions::Set> after(out->size(), 0);
+            std::vector<Regions::Set> after(size(), 0);
             for (auto [from, to] : steps[t]) after[region[from]] |= Regions::Set(1) << region[to];
-            for (uint32_t r = 0; r < out->size(); r++)
-                if (after[r]) out->after_[t].emplace_back(r, after[r]);
+            for (uint32_t r = 0; r < size(); r++)
+                if (after[r]) out.after[t].emplace_back(r, after[r]);
         }
         for (const std::vector<uint64_t>& dots : at) {
-            out->at_.emplace_back();
-            for (uint64_t tops : dots) out->at_.back().push_back(regions_of(tops));
+            out.at.emplace_back();
+            for (uint64_t tops : dots) out.at.back().push_back(regions_of(tops));
         }
-        return out;
+        return std::make_unique<const Regions>(std::move(out));
     }
 
     Productions& ps_;
@@ -231,6 +234,8 @@ class RegionFinder {
     };
     std::unordered_map<std::pair<Symbol, Stack>, uint32_t, HashCall> ids_;
 };
+
+}  // namespace
 
 std::unique_ptr<const Regions> Regions::find(Productions& productions, const Bits& short_terminals) {
     std::vector<Brackets> kinds = find_brackets(productions, short_terminals);

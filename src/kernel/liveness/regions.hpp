@@ -23,24 +23,28 @@ class Regions {
   public:
     using Set = uint64_t;  // of regions, one bit each
 
+    // What is known of them: what can come in each; by terminal, before and after it; by production and dot, where a text may be.
+    struct Parts {
+        std::vector<Bits> acceptable;
+        std::vector<std::vector<std::pair<uint32_t, Set>>> after;
+        std::vector<std::vector<Set>> at;
+    };
+    explicit Regions(Parts parts) : parts_(std::move(parts)) {}
     // Null if there is but one. Cost: some milliseconds for a programming language.
     static std::unique_ptr<const Regions> find(Productions& productions, const Bits& short_terminals);
 
-    uint32_t size() const { return uint32_t(acceptable_.size()); }
+    uint32_t size() const { return uint32_t(parts_.acceptable.size()); }
     Set all() const { return (Set(2) << (size() - 1)) - 1; }
     Set initial() const { return 1; }
     // Terminals that can come there, in one parse or another; kEnd among them.
-    const Bits& acceptable(uint32_t region) const { return acceptable_[region]; }
+    const Bits& acceptable(uint32_t region) const { return parts_.acceptable[region]; }
     // Where a text may be behind a terminal that came in one of these.
     Set after(Set before, Symbol terminal) const;
     // Where a text may be in which so much of this body has come.
-    Set at(uint32_t production, uint32_t dot) const { return at_[production][dot]; }
+    Set at(uint32_t production, uint32_t dot) const { return parts_.at[production][dot]; }
 
   private:
-    friend class RegionFinder;
-    std::vector<Bits> acceptable_;
-    std::vector<std::vector<std::pair<uint32_t, Set>>> after_;  // by terminal: before, after
-    std::vector<std::vector<Set>> at_;                          // by production and dot
+    const Parts parts_;
 };
 
 }  // namespace derivable
