@@ -173,6 +173,13 @@ def test_cut_off(model: str, data: st.DataObject) -> None:
         assert takes(model, cut, whole=False)
 
 
+@pytest.mark.parametrize("model", ["glm-4.7", "qwen-3-coder"])
+def test_cut_off_within_a_name_that_begins_with_another(model: str) -> None:
+    for name in ("f", "f_", "f_mor", "f_more", "p"):
+        text = {"glm-4.7": f"<tool_call>{name}", "qwen-3-coder": f"<tool_call>\n<function={name}"}[model]
+        assert ToolParser(model, TOOLS).parse(text) == ToolMessage("", "", (), text)
+
+
 def test_what_is_no_call_is_content() -> None:
     parser = ToolParser("qwen-3", TOOLS)
     good = '<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>'

@@ -32,6 +32,11 @@ def lark(text: str, **limits: int) -> dv.Constraint:
     return dv.compile(dv.Grammar.from_lark(text), BYTES, limits=dv.Limits(**limits))
 
 
+def terminal(pattern: str, **limits: int) -> dv.Constraint:
+    """Read as Python's `re` reads it, so by a table."""
+    return lark(f"start: A\nA: /{pattern}/", **limits)
+
+
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
     """Of the processor; what hangs takes minutes."""
@@ -200,23 +205,22 @@ def test_token_ids_out_of_range(token: int) -> None:
     [
         pytest.param(lambda: regex("(a|b)*a(a|b){22}", max_dfa_states=10_000), "max_dfa_states", 10_000, id="blow-up"),
         pytest.param(lambda: regex("(a|b)*a(a|b){22}"), "max_dfa_states", 100_000, id="blow-up-default"),
-        pytest.param(lambda: regex("(ab){1000}", max_nfa_states=100), "max_nfa_states", 100, id="nfa"),
+        pytest.param(lambda: terminal("(ab){1000}", max_nfa_states=100), "max_nfa_states", 100, id="nfa"),
         pytest.param(lambda: gbnf('root ::= "a" root "b" | "c"', max_symbols=3), "max_symbols", 3, id="symbols"),
         pytest.param(lambda: regex("(" * 30_000 + "a" + ")" * 30_000), "max_depth", 500, id="deep-regex"),
         pytest.param(lambda: regex("(" * 30_000), "max_depth", 500, id="deep-open-regex"),
         pytest.param(lambda: gbnf("root ::= " + "(" * 30_000 + '"a"' + ")" * 30_000), "max_depth", 500, id="deep-gbnf"),
         pytest.param(lambda: gbnf("root ::= " + "(" * 30_000), "max_depth", 500, id="deep-open-gbnf"),
         pytest.param(lambda: lark("start: " + "(" * 30_000 + '"a"' + ")" * 30_000), "max_depth", 500, id="deep-lark"),
-        pytest.param(lambda: regex("a{1000000}"), "max_dfa_states", 100_000, id="repeat-one-byte"),
+        pytest.param(lambda: terminal("a{1000000}"), "max_dfa_states", 100_000, id="repeat-one-byte"),
         pytest.param(
             lambda: regex(".*(" + "|".join("a" * n for n in range(400)) + ")", max_dfa_states=5_000),
             "max_dfa_states",
             5_000,
             id="subsets",
         ),
-        pytest.param(lambda: regex(".*a.{0,3000}b"), "max_dfa_states", 100_000, id="long-subsets"),
-        pytest.param(lambda: regex("(ab?){1000000}"), "max_nfa_states", 2_000_000, id="repeat-group"),
-        pytest.param(lambda: gbnf('root ::= "a"{1000000}'), "max_dfa_states", 100_000, id="repeat-gbnf"),
+        pytest.param(lambda: terminal(".*a.{0,3000}b"), "max_dfa_states", 100_000, id="long-subsets"),
+        pytest.param(lambda: terminal("(ab?){1000000}"), "max_nfa_states", 2_000_000, id="repeat-group"),
         pytest.param(
             lambda: lark("start: T0\n" + "".join(f"T{i}: T{i + 1} T{i + 1}\n" for i in range(14)) + 'T14: "a"'),
             "max_symbols",
@@ -230,6 +234,16 @@ def test_bounds(make: Make, limit: str, allowed: int) -> None:
         make()
     assert (caught.value.limit, caught.value.allowed) == (limit, allowed)
     assert caught.value.used > allowed
+
+
+@pytest.mark.parametrize("rounds", [1_000, 1_000_000_000])
+@pytest.mark.parametrize("pattern", ["a{%d}", "(ab?){%d}", ".*a.{0,%d}b", "((ab){%d}c){%d}", "(a{1,%d}b){1,%d}"])
+def test_rounds_are_no_states(pattern: str, rounds: int) -> None:
+    """Where no leftmost match counts."""
+    with within(10):
+        matcher = regex(pattern.replace("%d", str(rounds)), max_nfa_states=1_000, max_dfa_states=1_000).matcher()
+        matcher.advance_bytes(b"ab" if pattern != "a{%d}" else b"aa")
+        matcher.allowed_tokens()
 
 
 def test_pasts_of_look_behind_are_bounded() -> None:

@@ -183,7 +183,8 @@ def _follow_pattern(
 
 def _follow_name(names: Sequence[str], rest: Sequence[Part], text: str, at: int, final: bool) -> tuple[int, str] | None:
     written = text[at : at + len(names[0])]  # the longest stands first
-    if not final and any(len(written) < len(name) and name.startswith(written) for name in names):
+    begun = any(len(written) < len(name) and name.startswith(written) for name in names)
+    if begun and not (final and written in names):
         raise Cut("name")  # it may be a longer one
 
     def tried(name: str) -> tuple[int, str] | None:
@@ -191,7 +192,7 @@ def _follow_name(names: Sequence[str], rest: Sequence[Part], text: str, at: int,
         return None if found is None else (found[0], name)
 
     found = _first([lambda name=name: tried(name) for name in names if text.startswith(name, at)])  # type: ignore[misc]
-    if found is None and any(name.startswith(written) for name in names):
+    if found is None and begun:
         raise Cut("name")
     return found
 
