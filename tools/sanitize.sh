@@ -23,7 +23,7 @@ if [ $# -gt 0 ]; then
 elif [ $kind = thread ]; then
     run_instrumented tests/guards/test_threads.py
 else
-    run_instrumented tests/kernel/test_kernel.py tests/api/test_matcher.py tests/guards/test_limits.py tests/api/test_warm.py \
-        tests/json_schema/test_key_order.py
+    run_instrumented tests/kernel/test_kernel.py tests/kernel/test_counting_automaton.py tests/api/test_matcher.py \
+        tests/guards/test_limits.py tests/api/test_warm.py tests/json_schema/test_key_order.py
     run_instrumented tests/exact/test_exact.py -k "family and (0 or 7)"
 fi

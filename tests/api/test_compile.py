@@ -123,6 +123,7 @@ GRAMMARS = {
     "look-around": lambda: dv.Grammar.from_lark(r"start: (A | B)+" + "\nA: /1(?!0)|12/\nB: /(?<=2)0+|(?<!1)[+]/"),
     "scannerless": lambda: dv.Grammar.from_gbnf('root ::= "1" root "0" | "(" <|x|> ")"?'),
     "strings by rule": lambda: dv.Grammar({"s": Concat((Bytes(b"("), JsonStrings(("1", "+1")), Bytes(b")")))}, {}, "s"),
+    "counting": lambda: dv.Grammar.from_regex("[(]?(?:[012]+[+]?){3,400}[)]|(?:12){0,300}"),
     "ignored": lambda: dv.Grammar.from_lark(
         'start: (A X)+\nA: "1"\n%declare X\n%ignore " "', declared={"X": Terminal(Special("<|x|>"))}
     ),
@@ -177,9 +178,10 @@ def test_files_that_cannot_be_loaded(tmp_path: Path) -> None:
             dv.Constraint.load(path, VOCABULARY)
 
 
-def test_a_forged_file_is_refused_or_harmless(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["look-around", "counting"])
+def test_a_forged_file_is_refused_or_harmless(name: str, tmp_path: Path) -> None:
     path = tmp_path / "saved"
-    dv.compile(GRAMMARS["look-around"](), VOCABULARY).save(path)
+    dv.compile(GRAMMARS[name](), VOCABULARY).save(path)
     data = path.read_bytes()
     start = data.index(b"\n") + 1 + 4
     generator = np.random.default_rng(0)
