@@ -81,7 +81,9 @@ def test_closing_before_and_after() -> None:
 
 
 def test_a_block_closes_it() -> None:
-    with dv.generate(favouring(0), [0], compiled("a+"), temperature=0, stream=True, forced=False) as stream:
+    with dv.generate(
+        favouring(0), [0], compiled("a+"), temperature=0, stream=True, forced=False, speculate=0
+    ) as stream:
         assert next(stream) == "a"
     assert stream.generation is not None and stream.generation.finish_reason == "cancelled"
     with pytest.raises(KeyError), dv.generate(favouring(0), [0], compiled("a+"), stream=True) as stream:
