@@ -13,7 +13,7 @@ from ..texts.json_text import json_string
 from ..texts.partitions import partition
 from .implication import goal_state
 
-__all__ = ["told_apart"]
+__all__ = ["is_told_apart", "told_apart"]
 
 Class = tuple[frozenset[int], Goal]
 
@@ -34,6 +34,15 @@ def told_apart(context: Context, goal: Goal, asked: Sequence[Literal]) -> list[C
     for at in others:
         classes = _split(context, goal, classes, asked[at], at)
     return classes
+
+
+def is_told_apart(context: Context, sub: Sub) -> bool:
+    """Whether it is cheap to tell which values satisfy a schema: by a list of them, a pattern or their types."""
+    reader = context.reader
+    if context.validator.candidates(((sub, True),)) is not None or reader.is_type(sub):
+        return True
+    sub = reader.target(sub)
+    return type(sub.schema) is dict and set(reader.keywords(sub)) in _PATTERNS
 
 
 def _split(context: Context, goal: Goal, classes: list[Class], asked: Literal, at: int) -> list[Class]:

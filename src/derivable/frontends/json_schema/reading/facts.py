@@ -138,6 +138,7 @@ class Facts:
             (any(r.order is not None and r.properties for r in rows) or any(c.listed for c in self.conditions))
             and not any(r.additional or r.patterns for r in rows)
             and not self.names
+            and not any(c.opens for c in self.conditions)
         )
 
     # Changes. Each says whether any value can still satisfy the facts; what fails for one type drops that type.

@@ -6,10 +6,14 @@ In negation normal form, as a graph: parts may be shared, so a formula is small 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from .resources import Sub
 
-__all__ = ["FALSE", "TRUE", "All", "Any", "Condition", "Fits", "Formula", "Present"]
+if TYPE_CHECKING:
+    from .facts import Some
+
+__all__ = ["FALSE", "TRUE", "All", "Any", "AtLeast", "Condition", "Fits", "Formula", "Member", "Present"]
 
 
 class All:
@@ -48,7 +52,25 @@ class Fits:
         self.key, self.sub, self.holds = key, sub, holds
 
 
-Formula = All | Any | Present | Fits
+class Member:
+    """Some member is as `some` says, or (`there` false) none is."""
+
+    __slots__ = ("some", "there")
+
+    def __init__(self, some: Some, there: bool) -> None:
+        self.some, self.there = some, there
+
+
+class AtLeast:
+    """There are at least so many members, or (`holds` false) there are not."""
+
+    __slots__ = ("holds", "least")
+
+    def __init__(self, least: int, holds: bool) -> None:
+        self.least, self.holds = least, holds
+
+
+Formula = All | Any | Present | Fits | Member | AtLeast
 TRUE, FALSE = All(), Any()
 
 Place = tuple[int, tuple[int, ...], int]
@@ -61,9 +83,18 @@ class Condition:
     Attributes:
         listed: keys that schemas within list, by their places.
         named: those that are only named, by `required` above all.
+        somes: what is asked of members whatever their keys.
+        opens: whether a schema within says what other keys than those that it lists must satisfy.
     """
 
-    __slots__ = ("formula", "listed", "named")
+    __slots__ = ("formula", "listed", "named", "opens", "somes")
 
-    def __init__(self, formula: Formula, listed: dict[str, Place], named: dict[str, Place]) -> None:
-        self.formula, self.listed, self.named = formula, listed, named
+    def __init__(
+        self,
+        formula: Formula,
+        listed: dict[str, Place],
+        named: dict[str, Place],
+        somes: tuple[Some, ...] = (),
+        opens: bool = False,
+    ) -> None:
+        self.formula, self.listed, self.named, self.somes, self.opens = formula, listed, named, somes, opens
