@@ -53,7 +53,8 @@ class _Describer:
             raise _OtherwiseError
         if disjunction.negated is not None:
             return self.schema(disjunction.negated, False, disjunction.order)
-        return self.options(disjunction.options or [], disjunction.order)
+        options = disjunction.ways(OBJECT) if disjunction.ways is not None else disjunction.options
+        return self.options(options or [], disjunction.order)
 
     def options(self, options: list[Option], order: Order) -> Formula:
         self.context.look(len(options))

@@ -28,9 +28,13 @@ def simplify(work: Work) -> bool:
         pending, work.disjunctions = work.disjunctions, []
         for place, disjunction in enumerate(pending):
             if disjunction.options is None:
-                assert disjunction.negated is not None
                 work.collectors, work.chain, work.order = disjunction.collectors, disjunction.chain, disjunction.order
-                disjunction = Disjunction(deny_keywords(disjunction.negated, work), None, work)
+                if disjunction.ways is not None:
+                    found = disjunction.ways(work.facts.types)
+                else:
+                    assert disjunction.negated is not None
+                    found = deny_keywords(disjunction.negated, work)
+                disjunction = Disjunction(found, None, work)
             options: list[Option] = []
             held = False
             work.context.look(len(disjunction.options or ()))

@@ -39,8 +39,9 @@ def expand(context: Context, goal: Goal) -> list[Facts]:
     if not work.disjunctions:
         facts = finish(work, goal)
         return [facts] if facts else []
-    stack, results = [work], list[Facts]()
+    stack, results, before = [work], list[Facts](), context.cases
     if not _take_apart(stack, results, goal, _MANY, _MUCH):
+        context.cases = before
         again = _start(context, goal)
         absorb(again)
         if described := _by_conditions(again, goal):

@@ -189,8 +189,15 @@ class Residuals:
         conjunction = kind == "all"
         neutral, final = (TRUE, FALSE) if conjunction else (FALSE, TRUE)
         put: set[int] = set()
+        levels = self._levels
         while True:
-            units = [part for part in whole if self._kinds[part] == "literal" and part not in put]
+            once = twice = 0  # levels that parts say something of
+            for part in whole:
+                twice |= once & levels[part]
+                once |= levels[part]
+            units = [
+                part for part in whole if levels[part] & twice and self._kinds[part] == "literal" and part not in put
+            ]
             if not units:
                 break
             for unit in units:
@@ -198,10 +205,10 @@ class Residuals:
                     continue
                 put.add(unit)
                 level, question, holds = self._literals[unit]
-                decide = _given(question, holds) if conjunction else _but(question, holds)
-                concerned = [part for part in whole if part != unit and self._levels[part] >> level & 1]
+                concerned = [part for part in whole if part != unit and levels[part] >> level & 1]
                 if not concerned:
                     continue
+                decide = _given(question, holds) if conjunction else _but(question, holds)
                 done: dict[int, int] = {}
                 whole.difference_update(concerned)
                 for part in concerned:
@@ -220,10 +227,7 @@ class Residuals:
         key = kind, parts
         found = self._nodes.get(key)
         if found is None:
-            levels = 0
-            for part in parts:
-                levels |= self._levels[part]
-            found = self._nodes[key] = self._new(kind, parts, (-1, 0, True), levels)
+            found = self._nodes[key] = self._new(kind, parts, (-1, 0, True), once)
         return found
 
 

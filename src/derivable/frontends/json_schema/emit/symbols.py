@@ -77,7 +77,14 @@ class Symbols(Writer):
             found = self._anything()
         else:
             name = kept[0][0].name
-            parts = [part for facts in expand(self.context, tuple(kept)) for part in self.emit(facts, name)]
+            alike = tuple(kept)
+            if len(kept) > 1 or not kept[0][1]:  # such goals are made of many occurrences of the same schemas
+                alike = tuple(dict.fromkeys([(self.reader.alike(sub), holds) for sub, holds in kept]))
+                found = self._memo.get(alike)
+                if found is not None:
+                    self._memo[goal] = found
+                    return found
+            parts = [part for facts in expand(self.context, alike) for part in self.emit(facts, name)]
             if len(parts) > 1:
                 parts = [*dict.fromkeys(parts)]
             if not parts:
@@ -86,6 +93,7 @@ class Symbols(Writer):
                 (found,) = parts
             else:
                 found = self._either(name, tuple(parts))
+            self._memo[alike] = found
         self._memo[goal] = found
         return found
 

@@ -87,22 +87,31 @@ def one_of(v: Json, sub: Sub, work: Work) -> None:
     if len(unique) == len(branches) and exclusion.tagged(unique, types, needed):
         work.either([Option(((branch, True),)) for branch in branches])
         return
-    allowed = {id(branch): work.reader.shallow_types(branch) & types for branch in unique}
+    context = work.context
+    allowed = {id(branch): work.reader.shallow_types(branch) for branch in unique}
 
-    def alone(branch: Sub) -> Option:
+    def alone(branch: Sub, types: int) -> Option:
         """The branch holds and others fail. PERF: most that do anyway are not asked, which would take a case each."""
-        work.context.look(2 * len(unique))
-        own = allowed[id(branch)] & ~OBJECT
+        context.look(2 * len(unique))
+        own = allowed[id(branch)] & types & ~OBJECT
         others = [
             (o, False)
             for o in unique
             if o is not branch and (own & allowed[id(o)] or not exclusion.apart(branch, o, types, needed))
         ]
-        work.context.look(len(others))  # at least once in the cases to come
+        context.look(len(others))  # at least once in the cases to come
         return Option(((branch, True), *others))
 
-    # A branch that stands there twice never holds alone.
-    work.either([alone(branch) for branch in unique if len(unique) == len(branches) or branches.count(branch) == 1])
+    def ways(types: int) -> list[Option]:
+        # A branch that stands there twice never holds alone.
+        single = unique if len(unique) == len(branches) else [b for b in unique if branches.count(b) == 1]
+        return [alone(branch, types) for branch in single]
+
+    # Objects that exclude one another do so beside schemas that say nothing of other types.
+    if types & OBJECT and types & ~OBJECT and len(unique) > 2 and exclusion.all_apart(unique, OBJECT, needed):
+        work.by_type(ways)
+    else:
+        work.either(ways(types))
 
 
 def fails_one_of(v: Json, sub: Sub, work: Work) -> list[Option]:

@@ -107,6 +107,11 @@ class Validator:
                 values = {c: v for c, v in values.items() if holds(sub, v) is sign}
         return values
 
+    def none_of(self, sub: Sub, goal: Goal) -> bool:
+        """Whether a schema lists values, and a goal is seen to be satisfied by none of them."""
+        values = self.candidates(((sub, True),))
+        return values is not None and not self.satisfying(goal, values)
+
     def one_of_lists(self, sub: Sub) -> Mapping[Any, Json] | None:
         """The values of a schema's `oneOf`, by their canonical form, if its branches list values, each its own."""
         if id(sub) not in self.unions:

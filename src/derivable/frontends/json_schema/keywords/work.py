@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ....errors import GrammarError, LimitError
@@ -35,7 +36,7 @@ class Context:
 
     def __init__(self, reader: Reader, validator: Validator, limits: Limits) -> None:
         self.reader, self.validator, self.limits = reader, validator, limits
-        self.exclusion = Exclusion(reader)
+        self.exclusion = Exclusion(reader, validator.holds)
         self.denied: dict[tuple[int, int], list[Option]] = {}  # by schema and type
         self.implied: dict[tuple[Goal, Goal], bool | None] = {}
         self.cases = 0  # of disjunctions, in all goals
@@ -62,17 +63,24 @@ class Context:
 
 
 class Disjunction:
-    """Options, one of which must hold; or (`negated`) a schema that must fail, taken apart once the type is known."""
+    """Options, one of which must hold; or what has them once the type is known: a schema that must fail (`negated`), or
+    `ways`."""
 
-    __slots__ = ("chain", "collectors", "negated", "options", "order")
+    __slots__ = ("chain", "collectors", "negated", "options", "order", "ways")
 
-    def __init__(self, options: list[Option] | None, negated: Sub | None, work: Work) -> None:
-        self.options, self.negated = options, negated
+    def __init__(
+        self,
+        options: list[Option] | None,
+        negated: Sub | None,
+        work: Work,
+        ways: Callable[[int], list[Option]] | None = None,
+    ) -> None:
+        self.options, self.negated, self.ways = options, negated, ways
         self.collectors, self.chain, self.order = work.collectors, work.chain, work.order
 
     def with_options(self, options: list[Option]) -> Disjunction:
         other = object.__new__(Disjunction)
-        other.options, other.negated = options, None
+        other.options, other.negated, other.ways = options, None, None
         other.collectors, other.chain, other.order = self.collectors, self.chain, self.order
         return other
 
@@ -193,6 +201,10 @@ class Work:
 
     def either(self, options: list[Option]) -> None:
         self.disjunctions.append(Disjunction(options, None, self))
+
+    def by_type(self, ways: Callable[[int], list[Option]]) -> None:
+        """The same, of what depends on the type of the value."""
+        self.disjunctions.append(Disjunction(None, None, self, ways))
 
     def fails(self, sub: Sub) -> None:
         self.disjunctions.append(Disjunction(None, sub, self))

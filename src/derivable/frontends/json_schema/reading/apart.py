@@ -6,19 +6,20 @@ different lists of values, or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from itertools import combinations
 from typing import Any
 
 from .facts import ALL, OBJECT
 from .reader import Reader
 from .resources import Sub
-from .values import canonical
+from .values import Json, canonical
 
 __all__ = ["Exclusion"]
 
-_Member = tuple[int, frozenset[Any] | None]
-_ANY: _Member = ALL, None
-_NONE: _Member = 0, None
+_Member = tuple[int, dict[Any, Json] | None, tuple[Sub, ...]]
+_ANY: _Member = ALL, None, ()
+_NONE: _Member = 0, None, ()
 _MOST = 32
 """Schemas that are read to see what one says, which may refer to others and consist of others."""
 
@@ -28,7 +29,7 @@ class _Marks:
 
     Attributes:
         needed: keys that must be there.
-        members: of some keys, the types and, if these are listed, the values that they may have.
+        members: of some keys, the types and, if these are listed, the values that they may have, and the schemas.
         closed: schemas that allow no keys but those that they list or have a pattern for.
     """
 
@@ -63,21 +64,25 @@ class _Marks:
         for key, value in schema["properties"].items() if "properties" in keywords else ():
             member = reader.sub(sub, value, "properties", key)
             listed = reader.values_listed(member)
-            types, values = self.members.get(key, _ANY)
+            types, values, subs = self.members.get(key, _ANY)
             if listed is not None:
-                allowed = frozenset(map(canonical, listed))
-                values = allowed if values is None else values & allowed
-            self.members[key] = types & reader.shallow_types(member), values
+                allowed = {canonical(v): v for v in listed}
+                values = allowed if values is None else {c: v for c, v in values.items() if c in allowed}
+            self.members[key] = types & reader.shallow_types(member), values, (*subs, member)
         if "additionalProperties" in keywords and schema["additionalProperties"] is False:
             self.closed.append(sub)
         return parts
 
 
 class Exclusion:
-    """Which schemas exclude one another."""
+    """Which schemas exclude one another.
 
-    def __init__(self, reader: Reader) -> None:
-        self.reader = reader
+    Args:
+        holds: whether a value satisfies a schema.
+    """
+
+    def __init__(self, reader: Reader, holds: Callable[[Sub, Json], bool]) -> None:
+        self.reader, self.holds = reader, holds
         self._marks: dict[int, _Marks] = {}
 
     def needed(self, sub: Sub) -> list[str]:
@@ -122,11 +127,15 @@ class Exclusion:
     def _lists_each_once(self, marks: list[_Marks], key: str) -> bool:
         seen: set[Any] = set()
         for mark in marks:
-            _, values = mark.member(self.reader, key)
+            _, values, _ = mark.member(self.reader, key)
             if values is None or not seen.isdisjoint(values):
                 return False
-            seen |= values
+            seen.update(values)
         return True
+
+    def all_apart(self, subs: list[Sub], types: int, needed: Iterable[str]) -> bool:
+        """Whether it is seen that no value of `types` satisfies two of the schemas."""
+        return all(self.apart(*pair, types, needed) for pair in combinations(subs, 2))
 
     def apart(self, one: Sub, other: Sub, types: int = ALL, needed: Iterable[str] = ()) -> bool:
         """Whether it is seen that no value of `types`, with the `needed` members, satisfies both schemas.
@@ -141,9 +150,16 @@ class Exclusion:
             return True
         here, there = self._marks_of(one), self._marks_of(other)
         for key in (*needed, *here.needed, *there.needed):
-            (types, values), (other_types, other_values) = here.member(reader, key), there.member(reader, key)
-            if not types & other_types:
-                return True
-            if values is not None and other_values is not None and values.isdisjoint(other_values):
+            ours, theirs = here.member(reader, key), there.member(reader, key)
+            if not ours[0] & theirs[0] or self._excluded(ours, theirs) or self._excluded(theirs, ours):
                 return True
         return False
+
+    def _excluded(self, one: _Member, other: _Member) -> bool:
+        """Whether a member lists its values and the other one allows none of them."""
+        values, (_, others, subs) = one[1], other
+        if values is None:
+            return False
+        if others is not None:
+            return values.keys().isdisjoint(others)
+        return len(values) <= _MOST and not any(all(self.holds(sub, v) for sub in subs) for v in values.values())

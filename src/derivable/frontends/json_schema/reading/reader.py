@@ -66,6 +66,7 @@ class Reader:
         self._targets: dict[int, Sub] = {}
         self._by_value: dict[int, Sub] = {}
         self._meanings: dict[int, tuple[int, object]] = {}
+        self._alike: dict[tuple[int, object], Sub] = {}
         self._stripped: dict[int, Sub] = {}
         self.collecting: set[int] = set()  # schemas without `unevaluated*` that still note what they evaluate
 
@@ -111,6 +112,10 @@ class Reader:
                 found = self.resources.resolve(found, found.schema["$ref"], "$ref")
             self._targets[id(sub)] = found
         return found
+
+    def alike(self, sub: Sub) -> Sub:
+        """The first schema that was asked about and says the same."""
+        return self._alike.setdefault(self.meaning(sub), sub)
 
     def same(self, one: Sub, other: Sub) -> bool:
         """Whether two schemas are seen to say the same."""
