@@ -55,6 +55,8 @@ def any_of(v: Json, sub: Sub, work: Work) -> None:
     branches = _subs("anyOf", v, sub, work)
     if len(branches) == 1:
         work.also(branches[0])
+    elif not work.collectors and (listed := work.context.validator.any_of_lists(branches)) is not None:
+        values_of(listed, work)
     elif work.collectors:
         # Every branch that holds counts for unevaluated members, so each is decided.
         for branch in branches:
