@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..keywords.table import deny_keywords
 from ..keywords.work import Chain, Context, Disjunction, Option, Order, Work, path
 from ..reading.facts import ABOUT, OBJECT, Change, Facts, Goal, MemberRow, Some
-from ..reading.formulas import FALSE, TRUE, All, Any, AtLeast, Condition, Fits, Formula, Member, Place, Present
+from ..reading.formulas import FALSE, TRUE, All, Any, AtLeast, Condition, Fits, Formula, Member, One, Place, Present
 from ..reading.resources import Sub
 from .absorb import absorb
 
@@ -53,8 +53,14 @@ class _Describer:
             raise _OtherwiseError
         if disjunction.negated is not None:
             return self.schema(disjunction.negated, False, disjunction.order)
-        options = disjunction.ways(OBJECT) if disjunction.ways is not None else disjunction.options
-        return self.options(options or [], disjunction.order)
+        if disjunction.branches is not None:
+            return self.one(disjunction.branches, True, disjunction.order)
+        return self.options(disjunction.options or [], disjunction.order)
+
+    def one(self, branches: list[Sub], holds: bool, order: Order) -> Formula:
+        """That exactly one branch holds, or (`holds` false) not."""
+        self.context.look(len(branches))
+        return One([self.schema(branch, True, (order, i)) for i, branch in enumerate(branches)], holds)
 
     def options(self, options: list[Option], order: Order) -> Formula:
         self.context.look(len(options))
@@ -80,7 +86,11 @@ class _Describer:
         if type(sub.schema) is bool:
             return FALSE if sub.schema else TRUE
         work = Work(self.context, Facts(OBJECT), [])
-        return self.options(deny_keywords(sub, work), order)
+        reader = self.context.reader
+        if "oneOf" not in reader.keywords(sub):
+            return self.options(deny_keywords(sub, work), order)
+        branches = [reader.sub(sub, schema, "oneOf", i) for i, schema in enumerate(sub.schema["oneOf"])]
+        return Any([self.options(deny_keywords(sub, work, "oneOf"), order), self.one(branches, False, order)])
 
     def _holds(self, sub: Sub, order: Order) -> Formula:
         work = Work(self.context, Facts(OBJECT), [(sub, True, (), Chain(sub), order)])

@@ -13,10 +13,10 @@ from ....expr import Ref
 from ..cases.classes import is_told_apart, told_apart
 from ..cases.implication import goal_state
 from ..reading.facts import Goal, Some
-from ..reading.formulas import All, Any, AtLeast, Fits, Formula, Member, Present
+from ..reading.formulas import All, Any, AtLeast, Fits, Formula, Member, One, Present
 from ..reading.resources import Sub
 from .members import Body
-from .residuals import ABSENT, FALSE, PRESENCE, PRESENT, TRUE, Residuals, answered
+from .residuals import FALSE, PRESENCE, TRUE, Residuals
 from .writer import Clauses
 
 __all__ = ["Asked"]
@@ -69,7 +69,7 @@ class Asked:
             if id(formula) in built:
                 stack.pop()
                 continue
-            missing = [part for part in formula.parts if id(part) not in built] if isinstance(formula, All | Any) else []
+            missing = [part for part in formula.parts if id(part) not in built] if isinstance(formula, All | Any | One) else []
             if missing:
                 stack += missing
             else:
@@ -83,6 +83,8 @@ class Asked:
                 return nodes.all([self._built[id(part)] for part in formula.parts])
             case Any():
                 return nodes.any([self._built[id(part)] for part in formula.parts])
+            case One():
+                return nodes.one([self._built[id(part)] for part in formula.parts], formula.holds)
             case Present():
                 return self._there(formula.key, formula.there)
             case Fits():
@@ -133,7 +135,7 @@ class Asked:
         level = self._levels.get(key)
         if level is None:
             return [(node, goal, value)]
-        node = self._nodes.take(node, level, PRESENT)
+        node = self._nodes.take(node, self._nodes.present(level))
         if node == FALSE:
             return []
         if not self._nodes.says_of(node, level):
@@ -147,7 +149,7 @@ class Asked:
         ways: list[tuple[int, Goal]] = []
         classes = self._told_apart(key, goal, sorted(self._nodes.signs(node, level)))
         for answers, own in classes:
-            rest = self._nodes.take(node, level, answered(answers))
+            rest = self._nodes.take(node, self._nodes.answered(level, answers.items()))
             if rest != FALSE:
                 ways += self._products(rest, level, own)
         if len(ways) == len(classes) and len({rest for rest, _ in ways}) == 1 and not self._nodes.says_of(ways[0][0], level):
@@ -175,12 +177,14 @@ class Asked:
     def _products(self, node: int, level: int, own: Goal) -> Iterator[tuple[int, Goal]]:
         """What values of a class lead to, by what they answer to the other questions."""
         known: dict[int, bool] = {}
-        for question in self._nodes.signs(node, level) if self._nodes.says_of(node, level) else ():
+        for question in self._nodes.signs(node, level):
+            if question == PRESENCE:
+                continue
             state = goal_state(self.context, own, ((self._subs[question], True),))
             if state is not None:
                 known[question] = state
         if known:
-            node = self._nodes.take(node, level, answered(known))
+            node = self._nodes.take(node, self._nodes.answered(level, known.items()))
         for answers, rest in self._nodes.products(node, level).items():
             more = tuple([(self._subs[question], holds) for question, holds in sorted(answers)])
             yield rest, (*own, *more) if more else own
@@ -188,7 +192,7 @@ class Asked:
     def skip(self, node: int, key: str) -> int:
         """What is asked after it is decided that a key is not there."""
         level = self._levels.get(key)
-        return node if level is None else self._nodes.take(node, level, ABSENT)
+        return node if level is None else self._nodes.take(node, self._nodes.absent(level))
 
     def other(self, node: int, goal: Goal, value: str, bits: int) -> list[Way]:
         """What is asked after a member that is not named, by which of `somes` may be about it."""
@@ -210,7 +214,7 @@ class Asked:
         if not signs:
             yield node, own
             return
-        then = self._nodes.take(node, level, PRESENT)
+        then = self._nodes.take(node, self._nodes.present(level))
         state = goal_state(self.context, own, some.goal)
         wanted, unwanted = True in signs, False in signs
         # What need not be told apart is not.
@@ -226,11 +230,11 @@ class Asked:
         """What is asked when there are so many members."""
         for least, level in self._counts.items():
             if members >= least:
-                node = self._nodes.take(node, level, PRESENT)
+                node = self._nodes.take(node, self._nodes.present(level))
         return node
 
     def holds(self, node: int) -> bool:
         """Whether nothing is asked any more if no other member comes, and none of the keys that were not decided."""
-        for key, level in self._levels.items():
-            node = self._nodes.take(node, level, ABSENT)
+        for level in self._levels.values():
+            node = self._nodes.take(node, self._nodes.absent(level))
         return node == TRUE

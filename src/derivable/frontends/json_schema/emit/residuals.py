@@ -1,4 +1,4 @@
-"""Formulas in negation normal form, each once: what is still asked of an object after some of its keys.
+"""Formulas, each once: what is still asked of an object after some of its keys.
 
 Literals are about *levels*: a key, or something that is decided at the end of the object. Of a key they say that it is
 there or not, and that it is there with a value that satisfies a question or fails it. `take` decides a level and gives
@@ -8,45 +8,38 @@ formulas are one node; units are put in where they stand beside others, so that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
-__all__ = ["ABSENT", "FALSE", "PRESENCE", "PRESENT", "TRUE", "Residuals", "answered"]
+__all__ = ["FALSE", "PRESENCE", "TRUE", "Decision", "Residuals"]
 
 FALSE, TRUE = 0, 1
 PRESENCE = -1
 """The question whether a key is there. Literals of other questions say that it is."""
 
-Decide = Callable[[int, bool], "bool | None"]
-"""Whether a literal holds, by its question and sign; `None`: that stays open."""
-Products = dict[frozenset[tuple[int, bool]], int]
+_MOST_SPLIT = 3
+"""Questions that are decided one by one, which leads to alternatives that do not overlap."""
+
+Answers = frozenset[tuple[int, bool]]
+Products = dict[Answers, int]
 """What is left, by the answers that lead to it."""
 
 
-def ABSENT(question: int, holds: bool) -> bool:
-    """The key is not there."""
-    return question == PRESENCE and not holds
+class Decision(NamedTuple):
+    """What is known of a level.
 
+    Attributes:
+        decide: whether a literal holds, by its question and sign; `None`: that stays open.
+        done: what it leaves of nodes.
+    """
 
-def PRESENT(question: int, holds: bool) -> bool | None:
-    """The key is there, and its value not known."""
-    return holds if question == PRESENCE else None
-
-
-def answered(answers: Mapping[int, bool]) -> Decide:
-    """The key is there, and so its value answers these questions."""
-
-    def decide(question: int, holds: bool) -> bool | None:
-        if question == PRESENCE:
-            return holds
-        answer = answers.get(question)
-        return None if answer is None else answer is holds
-
-    return decide
+    level: int
+    decide: Callable[[int, bool], bool | None]
+    done: dict[int, int]
 
 
 class Residuals:
-    """Nodes: `FALSE`, `TRUE`, literals, and conjunctions and disjunctions of other nodes.
+    """Nodes: `FALSE`, `TRUE`, literals; and that all, any or exactly one of some nodes hold, or not exactly one does.
 
     Args:
         look: told how much is being looked at.
@@ -54,12 +47,16 @@ class Residuals:
 
     def __init__(self, look: Callable[[int], None]) -> None:
         self._look = look
-        self._kinds: list[str] = ["any", "all"]  # or "literal"
+        self._kinds: list[str] = ["any", "all"]  # or "one", "not one", "literal"
         self._parts: list[tuple[int, ...]] = [(), ()]
         self._literals: list[tuple[int, int, bool]] = [(-1, 0, True), (-1, 0, True)]  # level, question, whether it holds
         self._levels: list[int] = [0, 0]  # as bits: those that a node says something of
         self._nodes: dict[tuple[Any, ...], int] = {}
         self._joined: dict[tuple[str, frozenset[int]], int] = {}
+        self._negated: dict[int, int] = {FALSE: TRUE, TRUE: FALSE}
+        self._decisions: dict[tuple[Any, ...], Decision] = {}
+
+    # -- making nodes -----------------------------------------------------------------------------------------------
 
     def literal(self, level: int, question: int, holds: bool) -> int:
         """That a question about a level is answered so."""
@@ -77,38 +74,100 @@ class Residuals:
         """Some part holds."""
         return self._join("any", parts)
 
-    def says_of(self, node: int, level: int) -> bool:
-        """Whether a node says anything of a level."""
-        return bool(self._levels[node] >> level & 1)
+    def one(self, parts: Iterable[int], holds: bool = True) -> int:
+        """Exactly one part holds, or (`holds` false) not."""
+        once: set[int] = set()
+        several: set[int] = set()
+        held = 0
+        for part in parts:
+            if part == TRUE:
+                held += 1
+            elif part in once:
+                several.add(part)
+            elif part != FALSE:
+                once.add(part)
+        once -= several
+        if held > 1:
+            return int(not holds)
+        if held:
+            found = self.all(map(self.negation, (*several, *once)))
+        elif several:  # what stands there twice must not hold
+            found = self.all([*map(self.negation, several), self.one(once)])
+        elif len(once) < 2:
+            found = next(iter(once), FALSE)
+        else:
+            return self._node("one" if holds else "not one", tuple(sorted(once)))
+        return found if holds else self.negation(found)
 
-    def signs(self, node: int, level: int) -> dict[int, set[bool]]:
-        """The questions that a node asks about a level, each with the answers that it is glad of."""
-        found: dict[int, set[bool]] = {}
-        stack, seen = [node], {node}
+    def negation(self, node: int) -> int:
+        """That a node does not hold. Cost: the nodes below, once."""
+        negated, stack = self._negated, [node]
         while stack:
-            one = stack.pop()
-            if self._kinds[one] == "literal":
-                _, question, holds = self._literals[one]
-                found.setdefault(question, set()).add(holds)
-            for part in self._parts[one]:
-                if part not in seen and self.says_of(part, level):
-                    seen.add(part)
-                    stack.append(part)
+            one = stack[-1]
+            if one in negated:
+                stack.pop()
+                continue
+            kind, parts = self._kinds[one], self._parts[one]
+            missing = [part for part in parts if part not in negated] if kind in ("all", "any") else []
+            if missing:
+                stack += missing
+                continue
+            if kind == "literal":
+                level, question, holds = self._literals[one]
+                if question == PRESENCE:
+                    negated[one] = self.literal(level, question, not holds)
+                else:
+                    negated[one] = self.any((self.literal(level, PRESENCE, False), self.literal(level, question, not holds)))
+            elif kind in ("all", "any"):
+                negated[one] = self._join("any" if kind == "all" else "all", [negated[part] for part in parts])
+            else:
+                negated[one] = self._node("not one" if kind == "one" else "one", parts)
+            negated.setdefault(negated[one], one)
+        return negated[node]
+
+    # -- deciding levels --------------------------------------------------------------------------------------------
+
+    def absent(self, level: int) -> Decision:
+        """A key is not there."""
+        return self._decision((level, False), lambda question, holds: question == PRESENCE and not holds)
+
+    def present(self, level: int) -> Decision:
+        """A key is there, and its value not known."""
+        return self._decision((level, True), lambda question, holds: holds if question == PRESENCE else None)
+
+    def answered(self, level: int, answers: Iterable[tuple[int, bool]]) -> Decision:
+        """A key is there, and its value answers these questions."""
+        found = frozenset(answers)
+        known = dict(found)
+
+        def decide(question: int, holds: bool) -> bool | None:
+            if question == PRESENCE:
+                return holds
+            answer = known.get(question)
+            return None if answer is None else answer is holds
+
+        return self._decision((level, found), decide)
+
+    def _decision(self, key: tuple[Any, ...], decide: Callable[[int, bool], bool | None]) -> Decision:
+        found = self._decisions.get(key)
+        if found is None:
+            found = self._decisions[key] = Decision(key[0], decide, {})
         return found
 
-    def take(self, node: int, level: int, decide: Decide, done: dict[int, int] | None = None) -> int:
-        """What is left of a node once a level is decided. Cost: the nodes below that say something of it."""
+    def take(self, node: int, decision: Decision) -> int:
+        """What is left of a node once a level is decided. Cost: the nodes below that say something of it, once."""
+        level, decide, done = decision
         levels = self._levels
         if not levels[node] >> level & 1:
             return node
-        done = {} if done is None else done
         stack = [node]
         while stack:  # formulas may be deeper than Python calls
             one = stack[-1]
             if one in done:
                 stack.pop()
                 continue
-            if self._kinds[one] == "literal":
+            kind = self._kinds[one]
+            if kind == "literal":
                 _, question, holds = self._literals[one]
                 known = decide(question, holds)
                 done[one] = one if known is None else int(known)
@@ -119,42 +178,106 @@ class Residuals:
                 stack += missing
                 continue
             self._look(1 + len(parts) // 8)
-            done[one] = self._join(self._kinds[one], [done.get(part, part) for part in parts])
+            left = [done.get(part, part) for part in parts]
+            if kind in ("all", "any"):
+                done[one] = self._join(kind, left)
+            else:
+                done[one] = self.one(left, kind == "one")
         return done[node]
+
+    # -- looking at nodes -------------------------------------------------------------------------------------------
+
+    def says_of(self, node: int, level: int) -> bool:
+        """Whether a node says anything of a level."""
+        return bool(self._levels[node] >> level & 1)
+
+    def signs(self, node: int, level: int) -> dict[int, set[bool]]:
+        """The questions that a node asks about a level, each with the answers that it may be glad of."""
+        found: dict[int, set[bool]] = {}
+        stack, seen = [(node, False)], {(node, False)}
+        while stack:
+            one, mixed = stack.pop()
+            if not self.says_of(one, level):
+                continue
+            if self._kinds[one] == "literal":
+                _, question, holds = self._literals[one]
+                found.setdefault(question, set()).update((True, False) if mixed else (holds,))
+            mixed = mixed or self._kinds[one] in ("one", "not one")
+            for part in self._parts[one]:
+                if (part, mixed) not in seen:
+                    seen.add((part, mixed))
+                    stack.append((part, mixed))
+        return found
 
     def products(self, node: int, level: int) -> Products:
         """The node as alternatives, each of some answers at a level and what they leave. They may overlap."""
         if not self.says_of(node, level):
             return {} if node == FALSE else {frozenset(): node}
-        if self._kinds[node] == "literal":
-            _, question, holds = self._literals[node]
-            return {frozenset(((question, holds),)): TRUE}
-        parts = self._parts[node]
+        node = self.take(node, self.present(level))
+        signs = self.signs(node, level)
+        if len(signs) <= _MOST_SPLIT:
+            return _least(self._split(node, level, sorted(signs)))
+        kind, parts = self._kinds[node], self._parts[node]
+        if kind in ("one", "not one"):
+            return self.products(self._of_one(node, level), level)
         beside = [part for part in parts if not self.says_of(part, level)]
         within = [part for part in parts if self.says_of(part, level)]
-        found: Products = {}
-        if self._kinds[node] == "any":
-            ways: dict[frozenset[tuple[int, bool]], list[int]] = {}
+        if kind == "any":
+            ways: dict[Answers, list[int]] = {}
             if beside:
                 ways[frozenset()] = beside
             for part in within:
                 for answers, rest in self.products(part, level).items():
                     ways.setdefault(answers, []).append(rest)
-            found = {answers: self.any(rests) for answers, rests in ways.items()}
-        else:
-            found = {frozenset(): self.all(beside)}
-            for part in within:
-                more = self.products(part, level)
-                self._look(len(found) * len(more))
-                ways = {}
-                for answers, rest in found.items():
-                    for others, there in more.items():
-                        if not any((question, not holds) in answers for question, holds in others):
-                            left = self.all((rest, there))
-                            if left != FALSE:
-                                ways.setdefault(answers | others, []).append(left)
-                found = {answers: self.any(rests) for answers, rests in ways.items()}
+            return _least({answers: self.any(rests) for answers, rests in ways.items()})
+        found: Products = {frozenset(): self.all(beside)}
+        for part in within:
+            found = self._both(found, self.products(part, level))
         return _least(found)
+
+    def _split(self, node: int, level: int, questions: Sequence[int]) -> Products:
+        """By the answers to a few questions, one after the other. One that can only help need not be known to fail."""
+        signs = self.signs(node, level)
+        asked = [question for question in questions if question in signs]
+        if not asked:
+            return {} if node == FALSE else {frozenset(): node}
+        question = asked[0]
+        found: dict[Answers, list[int]] = {}
+        for holds in (True, False):
+            left = self.take(node, self.answered(level, ((question, holds),)))
+            left = self.take(left, self.present(level))
+            said = {(question, holds)} if holds in signs[question] else set()
+            for answers, rest in self._split(left, level, asked[1:]).items():
+                found.setdefault(answers | said, []).append(rest)
+        return {answers: self.any(rests) for answers, rests in found.items()}
+
+    def _both(self, one: Products, other: Products) -> Products:
+        ways: dict[Answers, list[int]] = {}
+        self._look(len(one) * len(other))
+        for answers, rest in one.items():
+            for more, there in other.items():
+                if not any((question, not holds) in answers for question, holds in more):
+                    left = self.all((rest, there))
+                    if left != FALSE:
+                        ways.setdefault(answers | more, []).append(left)
+        return {answers: self.any(rests) for answers, rests in ways.items()}
+
+    def _of_one(self, node: int, level: int) -> int:
+        """That exactly one part holds, in other words: of those that ask about a level, or of the others."""
+        parts = self._parts[node]
+        within = [part for part in parts if self.says_of(part, level)]
+        beside = [part for part in parts if not self.says_of(part, level)]
+        self._look(len(within) ** 2)
+        without = [self.negation(part) for part in within]
+        each = [self.all([part, *without[:i], *without[i + 1 :]]) for i, part in enumerate(within)]
+        if not beside:
+            found = self.any(each)
+        else:
+            none = self.all(map(self.negation, beside))
+            found = self.any([*(self.all((one, none)) for one in each), self.all([*without, self.one(beside)])])
+        return found if self._kinds[node] == "one" else self.negation(found)
+
+    # -- inside -----------------------------------------------------------------------------------------------------
 
     def _new(self, kind: str, parts: tuple[int, ...], literal: tuple[int, int, bool], levels: int) -> int:
         self._look(1 + len(parts) // 8)
@@ -163,6 +286,16 @@ class Residuals:
         self._literals.append(literal)
         self._levels.append(levels)
         return len(self._kinds) - 1
+
+    def _node(self, kind: str, parts: tuple[int, ...]) -> int:
+        key = kind, parts
+        found = self._nodes.get(key)
+        if found is None:
+            levels = 0
+            for part in parts:
+                levels |= self._levels[part]
+            found = self._nodes[key] = self._new(kind, parts, (-1, 0, True), levels)
+        return found
 
     def _join(self, kind: str, parts: Iterable[int]) -> int:
         neutral, final = (TRUE, FALSE) if kind == "all" else (FALSE, TRUE)
@@ -189,70 +322,49 @@ class Residuals:
         conjunction = kind == "all"
         neutral, final = (TRUE, FALSE) if conjunction else (FALSE, TRUE)
         put: set[int] = set()
-        levels = self._levels
+        levels, kinds = self._levels, self._kinds
         while True:
             once = twice = 0  # levels that parts say something of
             for part in whole:
                 twice |= once & levels[part]
                 once |= levels[part]
-            units = [
-                part for part in whole if levels[part] & twice and self._kinds[part] == "literal" and part not in put
-            ]
+            if not twice:
+                break
+            units = [part for part in whole if levels[part] & twice and kinds[part] == "literal" and part not in put]
             if not units:
                 break
-            for unit in units:
+            for unit in sorted(units):
                 if unit not in whole:
                     continue
                 put.add(unit)
-                level, question, holds = self._literals[unit]
-                concerned = [part for part in whole if part != unit and levels[part] >> level & 1]
+                concerned = [part for part in whole if levels[part] & levels[unit] and part != unit]
                 if not concerned:
                     continue
-                decide = _given(question, holds) if conjunction else _but(question, holds)
-                done: dict[int, int] = {}
+                decision = self._beside(conjunction, *self._literals[unit])
                 whole.difference_update(concerned)
                 for part in concerned:
-                    rest = self.take(part, level, decide, done)
+                    rest = self.take(part, decision)
                     if rest == final:
                         return final
                     if rest == neutral:
                         continue
-                    if self._kinds[rest] == kind:
+                    if kinds[rest] == kind:
                         whole.update(self._parts[rest])
                     else:
                         whole.add(rest)
         if len(whole) < 2:
             return next(iter(whole), neutral)
-        parts = tuple(sorted(whole))
-        key = kind, parts
-        found = self._nodes.get(key)
-        if found is None:
-            found = self._nodes[key] = self._new(kind, parts, (-1, 0, True), once)
-        return found
+        return self._node(kind, tuple(sorted(whole)))
 
-
-def _given(question: int, holds: bool) -> Decide:
-    """What else is known where a literal holds."""
-    if question == PRESENCE:
-        return PRESENT if holds else ABSENT
-
-    def decide(other: int, sign: bool) -> bool | None:
-        if other == PRESENCE:
-            return sign
-        return sign is holds if other == question else None
-
-    return decide
-
-
-def _but(question: int, holds: bool) -> Decide:
-    """What else is known where a literal does not hold: of a value, that it is not there or fails."""
-    if question == PRESENCE:
-        return ABSENT if holds else PRESENT
-
-    def decide(other: int, sign: bool) -> bool | None:
-        return False if other == question and sign is holds else None
-
-    return decide
+    def _beside(self, conjunction: bool, level: int, question: int, holds: bool) -> Decision:
+        """What is known where a literal holds; in a disjunction where it does not: a value is not there, or fails."""
+        if question == PRESENCE:
+            return self.present(level) if holds is conjunction else self.absent(level)
+        if conjunction:
+            return self.answered(level, ((question, holds),))
+        return self._decision(
+            (level, question, holds), lambda other, sign: False if other == question and sign is holds else None
+        )
 
 
 def _least(found: Products) -> Products:

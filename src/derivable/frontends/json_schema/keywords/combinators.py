@@ -111,9 +111,9 @@ def one_of(v: Json, sub: Sub, work: Work) -> None:
 
     # Objects that exclude one another do so beside schemas that say nothing of other types.
     if types & OBJECT and types & ~OBJECT and len(unique) > 2 and exclusion.all_apart(unique, OBJECT, needed):
-        work.by_type(ways)
+        work.one(branches, ways)
     else:
-        work.either(ways(types))
+        work.one(branches, ways(types))
 
 
 def fails_one_of(v: Json, sub: Sub, work: Work) -> list[Option]:

@@ -37,7 +37,7 @@ class Context:
     def __init__(self, reader: Reader, validator: Validator, limits: Limits) -> None:
         self.reader, self.validator, self.limits = reader, validator, limits
         self.exclusion = Exclusion(reader, validator.holds)
-        self.denied: dict[tuple[int, int], list[Option]] = {}  # by schema and type
+        self.denied: dict[tuple[int, int, str | None], list[Option]] = {}  # by schema, type and what is left out
         self.implied: dict[tuple[Goal, Goal], bool | None] = {}
         self.cases = 0  # of disjunctions, in all goals
         self.looks = 0  # at options and rows in all cases, at states of objects and arrays, and at what they lead to
@@ -64,9 +64,9 @@ class Context:
 
 class Disjunction:
     """Options, one of which must hold; or what has them once the type is known: a schema that must fail (`negated`), or
-    `ways`."""
+    `ways`. Of `oneOf` it knows the branches, too."""
 
-    __slots__ = ("chain", "collectors", "negated", "options", "order", "ways")
+    __slots__ = ("branches", "chain", "collectors", "negated", "options", "order", "ways")
 
     def __init__(
         self,
@@ -74,13 +74,14 @@ class Disjunction:
         negated: Sub | None,
         work: Work,
         ways: Callable[[int], list[Option]] | None = None,
+        branches: list[Sub] | None = None,
     ) -> None:
-        self.options, self.negated, self.ways = options, negated, ways
+        self.options, self.negated, self.ways, self.branches = options, negated, ways, branches
         self.collectors, self.chain, self.order = work.collectors, work.chain, work.order
 
     def with_options(self, options: list[Option]) -> Disjunction:
         other = object.__new__(Disjunction)
-        other.options, other.negated, other.ways = options, None, None
+        other.options, other.negated, other.ways, other.branches = options, None, None, None
         other.collectors, other.chain, other.order = self.collectors, self.chain, self.order
         return other
 
@@ -202,9 +203,12 @@ class Work:
     def either(self, options: list[Option]) -> None:
         self.disjunctions.append(Disjunction(options, None, self))
 
-    def by_type(self, ways: Callable[[int], list[Option]]) -> None:
-        """The same, of what depends on the type of the value."""
-        self.disjunctions.append(Disjunction(None, None, self, ways))
+    def one(self, branches: list[Sub], options: list[Option] | Callable[[int], list[Option]]) -> None:
+        """Exactly one branch holds: options, or what makes them for a type."""
+        if isinstance(options, list):
+            self.disjunctions.append(Disjunction(options, None, self, None, branches))
+        else:
+            self.disjunctions.append(Disjunction(None, None, self, options, branches))
 
     def fails(self, sub: Sub) -> None:
         self.disjunctions.append(Disjunction(None, sub, self))

@@ -13,7 +13,7 @@ from .resources import Sub
 if TYPE_CHECKING:
     from .facts import Some
 
-__all__ = ["FALSE", "TRUE", "All", "Any", "AtLeast", "Condition", "Fits", "Formula", "Member", "Present"]
+__all__ = ["FALSE", "TRUE", "All", "Any", "AtLeast", "Condition", "Fits", "Formula", "Member", "One", "Present"]
 
 
 class All:
@@ -32,6 +32,15 @@ class Any:
 
     def __init__(self, parts: Iterable[Formula] = ()) -> None:
         self.parts = tuple(parts)
+
+
+class One:
+    """Exactly one part holds, or (`holds` false) none does or several do."""
+
+    __slots__ = ("holds", "parts")
+
+    def __init__(self, parts: Iterable[Formula], holds: bool) -> None:
+        self.parts, self.holds = tuple(parts), holds
 
 
 class Present:
@@ -70,7 +79,7 @@ class AtLeast:
         self.least, self.holds = least, holds
 
 
-Formula = All | Any | Present | Fits | Member | AtLeast
+Formula = All | Any | One | Present | Fits | Member | AtLeast
 TRUE, FALSE = All(), Any()
 
 Place = tuple[int, tuple[int, ...], int]
