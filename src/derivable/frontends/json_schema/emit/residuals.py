@@ -8,7 +8,7 @@ formulas are one node; units are put in where they stand beside others, so that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 __all__ = ["FALSE", "PRESENCE", "TRUE", "Decision", "Residuals"]
@@ -31,11 +31,14 @@ class Decision(NamedTuple):
     Attributes:
         decide: whether a literal holds, by its question and sign; `None`: that stays open.
         done: what it leaves of nodes.
+        like, but: a decision that leaves the same of nodes that ask none of some questions (as bits).
     """
 
     level: int
     decide: Callable[[int, bool], bool | None]
     done: dict[int, int]
+    like: Decision | None = None
+    but: int = 0
 
 
 class Residuals:
@@ -51,6 +54,7 @@ class Residuals:
         self._parts: list[tuple[int, ...]] = [(), ()]
         self._literals: list[tuple[int, int, bool]] = [(-1, 0, True), (-1, 0, True)]  # level, question, whether it holds
         self._levels: list[int] = [0, 0]  # as bits: those that a node says something of
+        self._asks: list[int] = [0, 0]  # as bits: the questions in it
         self._nodes: dict[tuple[Any, ...], int] = {}
         self._joined: dict[tuple[str, frozenset[int]], int] = {}
         self._negated: dict[int, int] = {FALSE: TRUE, TRUE: FALSE}
@@ -63,7 +67,7 @@ class Residuals:
         key = level, question, holds
         found = self._nodes.get(key)
         if found is None:
-            found = self._nodes[key] = self._new("literal", (), key, 1 << level)
+            found = self._nodes[key] = self._new("literal", (), key, 1 << level, 0 if question == PRESENCE else 1 << question)
         return found
 
     def all(self, parts: Iterable[int]) -> int:
@@ -136,9 +140,19 @@ class Residuals:
         return self._decision((level, True), lambda question, holds: holds if question == PRESENCE else None)
 
     def answered(self, level: int, answers: Iterable[tuple[int, bool]]) -> Decision:
-        """A key is there, and its value answers these questions."""
+        """A key is there, and its value answers these questions.
+
+        PERF: of many classes of values, each answers few questions with yes. All share what is left where none is.
+        """
         found = frozenset(answers)
+        place = level, found
+        if place in self._decisions:
+            return self._decisions[place]
         known = dict(found)
+        but, like = 0, None
+        if len(found) > _MOST_SPLIT:
+            but = sum(1 << question for question, holds in found if holds)
+            like = self.answered(level, [(question, False) for question, _ in found]) if but else None
 
         def decide(question: int, holds: bool) -> bool | None:
             if question == PRESENCE:
@@ -146,7 +160,8 @@ class Residuals:
             answer = known.get(question)
             return None if answer is None else answer is holds
 
-        return self._decision((level, found), decide)
+        self._decisions[place] = Decision(level, decide, {}, like, but)
+        return self._decisions[place]
 
     def _decision(self, key: tuple[Any, ...], decide: Callable[[int, bool], bool | None]) -> Decision:
         found = self._decisions.get(key)
@@ -156,9 +171,9 @@ class Residuals:
 
     def take(self, node: int, decision: Decision) -> int:
         """What is left of a node once a level is decided. Cost: the nodes below that say something of it, once."""
-        level, decide, done = decision
-        levels = self._levels
-        if not levels[node] >> level & 1:
+        level, decide, done, like, but = decision
+        levels, kinds, asks, bit = self._levels, self._kinds, self._asks, 1 << level
+        if not levels[node] & bit:
             return node
         stack = [node]
         while stack:  # formulas may be deeper than Python calls
@@ -166,24 +181,48 @@ class Residuals:
             if one in done:
                 stack.pop()
                 continue
-            kind = self._kinds[one]
-            if kind == "literal":
+            if kinds[one] == "literal":
                 _, question, holds = self._literals[one]
                 known = decide(question, holds)
                 done[one] = one if known is None else int(known)
                 continue
-            parts = self._parts[one]
-            missing = [part for part in parts if levels[part] >> level & 1 and part not in done]
+            if like is not None and not asks[one] & but:
+                done[one] = self.take(one, like)
+                continue
+            within = [part for part in self._parts[one] if levels[part] & bit]
+            missing: list[int] = []
+            for part in within:
+                if part in done:
+                    continue
+                if kinds[part] == "literal":
+                    _, question, holds = self._literals[part]
+                    known = decide(question, holds)
+                    done[part] = part if known is None else int(known)
+                elif like is not None and not asks[part] & but:
+                    done[part] = like.done[part] if part in like.done else self.take(part, like)
+                else:
+                    missing.append(part)
             if missing:
                 stack += missing
-                continue
-            self._look(1 + len(parts) // 8)
-            left = [done.get(part, part) for part in parts]
-            if kind in ("all", "any"):
-                done[one] = self._join(kind, left)
             else:
-                done[one] = self.one(left, kind == "one")
+                done[one] = self._left(one, bit, within, done)
         return done[node]
+
+    def _left(self, node: int, bit: int, within: Sequence[int], done: Mapping[int, int]) -> int:
+        """What is left of a node, by what is left of the parts within that say something of a level."""
+        kind, parts, levels = self._kinds[node], self._parts[node], self._levels
+        self._look(1 + len(parts) // 8)
+        if kind in ("one", "not one"):
+            return self.one([done.get(part, part) for part in parts], kind == "one")
+        neutral = TRUE if kind == "all" else FALSE
+        left = [rest for part in within if (rest := done[part]) != neutral]
+        if 1 - neutral in left:
+            return 1 - neutral
+        beside = [part for part in parts if not levels[part] & bit] if len(within) < len(parts) else []
+        if left or not beside:
+            return self._join(kind, beside + left)
+        # PERF: units were put into these before, and their levels are known but for those of what is gone.
+        return beside[0] if len(beside) == 1 else self._node(kind, tuple(beside), levels[node] & ~bit, self._asks[node])
 
     # -- looking at nodes -------------------------------------------------------------------------------------------
 
@@ -279,22 +318,27 @@ class Residuals:
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
-    def _new(self, kind: str, parts: tuple[int, ...], literal: tuple[int, int, bool], levels: int) -> int:
+    def _new(
+        self, kind: str, parts: tuple[int, ...], literal: tuple[int, int, bool], levels: int, asks: int
+    ) -> int:
         self._look(1 + len(parts) // 8)
         self._kinds.append(kind)
         self._parts.append(parts)
         self._literals.append(literal)
         self._levels.append(levels)
+        self._asks.append(asks)
         return len(self._kinds) - 1
 
-    def _node(self, kind: str, parts: tuple[int, ...]) -> int:
+    def _node(self, kind: str, parts: tuple[int, ...], levels: int = 0, asks: int = 0) -> int:
+        """The node of some parts; levels and questions that they may be about, if that is known."""
         key = kind, parts
         found = self._nodes.get(key)
         if found is None:
-            levels = 0
-            for part in parts:
-                levels |= self._levels[part]
-            found = self._nodes[key] = self._new(kind, parts, (-1, 0, True), levels)
+            if not levels:
+                for part in parts:
+                    levels |= self._levels[part]
+                    asks |= self._asks[part]
+            found = self._nodes[key] = self._new(kind, parts, (-1, 0, True), levels, asks)
         return found
 
     def _join(self, kind: str, parts: Iterable[int]) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
 from typing import Any
 
 from ....expr import NOTHING, Alt, Expr, Ref
@@ -135,7 +134,7 @@ class Symbols(Writer):
         kinds = [self.reader.sub(sub, schema, keyword, i) for i, schema in enumerate(branches)]
         plain = len(kinds) == 1 or keyword == "anyOf" or (keyword == "oneOf" and exclusion.list_different_values(kinds))
         plain = plain or (keyword == "oneOf" and exclusion.tagged(kinds, ALL, ()))
-        if not plain and (keyword == "allOf" or not all(exclusion.apart(*pair) for pair in combinations(kinds, 2))):
+        if not plain and (keyword == "allOf" or not exclusion.all_apart(kinds)):
             return None
         self._open.append(sub)
         parts = dict.fromkeys([self.symbol(((kind, True),)) for kind in kinds])

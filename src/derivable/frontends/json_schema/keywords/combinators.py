@@ -90,27 +90,29 @@ def one_of(v: Json, sub: Sub, work: Work) -> None:
         work.either([Option(((branch, True),)) for branch in branches])
         return
     context = work.context
-    allowed = {id(branch): work.reader.shallow_types(branch) for branch in unique}
+    allowed = [work.reader.shallow_types(branch) for branch in unique]
+    together = exclusion.overlapping(unique, needed)
 
-    def alone(branch: Sub, types: int) -> Option:
+    def alone(at: int, types: int) -> Option:
         """The branch holds and others fail. PERF: most that do anyway are not asked, which would take a case each."""
-        context.look(2 * len(unique))
-        own = allowed[id(branch)] & types & ~OBJECT
+        context.look(len(unique) // 8)
+        own, objects = allowed[at] & types, together[at]
         others = [
-            (o, False)
-            for o in unique
-            if o is not branch and (own & allowed[id(o)] or not exclusion.apart(branch, o, types, needed))
+            (branch, False)
+            for i, branch in enumerate(unique)
+            if i != at and own & allowed[i] and (own & allowed[i] & ~OBJECT or objects >> i & 1)
         ]
         context.look(len(others))  # at least once in the cases to come
-        return Option(((branch, True), *others))
+        return Option(((unique[at], True), *others))
 
     def ways(types: int) -> list[Option]:
         # A branch that stands there twice never holds alone.
-        single = unique if len(unique) == len(branches) else [b for b in unique if branches.count(b) == 1]
-        return [alone(branch, types) for branch in single]
+        once = len(unique) == len(branches)
+        return [alone(i, types) for i, branch in enumerate(unique) if once or branches.count(branch) == 1]
 
     # Objects that exclude one another do so beside schemas that say nothing of other types.
-    if types & OBJECT and types & ~OBJECT and len(unique) > 2 and exclusion.all_apart(unique, OBJECT, needed):
+    apart = all(objects == 1 << at for at, objects in enumerate(together))
+    if types & OBJECT and types & ~OBJECT and len(unique) > 2 and apart:
         work.one(branches, ways)
     else:
         work.one(branches, ways(types))

@@ -7,7 +7,6 @@ different lists of values, or not at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from itertools import combinations
 from typing import Any
 
 from .facts import ALL, OBJECT
@@ -133,9 +132,66 @@ class Exclusion:
             seen.update(values)
         return True
 
-    def all_apart(self, subs: list[Sub], types: int, needed: Iterable[str]) -> bool:
-        """Whether it is seen that no value of `types` satisfies two of the schemas."""
-        return all(self.apart(*pair, types, needed) for pair in combinations(subs, 2))
+    def overlapping(self, subs: list[Sub], needed: Collection[str]) -> list[int]:
+        """Of each schema, as bits, those that objects may satisfy together with it, as far as is seen.
+
+        PERF: what `apart` says of all pairs. Schemas are grouped by what they say of a key that is needed.
+        """
+        marks = [self._marks_of(sub) for sub in subs]
+        listing: dict[str, list[int]] = {}
+        closed = special = 0
+        for i, mark in enumerate(marks):
+            for key in mark.members:
+                listing.setdefault(key, []).append(i)
+            if any(sub.schema.get("patternProperties") for sub in mark.closed) or len(mark.closed) > 1:
+                special |= 1 << i
+            elif mark.closed:
+                closed |= 1 << i
+                for key in mark.closed[0].schema.get("properties", ()):
+                    if key not in mark.members:
+                        listing.setdefault(key, []).append(i)
+        every = (1 << len(subs)) - 1
+        groups: dict[str, list[tuple[_Member, int]]] = {}
+        for key in {*needed, *(key for mark in marks for key in mark.needed)}:
+            own = {*listing.get(key, ()), *(i for i in range(len(subs)) if special >> i & 1)}
+            members = {i: marks[i].member(self.reader, key) for i in own}
+            lists = any(values is not None for _, values, _ in members.values())
+            found: dict[object, tuple[_Member, int]] = {}
+            rest = every
+            for i, member in members.items():
+                values = None if member[1] is None else frozenset(member[1])
+                said = member[0], values, tuple(map(self.reader.meaning, member[2])) if lists else ()
+                found[said] = member, found.get(said, (member, 0))[1] | 1 << i
+                rest &= ~(1 << i)
+            groups[key] = [*found.values(), (_NONE, rest & closed), (_ANY, rest & ~closed)]
+        allowed: list[int] = []
+        for i, mark in enumerate(marks):
+            others = every
+            for key in dict.fromkeys((*needed, *mark.needed)):
+                ours = next(member for member, group in groups[key] if group >> i & 1)
+                for member, group in groups[key]:
+                    if group & others and self._different(ours, member):
+                        others &= ~group
+            allowed.append(others)
+        for i, others in enumerate(allowed):  # what one of the two needs is enough
+            for j in range(len(subs)):
+                if not others >> j & 1:
+                    allowed[j] &= ~(1 << i)
+        return allowed
+
+    def all_apart(self, subs: list[Sub]) -> bool:
+        """Whether it is seen that no value satisfies two of the schemas."""
+        seen = 0
+        for sub in subs:
+            types = self.reader.shallow_types(sub) & ~OBJECT
+            if types & seen:
+                return False
+            seen |= types
+        objects = [sub for sub in subs if self.reader.shallow_types(sub) & OBJECT]
+        return all(together == 1 << at for at, together in enumerate(self.overlapping(objects, ())))
+
+    def _different(self, ours: _Member, theirs: _Member) -> bool:
+        return not ours[0] & theirs[0] or self._excluded(ours, theirs) or self._excluded(theirs, ours)
 
     def apart(self, one: Sub, other: Sub, types: int = ALL, needed: Iterable[str] = ()) -> bool:
         """Whether it is seen that no value of `types`, with the `needed` members, satisfies both schemas.
@@ -151,7 +207,7 @@ class Exclusion:
         here, there = self._marks_of(one), self._marks_of(other)
         for key in (*needed, *here.needed, *there.needed):
             ours, theirs = here.member(reader, key), there.member(reader, key)
-            if not ours[0] & theirs[0] or self._excluded(ours, theirs) or self._excluded(theirs, ours):
+            if self._different(ours, theirs):
                 return True
         return False
 
