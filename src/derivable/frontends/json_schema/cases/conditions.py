@@ -53,14 +53,20 @@ class _Describer:
             raise _OtherwiseError
         if disjunction.negated is not None:
             return self.schema(disjunction.negated, False, disjunction.order)
-        if disjunction.branches is not None:
-            return self.one(disjunction.branches, True, disjunction.order)
+        if disjunction.groups is not None:
+            return self.one(disjunction.groups, True, disjunction.order)
         return self.options(disjunction.options or [], disjunction.order)
 
-    def one(self, branches: list[Sub], holds: bool, order: Order) -> Formula:
-        """That exactly one branch holds, or (`holds` false) not."""
-        self.context.look(len(branches))
-        return One([self.schema(branch, True, (order, i)) for i, branch in enumerate(branches)], holds)
+    def one(self, groups: list[list[Sub]], holds: bool, order: Order) -> Formula:
+        """That exactly one branch holds, or (`holds` false) not; at most those of one group do."""
+        parts: list[Formula] = []
+        at = 0
+        for group in groups:
+            self.context.look(len(group))
+            branches = [self.schema(branch, True, (order, at + i)) for i, branch in enumerate(group)]
+            at += len(group)
+            parts.append(branches[0] if len(group) == 1 and holds else One(branches, holds))
+        return Any(parts) if holds else All(parts)
 
     def options(self, options: list[Option], order: Order) -> Formula:
         self.context.look(len(options))
@@ -90,7 +96,9 @@ class _Describer:
         if "oneOf" not in reader.keywords(sub):
             return self.options(deny_keywords(sub, work), order)
         branches = [reader.sub(sub, schema, "oneOf", i) for i, schema in enumerate(sub.schema["oneOf"])]
-        return Any([self.options(deny_keywords(sub, work, "oneOf"), order), self.one(branches, False, order)])
+        unique, exclusion = list(dict.fromkeys(branches)), self.context.exclusion
+        groups = exclusion.groups(branches, unique, exclusion.overlapping(unique, ()))
+        return Any([self.options(deny_keywords(sub, work, "oneOf"), order), self.one(groups, False, order)])
 
     def _holds(self, sub: Sub, order: Order) -> Formula:
         work = Work(self.context, Facts(OBJECT), [(sub, True, (), Chain(sub), order)])

@@ -52,7 +52,7 @@ def expand(context: Context, goal: Goal) -> list[Facts]:
 
 def _is_wide(work: Work) -> bool:
     """Whether a single look at all that is open takes too long for cases."""
-    entries = [len(option.entries) for one in work.disjunctions if one.branches for option in one.options or ()]
+    entries = [len(option.entries) for one in work.disjunctions if one.groups for option in one.options or ()]
     return len(entries) > _WIDE and sum(entries) > _MUCH
 
 

@@ -135,7 +135,7 @@ class Asked:
         level = self._levels.get(key)
         if level is None:
             return [(node, goal, value)]
-        node = self._nodes.take(node, self._nodes.present(level))
+        node = self._nodes.there(node, level)
         if node == FALSE:
             return []
         if not self._nodes.says_of(node, level):
@@ -149,7 +149,7 @@ class Asked:
         ways: list[tuple[int, Goal]] = []
         classes = self._told_apart(key, goal, sorted(self._nodes.signs(node, level)))
         for answers, own in classes:
-            rest = self._nodes.take(node, self._nodes.answered(level, answers.items()))
+            rest = self._nodes.there(self._nodes.take(node, self._nodes.answered(level, answers.items())), level)
             if rest != FALSE:
                 ways += self._products(rest, level, own)
         if len(ways) == len(classes) and len({rest for rest, _ in ways}) == 1 and not self._nodes.says_of(ways[0][0], level):
@@ -178,13 +178,11 @@ class Asked:
         """What values of a class lead to, by what they answer to the other questions."""
         known: dict[int, bool] = {}
         for question in self._nodes.signs(node, level):
-            if question == PRESENCE:
-                continue
             state = goal_state(self.context, own, ((self._subs[question], True),))
             if state is not None:
                 known[question] = state
         if known:
-            node = self._nodes.take(node, self._nodes.answered(level, known.items()))
+            node = self._nodes.there(self._nodes.take(node, self._nodes.answered(level, known.items())), level)
         for answers, rest in self._nodes.products(node, level).items():
             more = tuple([(self._subs[question], holds) for question, holds in sorted(answers)])
             yield rest, (*own, *more) if more else own

@@ -224,6 +224,13 @@ class Residuals:
         # PERF: units were put into these before, and their levels are known but for those of what is gone.
         return beside[0] if len(beside) == 1 else self._node(kind, tuple(beside), levels[node] & ~bit, self._asks[node])
 
+    def there(self, node: int, level: int) -> int:
+        """What is left where a key is there: questions about its value alone."""
+        decision, before = self.present(level), -1
+        while node != before:  # what is negated on the way says that the key may be missing
+            before, node = node, self.take(node, decision)
+        return node
+
     # -- looking at nodes -------------------------------------------------------------------------------------------
 
     def says_of(self, node: int, level: int) -> bool:
@@ -252,7 +259,7 @@ class Residuals:
         """The node as alternatives, each of some answers at a level and what they leave. They may overlap."""
         if not self.says_of(node, level):
             return {} if node == FALSE else {frozenset(): node}
-        node = self.take(node, self.present(level))
+        node = self.there(node, level)
         signs = self.signs(node, level)
         if len(signs) <= _MOST_SPLIT:
             return _least(self._split(node, level, sorted(signs)))
@@ -284,7 +291,7 @@ class Residuals:
         found: dict[Answers, list[int]] = {}
         for holds in (True, False):
             left = self.take(node, self.answered(level, ((question, holds),)))
-            left = self.take(left, self.present(level))
+            left = self.there(left, level)
             said = {(question, holds)} if holds in signs[question] else set()
             for answers, rest in self._split(left, level, asked[1:]).items():
                 found.setdefault(answers | said, []).append(rest)

@@ -113,9 +113,9 @@ def one_of(v: Json, sub: Sub, work: Work) -> None:
     # Objects that exclude one another do so beside schemas that say nothing of other types.
     apart = all(objects == 1 << at for at, objects in enumerate(together))
     if types & OBJECT and types & ~OBJECT and len(unique) > 2 and apart:
-        work.one(branches, ways)
+        work.one(exclusion.groups(branches, unique, together), ways)
     else:
-        work.one(branches, ways(types))
+        work.one(exclusion.groups(branches, unique, together), ways(types))
 
 
 def fails_one_of(v: Json, sub: Sub, work: Work) -> list[Option]:

@@ -64,9 +64,9 @@ class Context:
 
 class Disjunction:
     """Options, one of which must hold; or what has them once the type is known: a schema that must fail (`negated`), or
-    `ways`. Of `oneOf` it knows the branches, too."""
+    `ways`. Of `oneOf` it knows the branches, too, in groups that exclude one another."""
 
-    __slots__ = ("branches", "chain", "collectors", "negated", "options", "order", "ways")
+    __slots__ = ("chain", "collectors", "groups", "negated", "options", "order", "ways")
 
     def __init__(
         self,
@@ -74,14 +74,14 @@ class Disjunction:
         negated: Sub | None,
         work: Work,
         ways: Callable[[int], list[Option]] | None = None,
-        branches: list[Sub] | None = None,
+        groups: list[list[Sub]] | None = None,
     ) -> None:
-        self.options, self.negated, self.ways, self.branches = options, negated, ways, branches
+        self.options, self.negated, self.ways, self.groups = options, negated, ways, groups
         self.collectors, self.chain, self.order = work.collectors, work.chain, work.order
 
     def with_options(self, options: list[Option]) -> Disjunction:
         other = object.__new__(Disjunction)
-        other.options, other.negated, other.ways, other.branches = options, None, None, None
+        other.options, other.negated, other.ways, other.groups = options, None, None, None
         other.collectors, other.chain, other.order = self.collectors, self.chain, self.order
         return other
 
@@ -203,12 +203,12 @@ class Work:
     def either(self, options: list[Option]) -> None:
         self.disjunctions.append(Disjunction(options, None, self))
 
-    def one(self, branches: list[Sub], options: list[Option] | Callable[[int], list[Option]]) -> None:
-        """Exactly one branch holds: options, or what makes them for a type."""
+    def one(self, groups: list[list[Sub]], options: list[Option] | Callable[[int], list[Option]]) -> None:
+        """Exactly one branch holds: options, or what makes them for a type. Of different groups objects satisfy none."""
         if isinstance(options, list):
-            self.disjunctions.append(Disjunction(options, None, self, None, branches))
+            self.disjunctions.append(Disjunction(options, None, self, None, groups))
         else:
-            self.disjunctions.append(Disjunction(None, None, self, options, branches))
+            self.disjunctions.append(Disjunction(None, None, self, options, groups))
 
     def fails(self, sub: Sub) -> None:
         self.disjunctions.append(Disjunction(None, sub, self))

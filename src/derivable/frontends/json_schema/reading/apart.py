@@ -179,6 +179,22 @@ class Exclusion:
                     allowed[j] &= ~(1 << i)
         return allowed
 
+    def groups(self, subs: list[Sub], unique: list[Sub], together: list[int]) -> list[list[Sub]]:
+        """Schemas, some of which may stand there twice, in groups: no object satisfies two of different groups.
+
+        Args:
+            together: what `overlapping` says of the unique ones.
+        """
+        found: list[int] = []
+        for objects in together:
+            joined = [group for group in found if group & objects]
+            found = [group for group in found if not group & objects]
+            for group in joined:
+                objects |= group
+            found.append(objects)
+        at = {id(sub): 1 << i for i, sub in enumerate(unique)}
+        return [[sub for sub in subs if at[id(sub)] & group] for group in found]
+
     def all_apart(self, subs: list[Sub]) -> bool:
         """Whether it is seen that no value satisfies two of the schemas."""
         seen = 0
