@@ -51,7 +51,10 @@ def test_a_schema_of_schemas(uri: str) -> None:
 def test_a_part_of_a_meta_schema(uri: str) -> None:
     schema = {
         "$schema": "http://json-schema.org/draft-04/schema#",
-        "properties": {"types": {"$ref": f"{uri}#/definitions/simpleTypes"}, "max": {"$ref": f"{uri}#/properties/maximum"}},
+        "properties": {
+            "types": {"$ref": f"{uri}#/definitions/simpleTypes"},
+            "max": {"$ref": f"{uri}#/properties/maximum"},
+        },
         "additionalProperties": False,
     }
     constraint = dv.compile(dv.Grammar.from_json_schema(schema), BYTES)

@@ -65,7 +65,9 @@ def _values_apart(context: Context, goal: Goal, values: Mapping[Any, Json], aske
         inside = (*goal, *[literal for at, literal in enumerate(asked) if at in satisfied])
         left = context.validator.satisfying(inside[len(goal) :], values)
         if len(left) > len(own):  # what others of these satisfy is what tells them from it
-            more = dict.fromkeys(at for value in left if value not in own for at in answers[value] if at not in satisfied)
+            more = dict.fromkeys(
+                at for value in left if value not in own for at in answers[value] if at not in satisfied
+            )
             inside += tuple([(asked[at][0], not asked[at][1]) for at in more])
         found.append((satisfied, inside))
     return found

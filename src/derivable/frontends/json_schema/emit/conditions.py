@@ -50,7 +50,7 @@ class Asked:
         self._others = 0
         for *_, bits in body.others:
             self._others |= bits
-        self._known: dict[tuple[object, ...], list[tuple[dict[int, bool], Goal]]] = {}
+        self._known: dict[tuple[object, ...], tuple[frozenset[int], list[tuple[frozenset[int], Goal]]]] = {}
         self._found: dict[tuple[int, str, Goal], list[Way]] = {}
         self._built: dict[int, int] = {}
         required = [self._there(key, True) for key in body.facts.required]
@@ -69,7 +69,11 @@ class Asked:
             if id(formula) in built:
                 stack.pop()
                 continue
-            missing = [part for part in formula.parts if id(part) not in built] if isinstance(formula, All | Any | One) else []
+            missing = (
+                [part for part in formula.parts if id(part) not in built]
+                if isinstance(formula, All | Any | One)
+                else []
+            )
             if missing:
                 stack += missing
             else:
@@ -88,7 +92,9 @@ class Asked:
             case Present():
                 return self._there(formula.key, formula.there)
             case Fits():
-                return nodes.any((self._there(formula.key, False), self._value(formula.key, formula.sub, formula.holds)))
+                return nodes.any(
+                    (self._there(formula.key, False), self._value(formula.key, formula.sub, formula.holds))
+                )
             case AtLeast():
                 level = self._counts[formula.least] = self._level(formula.least)
                 return nodes.literal(level, PRESENCE, formula.holds)
@@ -147,12 +153,16 @@ class Asked:
 
     def _ways(self, node: int, level: int, key: str, goal: Goal, value: str) -> list[Way]:
         ways: list[tuple[int, Goal]] = []
-        classes = self._told_apart(key, goal, sorted(self._nodes.signs(node, level)))
-        for answers, own in classes:
-            rest = self._nodes.there(self._nodes.take(node, self._nodes.answered(level, answers.items())), level)
+        asked, classes = self._told_apart(key, goal, sorted(self._nodes.signs(node, level)))
+        for yes, own in classes:
+            rest = self._nodes.there(self._nodes.take(node, self._nodes.answered(level, asked, yes)), level)
             if rest != FALSE:
                 ways += self._products(rest, level, own)
-        if len(ways) == len(classes) and len({rest for rest, _ in ways}) == 1 and not self._nodes.says_of(ways[0][0], level):
+        if (
+            len(ways) == len(classes)
+            and len({rest for rest, _ in ways}) == 1
+            and not self._nodes.says_of(ways[0][0], level)
+        ):
             if all(own is of_class for (_, own), (_, of_class) in zip(ways, classes)):
                 return [(ways[0][0], goal, value)]  # the classes make no difference
         found: list[Way] = []
@@ -162,27 +172,31 @@ class Asked:
                 found.append((rest, own, symbol.name))
         return found
 
-    def _told_apart(self, key: str, goal: Goal, questions: Sequence[int]) -> list[tuple[dict[int, bool], Goal]]:
-        """The classes of a key's values by those questions that are worth it: answers, and a goal."""
+    def _told_apart(
+        self, key: str, goal: Goal, questions: Sequence[int]
+    ) -> tuple[frozenset[int], list[tuple[frozenset[int], Goal]]]:
+        """Those questions that are worth it, and classes of a key's values by them: answered with yes, and a goal."""
         easy = [at for at in questions if is_told_apart(self.context, self._subs[at])]
         place = (key, goal, *easy)
         found = self._known.get(place)
         if found is None:
             asked = [(self._subs[at], True) for at in easy]
-            found = self._known[place] = [
-                ({at: i in yes for i, at in enumerate(easy)}, own) for yes, own in told_apart(self.context, goal, asked)
-            ]
+            classes = [(frozenset([easy[i] for i in yes]), own) for yes, own in told_apart(self.context, goal, asked)]
+            found = self._known[place] = frozenset(easy), classes
         return found
 
     def _products(self, node: int, level: int, own: Goal) -> Iterator[tuple[int, Goal]]:
         """What values of a class lead to, by what they answer to the other questions."""
-        known: dict[int, bool] = {}
+        known, yes = set[int](), set[int]()
         for question in self._nodes.signs(node, level):
             state = goal_state(self.context, own, ((self._subs[question], True),))
             if state is not None:
-                known[question] = state
+                known.add(question)
+            if state:
+                yes.add(question)
         if known:
-            node = self._nodes.there(self._nodes.take(node, self._nodes.answered(level, known.items())), level)
+            decision = self._nodes.answered(level, frozenset(known), frozenset(yes))
+            node = self._nodes.there(self._nodes.take(node, decision), level)
         for answers, rest in self._nodes.products(node, level).items():
             more = tuple([(self._subs[question], holds) for question, holds in sorted(answers)])
             yield rest, (*own, *more) if more else own

@@ -52,7 +52,10 @@ class Residuals:
         self._look = look
         self._kinds: list[str] = ["any", "all"]  # or "one", "not one", "literal"
         self._parts: list[tuple[int, ...]] = [(), ()]
-        self._literals: list[tuple[int, int, bool]] = [(-1, 0, True), (-1, 0, True)]  # level, question, whether it holds
+        self._literals: list[tuple[int, int, bool]] = [
+            (-1, 0, True),
+            (-1, 0, True),
+        ]  # level, question, whether it holds
         self._levels: list[int] = [0, 0]  # as bits: those that a node says something of
         self._asks: list[int] = [0, 0]  # as bits: the questions in it
         self._nodes: dict[tuple[Any, ...], int] = {}
@@ -67,7 +70,9 @@ class Residuals:
         key = level, question, holds
         found = self._nodes.get(key)
         if found is None:
-            found = self._nodes[key] = self._new("literal", (), key, 1 << level, 0 if question == PRESENCE else 1 << question)
+            found = self._nodes[key] = self._new(
+                "literal", (), key, 1 << level, 0 if question == PRESENCE else 1 << question
+            )
         return found
 
     def all(self, parts: Iterable[int]) -> int:
@@ -121,7 +126,9 @@ class Residuals:
                 if question == PRESENCE:
                     negated[one] = self.literal(level, question, not holds)
                 else:
-                    negated[one] = self.any((self.literal(level, PRESENCE, False), self.literal(level, question, not holds)))
+                    negated[one] = self.any(
+                        (self.literal(level, PRESENCE, False), self.literal(level, question, not holds))
+                    )
             elif kind in ("all", "any"):
                 negated[one] = self._join("any" if kind == "all" else "all", [negated[part] for part in parts])
             else:
@@ -139,29 +146,24 @@ class Residuals:
         """A key is there, and its value not known."""
         return self._decision((level, True), lambda question, holds: holds if question == PRESENCE else None)
 
-    def answered(self, level: int, answers: Iterable[tuple[int, bool]]) -> Decision:
-        """A key is there, and its value answers these questions.
+    def answered(self, level: int, asked: frozenset[int], yes: frozenset[int]) -> Decision:
+        """A key is there, and its value answers some questions, of these some with yes.
 
         PERF: of many classes of values, each answers few questions with yes. All share what is left where none is.
         """
-        found = frozenset(answers)
-        place = level, found
-        if place in self._decisions:
-            return self._decisions[place]
-        known = dict(found)
-        but, like = 0, None
-        if len(found) > _MOST_SPLIT:
-            but = sum(1 << question for question, holds in found if holds)
-            like = self.answered(level, [(question, False) for question, _ in found]) if but else None
+        place = level, asked, yes
+        found = self._decisions.get(place)
+        if found is None:
 
-        def decide(question: int, holds: bool) -> bool | None:
-            if question == PRESENCE:
-                return holds
-            answer = known.get(question)
-            return None if answer is None else answer is holds
+            def decide(question: int, holds: bool) -> bool | None:
+                if question == PRESENCE:
+                    return holds
+                return (question in yes) is holds if question in asked else None
 
-        self._decisions[place] = Decision(level, decide, {}, like, but)
-        return self._decisions[place]
+            like = self.answered(level, asked, frozenset()) if yes and len(asked) > _MOST_SPLIT else None
+            found = Decision(level, decide, {}, like, sum(1 << question for question in yes) if like else 0)
+            self._decisions[place] = found
+        return found
 
     def _decision(self, key: tuple[Any, ...], decide: Callable[[int, bool], bool | None]) -> Decision:
         found = self._decisions.get(key)
@@ -290,7 +292,9 @@ class Residuals:
         question = asked[0]
         found: dict[Answers, list[int]] = {}
         for holds in (True, False):
-            left = self.take(node, self.answered(level, ((question, holds),)))
+            left = self.take(
+                node, self.answered(level, frozenset((question,)), frozenset((question,) if holds else ()))
+            )
             left = self.there(left, level)
             said = {(question, holds)} if holds in signs[question] else set()
             for answers, rest in self._split(left, level, asked[1:]).items():
@@ -325,9 +329,7 @@ class Residuals:
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
-    def _new(
-        self, kind: str, parts: tuple[int, ...], literal: tuple[int, int, bool], levels: int, asks: int
-    ) -> int:
+    def _new(self, kind: str, parts: tuple[int, ...], literal: tuple[int, int, bool], levels: int, asks: int) -> int:
         self._look(1 + len(parts) // 8)
         self._kinds.append(kind)
         self._parts.append(parts)
@@ -412,7 +414,7 @@ class Residuals:
         if question == PRESENCE:
             return self.present(level) if holds is conjunction else self.absent(level)
         if conjunction:
-            return self.answered(level, ((question, holds),))
+            return self.answered(level, frozenset((question,)), frozenset((question,) if holds else ()))
         return self._decision(
             (level, question, holds), lambda other, sign: False if other == question and sign is holds else None
         )

@@ -144,7 +144,7 @@ class Validator:
             self.plain_lists[key] = None
             sub = self.reader.target(sub)
             keywords = self.reader.keywords(sub) if type(sub.schema) is dict else ()
-            if keywords == ("anyOf",):
+            if keywords == ("anyOf",) and self.reader.values_listed(sub) is not None:
                 branches = [self.reader.sub(sub, s, "anyOf", i) for i, s in enumerate(sub.schema["anyOf"])]
                 listed = self.any_of_lists(branches)
                 self.plain_lists[key] = None if listed is None else frozenset(map(canonical, listed))

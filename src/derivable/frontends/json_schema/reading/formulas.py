@@ -6,12 +6,9 @@ In negation normal form, as a graph: parts may be shared, so a formula is small 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from .resources import Sub
-
-if TYPE_CHECKING:
-    from .facts import Some
+from .rows import Some
 
 __all__ = ["FALSE", "TRUE", "All", "Any", "AtLeast", "Condition", "Fits", "Formula", "Member", "One", "Present"]
 

@@ -11,7 +11,9 @@ from .values import Json
 
 __all__ = ["meta_schema"]
 
-_URI = re.compile(r"https?://json-schema\.org/(draft-0[3467]/schema|draft/20(?:19-09|20-12)/(?:schema|meta/[a-z-]{1,20}))")
+_URI = re.compile(
+    r"https?://json-schema\.org/(draft-0[3467]/schema|draft/20(?:19-09|20-12)/(?:schema|meta/[a-z-]{1,20}))"
+)
 
 
 @cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 from ....errors import UnsupportedFeatureError
 from ....limits import Limits
@@ -67,7 +66,7 @@ class Reader:
         self._targets: dict[int, Sub] = {}
         self._by_value: dict[int, Sub] = {}
         self._meanings: dict[int, tuple[int, object]] = {}
-        self._listed: dict[int, list[Json] | Literal[False] | None] = {}
+        self._listed: dict[int, list[Json] | None] = {}
         self._alike: dict[tuple[int, object], Sub] = {}
         self._stripped: dict[int, Sub] = {}
         self.collecting: set[int] = set()  # schemas without `unevaluated*` that still note what they evaluate
@@ -172,32 +171,33 @@ class Reader:
 
     def values_listed(self, sub: Sub) -> list[Json] | None:
         """The values that a schema lists, or its branches do (others of its keywords may exclude some), else `None`."""
-        found = self._listed.get(id(sub), False)
-        if found is False:
+        if id(sub) not in self._listed:
             self._listed[id(sub)] = None  # for cycles
-            found = self._listed[id(sub)] = self._values_listed(sub)
-        return found
+            self._listed[id(sub)] = self._values_listed(sub)
+        return self._listed[id(sub)]
 
-    def _values_listed(self, sub: Sub) -> list[Json] | None:
-        if type(sub.schema) is not dict:
-            return None
-        keywords = self.keywords(sub)
-        if "const" in keywords:
-            return [sub.schema["const"]]
-        if "enum" in keywords:
-            return list(sub.schema["enum"])
-        if "$ref" in keywords:
-            return self.values_listed(self.resources.resolve(sub, sub.schema["$ref"], "$ref"))
-        for keyword in ("anyOf", "oneOf"):
+    def _values_listed(self, sub: Sub, within: bool = True) -> list[Json] | None:
+        for _ in range(16):
+            if type(sub.schema) is not dict:
+                return None
+            keywords = self.keywords(sub)
+            if "const" in keywords:
+                return [sub.schema["const"]]
+            if "enum" in keywords:
+                return list(sub.schema["enum"])
+            if "$ref" not in keywords:
+                break
+            sub = self.resources.resolve(sub, sub.schema["$ref"], "$ref")
+        for keyword in ("anyOf", "oneOf") if within and type(sub.schema) is dict else ():
             values: list[Json] = []
-            for i, schema in enumerate(sub.schema[keyword] if keyword in keywords else ()):
-                listed = self.values_listed(self.sub(sub, schema, keyword, i))
+            for i, schema in enumerate(sub.schema[keyword] if keyword in self.keywords(sub) else ()):
+                listed = self._values_listed(self.sub(sub, schema, keyword, i), within=False)
                 if listed is None:
+                    values = []
                     break
                 values += listed
-            else:
-                if values:
-                    return values
+            if values:
+                return values
         return None
 
     def value_schema(self, value: Json, sub: Sub) -> Sub:
