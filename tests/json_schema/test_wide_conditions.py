@@ -1,5 +1,5 @@
-"""Conditions on all that an object can hold: other keys, names, numbers of members, and values that are objects or arrays
-themselves. Exact against a validator over all small instances, in every order of keys.
+"""Conditions on all that an object can hold: other keys, names, numbers of members, and values that are objects or
+arrays themselves. Exact against a validator over all small instances, in every order of keys.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ import sys
 from typing import Any
 
 import pytest
-
-jsonschema = pytest.importorskip("jsonschema")
-
 from accepting import BYTES, accepts
 from test_conditions import instances, walk
 
 import derivable as dv
 from derivable.frontends.json_schema.cases import goals
+
+jsonschema = pytest.importorskip("jsonschema")
 
 FAST, SLOW = 60, 4000
 VALUES = [0, "x", [], [0], {"a": 0}]

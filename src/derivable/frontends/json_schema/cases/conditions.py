@@ -166,12 +166,10 @@ class _Describer:
             raise _OtherwiseError
         meaning = self.context.reader.meaning
         row, pattern = some.row, some.pattern
-        said = (
-            row and (frozenset(row.properties), frozenset(source for source, _, _ in row.patterns)),
-            pattern and pattern[0],
-            some.name and tuple((meaning(sub), holds) for sub, holds in some.name),
-            tuple((meaning(sub), holds) for sub, holds in some.goal),
-        )
+        name = None if some.name is None else tuple([(meaning(sub), holds) for sub, holds in some.name])
+        goal = tuple([(meaning(sub), holds) for sub, holds in some.goal])
+        keys = row and (frozenset(row.properties), frozenset(source for source, _, _ in row.patterns))
+        said = keys, pattern and pattern[0], name, goal
         return Member(self.somes.setdefault(said, some), there)
 
     def number(self, low: int, high: int | None) -> list[Formula]:

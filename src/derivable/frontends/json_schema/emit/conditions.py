@@ -1,8 +1,8 @@
 """What is asked of an object's members together, decided as they are written.
 
-Conditions, clauses about presence and members that must be there or must not be are one formula over the keys
-(`residuals`). A node is the state of a reader: what is still asked. What a value of a key leads to is found when the key
-can stand there, by the questions that are still open then: a tag that comes first leaves few.
+Conditions, clauses about presence, and members that must be there or must not be are one formula over the keys
+(`residuals`). A node is the state of a reader: what is still asked. What a value of a key leads to is found when the
+key can stand there, by the questions that are still open then: a tag that comes first leaves few.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Asked:
             return
         self._subs: list[Sub] = []  # that are asked about
         self._questions: dict[object, int] = {}  # by what they say
-        self._members = {key for key, *_ in (*body.listed, *body.free)}
+        self._members = {member[0] for member in body.listed} | {member[0] for member in body.free}
         self._others = 0
-        for *_, bits in body.others:
+        for _, _, _, bits in body.others:
             self._others |= bits
         self._known: dict[tuple[object, ...], tuple[frozenset[int], list[tuple[frozenset[int], Goal]]]] = {}
         self._found: dict[tuple[int, str, Goal], list[Way]] = {}

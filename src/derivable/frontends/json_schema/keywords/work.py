@@ -204,7 +204,7 @@ class Work:
         self.disjunctions.append(Disjunction(options, None, self))
 
     def one(self, groups: list[list[Sub]], options: list[Option] | Callable[[int], list[Option]]) -> None:
-        """Exactly one branch holds: options, or what makes them for a type. Of different groups objects satisfy none."""
+        """Exactly one branch holds: options, or what makes them for a type. No object satisfies two groups."""
         if isinstance(options, list):
             self.disjunctions.append(Disjunction(options, None, self, None, groups))
         else:
