@@ -158,13 +158,8 @@ class Asked:
             rest = self._nodes.there(self._nodes.take(node, self._nodes.answered(level, asked, yes)), level)
             if rest != FALSE:
                 ways += self._products(rest, level, own)
-        if (
-            len(ways) == len(classes)
-            and len({rest for rest, _ in ways}) == 1
-            and not self._nodes.says_of(ways[0][0], level)
-        ):
-            if all(own is of_class for (_, own), (_, of_class) in zip(ways, classes)):
-                return [(ways[0][0], goal, value)]  # the classes make no difference
+        if len({rest for rest, _ in ways}) == 1 and [own for _, own in ways] == [own for _, own in classes]:
+            return [(ways[0][0], goal, value)]  # the classes make no difference
         found: list[Way] = []
         for rest, own in ways:
             symbol = Ref(value) if own == goal else self.body.value(key, own)
