@@ -18,6 +18,7 @@ from .writer import Writer
 
 __all__ = ["Symbols"]
 
+_COMBINING = frozenset({"oneOf", "anyOf", "allOf", "not", "if", "dependencies", "dependentSchemas"})
 _UNIONS = (("anyOf",), ("oneOf",), ("allOf",))
 _MOST_OPEN = 32
 """Unions within unions that are taken apart by recursion."""
@@ -77,7 +78,8 @@ class Symbols(Writer):
         else:
             name = kept[0][0].name
             alike = tuple(kept)
-            if len(kept) > 1 or not kept[0][1]:  # such goals are made of many occurrences of the same schemas
+            if len(kept) > 1 or not kept[0][1] or not _COMBINING.isdisjoint(kept[0][0].schema):
+                # Such goals take long, and stand for many occurrences of the same schemas.
                 alike = tuple(dict.fromkeys([(self.reader.alike(sub), holds) for sub, holds in kept]))
                 found = self._memo.get(alike)
                 if found is not None:
