@@ -42,6 +42,9 @@ class Asked:
         self._nodes = Residuals(self.context.look)
         self._levels: dict[object, int] = {}  # of keys, of members that are asked for, of how many there are
         self._counts: dict[int, int] = {}
+        self._held: dict[int, bool] = {}
+        self._found: dict[tuple[int, str, Goal], list[Way]] = {}  # by node, key and goal
+        self._beside: dict[tuple[int, str, Goal, int], list[Way]] = {}
         if not parts:
             return
         self._subs: list[Sub] = []  # that are asked about
@@ -51,7 +54,6 @@ class Asked:
         for _, _, _, bits in body.others:
             self._others |= bits
         self._known: dict[tuple[object, ...], tuple[frozenset[int], list[tuple[frozenset[int], Goal]]]] = {}
-        self._found: dict[tuple[int, str, Goal], list[Way]] = {}
         self._built: dict[int, int] = {}
         required = [self._there(key, True) for key in body.facts.required]
         self.start = self._nodes.all([*required, *map(self._node, parts)])
@@ -139,7 +141,7 @@ class Asked:
     def take(self, node: int, key: str, goal: Goal, value: str) -> list[Way]:
         """What is asked after a key is there, with the goals and symbols of its values; none: it cannot be."""
         level = self._levels.get(key)
-        if level is None:
+        if level is None or not self._nodes.says_of(node, level):
             return [(node, goal, value)]
         node = self._nodes.there(node, level)
         if node == FALSE:
@@ -203,12 +205,17 @@ class Asked:
 
     def other(self, node: int, goal: Goal, value: str, bits: int) -> list[Way]:
         """What is asked after a member that is not named, by which of `somes` may be about it."""
+        if not bits:
+            return [(node, goal, value)]
+        place = node, value, goal, bits
+        if place in self._beside:
+            return self._beside[place]
         ways = [(node, goal)]
         for at, some in enumerate(self.body.somes):
             level = self._levels.get(some) if bits >> at & 1 else None
             if level is not None:
                 ways = [way for rest, own in ways for way in self._some(rest, own, some, level)]
-        found: list[Way] = []
+        found = self._beside[place] = list[Way]()
         for rest, own in dict.fromkeys(ways):
             symbol = Ref(value) if own == goal else self.body.writer.symbol(own)
             if isinstance(symbol, Ref):
@@ -242,6 +249,7 @@ class Asked:
 
     def holds(self, node: int) -> bool:
         """Whether nothing is asked any more if no other member comes, and none of the keys that were not decided."""
-        for level in self._levels.values():
-            node = self._nodes.take(node, self._nodes.absent(level))
-        return node == TRUE
+        left = node
+        for level in self._levels.values() if node not in self._held else ():
+            left = self._nodes.take(left, self._nodes.absent(level))
+        return self._held.setdefault(node, left == TRUE)
