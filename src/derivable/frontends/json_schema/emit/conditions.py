@@ -77,7 +77,7 @@ class Asked:
                 else []
             )
             if missing:
-                stack += missing
+                stack += reversed(missing)
             else:
                 built[id(formula)] = self._make(formula)
         return built[id(whole)]
@@ -214,6 +214,7 @@ class Asked:
         for at, some in enumerate(self.body.somes):
             level = self._levels.get(some) if bits >> at & 1 else None
             if level is not None:
+                self.context.look(2 * len(ways))
                 ways = [way for rest, own in ways for way in self._some(rest, own, some, level)]
         found = self._beside[place] = list[Way]()
         for rest, own in dict.fromkeys(ways):
@@ -243,7 +244,7 @@ class Asked:
     def counted(self, node: int, members: int) -> int:
         """What is asked when there are so many members."""
         for least, level in self._counts.items():
-            if members >= least:
+            if members >= least and self._nodes.says_of(node, level):
                 node = self._nodes.take(node, self._nodes.present(level))
         return node
 

@@ -60,6 +60,7 @@ class Residuals:
         self._asks: list[int] = [0, 0]  # as bits: the questions in it
         self._nodes: dict[tuple[Any, ...], int] = {}
         self._joined: dict[tuple[str, frozenset[int]], int] = {}
+        self._signs: dict[tuple[int, int], dict[int, set[bool]]] = {}
         self._negated: dict[int, int] = {FALSE: TRUE, TRUE: FALSE}
         self._decisions: dict[tuple[Any, ...], Decision] = {}
 
@@ -241,7 +242,11 @@ class Residuals:
 
     def signs(self, node: int, level: int) -> dict[int, set[bool]]:
         """The questions that a node asks about a level, each with the answers that it may be glad of."""
+        known = self._signs.get((node, level))
+        if known is not None:
+            return known
         found: dict[int, set[bool]] = {}
+        self._signs[node, level] = found
         stack, seen = [(node, False)], {(node, False)}
         while stack:
             one, mixed = stack.pop()

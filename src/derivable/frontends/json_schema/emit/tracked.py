@@ -145,6 +145,7 @@ class _Tracker:
         found = self.memo.get(state)
         if found is None:
             found = self.memo[state] = list(self._others(state))
+            self.body.writer.context.look(len(found))
         return found
 
     def _others(self, state: State) -> Iterator[tuple[State, str, str]]:

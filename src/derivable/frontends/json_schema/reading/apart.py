@@ -6,7 +6,7 @@ different lists of values, or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from .facts import ALL, OBJECT
@@ -71,6 +71,30 @@ class _Marks:
         if "additionalProperties" in keywords and schema["additionalProperties"] is False:
             self.closed.append(sub)
         return parts
+
+
+def _listing(marks: list[_Marks]) -> tuple[dict[str, list[int]], int, list[int]]:
+    """Which schemas list a key, by their places; as bits, those that allow no others; and those that are to be asked."""
+    listing: dict[str, list[int]] = {}
+    closed, others = 0, list[int]()
+    for i, mark in enumerate(marks):
+        if any(sub.schema.get("patternProperties") for sub in mark.closed) or len(mark.closed) > 1:
+            others.append(i)
+            continue
+        keys = dict.fromkeys(mark.members)
+        if mark.closed:
+            closed |= 1 << i
+            keys.update(dict.fromkeys(mark.closed[0].schema.get("properties", ())))
+        for key in keys:
+            listing.setdefault(key, []).append(i)
+    return listing, closed, others
+
+
+def _bits(places: int) -> Iterator[int]:
+    while places:
+        lowest = places & -places
+        yield lowest.bit_length() - 1
+        places ^= lowest
 
 
 class Exclusion:
@@ -138,46 +162,57 @@ class Exclusion:
         PERF: what `apart` says of all pairs. Schemas are grouped by what they say of a key that is needed.
         """
         marks = [self._marks_of(sub) for sub in subs]
-        listing: dict[str, list[int]] = {}
-        closed = special = 0
-        for i, mark in enumerate(marks):
-            for key in mark.members:
-                listing.setdefault(key, []).append(i)
-            if any(sub.schema.get("patternProperties") for sub in mark.closed) or len(mark.closed) > 1:
-                special |= 1 << i
-            elif mark.closed:
-                closed |= 1 << i
-                for key in mark.closed[0].schema.get("properties", ()):
-                    if key not in mark.members:
-                        listing.setdefault(key, []).append(i)
         every = (1 << len(subs)) - 1
-        groups: dict[str, list[tuple[_Member, int]]] = {}
-        for key in {*needed, *(key for mark in marks for key in mark.needed)}:
-            own = {*listing.get(key, ()), *(i for i in range(len(subs)) if special >> i & 1)}
-            members = {i: marks[i].member(self.reader, key) for i in own}
-            lists = any(values is not None for _, values, _ in members.values())
-            found: dict[object, tuple[_Member, int]] = {}
-            rest = every
-            for i, member in members.items():
-                values = None if member[1] is None else frozenset(member[1])
-                said = member[0], values, tuple(map(self.reader.meaning, member[2])) if lists else ()
-                found[said] = member, found.get(said, (member, 0))[1] | 1 << i
-                rest &= ~(1 << i)
-            groups[key] = [*found.values(), (_NONE, rest & closed), (_ANY, rest & ~closed)]
-        allowed: list[int] = []
+        allowed = [every] * len(subs)
+        needing = dict.fromkeys(needed, every)
         for i, mark in enumerate(marks):
-            others = every
-            for key in dict.fromkeys((*needed, *mark.needed)):
-                ours = next(member for member, group in groups[key] if group >> i & 1)
-                for member, group in groups[key]:
-                    if group & others and self._different(ours, member):
-                        others &= ~group
-            allowed.append(others)
-        for i, others in enumerate(allowed):  # what one of the two needs is enough
-            for j in range(len(subs)):
-                if not others >> j & 1:
-                    allowed[j] &= ~(1 << i)
+            for key in mark.needed:
+                needing[key] = needing.get(key, 0) | 1 << i
+        listing, closed, others = _listing(marks)
+        for key, needers in needing.items():
+            members = {i: marks[i].member(self.reader, key) for i in (*listing.get(key, ()), *others)}
+            groups = self._said(members)
+            rest = every & ~sum(1 << i for i in members)
+            groups += [(_NONE, rest & closed), (_ANY, rest & ~closed)]
+            for group, excluded in self._clashes([pair for pair in groups if pair[1]]):
+                by_them = excluded & needers  # what one of the two needs is enough
+                for i in _bits(group if by_them else group & needers):
+                    allowed[i] &= ~(excluded if needers >> i & 1 else by_them)
         return allowed
+
+    def _said(self, members: Mapping[int, _Member]) -> list[tuple[_Member, int]]:
+        """What schemas say of one key, each once, and which do."""
+        lists = any(values is not None for _, values, _ in members.values())
+        found: dict[object, tuple[_Member, int]] = {}
+        for i, member in members.items():
+            values = None if member[1] is None else frozenset(member[1])
+            said = member[0], values, tuple(map(self.reader.meaning, member[2])) if lists and values is None else ()
+            found[said] = member, found.get(said, (member, 0))[1] | 1 << i
+        return [*found.values()]
+
+    def _clashes(self, groups: list[tuple[_Member, int]]) -> Iterator[tuple[int, int]]:
+        """Groups of schemas, and those that say something else of the same key."""
+        listed = 0
+        by_value: dict[Any, int] = {}
+        others: list[tuple[_Member, int]] = []
+        for member, group in groups:
+            if member[1] is None:
+                others.append((member, group))
+                continue
+            listed |= group
+            for value in member[1]:
+                by_value[value] = by_value.get(value, 0) | group
+        for member, group in groups:
+            excluded = 0
+            if member[1] is not None:
+                excluded = listed
+                for value in member[1]:
+                    excluded &= ~by_value[value]
+            for other, those in others if member[1] is not None else groups:
+                if those != group and self._different(member, other):
+                    excluded |= those
+            if excluded & ~group:
+                yield group, excluded & ~group
 
     def groups(self, subs: list[Sub], unique: list[Sub], together: list[int]) -> list[list[Sub]]:
         """Schemas, some of which may stand there twice, in groups: no object satisfies two of different groups.
