@@ -74,7 +74,7 @@ class _Marks:
 
 
 def _listing(marks: list[_Marks]) -> tuple[dict[str, list[int]], int, list[int]]:
-    """Which schemas list a key, by their places; as bits, those that allow no others; and those that are to be asked."""
+    """Which schemas list a key, by their places; as bits, those that allow no others; and those to be asked instead."""
     listing: dict[str, list[int]] = {}
     closed, others = 0, list[int]()
     for i, mark in enumerate(marks):
