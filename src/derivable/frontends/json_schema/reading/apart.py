@@ -7,6 +7,7 @@ different lists of values, or not at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import combinations
 from typing import Any
 
 from .facts import ALL, OBJECT
@@ -21,6 +22,8 @@ _ANY: _Member = ALL, None, ()
 _NONE: _Member = 0, None, ()
 _MOST = 32
 """Schemas that are read to see what one says, which may refer to others and consist of others."""
+_FEW = 4
+"""Schemas of which each is held against each."""
 
 
 class _Marks:
@@ -161,9 +164,15 @@ class Exclusion:
 
         PERF: what `apart` says of all pairs. Schemas are grouped by what they say of a key that is needed.
         """
-        marks = [self._marks_of(sub) for sub in subs]
         every = (1 << len(subs)) - 1
         allowed = [every] * len(subs)
+        if len(subs) <= _FEW:
+            for (i, one), (j, other) in combinations(enumerate(subs), 2):
+                if self.apart(one, other, OBJECT, needed):
+                    allowed[i] &= ~(1 << j)
+                    allowed[j] &= ~(1 << i)
+            return allowed
+        marks = [self._marks_of(sub) for sub in subs]
         needing = dict.fromkeys(needed, every)
         for i, mark in enumerate(marks):
             for key in mark.needed:
