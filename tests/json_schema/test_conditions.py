@@ -100,7 +100,7 @@ def walk(constraint: dv.Constraint, valid: Callable[[Any], bool], times: int = 3
         value = json.loads(
             text, object_pairs_hook=lambda pairs: dict(pairs) if len(dict(pairs)) == len(pairs) else None
         )
-        if b"\\u" not in text and value is not None:
+        if not any(part in text for part in (b"\\u", b"e-", b"E-")) and value is not None:  # that floats may lose
             assert valid(value), text
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ....errors import LimitError
 from ....expr import Expr
 from ..keywords.work import Context
 from ..reading.facts import ALL, STRING, Goal, Literal
 from ..reading.resources import Sub
+from ..reading.values import Json
 from ..texts.json_text import json_string
 from ..texts.partitions import partition
 from .implication import goal_state
 
-__all__ = ["told_apart"]
+__all__ = ["is_told_apart", "told_apart"]
 
 Class = tuple[frozenset[int], Goal]
 
@@ -26,6 +28,9 @@ def told_apart(context: Context, goal: Goal, asked: Sequence[Literal]) -> list[C
     Cost: classes times questions; of questions for values that no other lists, linear; of several about strings, the
     square of the answers that some string gives.
     """
+    values = context.validator.candidates(goal)
+    if values is not None:
+        return _values_apart(context, goal, values, asked)
     classes, others = _listed_apart(context, goal, asked)
     texts = {at: found for at in others if (found := _texts(context, asked[at][0])) is not None}
     if len(texts) > 1:
@@ -34,6 +39,38 @@ def told_apart(context: Context, goal: Goal, asked: Sequence[Literal]) -> list[C
     for at in others:
         classes = _split(context, goal, classes, asked[at], at)
     return classes
+
+
+def is_told_apart(context: Context, sub: Sub) -> bool:
+    """Whether it is cheap to tell which values satisfy a schema: by a list of them, a pattern or their types."""
+    reader = context.reader
+    if context.validator.candidates(((sub, True),)) is not None or reader.is_type(sub):
+        return True
+    sub = reader.target(sub)
+    return type(sub.schema) is dict and set(reader.keywords(sub)) in _PATTERNS
+
+
+def _values_apart(context: Context, goal: Goal, values: Mapping[Any, Json], asked: Sequence[Literal]) -> list[Class]:
+    """Listed values in classes: each is asked each question."""
+    context.look(len(values) * len(asked) // 8)
+    answers: dict[Any, set[int]] = {value: set() for value in values}
+    for at, literal in enumerate(asked):
+        for value in context.validator.satisfying((literal,), values):
+            answers[value].add(at)
+    classes: dict[frozenset[int], set[Any]] = {}
+    for value, yes in answers.items():
+        classes.setdefault(frozenset(yes), set()).add(value)
+    found: list[Class] = []
+    for satisfied, own in classes.items():
+        inside = (*goal, *[literal for at, literal in enumerate(asked) if at in satisfied])
+        left = context.validator.satisfying(inside[len(goal) :], values)
+        if len(left) > len(own):  # what others of these satisfy is what tells them from it
+            more = dict.fromkeys(
+                at for value in left if value not in own for at in answers[value] if at not in satisfied
+            )
+            inside += tuple([(asked[at][0], not asked[at][1]) for at in more])
+        found.append((satisfied, inside))
+    return found
 
 
 def _split(context: Context, goal: Goal, classes: list[Class], asked: Literal, at: int) -> list[Class]:

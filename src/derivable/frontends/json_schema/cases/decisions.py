@@ -13,6 +13,8 @@ __all__ = ["forks", "simplify"]
 
 _SHORT = frozenset({"type", "properties", "required", "enum", "const"})
 _PRESENCE = (Facts.require, Facts.forbid, Facts.clause)
+_MOST_ITEMS = 8
+"""Places of items that are looked at one by one."""
 _MOST_WAYS = 4
 """Schemas of so few ways to fail, with these keywords, are decided as a whole: conditions (`if`) above all."""
 
@@ -28,9 +30,13 @@ def simplify(work: Work) -> bool:
         pending, work.disjunctions = work.disjunctions, []
         for place, disjunction in enumerate(pending):
             if disjunction.options is None:
-                assert disjunction.negated is not None
                 work.collectors, work.chain, work.order = disjunction.collectors, disjunction.chain, disjunction.order
-                disjunction = Disjunction(deny_keywords(disjunction.negated, work), None, work)
+                if disjunction.ways is not None:
+                    found = disjunction.ways(work.facts.types)
+                else:
+                    assert disjunction.negated is not None
+                    found = deny_keywords(disjunction.negated, work)
+                disjunction = Disjunction(found, None, work)
             options: list[Option] = []
             held = False
             work.context.look(len(disjunction.options or ()))
@@ -49,6 +55,7 @@ def simplify(work: Work) -> bool:
                 break
             if held:
                 continue
+            options = _without_repetition(work, options)
             if not options:
                 return False
             if len(options) == 1:
@@ -170,10 +177,62 @@ def _change_state(work: Work, change: Change, there: tuple[str, ...] = ()) -> bo
         return state
     if kind is Facts.somewhere:
         return _some_state(work, change[1])
+    if kind is Facts.items:
+        return _items_state(facts, change[1], change[2])
+    if kind is Facts.containing:
+        return _containing_state(work, *change[1:])
+    if kind is Facts.distinct and not change[1]:  # two items are equal
+        return False if facts.unique or (facts.max_items is not None and facts.max_items < 2) else None
     if kind is Facts.clause:
         states = [_change_state(work, (Facts.require, key), there) for key, _ in change[1]]
         return True if True in states else None if None in states else False
     return None
+
+
+def _items_state(facts: Facts, low: int, high: int | None) -> bool | None:
+    most = facts.max_items
+    if (most is not None and low > most) or (high is not None and facts.min_items > high):
+        return False
+    return True if low <= facts.min_items and (high is None or (most is not None and most <= high)) else None
+
+
+def _containing_state(work: Work, goal: Goal, low: int, high: int | None, start: int) -> bool | None:
+    """Whether there is an item from `start` on that satisfies a goal."""
+    facts = work.facts
+    if low != 1 or high is not None:
+        return None
+    last = max([start, *(len(row.prefix) for row in facts.array_rows)])
+    if last - start > _MOST_ITEMS:
+        return None
+    work.context.look(last - start + 1)
+    possible = False
+    for at in range(start, last + 1):
+        if facts.max_items is not None and at >= facts.max_items:
+            break
+        state = goal_state(work.context, _item_goal(facts, at), goal)
+        if state is True and at < facts.min_items:
+            return True
+        possible = possible or state is not False
+    return None if possible else False
+
+
+def _item_goal(facts: Facts, at: int) -> Goal:
+    return tuple(dict.fromkeys([literal for row in facts.array_rows for literal in row.at(at)]))
+
+
+def _without_repetition(work: Work, options: list[Option]) -> list[Option]:
+    """The options without that two items are equal, where a second item is enough for another one."""
+    facts = work.facts
+    changes = [option.changes for option in options if not option.entries]
+    if not any(len(one) == 1 and one[0][0] is Facts.distinct for one in changes):
+        return options
+    for one in changes:
+        if len(one) != 1 or one[0][0] is not Facts.containing:
+            continue
+        _, goal, low, high, start = one[0]
+        if low == 1 and high is None and start < 2 and goal_state(work.context, _item_goal(facts, 1), goal) is True:
+            return [o for o in options if o.entries or o.changes[0][0] is not Facts.distinct or len(o.changes) > 1]
+    return options
 
 
 def _member_goal(work: Work, key: str) -> Goal:

@@ -39,14 +39,21 @@ def expand(context: Context, goal: Goal) -> list[Facts]:
     if not work.disjunctions:
         facts = finish(work, goal)
         return [facts] if facts else []
-    stack, results = [work], list[Facts]()
-    if not _take_apart(stack, results, goal, _MANY, _MUCH):
+    stack, results, before = [work], list[Facts](), context.cases
+    if _is_wide(work) or not _take_apart(stack, results, goal, _MANY, _MUCH):
+        context.cases = before
         again = _start(context, goal)
         absorb(again)
         if described := _by_conditions(again, goal):
             return described
         _take_apart(stack, results, goal)
     return results
+
+
+def _is_wide(work: Work) -> bool:
+    """Whether a single look at all that is open takes too long for cases."""
+    entries = [len(option.entries) for one in work.disjunctions if one.groups for option in one.options or ()]
+    return len(entries) > _WIDE and sum(entries) > _MUCH
 
 
 def _start(context: Context, goal: Goal) -> Work:
@@ -119,6 +126,8 @@ def _take_apart(
 
 _MANY, _MUCH = 256, 10_000
 """Cases, and looks at what is open in them, beyond which conditions on the members of objects become a formula."""
+_WIDE = 64
+"""Branches of a `oneOf` that are not looked at as cases, if they do not exclude one another."""
 _PLAIN = frozenset(
     {
         *("type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),

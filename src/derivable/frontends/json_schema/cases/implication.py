@@ -38,6 +38,8 @@ def _implies(context: Context, known: Goal, asked: Goal) -> bool | None:
             types &= reader.shallow_types(sub)
     answer: bool | None = True
     for sub, sign in asked:
+        if sign and context.validator.none_of(sub, known):
+            return False
         schema = sub.schema
         if type(schema) is bool or not schema:
             if bool(schema is True or schema == {}) is not sign:

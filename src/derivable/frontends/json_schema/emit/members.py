@@ -27,10 +27,11 @@ class Body:
     def __init__(self, writer: Writer, facts: Facts, rule: str) -> None:
         self.writer, self.facts, self.rule = writer, facts, rule
         self.closed = writer.options.closes and facts.lists_all  # no keys but those that are listed or asked for
+        self.somes = (*facts.some, *(some for condition in facts.conditions for some in condition.somes))
         self.listed: list[tuple[str, Goal, str, bool]] = []  # key, goal, value, required
         self.free: list[tuple[str, Goal, str]] = []
         self.free_required = 0
-        self.others: list[tuple[str, Goal, str, int]] = []  # symbol of the key, goal, value, which `Some` apply
+        self.others: list[tuple[str, Goal, str, int]] = []  # symbol of the key, goal, value, which of `somes` apply
 
     def settled_clauses(self) -> Clauses | None:
         """The clauses that required and forbidden keys leave open; `None` if one cannot be satisfied."""
@@ -130,7 +131,7 @@ class Body:
         return self.writer.symbol(goal)
 
     def other_keys(self, names: tuple[str, ...]) -> list[tuple[str, Goal, str, int]]:
-        return other_keys(self.writer, self.facts, names)
+        return other_keys(self.writer, self.facts, names, self.somes)
 
     def _wrong_if_there(self, keys: list[str]) -> list[str]:
         """Adds keys that need not be there to `others`."""
@@ -140,7 +141,7 @@ class Body:
             value = self.value(key, goal)
             if isinstance(value, Ref):
                 bits = sum(
-                    1 << i for i, some in enumerate(facts.some) if writer.context.validator.some_applies(some, key)
+                    1 << i for i, some in enumerate(self.somes) if writer.context.validator.some_applies(some, key)
                 )
                 self.others.append((self.key(key), goal, value.name, bits))
         return keys

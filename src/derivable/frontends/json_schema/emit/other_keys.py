@@ -22,13 +22,15 @@ from .writer import Writer
 __all__ = ["other_keys"]
 
 
-def other_keys(writer: Writer, facts: Facts, names: tuple[str, ...]) -> list[tuple[str, Goal, str, int]]:
-    """The keys of an object but `names`, in classes: symbol, what values must satisfy, their symbol, which `Some`.
+def other_keys(
+    writer: Writer, facts: Facts, names: tuple[str, ...], some: tuple[Some, ...]
+) -> list[tuple[str, Goal, str, int]]:
+    """The keys of an object but `names`, in classes: symbol, what values must satisfy, their symbol, which of `some`.
 
     Raises:
         LimitError: more than `Limits.max_cases` classes.
     """
-    rows, some = facts.rows, facts.some
+    rows = facts.rows
     if not (facts.names or some or any(row.patterns for row in rows)):
         goal = rows[0].additional if len(rows) == 1 else tuple(dict.fromkeys(g for r in rows for g in r.additional))
         value = writer.symbol(goal)

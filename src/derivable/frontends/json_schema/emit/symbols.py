@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
 from typing import Any
 
 from ....expr import NOTHING, Alt, Expr, Ref
@@ -19,6 +18,7 @@ from .writer import Writer
 
 __all__ = ["Symbols"]
 
+_COMBINING = frozenset({"oneOf", "anyOf", "allOf", "not", "if", "dependencies", "dependentSchemas"})
 _UNIONS = (("anyOf",), ("oneOf",), ("allOf",))
 _MOST_OPEN = 32
 """Unions within unions that are taken apart by recursion."""
@@ -77,7 +77,15 @@ class Symbols(Writer):
             found = self._anything()
         else:
             name = kept[0][0].name
-            parts = [part for facts in expand(self.context, tuple(kept)) for part in self.emit(facts, name)]
+            alike = tuple(kept)
+            if len(kept) > 1 or not kept[0][1] or not _COMBINING.isdisjoint(kept[0][0].schema):
+                # Such goals take long, and stand for many occurrences of the same schemas.
+                alike = tuple(dict.fromkeys([(self.reader.alike(sub), holds) for sub, holds in kept]))
+                found = self._memo.get(alike)
+                if found is not None:
+                    self._memo[goal] = found
+                    return found
+            parts = [part for facts in expand(self.context, alike) for part in self.emit(facts, name)]
             if len(parts) > 1:
                 parts = [*dict.fromkeys(parts)]
             if not parts:
@@ -86,6 +94,7 @@ class Symbols(Writer):
                 (found,) = parts
             else:
                 found = self._either(name, tuple(parts))
+            self._memo[alike] = found
         self._memo[goal] = found
         return found
 
@@ -127,7 +136,7 @@ class Symbols(Writer):
         kinds = [self.reader.sub(sub, schema, keyword, i) for i, schema in enumerate(branches)]
         plain = len(kinds) == 1 or keyword == "anyOf" or (keyword == "oneOf" and exclusion.list_different_values(kinds))
         plain = plain or (keyword == "oneOf" and exclusion.tagged(kinds, ALL, ()))
-        if not plain and (keyword == "allOf" or not all(exclusion.apart(*pair) for pair in combinations(kinds, 2))):
+        if not plain and (keyword == "allOf" or not exclusion.all_apart(kinds)):
             return None
         self._open.append(sub)
         parts = dict.fromkeys([self.symbol(((kind, True),)) for kind in kinds])

@@ -1,25 +1,24 @@
 """Objects whose members are read with a memory beside the place in the listed keys.
 
-How many members there were, which required but unlisted keys were seen, whether the member that must fail did, and what
-conditions still ask (a node of a decision diagram): the rules are the product of these, as far as it can be reached.
+How many members there were, which required but unlisted keys were seen, and what is still asked of the members together
+(a residual formula): the rules are the product of these, as far as it can be reached.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....expr import NOTHING, Expr, Ref, Sequences
+from ....expr import NOTHING, Expr, Sequences
 from ..keywords.work import STATE
-from ..reading.facts import Goal
 from .conditions import Asked
-from .diagrams import FALSE, TRUE
 from .members import Body
+from .residuals import FALSE
 from .writer import Clauses
 
 __all__ = ["sequences", "write_tracked"]
 
-State = tuple[int, int, int, int]
-"""Members so far (saturated), satisfied `Some` (bits), free keys that were seen (bits), what conditions ask."""
+State = tuple[int, int, int]
+"""Members so far (saturated), free keys that were seen (bits), what is still asked."""
 
 
 def sequences(names: list[str | None]) -> Expr:
@@ -110,93 +109,71 @@ class _Tracker:
 
     def __init__(self, body: Body, low: int, high: int | None, clauses: Clauses) -> None:
         self.body, self.low, self.high = body, low, high
-        self.writer = body.writer
-        self.some = body.facts.some
-        self.cap = high if high is not None else low
-        self.all_some = (1 << len(self.some)) - 1
-        self.any_value = sum(1 << i for i, some in enumerate(self.some) if _is_anything(some.goal))
         self.asked = Asked(body, clauses)
-        self.start: State | None = (0, 0, 0, self.asked.start) if self.asked.start != FALSE else None
+        self.cap = high if high is not None else max(low, self.asked.most)
+        start = self.asked.counted(self.asked.start, 0)
+        self.start: State | None = (0, 0, start) if start != FALSE else None
         self.memo: dict[State, list[tuple[State, str, str]]] = {}
-        applies = self.writer.context.validator.some_applies
-        self.bits = {
-            key: sum(1 << i for i, s in enumerate(self.some) if applies(s, key))
-            for key in (*(m[0] for m in body.listed), *(m[0] for m in body.free))
-        }
 
     def _count(self, count: int) -> int | None:
         if self.high is not None:
             return count + 1 if count < self.high else None
         return min(count + 1, self.cap)
 
-    def _variants(self, flags: int, bits: int, goal: Goal, value: str) -> Iterator[tuple[int, str]]:
-        """The value as it is, and as the one that satisfies open `Some`s."""
-        flags |= bits & self.any_value  # any value will do for these
-        yield flags, value
-        open_bits = bits & ~flags
-        subset = open_bits
-        while subset:
-            inner = goal
-            for i, some in enumerate(self.some):
-                if subset >> i & 1:
-                    inner = (*inner, *some.goal)
-            symbol = self.writer.symbol(tuple(dict.fromkeys(inner)))
-            if isinstance(symbol, Ref):
-                yield flags | subset, symbol.name
-            subset = (subset - 1) & open_bits
-
     def take(self, i: int, state: State) -> Iterator[tuple[State, str]]:
         """What listed key `i` leads to, with its value."""
-        count, flags, seen, node = state
+        count, seen, node = state
         key, goal, value, _ = self.body.listed[i]
         more = self._count(count)
         if more is None:
             return
-        for rest, own, symbol in self.asked.take(node, key, goal, value):
-            for new_flags, inner in self._variants(flags, self.bits[key], own, symbol):
-                yield (more, new_flags, seen, rest), inner
+        for rest, _, symbol in self.asked.take(node, key, goal, value):
+            rest = self.asked.counted(rest, more)
+            if rest != FALSE:
+                yield (more, seen, rest), symbol
 
     def skip(self, i: int, state: State) -> State | None:
         """What leaving out listed key `i` leads to."""
         key, _, _, required = self.body.listed[i]
         if required:
             return None
-        rest = self.asked.skip(state[3], key)
-        return None if rest == FALSE else (state[0], state[1], state[2], rest)
+        rest = self.asked.skip(state[2], key)
+        return None if rest == FALSE else (state[0], state[1], rest)
 
     def others(self, state: State) -> list[tuple[State, str, str]]:
         """What free and other keys lead to: state, key, value."""
         found = self.memo.get(state)
         if found is None:
             found = self.memo[state] = list(self._others(state))
+            self.body.writer.context.look(len(found))
         return found
 
     def _others(self, state: State) -> Iterator[tuple[State, str, str]]:
-        count, flags, seen, node = state
+        count, seen, node = state
         more = self._count(count)
         if more is None:
             return
+        asked = self.asked
         for i, (key, goal, value) in enumerate(self.body.free):
             if seen >> i & 1:
                 continue
             written = self.body.key(key)
-            for rest, own, symbol in self.asked.take(node, key, goal, value):
-                for new_flags, inner in self._variants(flags, self.bits[key], own, symbol):
-                    yield (more, new_flags, seen | 1 << i, rest), written, inner
-        for symbol, goal, value, bits in self.body.others:
-            for new_flags, inner in self._variants(flags, bits, goal, value):
-                yield (more, new_flags, seen, node), symbol, inner
+            for rest, _, symbol in asked.take(node, key, goal, value):
+                rest = asked.counted(rest, more)
+                if rest != FALSE:
+                    yield (more, seen | 1 << i, rest), written, symbol
+        for written, goal, value, bits in self.body.others:
+            for rest, _, symbol in asked.other(node, goal, value, bits):
+                rest = asked.counted(rest, more)
+                if rest != FALSE:
+                    yield (more, seen, rest), written, symbol
 
     def accepts(self, state: State) -> bool:
         """Whether the object may end here."""
-        count, flags, seen, node = state
-        if count < self.low or flags != self.all_some or self.body.free_required & ~seen:
+        count, seen, node = state
+        if count < self.low or self.body.free_required & ~seen:
             return False
         for i, (key, _, _) in enumerate(self.body.free):
             if not seen >> i & 1:
                 node = self.asked.skip(node, key)
-        return node == TRUE
-
-
-def _is_anything(goal: Goal) -> bool:
-    return all((sub.schema is True or sub.schema == {}) if sign else sub.schema is False for sub, sign in goal)
+        return self.asked.holds(node)

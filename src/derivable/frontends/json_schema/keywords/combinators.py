@@ -55,6 +55,8 @@ def any_of(v: Json, sub: Sub, work: Work) -> None:
     branches = _subs("anyOf", v, sub, work)
     if len(branches) == 1:
         work.also(branches[0])
+    elif not work.collectors and (listed := work.context.validator.any_of_lists(branches)) is not None:
+        values_of(listed, work)
     elif work.collectors:
         # Every branch that holds counts for unevaluated members, so each is decided.
         for branch in branches:
@@ -87,22 +89,33 @@ def one_of(v: Json, sub: Sub, work: Work) -> None:
     if len(unique) == len(branches) and exclusion.tagged(unique, types, needed):
         work.either([Option(((branch, True),)) for branch in branches])
         return
-    allowed = {id(branch): work.reader.shallow_types(branch) & types for branch in unique}
+    context = work.context
+    allowed = [work.reader.shallow_types(branch) for branch in unique]
+    together = exclusion.overlapping(unique, needed)
 
-    def alone(branch: Sub) -> Option:
+    def alone(at: int, types: int) -> Option:
         """The branch holds and others fail. PERF: most that do anyway are not asked, which would take a case each."""
-        work.context.look(2 * len(unique))
-        own = allowed[id(branch)] & ~OBJECT
+        context.look(len(unique) // 8)
+        own, objects = allowed[at] & types, together[at]
         others = [
-            (o, False)
-            for o in unique
-            if o is not branch and (own & allowed[id(o)] or not exclusion.apart(branch, o, types, needed))
+            (branch, False)
+            for i, branch in enumerate(unique)
+            if i != at and own & allowed[i] and (own & allowed[i] & ~OBJECT or objects >> i & 1)
         ]
-        work.context.look(len(others))  # at least once in the cases to come
-        return Option(((branch, True), *others))
+        context.look(len(others))  # at least once in the cases to come
+        return Option(((unique[at], True), *others))
 
-    # A branch that stands there twice never holds alone.
-    work.either([alone(branch) for branch in unique if len(unique) == len(branches) or branches.count(branch) == 1])
+    def ways(types: int) -> list[Option]:
+        # A branch that stands there twice never holds alone.
+        once = len(unique) == len(branches)
+        return [alone(i, types) for i, branch in enumerate(unique) if once or branches.count(branch) == 1]
+
+    # Objects that exclude one another do so beside schemas that say nothing of other types.
+    apart = all(objects == 1 << at for at, objects in enumerate(together))
+    if types & OBJECT and types & ~OBJECT and len(unique) > 2 and apart:
+        work.one(exclusion.groups(branches, unique, together), ways)
+    else:
+        work.one(exclusion.groups(branches, unique, together), ways(types))
 
 
 def fails_one_of(v: Json, sub: Sub, work: Work) -> list[Option]:

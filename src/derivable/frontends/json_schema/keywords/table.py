@@ -145,15 +145,15 @@ def assert_keywords(sub: Sub, work: Work) -> None:
             asserts(schema[keyword], sub, work)
 
 
-def deny_keywords(sub: Sub, work: Work) -> list[Option]:
-    """The ways in which a schema can fail, for the one type of the work."""
-    key = id(sub), work.facts.types
+def deny_keywords(sub: Sub, work: Work, besides: str | None = None) -> list[Option]:
+    """The ways in which a schema can fail, for the one type of the work; without those of a keyword."""
+    key = id(sub), work.facts.types, besides
     options = work.context.denied.get(key)
     if options is None:  # PERF: every case asks again
         options = work.context.denied[key] = []
         for keyword in work.reader.keywords(sub):
             denies = KEYWORDS[keyword].denies
-            if denies is not None:
+            if denies is not None and keyword != besides:
                 options += denies(sub.schema[keyword], sub, work)
         if {"properties", "required"}.issubset(sub.schema):
             options[:] = _missing_or_wrong(options)

@@ -6,7 +6,7 @@ the grammar lists those that are left. Discriminators of `oneOf` branches are de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..reading.facts import TYPES, Goal, Some
@@ -107,6 +107,11 @@ class Validator:
                 values = {c: v for c, v in values.items() if holds(sub, v) is sign}
         return values
 
+    def none_of(self, sub: Sub, goal: Goal) -> bool:
+        """Whether a schema lists values, and a goal is seen to be satisfied by none of them."""
+        values = self.candidates(((sub, True),))
+        return values is not None and not self.satisfying(goal, values)
+
     def one_of_lists(self, sub: Sub) -> Mapping[Any, Json] | None:
         """The values of a schema's `oneOf`, by their canonical form, if its branches list values, each its own."""
         if id(sub) not in self.unions:
@@ -122,6 +127,16 @@ class Validator:
             self.unions[id(sub)] = values
         return self.unions[id(sub)]
 
+    def any_of_lists(self, subs: Sequence[Sub]) -> list[Json] | None:
+        """The values of some schemas that say no more than that a value is one of theirs, else `None`."""
+        values: dict[Any, Json] = {}
+        for sub in subs:
+            allowed = self.only_listed(sub)
+            if allowed is None:
+                return None
+            values.update((c, v) for v in self.reader.values_listed(sub) or () if (c := canonical(v)) in allowed)
+        return [*values.values()]
+
     def only_listed(self, sub: Sub) -> frozenset[Any] | None:
         """The canonical forms of the values that satisfy a schema which says no more than these, else `None`."""
         key = id(sub)
@@ -129,6 +144,11 @@ class Validator:
             self.plain_lists[key] = None
             sub = self.reader.target(sub)
             keywords = self.reader.keywords(sub) if type(sub.schema) is dict else ()
+            if keywords == ("anyOf",) and self.reader.values_listed(sub) is not None:
+                branches = [self.reader.sub(sub, s, "anyOf", i) for i, s in enumerate(sub.schema["anyOf"])]
+                listed = self.any_of_lists(branches)
+                self.plain_lists[key] = None if listed is None else frozenset(map(canonical, listed))
+                return self.plain_lists[key]
             values = self.reader.values_listed(sub) if {"type", "enum", "const"}.issuperset(keywords) else None
             if values is not None and len({"enum", "const"}.intersection(keywords)) == 1:
                 named = sub.schema["type"] if "type" in keywords else ()

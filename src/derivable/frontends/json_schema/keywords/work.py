@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ....errors import GrammarError, LimitError
@@ -35,8 +36,8 @@ class Context:
 
     def __init__(self, reader: Reader, validator: Validator, limits: Limits) -> None:
         self.reader, self.validator, self.limits = reader, validator, limits
-        self.exclusion = Exclusion(reader)
-        self.denied: dict[tuple[int, int], list[Option]] = {}  # by schema and type
+        self.exclusion = Exclusion(reader, validator.holds)
+        self.denied: dict[tuple[int, int, str | None], list[Option]] = {}  # by schema, type and what is left out
         self.implied: dict[tuple[Goal, Goal], bool | None] = {}
         self.cases = 0  # of disjunctions, in all goals
         self.looks = 0  # at options and rows in all cases, at states of objects and arrays, and at what they lead to
@@ -62,17 +63,25 @@ class Context:
 
 
 class Disjunction:
-    """Options, one of which must hold; or (`negated`) a schema that must fail, taken apart once the type is known."""
+    """Options, one of which must hold; or what has them once the type is known: a schema that must fail (`negated`), or
+    `ways`. Of `oneOf` it knows the branches, too, in groups that exclude one another."""
 
-    __slots__ = ("chain", "collectors", "negated", "options", "order")
+    __slots__ = ("chain", "collectors", "groups", "negated", "options", "order", "ways")
 
-    def __init__(self, options: list[Option] | None, negated: Sub | None, work: Work) -> None:
-        self.options, self.negated = options, negated
+    def __init__(
+        self,
+        options: list[Option] | None,
+        negated: Sub | None,
+        work: Work,
+        ways: Callable[[int], list[Option]] | None = None,
+        groups: list[list[Sub]] | None = None,
+    ) -> None:
+        self.options, self.negated, self.ways, self.groups = options, negated, ways, groups
         self.collectors, self.chain, self.order = work.collectors, work.chain, work.order
 
     def with_options(self, options: list[Option]) -> Disjunction:
         other = object.__new__(Disjunction)
-        other.options, other.negated = options, None
+        other.options, other.negated, other.ways, other.groups = options, None, None, None
         other.collectors, other.chain, other.order = self.collectors, self.chain, self.order
         return other
 
@@ -193,6 +202,13 @@ class Work:
 
     def either(self, options: list[Option]) -> None:
         self.disjunctions.append(Disjunction(options, None, self))
+
+    def one(self, groups: list[list[Sub]], options: list[Option] | Callable[[int], list[Option]]) -> None:
+        """Exactly one branch holds: options, or what makes them for a type. No object satisfies two groups."""
+        if isinstance(options, list):
+            self.disjunctions.append(Disjunction(options, None, self, None, groups))
+        else:
+            self.disjunctions.append(Disjunction(None, None, self, options, groups))
 
     def fails(self, sub: Sub) -> None:
         self.disjunctions.append(Disjunction(None, sub, self))

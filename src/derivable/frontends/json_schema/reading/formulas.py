@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .resources import Sub
+from .rows import Some
 
-__all__ = ["FALSE", "TRUE", "All", "Any", "Condition", "Fits", "Formula", "Present"]
+__all__ = ["FALSE", "TRUE", "All", "Any", "AtLeast", "Condition", "Fits", "Formula", "Member", "One", "Present"]
 
 
 class All:
@@ -30,6 +31,15 @@ class Any:
         self.parts = tuple(parts)
 
 
+class One:
+    """Exactly one part holds, or (`holds` false) none does or several do."""
+
+    __slots__ = ("holds", "parts")
+
+    def __init__(self, parts: Iterable[Formula], holds: bool) -> None:
+        self.parts, self.holds = tuple(parts), holds
+
+
 class Present:
     """The key is there, or (`there` false) it is not."""
 
@@ -48,7 +58,25 @@ class Fits:
         self.key, self.sub, self.holds = key, sub, holds
 
 
-Formula = All | Any | Present | Fits
+class Member:
+    """Some member is as `some` says, or (`there` false) none is."""
+
+    __slots__ = ("some", "there")
+
+    def __init__(self, some: Some, there: bool) -> None:
+        self.some, self.there = some, there
+
+
+class AtLeast:
+    """There are at least so many members, or (`holds` false) there are not."""
+
+    __slots__ = ("holds", "least")
+
+    def __init__(self, least: int, holds: bool) -> None:
+        self.least, self.holds = least, holds
+
+
+Formula = All | Any | One | Present | Fits | Member | AtLeast
 TRUE, FALSE = All(), Any()
 
 Place = tuple[int, tuple[int, ...], int]
@@ -61,9 +89,18 @@ class Condition:
     Attributes:
         listed: keys that schemas within list, by their places.
         named: those that are only named, by `required` above all.
+        somes: what is asked of members whatever their keys.
+        opens: whether a schema within says what other keys than those that it lists must satisfy.
     """
 
-    __slots__ = ("formula", "listed", "named")
+    __slots__ = ("formula", "listed", "named", "opens", "somes")
 
-    def __init__(self, formula: Formula, listed: dict[str, Place], named: dict[str, Place]) -> None:
-        self.formula, self.listed, self.named = formula, listed, named
+    def __init__(
+        self,
+        formula: Formula,
+        listed: dict[str, Place],
+        named: dict[str, Place],
+        somes: tuple[Some, ...] = (),
+        opens: bool = False,
+    ) -> None:
+        self.formula, self.listed, self.named, self.somes, self.opens = formula, listed, named, somes, opens

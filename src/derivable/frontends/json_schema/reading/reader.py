@@ -66,6 +66,8 @@ class Reader:
         self._targets: dict[int, Sub] = {}
         self._by_value: dict[int, Sub] = {}
         self._meanings: dict[int, tuple[int, object]] = {}
+        self._listed: dict[int, list[Json] | None] = {}
+        self._alike: dict[tuple[int, object], Sub] = {}
         self._stripped: dict[int, Sub] = {}
         self.collecting: set[int] = set()  # schemas without `unevaluated*` that still note what they evaluate
 
@@ -111,6 +113,10 @@ class Reader:
                 found = self.resources.resolve(found, found.schema["$ref"], "$ref")
             self._targets[id(sub)] = found
         return found
+
+    def alike(self, sub: Sub) -> Sub:
+        """The first schema that was asked about and says the same."""
+        return self._alike.setdefault(self.meaning(sub), sub)
 
     def same(self, one: Sub, other: Sub) -> bool:
         """Whether two schemas are seen to say the same."""
@@ -164,7 +170,13 @@ class Reader:
         return "integer" not in (names if type(names) is list else [names])
 
     def values_listed(self, sub: Sub) -> list[Json] | None:
-        """The values that a schema lists (others of its keywords may exclude some), else `None`."""
+        """The values that a schema lists, or its branches do (others of its keywords may exclude some), else `None`."""
+        if id(sub) not in self._listed:
+            self._listed[id(sub)] = None  # for cycles
+            self._listed[id(sub)] = self._values_listed(sub)
+        return self._listed[id(sub)]
+
+    def _values_listed(self, sub: Sub, within: bool = True) -> list[Json] | None:
         for _ in range(16):
             if type(sub.schema) is not dict:
                 return None
@@ -174,8 +186,18 @@ class Reader:
             if "enum" in keywords:
                 return list(sub.schema["enum"])
             if "$ref" not in keywords:
-                return None
+                break
             sub = self.resources.resolve(sub, sub.schema["$ref"], "$ref")
+        for keyword in ("anyOf", "oneOf") if within and type(sub.schema) is dict else ():
+            values: list[Json] = []
+            for i, schema in enumerate(sub.schema[keyword] if keyword in self.keywords(sub) else ()):
+                listed = self._values_listed(self.sub(sub, schema, keyword, i), within=False)
+                if listed is None:
+                    values = []
+                    break
+                values += listed
+            if values:
+                return values
         return None
 
     def value_schema(self, value: Json, sub: Sub) -> Sub:

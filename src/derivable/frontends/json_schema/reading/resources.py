@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
 from ....errors import GrammarError, LimitError, UnsupportedFeatureError
+from .meta_schemas import meta_schema
 from .values import Json, kind
 
 __all__ = ["DRAFTS", "Resources", "Scope", "Sub"]
@@ -243,7 +244,7 @@ class Resources:
         """The schema that a `$ref` of `sub` names.
 
         Raises:
-            GrammarError: there is none; remote ones are looked for in the given registry only.
+            GrammarError: there is none; remote ones are looked for in the given registry and among the meta-schemas.
         """
         if type(reference) is not str:
             raise GrammarError(
@@ -278,16 +279,23 @@ class Resources:
             )
         return self._occurrence(sub, target, schema, f"{_shown(target, self)}{fragment}")
 
-    def _retrieve(self, uri: str) -> Resource | None:
+    def _registered(self, uri: str) -> Json:
+        """What the given registry has; `None`: nothing."""
         if self.registry is None:
             return None
         try:
-            retrieved = self.registry.get_or_retrieve(uri).value
+            return self.registry.get_or_retrieve(uri).value.contents
         except Exception as error:  # the registry's own errors: NoSuchResource, Unretrievable
             if isinstance(error, LimitError):
                 raise
             return None
-        contents = retrieved.contents
+
+    def _retrieve(self, uri: str) -> Resource | None:
+        contents = self._registered(uri)
+        if contents is None:
+            contents = meta_schema(uri)
+        if contents is None:
+            return None
         inherited = self.default_draft or self.root_resource.draft
         resource = Resource(uri, contents, self.draft_of(contents, inherited))
         self.by_uri[uri] = resource
