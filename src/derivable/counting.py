@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ._kernel import CountingAutomaton, Dfa
-from .expr import Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Repeat, children, width
+from .expr import Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Look, Repeat, children, walk, width
 
 __all__ = ["counting_automaton", "without_many"]
 
@@ -27,12 +27,17 @@ def counting_automaton(expr: Expr, table: Callable[[Expr], Dfa]) -> CountingAuto
 
     Cost: that of the parts, whatever the numbers of rounds.
     """
-    if not isinstance(expr, _TAKEN_APART) or not _counts(expr) or _size(expr) <= _MANY:
+    if not isinstance(expr, _TAKEN_APART) or not _counts(expr) or _size(expr) <= _MANY or _looks(expr):
         return None
     return _counting(expr, table)
 
 
 _TAKEN_APART = Repeat, Concat, Alt, And
+
+
+def _looks(expr: Expr) -> bool:
+    """Whether a part sees more than itself."""
+    return any(isinstance(node, Look) for node in walk(expr))
 
 
 def _counts(expr: Expr) -> bool:

@@ -192,6 +192,18 @@ def test_random_rounds(pattern: str, seed: int) -> None:
     check_along(pattern, seed, plain=True)
 
 
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(["(?=.*a)", "(?!.*nn)", r"(?=.*\d)(?=.*[a-z])"]), counted_rounds(), st.integers(0, 1 << 30))
+def test_random_rounds_behind_look_ahead(ahead: str, pattern: str, seed: int) -> None:
+    """They are tables: of what is large nothing is made."""
+    try:
+        check_along(ahead + pattern, seed, plain=True)
+    except dv.LimitError as error:
+        assert "states" in error.limit
+    except dv.GrammarError:
+        pass  # it matches nothing
+
+
 @pytest.mark.parametrize(
     "pattern",
     [

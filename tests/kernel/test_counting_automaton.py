@@ -174,6 +174,17 @@ def test_intervals_are_joined() -> None:
     assert automaton.num_states < 2_100
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [r"(?=.*[A-Z])(?=.*\d).{8,64}", r"\b\w{100}\b", r"(?:\w+ ){0,99}\w+(?<!x)\.", r"(?:(?!end)[a-z]{1,9} ){0,60}end"],
+)
+def test_what_looks_around_is_no_part(pattern: str) -> None:
+    """A look-ahead sees what stands behind its part, so the whole is one table."""
+    expr = dv.Grammar.from_regex(pattern).rules["root"]
+    assert counting_automaton(expr, compile_expr) is None
+    assert not compile_expr(expr).is_empty
+
+
 def test_what_is_counted() -> None:
     words = dv.Grammar.from_regex(r"(?:\w+ ){0,399}\w+\.").rules["root"]
     assert isinstance(counting_automaton(words, compile_expr), CountingAutomaton)
