@@ -351,7 +351,7 @@ uint32_t CountingAutomaton::number(Configurations configurations, bool accepts) 
 // ---- states that act alike ----
 
 // The bytes have room for some rounds, for one that was begun before them, and for one that a byte behind them ends. More than that are without end. So walks
-// from there do not count: of `[\s\S]{0,4000}</think>` the first mask takes 0.1 ms, and 12 if it does (llama-3).
+// from there do not count. PERF (benchmarks/counted.py): of `[\s\S]{0,4000}</think>` the first mask takes 0.1 ms, and 12 if it does (llama-3).
 uint32_t CountingAutomaton::far(uint32_t then, uint64_t bytes) {
     if (then == kEnd) return kEnd;
     Continuation c = continuations_[then];
