@@ -54,6 +54,15 @@ def counting(expr: Expr) -> CountingAutomaton:
     return CountingAutomaton.table(compile_expr(expr))
 
 
+def reached(automaton: CountingAutomaton, text: list[int]) -> int:
+    """The state behind a text, without the bytes that lead nowhere."""
+    state = 0
+    for byte in text:
+        if (after := automaton.step(state, byte)) >= 0:
+            state = after
+    return state
+
+
 def check_equal(automaton: CountingAutomaton, expr: Expr, *, most: int = 3_000) -> None:
     """They accept, and go on, after the same texts: all of them, if so many pairs of states suffice."""
     table = compile_expr(expr)
@@ -82,12 +91,9 @@ def test_same_language(expr: Expr) -> None:
 @given(expressions(), st.integers(0, 5), st.lists(st.sampled_from(LETTERS), max_size=8))
 def test_states_that_act_alike(expr: Expr, length: int, text: list[int]) -> None:
     automaton = counting(expr)
-    state = 0
     if automaton.is_empty:
         return
-    for byte in text:
-        if (after := automaton.step(state, byte)) >= 0:
-            state = after
+    state = reached(automaton, text)
     alike = automaton.acting_as(state, length)
     assert automaton.acting_as(alike, length) == alike
     pairs = {(state, alike)}
@@ -104,12 +110,9 @@ def test_states_that_act_alike(expr: Expr, length: int, text: list[int]) -> None
 @given(expressions(), st.lists(st.sampled_from(LETTERS), max_size=6))
 def test_shortest_rests(expr: Expr, text: list[int]) -> None:
     automaton = counting(expr)
-    state = 0
     if automaton.is_empty:
         return
-    for byte in text:
-        if (after := automaton.step(state, byte)) >= 0:
-            state = after
+    state = reached(automaton, text)
     rest = automaton.shortest_rest(state)
     assert rest is not None
     level, length = {state}, 0
