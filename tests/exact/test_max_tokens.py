@@ -266,6 +266,10 @@ COUNTED = {
     "words of a string": dv.Grammar.from_json_schema({"type": "string", "pattern": "^([a-z]+ ){40,140}x$"}),
     "bounded": dv.Grammar.from_json_schema({"type": "string", "pattern": "^([a-z]+ ){40,140}x$", "maxLength": 900}),
     "of any letters": dv.Grammar.from_json_schema({"type": "string", "minLength": 200}),
+    "between bounds": dv.Grammar.from_json_schema({"type": "string", "minLength": 200, "maxLength": 900}),
+    "few of any letters": dv.Grammar.from_json_schema(
+        {"prefixItems": [{"type": "string", "minLength": 3, "maxLength": n} for n in (300, 400)], "minItems": 2}
+    ),
 }
 
 
