@@ -74,11 +74,13 @@ def _counting(expr: Expr, table: Callable[[Expr], Dfa]) -> CountingAutomaton:
 
 
 _MANY_CHARACTERS = 16
+"""Characters from which on it is worth while to count them beside an automaton."""
 
 
 def without_many(expr: Expr) -> tuple[Expr, int | None]:
-    """Characters of which many are counted, as in `.{1,255}`, beside what always has one length: without that upper
-    bound, and the length of the whole that it comes to.
+    """An expression without its upper bound on characters, and that bound; `None` if there is none.
+
+    `a.{1,255}b` is `a.{1,}b` of at most 257 characters. What stands beside the repeat must always have one length.
 
     PERF: an automaton has a state for each of them, and a first mask tries all tokens at many: `"^.{1,255}$"` took
     36 ms, and now 2. Where as many must come, as in `[0-9a-f]{64}`, it has these states anyway.

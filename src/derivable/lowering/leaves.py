@@ -174,6 +174,7 @@ def _cost(expr: Expr, costs: Mapping[str, int]) -> int:
         case Bytes(value):
             return 1 + len(value)
         case Repeat(item, low, high, _):
+            # Counted rounds cost no states of their own, but the table of the item and what is known near the bounds.
             once, rounds = _cost(item, costs), max(1, low if high is None else high)
             return 1 + (min(once * rounds, once + 2 * _COUNTED_NODES) if once <= _COUNTED_NODES else once * rounds)
         case _:
