@@ -71,7 +71,9 @@ class Liveness {
     // `inside`: brackets are open on the stack.
     Answer<Verdict> judge(Obligations obligations, Frontier f, bool inside);
     enum class Order : uint8_t { kNearestFirst, kLowestFirst };
+    // What can follow, behind `patience` boundaries, and in the work of as many.
     Answer<Verdict> search(Obligations obligations, Frontier f, uint32_t depth, uint64_t patience, Order order);
+    Answer<Verdict> look_behind_boundaries(Obligations obligations, Frontier f, uint32_t depth, uint64_t patience, Order order);
     Answer<bool> ends_at_once(Obligations obligations, Frontier f, uint32_t depth);
     Answer<bool> decide(Obligations obligations, Frontier f, uint32_t depth);
     Answer<bool> find_alive(LexState s, Frontier f, uint32_t depth);
