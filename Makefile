@@ -10,7 +10,7 @@ SPREAD := -n auto --dist loadfile --no-loadscope-reorder
 MEASURED := $(addprefix tests/,analysis api decoding frontends json_schema)
 PYTHON_FOLDERS := src tests benchmarks tools training
 
-.PHONY: demo test test-all test-hosts test-generated coverage-kernel lint format docs sanitize clean
+.PHONY: demo test test-all test-cpp test-hosts test-generated coverage-kernel lint format docs sanitize clean
 
 demo: $(STAMP)
 	$(BIN)/derivable demo
@@ -27,6 +27,13 @@ endif
 test-all: $(STAMP)
 	$(BIN)/python -m pytest $(SPREAD)
 
+# The tests in C++, of the kernel alone: no sanitizers, for quick turns. `make sanitize` runs them with.
+test-cpp: $(STAMP)
+	$(BIN)/cmake -S . -B build/cpp -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python \
+	    -DCMAKE_BUILD_TYPE=Release -DDERIVABLE_CPP_TESTS=ON
+	$(BIN)/cmake --build build/cpp --target cpp_tests
+	$(BIN)/ctest --test-dir build/cpp --output-on-failure
+
 # The kernel is built with counters; the least that may be reached is in tools/coverage.sh.
 coverage-kernel: $(STAMP)
 	bash tools/coverage.sh
@@ -42,14 +49,14 @@ test-generated:
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
-	$(BIN)/clang-format --dry-run -Werror src/kernel/*/*.[ch]pp
+	$(BIN)/clang-format --dry-run -Werror src/kernel/*/*.[ch]pp tests/cpp/*.[ch]pp
 	$(BIN)/mypy
 
 # What `make lint` checks of the layout, applied.
 format: $(STAMP)
 	$(BIN)/ruff check --quiet --fix --select I .
 	$(BIN)/ruff format --quiet $(PYTHON_FOLDERS)
-	$(BIN)/clang-format -i src/kernel/*/*.[ch]pp
+	$(BIN)/clang-format -i src/kernel/*/*.[ch]pp tests/cpp/*.[ch]pp
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs

@@ -1,4 +1,4 @@
-# Sourced: `build_instrumented KIND FOLDER` builds an instrumented kernel and puts it next to a copy of the package's Python files, ahead of the
+# Sourced: `build_instrumented KIND FOLDER [options of cmake]` builds an instrumented kernel and puts it next to a copy of the package's Python files, ahead of the
 # installed one. KIND is a value of DERIVABLE_INSTRUMENT (CMakeLists.txt). Needs the environment that `make test` sets up; sets `python`.
 python=${VENV:-.venv}/bin/python
 
@@ -6,7 +6,7 @@ build_instrumented() {
     local kind=$1 build=$2 bin
     bin=$(dirname "$python")
     "$bin/cmake" -S . -B "$build" -G Ninja -DCMAKE_MAKE_PROGRAM="$(realpath "$bin")/ninja" -DPython_EXECUTABLE="$(realpath -s "$python")" \
-        -DCMAKE_BUILD_TYPE=RelWithDebInfo -DDERIVABLE_INSTRUMENT="$kind" >/dev/null
+        -DCMAKE_BUILD_TYPE=RelWithDebInfo -DDERIVABLE_INSTRUMENT="$kind" "${@:3}" >/dev/null
     "$bin/cmake" --build "$build" --parallel 2
     local package=$build/package/derivable
     rm -rf "$build/package" && mkdir -p "$package"

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# Builds the kernel under AddressSanitizer and UndefinedBehaviorSanitizer and runs the tests that work it hardest; with --thread, under
-# ThreadSanitizer, and the tests with threads.
+# Builds the kernel under AddressSanitizer and UndefinedBehaviorSanitizer and runs the tests in C++ and those in Python that work it hardest;
+# with --thread, under ThreadSanitizer, and the tests with threads.
 # Usage: tools/sanitize.sh [--thread] [pytest arguments]; needs the environment that `make test` sets up.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/instrumented.sh
-build=build/sanitize kind=address
+build=build/sanitize kind=address options=-DDERIVABLE_CPP_TESTS=ON
 if [ "${1:-}" = --thread ]; then
-    build=build/sanitize-thread kind=thread
+    build=build/sanitize-thread kind=thread options=
     shift
 fi
-build_instrumented $kind $build
+build_instrumented $kind $build $options
+[ $# -gt 0 ] || [ $kind = thread ] || "$(dirname "$python")/ctest" --test-dir $build --output-on-failure
 preload="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libubsan.so)"
 [ $kind = thread ] && preload=$(g++ -print-file-name=libtsan.so)
 export LD_PRELOAD="$preload $(g++ -print-file-name=libstdc++.so)"

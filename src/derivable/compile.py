@@ -184,20 +184,28 @@ class _Entry:
 
 
 @without_collector
-def constraint_of(grammar: Grammar, vocabulary: Vocabulary, lookahead: int | None, limits: Limits) -> Constraint:
+def constraint_of(
+    grammar: Grammar, vocabulary: Vocabulary, lookahead: int | None, limits: Limits, without: tuple[str, ...] = ()
+) -> Constraint:
     """A new constraint, even if no token can begin a text of it: texts can be matched all the same.
+
+    Args:
+        without: accelerators that are left out, by the names in `_kernel.accelerators()`: masks are the same, and take
+            longer. For tests, and to measure what each of them buys.
 
     Raises:
         GrammarError, LimitError, VocabularyError: as `compile`, but for that.
     """
     try:
         with _kernel.Budget(None, limits.max_bytes):
-            return _compile(grammar, vocabulary, lookahead, limits)
+            return _compile(grammar, vocabulary, lookahead, limits, without)
     except MemoryError:
         raise LimitError("memory of the machine", 1, 0, "compiling a grammar") from None
 
 
-def _compile(grammar: Grammar, vocabulary: Vocabulary, lookahead: int | None, limits: Limits) -> Constraint:
+def _compile(
+    grammar: Grammar, vocabulary: Vocabulary, lookahead: int | None, limits: Limits, without: tuple[str, ...] = ()
+) -> Constraint:
     lowered = lower(with_tokens(grammar, vocabulary.special_ids), limits)
     references = []
     for symbol, named in lowered.references:
@@ -207,7 +215,7 @@ def _compile(grammar: Grammar, vocabulary: Vocabulary, lookahead: int | None, li
         lowered = replace(lowered, references=references)
     values: Values = "json" if grammar.reader is not None and grammar.reader.is_json else "text"
     plan = Plan(lowered, grammar.lexing, grammar.start, grammar.relaxed, limits, lookahead, values)
-    constraint = Constraint(plan, vocabulary, grammar)
+    constraint = Constraint(plan, vocabulary, grammar, without)
     _refuse_unproductive(grammar, lowered, constraint._kernel.unproductive())
     return constraint
 

@@ -64,7 +64,9 @@ class Constraint:
         ([2], [0, 1])
     """
 
-    def __init__(self, plan: Plan, vocabulary: Vocabulary, grammar: Grammar | None = None) -> None:
+    def __init__(
+        self, plan: Plan, vocabulary: Vocabulary, grammar: Grammar | None = None, without: tuple[str, ...] = ()
+    ) -> None:
         instance("plan", plan, Plan, "made by compile() or Constraint.load()")
         instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
         self.grammar = grammar
@@ -83,6 +85,7 @@ class Constraint:
             vocabulary._kernel_vocabulary,
             plan,
             [(symbol, token_ids(named, vocabulary), named.negated) for symbol, named in lowered.references],
+            without,
         )
 
         alive[self._kernel.serial] = self

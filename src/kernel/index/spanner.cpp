@@ -3,16 +3,19 @@
 #include <algorithm>
 
 #include "index/counted_strings.hpp"
+#include "index/neighbours.hpp"
 #include "index/split_walk.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
 
-Spanner::Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy)
+Spanner::Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy, Accelerators accelerators)
     : lexer(policy),
       prospects(lexer),
       vocabulary_(std::move(vocabulary)),
-      residuals_(vocabulary_->trie) {
+      accelerators_(accelerators),
+      residuals_(vocabulary_->trie),
+      neighbours_(std::make_unique<Neighbours>(*vocabulary_, lexer, residuals_)) {
     uint64_t longest = 0;
     for (uint16_t d : vocabulary_->trie.depth) longest = std::max<uint64_t>(longest, uint64_t(d) + 1);
     lexer.set_longest_token(longest + 1);
@@ -26,8 +29,7 @@ void Spanner::forget() {
     counted_strings_ = {};
     if (rests_) rests_->forget();
     residuals_.forget(discarded);
-    latest_.clear();
-    num_lately_ = 0;
+    neighbours_->forget();
     bytes_ = 0;
     joints_.clear();
     joint_of_ = {};
@@ -41,7 +43,33 @@ size_t Spanner::bytes() const {
     return bytes_ + residuals_.bytes() + lexer.bytes() + (stretches_ ? stretches_->bytes() : 0) + (rests_ ? rests_->bytes() : 0);
 }
 
-std::unique_ptr<Split> Spanner::walk(ResidualId residual, LexState state, bool may_be_similar) {
+void Spanner::note(ResidualId residual, LexState state, Split& split) { neighbours_->note(residual, state, split); }
+
+// Each way declines where it does not help; the last is for all.
+std::unique_ptr<Split> Spanner::make(ResidualId residual, LexState state) {
+    auto by = [&](Accelerator part, std::unique_ptr<Split> made) {
+        uses_[size_t(part)] += made != nullptr;
+        return made;
+    };
+    for (bool again = true; again;) {
+        again = false;
+        if (auto made = by(Accelerator::kCountedStrings, by_count(residual, state))) return made;
+        if (auto made = by(Accelerator::kStretches, along_stretches(residual, state))) return made;
+        for (const Neighbours::Rule& rule : Neighbours::kRules) {
+            if (!accelerators_.has(rule.part)) continue;
+            Neighbour beside = (*neighbours_.*rule.find)(residual, state);
+            if (!beside) continue;
+            if (auto made = by(rule.part, walk_beside(residual, state, beside))) return made;
+            neighbours_->note_too_near(state, beside.state);  // there may be another one
+            again = true;
+            break;
+        }
+    }
+    return walk(residual, state, [](SplitWalk& walk) { return walk.run({}); });
+}
+
+template <class Run>
+std::unique_ptr<Split> Spanner::walk(ResidualId residual, LexState state, Run run) {
     // The tables are those that were used last: they know the most. Walks side by side have tables of their own.
     struct Workplace {
         std::vector<std::unique_ptr<SplitTables>>& all;
@@ -62,194 +90,35 @@ std::unique_ptr<Split> Spanner::walk(ResidualId residual, LexState state, bool m
     };
     const SplitParts parts{*vocabulary_, lexer, prospects, residuals_, discarded, bytes_};
     const bool single = is_single(state);
-    for (;;) {
-        if (single && goes_along(residual, state)) {
-            Workplace at(tables_, parts, single, holder);
-            if (std::unique_ptr<Split> result = SplitWalk(parts, *at.tables, at.beside, residual, state).run_along(stretches()))
-                return result;
-        }
-        Neighbour beside = neighbour(residual, state, may_be_similar);
-        if (beside.state != kNoState && !beside.split && !(beside.split = find(residual, beside.state))) {
-            // Two states may each be the most similar to the other.
-            beside.split = beside.unbounded || !is_plain(residual, beside.state)
-                               ? &split(residual, beside.state)
-                               : keep(residual, beside.state, walk(residual, beside.state, false));
-        }
-        Workplace at(single ? tables_ : joint_tables_, parts, single, holder);
-        if (std::unique_ptr<Split> result = SplitWalk(parts, *at.tables, at.beside, residual, state).run(beside)) return result;
-        near_[lexer.terminal_of(state)] = lexer.alike_for(state, beside.state);
-    }
+    Workplace at(single ? tables_ : joint_tables_, parts, single, holder);
+    SplitWalk walk(parts, *at.tables, at.beside, residual, state);
+    return run(walk);
 }
 
-bool Spanner::goes_along(ResidualId residual, LexState state) {
+std::unique_ptr<Split> Spanner::walk_beside(ResidualId residual, LexState state, Neighbour beside) {
+    if (beside.state != kNoState && !beside.split) beside.split = &split(residual, beside.state);
+    return walk(residual, state, [&](SplitWalk& walk) { return walk.run(beside); });
+}
+
+std::unique_ptr<Split> Spanner::by_count(ResidualId residual, LexState state) {
+    uint64_t need, room;
+    if (!accelerators_.has(Accelerator::kCountedStrings) || is_plain(residual, state) || !lexer.is_counted(state, need, room))
+        return nullptr;
+    return counted_strings(lexer.escapes(state)).split(need, room);
+}
+
+std::unique_ptr<Split> Spanner::along_stretches(ResidualId residual, LexState state) {
     // PERF: characters that may still come. Where more are counted, few tokens meet the bound, and each count would be a state.
     constexpr uint64_t kFew = 24;
     ByteSet listed;
-    if (residual != Residuals::kWholeVocabulary || lexer.on_list(state, listed) || alike(residual, state) != kNoState) return false;
-    if (lexer.without_bound(state) == kNoState) return true;
-    const auto place = lexer.place(state);
-    return place && place->room <= kFew;
-}
-
-Neighbour Spanner::neighbour(ResidualId residual, LexState state, bool may_be_similar) {
-    Neighbour beside;
-    if (!is_single(state)) {
-        if (lexer.policy() != Policy::kScannerless) beside = nearest(residual, state);
-    } else if (const LexState whole = lexer.without_bound(state); whole != kNoState) {
-        beside.state = lexer.canonical(whole);
-        beside.unbounded = true;
-    } else if (lexer.on_list(state, beside.listed)) {
-        beside.state = lexer.off_list(state);
-        beside.on_list = beside.state == kNoState || residuals_[residual].once;
-        if (!beside.on_list) beside.state = kNoState;
-    } else {
-        beside.state = alike(residual, state);
-        beside.distant = beside.state != kNoState;
-        if (!beside.distant && (beside.state = any_string(residual, state)) == kNoState && may_be_similar)
-            beside.state = similar(residual, state);
+    if (!accelerators_.has(Accelerator::kStretches) || residual != Residuals::kWholeVocabulary || !is_single(state)) return nullptr;
+    if (lexer.on_list(state, listed)) return nullptr;
+    if (accelerators_.has(Accelerator::kAlike) && neighbours_->distant(residual, state) != kNoState) return nullptr;
+    if (lexer.without_bound(state) != kNoState) {
+        const auto place = lexer.place(state);
+        if (!place || place->room > kFew) return nullptr;
     }
-    return beside;
-}
-
-template <class Act>
-void Spanner::each_branch(ResidualId of, Act act) const {
-    residuals_[of].bytes.each([&](uint8_t byte) { act(byte, uint64_t(residuals_.num_nodes_behind(byte))); });
-}
-
-uint64_t Spanner::alive_nodes(ResidualId of, LexState state) {
-    uint64_t alive = 0;
-    each_branch(of, [&](uint8_t byte, uint64_t nodes) {
-        if (lexer.step_canonical(state, byte) != kNoState) alive += nodes;
-    });
-    return alive;
-}
-
-// Where a canonical state leads with a byte, and with how much of a residual; the most first.
-std::vector<std::pair<LexState, uint64_t>> Spanner::next_states(ResidualId of, LexState state) {
-    std::vector<std::pair<LexState, uint64_t>> all;
-    each_branch(of, [&](uint8_t byte, uint64_t nodes) {
-        const LexState next = lexer.step_canonical(state, byte);
-        if (next == kNoState) return;
-        auto known = std::find_if(all.begin(), all.end(), [&](const auto& n) { return n.first == next; });
-        if (known == all.end()) all.emplace_back(next, nodes);
-        else known->second += nodes;
-    });
-    std::sort(all.begin(), all.end(), [](auto a, auto b) { return a.second > b.second; });
-    return all;
-}
-
-LexState Spanner::similar(ResidualId of, LexState state) {
-    // PERF: below this many nodes a walk costs less than the comparison (a few microseconds).
-    constexpr uint64_t kWorthwhile = 2000;
-    if (!residuals_[of].of_vocabulary) return kNoState;
-    // Where most of the tokens lead. That state must stay as it is on most of them: so does the inside of a string or a name.
-    const auto nexts = next_states(of, state);
-    uint64_t alive = 0;
-    for (const auto& [next, nodes] : nexts) alive += nodes;
-    if (alive < kWorthwhile) return kNoState;
-    for (size_t i = 0; i < nexts.size() && i < 3; i++) {
-        const auto [other, nodes] = nexts[i];
-        if (other == state || nodes * 4 < alive) continue;
-        uint64_t same = 0, gone = 0;
-        each_branch(of, [&](uint8_t byte, uint64_t weight) {
-            const LexState here = lexer.step_canonical(state, byte), there = lexer.step_canonical(other, byte);
-            if (here == other && there == other) same += weight;
-            if (here == kNoState && there != kNoState) gone += weight;
-        });
-        if (same * 4 >= alive && gone <= same) return other;
-    }
-    return kNoState;
-}
-
-// With most of the vocabulary, two bytes far: a state that goes on with any character, and then with a few, is nearer to nothing than to one
-// that goes on with all. (What begins with some byte is taken to be like the whole vocabulary behind it.)
-bool Spanner::goes_on_with_most(ResidualId of, LexState state) {
-    const double all = vocabulary_->trie.size();
-    double alive = 0, open = 0;
-    const auto nexts = next_states(of, state);
-    for (const auto& [next, nodes] : nexts) open += double(nodes);
-    for (const auto& [next, nodes] : nexts) {
-        if (alive * 2 > all || (alive + open) * 2 <= all) break;
-        open -= double(nodes);
-        alive += double(nodes) * double(alive_nodes(of, next)) / all;
-    }
-    return alive * 2 > all;
-}
-
-LexState Spanner::any_string(ResidualId of, LexState state) {
-    if (of != Residuals::kWholeVocabulary) return kNoState;
-    const LexState any = lexer.any_string(state);
-    if (any == kNoState) return any;
-    return goes_on_with_most(of, state) ? any : kNoState;
-}
-
-LexState Spanner::alike(ResidualId residual, LexState state) const {
-    constexpr uint64_t kWorthwhile = 2;  // bytes
-    if (residual != Residuals::kWholeVocabulary) return kNoState;
-    const uint64_t* near = near_.find(lexer.terminal_of(state));
-    const uint64_t least = std::max(kWorthwhile, near ? *near : 0);
-    for (size_t i = 0; i < std::min(num_lately_, lately_.size()); i++) {
-        const LexState other = lately_[(num_lately_ - 1 - i) % lately_.size()];
-        if (lexer.alike_for(state, other) > least) return other;
-    }
-    return kNoState;
-}
-
-namespace {
-
-// Of two lists that ascend, how many are in one only; `limit` if these are more.
-size_t num_apart(const Lexer::Singles& a, const Lexer::Singles& b, size_t limit) {
-    if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) >= limit) return limit;
-    size_t apart = 0;
-    auto x = a.begin(), y = b.begin();
-    for (size_t left = a.size() + b.size(); left && apart < limit; left--) {
-        if (x == a.end() || y == b.end()) return std::min(limit, apart + left);
-        const LexState s = *x, o = *y;
-        if (s == o) left--;
-        else apart++;
-        if (!(o < s)) ++x;
-        if (!(s < o)) ++y;
-    }
-    return apart;
-}
-
-}  // namespace
-
-// PERF: start states differ in a few terminals, so nearly all first bytes lead to the same states from several of them. Those of the nearest
-// members are compared, by the vocabulary's share behind each byte. The largest mask of 80 programs by a loaded constraint: Python 1.9 to 0.4
-// ms, Java 7.1 to 0.5, Go 4.0 to 0.4. Where they lead is not looked at: that was 340,000 instructions, and
-// is 190,000.
-Neighbour Spanner::nearest(ResidualId residual, LexState state) {
-    constexpr uint64_t kWorthwhile = 200;  // nodes
-    constexpr size_t kMostAsked = 256, kCompared = 4;
-    const Split* split = residual.index() < latest_.size() ? latest_[residual.index()] : nullptr;
-    if (!split || residuals_.size_at_least(residual) < kWorthwhile) return {};
-    std::vector<std::pair<size_t, const Split*>> candidates;  // the first ones, by how many members are of one of the two only
-    const Lexer::Singles mine = lexer.singles(lexer.members(state));
-    size_t limit = ~size_t(0);
-    for (size_t n = 0; split && n < kMostAsked; n++, split = split->previous) {
-        work(5);
-        const size_t others = num_apart(mine, lexer.singles(lexer.members(split->state)), limit) +
-                              (lexer.obligations(split->state) != lexer.obligations(state));
-        if (others >= limit) continue;
-        auto after = std::find_if(candidates.begin(), candidates.end(), [&](const auto& c) { return c.first > others; });
-        candidates.insert(after, {others, split});
-        if (candidates.size() > kCompared) candidates.pop_back();
-        if (candidates.size() == kCompared) limit = candidates.back().first;
-    }
-    uint64_t all = 0;
-    std::array<uint64_t, 256> weights{};
-    residuals_[residual].bytes.each([&](uint8_t byte) { all += weights[byte] = residuals_.num_nodes_behind(byte); });
-    Neighbour best;
-    uint64_t least = all / 16 + 1;
-    for (const auto& [_, other] : candidates) {
-        if (least <= all / 128) break;
-        const ByteSet apart = lexer.apart(state, other->state, residuals_[residual].bytes);
-        uint64_t weight = 0;
-        apart.each([&](uint8_t byte) { weight += weights[byte]; });
-        if (weight < least) least = weight, best.state = other->state, best.split = other, best.apart = apart;
-    }
-    return best;
+    return walk(residual, state, [&](SplitWalk& walk) { return walk.run_along(stretches()); });
 }
 
 bool Spanner::is_plain(ResidualId residual, LexState state) const {
@@ -311,6 +180,7 @@ uint64_t Spanner::most_rounds(CountingAutomaton& round) {
 // (Java) and 15,900 (Go) splits became 9,100, 6,500 and 5,000; loading takes 5 to 20% less, and p99.9 of their programs is 4 to 8% less (llama-3).
 LexState Spanner::for_residual(ResidualId residual, LexState state) {
     if (lexer.policy() == Policy::kScannerless || residual == Residuals::kWholeVocabulary) return state;
+    if (!accelerators_.has(Accelerator::kResidualStates)) return state;
     const LexState members = lexer.members(state);
     const Lexer::Singles all = lexer.singles(members);
     if (std::any_of(all.begin(), all.end(), [&](LexState single) { return lexer.accepts_single(single); })) return state;
@@ -325,17 +195,11 @@ const Split& Spanner::split(ResidualId residual, LexState state) {
     if (const LexState like = for_residual(residual, state); like != state) {
         const Split& same = split(residual, like);
         bytes_ += 32;
+        uses_[size_t(Accelerator::kResidualStates)]++;
         return *(split_of_[pack(residual, state)] = &same);
     }
-    uint64_t need, room;
-    std::unique_ptr<Split> result;
-    if (!is_plain(residual, state) && lexer.is_counted(state, need, room)) {
-        result = counted_strings(lexer.escapes(state)).split(need, room);
-    } else {
-        result = walk(residual, state);
-    }
-    if (residual == Residuals::kWholeVocabulary && is_single(state) && lexer.alike_for(state, state))
-        lately_[num_lately_++ % lately_.size()] = state;
+    std::unique_ptr<Split> result = make(residual, state);
+    if (residual == Residuals::kWholeVocabulary) neighbours_->note_whole_vocabulary(state);
     return *keep(residual, state, std::move(result));
 }
 
@@ -344,7 +208,9 @@ const Spanner::Joint& Spanner::joint(ResidualId residual, LexState members) {
     constexpr size_t kMany = 4;
     constexpr uint64_t kWorthwhile = 2500;  // nodes
     const Lexer::Singles all = lexer.singles(members);
-    if (all.size() < kMany || !residuals_[residual].of_vocabulary || are_many(lexer.set_bytes())) return kNone;
+    if (!accelerators_.has(Accelerator::kJointSplits) || all.size() < kMany || !residuals_[residual].of_vocabulary ||
+        are_many(lexer.set_bytes()))
+        return kNone;
     const uint64_t key = pack(residual, members);
     if (auto known = joint_of_.find(key)) return **known;
     std::vector<LexState> dear, rest;
@@ -355,13 +221,14 @@ const Spanner::Joint& Spanner::joint(ResidualId residual, LexState members) {
         // Walks of numbers are short, and each of their sets of remainders would be a state that is seen once.
         auto is_short = [&] {
             work(residuals_[residual].branches.size());
-            return alive_nodes(residual, s) < kWorthwhile;
+            return neighbours_->alive_nodes(residual, s) < kWorthwhile;
         };
         const bool alone = find(residual, s) || lexer.on_list(s, bytes) || !is_plain(residual, s) || is_short();
         (alone ? rest : dear).push_back(single);
     }
     if (dear.size() < kMany) return *(joint_of_[key] = &kNone);
     joints_.push_back({lexer.together(dear), std::move(rest)});
+    uses_[size_t(Accelerator::kJointSplits)]++;
     return *(joint_of_[key] = &joints_.back());
 }
 
@@ -369,6 +236,7 @@ const Spanner::Joint& Spanner::joint(ResidualId residual, LexState members) {
 // Java: 42,347 to 27,958 nodes walked, 8% fewer instructions.
 const Split* Spanner::repeated(ResidualId residual, LexState state, TerminalId terminal, Obligations obligations) {
     constexpr size_t kWorthwhile = 4, kMost = 256;  // residuals
+    if (!accelerators_.has(Accelerator::kRepeatedLexemes)) return nullptr;
     const std::array<uint32_t, 4> key{residual.index(), state.index(), terminal.index(), obligations.index()};
     if (auto known = repeated_.find(key); known != repeated_.end()) return known->second.get();
     auto again = [&](const Split::Exit& e) {
@@ -382,6 +250,7 @@ const Split* Spanner::repeated(ResidualId residual, LexState state, TerminalId t
     if (left.size() >= kWorthwhile && left.size() <= kMost) {
         result = std::make_unique<Split>(split(residuals_.united(left), state));
         result->id = num_splits_++;
+        uses_[size_t(Accelerator::kRepeatedLexemes)]++;
         for (size_t i = result->exits.size(); i-- > 0;)
             if (again(result->exits[i])) {
                 result->exits.erase(result->exits.begin() + long(i));

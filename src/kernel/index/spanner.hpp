@@ -36,6 +36,7 @@
 #include "index/split.hpp"
 #include "index/vocabulary.hpp"
 #include "lexing/lexer.hpp"
+#include "support/accelerators.hpp"
 #include "support/discard.hpp"
 #include "support/hashing.hpp"
 #include "support/lock.hpp"
@@ -43,13 +44,15 @@
 namespace derivable {
 
 class CountedStrings;
+class Neighbours;
 class SplitTables;
+class SplitWalk;
 class Stretches;
 struct Neighbour;
 
 class Spanner {
   public:
-    Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy);
+    Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy, Accelerators accelerators = Accelerators::all());
     ~Spanner();
 
     Lexer lexer;
@@ -63,6 +66,7 @@ class Spanner {
     const Split& split(ResidualId residual, LexState state);
     const Split* known(ResidualId residual, LexState state) const { return find(residual, state); }  // null: not split yet
     uint32_t num_splits() const { return num_splits_; }
+    const AcceleratorUses& uses() const { return uses_; }
     // Under scannerless, members that are better split together: many, each of which would be a walk of its own.
     struct Joint {
         LexState together;           // kNoState: none are
@@ -153,16 +157,10 @@ class Spanner {
         split->id = num_splits_++;
         splits_.push_back(std::move(split));
         place = splits_.back().get();
-        note(residual, state, *splits_.back());
+        note(residual, state, *splits_.back());  // SAFETY: behind keeping it, for making room may be refused
         return place;
     }
-    // SAFETY: of one that is kept already, for making room may be refused.
-    void note(ResidualId residual, LexState state, Split& split) {
-        split.residual = residual;
-        split.state = state;
-        if (latest_.size() <= residual.index()) latest_.resize(residuals_.size(), nullptr);
-        split.previous = std::exchange(latest_[residual.index()], &split);
-    }
+    void note(ResidualId residual, LexState state, Split& split);
     // Not under scannerless: with the members that go on with some byte of the residual, which split it as all do.
     LexState for_residual(ResidualId residual, LexState state);
     // Of one member under scannerless: splits are the terminal's own.
@@ -171,32 +169,22 @@ class Spanner {
     // States of several members, which live as long as the lexer, while those of one are as many as the automata have. (Of 20 counters there
     // are as many as all of them can stand together.)
     bool are_many(size_t set_bytes) const { return set_bytes > budget_ / 16; }
-    std::unique_ptr<Split> walk(ResidualId residual, LexState state, bool may_be_similar = true);
-    // No state is known to be so near to this one, of the whole vocabulary, that a comparison surely takes less than a walk along a stretch.
-    bool goes_along(ResidualId residual, LexState state);
-    // What a walk goes beside.
-    Neighbour neighbour(ResidualId residual, LexState state, bool may_be_similar);
-    template <class Act>
-    void each_branch(ResidualId residual, Act act) const;  // of the vocabulary: act(first byte, nodes)
-    // In the branches that a canonical state goes on with.
-    uint64_t alive_nodes(ResidualId residual, LexState state);
-    std::vector<std::pair<LexState, uint64_t>> next_states(ResidualId residual, LexState state);
-    bool goes_on_with_most(ResidualId residual, LexState state);
-    // Under scannerless: a state to compare `state` with, or kNoState if walking everything is cheaper.
-    LexState similar(ResidualId residual, LexState state);
-    // Of a state inside a JSON string that goes on with most of the vocabulary, the one inside any string; or kNoState.
-    LexState any_string(ResidualId residual, LexState state);
-    // A state of the same JSON string, split before, that only the longest tokens can tell from this one; or kNoState.
-    LexState alike(ResidualId residual, LexState state) const;
-    // Not under scannerless: a split of the residual by a state that leads to the same ones as this with nearly all first bytes, if there is one.
-    Neighbour nearest(ResidualId residual, LexState state);
+    std::unique_ptr<Split> make(ResidualId residual, LexState state);
+    // Ways to do that; null where they are not worth it.
+    std::unique_ptr<Split> by_count(ResidualId residual, LexState state);
+    std::unique_ptr<Split> along_stretches(ResidualId residual, LexState state);
+    std::unique_ptr<Split> walk_beside(ResidualId residual, LexState state, Neighbour beside);
+    template <class Run>
+    std::unique_ptr<Split> walk(ResidualId residual, LexState state, Run run);
 
     std::shared_ptr<const Vocabulary> vocabulary_;
+    const Accelerators accelerators_;
+    AcceleratorUses uses_{};
     Residuals residuals_;
+    std::unique_ptr<Neighbours> neighbours_;
     std::vector<std::unique_ptr<SplitTables>> tables_, joint_tables_;  // that no walk has; what was used last is at the end
     std::deque<std::unique_ptr<Split>> splits_;                        // by id
     FlatMap<const Split*> split_of_;                                   // by residual and state
-    std::vector<const Split*> latest_;                                 // by residual
     uint32_t num_splits_ = 0;
     static inline const Joint kNone{kNoState, {}};
     std::deque<Joint> joints_;
@@ -208,9 +196,6 @@ class Spanner {
     std::unique_ptr<LexemeBegins> begins_;
     FlatMap<uint32_t> most_in_token_;                        // by byte; and one
     std::unordered_map<std::string, uint64_t> most_rounds_;  // by what the automaton of a round is made of
-    std::array<LexState, 8> lately_{};                       // states of JSON strings of patterns that the whole vocabulary was split by
-    size_t num_lately_ = 0;
-    FlatMap<uint64_t> near_;  // by terminal: states alike on texts of fewer bytes are not distant enough
     std::atomic<size_t> bytes_{0};
     std::atomic<size_t> budget_{~size_t(0)};
     std::atomic<size_t> published_bytes_{0}, published_set_bytes_{0};

@@ -24,6 +24,7 @@ struct Neighbour {
     bool unbounded = false;  // it is the same one without the bound on the characters that are counted
     ByteSet listed;
     ByteSet apart;  // of one of the same residual, that is changed: all bytes that may lead to other states
+    explicit operator bool() const { return state != kNoState || on_list; }
 };
 
 // One walk of split(). What becomes of a token is kept by outcome; beside a similar state, only differences are.

@@ -26,7 +26,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
       stepper_(engine_, lexemes_, limits_.max_parses),
       unique_items_(access_, stacks_, stepper_, limits_.max_liveness_steps),
       runs_(engine_, lexemes_, stepper_, unique_items_, *vocabulary_, limits_.lookahead),
-      masks_(engine_, lexemes_, runs_, *vocabulary_, limits_.lookahead, limits_.cache_bytes, serial),
+      masks_(engine_, lexemes_, runs_, *vocabulary_, limits_.lookahead, limits_.cache_bytes, serial, limits_.accelerators),
       witnesses_(engine_, lexemes_, runs_, *vocabulary_, limits_.lookahead),
       budget_masks_(engine_, lexemes_, runs_, masks_, *vocabulary_, witnesses_) {
     Operation all(access_, Task::kUnbounded);
@@ -140,6 +140,14 @@ Stats Constraint::stats() {
     s.separable =
         spanner_->lexer.policy() == Policy::kScannerless || liveness_.always_alive(lexemes_.between(stacks_.bottom(), kNoEnvironment));
     return s;
+}
+
+AcceleratorUses Constraint::uses() {
+    Operation all(access_, Task::kUnbounded);
+    access_.take();
+    AcceleratorUses uses = masks_.counters.uses;
+    for (size_t i = 0; i < uses.size(); i++) uses[i] += spanner_->uses()[i];
+    return uses;
 }
 
 void Constraint::collect_if_needed() {

@@ -29,6 +29,7 @@
 #include "matching/terminals.hpp"
 #include "matching/unique_items.hpp"
 #include "matching/witnesses.hpp"
+#include "support/accelerators.hpp"
 #include "support/image.hpp"
 #include "support/sort_freed.hpp"
 
@@ -38,6 +39,7 @@ struct ConstraintLimits {
     uint64_t max_parses, cache_bytes, max_liveness_steps;
     uint64_t lookahead = kNoLookahead;  // lexemes that may end inside a token (DOMINO's k)
     uint64_t max_step_work = Task::kUnbounded;
+    Accelerators accelerators = Accelerators::all();
 };
 
 struct ConstraintSpec {
@@ -87,6 +89,7 @@ class Constraint : private SortFreed {
     // Operations of their own:
     bool can_begin();  // some token may come first
     Stats stats();
+    AcceleratorUses uses();
     // Lexer states and splits, for ConstraintSpec::splits of the same grammar and vocabulary. Empty under scannerless, where they are the vocabulary's.
     std::string saved_splits();
     const std::vector<Symbol>& unproductive() { return lr_.productions().unproductive(); }

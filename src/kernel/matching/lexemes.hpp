@@ -43,6 +43,13 @@ class Lexemes {
     // A lexeme that is dropped leaves the stack as it is.
     After after_ignored(Frontier f, Environment environment) { return {f, engine_.environments.indentations.idle(environment), {}, 0}; }
 
+    // In a lexeme in progress, behind one more byte of it.
+    Environment environment_in(LexState lexeme, Environment environment, uint8_t byte) {
+        Indentations& indentations = engine_.environments.indentations;
+        if (!indentations.active()) return environment;
+        return engine_.spanner.prospects.may_be_newline(lexeme) ? indentations.step(environment, byte) : indentations.idle(environment);
+    }
+
     // Calls `at(stack, accept set, environment)` for every stack on which the text may stop here and owe nothing, until it answers yes.
     template <class At>
     Answer<bool> stops(const Parse& t, At at);

@@ -7,6 +7,7 @@
 
 #include "matching/context.hpp"
 #include "matching/member_walk.hpp"
+#include "matching/plain_mask.hpp"
 #include "matching/repeated_items.hpp"
 #include "matching/slow_masks.hpp"
 #include "matching/span_walk.hpp"
@@ -15,6 +16,7 @@
 namespace derivable {
 
 namespace {
+constexpr Reach kWhole{MaskCache::kMaxHops + 1, true, true};  // it may depend on all of the stack
 bool is_of_work(const LimitExceeded& e) { return e.limit == Task::kWork; }
 bool is_same(const Parse& a, const Parse& b) { return a.lex == b.lex && a.stack == b.stack && a.environment == b.environment; }
 }  // namespace
@@ -84,6 +86,7 @@ const PackedMask& Masks::row(Parse t) {
     counters.masks++;
     if (const PackedMask* known = find(t)) {
         counters.hits++;
+        counters.uses[size_t(Accelerator::kKnownMasks)]++;
         return *known;
     }
     // PERF: eight threads at the same place of one constraint made each of its masks eight times, and took ten times as long as one.
@@ -95,6 +98,7 @@ const PackedMask& Masks::row(Parse t) {
     if (ends.size)
         if (const PackedMask* known = cache_.find(t, ends)) {
             counters.hits++;
+            counters.uses[size_t(Accelerator::kEndings)]++;
             return *known;
         }
     make_room();  // SAFETY: not later, for what is computed tells its parts by numbers that are forgotten with them
@@ -111,7 +115,8 @@ const PackedMask& Masks::row(Parse t) {
 }
 
 const PackedMask* Masks::find(const Parse& t) {
-    if (const PackedMask* known = cache_.find(t)) return known;
+    if (accelerators_.has(Accelerator::kKnownMasks))
+        if (const PackedMask* known = cache_.find(t)) return known;
     for (const Lone& lone : lone_)
         if (is_same(lone.parse, t)) return &lone.mask;
     return nullptr;
@@ -123,7 +128,9 @@ bool Masks::is_under_way(const Parse& t) const {
 
 // Of each member, one symbol.
 MaskCache::Endings Masks::endings(const Parse& t) {
-    if (!scannerless_ || !engine_.terminals.references().empty() || engine_.spanner.lexer.is_fresh(t.lex)) return {};
+    if (!scannerless_ || !accelerators_.has(Accelerator::kEndings) || !engine_.terminals.references().empty() ||
+        engine_.spanner.lexer.is_fresh(t.lex))
+        return {};
     const Lexer& lexer = engine_.access.lexer();
     const Lexer::Singles members = lexer.singles(lexer.members(t.lex));
     if (members.size() > MaskCache::Endings::kMost) return {};
@@ -166,6 +173,10 @@ void Masks::make_room() {
 PackedMask Masks::packed(Computed& made) { return made.packed ? std::move(*made.packed) : PackedMask(std::move(made.words)); }
 
 const PackedMask* Masks::keep(const Parse& t, const MaskCache::Endings& endings, Computed& made) {
+    if (!accelerators_.has(Accelerator::kKnownMasks)) {
+        if (made.row >= 0) made.packed = cache_.row(made.row);
+        return nullptr;
+    }
     if (made.row < 0) {
         if (made.reach.hops > MaskCache::kMaxHops) return nullptr;
         made.row = cache_.row_of(packed(made));
@@ -186,6 +197,22 @@ uint64_t Masks::alternatives_of(const Parse& t) const {
 Masks::Computed Masks::compute(const Parse& t, const MaskCache::Endings& endings) {
     work(vocabulary_.words() / 64);
     engine_.access.take();
+    Computed made = compute_text(t, endings);
+    if (made.row >= 0 || !made.parts.empty()) return made;
+    if (engine_.terminals.has_distinct())
+        for (uint32_t token : repeated_by(t, PackedMask(made.words), false)) made.words[token >> 5] &= ~(1u << (token & 31));
+    const Answer<bool> end = may_end(t, endings);
+    if (end.value) allow_end(made.words);
+    made.reach |= end.reach | fill_references(t, made.words);
+    return made;
+}
+
+Masks::Computed Masks::compute_text(const Parse& t, const MaskCache::Endings& endings) {
+    if (!accelerators_.has(Accelerator::kSplits)) {
+        Computed made{PlainMask(engine_, lexemes_, vocabulary_, lookahead_).run(t)};
+        made.reach = kWhole;
+        return made;
+    }
     // A walk, byte by byte, or with large LR states (thousands of optional keys) again by a walk, which makes none twice.
     constexpr uint64_t kShare = 8;  // of what the call may take
     // What a walk may take in any case. PERF: where longest match cuts tokens they are cut in few ways, and what takes long is the first walk of a
@@ -204,12 +231,6 @@ Masks::Computed Masks::compute(const Parse& t, const MaskCache::Endings& endings
     if (!made) made = compute_by_bytes(t, resumed ? left() : left() / 2);
     if (!made) made = walk(t, endings, left());
     if (!made) made = compute_by_bytes(t, left());
-    if (made->row >= 0 || !made->parts.empty()) return std::move(*made);
-    if (engine_.terminals.has_distinct())
-        for (uint32_t token : repeated_by(t, PackedMask(made->words), false)) made->words[token >> 5] &= ~(1u << (token & 31));
-    const Answer<bool> end = may_end(t, endings);
-    if (end.value) allow_end(made->words);
-    made->reach |= end.reach | fill_references(t, made->words);
     return std::move(*made);
 }
 
@@ -231,10 +252,11 @@ std::optional<Masks::Computed> Masks::walk(const Parse& t, const MaskCache::Endi
         Task task(allowed);
         task.enter();
         try {
+            counters.uses[size_t(Accelerator::kSplits)]++;
             if (scannerless_) return walk_members(t, endings);
             Computed made{std::vector<uint32_t>(vocabulary_.words(), 0)};
-            const SpanWalk::Parts parts{engine_.access, engine_.spanner, engine_.stacks,  engine_.terminals, engine_.environments,
-                                        lexemes_,       stack_trie_,     counters.walked, lookahead_};
+            const SpanWalk::Parts parts{engine_.access, engine_.spanner, engine_.stacks, engine_.terminals, engine_.environments, lexemes_,
+                                        stack_trie_,    counters.walked, lookahead_,     accelerators_,     counters.uses};
             made.reach = SpanWalk(parts, made.words).run(t);
             return made;
         } catch (const TooAmbiguous&) { is_ambiguous = true; } catch (const LimitExceeded&) {
@@ -259,12 +281,13 @@ Masks::Computed Masks::walk_members(const Parse& t, const MaskCache::Endings& en
         residual_masks_.clear();
         cache_.by_parts().clear();
     }
-    const MemberWalk::Parts parts{engine_.access, engine_.spanner, engine_.terminals, engine_.stacks,
-                                  lexemes_,       residual_masks_, counters.walked,   lookahead_};
+    const MemberWalk::Parts parts{engine_.access,  engine_.spanner, engine_.terminals, engine_.stacks, lexemes_,
+                                  residual_masks_, counters.walked, lookahead_,        accelerators_,  counters.uses};
     MemberWalk::Union all = MemberWalk(parts).run(t, endings, vocabulary_.words());
     Computed made;
     made.reach = all.reach;
-    const bool is_all = !engine_.terminals.has_distinct() && engine_.terminals.references().empty();
+    const bool is_all =
+        accelerators_.has(Accelerator::kUnions) && !engine_.terminals.has_distinct() && engine_.terminals.references().empty();
     Answer<bool> end{false, {}};
     if (is_all) {
         end = may_end(t, endings);
@@ -272,6 +295,7 @@ Masks::Computed Masks::walk_members(const Parse& t, const MaskCache::Endings& en
         all.key.push_back(end.value);
         if (const uint32_t* row = cache_.by_parts().find(all.key)) {
             made.row = int32_t(*row);
+            counters.uses[size_t(Accelerator::kUnions)]++;
             return made;
         }
         made.parts = std::move(all.key);
@@ -333,7 +357,7 @@ std::optional<Masks::Computed> Masks::compute_by_bytes(const Parse& t, uint64_t 
         return std::nullopt;
     }
     Computed made{std::move(p.words)};
-    made.reach = {MaskCache::kMaxHops + 1, true, true};
+    made.reach = kWhole;
     return made;
 }
 

@@ -15,6 +15,7 @@
 #include "matching/repeated_items.hpp"
 #include "matching/residual_masks.hpp"
 #include "matching/runs.hpp"
+#include "support/accelerators.hpp"
 
 namespace derivable {
 
@@ -22,7 +23,7 @@ class Masks {
   public:
     // `serial`: the constraint's, for whoever monitors it (matching/slow_masks.hpp).
     Masks(const Engine& engine, Lexemes& lexemes, Runs& runs, const Vocabulary& vocabulary, uint64_t lookahead, uint64_t cache_bytes,
-          uint64_t serial)
+          uint64_t serial, Accelerators accelerators)
         : engine_(engine),
           lexemes_(lexemes),
           runs_(runs),
@@ -30,6 +31,7 @@ class Masks {
           lookahead_(lookahead),
           cache_bytes_(cache_bytes),
           serial_(serial),
+          accelerators_(accelerators),
           cache_(engine.stacks, engine.environments),
           residual_masks_(engine.stacks, engine.environments, vocabulary.words()) {}
 
@@ -75,6 +77,7 @@ class Masks {
     struct Counters {
         uint64_t masks = 0, hits = 0, walked = 0;   // masks asked for, those that were known, nodes of spanner trees
         uint64_t miss_ns = 0, longest_miss_ns = 0;  // of wall-clock time, in computing masks
+        AcceleratorUses uses{};                     // those of masks
     };
     Counters counters;
 
@@ -118,6 +121,8 @@ class Masks {
         Reach reach;
     };
     Computed compute(const Parse& t, const MaskCache::Endings& endings);
+    // ... the tokens of text in it, or all of it.
+    Computed compute_text(const Parse& t, const MaskCache::Endings& endings);
     void allow_end(std::vector<uint32_t>& words) const;
     // The mask where some lexeme in progress has few tokens left: byte by byte.
     const PackedMask& within_bounds(const Parses& parses);
@@ -144,6 +149,7 @@ class Masks {
     Runs& runs_;
     const Vocabulary& vocabulary_;
     const uint64_t lookahead_, cache_bytes_, serial_;
+    const Accelerators accelerators_;
     const bool scannerless_ = engine_.spanner.lexer.policy() == Policy::kScannerless;
     MaskCache cache_;
     StackTrie stack_trie_;          // under longest and basic

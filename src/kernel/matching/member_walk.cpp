@@ -135,10 +135,13 @@ void MemberWalk::visit_behind(ResidualId residual, const After& after, uint64_t 
 }
 
 ResidualMasks::Known MemberWalk::behind(ResidualId residual, const After& after, uint64_t ended, uint32_t depth) {
-    const bool is_for_keeping = p_.lookahead == kNoLookahead;
+    const bool is_for_keeping = p_.lookahead == kNoLookahead && p_.accelerators.has(Accelerator::kResidualMasks);
     work(5);
     if (is_for_keeping)
-        if (const auto known = p_.residual_masks.find(residual, after.stack, after.environment)) return *known;
+        if (const auto known = p_.residual_masks.find(residual, after.stack, after.environment)) {
+            p_.uses[size_t(Accelerator::kResidualMasks)]++;
+            return *known;
+        }
     Union all = some();
     visit_behind(residual, {after.stack, after.environment, {}, 0}, ended, depth, all);
     const auto number = p_.residual_masks.number(std::move(all.key), [&] { return all.tokens(num_words_); });

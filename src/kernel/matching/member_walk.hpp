@@ -11,6 +11,7 @@
 #include "matching/operation.hpp"
 #include "matching/residual_masks.hpp"
 #include "matching/walk_bounds.hpp"
+#include "support/accelerators.hpp"
 
 namespace derivable {
 
@@ -26,6 +27,8 @@ class MemberWalk {
         ResidualMasks& residual_masks;
         uint64_t& walked;
         uint64_t lookahead;
+        Accelerators accelerators;
+        AcceleratorUses& uses;
     };
     explicit MemberWalk(const Parts& parts) : p_(parts), lexer_(parts.spanner.lexer) {}
 

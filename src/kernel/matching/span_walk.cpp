@@ -23,13 +23,14 @@ void SpanWalk::walk_part(Part& part, const Item& start, const Split& split, int 
     // PERF: a new stack is new from its second or third state on, where others were looked at to 30 states below theirs.
     for (uint32_t hops = 4, deepest = root.node->state;; hops *= 4) {
         hops = std::min(hops, deepest);
-        part.keeps = p_.stacks.signature(start.stack, hops, states_);
+        part.keeps = p_.accelerators.has(Accelerator::kStackTrie) && p_.stacks.signature(start.stack, hops, states_);
         if (part.keeps) p_.stack_trie.descend(part.place, states_, known, found_);
         if (!part.keeps || hops == deepest || part.place.depth < int(hops)) break;
     }
     const size_t before = found_.size();
     for (size_t i = part.found; i < before; i++) work(found_[i].tokens->cost()), found_[i].tokens->or_into(words_.data());
     if (part.place.node->open) {
+        p_.uses[size_t(Accelerator::kStackTrie)]++;
         part.looked.hops = part.kept = part.place.depth;
         part.looked.brackets = p_.environments.indentations.active();  // by its depth the place was found
         revisit(part, start, split, 0, part.place.node->open->size);

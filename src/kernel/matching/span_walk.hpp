@@ -13,6 +13,7 @@
 #include "matching/mask_cache.hpp"
 #include "matching/operation.hpp"
 #include "matching/walk_bounds.hpp"
+#include "support/accelerators.hpp"
 
 namespace derivable {
 
@@ -29,6 +30,8 @@ class SpanWalk {
         StackTrie& stack_trie;
         uint64_t& walked;
         uint64_t lookahead;
+        Accelerators accelerators;
+        AcceleratorUses& uses;
     };
     // Adds to `words`. Throws TooAmbiguous; then there may be tokens in it that were still to be taken out again.
     SpanWalk(const Parts& parts, std::vector<uint32_t>& words) : p_(parts), words_(words) {}

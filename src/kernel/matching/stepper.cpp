@@ -64,9 +64,7 @@ void Stepper::step(const Parses& from, uint8_t byte, Parses& stays, Parses* leav
     auto add_to = [&](Parses& to, LexState lex, Frontier stack, Environment environment, WritingRef writing, NodeId ground,
                       uint32_t tokens) {
         if (lex == kNoState) return;
-        if (indentations.active())
-            environment =
-                engine_.spanner.prospects.may_be_newline(lex) ? indentations.step(environment, byte) : indentations.idle(environment);
+        environment = lexemes_.environment_in(lex, environment, byte);
         if (writing && !Writing::step(writing, byte)) return;
         add(to, {lex, stack, environment, std::move(writing), ground, tokens}, keep, &to == leaves ? left : stayed);
     };

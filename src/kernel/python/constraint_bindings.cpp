@@ -1,11 +1,14 @@
 // Constraints, made of what the lowering found (derivable.compile.Plan).
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "matching/constraint.hpp"
@@ -22,12 +25,41 @@ namespace derivable {
 
 namespace {
 
-std::shared_ptr<Constraint> constraint(PyVocabulary& v, nb::handle plan, nb::handle references) {
+Accelerators all_without(const std::vector<std::string>& names) {
+    Accelerators left = Accelerators::all();
+    for (const std::string& name : names) {
+        const std::optional<Accelerator> part = Accelerators::named(name);
+        if (!part) throw nb::value_error(("there is no accelerator " + name).c_str());
+        left = left.without(*part);
+    }
+    return left;
+}
+
+std::vector<std::pair<std::string, std::string>> accelerator_names() {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (const AcceleratorName& a : kAccelerators) all.emplace_back(a.name, a.what);
+    return all;
+}
+
+nb::dict accelerator_uses(Constraint& c) {
+    AcceleratorUses all;
+    {
+        Unlocked unlocked;
+        all = c.uses();
+    }
+    nb::dict out;
+    for (const AcceleratorName& a : kAccelerators) out[nb::str(a.name.data(), a.name.size())] = all[size_t(a.part)];
+    return out;
+}
+
+std::shared_ptr<Constraint> constraint(PyVocabulary& v, nb::handle plan, nb::handle references, const std::vector<std::string>& without) {
     Policy policy;
     ConstraintSpec spec = read_plan(plan, references, v.vocabulary()->size(), policy);
     const std::shared_ptr<const Vocabulary> vocabulary = v.vocabulary();
+    spec.limits.accelerators = all_without(without);
     const bool shares = policy == Policy::kScannerless;
-    const std::shared_ptr<Spanner> spanner = shares ? v.scannerless() : std::make_shared<Spanner>(vocabulary, policy);
+    const Accelerators with = spec.limits.accelerators;
+    const std::shared_ptr<Spanner> spanner = shares ? v.scannerless(with) : std::make_shared<Spanner>(vocabulary, policy, with);
     Unlocked unlocked;
     std::optional<PrivateWork> private_work;
     if (!shares) private_work.emplace();
@@ -37,11 +69,15 @@ std::shared_ptr<Constraint> constraint(PyVocabulary& v, nb::handle plan, nb::han
 }  // namespace
 
 void bind_constraints(nb::module_& m) {
+    m.def("accelerators", &accelerator_names, "What only makes masks faster, and can be left out: (name, what it is).");
     nb::class_<Constraint>(m, "Constraint", "A grammar compiled for a vocabulary. Thread-safe.")
         .def(nb::new_(&constraint), nb::arg("vocabulary"), nb::arg("plan"), nb::arg("references"),
+             nb::arg("without") = std::vector<std::string>(),
              "`plan`: what a grammar was lowered to, with limits. `references`: (terminal symbol, token ids, negated) of terminals that "
-             "are tokens.")
+             "are tokens. `without`: names of accelerators that are left out.")
         .def_ro("serial", &Constraint::serial, "Its number in this process.")
+        .def("uses", &accelerator_uses,
+             "How often each accelerator has spared something, by its name; those of splits in all that share its index.")
         .def("can_begin", &Constraint::can_begin, nb::call_guard<Call>(),
              "Some token of the vocabulary may come first, or the empty text is complete.")
         .def(

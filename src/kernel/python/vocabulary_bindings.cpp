@@ -38,26 +38,32 @@ void free_beside(Spanner* index) {
 
 }  // namespace
 
-std::shared_ptr<Spanner> PyVocabulary::scannerless() {
+std::shared_ptr<Spanner> PyVocabulary::scannerless(Accelerators with) {
     static const size_t most = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMostShared);
-    shared_.erase(std::remove_if(shared_.begin(), shared_.end(), [](const auto& s) { return s->is_used_up(); }), shared_.end());
-    const auto idlest = std::min_element(shared_.begin(), shared_.end(),
-                                         [](const auto& a, const auto& b) { return a->num_explorers() < b->num_explorers(); });
-    std::shared_ptr<Spanner> found;
-    if (idlest != shared_.end() && ((*idlest)->num_explorers() == 0 || shared_.size() >= most)) found = *idlest;
-    else found = shared_.emplace_back(new Spanner(vocabulary_, Policy::kScannerless), free_beside);
+    shared_.erase(std::remove_if(shared_.begin(), shared_.end(), [](const Shared& s) { return s.index->is_used_up(); }), shared_.end());
+    size_t count = 0;
+    std::shared_ptr<Spanner> idlest;
+    for (const Shared& s : shared_) {
+        if (s.with != with) continue;
+        count++;
+        if (!idlest || s.index->num_explorers() < idlest->num_explorers()) idlest = s.index;
+    }
+    if (!idlest || (idlest->num_explorers() && count < most)) {
+        idlest = std::shared_ptr<Spanner>(new Spanner(vocabulary_, Policy::kScannerless, with), free_beside);
+        shared_.push_back({with, idlest});
+    }
     set_budget(budget_);
-    return found;
+    return idlest;
 }
 
 void PyVocabulary::set_budget(uint64_t bytes) {
     budget_ = bytes;
-    for (const auto& spanner : shared_) spanner->set_budget(size_t(bytes / shared_.size()));
+    for (const Shared& s : shared_) s.index->set_budget(size_t(bytes / shared_.size()));
 }
 
 uint64_t PyVocabulary::shared_bytes() const {
     uint64_t all = 0;
-    for (const auto& spanner : shared_) all += spanner->published_bytes();
+    for (const Shared& s : shared_) all += s.index->published_bytes();
     return all;
 }
 
