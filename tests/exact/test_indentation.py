@@ -318,3 +318,15 @@ _NEWLINE: /(\\n *)+/
             assert matcher.allows(byte), (text, chr(byte))
             matcher.advance(byte)
         assert matcher.is_accepting and not matcher.allows(ord("]"))
+
+
+@pytest.mark.parametrize("token", [".n\ne", ".n\n(", ".n\n\n#"])
+def test_lines_that_begin_deep_within_a_token(token: str) -> None:
+    """What follows a line break depends on the columns of the enclosing blocks. So it is asked again for each mask, also
+    where several lexemes of the token end before it and another mask has settled what these lead to."""
+    vocabulary = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), token.encode(), b""], eos=[257])
+    constraint = dv.compile(dv.Grammar.builtin("python"), vocabulary)
+    for text in ("x.a", "x.ab", "if x:\n  y.a", "if x:\n  y.ab", "import n", "import ne"):
+        matcher = constraint.matcher()
+        matcher.advance_bytes(text.encode())
+        assert matcher.allows(256) and 256 in matcher.allowed_tokens(), text

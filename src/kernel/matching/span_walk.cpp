@@ -71,7 +71,9 @@ int SpanWalk::enter(Part& part, const Item& x, const Question* open) {
     if (!part.keeps) found_.resize(own.found);
     for (size_t i = own.found; i < found_.size(); i++) found_[i].level = outside(found_[i].level);
     part.looked |= own.looked.beside();
-    return std::max(level_of(part, {x.above + own.looked.hops}), own.never ? StackTrie::kNever : 0);
+    const int level = level_of(part, {x.above + own.looked.hops});
+    part.never |= own.never;  // SAFETY: whoever has this part asks again, too
+    return own.never ? StackTrie::kNever : level;
 }
 
 int SpanWalk::visit(Part& part, const Item& x, const Split& split) {
