@@ -164,7 +164,9 @@ bool RepeatedItems::is_harmless(uint32_t node, const Depth& at, const Bytes& sta
     if (!harmless[trie.byte[node]]) return false;
     const Bytes harmful = at.unsafe & ~harmless;
     uint64_t kinds = 0;
-    for (size_t b = harmful._Find_first(); b < harmful.size(); b = harmful._Find_next(b)) kinds |= 1ULL << byte_kind(uint8_t(b));
+    for (size_t word = 0; word < 4; word++)
+        for (uint64_t rest = (harmful >> 64 * word & Bytes(~0ULL)).to_ullong(); rest; rest &= rest - 1)
+            kinds |= 1ULL << byte_kind(uint8_t(64 * word + size_t(__builtin_ctzll(rest))));
     if (!(trie.below[node] & kinds)) return true;
     uint32_t asked = 0;
     for (uint32_t i = node + 1; i < trie.end[node];) {

@@ -32,7 +32,8 @@ struct MemoryExceeded : std::bad_alloc {
 // Thrown by Task::look_around: the call is broken off for a reason that lies outside of it (a signal's handler has raised, or the process ends).
 struct Interrupted {};
 
-// One call, or several that have their bounds together. Tasks nest: an inner one keeps the bounds of the outer ones, too.
+// One call, or several that have their bounds together. Tasks nest: an inner one keeps the outer ones' bounds of memory and time, too. What work it
+// has done counts as theirs once it is left; until then only its own bound is kept, so it is best given no more than the outer one has left.
 class Task {
   public:
     using Clock = std::chrono::steady_clock;
