@@ -15,7 +15,6 @@ import pytest
 from embedded_model import needs_weights
 from paths import ROOT
 
-import derivable as dv
 from derivable import _kernel
 
 PAGE = ROOT / "docs" / "first_change.md"
@@ -39,10 +38,9 @@ def copy_of_the_repository(folder: Path) -> Path:
     """What the commands of the page read: the package with its kernel, tests and their data, documentation, weights."""
     copy = folder / "copy"
     leave_out = shutil.ignore_patterns("__pycache__", "*.so", "*.pyd")
-    shutil.copytree(Path(dv.__file__).parent, copy / "src" / "derivable", ignore=leave_out)
-    shutil.copy(_kernel.__file__, copy / "src" / "derivable")
-    for name in ("docs", "testdata", "tests"):
+    for name in ("docs", "src/derivable", "testdata", "tests"):
         shutil.copytree(ROOT / name, copy / name, ignore=leave_out)
+    shutil.copy(_kernel.__file__, copy / "src" / "derivable")
     shutil.copy(ROOT / "pyproject.toml", copy)
     (copy / "packages").symlink_to(ROOT / "packages")
     return copy
@@ -76,11 +74,13 @@ def test_a_change_does_what_the_page_says(section: str, tmp_path: Path) -> None:
     copy = copy_of_the_repository(tmp_path)
     for name, text in FILE.findall(section):
         (copy / name).write_text(text, encoding="utf-8")
+    # Not as a part of a repository that the folder may lie in: its paths would be others.
+    environment = {**os.environ, "GIT_CEILING_DIRECTORIES": str(tmp_path)}
     for diff in DIFF.findall(section):
         patch = ["git", "apply", "--whitespace=nowarn", "-"]
-        applied = subprocess.run(patch, cwd=copy, input=diff, capture_output=True, encoding="utf-8")
+        applied = subprocess.run(patch, cwd=copy, env=environment, input=diff, capture_output=True, encoding="utf-8")
         assert not applied.returncode, f"{applied.stderr}\n{diff}"
-    environment = {**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONUTF8": "1", "COLUMNS": "120"}
+    environment |= {"PYTHONPATH": str(copy / "src"), "PYTHONUTF8": "1", "COLUMNS": "120"}
     for words, printed in commands(section):
         done = subprocess.run(
             [sys.executable, "-c", RUN, *words],
