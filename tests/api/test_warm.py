@@ -481,13 +481,8 @@ def test_processes_that_fork_and_end_meanwhile() -> None:
         "m.allowed_tokens()\n"
         "print('end')\n"
     )
-    # Since 3.12 Python warns of every fork beside threads.
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore:This process:DeprecationWarning", "-c", program],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    quiet = ["-W", "ignore:This process:DeprecationWarning"]  # since 3.12 Python warns of a fork beside threads
+    done = subprocess.run([sys.executable, *quiet, "-c", program], capture_output=True, text=True, timeout=120)
     assert (done.stdout, done.stderr, done.returncode) == ("end\n", "", 0)
 
 
