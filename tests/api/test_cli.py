@@ -246,7 +246,7 @@ def test_demo_fails_when_a_text_is_wrong(monkeypatch: pytest.MonkeyPatch) -> Non
     from dataclasses import replace
 
     wrong = replace(demo.CASES[0], check=lambda text: False)
-    monkeypatch.setattr(cli, "CASES", [wrong])
+    monkeypatch.setattr(demo, "CASES", [wrong])
     code, output, _ = run("demo")
     assert code == 1 and "0 of 1" in output
 
