@@ -31,11 +31,11 @@ from .errors import (
     VocabularyError,
 )
 from .grammar import Grammar, Indentation, Lexing, Terminal
-from .index.store import ArtifactStore
+from .index.monitoring import warn_of_slow_masks
 from .limits import Limits
 from .matcher import Explanation, Matcher
-from .monitoring import warn_of_slow_masks
 from .vocabulary import Vocabulary
+from .warm.store import ArtifactStore
 
 if TYPE_CHECKING:
     from .apply import apply_bitmask

@@ -21,9 +21,9 @@ from .compile import compile
 from .constraint import Constraint
 from .errors import VocabularyError
 from .grammar import Grammar
-from .index.store import ArtifactStore, store_at
 from .limits import Limits
 from .vocabulary import Vocabulary
+from .warm.store import ArtifactStore, store_at
 
 __all__ = ["Compiler", "compile_async"]
 

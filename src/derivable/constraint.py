@@ -12,14 +12,14 @@ from .arguments import file_path, instance
 from .errors import ArtifactError, GrammarError, VocabularyError
 from .expr import Special
 from .grammar import Grammar
-from .index.ahead import Situations, fill, follow, literals_of, rehearse
-from .index.artifact import Plan, packed, read, unpacked, write
+from .index.monitoring import alive
 from .limits import Limits
 from .lowering import with_tokens
 from .matcher import CompiledGrammar, Matcher
 from .matchers import CanonicalMatcher, PrefetchingMatcher
-from .monitoring import alive
 from .vocabulary import Vocabulary
+from .warm.ahead import Situations, fill, follow, literals_of, rehearse
+from .warm.artifact import Plan, packed, read, unpacked, write
 
 if TYPE_CHECKING:
     from mmap import mmap
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Constraint", "resolve_token", "token_ids"]
 
 _SENTENCES, _SENTENCES_OF_LARGE = 3, 6
-"""How many are followed before others are looked for (`index.sentences`). PERF: of a large grammar little else is
+"""How many are followed before others are looked for (`warm.sentences`). PERF: of a large grammar little else is
 visited; six longer sentences instead of three took a tenth off p99 of masks (1,500 schemas)."""
 
 _LARGE = 150  # rules
@@ -264,7 +264,7 @@ class Constraint(CompiledGrammar):
 
     def _sentences(self) -> Iterator[list[bytes | int]]:
         """Some that models are likely to write. Of programs, texts would have to be given."""
-        from .index.sentences import Sentence, sentence  # PERF: only who fills ahead needs it
+        from .warm.sentences import Sentence, sentence  # PERF: only who fills ahead needs it
 
         if self.grammar is None or self._plan.lexing != "scannerless":
             return

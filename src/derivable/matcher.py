@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 from . import _kernel
 from .arguments import LARGEST, instance, integer, items
 from .errors import ArgumentError, LimitError, TokenRejectedError
-from .index.prefetch import prefetcher
 from .values.reader import JSON, Reader
+from .warm.prefetch import prefetcher
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from .grammar import Grammar
-    from .index.artifact import Plan
     from .index.view import Index
     from .lowering import Lowered
     from .speculator import Speculator
     from .vocabulary import Vocabulary
+    from .warm.artifact import Plan
 
 __all__ = ["CompiledGrammar", "Explanation", "Matcher"]
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from .arguments import LARGEST, integer, items
 from .errors import TokenRejectedError
-from .index.prefetch import Place, prefetcher
 from .matcher import CompiledGrammar, Matcher
+from .warm.prefetch import Place, prefetcher
 
 if TYPE_CHECKING:
     import numpy as np
