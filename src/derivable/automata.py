@@ -9,7 +9,6 @@ from typing import TypeAlias, TypeVar
 
 from . import _kernel
 from ._kernel import Dfa
-from .caches import cache
 from .counting import counting_automaton, without_many
 from .errors import GrammarError
 from .expr import (
@@ -27,6 +26,7 @@ from .expr import (
     star,
 )
 from .limits import Limits
+from .support.caches import cache
 
 __all__ = [
     "JSON_CHARACTER",

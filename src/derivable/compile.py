@@ -10,15 +10,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import _kernel
-from .arguments import LARGEST, instance, integer
-from .caches import cache
-from .collector import without_collector
 from .constraint import Constraint, token_ids
 from .errors import ArgumentError, GrammarError, LimitError, VocabularyError, number
 from .expr import NOTHING, Special
 from .grammar import Grammar
 from .limits import Limits
 from .lowering import Lowered, lower, with_tokens
+from .support.arguments import LARGEST, instance, integer
+from .support.caches import cache
+from .support.collector import without_collector
 from .vocabulary import Vocabulary
 from .warm.ahead import Situations, wanted
 from .warm.artifact import VERSION, Plan, Values

@@ -16,12 +16,12 @@ from threading import Lock
 from time import perf_counter_ns
 from typing import Any
 
-from .arguments import instance, integer
 from .compile import compile
 from .constraint import Constraint
 from .errors import VocabularyError
 from .grammar import Grammar
 from .limits import Limits
+from .support.arguments import instance, integer
 from .vocabulary import Vocabulary
 from .warm.store import ArtifactStore, store_at
 

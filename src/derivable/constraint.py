@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import _kernel
-from .arguments import file_path, instance
 from .errors import ArtifactError, GrammarError, VocabularyError
 from .expr import Special
 from .grammar import Grammar
@@ -17,6 +16,7 @@ from .limits import Limits
 from .lowering import with_tokens
 from .matcher import CompiledGrammar, Matcher
 from .matchers import CanonicalMatcher, PrefetchingMatcher
+from .support.arguments import file_path, instance
 from .vocabulary import Vocabulary
 from .warm.ahead import Situations, fill, follow, literals_of, rehearse
 from .warm.artifact import Plan, packed, read, unpacked, write

@@ -11,8 +11,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from . import _kernel
-from .arguments import LARGEST, instance, integer, items
 from .errors import ArgumentError, LimitError, TokenRejectedError
+from .support.arguments import LARGEST, instance, integer, items
 from .values.reader import JSON, Reader
 from .warm.prefetch import prefetcher
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .arguments import LARGEST, integer, items
 from .errors import TokenRejectedError
 from .matcher import CompiledGrammar, Matcher
+from .support.arguments import LARGEST, integer, items
 from .warm.prefetch import Place, prefetcher
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import derivable as dv
-from derivable import _kernel, files
+from derivable import _kernel
+from derivable.support import files
 from derivable.warm.artifact import _LENGTH, _MAGIC, _PREFIX, VERSION
 
 VOCABULARY = dv.Vocabulary.from_bytes(

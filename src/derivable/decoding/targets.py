@@ -8,12 +8,12 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from derivable.caches import cache
 from derivable.compile import compile as compile_grammar
 from derivable.constraint import Constraint
 from derivable.errors import ArgumentError, MatcherError
 from derivable.grammar import Grammar
 from derivable.matcher import CompiledGrammar, Matcher
+from derivable.support.caches import cache
 from derivable.values.reader import Reader, describable
 from derivable.vocabulary import Vocabulary
 
