@@ -48,7 +48,6 @@ RANKS = {
     "compile": 16,
     "compiler": 17,
     "report": 17,
-    "report_html": 18,
     "lint": 18,
     "tiny": 16,
     "analysis": 17,
