@@ -29,7 +29,6 @@ RANKS = {
     "rules": 4,
     "show": 4,
     "speculator": 4,
-    "counting": 5,
     "automata": 6,
     "lowering": 8,
     "frontends": 9,
