@@ -27,7 +27,6 @@ RANKS = {
     "values": 3,
     "expr": 3,
     "rules": 4,
-    "show": 4,
     "speculator": 4,
     "automata": 6,
     "lowering": 8,
