@@ -52,7 +52,6 @@ RANKS = {
     "decoding": 17,
     "": 18,  # `derivable` itself, which gathers what is public
     "compat": 19,
-    "demo": 19,
     "integrations": 20,
     "cli": 21,
     "__main__": 22,
@@ -212,10 +211,10 @@ def test_the_reader_of_imports() -> None:
     }
     assert imported("a/b.py", "from ..errors import e\nfrom .c import d") == {"derivable.errors", "derivable.a.c"}
     assert imported("a/__init__.py", "from .c import d") == {"derivable.a.c"}
-    assert imported("cli/x.py", "from . import app, main\nfrom .. import demo") == {
+    assert imported("cli/x.py", "from . import app, main\nfrom .. import rules") == {
         "derivable.cli",
         "derivable.cli.app",
-        "derivable.demo",
+        "derivable.rules",
     }
 
 
