@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
+from embedded_model import needs_weights
 from families import POLICIES, Case, contested, enumerated, sample, shaped, with_vocabulary
 from families import cases as random_cases
 from handmade import handmade
@@ -13,6 +14,8 @@ from hypothesis import HealthCheck, given, settings
 
 import derivable as dv
 from derivable.analysis import Earley, Plain, PlainMatcher, TerminalGrammar
+from derivable.cli.cases import example
+from derivable.tiny import tokenizer_path
 
 CALC = """
     start: stmt+
@@ -101,6 +104,28 @@ def test_masks_of_sampled_texts(source: str, policy: dv.Lexing) -> None:
             ours.advance(token)
             kernels.advance(token)
         compare(ours, kernels, text)
+
+
+@needs_weights
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("json.lark", b'{"a": [1, -2.5e3, {"bc": null}], "d": "x\\n"}'),
+        ("select.lark", b"SELECT name FROM users WHERE age > 3;"),
+    ],
+)
+def test_masks_of_a_tokenizer(name: str, text: bytes) -> None:
+    """Tokens as a tokenizer has them, 3,072 of them: most span several lexemes, or parts of characters."""
+    vocab = dv.Vocabulary.from_tokenizer_json(tokenizer_path())
+    grammar = example(name)()
+    ours, kernels = Plain(grammar, vocab).matcher(), dv.compile(grammar, vocab).matcher()
+    for byte in text:
+        compare(ours, kernels, text)
+        token = vocab.tokens.index(bytes([byte]))
+        ours.advance(token)
+        kernels.advance(token)
+    compare(ours, kernels, text)
+    assert ours.is_accepting
 
 
 class Count:
