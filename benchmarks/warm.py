@@ -34,7 +34,7 @@ from rich.console import Console
 from rich.table import Table
 
 import derivable as dv
-from derivable.index.prefetch import prefetcher
+from derivable.warm.prefetch import prefetcher
 
 app = typer.Typer(add_completion=False)
 console = Console()

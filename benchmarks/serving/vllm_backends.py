@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from derivable.demo import is_json
+from derivable.cli.cases import is_json
 
 BACKENDS = ("none", "derivable", "guidance", "xgrammar")
 SETTINGS = {

@@ -10,9 +10,11 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from . import process as _process  # noqa: F401 -- what is to be done when the process forks or ends
+from .support import process as _process  # noqa: F401 -- first, so that what others register is undone before it
+
+# isort: split
+
 from .batch import advance, allocate_bitmask, fill_bitmasks
-from .caches import Cache, cache
 from .compile import compile
 from .constraint import Constraint
 from .errors import (
@@ -31,11 +33,12 @@ from .errors import (
     VocabularyError,
 )
 from .grammar import Grammar, Indentation, Lexing, Terminal
-from .index.store import ArtifactStore
+from .index.monitoring import warn_of_slow_masks
 from .limits import Limits
 from .matcher import Explanation, Matcher
-from .monitoring import warn_of_slow_masks
+from .support.caches import Cache, cache
 from .vocabulary import Vocabulary
+from .warm.store import ArtifactStore
 
 if TYPE_CHECKING:
     from .apply import apply_bitmask

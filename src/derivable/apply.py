@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _kernel
-from .arguments import integer, items
 from .errors import ArgumentError, BitmaskShapeError, MatcherError
+from .support.arguments import integer, items
 from .vocabulary import Vocabulary
 
 __all__ = ["apply_bitmask", "mask_words"]

@@ -8,10 +8,10 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from . import _kernel
-from .arguments import LARGEST, integer, items
 from .errors import BitmaskShapeError
 from .matcher import Matcher
 from .matchers import CanonicalMatcher, PrefetchingMatcher
+from .support.arguments import LARGEST, integer, items
 
 if TYPE_CHECKING:
     import numpy as np

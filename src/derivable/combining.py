@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .arguments import instance, integer
 from .rules import MOST_TOKENS, Lexing, Rules, SpecialTokens
+from .support.arguments import instance, integer
 from .values.reader import Reader
 
 if TYPE_CHECKING:

@@ -10,20 +10,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import _kernel
-from .arguments import LARGEST, instance, integer
-from .caches import cache
-from .collector import without_collector
 from .constraint import Constraint, token_ids
 from .errors import ArgumentError, GrammarError, LimitError, VocabularyError, number
 from .expr import NOTHING, Special
 from .grammar import Grammar
-from .index.ahead import Situations, wanted
-from .index.artifact import VERSION, Plan, Values
-from .index.content import code_digest, grammar_digest
-from .index.store import ArtifactStore, store_at
 from .limits import Limits
 from .lowering import Lowered, lower, with_tokens
+from .support.arguments import LARGEST, instance, integer
+from .support.caches import cache
+from .support.collector import without_collector
 from .vocabulary import Vocabulary
+from .warm.ahead import Situations, wanted
+from .warm.artifact import VERSION, Plan, Values
+from .warm.content import code_digest, grammar_digest
+from .warm.store import ArtifactStore, store_at
 
 if TYPE_CHECKING:
     from mmap import mmap

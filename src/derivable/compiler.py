@@ -16,14 +16,14 @@ from threading import Lock
 from time import perf_counter_ns
 from typing import Any
 
-from .arguments import instance, integer
 from .compile import compile
 from .constraint import Constraint
 from .errors import VocabularyError
 from .grammar import Grammar
-from .index.store import ArtifactStore, store_at
 from .limits import Limits
+from .support.arguments import instance, integer
 from .vocabulary import Vocabulary
+from .warm.store import ArtifactStore, store_at
 
 __all__ = ["Compiler", "compile_async"]
 

@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 import os
-from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
-from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import _kernel
-from .arguments import file_path, instance
 from .errors import ArtifactError, GrammarError, VocabularyError
 from .expr import Special
 from .grammar import Grammar
-from .index.ahead import Situations, fill, follow, literals_of, rehearse
-from .index.artifact import Plan, packed, read, unpacked, write
+from .index.monitoring import alive
 from .limits import Limits
 from .lowering import with_tokens
-from .matcher import Matcher
+from .matcher import CompiledGrammar, Matcher
 from .matchers import CanonicalMatcher, PrefetchingMatcher
-from .monitoring import alive
-from .values.reader import JSON, Reader
+from .support.arguments import file_path, instance
 from .vocabulary import Vocabulary
+from .warm.ahead import Situations, fill, follow, literals_of, rehearse
+from .warm.artifact import Plan, packed, read, unpacked, write
 
 if TYPE_CHECKING:
     from mmap import mmap
 
-    from .index.view import Index
-    from .speculator import Speculator
-
 __all__ = ["Constraint", "resolve_token", "token_ids"]
 
 _SENTENCES, _SENTENCES_OF_LARGE = 3, 6
-"""How many are followed before others are looked for (`index.sentences`). PERF: of a large grammar little else is
+"""How many are followed before others are looked for (`warm.sentences`). PERF: of a large grammar little else is
 visited; six longer sentences instead of three took a tenth off p99 of masks (1,500 schemas)."""
 
 _LARGE = 150  # rules
@@ -42,7 +35,7 @@ _LARGE = 150  # rules
 _LONGEST_REPLAY = 10.0  # seconds that loading an index may take; the rest of it is left
 
 
-class Constraint:
+class Constraint(CompiledGrammar):
     """A grammar compiled for a vocabulary. Immutable to its users and safe to share between threads.
 
     Attributes:
@@ -119,30 +112,6 @@ class Constraint:
             return CanonicalMatcher(self, max_tokens)
         return PrefetchingMatcher(self, max_tokens) if self.prefetches else Matcher(self, max_tokens)
 
-    @property
-    def reader(self) -> Reader | None:
-        """What the texts stand for, `None` where they are just texts: that of the grammar. One that was loaded, or
-        pickled, reads JSON where its grammar was made of a schema or of a type, since a type is not saved."""
-        if self.grammar is not None:
-            return self.grammar.reader
-        return JSON if self._plan.values == "json" else None
-
-    def read(self, text: str) -> Any:
-        """The value of a whole text: of a type's grammar an instance, of a schema's what `json.loads` makes of it, of
-        any other the text itself. Whether the text is in the language is not asked.
-
-        Raises:
-            DerivableError: it is not the text of a value, or the type refuses it.
-
-        Example:
-            >>> import derivable as dv
-            >>> vocab = dv.Vocabulary.from_bytes([b"true", b"false", None], eos=[2])
-            >>> dv.compile(dv.Grammar.from_json_schema({"type": "boolean"}), vocab).read("true")
-            True
-        """
-        instance("text", text, str, "a str")
-        return text if self.reader is None else self.reader.read(text)
-
     def canonically(self) -> Constraint:
         """The same constraint, with the same index, for the tokenizer's own tokenization only (see `compile`).
 
@@ -153,25 +122,6 @@ class Constraint:
         made = object.__new__(Constraint)
         made.__dict__ |= self.__dict__ | {"canonical": True}
         return made
-
-    @cached_property
-    def speculator(self) -> Speculator:
-        """What models chose at the places of this grammar: `generate` learns it, and drafts from it."""
-        from .speculator import Speculator  # PERF: only who drafts needs it
-
-        return Speculator()
-
-    @cached_property
-    def fingerprint(self) -> int:
-        """A number of 64 bits for the grammar and the vocabulary, the same in every process; with `Matcher.context` it
-        tells places of different grammars apart. Terminals count by their names, not by their patterns.
-        """
-        lowered = self._lowered
-        digest = sha256(self.vocabulary.fingerprint.encode())
-        named = (self._plan.lexing, lowered.terminal_names, lowered.start)
-        digest.update(repr(named).encode("utf-8", "replace"))
-        digest.update(array("q", lowered.productions).tobytes())
-        return int.from_bytes(digest.digest()[:8], "little")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves what compiling worked out: the grammar's automata and productions, and what `ahead_of_time` filled.
@@ -317,7 +267,7 @@ class Constraint:
 
     def _sentences(self) -> Iterator[list[bytes | int]]:
         """Some that models are likely to write. Of programs, texts would have to be given."""
-        from .index.sentences import Sentence, sentence  # PERF: only who fills ahead needs it
+        from .warm.sentences import Sentence, sentence  # PERF: only who fills ahead needs it
 
         if self.grammar is None or self._plan.lexing != "scannerless":
             return
@@ -332,52 +282,6 @@ class Constraint:
 
     def __reduce__(self) -> tuple[Callable[..., Constraint], tuple[object, ...]]:
         return _unpickled, (self.to_bytes(), self.vocabulary, self._plan.limits, self.canonical)
-
-    @property
-    def index(self) -> Index:
-        """What was built so far: lexer and parser states, spanner trees, masks, how many tokens the stack decides,
-        bytes.
-
-        A picture of the moment; the index grows as generations visit it (`derivable report` fills it first, and says
-        what is slow). Not to be called while others wait for masks: it looks at every mask that is known.
-
-        Example:
-            >>> import derivable as dv
-            >>> vocab = dv.Vocabulary.from_bytes([b"(", b")", b"))", b"x", None], eos=[4])
-            >>> constraint = dv.compile(dv.Grammar.from_gbnf('root ::= "(" root ")" | "x"'), vocab)
-            >>> m = constraint.matcher()
-            >>> for token in (0, 0, 3): m.advance(token)
-            >>> m.allowed_tokens().tolist(), m.reset(), m.advance(0), m.advance(3), m.allowed_tokens().tolist()
-            ([1, 2], None, None, None, [1])
-            >>> [(state.masks, state.always, state.stack_dependent) for state in constraint.index.states]
-            [(2, 1, 1)]
-
-        Cost: a millisecond for each hundred masks of 128,000 tokens.
-        """
-        from .index.view import view  # PERF: its classes take a tenth of what importing the library takes
-
-        lowered = self._lowered
-        flat, at, productions = lowered.productions, 0, 0
-        while at + 1 < len(flat):
-            at += 2 + flat[at + 1]
-            productions += 1
-        return view(
-            self._kernel.index_view(),
-            self._kernel.stats(),
-            lowered.terminal_names,
-            lexing=self._plan.lexing,
-            nonterminals=len(lowered.nonterminal_names),
-            productions=productions,
-            vocabulary=self.vocabulary.size,
-        )
-
-    def stats(self) -> dict[str, int | bool]:
-        """Facts about the index so far: masks asked for and found, rows, LR states, stack nodes, bytes.
-
-        `run_bytes` is what its matchers have made it allocate, `spanner_bytes` the index that it may share with others;
-        `miss_ns` and `longest_miss_ns` are nanoseconds of wall-clock time in computing masks, together and at most.
-        """
-        return self._kernel.stats()
 
     def __repr__(self) -> str:
         return f"<Constraint {self._plan.start!r} ({self._plan.lexing}) over {self.vocabulary!r}>"

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .arguments import instance, integer, items, texts
-from .caches import remembered, text_of
 from .combining import Combining
 from .limits import Limits
 from .rules import MOST_TOKENS, Indentation, Lexing, Rules, SpecialTokens, Terminal
+from .support.arguments import instance, integer, items, texts
+from .support.caches import remembered, text_of
 from .values.reader import Reader
 
 __all__ = ["Grammar", "Indentation", "Lexing", "SpecialTokens", "Terminal"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from .arguments import integer
+from .support.arguments import integer
 
 __all__ = ["Limits"]
 

@@ -17,7 +17,6 @@ from typing import Any, Literal
 from .analysis.ambiguity import ambiguity
 from .analysis.lexemes import Lexemes
 from .analysis.terminals import terminal_grammar
-from .arguments import instance, integer
 from .compile import compile
 from .constraint import Constraint
 from .errors import ArgumentError, GrammarError, LimitError, TokenRejectedError
@@ -27,6 +26,7 @@ from .grammar import Grammar
 from .limits import Limits
 from .matcher import Matcher
 from .report import report
+from .support.arguments import instance, integer
 from .vocabulary import Vocabulary
 
 __all__ = ["Finding", "Kind", "lint"]

@@ -1,23 +1,33 @@
-"""The matcher: one sequence being generated."""
+"""The matcher, one sequence being generated, and the compiled grammar that it knows."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from . import _kernel
-from .arguments import LARGEST, integer, items
 from .errors import ArgumentError, LimitError, TokenRejectedError
-from .index.prefetch import prefetcher
+from .support.arguments import LARGEST, instance, integer, items
+from .values.reader import JSON, Reader
+from .warm.prefetch import prefetcher
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from .constraint import Constraint
+    from .grammar import Grammar
+    from .index.view import Index
+    from .lowering import Lowered
+    from .speculator import Speculator
+    from .vocabulary import Vocabulary
+    from .warm.artifact import Plan
 
-__all__ = ["Explanation", "Matcher"]
+__all__ = ["CompiledGrammar", "Explanation", "Matcher"]
 
 _MOST_FORCED = 4096
 """Tokens after which `forced_tokens` stops looking: a grammar may force for ever."""
@@ -50,6 +60,117 @@ class Explanation:
         return self.reason
 
 
+class CompiledGrammar(ABC):
+    """A grammar compiled for a vocabulary, as its matchers know it.
+
+    The only one there is is `Constraint`, which describes the attributes and adds how it is saved, and filled ahead of
+    time. This part of it stands beside `Matcher`, because the two know each other.
+    """
+
+    grammar: Grammar | None
+    vocabulary: Vocabulary
+    lookahead: int | None
+    relaxed: tuple[str, ...]
+    canonical: bool
+    prefetches: bool
+    _plan: Plan
+    _lowered: Lowered
+    _kernel: _kernel.Constraint
+
+    @abstractmethod
+    def matcher(self, max_tokens: int | None = None) -> Matcher:
+        """A matcher at the start of the text; `Constraint.matcher` says more."""
+
+    @property
+    def reader(self) -> Reader | None:
+        """What the texts stand for, `None` where they are just texts: that of the grammar. One that was loaded, or
+        pickled, reads JSON where its grammar was made of a schema or of a type, since a type is not saved."""
+        if self.grammar is not None:
+            return self.grammar.reader
+        return JSON if self._plan.values == "json" else None
+
+    def read(self, text: str) -> Any:
+        """The value of a whole text: of a type's grammar an instance, of a schema's what `json.loads` makes of it, of
+        any other the text itself. Whether the text is in the language is not asked.
+
+        Raises:
+            DerivableError: it is not the text of a value, or the type refuses it.
+
+        Example:
+            >>> import derivable as dv
+            >>> vocab = dv.Vocabulary.from_bytes([b"true", b"false", None], eos=[2])
+            >>> dv.compile(dv.Grammar.from_json_schema({"type": "boolean"}), vocab).read("true")
+            True
+        """
+        instance("text", text, str, "a str")
+        return text if self.reader is None else self.reader.read(text)
+
+    @cached_property
+    def speculator(self) -> Speculator:
+        """What models chose at the places of this grammar: `generate` learns it, and drafts from it."""
+        from .speculator import Speculator  # PERF: only who drafts needs it
+
+        return Speculator()
+
+    @cached_property
+    def fingerprint(self) -> int:
+        """A number of 64 bits for the grammar and the vocabulary, the same in every process; with `Matcher.context` it
+        tells places of different grammars apart. Terminals count by their names, not by their patterns.
+        """
+        lowered = self._lowered
+        digest = sha256(self.vocabulary.fingerprint.encode())
+        named = (self._plan.lexing, lowered.terminal_names, lowered.start)
+        digest.update(repr(named).encode("utf-8", "replace"))
+        digest.update(array("q", lowered.productions).tobytes())
+        return int.from_bytes(digest.digest()[:8], "little")
+
+    @property
+    def index(self) -> Index:
+        """What was built so far: lexer and parser states, spanner trees, masks, how many tokens the stack decides,
+        bytes.
+
+        A picture of the moment; the index grows as generations visit it (`derivable report` fills it first, and says
+        what is slow). Not to be called while others wait for masks: it looks at every mask that is known.
+
+        Example:
+            >>> import derivable as dv
+            >>> vocab = dv.Vocabulary.from_bytes([b"(", b")", b"))", b"x", None], eos=[4])
+            >>> constraint = dv.compile(dv.Grammar.from_gbnf('root ::= "(" root ")" | "x"'), vocab)
+            >>> m = constraint.matcher()
+            >>> for token in (0, 0, 3): m.advance(token)
+            >>> m.allowed_tokens().tolist(), m.reset(), m.advance(0), m.advance(3), m.allowed_tokens().tolist()
+            ([1, 2], None, None, None, [1])
+            >>> [(state.masks, state.always, state.stack_dependent) for state in constraint.index.states]
+            [(2, 1, 1)]
+
+        Cost: a millisecond for each hundred masks of 128,000 tokens.
+        """
+        from .index.view import view  # PERF: its classes take a tenth of what importing the library takes
+
+        lowered = self._lowered
+        flat, at, productions = lowered.productions, 0, 0
+        while at + 1 < len(flat):
+            at += 2 + flat[at + 1]
+            productions += 1
+        return view(
+            self._kernel.index_view(),
+            self._kernel.stats(),
+            lowered.terminal_names,
+            lexing=self._plan.lexing,
+            nonterminals=len(lowered.nonterminal_names),
+            productions=productions,
+            vocabulary=self.vocabulary.size,
+        )
+
+    def stats(self) -> dict[str, int | bool]:
+        """Facts about the index so far: masks asked for and found, rows, LR states, stack nodes, bytes.
+
+        `run_bytes` is what its matchers have made it allocate, `spanner_bytes` the index that it may share with others;
+        `miss_ns` and `longest_miss_ns` are nanoseconds of wall-clock time in computing masks, together and at most.
+        """
+        return self._kernel.stats()
+
+
 class Matcher(_kernel.Matcher):
     """One sequence being generated under a `Constraint`. Made by `Constraint.matcher()`.
 
@@ -75,9 +196,9 @@ class Matcher(_kernel.Matcher):
         (True, False)
     """
 
-    def __init__(self, origin: Constraint | Matcher, max_tokens: int | None = None) -> None:
+    def __init__(self, origin: CompiledGrammar | Matcher, max_tokens: int | None = None) -> None:
         if isinstance(origin, Matcher):
-            self.constraint: Constraint = origin.constraint
+            self.constraint: CompiledGrammar = origin.constraint
             super().__init__(origin)
         else:
             kernel = getattr(origin, "_kernel", None)

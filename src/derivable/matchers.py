@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .arguments import LARGEST, integer, items
 from .errors import TokenRejectedError
-from .index.prefetch import Place, prefetcher
-from .matcher import Matcher
+from .matcher import CompiledGrammar, Matcher
+from .support.arguments import LARGEST, integer, items
+from .warm.prefetch import Place, prefetcher
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from .constraint import Constraint
 
 __all__ = ["CanonicalMatcher", "PrefetchingMatcher"]
 
@@ -28,7 +26,7 @@ class CanonicalMatcher(Matcher):
     compiled with `canonical=True`.
     """
 
-    def __init__(self, origin: Constraint | Matcher, max_tokens: int | None = None) -> None:
+    def __init__(self, origin: CompiledGrammar | Matcher, max_tokens: int | None = None) -> None:
         super().__init__(origin, max_tokens)
         self._pairs = self.constraint.vocabulary.canonical_pairs
         #: (the last step's token or `None` for bytes, the length behind it, the step before): the past is shared.

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from .arguments import instance, integer, items, texts
 from .errors import ArgumentError, GrammarError, UnsupportedFeatureError
 from .expr import Expr, node, references
+from .support.arguments import instance, integer, items, texts
 from .values.reader import Reader
 
 __all__ = [

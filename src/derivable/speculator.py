@@ -22,9 +22,9 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Any, Protocol
 
-from .arguments import file_path, instance, integer
 from .errors import ArgumentError, ArtifactError
-from .files import write
+from .support.arguments import file_path, instance, integer
+from .support.files import write
 
 __all__ = ["Speculator"]
 

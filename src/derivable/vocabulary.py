@@ -21,9 +21,9 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from derivable.arguments import LARGEST, file_path, instance, integer, items, texts
-from derivable.caches import cache
 from derivable.errors import VocabularyError
+from derivable.support.arguments import LARGEST, file_path, instance, integer, items, texts
+from derivable.support.caches import cache
 from derivable.vocabularies.gguf import read_gguf
 from derivable.vocabularies.huggingface import canonical_pairs, read_tokenizer_json, read_transformers
 from derivable.vocabularies.libraries import read_llama_cpp, read_sentencepiece, read_tiktoken

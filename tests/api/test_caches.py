@@ -14,8 +14,8 @@ from paths import python_path
 from words import BYTES
 
 import derivable as dv
-from derivable.caches import Cache
 from derivable.expr import Bytes, Concat, star
+from derivable.support.caches import Cache
 
 SCHEMA = {"type": "object", "properties": {"a": {"enum": ["x", "y"]}, "b": {"type": "integer"}}}
 

@@ -14,12 +14,13 @@ from embedded_model import needs_weights
 from paths import ROOT
 
 import derivable as dv
-from derivable import cli, demo
+from derivable import cli
+from derivable.cli import cases
 from derivable.tiny import tokenizer_path
 
 testing = pytest.importorskip("typer.testing")
 
-EXAMPLES = demo.EXAMPLES
+EXAMPLES = cases.EXAMPLES
 JSON = str(EXAMPLES / "json.lark")
 DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 LLAMA_3 = ROOT.parent / "shared" / "data" / "tokenizers" / "llama-3"
@@ -237,7 +238,7 @@ def test_generate_without_a_grammar() -> None:
 def test_demo() -> None:
     code, output, _ = run("demo")
     assert code == 0, output
-    assert f"{len(demo.CASES)} of {len(demo.CASES)} constrained texts valid" in output
+    assert f"{len(cases.CASES)} of {len(cases.CASES)} constrained texts valid" in output
     assert "✘" in output  # at least one of the unconstrained texts is not what was asked for
 
 
@@ -245,18 +246,18 @@ def test_demo() -> None:
 def test_demo_fails_when_a_text_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    wrong = replace(demo.CASES[0], check=lambda text: False)
-    monkeypatch.setattr(cli, "CASES", [wrong])
+    wrong = replace(cases.CASES[0], check=lambda text: False)
+    monkeypatch.setattr(cases, "CASES", [wrong])
     code, output, _ = run("demo")
     assert code == 1 and "0 of 1" in output
 
 
 def test_demo_checkers() -> None:
-    assert demo.is_json("[1]") and not demo.is_json("[1,]")
-    assert demo.is_equation("(1 + 2) * 3 = -9") and not demo.is_equation("1 + = 2")
-    assert not demo.is_equation("1 + 2") and not demo.is_equation("a + 1 = 2") and not demo.is_equation("1 / 2 = 0")
-    assert demo.runs_as_sql("SELECT name FROM users WHERE age > 3;") and not demo.runs_as_sql("SELECT x FROM users;")
-    assert demo.is_xml("<a><b>1</b></a>") and not demo.is_xml("<a>")
+    assert cases.is_json("[1]") and not cases.is_json("[1,]")
+    assert cases.is_equation("(1 + 2) * 3 = -9") and not cases.is_equation("1 + = 2")
+    assert not cases.is_equation("1 + 2") and not cases.is_equation("a + 1 = 2") and not cases.is_equation("1 / 2 = 0")
+    assert cases.runs_as_sql("SELECT name FROM users WHERE age > 3;") and not cases.runs_as_sql("SELECT x FROM users;")
+    assert cases.is_xml("<a><b>1</b></a>") and not cases.is_xml("<a>")
 
 
 @needs_weights
@@ -277,7 +278,7 @@ def test_order_models() -> None:
     customer = '{"name": "Ann Lee", "email": "ann@example.org"}'
     items = '[{"product": "pen", "quantity": 2}]'
     order = f'{{"order_id": 1234, "customer": {customer}, "items": {items}, "status": "open"}}'
-    assert demo.is_order(order) and not demo.is_order(order.replace("open", "lost")) and not demo.is_order("{}")
+    assert cases.is_order(order) and not cases.is_order(order.replace("open", "lost")) and not cases.is_order("{}")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import derivable as dv
 from derivable import _kernel
 from derivable.expr import Bytes, Concat, JsonStrings, Special
 from derivable.grammar import Terminal
-from derivable.index.artifact import VERSION
+from derivable.warm.artifact import VERSION
 
 TOKENS = [
     b"1",

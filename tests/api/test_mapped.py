@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 import derivable as dv
-from derivable import _kernel, files
-from derivable.index.artifact import _LENGTH, _MAGIC, _PREFIX, VERSION
+from derivable import _kernel
+from derivable.support import files
+from derivable.warm.artifact import _LENGTH, _MAGIC, _PREFIX, VERSION
 
 VOCABULARY = dv.Vocabulary.from_bytes(
     [*(bytes([byte]) for byte in range(256)), b"ab", b"))", b");", b" = ", b"(a", b"f(", None], eos=[262]

@@ -14,7 +14,7 @@ from test_cli import JSON, run
 import derivable as dv
 from derivable.index.view import spans_of
 from derivable.report import report
-from derivable.report_html import page
+from derivable.report.page import page
 
 NESTED = 'root ::= "(" root ")" | "x"'
 TOKENS = [b"(", b")", b"))", b"x", b"x)", None]

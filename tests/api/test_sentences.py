@@ -10,8 +10,8 @@ from new_masks import new_masks
 
 import derivable as dv
 from derivable.expr import Special
-from derivable.index.sentences import sentence
 from derivable.lowering import with_tokens
+from derivable.warm.sentences import sentence
 
 BYTES = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), None], eos=[256])
 

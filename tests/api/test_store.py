@@ -17,8 +17,8 @@ from paths import ROOT
 from words import BYTES
 
 import derivable as dv
-from derivable.index.content import grammar_digest
-from derivable.index.store import store_at
+from derivable.warm.content import grammar_digest
+from derivable.warm.store import store_at
 
 SCHEMA = {"type": "object", "properties": {"a": {"enum": ["x", "y"]}, "b": {"type": "integer"}}}
 

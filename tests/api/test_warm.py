@@ -20,8 +20,8 @@ from words import BYTES
 
 import derivable as dv
 from derivable import _kernel
-from derivable.index.artifact import packed
-from derivable.index.prefetch import prefetcher
+from derivable.warm.artifact import packed
+from derivable.warm.prefetch import prefetcher
 
 SCHEMA = {
     "type": "object",

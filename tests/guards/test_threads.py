@@ -18,7 +18,7 @@ import pytest
 
 import derivable as dv
 from derivable import _kernel
-from derivable.collector import without_collector
+from derivable.support.collector import without_collector
 
 WORDS = ["ab", '",', '": "', "12", ", ", '"a"', "[1", "true", "  ", ": ", '{"']
 

@@ -16,10 +16,10 @@ from paths import ROOT, python_path
 
 import derivable as dv
 from derivable import _kernel
-from derivable.collector import without_collector
 from derivable.expr import EMPTY, Alt, Bytes, Concat, Expr, Members, Ref, Repeat, Sequences, refs
 from derivable.frontends.json_schema.emit.productive import drop_unproductive
 from derivable.lowering.repeats import add_repeat
+from derivable.support.collector import without_collector
 
 
 @pytest.mark.parametrize("enabled", [True, False])

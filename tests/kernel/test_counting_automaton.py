@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import derivable as dv
 from derivable._kernel import CountingAutomaton
 from derivable.automata import compile_expr
-from derivable.counting import counting_automaton
+from derivable.automata.counting import counting_automaton
 from derivable.expr import Alt, Bytes, Chars, Concat, Expr, Repeat, optional, star
 
 LETTERS = b"ab\xc3\xa9\xa4"

@@ -10,15 +10,18 @@ as data.
 
 And what a writer of a grammar wants to know (`derivable lint`): `ambiguity`, `Lexemes`.
 
-Masks come from elsewhere (`derivable.compile`); this is for looking, counting and comparing.
+Masks come from elsewhere (`derivable.compile`); this is for looking, counting and comparing. How they come about can be
+read in `plain`: the algorithm of the kernel on one page of Python (`Plain`, with the parser `Earley`).
 """
 
 from .ambiguity import Ambiguity, ambiguity
 from .bar_hillel import intersection_is_empty, is_never_legal
+from .earley import Earley
 from .legality import Verdict, are_jointly_legal, interchangeable_terminals, is_always_legal, judge
 from .lexemes import Lexemes
 from .mask_store import STEPS, MaskStore, Streamlined
 from .maximal_munch import MaximalMunch, MaximalMunchMatcher
+from .plain import Plain, PlainMatcher
 from .scanner import Scanner
 from .sequences import SequenceParser
 from .spanner_table import DetokenizingTransducer, LexingTransducer, SpannerTable
@@ -31,12 +34,15 @@ __all__ = [
     "STEPS",
     "Ambiguity",
     "DetokenizingTransducer",
+    "Earley",
     "Lexemes",
     "LexingTransducer",
     "LrAutomaton",
     "MaskStore",
     "MaximalMunch",
     "MaximalMunchMatcher",
+    "Plain",
+    "PlainMatcher",
     "Scanner",
     "SequenceParser",
     "SpannerTable",

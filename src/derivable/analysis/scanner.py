@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -169,6 +170,12 @@ class Scanner:
                 break
             self.row(state)
         return list(range(len(self.members)))
+
+    @cached_property
+    def classes(self) -> tuple[int, ...]:
+        """One byte of each class that no terminal tells apart."""
+        columns = np.concatenate([table.next for table in self._tables])
+        return tuple(np.unique(columns, axis=1, return_index=True)[1].tolist())
 
     def producible(self) -> list[frozenset[int]]:
         """*Producible terminals* of every state of ``together`` (Definition 3.2): which may be the next to end."""

@@ -5,12 +5,10 @@ Generated text goes to standard output as it comes; figures about it go to stand
 `derivable generate ... > file` writes the text alone. Errors of Derivable are shown without a traceback, exit code 2.
 """
 
-from ..demo import CASES
 from . import check, compile, demo, generate, lint, mask, measure, report, trace, vocab  # each adds its verb
 from .app import app, main
 
 __all__ = [
-    "CASES",
     "app",
     "check",
     "compile",

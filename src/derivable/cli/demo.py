@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ..compile import compile as compile_grammar
 from ..decoding.generate import Generation, generate
+from . import cases
 from .app import app
 from .options import model_of, terminal
 from .show import figures, side_by_side
@@ -28,13 +29,11 @@ def demo() -> None:
     Every constrained text must end by itself and be accepted by a checker that is not Derivable (re, json,
     sqlite3, ...); otherwise the exit code is 1. Prompts and seeds are fixed, and chosen so that the difference shows.
     """
-    from . import CASES  # as the package has them now
-
     console = terminal()
     model = model_of(None)
     failed = tokens = interventions = 0
     mask_seconds = 0.0
-    for number, case in enumerate(CASES, 1):
+    for number, case in enumerate(cases.CASES, 1):
         constraint = compile_grammar(case.grammar(), model.vocabulary)
         results = [
             generate(
@@ -69,7 +68,10 @@ def demo() -> None:
         mask_seconds += results[0].stats.mask_seconds
     console.rule()
     console.print(
-        Text(f"{len(CASES) - failed} of {len(CASES)} constrained texts valid", style="red" if failed else "green")
+        Text(
+            f"{len(cases.CASES) - failed} of {len(cases.CASES)} constrained texts valid",
+            style="red" if failed else "green",
+        )
         .append(f" · {tokens} tokens · mask {mask_seconds / max(1, tokens) * 1e6:,.1f} µs a token", style="dim")
         .append(f" · {interventions} interventions", style="dim"),
         soft_wrap=True,

@@ -16,7 +16,7 @@ from ..constraint import Constraint
 from ..grammar import Grammar
 from ..report import Report
 from ..report import report as make_report
-from ..report_html import page
+from ..report.page import page
 from ..vocabulary import Vocabulary
 from .app import app
 from .options import (

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from derivable.constraint import Constraint
 from derivable.decoding.targets import Target
 from derivable.errors import LimitError
+from derivable.matcher import CompiledGrammar
 
 __all__ = ["DEFAULT", "Budget", "Room", "least_tokens"]
 
@@ -21,7 +21,7 @@ _ANY = 1 << 40
 """More tokens than any text has."""
 
 
-def least_tokens(constraint: Constraint) -> int:
+def least_tokens(constraint: CompiledGrammar) -> int:
     """How many tokens suffice for a text, the end token included.
 
     Raises:

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from derivable.apply import apply_bitmask, mask_words
-from derivable.arguments import instance, integer
 from derivable.batch import allocate_bitmask
 from derivable.decoding.language_model import LanguageModel, ModelState
 from derivable.decoding.policy import Drafter, patiently
 from derivable.decoding.sampling import Logits
 from derivable.errors import MatcherError, TokenRejectedError
 from derivable.matcher import Matcher
+from derivable.support.arguments import instance, integer
 
 __all__ = ["DraftModel", "Drafter", "PromptLookup"]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 
-from derivable.arguments import LARGEST, integer, items
 from derivable.decoding.budget import Budget
 from derivable.decoding.generation import Generation, Stats
 from derivable.decoding.language_model import LanguageModel
@@ -24,6 +23,7 @@ from derivable.decoding.targets import Given, resolved
 from derivable.errors import ArgumentError, DerivableError
 from derivable.matcher import Matcher
 from derivable.speculator import Speculator
+from derivable.support.arguments import LARGEST, integer, items
 
 __all__ = ["Generation", "Stats", "Stream", "generate"]
 

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derivable.arguments import instance, integer, items
 from derivable.batch import allocate_bitmask
 from derivable.constraint import Constraint
 from derivable.decoding.policy import patiently
 from derivable.errors import ArgumentError, BitmaskShapeError, TokenRejectedError
 from derivable.matcher import Matcher
+from derivable.support.arguments import instance, integer, items
 
 __all__ = ["fill_tree", "sequence_bitmask"]
 

@@ -20,12 +20,12 @@ from importlib import import_module
 from math import exp, inf, log
 from typing import Any
 
-from derivable.arguments import file_path, integer, items
 from derivable.decoding.generate import Generation, generate
 from derivable.decoding.language_model import LanguageModel
 from derivable.decoding.retokenize import perplexity, retokenize
 from derivable.decoding.targets import Given
 from derivable.errors import ArtifactError, DerivableError
+from derivable.support.arguments import file_path, integer, items
 
 __all__ = ["Invasiveness", "measure"]
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from derivable.arguments import instance, integer
 from derivable.decoding.language_model import LanguageModel, prefilled
 from derivable.errors import DerivableError, VocabularyError
+from derivable.support.arguments import instance, integer
 
 __all__ = ["Likelihood", "perplexity", "retokenize"]
 

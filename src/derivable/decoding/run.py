@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from derivable.arguments import integer
 from derivable.decoding.budget import Budget
 from derivable.decoding.choices import Choices, JsonPlaces, Places, TextPlaces
 from derivable.decoding.decoder import Decoder
@@ -26,6 +25,7 @@ from derivable.decoding.sampling import Logits, Sampling
 from derivable.decoding.targets import Target
 from derivable.decoding.trace import Trace
 from derivable.errors import ArgumentError, DerivableError, ModelError
+from derivable.support.arguments import integer
 from derivable.tools import ToolReader
 from derivable.values.reader import Reader
 

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derivable.arguments import LARGEST, integer
 from derivable.errors import ArgumentError, DerivableError
+from derivable.support.arguments import LARGEST, integer
 
 __all__ = ["Logits", "Sampling"]
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from derivable.caches import cache
 from derivable.compile import compile as compile_grammar
 from derivable.constraint import Constraint
 from derivable.errors import ArgumentError, MatcherError
 from derivable.grammar import Grammar
-from derivable.matcher import Matcher
+from derivable.matcher import CompiledGrammar, Matcher
+from derivable.support.caches import cache
 from derivable.values.reader import Reader, describable
 from derivable.vocabulary import Vocabulary
 
@@ -39,7 +39,7 @@ class Target:
     is_given: bool = False
 
     @property
-    def constraint(self) -> Constraint | None:
+    def constraint(self) -> CompiledGrammar | None:
         """That of the matcher."""
         return self.matcher.constraint if self.matcher is not None else None
 
@@ -64,7 +64,7 @@ def resolved(given: Given, vocabulary: Vocabulary) -> Target:
     if given is None:
         return Target(None)
     if isinstance(given, Matcher | Constraint):
-        constraint = given if isinstance(given, Constraint) else given.constraint
+        constraint: CompiledGrammar = given if isinstance(given, Constraint) else given.constraint
         if constraint.vocabulary != vocabulary:
             raise MatcherError(
                 f"the {'constraint' if given is constraint else 'matcher'} is for {constraint.vocabulary!r}, the model "

@@ -26,13 +26,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
-from derivable.arguments import integer
 from derivable.compile import compile as compile_grammar
 from derivable.decoding.generate import Generation, generate
 from derivable.decoding.language_model import LanguageModel
 from derivable.decoding.retokenize import prompt_tokens
 from derivable.errors import ArgumentError, GrammarError
 from derivable.grammar import Grammar
+from derivable.support.arguments import integer
 from derivable.vocabulary import Vocabulary
 
 __all__ = ["Filled", "Hole", "Template"]

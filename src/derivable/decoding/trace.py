@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
 from typing import Any, overload
 
-from derivable.arguments import file_path
 from derivable.decoding.step import Alternative, Step
 from derivable.errors import ArtifactError
-from derivable.files import write
+from derivable.support.arguments import file_path
+from derivable.support.files import write
 
 __all__ = ["Alternative", "Step", "Trace"]
 

@@ -14,8 +14,8 @@ from typing import get_args
 from ..errors import GrammarError, UnsupportedFeatureError
 from ..expr import EMPTY, Alt, Bytes, Concat, Expr, Members, Ref, Repeat, Sequences, Spelled, text
 from ..lowering.leaves import cut_into_leaves, names_only
+from ..lowering.show import show
 from ..rules import GrammarWarning, Rules, SpecialTokens, Tally, Terminal
-from ..show import show
 from .build import Step, alternation, concatenation, repeat, run
 
 __all__ = [

@@ -20,12 +20,12 @@ from lark.grammar import NonTerminal
 from lark.grammar import Terminal as LarkTerminal
 from lark.lexer import PatternStr
 
-from ..collector import without_collector
 from ..errors import DerivableError, GrammarError, LimitError
 from ..expr import NOTHING, Alt, Concat, Expr, Look, Ref, Repeat, refs, width
 from ..limits import Limits
 from ..lowering.counted import counted_walk
 from ..rules import Indentation, Lexing, Rules, Terminal
+from ..support.collector import without_collector
 from .build import Step, alternation, concatenation, recursion_room, repeat, run
 from .lark_source import Loaded, Source, load
 from .regex import parse_regex

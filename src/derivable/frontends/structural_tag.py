@@ -34,11 +34,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, get_args
 
-from ..caches import remembered, text_of
 from ..errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
 from ..expr import ANY_TOKEN, EMPTY, Concat, Expr, Special, Spelled, optional, star
 from ..limits import Limits
 from ..rules import MOST_TOKENS, Rules, SpecialTokens
+from ..support.caches import remembered, text_of
 from .build import alternation, concatenation, recursion_room, repeat
 from .combine import Joined, bounds_of_repeat, literal
 from .ebnf import grammar_from_ebnf

@@ -1,1 +1,1 @@
-"""The compiled index outside of the kernel: saving it, and filling it ahead of time."""
+"""The compiled index seen from outside of the kernel: what it holds, and which of its masks were slow."""

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..apply import mask_words
-from ..arguments import instance, integer
 from ..batch import allocate_bitmask, fill_bitmasks
 from ..constraint import Constraint
 from ..errors import ArgumentError, MatcherError, TokenRejectedError
 from ..matcher import Matcher
+from ..support.arguments import instance, integer
 
 __all__ = ["Follower"]
 

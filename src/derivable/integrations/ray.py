@@ -23,14 +23,14 @@ try:
 except ImportError as error:
     raise ImportError("derivable.integrations.ray needs ray: pip install 'ray[data]'") from error
 
-from ..arguments import file_path, integer
 from ..compile import compile
 from ..decoding.generate import generate
 from ..errors import ArgumentError, DerivableError
-from ..index.content import code_digest
-from ..index.store import ArtifactStore
 from ..limits import Limits
+from ..support.arguments import file_path, integer
 from ..vocabulary import Vocabulary
+from ..warm.content import code_digest
+from ..warm.store import ArtifactStore
 from .specs import grammar_of, spec_of
 
 __all__ = ["Compiled", "ConstrainedGenerator", "compile_many"]

@@ -20,9 +20,9 @@ except ImportError as error:
     raise ImportError("derivable.integrations.tensorrt_llm needs torch, which tensorrt_llm brings") from error
 
 from ..apply import apply_bitmask
-from ..arguments import instance
 from ..constraint import Constraint
 from ..errors import BitmaskShapeError
+from ..support.arguments import instance
 from .following import Follower
 
 __all__ = ["Processor"]

@@ -62,11 +62,11 @@ except ImportError as error:
     ) from error
 
 from ..apply import apply_bitmask, mask_words
-from ..arguments import items
 from ..batch import allocate_bitmask, fill_bitmasks
 from ..constraint import Constraint
 from ..errors import ArgumentError, BitmaskShapeError, MatcherError, TokenRejectedError
 from ..matcher import Matcher
+from ..support.arguments import items
 from ..vocabulary import Vocabulary
 
 __all__ = ["DerivableLogitsProcessor"]

@@ -35,7 +35,6 @@ from transformers.generation import CandidateGenerator, GenerateDecoderOnlyOutpu
 from transformers.generation import logits_process as processes
 
 from ..apply import mask_words
-from ..arguments import instance, integer, items
 from ..constraint import Constraint
 from ..decoding.budget import Budget
 from ..decoding.decoder import Decoder, guesses
@@ -47,6 +46,7 @@ from ..decoding.targets import resolved
 from ..errors import ArgumentError, DerivableError, LimitError, TokenRejectedError
 from ..matcher import Matcher
 from ..speculator import Speculator
+from ..support.arguments import instance, integer, items
 from ..vocabulary import Vocabulary
 
 __all__ = ["DerivableCandidateGenerator", "DerivableDecoding"]

@@ -25,10 +25,10 @@ from ..expr import (
 )
 from ..limits import Limits
 from ..rules import Rules, Terminal
-from ..show import show
 from .indentation import LoweredIndentation, indentation_terminals, lower_indentation
 from .leaves import cut_into_leaves
 from .repeats import add_repeat
+from .show import show
 from .tallies import Tallies, lower_tallies
 from .words import cut_out_words, words
 

@@ -16,7 +16,7 @@ def without_recursion(name: str, expr: Expr) -> Expr:
 
     Example:
         >>> from derivable.expr import EMPTY, Alt, Bytes, Concat, Ref
-        >>> from derivable.show import show
+        >>> from derivable.lowering.show import show
         >>> show(without_recursion("ws", Alt((Concat((Bytes(b" "), Ref("ws"))), EMPTY))))
         '" "*'
     """

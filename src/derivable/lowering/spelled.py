@@ -14,7 +14,7 @@ from operator import attrgetter
 from ..errors import GrammarError
 from ..expr import Alt, Concat, Expr, Ref, Special, Spelled, text
 from ..rules import Rules, Terminal
-from ..show import show
+from .show import show
 
 __all__ = ["with_tokens"]
 

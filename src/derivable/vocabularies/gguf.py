@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from derivable.arguments import file_path
 from derivable.errors import VocabularyError
+from derivable.support.arguments import file_path
 from derivable.vocabularies.source import GIVE_BYTES, Source, byte_level, byte_literal, table, utf8
 
 __all__ = ["read_gguf"]

@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from derivable.arguments import file_path
 from derivable.errors import UnsupportedFeatureError, VocabularyError
+from derivable.support.arguments import file_path
 from derivable.vocabularies.libraries import piece_bytes
 from derivable.vocabularies.source import GIVE_BYTES, Source, byte_level, table, utf8
 from derivable.vocabularies.tokenizer_json import parse_json, read_document

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from derivable.arguments import file_path
 from derivable.errors import VocabularyError
+from derivable.support.arguments import file_path
 from derivable.vocabularies.source import GIVE_BYTES, Source, byte_literal, table, utf8
 
 __all__ = ["piece_bytes", "read_llama_cpp", "read_sentencepiece", "read_tiktoken"]

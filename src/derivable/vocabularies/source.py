@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from derivable.arguments import LARGEST, integer, items
 from derivable.errors import ArgumentError, VocabularyError
+from derivable.support.arguments import LARGEST, integer, items
 
 __all__ = ["GIVE_BYTES", "MAX_SIZE", "Encoder", "Source", "byte_level", "byte_literal", "resolve_eos", "table", "utf8"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ...arguments import integer
 from ...limits import Limits
+from ...support.arguments import integer
 from .exception import runtime_errors
 
 __all__ = ["get_max_recursion_depth", "get_serialization_version", "max_recursion_depth", "set_max_recursion_depth"]

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...collector import without_collector
 from ...limits import Limits
 from ...rules import Rules, SpecialTokens
+from ...support.collector import without_collector
 from .reading.options import Draft, Formats, KeyOrder, Options, Profile, Whitespace
 from .reading.sources import read_schema
 from .translate import translate

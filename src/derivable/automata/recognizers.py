@@ -7,12 +7,10 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias, TypeVar
 
-from . import _kernel
-from ._kernel import Dfa
-from .caches import cache
-from .counting import counting_automaton, without_many
-from .errors import GrammarError
-from .expr import (
+from .. import _kernel
+from .._kernel import Dfa
+from ..errors import GrammarError
+from ..expr import (
     ANY_CHAR,
     Alt,
     And,
@@ -26,7 +24,9 @@ from .expr import (
     Repeat,
     star,
 )
-from .limits import Limits
+from ..limits import Limits
+from ..support.caches import cache
+from .counting import counting_automaton, without_many
 
 __all__ = [
     "JSON_CHARACTER",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .errors import ArgumentError
+from ..errors import ArgumentError
 
 __all__ = ["LARGEST", "file_path", "instance", "integer", "items", "texts"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from math import log10
 
-from .report import Report
+from .situations import Report
 
 __all__ = ["bars", "histogram", "page", "stacked"]
 

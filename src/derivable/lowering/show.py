@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from .expr import (
+from ..expr import (
     Alt,
     And,
     Bytes,

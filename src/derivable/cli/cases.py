@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from .grammar import Grammar
+from ..grammar import Grammar
 
 __all__ = [
     "CASES",
@@ -27,7 +27,7 @@ __all__ = [
     "runs_as_sql",
 ]
 
-EXAMPLES = Path(__file__).parent / "examples"
+EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakValueDictionary
 
-from . import _kernel
-from .errors import ArgumentError
+from .. import _kernel
+from ..errors import ArgumentError
 
 __all__ = ["alive", "warn_of_slow_masks"]
 

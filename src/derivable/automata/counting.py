@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ._kernel import CountingAutomaton, Dfa
-from .expr import Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Look, Repeat, children, walk, width
+from .._kernel import CountingAutomaton, Dfa
+from ..expr import Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Look, Repeat, children, walk, width
 
 __all__ = ["counting_automaton", "without_many"]
 

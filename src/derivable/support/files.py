@@ -8,8 +8,8 @@ from pathlib import Path
 from stat import S_IMODE
 from typing import TYPE_CHECKING
 
+from ..errors import ArtifactError
 from .arguments import file_path
-from .errors import ArtifactError
 
 if TYPE_CHECKING:
     from mmap import mmap

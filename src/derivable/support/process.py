@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 
-from . import _kernel
+from .. import _kernel
 from .caches import cache
 from .collector import pause
 

@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from .. import _kernel, files
+from .. import _kernel
 from .._kernel import CountingAutomaton, Dfa
 from ..automata import SMALL_RANGE, Recognizer, json_strings
 from ..errors import ArtifactError, LimitError
@@ -27,6 +27,7 @@ from ..expr import JsonStrings, Special
 from ..grammar import Lexing
 from ..limits import Limits
 from ..lowering import Lowered, matches_blank_lines
+from ..support import files
 
 if TYPE_CHECKING:
     from mmap import mmap

@@ -18,9 +18,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .. import files
-from ..arguments import integer
 from ..errors import ArgumentError, ArtifactError
+from ..support import files
+from ..support.arguments import integer
 
 if TYPE_CHECKING:
     from mmap import mmap

@@ -198,6 +198,6 @@ def text_of(value: Any) -> str | bytes | None:
 
     `None` if they are too many, as of a small value whose parts are shared.
     """
-    from . import _kernel
+    from .. import _kernel
 
     return value if isinstance(value, str) else _kernel.spelled(value, _MOST_SPELLED)

@@ -15,9 +15,9 @@ from itertools import chain
 from typing import Any
 
 from .. import _kernel
-from ..arguments import integer
 from ..errors import ArgumentError, LimitError
 from ..lowering import Lowered
+from ..support.arguments import integer
 from ..vocabulary import Vocabulary
 
 __all__ = ["Situations", "fill", "follow", "literals_of", "rehearse", "wanted"]

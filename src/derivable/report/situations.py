@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from time import perf_counter, thread_time
 from typing import Any
 
-from .batch import allocate_bitmask
-from .constraint import Constraint
-from .errors import LimitError, TokenRejectedError
-from .index.view import Index, spans_of
-from .matcher import Matcher
+from ..batch import allocate_bitmask
+from ..constraint import Constraint
+from ..errors import LimitError, TokenRejectedError
+from ..index.view import Index, spans_of
+from ..matcher import Matcher
 
 __all__ = ["Report", "Situation", "report"]
 

@@ -1,0 +1,1 @@
+"""What every room uses and no user imports: checks of arguments, files, what a process remembers, the collector."""
