@@ -75,8 +75,9 @@ class ImageReader {
         const uint32_t* begin = run(n);
         return {begin, begin + n};
     }
+    static constexpr const char* kMisplaced = "a number of its index is out of place";
     static void check(bool fits) {
-        if (!fits) throw BadArtifact("a number of its index is out of place");
+        if (!fits) throw BadArtifact(kMisplaced);
     }
     bool at_end() const { return at_ == size_; }
     // Where it stands, and one that stands elsewhere, for what is read when it is asked for. SAFETY: that one does not keep the words.
