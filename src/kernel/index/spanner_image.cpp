@@ -14,8 +14,7 @@ constexpr uint32_t kLayout = 3;  // raised where words mean something else
 
 void Spanner::archive(Archive& a, Numbers& numbers) {
     a.same(kLayout, "its index was written by another version");
-    a.same(vocabulary_->size());
-    a.same(vocabulary_->trie.size());
+    for (uint32_t size : {vocabulary_->size(), vocabulary_->trie.size()}) a.same(size, "its index is of another vocabulary");
     lexer.archive(a);
     prospects.archive(a);
     residuals_.archive(a);

@@ -143,7 +143,7 @@ StackTrie::Node* StackTrie::read_child(Node& parent, uint32_t state) {
 }
 
 StackTrie::Node* StackTrie::read_node(ImageReader in, uint32_t before) {
-    ImageReader::check(left_ > 0);
+    in.check(left_ > 0);
     const uint32_t list = in.below(open_words_.size() + 1), saved = in.below(before), found = in.count();
     work(10 + found);
     const TokenSet** sets = found_.add(found);
@@ -160,7 +160,7 @@ StackTrie::Node* StackTrie::read_node(ImageReader in, uint32_t before) {
 const TokenSet* StackTrie::saved_set(uint32_t number) {
     if (number < sets_of_splits_.size()) return sets_of_splits_[number].get();
     number -= uint32_t(sets_of_splits_.size());
-    ImageReader::check(number < restored_sets_.size());
+    image_.check(number < restored_sets_.size());
     const TokenSet*& set = restored_sets_[number];
     if (!set) {
         ImageReader in = image_.at(saved_sets_[number]);

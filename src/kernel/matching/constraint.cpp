@@ -110,19 +110,17 @@ void Constraint::archive_splits(Archive& a) {
 
 void Constraint::restore_splits() {
     if (spanner_->lexer.policy() == Policy::kScannerless) throw BadArtifact("its index is of another kind of lexer");
-    ImageReader in = image_;
-    Archive archive(in);
+    Archive archive(image_);
     archive_splits(archive);
-    if (!in.at_end()) throw BadArtifact("its index is longer than it says");
+    archive.in().check_at_end();
 }
 
 std::string Constraint::saved_splits() {
     Operation all(access_, Task::kUnbounded);
     if (access_.lexer().policy() == Policy::kScannerless) return {};
-    ImageWriter out;
-    Archive archive(out);
+    Archive archive;
     archive_splits(archive);
-    return out.bytes();
+    return archive.out().bytes();
 }
 
 bool Constraint::can_begin() {

@@ -4,14 +4,16 @@
 //         a.each(names_, 2, [&](Name& name) { a.below(name.kind, kNumKinds), a.list(name.words); });
 //     }
 //
-// What is read comes from a file that may say anything. So a number is read with the bound that it has to keep, a count with the least that one thing
-// takes, and what else has to hold is checked. Where reading does something else than writing, `reading()` tells them apart.
+// What is read comes from a file that may say anything. So a number is read with the bound that it has to keep, a count with the least that one
+// thing takes, and what else has to hold is checked. What does not hold is BadArtifact. Where reading does something else than writing, `reading()`
+// tells them apart.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
+#include <cstring>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,52 +26,68 @@ namespace derivable {
 
 class Archive {
   public:
-    explicit Archive(ImageWriter& out) : out_(&out) {}
-    explicit Archive(ImageReader& in) : in_(&in) {}
-    bool reading() const { return in_; }
-    ImageWriter& out() { return *out_; }
-    ImageReader& in() { return *in_; }
+    Archive() = default;  // to write
+    explicit Archive(ImageReader in) : in_(std::move(in)), reading_(true) {}
+    bool reading() const { return reading_; }
+    ImageWriter& out() { return out_; }
+    ImageReader& in() { return in_; }
 
     // Of what was read; what is written is not checked.
     void check(bool fits) const {
-        if (in_) ImageReader::check(fits);
+        if (reading_) in_.check(fits);
     }
     template <class T>
     void number(T& value) {
-        if (in_) value = T(in_->next());
-        else out_->put(word(value));
+        if (reading_) value = T(in_.next());
+        else out_.put(word(value));
     }
     template <class T>
     void below(T& value, size_t bound) {
-        if (in_) value = T(in_->below(bound));
-        else out_->put(word(value));
+        if (reading_) value = T(in_.below(bound));
+        else out_.put(word(value));
     }
     void flag(bool& value) { below(value, 2); }
+    void wide(uint64_t& value) {
+        auto low = uint32_t(value), high = uint32_t(value >> 32);
+        number(low), number(high);
+        value = pack(high, low);
+    }
+    void text(std::string& value) {
+        const uint32_t size = count(value.size(), 0);
+        if (reading_) value = in_.text(size);
+        else out_.text(value);
+    }
+    // As many bytes as there are, or room was made for.
+    template <class Bytes>
+    void bytes(Bytes& bytes) {
+        if (!reading_) return out_.text({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+        if (!bytes.empty()) std::memcpy(bytes.data(), in_.text(bytes.size()).data(), bytes.size());
+    }
     // What reads has it already, or it is of something else.
-    void same(size_t value, const char* otherwise = ImageReader::kMisplaced) {
-        if (!in_) out_->put(value);
-        else if (in_->next() != uint32_t(value)) throw BadArtifact(otherwise);
+    void same(size_t value, const char* otherwise) {
+        if (!reading_) out_.put(value);
+        else if (in_.next() != uint32_t(value)) throw BadArtifact(otherwise);
     }
     // Of things that take at least `least` words each: `size` of them are written.
     uint32_t count(size_t size, size_t least = 1) {
-        if (in_) return in_->count(least);
-        out_->put(size);
+        if (reading_) return in_.count(least);
+        out_.put(size);
         return uint32_t(size);
     }
     void list(std::vector<uint32_t>& words) {
-        if (in_) words = in_->list();
-        else out_->list(words);
+        if (reading_) words = in_.list();
+        else out_.list(words);
     }
     void list(std::vector<uint32_t>& words, size_t bound) {
         list(words);
         for (uint32_t word : words) check(word < bound);
     }
     void bits(Bits& bits, size_t size) {
-        if (in_) bits = Bits(size);
+        if (reading_) bits = Bits(size);
         for (uint32_t at = 0; at < bits.words().size() * 64; at += 32) {
             auto word = uint32_t(bits.words()[at / 64] >> at % 64);
             number(word);
-            if (!in_) continue;
+            if (!reading_) continue;
             for (; word; word &= word - 1) {
                 const uint32_t i = at + uint32_t(__builtin_ctz(word));
                 check(i < size);
@@ -81,7 +99,7 @@ class Archive {
     template <class Items, class Fields>
     void each(Items& items, size_t least, Fields fields) {
         const uint32_t n = count(items.size(), least);
-        if (in_) items.clear(), items.resize(n);
+        if (reading_) items.clear(), items.resize(n);
         for (auto& item : items) fields(item);
     }
     // A map of the standard library, by ascending keys.
@@ -89,8 +107,8 @@ class Archive {
     void map(Map& map, size_t least, Fields fields) {
         using Key = typename Map::key_type;
         using Value = typename Map::mapped_type;
-        if (in_) {
-            for (uint32_t n = in_->count(least); n > 0; n--) {
+        if (reading_) {
+            for (uint32_t n = in_.count(least); n > 0; n--) {
                 Key key{};
                 Value value{};
                 fields(key, value);
@@ -101,17 +119,17 @@ class Archive {
         std::vector<std::pair<Key, Value*>> all;
         for (auto& [key, value] : map) all.emplace_back(key, &value);
         std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-        out_->put(all.size());
+        out_.put(all.size());
         for (auto& [key, value] : all) fields(key, *value);
     }
-    // The lists with the numbers from `first` on. `add` gives one that was read its number again. SAFETY: all but one have a word.
+    // The lists with the numbers from `first` on. `add` gives one that was read its number again. SAFETY: no two are alike, so all but one have a word.
     template <class Add>
     void lists(Interner& lists, uint32_t first, Add add) {
         const uint32_t n = count(lists.size() - first, 2);
-        if (in_) lists.reserve(first + n);
+        if (reading_) lists.reserve(first + n);
         for (uint32_t i = first; i < first + n; i++)
-            if (in_) check(add(in_->list()) == i);
-            else out_->list(lists[i]);
+            if (reading_) check(add(in_.list()) == i);
+            else out_.list(lists[i]);
     }
 
   private:
@@ -124,8 +142,9 @@ class Archive {
         return id.index();
     }
 
-    ImageWriter* out_ = nullptr;
-    ImageReader* in_ = nullptr;
+    ImageWriter out_;
+    ImageReader in_;
+    const bool reading_ = false;
 };
 
 }  // namespace derivable
