@@ -312,19 +312,24 @@ uint32_t Residuals::archive_nodes(Archive& a, uint32_t branch, std::vector<uint3
     }
     uint32_t depth = 0;
     int64_t last = -1;
-    a.each(parts, 2, [&](auto& entry) {
-        auto& [of, part] = entry;
+    const uint32_t count = a.count(parts.size(), 2);
+    for (uint32_t p = 0; p < count; p++) {
+        uint32_t of = a.reading() ? 0 : parts[p].first;
         a.below(of, branch + 1);
-        a.list(part);
-        if (!a.reading()) return;
+        if (!a.reading()) {
+            a.list(parts[p].second);
+            continue;
+        }
         const uint32_t begin = of ? branches_[of - 1].first_id : vocabulary_.first_id;
         const uint32_t size = of ? branches_[of - 1].size : vocabulary_.size();
         if (of) depth = std::max(depth, depths[of - 1] + 1);
-        for (uint32_t node : part) {
-            a.check(node < size && int64_t(begin) + node >= last);
-            nodes.push_back(uint32_t(last = int64_t(begin) + node));
+        const uint32_t n = a.in().count();
+        const uint32_t* numbers = a.in().run(n);
+        for (auto node = nodes.insert(nodes.end(), numbers, numbers + n); node != nodes.end(); ++node) {
+            a.check(*node < size && int64_t(*node += begin) >= last);
+            last = *node;
         }
-    });
+    }
     return depth;
 }
 

@@ -1,5 +1,6 @@
 // Lexer states, written down and read again under the same numbers.
 #include <algorithm>
+#include <utility>
 
 #include "lexing/lexer.hpp"
 #include "support/archive.hpp"
@@ -33,10 +34,10 @@ void Lexer::archive(Archive& a) {
         for (size_t k = 0; k < past.size(); k++) a.check(past[k] < looking_back_[k]->variant.size());
         return pasts_.intern(past);
     });
-    a.lists(set_lists_, 0, [&](const std::vector<uint32_t>& singles) {
+    a.lists(set_lists_, 0, [&](std::vector<uint32_t>&& singles) {
         a.check(singles.size() != 1 && ascends(singles) && (singles.empty() || singles.back() < single_automaton_.size()));
         set_bytes_ += singles.size() * 4 + 64;
-        return set_lists_.intern(singles);
+        return set_lists_.intern(std::move(singles));
     });
     archive_obligations(a);
     const uint32_t num_pairs = a.count(pairs_.size(), 3);
@@ -63,7 +64,7 @@ void Lexer::archive_obligations(Archive& a) {
         a.flag(d.negative);
         if (a.reading()) a.check(is_obligation(d) && add_obligation(d) == i);
     }
-    a.lists(obligation_lists_, 0, [&](const std::vector<uint32_t>& words) {
+    a.lists(obligation_lists_, 0, [&](std::vector<uint32_t>&& words) {
         a.check(words.empty() || words.back() == kSeparator);
         uint32_t before = kSeparator;
         for (uint32_t word : words) {
@@ -71,8 +72,9 @@ void Lexer::archive_obligations(Archive& a) {
             a.check(word == kSeparator ? before != kSeparator || words.size() == 1 : word < obligation_table_.size());
             before = word;
         }
-        const uint32_t next = obligation_lists_.size(), number = obligation_lists_.intern(words);
-        if (number == next) count_words(words.size());
+        const size_t size = words.size();
+        const uint32_t next = obligation_lists_.size(), number = obligation_lists_.intern(std::move(words));
+        if (number == next) count_words(size);
         return number;
     });
 }

@@ -113,10 +113,10 @@ IdVector<LrState, LrState> LrAutomaton::forget_states(const IdVector<LrState, ch
 
 void LrAutomaton::archive(Archive& a) {
     a.check(num_states() == 1);
-    a.lists(kernels_, 1, [&](const std::vector<uint32_t>& kernel) {
+    a.lists(kernels_, 1, [&](std::vector<uint32_t>&& kernel) {
         a.check(!kernel.empty() && std::is_sorted(kernel.begin(), kernel.end()) && kernel.back() < production_of_.size());
         states_.emplace_back();
-        return kernels_.intern(kernel);
+        return kernels_.intern(std::move(kernel));
     });
     std::vector<std::vector<Symbol>> moves(num_states());
     for (uint32_t s = 0; s < moves.size(); s++) {
