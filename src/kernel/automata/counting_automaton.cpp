@@ -4,7 +4,7 @@
 #include <deque>
 #include <map>
 
-#include "automata/wire.hpp"
+#include "support/archive.hpp"
 #include "support/errors.hpp"
 #include "support/task.hpp"
 
@@ -388,51 +388,48 @@ size_t CountingAutomaton::bytes() const {
     return all;
 }
 
-std::string CountingAutomaton::saved() const {
-    WireWriter w;
-    w.word(without_empty_);
-    w.word(uint32_t(parts_.size()));
-    for (const Part& part : parts_) {
-        w.word(part.kind);
-        w.long_word(part.min);
-        w.long_word(part.max);
-        w.word(uint32_t(part.items.size()));
-        w.words(part.items);
-        if (part.dfa) w.text(part.dfa->saved());
-    }
-    return std::move(w.out);
-}
-
-CountingAutomaton CountingAutomaton::from_saved(std::string_view data) {
-    WireReader r(data);
-    const uint32_t without_empty = r.word();
-    std::vector<Part> parts;
+void CountingAutomaton::archive(Archive& a, bool& without_empty, std::vector<Part>& parts) {
     std::vector<char> used;
-    for (uint32_t left = r.count(24); left > 0; left--) {
-        Part part{Part::Kind(r.word())};
-        part.min = r.long_word();
-        part.max = r.long_word();
-        for (uint32_t items = r.count(4); items > 0; items--) {
-            part.items.push_back(r.word());
-            WireReader::check(part.items.back() < parts.size() && !std::exchange(used[part.items.back()], 1));  // it is a tree
-        }
+    a.number(without_empty);
+    a.each(parts, 6, [&](Part& part) {
+        a.below(part.kind, Part::kRepeat + 1);
+        a.wide(part.min);
+        a.wide(part.max);
+        a.list(part.items, used.size());
+        for (uint32_t item : part.items) a.check(!std::exchange(used[item], 1));  // it is a tree
+        used.push_back(0);
         switch (part.kind) {
             case Part::kTable: {
-                WireReader::check(part.items.empty());
-                part.dfa = std::make_shared<const Dfa>(Dfa::from_saved(r.text()));
-                WireReader::check(!part.dfa->empty() && !part.dfa->conditional() && !part.dfa->past);
-                WireReader::check(!table(part.dfa, part.max).is_empty());
+                a.check(part.items.empty());
+                std::string dfa = a.reading() ? "" : part.dfa->saved();
+                a.text(dfa);
+                if (!a.reading()) break;
+                part.dfa = std::make_shared<const Dfa>(Dfa::from_saved(dfa));
+                a.check(!part.dfa->empty() && !part.dfa->conditional() && !part.dfa->past && !table(part.dfa, part.max).is_empty());
                 break;
             }
             case Part::kSequence: break;
-            case Part::kChoice: WireReader::check(!part.items.empty()); break;
-            case Part::kRepeat: WireReader::check(part.items.size() == 1 && part.min <= part.max && part.max); break;
-            default: WireReader::check(false);
+            case Part::kChoice: a.check(!part.items.empty()); break;
+            case Part::kRepeat: a.check(part.items.size() == 1 && part.min <= part.max && part.max); break;
         }
-        parts.push_back(std::move(part));
-        used.push_back(0);
-    }
-    WireReader::check(r.at_end() && (parts.empty() || size_t(std::count(used.begin(), used.end(), 1)) + 1 == parts.size()));
+    });
+    a.check(parts.empty() || size_t(std::count(used.begin(), used.end(), 1)) + 1 == parts.size());
+}
+
+std::string CountingAutomaton::saved() const {
+    Archive a;
+    bool without_empty = without_empty_;
+    std::vector<Part> parts = parts_;
+    archive(a, without_empty, parts);
+    return a.out().bytes();
+}
+
+CountingAutomaton CountingAutomaton::from_saved(std::string_view data) {
+    Archive a(ImageReader(data, nullptr, "an automaton in it"));
+    bool without_empty = false;
+    std::vector<Part> parts;
+    archive(a, without_empty, parts);
+    a.in().check_at_end();
     CountingAutomaton made = of(std::move(parts));
     return without_empty ? made.without_empty() : made;
 }

@@ -32,6 +32,8 @@
 
 namespace derivable {
 
+class Archive;
+
 class CountingAutomaton {
   public:
     static constexpr uint64_t kNoMaximum = ~0ULL;
@@ -126,6 +128,7 @@ class CountingAutomaton {
     static constexpr uint64_t kLongest = 1ULL << 40;  // of what is said of lengths
     static uint64_t plus(uint64_t a, uint64_t b) { return std::min(a + b, kLongest); }
     static uint64_t times(uint64_t a, uint64_t b) { return a && b > kLongest / a ? kLongest : a * b; }
+    static void archive(Archive& a, bool& without_empty, std::vector<Part>& parts);
     static CountingAutomaton of(std::vector<Part> parts);
     static void describe(std::vector<Part>& parts);
     static uint32_t append(std::vector<Part>& parts, const CountingAutomaton& other);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "support/image.hpp"
+#include "support/archive.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
@@ -49,40 +49,19 @@ uint32_t Prospects::producible_set(LexState s) {
     return producible_[s] = producible_sets_.intern(winners);
 }
 
-namespace {
-
-void put_effect(ImageWriter& out, const std::string& effect) {
-    out.put(effect.size());
-    for (char c : effect) out.put(uint8_t(c));
-}
-
-std::string read_effect(ImageReader& in) {
-    std::string effect;
-    for (uint32_t n = in.count(); n > 0; n--) effect.push_back(char(in.below(128)));
-    ImageReader::check(effect.find_first_not_of("\n \t\f.") == std::string::npos);
-    return effect;
-}
-
-}  // namespace
-
-void Prospects::save(ImageWriter& out) const {
-    const size_t effects = indentations_ ? num_effects() : 0;
-    out.put(effects);
-    for (size_t i = 0; i < effects; i++) put_effect(out, indentations_->effects()[i]);
-    out.put(producible_sets_.size());
-    for (uint32_t i = 0; i < producible_sets_.size(); i++) out.list(producible_sets_[i]);
-}
-
-void Prospects::restore(ImageReader& in) {
-    for (uint32_t i = 0, n = in.count(); i < n; i++) {
-        const std::string effect = read_effect(in);
-        ImageReader::check(indentations_ && indentations_->effect(effect) == i);
+void Prospects::archive(Archive& a) {
+    const uint32_t effects = a.count(indentations_ ? num_effects() : 0);
+    for (uint32_t i = 0; i < effects; i++) {
+        std::string effect = a.reading() ? "" : indentations_->effects()[i];
+        a.each(effect, 1, [&](char& byte) { a.below(byte, 128); });
+        if (!a.reading()) continue;
+        a.check(effect.find_first_not_of("\n \t\f.") == std::string::npos);
+        a.check(indentations_ && indentations_->effect(effect) == i);
     }
-    for (uint32_t i = 0, n = in.count(); i < n; i++) {
-        const std::vector<uint32_t> set = in.list();
-        for (uint32_t terminal : set) ImageReader::check(terminal < lexer_.num_terminals());
-        ImageReader::check(producible_sets_.intern(set) == i);
-    }
+    a.lists(producible_sets_, 0, [&](const std::vector<uint32_t>& set) {
+        for (uint32_t terminal : set) a.check(terminal < lexer_.num_terminals());
+        return producible_sets_.intern(set);
+    });
 }
 
 }  // namespace derivable

@@ -40,8 +40,7 @@ class Prospects {
     Indentations::Effect step_effect(Indentations::Effect effect, uint8_t byte) { return indentations_->step_effect(effect, byte); }
     size_t num_effects() const { return indentations_ ? indentations_->effects().size() : 1; }
 
-    void save(ImageWriter& out) const;
-    void restore(ImageReader& in);
+    void archive(Archive& a);
 
   private:
     uint32_t producible_set(LexState s);

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "support/image.hpp"
+#include "support/archive.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
@@ -264,73 +264,73 @@ bool Residuals::are_apart(ResidualId residual, const std::vector<uint32_t>& some
 // Tries are not written, only how large they are: their nodes have numbers, by which equal residuals are one. A branch that somebody enters
 // after all merges its nodes then, and those of others that they belong to.
 //
-// A branch: its byte, how large its trie is (0: it has none), its nodes by the trie that they belong to. That is written as the branch whose it is,
-// and one (0: the vocabulary's).
-void Residuals::save(ImageWriter& out) const {
-    out.put(branches_.size() - num_first());
-    for (size_t b = num_first(); b < branches_.size(); b++) {
-        const Branch& branch = branches_[b];
-        out.put(branch.byte);
-        out.put(branch.size);
-        // In the order of branches, in which they will be numbered.
-        std::map<uint32_t, std::vector<uint32_t>> parts;
-        for (auto node = branch.nodes.begin(); node != branch.nodes.end();) {
-            const Owner of = owner(*node);
-            std::vector<uint32_t>& part = parts[of.branch + 1];
-            for (; node != branch.nodes.end() && *node < of.end; ++node) part.push_back(*node - of.first_id);
-        }
-        out.put(parts.size());
-        for (const auto& [of, nodes] : parts) out.put(of), out.list(nodes);
+// A branch: its byte, how large its trie is (0: it has none), its nodes.
+void Residuals::archive(Archive& a) {
+    const uint32_t first = num_first(), count = a.count(branches_.size() - first, 3);
+    a.check(branches_.size() == first && residuals_.size() == 1 && (first || !count));
+    std::vector<uint32_t> depths(first, 0);
+    if (a.reading()) branch_ids_.reserve(first + count);
+    for (uint32_t b = first; b < first + count; b++) {
+        uint8_t byte = a.reading() ? 0 : branches_[b].byte;
+        uint32_t size = a.reading() ? 0 : branches_[b].size;
+        std::vector<uint32_t> nodes;
+        a.below(byte, 256);
+        a.below(size, kLargest);
+        const uint32_t depth = archive_nodes(a, b, nodes, depths);
+        if (!a.reading()) continue;
+        a.check(depth < kDeepest && !nodes.empty() && add_branch(byte, std::move(nodes)) == b);
+        depths.push_back(depth);
+        a.check(size < kMostNodes - num_nodes_);
+        if (size) number(b, size);
     }
-    out.put(residuals_.size() - 1);
-    for (size_t r = 1; r < residuals_.size(); r++) {
-        out.put(2 * residuals_[r].of_vocabulary + residuals_[r].once);
-        out.list(residuals_[r].branches);
+    const uint32_t residuals = a.count(residuals_.size() - 1, 2);
+    if (a.reading()) residual_ids_.reserve(1 + residuals);
+    for (uint32_t r = 1; r <= residuals; r++) {
+        uint32_t flags = a.reading() ? 0 : 2 * residuals_[r].of_vocabulary + residuals_[r].once;
+        std::vector<uint32_t> branches = a.reading() ? std::vector<uint32_t>() : residuals_[r].branches;
+        a.below(flags, 4);
+        a.list(branches, flags & 2 ? first : branches_.size());
+        int before = -1;
+        for (uint32_t b : branches) a.check(branches_[b].byte > before), before = branches_[b].byte;
+        if (a.reading()) a.check(add(std::move(branches), flags & 2, flags & 1).index() == r);
     }
 }
 
-void Residuals::restore(ImageReader& in) {
-    const uint32_t first = num_first(), count = in.count(3);
-    ImageReader::check(branches_.size() == first && residuals_.size() == 1 && (first || !count));
-    std::vector<uint32_t> depths(first, 0);
-    branch_ids_.reserve(first + count);
-    for (uint32_t b = first; b < first + count; b++) {
-        const auto byte = uint8_t(in.below(256));
-        const uint32_t size = in.below(kLargest);
-        std::vector<uint32_t> nodes;
-        uint32_t depth = 0;
-        int64_t last = -1;
-        for (uint32_t parts = in.count(2); parts > 0; parts--) {
-            const uint32_t of = in.below(b + 1), begin = of ? branches_[of - 1].first_id : vocabulary_.first_id;
-            const uint32_t end = begin + (of ? branches_[of - 1].size : vocabulary_.size());
-            if (of) depth = std::max(depth, depths[of - 1] + 1);
-            const uint32_t n = in.count();
-            const uint32_t* numbers = in.run(n);
-            bool fits = true;
-            for (uint32_t k = 0; k < n; k++) {
-                nodes.push_back(numbers[k]);
-                fits &= nodes.back() < end - begin && int64_t(nodes.back() += begin) >= last;
-                last = nodes.back();
-            }
-            ImageReader::check(fits);
+// By the trie that they belong to, which is written as the branch whose it is, and one (0: the vocabulary's). Returns how many tries below the
+// vocabulary's that is at most.
+uint32_t Residuals::archive_nodes(Archive& a, uint32_t branch, std::vector<uint32_t>& nodes, const std::vector<uint32_t>& depths) {
+    std::vector<std::pair<uint32_t, std::vector<uint32_t>>> parts;
+    if (!a.reading()) {
+        std::map<uint32_t, std::vector<uint32_t>> in_order;  // of branches, in which they will be numbered
+        const std::vector<uint32_t>& all = branches_[branch].nodes;
+        for (auto node = all.begin(); node != all.end();) {
+            const Owner of = owner(*node);
+            std::vector<uint32_t>& part = in_order[of.branch + 1];
+            for (; node != all.end() && *node < of.end; ++node) part.push_back(*node - of.first_id);
         }
-        ImageReader::check(depth < kDeepest && !nodes.empty() && add_branch(byte, std::move(nodes)) == b);
-        depths.push_back(depth);
-        ImageReader::check(size < kMostNodes - num_nodes_);
-        if (size) number(b, size);
+        parts.assign(in_order.begin(), in_order.end());
     }
-    const uint32_t residuals = in.count(2);
-    residual_ids_.reserve(1 + residuals);
-    for (uint32_t r = 1; r <= residuals; r++) {
-        const uint32_t flags = in.below(4);
-        const std::vector<uint32_t> branches = in.list();
-        int before = -1;
-        for (uint32_t b : branches) {
-            ImageReader::check(b < (flags & 2 ? first : branches_.size()) && branches_[b].byte > before);
-            before = branches_[b].byte;
+    uint32_t depth = 0;
+    int64_t last = -1;
+    const uint32_t count = a.count(parts.size(), 2);
+    for (uint32_t p = 0; p < count; p++) {
+        uint32_t of = a.reading() ? 0 : parts[p].first;
+        a.below(of, branch + 1);
+        if (!a.reading()) {
+            a.list(parts[p].second);
+            continue;
         }
-        ImageReader::check(add(branches, flags & 2, flags & 1).index() == r);
+        const uint32_t begin = of ? branches_[of - 1].first_id : vocabulary_.first_id;
+        const uint32_t size = of ? branches_[of - 1].size : vocabulary_.size();
+        if (of) depth = std::max(depth, depths[of - 1] + 1);
+        const uint32_t n = a.in().count();
+        const uint32_t* numbers = a.in().run(n);
+        for (auto node = nodes.insert(nodes.end(), numbers, numbers + n); node != nodes.end(); ++node) {
+            a.check(*node < size && int64_t(*node += begin) >= last);
+            last = *node;
+        }
     }
+    return depth;
 }
 
 }  // namespace derivable

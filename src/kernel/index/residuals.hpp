@@ -18,10 +18,11 @@
 #include "support/discard.hpp"
 #include "support/hashing.hpp"
 #include "support/ids.hpp"
-#include "support/image.hpp"
 #include "support/lock.hpp"
 
 namespace derivable {
+
+class Archive;
 
 // Thrown by Spanner::split() where so many segmentations of so many tokens are possible that listing them is not worth the memory (comments
 // that may end anywhere, beside white space that may too). The caller walks the vocabulary byte by byte instead.
@@ -70,9 +71,8 @@ class Residuals {
 
     void forget(Discard& discarded);
     size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
-    // As they are numbered, and again where there are none but the vocabulary's (Spanner::save).
-    void save(ImageWriter& out) const;
-    void restore(ImageReader& in);
+    // As they are numbered, read where there are none but the vocabulary's.
+    void archive(Archive& a);
 
   private:
     // Nodes of one byte, side by side in tries: one branch of what is left of some tokens. Several are merged into one (but for one that is
@@ -91,6 +91,7 @@ class Residuals {
     void begin();
     uint32_t num_first() const { return uint32_t((*this)[kWholeVocabulary].branches.size()); }  // branches, those of the vocabulary
     const Owner& owner(uint32_t node) const;
+    uint32_t archive_nodes(Archive& a, uint32_t branch, std::vector<uint32_t>& nodes, const std::vector<uint32_t>& depths);
     void number(uint32_t branch, uint32_t nodes);
     uint32_t add_branch(uint8_t byte, std::vector<uint32_t> nodes);
     ResidualId add(std::vector<uint32_t> branches, bool of_vocabulary, bool once);

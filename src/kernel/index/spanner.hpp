@@ -126,16 +126,15 @@ class Spanner {
     };
     void forget();
     uint32_t num_forgotten() const { return num_forgotten_; }  // how often: residuals have other numbers since
-    // Not under scannerless. Lexer states and splits as they are numbered, and again for a spanner of the same vocabulary to which the same
-    // terminals were added and that split nothing yet. restore() throws BadArtifact where something refers to what is not there; then the
-    // spanner is not to be used.
-    struct Saved {  // the numbers that things have there
+    // Not under scannerless. Lexer states and splits as they are numbered, read by a spanner of the same vocabulary to which the same terminals
+    // were added and that split nothing yet. Throws BadArtifact where something refers to what is not there; then the spanner is not to be used.
+    using Sets = std::vector<std::shared_ptr<const TokenSet>>;
+    struct Numbers {  // that things have in an image
         SetNumbers sets;
-        std::unordered_map<uint32_t, uint32_t> splits;  // by id: those that restore() gives them
+        std::unordered_map<uint32_t, uint32_t> splits;  // that are written, by id: the ids that they are read under
+        Sets sets_read;
     };
-    using Sets = std::vector<std::shared_ptr<const TokenSet>>;  // by number
-    Saved save(ImageWriter& out) const;
-    Sets restore(ImageReader& in);
+    void archive(Archive& a, Numbers& numbers);
     void publish_bytes() {
         published_bytes_.store(bytes(), std::memory_order_relaxed);
         published_set_bytes_.store(lexer.set_bytes(), std::memory_order_relaxed);
@@ -144,9 +143,10 @@ class Spanner {
   private:
     std::atomic<int> walks_{0}, explorers_{0};
     uint32_t num_forgotten_ = 0;
-    Saved save_splits(ImageWriter& out) const;
-    Sets restore_splits(ImageReader& in);
-    std::unique_ptr<Split> restored_split(ImageReader& in, const Sets& sets);
+    void number_splits(Numbers& numbers) const;
+    void archive_sets(Archive& a, Numbers& numbers);
+    void archive_splits(Archive& a, const Numbers& numbers);
+    void archive_split(Archive& a, Split& split, const Numbers& numbers);
     const Split* find(ResidualId residual, LexState state) const {
         const Split* const* known = split_of_.find(pack(residual, state));
         return known ? *known : nullptr;

@@ -1,9 +1,8 @@
 // Splits, written down and read again: so a process need not walk the vocabulary for what another one did.
 #include <algorithm>
-#include <map>
 
 #include "index/spanner.hpp"
-#include "support/image.hpp"
+#include "support/archive.hpp"
 
 namespace derivable {
 
@@ -13,142 +12,98 @@ constexpr uint32_t kLayout = 3;  // raised where words mean something else
 
 }  // namespace
 
-Spanner::Saved Spanner::save(ImageWriter& out) const {
-    out.put(kLayout);
-    out.put(vocabulary_->size());
-    out.put(vocabulary_->trie.size());
-    lexer.save(out);
-    prospects.save(out);
-    residuals_.save(out);
-    return save_splits(out);
+void Spanner::archive(Archive& a, Numbers& numbers) {
+    a.same(kLayout, "its index was written by another version");
+    for (uint32_t size : {vocabulary_->size(), vocabulary_->trie.size()}) a.same(size, "its index is of another vocabulary");
+    lexer.archive(a);
+    prospects.archive(a);
+    residuals_.archive(a);
+    if (!a.reading()) number_splits(numbers);
+    archive_sets(a, numbers);
+    archive_splits(a, numbers);
 }
 
-Spanner::Sets Spanner::restore(ImageReader& in) {
-    if (in.next() != kLayout) throw BadArtifact("its index was written by another version");
-    ImageReader::check(in.next() == vocabulary_->size() && in.next() == vocabulary_->trie.size());
-    lexer.restore(in);
-    prospects.restore(in);
-    residuals_.restore(in);
-    return restore_splits(in);
-}
-
-Spanner::Saved Spanner::save_splits(ImageWriter& out) const {
-    struct Keyed {
-        std::array<uint32_t, 4> key;
-        const Split* split;
+void Spanner::number_splits(Numbers& numbers) const {
+    auto number = [&](const Split& split) {
+        numbers.splits.try_emplace(split.id, uint32_t(numbers.splits.size()));
+        for (const Split::Inside& i : split.inside) numbers.sets.add(*i.tokens);
     };
-    std::vector<Keyed> splits, repeated;
-    for (const auto& split : splits_) splits.push_back({{split->residual.index(), split->state.index(), 0, 0}, split.get()});
-    for (const auto& [key, split] : repeated_) repeated.push_back({key, split.get()});
-
-    Saved saved;
-    for (const auto* all : {&splits, &repeated})
-        for (const Keyed& s : *all) {
-            if (!s.split) continue;
-            saved.splits.try_emplace(s.split->id, uint32_t(saved.splits.size()));
-            for (const Split::Inside& i : s.split->inside) saved.sets.add(*i.tokens);
-        }
-    saved.sets.save(out);
-
-    auto put = [&](const Split& split) {
-        out.put(split.inside.size());
-        for (const Split::Inside& i : split.inside)
-            for (uint32_t word : {uint32_t(i.sureness), i.key, uint32_t(i.effect), *saved.sets.find(*i.tokens)}) out.put(word);
-        out.put(split.exits.size());
-        for (const Split::Exit& e : split.exits) {
-            for (uint32_t word : {e.terminal.index(), e.obligations.index(), e.residual.index(), uint32_t(e.effect)}) out.put(word);
-            out.list(e.except);
-        }
-        out.put(split.exits_before);
-        out.put(split.exits_once);
-    };
-    out.put(splits.size());
-    for (const Keyed& s : splits) {
-        out.run(s.key.data(), s.key.data() + 2);
-        put(*s.split);
-    }
-    std::map<std::array<uint32_t, 2>, uint32_t> others;  // states that split a residual as another one does: by both, the split's number
-    split_of_.each([&](uint64_t key, const Split* split) {
-        if (split && key != pack(split->residual, split->state)) others[{uint32_t(key >> 32), uint32_t(key)}] = saved.splits.at(split->id);
-    });
-    out.put(others.size());
-    for (const auto& [key, number] : others)
-        for (uint32_t word : {key[0], key[1], number}) out.put(word);
-    out.put(repeated.size());
-    for (const Keyed& s : repeated) {
-        out.run(s.key.data(), s.key.data() + 4);
-        out.put(s.split != nullptr);
-        if (s.split) put(*s.split);
-    }
-    return saved;
+    for (const auto& split : splits_) number(*split);
+    for (const auto& [key, split] : repeated_)
+        if (split) number(*split);
 }
 
-std::unique_ptr<Split> Spanner::restored_split(ImageReader& in, const Sets& sets) {
-    const size_t effects = prospects.num_effects();
-    auto split = std::make_unique<Split>();
-    const uint32_t insides = in.count(4);
-    split->inside.reserve(insides);
-    for (uint32_t n = insides; n > 0; n--) {
-        Split::Inside i{};
-        i.sureness = Split::Sureness(in.below(3));
-        i.key = in.next();
-        ImageReader::check(
-            i.sureness == Split::Sureness::kSure ||
-            (i.sureness == Split::Sureness::kExact ? lexer.is_state(LexState(i.key)) : i.key < prospects.num_producible_sets()));
-        i.effect = in.below(effects);
-        i.tokens = sets[in.below(sets.size())];
-        split->inside.push_back(std::move(i));
-    }
-    const uint32_t exits = in.count(5);
-    split->exits.reserve(exits);
-    for (uint32_t n = exits; n > 0; n--) {
-        Split::Exit e{};
-        e.terminal = TerminalId(in.below(lexer.num_terminals()));
-        e.obligations = Obligations(in.below(lexer.num_obligations()));
-        ImageReader::check(e.obligations != Lexer::kViolated);
-        e.residual = ResidualId(in.below(residuals_.size()));
-        e.effect = in.below(effects);
-        e.except = in.list();
-        for (uint32_t token : e.except) ImageReader::check(token < vocabulary_->size());
-        split->exits.push_back(std::move(e));
-    }
-    split->exits_before = in.below(exits + 1);
-    split->exits_once = in.below(2);
-    bytes_ += sizeof(Split) + 64 + insides * sizeof(Split::Inside) + exits * sizeof(Split::Exit);
-    return split;
-}
-
-Spanner::Sets Spanner::restore_splits(ImageReader& in) {
-    Sets sets(in.count(2));
-    for (auto& set : sets) {
-        set = std::make_shared<const TokenSet>(TokenSet::restored(in, vocabulary_->size()));
+void Spanner::archive_sets(Archive& a, Numbers& numbers) {
+    if (!a.reading()) return numbers.sets.save(a.out());
+    numbers.sets_read.resize(a.count(0, 2));
+    for (auto& set : numbers.sets_read) {
+        set = std::make_shared<const TokenSet>(TokenSet::restored(a.in(), vocabulary_->size()));
         bytes_ += set->bytes();
     }
-    const uint32_t count = in.count(6);
-    split_of_.reserve(2 * size_t(count));  // and others that are split as these
-    for (uint32_t n = count; n > 0; n--) {
-        const ResidualId residual(in.below(residuals_.size()));
-        const LexState state(in.next());
-        ImageReader::check(lexer.is_state(state));
-        ImageReader::check(!find(residual, state));
-        keep(residual, state, restored_split(in, sets));
+}
+
+void Spanner::archive_splits(Archive& a, const Numbers& numbers) {
+    const uint32_t count = a.count(splits_.size(), 6);
+    if (a.reading()) split_of_.reserve(2 * size_t(count));  // and others that are split as these
+    for (uint32_t i = 0; i < count; i++) {
+        auto fresh = a.reading() ? std::make_unique<Split>() : nullptr;
+        Split& split = fresh ? *fresh : *splits_[i];
+        a.below(split.residual, residuals_.size());
+        a.number(split.state);
+        a.check(lexer.is_state(split.state) && !find(split.residual, split.state));
+        archive_split(a, split, numbers);
+        if (fresh) keep(split.residual, split.state, std::move(fresh));
     }
-    for (uint32_t n = in.count(3); n > 0; n--) {
-        const ResidualId residual(in.below(residuals_.size()));
-        const LexState state(in.next());
-        const Split& split = *splits_[in.below(splits_.size())];
-        ImageReader::check(lexer.is_state(state) && split.residual == residual && !find(residual, state));
+    std::vector<std::pair<uint64_t, uint32_t>> others;  // states that split a residual as another one does: by both, the split's number
+    if (!a.reading())
+        split_of_.each([&](uint64_t key, const Split* split) {
+            if (split && key != pack(split->residual, split->state)) others.emplace_back(key, numbers.splits.at(split->id));
+        });
+    std::sort(others.begin(), others.end());
+    a.each(others, 3, [&](auto& other) {
+        ResidualId residual(uint32_t(other.first >> 32));
+        LexState state{uint32_t(other.first)};
+        a.below(residual, residuals_.size());
+        a.number(state);
+        a.below(other.second, splits_.size());
+        if (!a.reading()) return;
+        const Split& split = *splits_[other.second];
+        a.check(lexer.is_state(state) && split.residual == residual && !find(residual, state));
         split_of_[pack(residual, state)] = &split;
-    }
-    for (uint32_t n = in.count(5); n > 0; n--) {
-        std::array<uint32_t, 4> key;
-        for (uint32_t& word : key) word = in.next();
-        std::unique_ptr<Split>& split = repeated_[key];
-        if (!in.below(2)) continue;
-        split = restored_split(in, sets);
-        split->id = num_splits_++;
-    }
-    return sets;
+    });
+    a.map(repeated_, 5, [&](auto& key, std::unique_ptr<Split>& split) {
+        for (uint32_t& word : key) a.number(word);
+        bool is_there = split != nullptr;
+        a.flag(is_there);
+        if (!is_there) return;
+        if (a.reading()) split = std::make_unique<Split>(), split->id = num_splits_++;
+        archive_split(a, *split, numbers);
+    });
+}
+
+void Spanner::archive_split(Archive& a, Split& split, const Numbers& numbers) {
+    const size_t effects = prospects.num_effects();
+    a.each(split.inside, 4, [&](Split::Inside& i) {
+        a.below(i.sureness, 3);
+        a.number(i.key);
+        a.check(i.sureness == Split::Sureness::kSure ||
+                (i.sureness == Split::Sureness::kExact ? lexer.is_state(LexState(i.key)) : i.key < prospects.num_producible_sets()));
+        a.below(i.effect, effects);
+        uint32_t set = a.reading() ? 0 : *numbers.sets.find(*i.tokens);
+        a.below(set, numbers.sets_read.size());
+        if (a.reading()) i.tokens = numbers.sets_read[set];
+    });
+    a.each(split.exits, 5, [&](Split::Exit& e) {
+        a.below(e.terminal, lexer.num_terminals());
+        a.below(e.obligations, lexer.num_obligations());
+        a.check(e.obligations != Lexer::kViolated);
+        a.below(e.residual, residuals_.size());
+        a.below(e.effect, effects);
+        a.list(e.except, vocabulary_->size());
+    });
+    a.below(split.exits_before, split.exits.size() + 1);
+    a.flag(split.exits_once);
+    if (a.reading()) bytes_ += sizeof(Split) + 64 + split.inside.size() * sizeof(Split::Inside) + split.exits.size() * sizeof(Split::Exit);
 }
 
 }  // namespace derivable

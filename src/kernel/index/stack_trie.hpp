@@ -22,6 +22,8 @@
 
 namespace derivable {
 
+class Archive;
+
 class StackTrie {
   public:
     // States of a stack by which nodes are kept, at most: more than walks look at (MaskCache::kMaxHops).
@@ -75,10 +77,9 @@ class StackTrie {
     void descend(Place& place, const std::vector<uint64_t>& states, int known, std::vector<Found>& found);
     // What a walk found from a place on, to be kept by the states of its stack down to `depth`.
     void keep(Place root, Place from, const std::vector<uint64_t>& states, int depth, const Findings& findings);
-    // All of it by the numbers of a spanner that is saved, too; and again beside one that was restored, of grammars with so many symbols. SAFETY:
-    // what a file says of nodes is taken where it fits, and left out where it does not; questions may be of no inside and no exit.
-    void save(ImageWriter& out, const Spanner::Saved& saved);
-    void restore(ImageReader& in, const Spanner& spanner, Spanner::Sets sets, uint32_t vocabulary_size, size_t symbols);
+    // All of it by the numbers that a spanner has written or read, of grammars with so many symbols. SAFETY: what a file says of nodes is taken where it
+    // fits, and left out where it does not; questions may be of no inside and no exit.
+    void archive(Archive& a, Spanner::Numbers& numbers, const Spanner& spanner, uint32_t vocabulary_size, size_t symbols);
     size_t bytes() const { return nodes_.bytes() + found_.bytes() + questions_.bytes() + set_bytes_; }
 
   private:
@@ -97,6 +98,7 @@ class StackTrie {
     Node* read_node(ImageReader in, uint32_t before);
     const TokenSet* saved_set(uint32_t number);
     class Writer;
+    uint32_t find_nodes(ImageReader& in);
     // Some questions as words, and the list of them.
     static constexpr size_t kQuestionWords = 4;
     const Open* open_list(const std::vector<uint32_t>& words);

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "index/stack_trie.hpp"
+#include "support/archive.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
@@ -13,7 +14,7 @@ namespace derivable {
 // before those of nodes. Behind nodes that are children of one: how many, their states, where they are.
 class StackTrie::Writer {
   public:
-    Writer(StackTrie& trie, const Spanner::Saved& saved) : trie_(trie), saved_(saved) {}
+    Writer(StackTrie& trie, const Spanner::Numbers& numbers) : trie_(trie), numbers_(numbers) {}
 
     // Where the children of a node begin. SAFETY: in a file ways may be of any length.
     uint32_t put_children(Node& node, uint32_t left = kDeepest) {
@@ -37,11 +38,27 @@ class StackTrie::Writer {
         nodes_.insert(nodes_.end(), places.begin(), places.end());
         return begin;
     }
-    void put(ImageWriter& out) const {
-        out.put(trie_.open_words_.size());
-        for (uint32_t number = 0; number < trie_.open_words_.size(); number++) out.list(trie_.open_words_[number]);
+    struct Root {
+        uint32_t split, brackets, state, begin;
+    };
+    std::vector<Root> put_roots() {
+        std::map<std::pair<uint32_t, uint32_t>, Node*> all;  // by the split's number and the depth of brackets
+        for (const auto [split, number] : numbers_.splits)
+            if (Node* root = trie_.roots_[split]) all[{number, 0}] = root;
+        trie_.deeper_roots_.each([&](uint64_t key, Node* root) {
+            const auto split = numbers_.splits.find(uint32_t(key >> 32));
+            if (split != numbers_.splits.end()) all[{split->second, uint32_t(key)}] = root;
+        });
+        std::vector<Root> roots;
+        for (const auto& [place, root] : all)
+            if (const uint32_t begin = put_children(*root)) roots.push_back({place.first, place.second, root->state, begin});
+        return roots;
+    }
+    // Returns how many words nodes take.
+    uint32_t put_nodes(ImageWriter& out) const {
         sets_.save(out);
         out.list(nodes_);
+        return uint32_t(nodes_.size());
     }
 
   private:
@@ -55,52 +72,48 @@ class StackTrie::Writer {
         } catch (const BadArtifact&) {}
     }
     uint32_t number_of(const TokenSet& set) {
-        const uint32_t* of_split = saved_.sets.find(set);
-        return of_split ? *of_split : saved_.sets.size() + sets_.add(set);
+        const uint32_t* of_split = numbers_.sets.find(set);
+        return of_split ? *of_split : numbers_.sets.size() + sets_.add(set);
     }
 
     StackTrie& trie_;
-    const Spanner::Saved& saved_;
+    const Spanner::Numbers& numbers_;
     SetNumbers sets_;
     std::vector<uint32_t> nodes_{0};
 };
 
-void StackTrie::save(ImageWriter& out, const Spanner::Saved& saved) {
-    std::map<std::pair<uint32_t, uint32_t>, Node*> roots;  // by the split's number and the depth of brackets
-    for (const auto [split, number] : saved.splits)
-        if (Node* root = roots_[split]) roots[{number, 0}] = root;
-    deeper_roots_.each([&](uint64_t key, Node* root) {
-        const auto split = saved.splits.find(uint32_t(key >> 32));
-        if (split != saved.splits.end()) roots[{split->second, uint32_t(key)}] = root;
-    });
-    Writer writer(*this, saved);
-    ImageWriter words;
-    uint32_t count = 0;
-    for (const auto [place, root] : roots)
-        if (const uint32_t begin = writer.put_children(*root)) {
-            for (uint32_t word : {place.first, place.second, root->state, begin}) words.put(word);
-            count++;
+void StackTrie::archive(Archive& a, Spanner::Numbers& numbers, const Spanner& spanner, uint32_t vocabulary_size, size_t symbols) {
+    Writer writer(*this, numbers);
+    std::vector<Writer::Root> roots;
+    if (!a.reading()) roots = writer.put_roots();
+    a.lists(open_words_, 0, [&](std::vector<uint32_t>&& words) {
+        a.check(words.size() % kQuestionWords == 0);
+        const Open& open = *add_open_list(std::move(words));
+        for (uint32_t i = 0; i < open.size; i++) {
+            const Question& q = open.questions[i];
+            a.check(q.symbol < symbols && q.end > i && q.end <= open.size);
         }
-    writer.put(out);
-    out.put(count);
-    out.append(words);
+        a.check(open_words_.size() == open.number + 1);  // there was none like it
+        return open.number;
+    });
+    if (a.reading()) sets_of_splits_ = std::move(numbers.sets_read), vocabulary_size_ = vocabulary_size;
+    const uint32_t words = a.reading() ? find_nodes(a.in()) : writer.put_nodes(a.out());
+    a.each(roots, 4, [&](Writer::Root& r) {
+        a.below(r.split, spanner.num_splits());
+        a.number(r.brackets);
+        a.below(r.state, kDeepest);
+        a.below(r.begin, words);
+        if (!a.reading()) return;
+        Node* root = add_nodes(1);
+        root->state = r.state;
+        root->saved = r.begin;
+        (r.brackets ? deeper_roots_[pack(r.split, r.brackets)] : roots_[r.split]) = root;
+    });
+    if (a.reading()) image_ = a.in();
 }
 
-void StackTrie::restore(ImageReader& in, const Spanner& spanner, Spanner::Sets sets, uint32_t vocabulary_size, size_t symbols) {
-    sets_of_splits_ = std::move(sets);
-    vocabulary_size_ = vocabulary_size;
-    const uint32_t lists = in.count(kQuestionWords);  // all but one have a question
-    open_words_.reserve(lists);
-    for (uint32_t number = 0; number < lists; number++) {
-        std::vector<uint32_t> words = in.list();
-        ImageReader::check(words.size() % kQuestionWords == 0);
-        const Open* open = add_open_list(std::move(words));
-        ImageReader::check(open_words_.size() == number + 1);  // there was none like it
-        for (uint32_t i = 0; i < open->size; i++) {
-            const Question& q = open->questions[i];
-            ImageReader::check(q.symbol < symbols && q.end > i && q.end <= open->size);
-        }
-    }
+// Where nodes' sets and nodes are; of the latter, how many words.
+uint32_t StackTrie::find_nodes(ImageReader& in) {
     for (uint32_t n = in.count(2); n > 0; n--) {
         saved_sets_.push_back(in.position());
         in.next();
@@ -112,14 +125,7 @@ void StackTrie::restore(ImageReader& in, const Spanner& spanner, Spanner::Sets s
     left_ = words / kLeastNode;  // SAFETY: nodes may share children in a file, as a tree they would be many more
     first_node_ = in.position();
     in.run(words);
-    for (uint32_t n = in.count(4); n > 0; n--) {
-        const uint32_t split = in.below(spanner.num_splits()), brackets = in.next();
-        Node* root = add_nodes(1);
-        root->state = in.below(kDeepest);
-        root->saved = in.below(words);
-        (brackets ? deeper_roots_[pack(split, brackets)] : roots_[split]) = root;
-    }
-    image_ = in;
+    return words;
 }
 
 StackTrie::Node* StackTrie::read_child(Node& parent, uint32_t state) {
@@ -137,7 +143,7 @@ StackTrie::Node* StackTrie::read_child(Node& parent, uint32_t state) {
 }
 
 StackTrie::Node* StackTrie::read_node(ImageReader in, uint32_t before) {
-    ImageReader::check(left_ > 0);
+    in.check(left_ > 0);
     const uint32_t list = in.below(open_words_.size() + 1), saved = in.below(before), found = in.count();
     work(10 + found);
     const TokenSet** sets = found_.add(found);
@@ -154,7 +160,7 @@ StackTrie::Node* StackTrie::read_node(ImageReader in, uint32_t before) {
 const TokenSet* StackTrie::saved_set(uint32_t number) {
     if (number < sets_of_splits_.size()) return sets_of_splits_[number].get();
     number -= uint32_t(sets_of_splits_.size());
-    ImageReader::check(number < restored_sets_.size());
+    image_.check(number < restored_sets_.size());
     const TokenSet*& set = restored_sets_[number];
     if (!set) {
         ImageReader in = image_.at(saved_sets_[number]);

@@ -137,13 +137,13 @@ TokenSet TokenSet::restored(ImageReader& in, uint32_t vocabulary_size) {
     if (head % 2) {
         const uint32_t size = in.count(), rest = vocabulary_size % 32;
         const uint32_t* words = in.run(size);
-        ImageReader::check(size == (vocabulary_size + 31) / 32 && size > 0 && !(rest && words[size - 1] >> rest));
+        in.check(size == (vocabulary_size + 31) / 32 && size > 0 && !(rest && words[size - 1] >> rest));
         out.lent_ = words;
         out.num_lent_ = size;
     } else {
         out.ids_ = in.list();
-        ImageReader::check(out.ids_.size() == out.count_);  // room is made by it
-        for (uint32_t token : out.ids_) ImageReader::check(token < vocabulary_size);
+        in.check(out.ids_.size() == out.count_);  // room is made by it
+        for (uint32_t token : out.ids_) in.check(token < vocabulary_size);
     }
     return out;
 }

@@ -29,8 +29,7 @@
 
 namespace derivable {
 
-class ImageReader;
-class ImageWriter;
+class Archive;
 
 enum class Policy : uint8_t { kScannerless, kLongest, kBasic };
 
@@ -227,10 +226,9 @@ class Lexer {
     // Bytes that act differently in some terminal, one of each class (all of a class act alike).
     const std::vector<uint8_t>& representative_bytes();
     std::vector<LexState> successors(LexState s);  // one byte further, each once
-    // Not under scannerless. The states as they are numbered, and the same states again for a lexer to which the same terminals were added.
-    // restore() throws BadArtifact where something refers to what is not there; then the lexer is not to be used.
-    void save(ImageWriter& out) const;
-    void restore(ImageReader& in);
+    // Not under scannerless. The states as they are numbered, read by a lexer to which the same terminals were added. Throws BadArtifact where
+    // something refers to what is not there; then the lexer is not to be used.
+    void archive(Archive& a);
     bool is_state(LexState s) const;
     size_t set_bytes() const { return set_bytes_; }                        // of states of several members
     uint32_t num_obligations() const { return obligation_lists_.size(); }  // formulas
@@ -279,7 +277,9 @@ class Lexer {
     static uint32_t number(LexState s) { return s.index() & ~(kPairBit | kSetBit); }  // of its kind
     LexState single(uint32_t automaton, uint32_t state);
     bool is_members(LexState s) const;
-    void restore_obligation(ImageReader& in, uint32_t number);
+    bool is_obligation(const Obligation& d) const;
+    void archive_obligations(Archive& a);
+    void prepare_first_bytes();
     void count_words(size_t words);  // of one more formula
     void canonicalize(LexState single);
     LexState in_any_string(const std::string& text, Escapes escapes);

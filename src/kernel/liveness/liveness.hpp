@@ -50,9 +50,8 @@ class Liveness {
     Answer<bool> alive(LexState s, Frontier f, uint32_t depth);
     // The same between two lexemes, under these obligations.
     Answer<bool> alive_after(Obligations obligations, Frontier f, uint32_t depth);
-    // As Spelling::save(), with the states whose lexemes can always be completed.
-    void save(ImageWriter& out) const;
-    void restore(ImageReader& in);
+    // As Spelling::archive(), with the states whose lexemes can always be completed.
+    void archive(Archive& a);
     void set_indentation(const IndentationSpec& indentation);
     // Stack nodes are about to be freed.
     void forget_stacks();

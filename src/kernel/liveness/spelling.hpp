@@ -30,8 +30,7 @@
 
 namespace derivable {
 
-class ImageReader;
-class ImageWriter;
+class Archive;
 
 class Spelling {
   public:
@@ -103,9 +102,8 @@ class Spelling {
     }
     // Terminals that some text can spell, in some company that the grammar may put them in.
     const Bits& spellable();
-    // What was found out, by the numbers of a lexer that is saved, too; and again, into one that found out nothing yet. Throws BadArtifact.
-    void save(ImageWriter& out) const;
-    void restore(ImageReader& in);
+    // What was found out, by the numbers of a lexer that is saved, too; read where nothing was found out yet.
+    void archive(Archive& a);
     // Bytes that lexing may be tried on before the next call; then it throws LimitExceeded.
     void allow(uint64_t steps) { until_ = steps_ + steps, allowed_ = steps; }
 

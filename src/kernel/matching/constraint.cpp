@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "matching/prewarm.hpp"
+#include "support/archive.hpp"
 #include "support/errors.hpp"
-#include "support/image.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
@@ -48,7 +48,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
     }
     if (lexer.policy() != Policy::kScannerless)
         spanner_->prospects.set_always_alive([this](LexState s) { return liveness_.always_alive(s); });
-    if (!image_.is_empty()) restore_splits(image_);
+    if (!image_.is_empty()) restore_splits();
     initial_ = {{lexemes_.between(stacks_.bottom(), kNoEnvironment), stacks_.bottom()}};
     if (!lexemes_.alive(initial_[0]) && !lexemes_.may_end(initial_[0]).value)
         throw BadGrammar("under longest match no text at all is in the language: some lexeme always swallows the next one",
@@ -99,26 +99,28 @@ void Constraint::prepare_tallies() {
     environments_.tallies.set_most_at_once(most);
 }
 
-void Constraint::restore_splits(ImageReader in) {
+void Constraint::archive_splits(Archive& a) {
+    Spanner::Numbers numbers;
+    lr_.archive(a);
+    stacks_.archive(a);
+    spanner_->archive(a, numbers);
+    liveness_.archive(a);
+    masks_.archive(a, numbers);
+}
+
+void Constraint::restore_splits() {
     if (spanner_->lexer.policy() == Policy::kScannerless) throw BadArtifact("its index is of another kind of lexer");
-    lr_.restore(in);
-    stacks_.restore(in);
-    Spanner::Sets sets = spanner_->restore(in);
-    liveness_.restore(in);
-    masks_.restore(in, std::move(sets));
-    if (!in.at_end()) throw BadArtifact("its index is longer than it says");
+    Archive archive(image_);
+    archive_splits(archive);
+    archive.in().check_at_end();
 }
 
 std::string Constraint::saved_splits() {
     Operation all(access_, Task::kUnbounded);
     if (access_.lexer().policy() == Policy::kScannerless) return {};
-    ImageWriter out;
-    lr_.save(out);
-    stacks_.save(out);
-    const Spanner::Saved saved = spanner_->save(out);
-    liveness_.save(out);
-    masks_.save(out, saved);
-    return out.bytes();
+    Archive archive;
+    archive_splits(archive);
+    return archive.out().bytes();
 }
 
 bool Constraint::can_begin() {

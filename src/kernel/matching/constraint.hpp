@@ -98,7 +98,8 @@ class Constraint : private SortFreed {
   private:
     static inline std::atomic<uint64_t> next_serial_{1};
     bool wants_collection() const { return stacks_.wants_collection() || environments_.tallies.wants_collection(); }
-    void restore_splits(ImageReader in);
+    void restore_splits();
+    void archive_splits(Archive& a);
     void prepare(bool restored);
     void prepare_walks();
     void prepare_tallies();

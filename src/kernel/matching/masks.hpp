@@ -54,10 +54,9 @@ class Masks {
         stack_trie_ = {};
         residual_masks_.clear();
     }
-    // What walks have settled, by the numbers of a spanner that is saved, too; and again beside one that was restored. Throws BadArtifact.
-    void save(ImageWriter& out, const Spanner::Saved& saved) { stack_trie_.save(out, saved); }
-    void restore(ImageReader& in, Spanner::Sets sets) {
-        stack_trie_.restore(in, engine_.spanner, std::move(sets), vocabulary_.size(), engine_.terminals.size());
+    // What walks have settled, by the numbers that a spanner has written or read.
+    void archive(Archive& a, Spanner::Numbers& numbers) {
+        stack_trie_.archive(a, numbers, engine_.spanner, vocabulary_.size(), engine_.terminals.size());
     }
     void forget_partials() { partials_.clear(); }
     // Stack nodes are about to be freed.

@@ -148,7 +148,7 @@ std::string Visits::saved(const std::shared_ptr<Constraint>& constraint) const {
     ImageWriter out;
     rows.save(out);
     out.put(num_there);
-    out.append(steps);
+    out.text(steps.view());
     return out.bytes();
 }
 
@@ -188,7 +188,7 @@ uint32_t Visits::replay(const std::shared_ptr<Constraint>& constraint, std::stri
                 kept += cache.keep(parses[k], {hops, beside}, numbers[row]) != nullptr;
             }
         }
-        if (!in.at_end()) throw BadArtifact("its index is longer than it says");
+        in.check_at_end();
     } catch (const LimitExceeded&) {  // what is not there is made when it is asked for
     } catch (const TimeIsUp&) {
     } catch (const MemoryExceeded&) {}

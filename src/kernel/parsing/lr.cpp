@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "support/archive.hpp"
 #include "support/hashing.hpp"
-#include "support/image.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
@@ -111,39 +111,35 @@ IdVector<LrState, LrState> LrAutomaton::forget_states(const IdVector<LrState, ch
     return numbers;
 }
 
-void LrAutomaton::save(ImageWriter& out) const {
-    out.put(kernels_.size() - 1);
-    for (uint32_t s = 1; s < kernels_.size(); s++) out.list(kernels_[s]);
-    for (const State& state : states_) {
-        out.put(state.moves.size());
-        for (const auto& [symbol, target] : state.moves) out.put(symbol);
+void LrAutomaton::archive(Archive& a) {
+    a.check(num_states() == 1);
+    a.lists(kernels_, 1, [&](std::vector<uint32_t>&& kernel) {
+        a.check(!kernel.empty() && std::is_sorted(kernel.begin(), kernel.end()) && kernel.back() < production_of_.size());
+        states_.emplace_back();
+        return kernels_.intern(std::move(kernel));
+    });
+    std::vector<std::vector<Symbol>> moves(num_states());
+    for (uint32_t s = 0; s < moves.size(); s++) {
+        for (const auto& [symbol, target] : states_[s].moves) moves[s].push_back(symbol);
+        a.list(moves[s], productions_.num_symbols());
     }
+    if (!a.reading()) return;
+    make_moves(moves);
+    a.check(num_states() == moves.size());
 }
 
-void LrAutomaton::restore(ImageReader& in) {
-    ImageReader::check(num_states() == 1);
-    for (uint32_t s = 1, n = in.count(2); s <= n; s++) {
-        const std::vector<uint32_t> kernel = in.list();
-        ImageReader::check(!kernel.empty() && std::is_sorted(kernel.begin(), kernel.end()) && kernel.back() < production_of_.size());
-        ImageReader::check(kernels_.intern(kernel) == s);
-        states_.emplace_back();
-    }
-    // SAFETY: in a file there may be any number of moves of large states. Those that are too many are made where they are asked for.
+// SAFETY: in a file there may be any number of moves of large states. Those that are too many are made where they are asked for.
+void LrAutomaton::make_moves(const std::vector<std::vector<Symbol>>& moves) {
     constexpr uint64_t kMostWork = 10'000'000;
     Task task(kMostWork);
     task.enter();
-    bool is_too_much = false;
-    const uint32_t states = num_states();
-    for (uint32_t s = 0; s < states; s++) {
-        const std::vector<uint32_t> symbols = in.list();
-        for (Symbol symbol : symbols) ImageReader::check(symbol < productions_.num_symbols());
-        if (symbols.empty() || is_too_much) continue;
-        try {
-            expanded(LrState(s)).moves.reserve(symbols.size());
-            for (Symbol symbol : symbols) move(LrState(s), symbol);
-        } catch (const LimitExceeded&) { is_too_much = true; }
-    }
-    ImageReader::check(num_states() == states);
+    try {
+        for (uint32_t s = 0; s < moves.size(); s++) {
+            if (moves[s].empty()) continue;
+            expanded(LrState(s)).moves.reserve(moves[s].size());
+            for (Symbol symbol : moves[s]) move(LrState(s), symbol);
+        }
+    } catch (const LimitExceeded&) {}
 }
 
 std::vector<Symbol> LrAutomaton::symbols(LrState state) {

@@ -16,8 +16,7 @@
 
 namespace derivable {
 
-class ImageReader;
-class ImageWriter;
+class Archive;
 
 using LrState = Id<struct LrStateTag>;
 
@@ -54,10 +53,9 @@ class LrAutomaton {
     std::vector<Symbol> symbols(LrState state);
     // Forgets all states but the start and those for which `kept` is not 0, and numbers those anew in their order. Returns the new numbers.
     IdVector<LrState, LrState> forget_states(const IdVector<LrState, char>& kept);
-    // States as they are numbered, and again where there is none but the start, with the moves that were made: PERF: a tenth of masks behind stacks that
-    // are new to a loaded constraint; of Python's 950 states they take about a millisecond. Throws BadArtifact.
-    void save(ImageWriter& out) const;
-    void restore(ImageReader& in);
+    // States as they are numbered, read where there is none but the start, with the moves that were made. PERF: a tenth of masks behind stacks that are
+    // new to a loaded constraint; of Python's 950 states they take about a millisecond.
+    void archive(Archive& a);
     uint32_t num_states() const { return uint32_t(states_.size()); }
     Productions& productions() { return productions_; }
     // (production, dot) of the items a state was made from.
@@ -83,6 +81,7 @@ class LrAutomaton {
     }
     void expand(LrState state);
     Open find_open(LrState state);
+    void make_moves(const std::vector<std::vector<Symbol>>& moves);  // by state
     Items positions(const std::vector<uint32_t>& items) const;
     // An item is a position in the concatenation of all bodies, each followed by one end position.
     uint32_t item(uint32_t production, uint32_t dot) const { return offset_[production] + dot; }

@@ -122,9 +122,8 @@ class Stacks {
     void collect(const std::function<void(const std::function<void(Frontier)>&)>& roots);
     // Right after a collection: forgets what is known about the nodes, the LR states that none of them has, and what words of signatures say.
     void forget_states();
-    // What words of signatures say, and again where nothing was asked for.
-    void save(ImageWriter& out) const { waiting_.save(out); }
-    void restore(ImageReader& in) { waiting_.restore(in); }
+    // What words of signatures say, read where nothing was asked for.
+    void archive(Archive& a) { waiting_.archive(a); }
 
   private:
     // PERF: nodes alive before a collection, which takes 120 ns a node. With 65,536 it was a stall of 8 ms.

@@ -1,9 +1,10 @@
 #include "parsing/waiting.hpp"
 
 #include <algorithm>
-#include <map>
+#include <utility>
+#include <vector>
 
-#include "support/image.hpp"
+#include "support/archive.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
@@ -53,35 +54,29 @@ void WaitingItems::forget_states() {
     last_.clear();
 }
 
-void WaitingItems::save(ImageWriter& out) const {
-    for (const Interner* lists : {&items_, &heads_}) {
-        out.put(lists->size());
-        for (uint32_t i = 0; i < lists->size(); i++) out.list((*lists)[i]);
-    }
-    std::map<uint64_t, Here> in_order;
-    here_.each([&](uint64_t key, const Here& here) { in_order[key] = here; });
-    out.put(in_order.size());
-    for (const auto& [key, here] : in_order)
-        for (uint32_t word : {uint32_t(key >> 32), here.heads, here.items, here.below.heads, here.below.gap}) out.put(word);
-}
-
 // SAFETY: items and how far down heads end are compared and counted, and no more, so whatever a file says of them will do.
-void WaitingItems::restore(ImageReader& in) {
-    ImageReader::check(items_.size() == 1 && heads_.size() == 0);
-    for (Interner* lists : {&items_, &heads_})
-        for (uint32_t i = 0, n = in.count(); i < n; i++) ImageReader::check(lists->intern(in.list()) == i);
+void WaitingItems::archive(Archive& a) {
+    a.check(items_.size() == 1 && heads_.size() == 0);
+    a.lists(items_, 0, [&](std::vector<uint32_t>&& items) { return items_.intern(std::move(items)); });
     const Productions& productions = lr_.productions();
-    for (uint32_t i = 0; i < heads_.size(); i++) {
-        const std::vector<uint32_t>& words = heads_[i];
-        ImageReader::check(words.size() % 2 == 0);
-        for (size_t k = 1; k < words.size(); k += 2)
-            ImageReader::check(!productions.is_terminal(words[k]) && words[k] < productions.num_symbols());
-    }
-    for (uint32_t n = in.count(5); n > 0; n--) {
-        const uint32_t state = in.below(lr_.num_states()), heads = in.below(heads_.size()), items = in.below(items_.size());
-        const uint32_t further = in.below(heads_.size()), gap = in.next();
-        here_[pack(state, heads)] = {heads, items, {further, gap}};
-    }
+    a.lists(heads_, 0, [&](std::vector<uint32_t>&& words) {
+        a.check(words.size() % 2 == 0);
+        for (size_t k = 1; k < words.size(); k += 2) a.check(!productions.is_terminal(words[k]) && words[k] < productions.num_symbols());
+        return heads_.intern(std::move(words));
+    });
+    std::vector<std::pair<uint64_t, Here>> found;
+    here_.each([&](uint64_t key, const Here& here) { found.emplace_back(key, here); });
+    std::sort(found.begin(), found.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+    a.each(found, 5, [&](auto& entry) {
+        auto& [key, here] = entry;
+        LrState state(uint32_t(key >> 32));
+        a.below(state, lr_.num_states());
+        a.below(here.heads, heads_.size());
+        a.below(here.items, items_.size());
+        a.below(here.below.heads, heads_.size());
+        a.number(here.below.gap);
+        if (a.reading()) here_[pack(state, here.heads)] = here;
+    });
 }
 
 }  // namespace derivable

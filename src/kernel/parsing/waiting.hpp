@@ -49,10 +49,9 @@ class WaitingItems {
     }
     // LR states are about to be numbered anew. Numbers that were given are not valid any more.
     void forget_states();
-    // The numbers of items, and what was found by them, and again where none were given. PERF: without the latter, it was up to a sixth of masks behind
-    // stacks that are new to a loaded constraint.
-    void save(ImageWriter& out) const;
-    void restore(ImageReader& in);
+    // The numbers of items, read where none were given, and what was found by them. PERF: without the latter, it was up to a sixth of masks behind stacks
+    // that are new to a loaded constraint.
+    void archive(Archive& a);
 
   private:
     using Ends = std::vector<std::pair<uint32_t, Symbol>>;  // how far down, and what
