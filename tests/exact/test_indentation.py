@@ -322,8 +322,8 @@ _NEWLINE: /(\\n *)+/
 
 @pytest.mark.parametrize("token", [".n\ne", ".n\n(", ".n\n\n#"])
 def test_lines_that_begin_deep_within_a_token(token: str) -> None:
-    """What follows a line break depends on the columns of the enclosing blocks. So it is asked again for each mask, also
-    where several lexemes of the token end before it and another mask has settled what these lead to."""
+    """What follows a line break depends on the columns of the enclosing blocks. So it is asked again for each mask,
+    also where several lexemes of the token end before it and another mask has settled what these lead to."""
     vocabulary = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), token.encode(), b""], eos=[257])
     constraint = dv.compile(dv.Grammar.builtin("python"), vocabulary)
     for text in ("x.a", "x.ab", "if x:\n  y.a", "if x:\n  y.ab", "import n", "import ne"):
