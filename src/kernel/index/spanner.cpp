@@ -43,7 +43,15 @@ size_t Spanner::bytes() const {
     return bytes_ + residuals_.bytes() + lexer.bytes() + (stretches_ ? stretches_->bytes() : 0) + (rests_ ? rests_->bytes() : 0);
 }
 
-void Spanner::note(ResidualId residual, LexState state, Split& split) { neighbours_->note(residual, state, split); }
+const Split* Spanner::keep(ResidualId residual, LexState state, std::unique_ptr<Split> split) {
+    const Split*& place = split_of_[pack(residual, state)];  // SAFETY: null if making room for it is refused
+    if (place) return place;                                 // made by others meanwhile
+    split->id = num_splits_++;
+    splits_.push_back(std::move(split));
+    place = splits_.back().get();
+    neighbours_->note(residual, state, *splits_.back());  // SAFETY: behind keeping it, for making room may be refused
+    return place;
+}
 
 // Each way declines where it does not help; the last is for all.
 std::unique_ptr<Split> Spanner::make(ResidualId residual, LexState state) {
@@ -113,6 +121,7 @@ std::unique_ptr<Split> Spanner::along_stretches(ResidualId residual, LexState st
     ByteSet listed;
     if (!accelerators_.has(Accelerator::kStretches) || residual != Residuals::kWholeVocabulary || !is_single(state)) return nullptr;
     if (lexer.on_list(state, listed)) return nullptr;
+    // Beside a state that only the longest tokens tell from it less is walked.
     if (accelerators_.has(Accelerator::kAlike) && neighbours_->distant(residual, state) != kNoState) return nullptr;
     if (lexer.without_bound(state) != kNoState) {
         const auto place = lexer.place(state);

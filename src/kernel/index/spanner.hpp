@@ -151,16 +151,7 @@ class Spanner {
         const Split* const* known = split_of_.find(pack(residual, state));
         return known ? *known : nullptr;
     }
-    const Split* keep(ResidualId residual, LexState state, std::unique_ptr<Split> split) {
-        const Split*& place = split_of_[pack(residual, state)];  // SAFETY: null if making room for it is refused
-        if (place) return place;                                 // made by others meanwhile
-        split->id = num_splits_++;
-        splits_.push_back(std::move(split));
-        place = splits_.back().get();
-        note(residual, state, *splits_.back());  // SAFETY: behind keeping it, for making room may be refused
-        return place;
-    }
-    void note(ResidualId residual, LexState state, Split& split);
+    const Split* keep(ResidualId residual, LexState state, std::unique_ptr<Split> split);
     // Not under scannerless: with the members that go on with some byte of the residual, which split it as all do.
     LexState for_residual(ResidualId residual, LexState state);
     // Of one member under scannerless: splits are the terminal's own.

@@ -268,16 +268,10 @@ Answer<Liveness::Verdict> Liveness::judge(Obligations obligations, Frontier f, b
 // SAFETY: on wide stacks a look behind one boundary may take as long as ten thousand elsewhere: 1,000 of them were more than 20 s.
 Answer<Liveness::Verdict> Liveness::search(Obligations obligations, Frontier f, uint32_t depth, uint64_t patience, Order order) {
     constexpr uint64_t kWorkPerLook = 1'000;
-    const uint64_t own = std::min(patience, Task::kUnbounded / kWorkPerLook) * kWorkPerLook;
-    const uint64_t left = Task::current() ? Task::current()->left() : Task::kUnbounded;
-    Task task(std::min(own, left));
-    task.enter();
-    try {
-        return look_behind_boundaries(obligations, f, depth, patience, order);
-    } catch (const LimitExceeded&) {
-        if (task.left() || left <= own) throw;
-        return {Verdict::kUnknown, {Reach::kDeep, newline_ != kEnd}};
-    }
+    Answer<Verdict> found{Verdict::kUnknown, {Reach::kDeep, newline_ != kEnd}};
+    done_within(std::min(patience, Task::kUnbounded / kWorkPerLook) * kWorkPerLook,
+                [&] { found = look_behind_boundaries(obligations, f, depth, patience, order); });
+    return found;
 }
 
 // Over what can really come next: in its order, or the lowest stacks first.

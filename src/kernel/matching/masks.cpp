@@ -17,7 +17,6 @@ namespace derivable {
 
 namespace {
 constexpr Reach kWhole{MaskCache::kMaxHops + 1, true, true};  // it may depend on all of the stack
-bool is_of_work(const LimitExceeded& e) { return e.limit == Task::kWork; }
 bool is_same(const Parse& a, const Parse& b) { return a.lex == b.lex && a.stack == b.stack && a.environment == b.environment; }
 }  // namespace
 
@@ -85,7 +84,6 @@ bool Masks::is_lone(const PackedMask& mask) const {
 const PackedMask& Masks::row(Parse t) {
     counters.masks++;
     if (const PackedMask* known = find(t)) {
-        counters.hits++;
         counters.uses[size_t(Accelerator::kKnownMasks)]++;
         return *known;
     }
@@ -97,7 +95,6 @@ const PackedMask& Masks::row(Parse t) {
     const MaskCache::Endings ends = endings(t);
     if (ends.size)
         if (const PackedMask* known = cache_.find(t, ends)) {
-            counters.hits++;
             counters.uses[size_t(Accelerator::kEndings)]++;
             return *known;
         }
@@ -344,18 +341,13 @@ std::optional<Masks::Computed> Masks::compute_by_bytes(const Parse& t, uint64_t 
             } catch (const std::bad_alloc&) {}  // then it is begun anew
         }
     } keep{*this, p, p.place.next};
-    const bool all = allowed >= Task::current()->left();
-    Task task(allowed);
-    task.enter();
-    try {
+    const bool is_made = done_within(allowed, [&] {
         runs_.each_token({t}, p.place, [&](uint32_t token) {
             p.words[token >> 5] |= 1u << (token & 31);
             return true;
         });
-    } catch (const LimitExceeded& e) {
-        if (all || !is_of_work(e)) throw;
-        return std::nullopt;
-    }
+    });
+    if (!is_made) return std::nullopt;
     Computed made{std::move(p.words)};
     made.reach = kWhole;
     return made;

@@ -74,9 +74,12 @@ class Masks {
     }
 
     struct Counters {
-        uint64_t masks = 0, hits = 0, walked = 0;   // masks asked for, those that were known, nodes of spanner trees
+        uint64_t masks = 0, walked = 0;             // masks asked for, nodes of spanner trees
         uint64_t miss_ns = 0, longest_miss_ns = 0;  // of wall-clock time, in computing masks
         AcceleratorUses uses{};                     // those of masks
+        uint64_t hits() const {
+            return uses[size_t(Accelerator::kKnownMasks)] + uses[size_t(Accelerator::kEndings)];
+        }  // masks that were known
     };
     Counters counters;
 

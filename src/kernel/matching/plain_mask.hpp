@@ -26,7 +26,8 @@ class PlainMask {
           vocabulary_(vocabulary),
           lookahead_(lookahead) {}
 
-    // The tokens of text that may follow a parse, in vocabulary.words() words. Cost: each token once for each way to cut it into lexemes.
+    // The tokens of text that may follow a parse, in vocabulary.words() words. Cost: each token once for each way to cut it into lexemes; as many calls
+    // within each other as the longest token has bytes.
     std::vector<uint32_t> run(const Parse& parse);
 
   private:

@@ -13,6 +13,7 @@ namespace derivable {
 
 Witness TokenSearch::run(const Parses& from) {
     constexpr uint64_t kMostWork = 2'000'000;
+    // Also where the call has less left (so not done_within), for a search that is broken off begins anew.
     const bool is_least = kMostWork >= Task::current()->left();
     Task task(kMostWork);
     task.enter();

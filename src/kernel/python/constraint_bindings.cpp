@@ -117,7 +117,7 @@ void bind_constraints(nb::module_& m) {
             }
             nb::dict d;
             d["masks"] = s.counters.masks;
-            d["mask_hits"] = s.counters.hits;
+            d["mask_hits"] = s.counters.hits();
             d["walk_nodes"] = s.counters.walked;
             d["miss_ns"] = s.counters.miss_ns;
             d["longest_miss_ns"] = s.counters.longest_miss_ns;

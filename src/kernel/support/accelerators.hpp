@@ -1,4 +1,4 @@
-// The parts of the kernel that only make it faster. Each can be left out, and every mask stays the same: the tests hold each against the plain way
+// The larger parts of the kernel that only make masks faster. Each can be left out, and every mask stays the same: the tests hold each against the plain way
 // (matching/plain_mask.hpp), and benchmarks/accelerators.py says what each buys.
 #pragma once
 

@@ -9,10 +9,13 @@
 // large allocation is refused at once.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <new>
+
+#include "support/errors.hpp"
 
 namespace derivable {
 
@@ -33,7 +36,7 @@ struct MemoryExceeded : std::bad_alloc {
 struct Interrupted {};
 
 // One call, or several that have their bounds together. Tasks nest: an inner one keeps the outer ones' bounds of memory and time, too. What work it
-// has done counts as theirs once it is left; until then only its own bound is kept, so it is best given no more than the outer one has left.
+// has done counts as theirs once it is left; until then only its own bound is kept, so it is best given no more than the outer one has left (done_within).
 class Task {
   public:
     using Clock = std::chrono::steady_clock;
@@ -107,6 +110,21 @@ class Task {
 // Counts; throws LimitExceeded, MemoryExceeded or TimeIsUp if that is too much.
 inline void work(uint64_t n = 1) {
     if (Task* t = Task::current()) t->count(n);
+}
+
+// Whether `act` is done within so much work, and so much as the current task has left. Where it is that which is not enough, it throws on.
+template <class Act>
+bool done_within(uint64_t most, Act act) {
+    const uint64_t left = Task::current() ? Task::current()->left() : Task::kUnbounded;
+    Task task(std::min(most, left));
+    task.enter();
+    try {
+        act();
+        return true;
+    } catch (const LimitExceeded& e) {
+        if (left <= most || e.limit != Task::kWork) throw;
+        return false;
+    }
 }
 
 }  // namespace derivable
