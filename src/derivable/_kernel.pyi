@@ -165,6 +165,7 @@ class Constraint:
         vocabulary: Vocabulary,
         plan: Any,
         references: Sequence[tuple[int, Sequence[int], bool]],
+        languages: Sequence[tuple[int, Constraint]],
         without: Sequence[str] = (),
     ) -> None: ...
     def stats(self) -> dict[str, int | bool]: ...

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from . import _kernel
 from .constraint import Constraint, token_ids
 from .errors import ArgumentError, GrammarError, LimitError, VocabularyError, number
-from .expr import NOTHING, Special
+from .expr import NOTHING, Embedded, Special
 from .grammar import Grammar
 from .limits import Limits
 from .lowering import Lowered, lower, with_tokens
+from .rules import Rules
 from .support.arguments import LARGEST, instance, integer
 from .support.caches import cache
 from .support.collector import without_collector
@@ -206,7 +207,10 @@ def constraint_of(
 def _compile(
     grammar: Grammar, vocabulary: Vocabulary, lookahead: int | None, limits: Limits, without: tuple[str, ...] = ()
 ) -> Constraint:
-    lowered = lower(with_tokens(grammar, vocabulary.special_ids), limits)
+    grammar_of_tokens = with_tokens(grammar, vocabulary.special_ids)
+    inner = _compile_inner(grammar_of_tokens, vocabulary, lookahead, limits)
+    empty = [language for language, constraint in inner.items() if constraint.matcher().is_accepting]
+    lowered = lower(grammar_of_tokens, limits, empty)
     references = []
     for symbol, named in lowered.references:
         ids: list[str | int] = [*token_ids(named, vocabulary)] or [""]
@@ -215,9 +219,27 @@ def _compile(
         lowered = replace(lowered, references=references)
     values: Values = "json" if grammar.reader is not None and grammar.reader.is_json else "text"
     plan = Plan(lowered, grammar.lexing, grammar.start, grammar.relaxed, limits, lookahead, values)
-    constraint = Constraint(plan, vocabulary, grammar, without)
+    constraint = Constraint(plan, vocabulary, grammar, without, inner=inner)
     _refuse_unproductive(grammar, lowered, constraint._kernel.unproductive())
     return constraint
+
+
+def _compile_inner(
+    grammar: Rules, vocabulary: Vocabulary, lookahead: int | None, limits: Limits
+) -> dict[Embedded, Constraint]:
+    """The languages inside a grammar, each compiled once, also for others that hold it."""
+    found: dict[Embedded, Constraint] = {}
+    for terminal in grammar.terminals.values():
+        language = terminal.expr
+        if not isinstance(language, Embedded) or language in found:
+            continue
+        key = (language, id(vocabulary), lookahead, limits)
+        constraint: Constraint | None = cache.constraints.get(key)
+        if constraint is None:
+            constraint = _compile(Grammar.of(language.grammar), vocabulary, lookahead, limits)
+            cache.constraints[key] = constraint
+        found[language] = constraint
+    return found
 
 
 def _refuse_unspellable(constraint: Constraint) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from . import _kernel
 from .errors import ArtifactError, GrammarError, VocabularyError
-from .expr import Special
+from .expr import Embedded, Special
 from .grammar import Grammar
 from .index.monitoring import alive
 from .limits import Limits
@@ -58,7 +59,12 @@ class Constraint(CompiledGrammar):
     """
 
     def __init__(
-        self, plan: Plan, vocabulary: Vocabulary, grammar: Grammar | None = None, without: tuple[str, ...] = ()
+        self,
+        plan: Plan,
+        vocabulary: Vocabulary,
+        grammar: Grammar | None = None,
+        without: tuple[str, ...] = (),
+        inner: Mapping[Embedded, Constraint] = MappingProxyType({}),
     ) -> None:
         instance("plan", plan, Plan, "made by compile() or Constraint.load()")
         instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
@@ -78,8 +84,10 @@ class Constraint(CompiledGrammar):
             vocabulary._kernel_vocabulary,
             plan,
             [(symbol, token_ids(named, vocabulary), named.negated) for symbol, named in lowered.references],
+            [(symbol, inner[language]._kernel) for symbol, language in lowered.languages],
             without,
         )
+        self._inner = inner
 
         alive[self._kernel.serial] = self
 

@@ -35,6 +35,7 @@ __all__ = [
     "Bytes",
     "Chars",
     "Concat",
+    "Embedded",
     "Expr",
     "Graph",
     "JsonStrings",
@@ -328,6 +329,23 @@ class Spelled:
     from_token: bool = False
 
 
+@node
+class Embedded:
+    """The texts of another grammar but the empty one, cut into lexemes as if each stood alone; all of a `Terminal`.
+
+    `grammar`: the `Rules` of it, with a lexing policy, terminals and blocks of its own.
+    """
+
+    grammar: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Embedded) and vars(self.grammar) == vars(other.grammar)
+
+    def __hash__(self) -> int:
+        rules = self.grammar
+        return hash((Embedded, rules.start, rules.lexing, len(rules.rules), len(rules.terminals)))
+
+
 Expr = (
     Bytes
     | Chars
@@ -347,6 +365,7 @@ Expr = (
     | Members
     | Special
     | Spelled
+    | Embedded
 )
 
 EMPTY = Concat(())
@@ -382,7 +401,7 @@ def optional(item: Expr) -> Repeat:
 _OF_ITEMS = Concat, Alt, And
 _OF_ITEM = Repeat, Look, Not, JsonText
 _OF_NOTHING = frozenset({Bytes, Chars, ByteSet, Ref})
-_IRREGULAR = frozenset({Ref, Special, Spelled})
+_IRREGULAR = frozenset({Ref, Special, Spelled, Embedded})
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
@@ -463,7 +482,7 @@ _WELL_FORMED: dict[type, Callable[[Any], bool]] = dict.fromkeys(Expr.__args__, l
 
 
 def is_regular(expr: Expr) -> bool:
-    """No `Ref`, `Special` or `Spelled` inside."""
+    """No `Ref`, `Special`, `Spelled` or `Embedded` inside."""
     return not any(type(node) in _IRREGULAR for node in walk(expr))
 
 

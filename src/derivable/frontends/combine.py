@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import get_args
 
 from ..errors import GrammarError, UnsupportedFeatureError
-from ..expr import EMPTY, Alt, Bytes, Concat, Expr, Members, Ref, Repeat, Sequences, Spelled, text
+from ..expr import EMPTY, Alt, Bytes, Concat, Embedded, Expr, Members, Ref, Repeat, Sequences, Spelled, text
 from ..lowering.leaves import cut_into_leaves, names_only
 from ..lowering.show import show
 from ..rules import GrammarWarning, Rules, SpecialTokens, Tally, Terminal
@@ -62,7 +62,8 @@ class Joined:
             )
         known = self._starts.get(id(operand))
         if known is None:
-            known = self._starts[id(operand)] = (operand, self._add(plain(operand)))
+            added = self._add(plain(operand)) if operand.lexing == "scannerless" else self._embed(operand)
+            known = self._starts[id(operand)] = (operand, added)
         return known[1]
 
     def terminal(self, expr: Expr, name: str | None = None, max_tokens: int | None = None) -> Ref:
@@ -97,6 +98,12 @@ class Joined:
             number += 1
         self._numbers[name] = number + 1
         return f"{name}#{number}"
+
+    def _embed(self, grammar: Rules) -> Ref:
+        """A grammar that is cut into lexemes by itself, as one terminal."""
+        self.relaxed.update(dict.fromkeys(grammar.relaxed))
+        self.warnings.update(dict.fromkeys(grammar.warnings))
+        return self.terminal(Embedded(grammar))
 
     def _add(self, grammar: Rules) -> Ref:
         self.relaxed.update(dict.fromkeys(grammar.relaxed))

@@ -15,6 +15,7 @@ from ..expr import (
     ByteSet,
     Chars,
     Concat,
+    Embedded,
     Expr,
     JsonStrings,
     Look,
@@ -38,7 +39,7 @@ _MAX_FOLDED_NODES = 400
 _COUNTED_NODES = 32
 """Nodes of an item whose repeats are counted, whatever their number: `char{0,10000}`. The rounds of a larger one share
 what is known of them if the repeat is a rule."""
-_NEVER_FOLDED = Look, Special, Spelled
+_NEVER_FOLDED = Look, Special, Spelled, Embedded
 
 
 def names_only(grammar: Rules) -> bool:
@@ -81,7 +82,7 @@ def _bodies(
     costs: dict[str, int] = {}
     for name, terminal in grammar.terminals.items():
         bounded = terminal.max_tokens is not None
-        if not bounded and not _looks(terminal.expr) and not isinstance(terminal.expr, Special | Spelled):
+        if not bounded and not _looks(terminal.expr) and not isinstance(terminal.expr, Special | Spelled | Embedded):
             bodies[name], costs[name] = terminal.expr, 1  # a terminal stays what it is, whatever its size
     unfit = grammar.rules.keys() - pieces.keys()
     for root in roots:

@@ -6,7 +6,7 @@ first: a JSON string written character by character becomes one automaton, and t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -16,6 +16,7 @@ from ..errors import GrammarError, LimitError
 from ..expr import (
     NOTHING,
     And,
+    Embedded,
     Expr,
     JsonStrings,
     Ref,
@@ -47,6 +48,7 @@ class Lowered:
         strings: what the terminals (by index) are that are lists of strings, or all but those.
         words: the texts of the terminals (by index) that are long literals or lists of words.
         references: (symbol, token) of the terminals that are one token and no text; their automata are empty.
+        languages: (symbol, grammar) of the terminals whose lexemes are the texts of another one; likewise.
         terminal_names, nonterminal_names: for messages; generated ones are in angle brackets.
         productions: head, length of the body, body; one production after the other.
         start: a symbol.
@@ -68,25 +70,33 @@ class Lowered:
     max_tokens: tuple[tuple[int, int], ...] = ()
     tallies: Tallies | None = None
     words: dict[int, tuple[bytes, ...]] = field(default_factory=dict)
+    languages: tuple[tuple[int, Embedded], ...] = ()
 
 
-def lower(grammar: Rules, limits: Limits) -> Lowered:
+def lower(grammar: Rules, limits: Limits, optional: Collection[Embedded] = ()) -> Lowered:
     """Numbers, automata and productions of a grammar.
+
+    Args:
+        grammar: in which no literal stands for tokens any more (`with_tokens`).
+        limits: bounds on its automata and symbols.
+        optional: the inner languages that have the empty text.
 
     Raises:
         GrammarError: a terminal that can match nothing, an ignored terminal used in a rule, an empty language.
         LimitError: an automaton or the grammar itself grows past its bound.
     """
     try:
-        return _Lowering(grammar, limits).run()
+        return _Lowering(grammar, limits, optional).run()
     except RecursionError:
         raise LimitError("max_depth", limits.max_depth + 1, limits.max_depth, "nesting of an expression") from None
 
 
 class _Lowering:
-    def __init__(self, grammar: Rules, limits: Limits) -> None:
+    def __init__(self, grammar: Rules, limits: Limits, optional: Collection[Embedded]) -> None:
         self.grammar = grammar
         self.limits = limits
+        self.optional = optional
+        self.languages: list[tuple[int, Embedded]] = []
         self.scannerless = grammar.lexing == "scannerless"
         # A terminal that means something is not folded into others.
         fold = self.scannerless and not grammar.distinct and not grammar.tallied
@@ -120,6 +130,7 @@ class _Lowering:
             distinct=tuple([self.terminals[name] for name in self.grammar.distinct if name in self.terminals]),
             max_tokens=self._max_tokens(),
             tallies=lower_tallies(self.grammar, self.terminals),
+            languages=tuple(self.languages),
         )
 
     def _max_tokens(self) -> tuple[tuple[int, int], ...]:
@@ -160,7 +171,7 @@ class _Lowering:
             case Repeat():
                 add_repeat(self.rules, expr)
                 return True
-            case Special():
+            case Special() | Embedded():
                 return False
             case _ if not self.scannerless:
                 raise GrammarError(
@@ -208,9 +219,11 @@ class _Lowering:
             if self.scannerless and type(expr) is JsonStrings:  # most terminals of a schema are names of members
                 self.strings[index] = expr
                 found = recognizer(expr, limits)
-            elif isinstance(expr, Special):
+            elif isinstance(expr, Special | Embedded):
                 self._refer(index, key, expr)
                 automata.append(compile_expr(NOTHING))
+                if expr in self.optional:
+                    optional[1 + index] = True
                 continue
             elif not self.scannerless:
                 automata.append(self._without_empty(key, compile_expr(expr, leftmost_first=True, limits=limits)))
@@ -231,14 +244,19 @@ class _Lowering:
             automata.append(found)
         return automata, names, optional
 
-    def _refer(self, index: int, key: str | Expr, token: Special) -> None:
+    def _refer(self, index: int, key: str | Expr, what: Special | Embedded) -> None:
+        """A terminal that is a token, or a text of another grammar."""
+        is_token = isinstance(what, Special)
         if key in self.grammar.ignore:
             raise GrammarError(
-                f"the ignored terminal {key!r} is a token by its id, not text",
+                f"the ignored terminal {key!r} is {'a token by its id, not text' if is_token else 'another grammar'}",
                 source=self.grammar.source,
-                hint="Ignore text only, and name the token in the rules where it may stand.",
+                hint="Ignore terminals of text only, and name this one in the rules where it may stand.",
             )
-        self.references.append((1 + index, token))
+        if isinstance(what, Special):
+            self.references.append((1 + index, what))
+        else:
+            self.languages.append((1 + index, what))
 
     def _without_empty(self, key: str | Expr, dfa: _kernel.Dfa) -> _kernel.Dfa:
         if dfa.accepts_empty:

@@ -27,6 +27,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
       unique_items_(access_, stacks_, stepper_, limits_.max_liveness_steps),
       runs_(engine_, lexemes_, stepper_, unique_items_, *vocabulary_, limits_.lookahead),
       masks_(engine_, lexemes_, runs_, *vocabulary_, limits_.lookahead, limits_.cache_bytes, serial, limits_.accelerators),
+      text_ends_(engine_, runs_, *vocabulary_),
       witnesses_(engine_, lexemes_, runs_, *vocabulary_, limits_.lookahead),
       budget_masks_(engine_, lexemes_, runs_, masks_, *vocabulary_, witnesses_) {
     Operation all(access_, Task::kUnbounded);
@@ -36,7 +37,8 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
             terminal.recognizer = terminal.recognizer.copy();
             terminal.recognizer.bound_rounds([this](CountingAutomaton& round) { return spanner_->most_rounds(round); });
         }
-    terminals_.add(lexer, std::move(spec.terminals), std::move(spec.references), spec.distinct);
+    for (const auto& language : spec.languages) language->set_around(access_);
+    terminals_.add(lexer, std::move(spec.terminals), std::move(spec.references), spec.distinct, std::move(spec.languages));
     runs_.bounds().prepare();
     if (environments_.tallies.active()) prepare_tallies();
     if (environments_.indentations.active()) {
@@ -169,6 +171,7 @@ void Constraint::collect() {
     liveness_.forget_stacks();
     lexemes_.forget_stacks();
     masks_.forget_stacks();
+    text_ends_.forget_stacks();
     witnesses_.forget_stacks();
     budget_masks_.forget_stacks();
     const bool with_tallies = tallies.wants_collection();
@@ -210,6 +213,7 @@ void Constraint::give_back() {
     stacks_.forget_states();
     lexemes_.forget_states();
     if (spanner_->lexer.policy() != Policy::kScannerless) spanner_->forget();
+    for (const auto& language : terminals_.languages()) language->give_back();
     access_.note_given_back();
 }
 

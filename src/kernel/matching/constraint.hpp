@@ -7,6 +7,7 @@
 //   Lexemes                   what a lexeme that has ended does to a parse (Blocks: indentation; CountedMembers: keys in any order)
 //   Stepper, UniqueItems      parses, one byte further; whether distinct items can still be had
 //   Runs                      parses along bytes and tokens
+//   Borders                   tokens on both sides of where an inner language (Embedded) begins or ends; TextEnds: seen from within
 //   Masks                     level 4 of the index (MaskCache), and on a miss levels 1 to 3 (SpanWalk, MemberWalk), or byte by byte
 //   Witnesses, BudgetMasks    texts that complete a place; masks of what can end within a number of tokens
 #pragma once
@@ -27,6 +28,7 @@
 #include "matching/runs.hpp"
 #include "matching/stepper.hpp"
 #include "matching/terminals.hpp"
+#include "matching/text_ends.hpp"
 #include "matching/unique_items.hpp"
 #include "matching/witnesses.hpp"
 #include "support/accelerators.hpp"
@@ -45,6 +47,7 @@ struct ConstraintLimits {
 struct ConstraintSpec {
     std::vector<TerminalSpec> terminals;  // terminal i is grammar symbol i + 1
     std::vector<TokenReference> references;
+    std::vector<std::shared_ptr<EmbeddedLanguage>> languages;
     IndentationSpec indentation;
     std::vector<Symbol> distinct;  // terminals that open arrays of distinct items
     TallySpec tallies;
@@ -76,6 +79,7 @@ class Constraint : private SortFreed {
     Lexemes& lexemes() { return lexemes_; }
     Runs& runs() { return runs_; }
     Masks& masks() { return masks_; }
+    TextEnds& text_ends() { return text_ends_; }
     Witnesses& witnesses() { return witnesses_; }
     BudgetMasks& budget_masks() { return budget_masks_; }
     // Where its matchers stand, and have stood.
@@ -121,6 +125,7 @@ class Constraint : private SortFreed {
     UniqueItems unique_items_;
     Runs runs_;
     Masks masks_;
+    TextEnds text_ends_;
     Witnesses witnesses_;
     BudgetMasks budget_masks_;
     Parses initial_;

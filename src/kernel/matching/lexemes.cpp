@@ -63,8 +63,15 @@ Answer<bool> Lexemes::alive(Frontier stack, Environment environment, const Split
     return {false, {}};
 }
 
+// An inner text can always be completed.
 bool Lexemes::alive(const Parse& t) {
     if (scannerless_) return true;
+    if (t.embedded) {
+        const After behind = after(t.embedded->symbol(), t.stack, t.environment);
+        if (behind.stack == kNoFrontier) return false;
+        const Parse next{between(behind.stack, behind.environment), behind.stack, behind.environment};
+        return alive(next) || may_end(next).value;
+    }
     if (engine_.spanner.prospects.may_be_newline(t.lex) && !engine_.spanner.lexer.is_fresh(t.lex))
         return blocks_.alive_in_newline(t.lex, t.stack, t.environment).value;
     return engine_.liveness.alive(t.lex, t.stack, engine_.environments.brackets(t.environment)).value;

@@ -53,6 +53,9 @@ class Lexemes {
     // Calls `at(stack, accept set, environment)` for every stack on which the text may stop here and owe nothing, until it answers yes.
     template <class At>
     Answer<bool> stops(const Parse& t, At at);
+    // Calls begin(parse) for each inner text that may begin here, before its first byte.
+    template <class Begin>
+    void inner_texts(const Parse& t, Begin begin);
     // The text may end.
     Answer<bool> may_end(const Parse& t);
     // A token that ends inside the lexeme in progress can be completed. SAFETY: of a split of this grammar's spanner.
@@ -87,6 +90,12 @@ Answer<bool> Lexemes::stops(const Parse& t, At at) {
         looked |= (reach | answer.reach).below(above);
         return answer.value;
     };
+    if (t.embedded) {
+        if (!t.embedded->may_end()) return {false, {}};
+        const After next = after(t.embedded->symbol(), t.stack, t.environment, true);
+        const bool yes = next.stack != kNoFrontier && stop(engine_.stacks.minimal(next.stack), next.environment, next.above);
+        return {yes, looked | next.reach};
+    }
     if (lexer.is_fresh(t.lex)) {
         const bool yes = stop(t.stack, t.environment, 0);
         return {yes, looked};
@@ -103,6 +112,19 @@ Answer<bool> Lexemes::stops(const Parse& t, At at) {
         }
     }
     return {false, looked};
+}
+
+template <class Begin>
+void Lexemes::inner_texts(const Parse& t, Begin begin) {
+    for (const auto& language : engine_.terminals.languages())
+        stops(t, [&](Frontier f, AcceptSet set, Environment environment) -> Answer<bool> {
+            if (engine_.stacks.contains(set, language->symbol())) {
+                Parse inside{engine_.access.lexer().none(), f, environment, t.writing};
+                inside.embedded = language->begin();
+                begin(std::move(inside));
+            }
+            return {false, {}};
+        });
 }
 
 }  // namespace derivable

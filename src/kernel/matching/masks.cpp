@@ -24,6 +24,7 @@ void Masks::fill(const Parses& parses, uint32_t* mask) {
     // SAFETY: what may be refused half-way is not the caller's before it is complete.
     std::vector<uint32_t> all, repeated;
     if (runs_.bounds().may_refuse(parses)) return within_bounds(parses).write(mask);
+    if (engine_.terminals.embeds()) return fill_across(parses, mask);
     auto write = [&](const PackedMask& from, uint32_t* to) {
         from.write(to);
         for (uint32_t token : repeated) to[token >> 5] &= ~(1u << (token & 31));
@@ -46,6 +47,38 @@ void Masks::fill(const Parses& parses, uint32_t* mask) {
     std::copy(all.begin(), all.end(), mask);
 }
 
+void Masks::fill_across(const Parses& parses, uint32_t* mask) {
+    const bool is_slow = lookahead_ != kNoLookahead || std::any_of(parses.begin(), parses.end(), [](const Parse& t) { return bool(t.writing); });
+    if (is_slow) return within_bounds(parses).write(mask);
+    std::vector<uint32_t> words(vocabulary_.words());
+    for (const Parse& t : parses) add_across(t, words);
+    std::copy(words.begin(), words.end(), mask);
+}
+
+// SAFETY: what is behind a border may lie at another one, but not for ever: where no byte is between, a text ends and then others begin.
+void Masks::add_across(const Parse& t, std::vector<uint32_t>& words) {
+    if (t.embedded) {
+        t.embedded->allow(words.data());
+    } else {
+        std::vector<uint32_t> own(words.size());
+        row(t).write(own.data());
+        std::transform(own.begin(), own.end(), words.begin(), words.begin(), std::bit_or<>());
+    }
+    for (const Borders::Crossing& c : borders_.of(t)) {
+        if (!c.nodes) add_across(c.behind, words);
+        else
+            for (uint32_t token : borders_.tokens(c)) words[token >> 5] |= 1u << (token & 31);
+    }
+}
+
+void Masks::fill_without_end(const Parses& parses, uint32_t* mask) {
+    fill(parses, mask);
+    std::vector<uint32_t> named(vocabulary_.words());
+    for (const Parse& t : parses) fill_references(t, named);
+    for (uint32_t token : vocabulary_.eos)
+        if (!(named[token >> 5] >> (token & 31) & 1)) mask[token >> 5] &= ~(1u << (token & 31));
+}
+
 const PackedMask& Masks::within_bounds(const Parses& parses) {
     constexpr size_t kMost = 64;
     const auto known = std::find_if(bounded_.begin(), bounded_.end(), [&](const Bounded& b) { return b.parses == parses; });
@@ -57,6 +90,12 @@ const PackedMask& Masks::within_bounds(const Parses& parses) {
         return true;
     });
     for (const Parse& t : parses) fill_references(t, words);
+    if (engine_.terminals.embeds() && runs_.names_token(parses))
+        for (uint32_t token = 0; token < vocabulary_.size(); token++) {
+            Parses behind;
+            runs_.step_token(parses, token, behind);
+            if (!behind.empty()) words[token >> 5] |= 1u << (token & 31);
+        }
     if (runs_.accepting(parses)) allow_end(words);
     bounded_.push_front({parses, PackedMask(std::move(words))});
     if (bounded_.size() > kMost) bounded_.pop_back();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "index/stack_trie.hpp"
+#include "matching/borders.hpp"
 #include "matching/mask_cache.hpp"
 #include "matching/repeated_items.hpp"
 #include "matching/residual_masks.hpp"
@@ -33,10 +34,13 @@ class Masks {
           serial_(serial),
           accelerators_(accelerators),
           cache_(engine.stacks, engine.environments),
-          residual_masks_(engine.stacks, engine.environments, vocabulary.words()) {}
+          residual_masks_(engine.stacks, engine.environments, vocabulary.words()),
+          borders_(engine, lexemes, runs, vocabulary) {}
 
     // Writes the mask of the parses (end-of-sequence tokens included) into vocabulary.words() words; nothing if it is refused.
     void fill(const Parses& parses, uint32_t* mask);
+    // The same without those that only end the text.
+    void fill_without_end(const Parses& parses, uint32_t* mask);
     // The mask of one parse, whatever it has written; valid until the next call.
     const PackedMask& row(Parse t);
     // That, and what it may have to take out for what it has written.
@@ -60,7 +64,7 @@ class Masks {
     }
     void forget_partials() { partials_.clear(); }
     // Stack nodes are about to be freed.
-    void forget_stacks() { lone_.clear(), bounded_.clear(); }
+    void forget_stacks() { lone_.clear(), bounded_.clear(), borders_.forget_stacks(); }
     uint64_t part_bytes() const { return stack_trie_.bytes() + residual_masks_.bytes(); }  // of what masks are put together from
     // Calls visit(parse) for the parses whose masks are half made.
     template <class Visit>
@@ -141,6 +145,9 @@ class Masks {
     void make_room();
     std::deque<Partial>::iterator find_partial(const Parse& t);
     void keep_partial(Partial p);
+    // Where there are inner languages: all of a mask.
+    void fill_across(const Parses& parses, uint32_t* mask);
+    void add_across(const Parse& t, std::vector<uint32_t>& words);
     // The bits of the tokens that may be taken as terminals.
     Reach fill_references(const Parse& t, std::vector<uint32_t>& words);
     // A mask was computed since then: for whoever monitors it.
@@ -156,6 +163,7 @@ class Masks {
     MaskCache cache_;
     StackTrie stack_trie_;          // under longest and basic
     ResidualMasks residual_masks_;  // under scannerless
+    Borders borders_;               // where there are inner languages
     uint32_t num_forgotten_ = 0;    // Spanner::num_forgotten, of the residuals that these are of
     std::deque<Partial> partials_;
     std::deque<Lone> lone_;  // the last masks that are not for the cache, for those who ask for the same

@@ -223,14 +223,15 @@ bool Matcher::knows_mask() {
         const Parses& parses = now()->parses;
         if (max_tokens_ != kNoBudget && !now()->free_steps && !constraint_->budget_masks().suffices(parses, left(now()->spent)))
             return false;
-        if (constraint_->runs().bounds().may_refuse(parses)) return false;
+        if (constraint_->runs().bounds().may_refuse(parses) || constraint_->terminals().embeds()) return false;
         return std::all_of(parses.begin(), parses.end(), [&](const Parse& t) { return !t.writing && cache.find(t); });
     });
 }
 
 void Matcher::learn_mask() {
     operate([&](Operation&) {
-        for (const Parse& t : now()->parses) constraint_->masks().learn(t);
+        for (const Parse& t : now()->parses)
+            if (!t.embedded) constraint_->masks().learn(t);
         return true;
     });
 }

@@ -22,7 +22,7 @@ Operation::Operation(Access& access, uint64_t allowed)
 Operation::~Operation() {
     settle_bytes();
     task_.leave();
-    if (shared_ && !missing_) leave_spanner();
+    leave();
     access_.operation_ = outer_;
     lock_.unlock();
 }
@@ -42,7 +42,7 @@ void Operation::leave_spanner() {
 
 // PERF: also where nobody waits yet, for what follows may be long: an LR state of 1,500 optional keys was a wait of 280 ms.
 void Operation::rest() {
-    if (shared_ && !missing_ && !spanner_.is_full()) leave_spanner();
+    if (!spanner_.is_full()) leave();
 }
 
 void Operation::settle_bytes() {
@@ -53,8 +53,7 @@ void Operation::settle_bytes() {
 }
 
 void Operation::pass() {
-    // SAFETY: the spanner first: who holds the constraint may wait for it.
-    if (shared_ && !missing_) leave_spanner();
+    leave();  // SAFETY: the spanner first: who holds the constraint may wait for it.
     if (!lock_.wanted()) return;
     suspend();
     lock_.give_way();
@@ -63,7 +62,7 @@ void Operation::pass() {
 
 void Operation::wait() {
     constexpr std::chrono::microseconds kMoment{100};
-    if (shared_ && !missing_) leave_spanner();
+    leave();
     suspend();
     lock_.unlock();
     Task::about_to_take_long();

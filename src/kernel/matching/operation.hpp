@@ -31,6 +31,7 @@ class Access {
     Lexer& lexer();
     void take();
     void rest();
+    void leave();
     void pass();
     void wait();
 
@@ -70,6 +71,10 @@ class Access::Operation final : private LockHolder {
     }
     // Before work that does not need it.
     void rest();
+    // Before another constraint is used, which may share it. While no walk refers to it.
+    void leave() {
+        if (shared_ && !missing_) leave_spanner();
+    }
     // Others wait for what it holds.
     bool is_wanted() const { return lock_.wanted() || (shared_ && !missing_ && spanner_lock_.wanted()); }
     // Lets them have it for a while; they collect nothing meanwhile (Access::is_suspended).
@@ -113,6 +118,7 @@ inline Lexer& Access::lexer() {
     return spanner_.lexer;
 }
 inline void Access::rest() { operation_->rest(); }
+inline void Access::leave() { operation_->leave(); }
 inline void Access::pass() {
     if (operation_->is_wanted()) operation_->pass();
 }

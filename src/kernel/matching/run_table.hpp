@@ -31,9 +31,10 @@ class RunTable {
         for (const Parses& parses : layers) {
             key.push_back(uint32_t(parses.size()));
             for (const Parse& t : parses) {
-                const auto writing = reinterpret_cast<uintptr_t>(t.writing.get());
+                const auto writing = uint64_t(reinterpret_cast<uintptr_t>(t.writing.get()));
+                const auto embedded = uint64_t(reinterpret_cast<uintptr_t>(t.embedded.get()));
                 key.insert(key.end(), {t.lex.index(), t.stack.index(), t.environment, t.ground.index(), t.tokens, uint32_t(writing),
-                                       uint32_t(uint64_t(writing) >> 32)});
+                                       uint32_t(writing >> 32), uint32_t(embedded), uint32_t(embedded >> 32)});
             }
         }
         const uint32_t place = ids_.intern(key);

@@ -69,7 +69,7 @@ bool Runs::step_layers(const Layers& from, uint8_t byte, bool first, Layers& to)
 bool Runs::advance_token(const Parses& from, std::string_view bytes, Parses& to) {
     if (lookahead_ == kNoLookahead) {
         if (!step_all(from, bytes, to)) return false;
-        bounds_.end_token(to, unique_items_.keep());
+        end_token(to);
         return !to.empty();
     }
     Layers now{from}, next;
@@ -79,8 +79,17 @@ bool Runs::advance_token(const Parses& from, std::string_view bytes, Parses& to)
     }
     for (const Parses& layer : now)
         for (const Parse& t : layer) stepper_.add(to, t, unique_items_.keep());
-    bounds_.end_token(to, unique_items_.keep());
+    end_token(to);
     return !to.empty();
+}
+
+void Runs::end_token(Parses& parses) {
+    bounds_.end_token(parses, unique_items_.keep());
+    if (!engine_.terminals.embeds()) return;
+    const Parses all = std::move(parses);
+    parses.clear();
+    for (Parse t : all)
+        if (!t.embedded || (t.embedded = t.embedded->end_token())) stepper_.add(parses, std::move(t), unique_items_.keep());
 }
 
 bool Runs::step_path(std::vector<Layers>& path, size_t depth, uint8_t byte) {
@@ -89,6 +98,7 @@ bool Runs::step_path(std::vector<Layers>& path, size_t depth, uint8_t byte) {
 }
 
 void Runs::step_token(const Parses& from, uint32_t token, Parses& to) {
+    if (engine_.terminals.embeds()) step_token_inside(from, token, to);
     for (const TokenReference& r : engine_.terminals.references())
         if (r.matches(token, vocabulary_.bytes[token]))
             for (const Parse& t : from)
@@ -100,6 +110,20 @@ void Runs::step_token(const Parses& from, uint32_t token, Parses& to) {
                 });
 }
 
+// In inner texts, and those that begin with it.
+void Runs::step_token_inside(const Parses& from, uint32_t token, Parses& to) {
+    const auto take = [&](const EmbeddedRef& text, Parse t) {
+        if ((t.embedded = text->take(token))) stepper_.add(to, std::move(t), unique_items_.keep());
+    };
+    for (const Parse& t : from) {
+        if (t.embedded) take(t.embedded, t);
+        lexemes_.inner_texts(t, [&](Parse begun) {
+            const EmbeddedRef text = begun.embedded;
+            take(text, std::move(begun));
+        });
+    }
+}
+
 bool Runs::names_token(const Parses& parses) {
     const std::vector<TokenReference>& references = engine_.terminals.references();
     auto named = [&](Frontier, AcceptSet set, Environment) -> Answer<bool> {
@@ -107,7 +131,15 @@ bool Runs::names_token(const Parses& parses) {
                             [&](const TokenReference& r) { return engine_.stacks.contains(set, r.symbol); }),
                 {}};
     };
-    return !references.empty() && std::any_of(parses.begin(), parses.end(), [&](const Parse& t) { return lexemes_.stops(t, named).value; });
+    if (!references.empty() && std::any_of(parses.begin(), parses.end(), [&](const Parse& t) { return lexemes_.stops(t, named).value; }))
+        return true;
+    bool inside = false;
+    if (engine_.terminals.embeds())
+        for (const Parse& t : parses) {
+            inside = inside || (t.embedded && t.embedded->names_token());
+            lexemes_.inner_texts(t, [&](const Parse& begun) { inside = inside || begun.embedded->names_token(); });
+        }
+    return inside;
 }
 
 bool Runs::accepting(const Parses& parses) {

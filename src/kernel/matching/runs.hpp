@@ -90,6 +90,13 @@ class Runs {
     // The parses are empty where bounds of lexemes refuse the token.
     template <typename Judge, typename Visit>
     void judge_tokens(const Parses& parses, Judge&& judge, Visit&& visit);
+    // A token ends here: parses whose bounds of lexemes it breaks are left out.
+    void end_token(Parses& parses);
+    static constexpr uint32_t kRoot = ~0u;  // above all nodes of the vocabulary's trie
+    // Goes along what is below some nodes as far as the parses allow, and `wants(node)`. Calls visit(node, number of the parses behind it, these parses). Not
+    // with a lookahead.
+    template <typename Wants, typename Visit>
+    void each_node_below(const Parses& parses, const std::vector<uint32_t>& roots, Wants&& wants, Visit&& visit);
 
   private:
     // One byte after the other.
@@ -97,6 +104,7 @@ class Runs {
     // `exact`: the parses are those behind the token, also where it ends within a character.
     template <typename Visit>
     void each_token_with_parses(const Parses& parses, Place& at, bool exact, Visit&& visit);
+    void step_token_inside(const Parses& from, uint32_t token, Parses& to);
     // One byte of a token further; false if it is not allowed. `first`: it is the token's first.
     bool step_layers(const Layers& from, uint8_t byte, bool first, Layers& to);
 
@@ -183,12 +191,47 @@ void Runs::judge_tokens(const Parses& parses, Judge&& judge, Visit&& visit) {
         if (known == verdicts.end()) {
             Parses behind;
             for (const Parses& layer : layers) behind.insert(behind.end(), layer.begin(), layer.end());
-            bounds_.end_token(behind, unique_items_.keep());
+            end_token(behind);
             known = verdicts.emplace(number, judge(behind)).first;
         }
         last = number, verdict = &known->second;
         return visit(token, *verdict);
     });
+}
+
+template <typename Wants, typename Visit>
+void Runs::each_node_below(const Parses& parses, const std::vector<uint32_t>& roots, Wants&& wants, Visit&& visit) {
+    const Trie& trie = vocabulary_.trie;
+    RunTable table;
+    std::vector<uint32_t> path{table.place_of({parses})};
+    uint32_t times_forgotten = 0;
+    for (uint32_t root : roots) {
+        const size_t above = root == kRoot ? 0 : size_t(trie.depth[root]) + 1;
+        const uint32_t end = root == kRoot ? trie.size() : trie.end[root];
+        for (uint32_t node = root + 1; node < end;) {  // kRoot + 1 is 0
+            work(2);
+            engine_.access.pass();
+            if (!wants(node)) {
+                node = trie.end[node];
+                continue;
+            }
+            path.resize(trie.depth[node] - above + 1);
+            if (table.is_full()) table.forget(path), times_forgotten++;
+            const uint8_t byte = trie.byte[node];
+            const uint32_t place = table.step(path.back(), byte, false, [&](const Layers& from, Layers& to) {
+                to.resize(1);
+                step(from[0], byte, to[0]);
+                return !to[0].empty();
+            });
+            if (place == RunTable::kNowhere) {
+                node = trie.end[node];
+                continue;
+            }
+            path.push_back(place);
+            visit(node, pack(times_forgotten, place), table[place][0]);
+            node++;
+        }
+    }
 }
 
 }  // namespace derivable

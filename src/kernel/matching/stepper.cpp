@@ -24,7 +24,7 @@ void Stepper::add(Parses& to, Parse t, const Keep& keep, Shared& shared) {
     if (!sure && !lexemes_.alive(t)) return;
     if (t.writing && !keep(t)) return;
     for (Parse& other : to) {
-        if (other.lex != t.lex || other.environment != t.environment || !other.wrote_as(t)) continue;
+        if (other.lex != t.lex || other.environment != t.environment || other.embedded != t.embedded || !other.wrote_as(t)) continue;
         if (other.ground != t.ground && (other.stack == t.stack || scannerless_)) other.ground = kNoNode;
         if (other.stack == t.stack) {
             other.tokens = std::min(other.tokens, t.tokens);  // with more left, it can do whatever the other can
@@ -70,6 +70,8 @@ void Stepper::step(const Parses& from, uint8_t byte, Parses& stays, Parses* leav
     };
     for (const Parse& t : from) {
         work(2);
+        if (engine_.terminals.embeds()) step_inside(t, byte, stays, leaves, keep);
+        if (t.embedded) continue;
         Lexer& lexer = engine_.access.lexer();
         add_to(stays, lexer.step(t.lex, byte), t.stack, t.environment, t.writing, t.ground, t.tokens);
         if (!leaves) continue;
@@ -105,6 +107,27 @@ void Stepper::step(const Parses& from, uint8_t byte, Parses& stays, Parses* leav
         for (Parse& t : *leaves) t.stack = engine_.stacks.minimal(t.stack);
 }
 
+// Over the borders of inner texts, and within them: what goes on, what begins with the byte, and what has ended before it.
+void Stepper::step_inside(const Parse& t, uint8_t byte, Parses& stays, Parses* leaves, const Keep& keep) {
+    const auto add_inside = [&](Parses& to, Parse inside) {
+        if (!(inside.embedded = inside.embedded->step(byte))) return;
+        if (!inside.writing || Writing::step(inside.writing, byte)) add(to, std::move(inside), keep);
+    };
+    if (t.embedded) add_inside(stays, t);
+    if (!leaves) return;
+    lexemes_.inner_texts(t, [&](Parse inside) { add_inside(*leaves, std::move(inside)); });
+    if (!t.embedded) return;
+    lexemes_.stops(t, [&](Frontier f, AcceptSet, Environment environment) -> Answer<bool> {
+        Parse behind{lexemes_.between(f, environment), f, environment, t.writing};
+        behind.ground = ground_of(t, f, false);
+        behind.lex = engine_.access.lexer().step(behind.lex, byte);
+        if (behind.lex == kNoState) return {false, {}};
+        behind.environment = lexemes_.environment_in(behind.lex, environment, byte);
+        if (!behind.writing || Writing::step(behind.writing, byte)) add(*leaves, std::move(behind), keep);
+        return {false, {}};
+    });
+}
+
 std::vector<LexState> Stepper::lexer_states(const Parses& parses) {
     std::vector<LexState> all;
     auto add = [&](LexState s) {
@@ -127,6 +150,7 @@ std::vector<LexState> Stepper::lexer_states(const Parses& parses) {
 
 ByteSet Stepper::likely_bytes(const std::vector<LexState>& lexer_states) {
     ByteSet all;
+    if (engine_.terminals.embeds()) all.words.fill(~0ULL);  // inner texts may begin and go on with any
     for (LexState s : lexer_states) {
         const ByteSet some = engine_.access.lexer().bytes(engine_.spanner.lexer.members(s));
         for (size_t w = 0; w < all.words.size(); w++) all.words[w] |= some.words[w];

@@ -31,6 +31,7 @@ class Stepper {
   private:
     // Stacks that parses share: which parse, and one of them more.
     using Shared = std::vector<std::pair<size_t, Frontier>>;
+    void step_inside(const Parse& t, uint8_t byte, Parses& stays, Parses* leaves, const Keep& keep);
     void add(Parses& to, Parse t, const Keep& keep, Shared& shared);
     void merge(Parses& to, Shared& shared);
     NodeId ground_of(const Parse& t, Frontier after, bool opens) const;

@@ -5,8 +5,9 @@
 namespace derivable {
 
 void Terminals::add(Lexer& lexer, std::vector<TerminalSpec> specs, std::vector<TokenReference> references,
-                    const std::vector<Symbol>& distinct) {
+                    const std::vector<Symbol>& distinct, std::vector<std::shared_ptr<EmbeddedLanguage>> languages) {
     references_ = std::move(references);
+    languages_ = std::move(languages);
     to_lexer_.emplace_back();  // the end of the text is no lexeme
     ignored_.push_back(0);
     for (const TerminalSpec& t : specs) {

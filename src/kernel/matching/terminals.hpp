@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lexing/lexer.hpp"
+#include "matching/embedded.hpp"
 #include "parsing/productions.hpp"
 #include "support/hashing.hpp"
 
@@ -39,7 +40,8 @@ struct TokenReference {
 class Terminals {
   public:
     // Terminal i is grammar symbol i + 1. `distinct`: those that open arrays of distinct items.
-    void add(Lexer& lexer, std::vector<TerminalSpec> specs, std::vector<TokenReference> references, const std::vector<Symbol>& distinct);
+    void add(Lexer& lexer, std::vector<TerminalSpec> specs, std::vector<TokenReference> references, const std::vector<Symbol>& distinct,
+             std::vector<std::shared_ptr<EmbeddedLanguage>> languages);
     // It competes wherever a lexeme begins, like those that are ignored.
     void compete_everywhere(Symbol symbol) { everywhere_.push_back(to_lexer_[symbol]); }
 
@@ -58,6 +60,8 @@ class Terminals {
     const std::vector<char>& all_ignored() const { return ignored_; }
     const std::vector<TerminalId>& everywhere() const { return everywhere_; }  // of the lexer
     const std::vector<TokenReference>& references() const { return references_; }
+    const std::vector<std::shared_ptr<EmbeddedLanguage>>& languages() const { return languages_; }  // that are inside this one
+    bool embeds() const { return !languages_.empty(); }
 
     struct Symbols {
         const Symbol *first = nullptr, *last = nullptr;
@@ -75,6 +79,7 @@ class Terminals {
     std::vector<char> ignored_, distinct_;  // by symbol; `distinct_` is empty if none is
     std::vector<TerminalId> everywhere_;
     std::vector<TokenReference> references_;
+    std::vector<std::shared_ptr<EmbeddedLanguage>> languages_;
     std::vector<Symbol> by_lexer_;  // in the order of their lexer terminals
     // Begin and length in by_lexer_. PERF: not a table by lexer terminal, of which many schemas together have tens of thousands.
     FlatMap<std::pair<uint32_t, uint32_t>> ranges_;

@@ -11,12 +11,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "matching/constraint.hpp"
+#include "matching/inner_constraint.hpp"
 #include "python/bindings.hpp"
 #include "python/index_bindings.hpp"
 #include "python/interpreter.hpp"
 #include "python/read_plan.hpp"
 #include "python/vocabulary.hpp"
+#include "support/errors.hpp"
 #include "support/hashing.hpp"
 
 namespace nb = nanobind;
@@ -52,10 +53,18 @@ nb::dict accelerator_uses(Constraint& c) {
     return out;
 }
 
-std::shared_ptr<Constraint> constraint(PyVocabulary& v, nb::handle plan, nb::handle references, const std::vector<std::string>& without) {
+using Languages = std::vector<std::pair<uint32_t, std::shared_ptr<Constraint>>>;
+
+std::shared_ptr<Constraint> constraint(PyVocabulary& v, nb::handle plan, nb::handle references, const Languages& languages,
+                                       const std::vector<std::string>& without) {
     Policy policy;
     ConstraintSpec spec = read_plan(plan, references, v.vocabulary()->size(), policy);
     const std::shared_ptr<const Vocabulary> vocabulary = v.vocabulary();
+    for (const auto& [symbol, inner] : languages) {
+        if (symbol == 0 || symbol > spec.terminals.size() || !inner || &inner->vocabulary() != vocabulary.get())
+            throw BadGrammar("an inner language is of no terminal, or of another vocabulary", "This is a bug in the lowering.");
+        spec.languages.push_back(inner_language(inner, symbol));
+    }
     spec.limits.accelerators = all_without(without);
     const bool shares = policy == Policy::kScannerless;
     const Accelerators with = spec.limits.accelerators;
@@ -72,9 +81,9 @@ void bind_constraints(nb::module_& m) {
     m.def("accelerators", &accelerator_names, "What only makes masks faster, and can be left out: (name, what it is).");
     nb::class_<Constraint>(m, "Constraint", "A grammar compiled for a vocabulary. Thread-safe.")
         .def(nb::new_(&constraint), nb::arg("vocabulary"), nb::arg("plan"), nb::arg("references"),
-             nb::arg("without") = std::vector<std::string>(),
+             nb::arg("languages"), nb::arg("without") = std::vector<std::string>(),
              "`plan`: what a grammar was lowered to, with limits. `references`: (terminal symbol, token ids, negated) of terminals that "
-             "are tokens. `without`: names of accelerators that are left out.")
+             "are tokens. `languages`: (terminal symbol, constraint) of those whose lexemes are texts of another one. `without`: names of accelerators that are left out.")
         .def_ro("serial", &Constraint::serial, "Its number in this process.")
         .def("uses", &accelerator_uses,
              "How often each accelerator has spared something, by its name; those of splits in all that share its index.")

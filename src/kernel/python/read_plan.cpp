@@ -178,6 +178,7 @@ ConstraintSpec read_plan(nb::handle plan, nb::handle references, uint32_t vocabu
     const auto tallies = part<std::optional<SavedTallies>>(lowered, "tallies");
     return {std::move(terminals),
             read_references(references, count, vocabulary_size),
+            {},
             read_indentation(lowered, count, scannerless),
             std::move(distinct),
             tallies ? tally_spec(*tallies, count, scannerless) : TallySpec{},

@@ -1,0 +1,14 @@
+// A constraint as the inner language of another one.
+#pragma once
+
+#include <memory>
+
+#include "matching/constraint.hpp"
+#include "matching/embedded.hpp"
+
+namespace derivable {
+
+// Of a constraint over the same vocabulary; its texts are lexemes of `symbol`. Others may use the constraint meanwhile.
+std::shared_ptr<EmbeddedLanguage> inner_language(std::shared_ptr<Constraint> inner, Symbol symbol);
+
+}  // namespace derivable
