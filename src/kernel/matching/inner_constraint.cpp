@@ -64,21 +64,24 @@ class InnerLanguage final : public EmbeddedLanguage, public std::enable_shared_f
         around_->leave();
         Operation operation(inner_->access(), Task::current() ? Task::current()->left() : Task::kUnbounded);
         inner_->collect_if_needed();
-        return act(*inner_);
+        return act(*inner_, operation);
     }
     // Null for no parses.
-    EmbeddedRef text(Constraint& inner, Parses parses, bool is_begun) {
+    EmbeddedRef text(Operation& operation, const Parses& parses, bool is_begun) {
         if (parses.empty()) return nullptr;
-        std::vector<uint32_t> key = key_of(parses, is_begun);
-        std::weak_ptr<const InnerText>& known = texts_[key];
-        if (EmbeddedRef there = known.lock()) return there;
-        Places::Place* place = inner.places.add(inner.moments);
-        const Moment* now = inner.moments.add(nullptr, {std::move(parses)});
-        now->references++;
-        place->now = now;
-        const auto made = std::make_shared<const InnerText>(shared_from_this(), place, is_begun, std::move(key));
-        known = made;
-        return made;
+        EmbeddedRef found;
+        operation.without_counting([&] {
+            std::vector<uint32_t> key = key_of(parses, is_begun);
+            std::weak_ptr<const InnerText>& known = texts_[key];
+            if ((found = known.lock())) return;
+            Places::Place* place = inner_->places.add(inner_->moments);
+            const Moment* now = inner_->moments.add(nullptr, {parses});
+            now->references++;
+            place->now = now;
+            const auto made = std::make_shared<const InnerText>(shared_from_this(), place, is_begun, std::move(key));
+            known = made, found = made;
+        });
+        return found;
     }
     void leave(Places::Place* place, const std::vector<uint32_t>& key) {
         inner_->places.leave(place);
@@ -108,11 +111,11 @@ class InnerLanguage final : public EmbeddedLanguage, public std::enable_shared_f
 };
 
 EmbeddedRef InnerLanguage::begin() {
-    return within([&](Constraint& inner) { return text(inner, inner.initial(), false); });
+    return within([&](Constraint& inner, Operation& operation) { return text(operation, inner.initial(), false); });
 }
 
 void InnerLanguage::give_back() {
-    within([](Constraint& inner) {
+    within([](Constraint& inner, Operation&) {
         inner.give_back();
         return true;
     });
@@ -123,39 +126,39 @@ InnerText::~InnerText() { language_->leave(place_, key_); }
 Symbol InnerText::symbol() const { return language_->symbol(); }
 
 EmbeddedRef InnerText::step(uint8_t byte) const {
-    return language_->within([&](Constraint& inner) {
+    return language_->within([&](Constraint& inner, Operation& operation) {
         Parses next;
         inner.runs().step(parses(), byte, next);
-        return language_->text(inner, std::move(next), true);
+        return language_->text(operation, next, true);
     });
 }
 
 EmbeddedRef InnerText::take(uint32_t token) const {
-    return language_->within([&](Constraint& inner) {
+    return language_->within([&](Constraint& inner, Operation& operation) {
         Parses next;
         inner.runs().step_token(parses(), token, next);
-        return language_->text(inner, std::move(next), true);
+        return language_->text(operation, next, true);
     });
 }
 
 EmbeddedRef InnerText::end_token() const {
-    return language_->within([&](Constraint& inner) {
+    return language_->within([&](Constraint& inner, Operation& operation) {
         Parses next = parses();
         inner.runs().end_token(next);
-        return language_->text(inner, std::move(next), is_begun_);
+        return language_->text(operation, next, is_begun_);
     });
 }
 
 bool InnerText::may_end() const {
-    return is_begun_ && language_->within([&](Constraint& inner) { return inner.runs().accepting(parses()); });
+    return is_begun_ && language_->within([&](Constraint& inner, Operation&) { return inner.runs().accepting(parses()); });
 }
 
 bool InnerText::names_token() const {
-    return language_->within([&](Constraint& inner) { return inner.runs().names_token(parses()); });
+    return language_->within([&](Constraint& inner, Operation&) { return inner.runs().names_token(parses()); });
 }
 
 void InnerText::allow(uint32_t* words) const {
-    language_->within([&](Constraint& inner) {
+    language_->within([&](Constraint& inner, Operation&) {
         std::vector<uint32_t> own(inner.vocabulary().words());
         inner.masks().fill_without_end(parses(), own.data());
         for (size_t w = 0; w < own.size(); w++) words[w] |= own[w];
@@ -164,17 +167,17 @@ void InnerText::allow(uint32_t* words) const {
 }
 
 Witness InnerText::witness() const {
-    return language_->within([&](Constraint& inner) { return inner.witnesses().find(parses()); });
+    return language_->within([&](Constraint& inner, Operation&) { return inner.witnesses().find(parses()); });
 }
 
 uint64_t InnerText::context(int64_t hops) const {
-    return language_->within([&](Constraint& inner) {
+    return language_->within([&](Constraint& inner, Operation&) {
         return derivable::context(inner.access().lexer(), inner.terminals(), inner.stacks(), parses(), hops);
     });
 }
 
 EmbeddedText::Nodes InnerText::ends(const ByteSet& before) const {
-    return language_->within([&](Constraint& inner) { return inner.text_ends().find(parses(), before); });
+    return language_->within([&](Constraint& inner, Operation&) { return inner.text_ends().find(parses(), before); });
 }
 
 }  // namespace

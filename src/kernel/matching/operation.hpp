@@ -86,6 +86,13 @@ class Access::Operation final : private LockHolder {
     const Task& task() const { return task_; }
     // What was allocated so far is not the cache's.
     void forget_bytes() { bytes_settled_ = task_.bytes(); }
+    // What `act` allocates belongs to somebody else, who frees it.
+    template <class Act>
+    void without_counting(Act act) {
+        const int64_t before = task_.bytes();
+        act();
+        bytes_settled_ += task_.bytes() - before;
+    }
     int64_t unsettled_bytes() const { return task_.bytes() - bytes_settled_; }  // not in Access::run_bytes yet
 
   private:

@@ -1,0 +1,120 @@
+"""Languages inside languages: masks against the definition, over random tiny grammars in one another."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from nested_grammars import LETTERS, nested, tokens
+from oracle.embedded import EmbeddedRecognizer
+
+import derivable as dv
+from derivable.lowering.show import show
+
+FEW, MANY = 60, 20_000
+"""Grammars, in a fast run and in a slow one."""
+
+DEPTH, LONGEST = 3, 5
+"""Texts up to this length are compared; members up to that one are listed."""
+
+WALKS = 1000
+"""Texts that are longer are looked for by so many random walks over single letters."""
+
+
+def described(grammar: dv.Grammar) -> str:
+    rules = {name: show(expr) for name, expr in grammar.rules.items()}
+    terminals = {}
+    for name, terminal in grammar.terminals.items():
+        inner = getattr(terminal.expr, "grammar", None)
+        terminals[name] = show(terminal.expr) if inner is None else f"<{described(inner)}>"
+    return f"{grammar.lexing} {rules} {terminals} ignoring {grammar.ignore}"
+
+
+class Comparison:
+    def __init__(self, grammar: dv.Grammar, words: list[bytes]) -> None:
+        self.grammar, self.words = grammar, words
+        self.oracle = EmbeddedRecognizer(grammar)
+        texts = [b""]
+        for text in texts:
+            if len(text) < LONGEST:
+                texts += [text + bytes([letter]) for letter in b"abc"]
+        members = [text for text in texts if self.oracle.member(text)]
+        self.beginnings = {text[:end] for text in members for end in range(len(text) + 1)}
+        self.seen: set[bytes] = set()
+        self.bits = 0
+
+    def run(self) -> None:
+        vocabulary = dv.Vocabulary.from_bytes([*self.words, None], eos=[len(self.words)])
+        try:
+            constraint = dv.compile(self.grammar, vocabulary)
+        except (dv.GrammarError, dv.VocabularyError) as error:
+            # An inner terminal that never matches is refused wherever it stands.
+            assert not self.beginnings or "never" in str(error) or "no text at all" in str(error), error
+            return
+        self.walk(constraint.matcher(), b"")
+
+    def walk(self, matcher: dv.Matcher, text: bytes) -> None:
+        """The mask behind a text, and all behind it."""
+        eos = len(self.words)
+        bitmask = dv.allocate_bitmask(1, eos + 1)
+        matcher.fill_bitmask(bitmask)
+        allowed = {t for t in range(eos + 1) if bitmask[0, t >> 5] >> (t & 31) & 1}
+        assert sorted(allowed) == matcher.allowed_tokens().tolist()
+        assert (eos in allowed) == self.oracle.member(text) == matcher.is_accepting, text
+        self.bits += eos + 1
+        for token, word in enumerate(self.words):
+            longer = text + word
+            assert matcher.allows(token) == (token in allowed), (text, word)
+            if len(longer) > LONGEST - 1:
+                continue
+            if longer in self.beginnings:
+                assert token in allowed, (text, word, "is missing")
+            elif token in allowed:
+                after = matcher.fork()
+                after.advance(token)
+                assert self.completes(after, longer), (text, word, "is too many")
+        if text in self.seen:
+            return
+        self.seen.add(text)
+        for token in sorted(allowed - {eos}):
+            if len(text + self.words[token]) <= DEPTH:
+                matcher.advance(token)
+                self.walk(matcher, text + self.words[token])
+                matcher.rollback(1)
+
+    def completes(self, matcher: dv.Matcher, text: bytes) -> bool:
+        """The engine knows how to end the text, and the definition agrees."""
+        rng = random.Random(text)
+        for walk in range(WALKS):
+            at, read = matcher.fork(), text
+            for _ in range(3 + walk // 40):
+                if at.is_accepting:
+                    return self.oracle.member(read)
+                letters = [token for token in range(len(LETTERS)) if at.allows(token)]
+                if not letters:
+                    break
+                at.advance(token := rng.choice(letters))
+                read += self.words[token]
+        return False
+
+
+def compare(seed: int) -> int:
+    rng = random.Random(seed)
+    grammar, words = nested(rng), tokens(rng)
+    comparison = Comparison(grammar, words)
+    try:
+        comparison.run()
+    except AssertionError as error:
+        raise AssertionError(f"seed {seed}: {described(grammar)}, tokens {words}: {error}") from error
+    return comparison.bits
+
+
+@pytest.mark.parametrize("seed", range(FEW))
+def test_random_grammars_in_one_another(seed: int) -> None:
+    compare(seed)
+
+
+@pytest.mark.slow
+def test_many_random_grammars_in_one_another() -> None:
+    bits = sum(compare(seed) for seed in range(FEW, FEW + MANY))
+    assert bits > 1_000_000

@@ -1,0 +1,70 @@
+"""Random tiny grammars inside one another, with a vocabulary whose tokens lie across their borders."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+
+from families import LANGUAGES, LITERALS, NULLABLE, POLICIES, SHAPES
+from oracle import notation
+
+from derivable.errors import DerivableError
+from derivable.expr import Embedded
+from derivable.grammar import Grammar, Terminal
+
+__all__ = ["LETTERS", "nested", "tokens"]
+
+LETTERS = b"abcd\n"
+"""One of each kind that the terminals tell apart."""
+
+_IGNORED = ("c", "c+", "b", "cb?", "bb|c")
+_AROUND = {
+    "between": {"s": "X R Y"},
+    "first": {"s": "R X"},
+    "last": {"s": "X R"},
+    "alone": {"s": "R"},
+    "two": {"s": "R R"},
+    "either": {"s": "R | X Y"},
+    "list": {"s": "s X R | R"},
+    "any number": {"s": "( R X? )* Y"},
+    "right": {"s": "X s | R"},
+    "middle": {"s": "X s Y | R"},
+    "optional": {"s": "R? X R? Y?"},
+    "ambiguous": {"s": "s s | R | X"},
+}
+
+
+def _languages(rng: random.Random, policy: str) -> list[str]:
+    return [rng.choice([*LANGUAGES, *LITERALS, *(NULLABLE if policy == "scannerless" else ())]) for _ in range(3)]
+
+
+def _plain(rng: random.Random) -> Grammar:
+    """A grammar without others inside."""
+    policy = rng.choice(POLICIES)
+    x, y, _ = _languages(rng, policy)
+    ignored = rng.choice(_IGNORED) if rng.random() < 0.4 else None
+    terminals = {"X": x, **({} if ignored is None else {"W": ignored}), "Y": y}
+    return notation.grammar(rng.choice(list(SHAPES.values())), terminals, ignore=("W",) if ignored else (), lexing=policy)
+
+
+def nested(rng: random.Random, depth: int = 2) -> Grammar:
+    """A grammar with one inside, which may have one inside, too."""
+    while True:
+        try:
+            inner = nested(rng, depth - 1) if depth > 1 and rng.random() < 0.3 else _plain(rng)
+            policy = rng.choice(POLICIES)
+            x, y, _ = _languages(rng, policy)
+            ignored = rng.choice(_IGNORED) if rng.random() < 0.4 else None
+            terminals = {"X": x, **({} if ignored is None else {"W": ignored}), "Y": y, "R": '"r"'}
+            shape = rng.choice(list(_AROUND.values()))
+            made = notation.grammar(shape, terminals, ignore=("W",) if ignored else (), lexing=policy)
+            whole = {**made.terminals, "R": Terminal(Embedded(inner))}
+            return Grammar(made.rules, whole, made.start, made.ignore, made.lexing)
+        except DerivableError:
+            continue
+
+
+def tokens(rng: random.Random) -> list[bytes]:
+    """All letters, and some words of them."""
+    words = ["".join(word).encode() for n in (2, 3) for word in product("abc", repeat=n)]
+    return [*(bytes([letter]) for letter in LETTERS), *rng.sample(words, 9)]
