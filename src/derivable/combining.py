@@ -96,6 +96,36 @@ class Combining(Rules):
         """
         return self.repeat(0, 1)
 
+    def encoded(self, encoding: str, *, spec: bool = False, columns: int | None = None) -> Self:
+        """The texts that stand for a text of this grammar where they are written in another format: `"json"` strings,
+        `"xml"` (text) and `"xml-attribute"`, `"shell"` words, `"python"` and `"javascript"` strings, `"base64"`, or
+        `"indented"` lines. Quotation marks are part of them.
+
+        The grammar sees what is meant: names, line breaks and columns are those of the decoded text. Encodings nest.
+
+        Args:
+            encoding: the format. Of `shell`, `python` and `javascript` any kind of quotation marks is meant; one kind is
+                `python-long`, `shell-single` and so on.
+            spec: every spelling that the format has; otherwise those that serializers write. docs/lexing.md lists them.
+            columns: of `indented`, how many blanks each line begins with.
+
+        Raises:
+            GrammarError: there is no such encoding.
+
+        Example:
+            >>> import derivable as dv
+            >>> lines = dv.Grammar.from_regex('a\n"b"')
+            >>> vocab = dv.Vocabulary.from_bytes([b'"a\\n', b'\\"', b'b', b'"', None], eos=[4])
+            >>> m = dv.compile(lines.encoded("json"), vocab).matcher()
+            >>> m.advance(0), m.advance(1), m.advance(2), m.advance(1)
+            (None, None, None, None)
+            >>> m.allowed_tokens().tolist()
+            [3]
+        """
+        from .frontends.combine import encoded
+
+        return self.of(encoded(self, encoding, spec=spec, columns=columns))
+
     def with_lexing(self, lexing: Lexing) -> Self:
         """The same rules read under another lexing policy."""
         return replace(self, lexing=lexing)

@@ -236,7 +236,8 @@ def _compile_inner(
         key = (language, id(vocabulary), lookahead, limits)
         constraint: Constraint | None = cache.constraints.get(key)
         if constraint is None:
-            constraint = _compile(Grammar.of(language.grammar), vocabulary, lookahead, limits)
+            written = vocabulary.decoded(language.encoding) if language.encoding else vocabulary
+            constraint = _compile(Grammar.of(language.grammar), written, lookahead, limits)
             cache.constraints[key] = constraint
         found[language] = constraint
     return found

@@ -333,17 +333,23 @@ class Spelled:
 class Embedded:
     """The texts of another grammar but the empty one, cut into lexemes as if each stood alone; all of a `Terminal`.
 
-    `grammar`: the `Rules` of it, with a lexing policy, terminals and blocks of its own.
+    `grammar`: the `Rules` of it, with a lexing policy, terminals and blocks of its own. `encoding`: what stands there is
+    encoded (a key of `derivable.encodings`), and it is what that stands for which is a text of the grammar.
     """
 
     grammar: Any
+    encoding: str = ""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Embedded) and vars(self.grammar) == vars(other.grammar)
+        return (
+            isinstance(other, Embedded)
+            and self.encoding == other.encoding
+            and (self.grammar is other.grammar or vars(self.grammar) == vars(other.grammar))
+        )
 
     def __hash__(self) -> int:
         rules = self.grammar
-        return hash((Embedded, rules.start, rules.lexing, len(rules.rules), len(rules.terminals)))
+        return hash((Embedded, self.encoding, rules.start, rules.lexing, len(rules.rules), len(rules.terminals)))
 
 
 Expr = (
@@ -467,6 +473,7 @@ def _has_items(node: Any) -> bool:
 _WELL_FORMED: dict[type, Callable[[Any], bool]] = dict.fromkeys(Expr.__args__, lambda node: True) | {
     Bytes: lambda node: type(node.value) is bytes,
     Ref: lambda node: type(node.name) is str,
+    Embedded: lambda node: hasattr(node.grammar, "terminals") and type(node.encoding) is str,
     Spelled: lambda node: type(node.text) is str and type(node.after) is int and 0 <= node.after <= len(node.text),
     Chars: _ranges_fit(0x10FFFF),
     ByteSet: _ranges_fit(0xFF),

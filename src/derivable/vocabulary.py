@@ -21,6 +21,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+from derivable.encodings import encoding
 from derivable.errors import VocabularyError
 from derivable.support.arguments import LARGEST, file_path, instance, integer, items, texts
 from derivable.support.caches import cache
@@ -433,6 +434,26 @@ class Vocabulary:
         """
         return self._tables.fingerprint(self._eos_ids)
 
+    def decoded(self, key: str) -> Vocabulary:
+        """The same ids with what their bytes stand for in an encoding (a key of `derivable.encodings`); `None` for those
+        that stand for no whole text by themselves. Kept: what is compiled for it is compiled for all.
+
+        Cost: that of a vocabulary of so many tokens, at the first call.
+        """
+        made: Vocabulary | None = self._decoded.get(key)
+        if made is None:
+            made = object.__new__(Vocabulary)
+            parts = ("_kind", "_eos_ids", "_size", "_special_ids", "_empty", "_strips_leading_space")
+            made.__dict__ |= {part: self.__dict__[part] for part in parts}
+            made._encoder = None
+            kernel = self._kernel_vocabulary.decoded(encoding(key).transducer)
+            made.tokens = tuple(kernel.tokens())
+            made._kernel_vocabulary = made._with_index(kernel)
+            made = self._decoded.setdefault(key, made)
+        return made
+
+    _decoded = cached_property(lambda _: dict[str, "Vocabulary"]())
+
     def describe(self) -> dict[str, object]:
         """Counts that tell vocabularies apart, for people and the command line.
 
@@ -495,6 +516,6 @@ class Vocabulary:
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickled without what is derived; the kernel's copy is made again where it is needed."""
-        derived = {"_kernel_vocabulary", "_index", "_spelling", "_splits", "spellings", "canonical_pairs"}
+        derived = {"_kernel_vocabulary", "_index", "_spelling", "_splits", "spellings", "canonical_pairs", "_decoded"}
         derived |= {"tokens"} if "_tables" in self.__dict__ else set()
         return {name: value for name, value in self.__dict__.items() if name not in derived}

@@ -23,6 +23,7 @@ RANKS = {
     "errors": 0,
     "_kernel": 1,
     "support": 2,
+    "encodings": 3,
     "limits": 3,
     "values": 3,
     "expr": 3,

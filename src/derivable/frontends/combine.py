@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import get_args
 
+from ..encodings import encoding, encodings_of
 from ..errors import GrammarError, UnsupportedFeatureError
 from ..expr import EMPTY, Alt, Bytes, Concat, Embedded, Expr, Members, Ref, Repeat, Sequences, Spelled, text
 from ..lowering.leaves import cut_into_leaves, names_only
@@ -23,6 +24,7 @@ __all__ = [
     "alternate",
     "bounds_of_repeat",
     "concatenate",
+    "encoded",
     "literal",
     "plain",
     "repeated",
@@ -62,7 +64,7 @@ class Joined:
             )
         known = self._starts.get(id(operand))
         if known is None:
-            added = self._add(plain(operand)) if operand.lexing == "scannerless" else self._embed(operand)
+            added = self._add(plain(operand)) if operand.lexing == "scannerless" else self.embed(operand)
             known = self._starts[id(operand)] = (operand, added)
         return known[1]
 
@@ -99,11 +101,11 @@ class Joined:
         self._numbers[name] = number + 1
         return f"{name}#{number}"
 
-    def _embed(self, grammar: Rules) -> Ref:
-        """A grammar that is cut into lexemes by itself, as one terminal."""
+    def embed(self, grammar: Rules, encoding: str = "") -> Ref:
+        """A grammar that is cut into lexemes by itself, as one terminal; or what stands for its texts."""
         self.relaxed.update(dict.fromkeys(grammar.relaxed))
         self.warnings.update(dict.fromkeys(grammar.warnings))
-        return self.terminal(Embedded(grammar))
+        return self.terminal(Embedded(grammar, encoding))
 
     def _add(self, grammar: Rules) -> Ref:
         self.relaxed.update(dict.fromkeys(grammar.relaxed))
@@ -270,6 +272,17 @@ def repeated(operand: Rules | str, low: int, high: int | None) -> Rules:
     """See `Grammar.repeat`."""
     joined = Joined()
     return joined.grammar("repeat", repeat(joined.add(operand), *bounds_of_repeat(low, high)))
+
+
+def encoded(operand: Rules, name: str, *, spec: bool, columns: int | None) -> Rules:
+    """See `Grammar.encoded`."""
+    joined = Joined()
+    literals = []
+    for key in encodings_of(name, spec=spec, columns=columns):
+        quotes = encoding(key)
+        parts = [joined.terminal(Bytes(quote)) if quote else EMPTY for quote in (quotes.begin, quotes.end)]
+        literals.append(Concat((parts[0], joined.embed(operand, key), parts[1])))
+    return joined.grammar("encoded", alternation(literals))
 
 
 def bounds_of_repeat(low: object, high: object) -> tuple[int, int | None]:

@@ -90,8 +90,8 @@ def _show(expr: Expr, room: int) -> str:
             return "(a number)"
         case Ref(name):
             return name
-        case Embedded(grammar):
-            return f"(a text of {grammar.start!r}, {grammar.lexing})"
+        case Embedded(grammar, encoding):
+            return f"(a text of {grammar.start!r}{', as ' + encoding if encoding else ''})"
         case Special(negated=negated):
             names = [token if isinstance(token, str) else f"<[{token}]>" for token in expr.tokens]
             return ("!" if negated else "") + (names[0] if len(names) == 1 else f"({'|'.join(names[:room])})")

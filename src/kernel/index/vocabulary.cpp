@@ -84,4 +84,34 @@ Vocabulary Vocabulary::from_tables(std::string_view lengths, std::string_view bl
     return v;
 }
 
+Vocabulary Vocabulary::of_decoded(std::shared_ptr<const Vocabulary> of, std::shared_ptr<const Transducer> transducer) {
+    auto decoded = std::make_shared<Decoded>();
+    Vocabulary v;
+    v.eos = of->eos;
+    v.bytes.resize(of->size());
+    std::vector<std::string> texts;  // of unfinished ones
+    std::vector<uint32_t> tokens;
+    for (uint32_t token = 0; token < of->size(); token++) {
+        if (of->bytes[token].empty()) continue;
+        std::string text;
+        const Transducer::State behind = transducer->run(Transducer::kMain, of->bytes[token], text);
+        if (behind == Transducer::kNone) continue;
+        if (behind == Transducer::kMain && !text.empty()) {
+            v.bytes[token] = std::move(text);
+        } else {
+            decoded->behind[token] = behind;
+            if (text.empty()) decoded->silent.push_back(token);
+            else texts.push_back(std::move(text)), tokens.push_back(token);
+        }
+    }
+    std::vector<std::pair<std::string_view, uint32_t>> entries;
+    for (size_t i = 0; i < texts.size(); i++) entries.emplace_back(texts[i], tokens[i]);
+    decoded->unfinished = Trie::build(std::move(entries));
+    v.index();
+    decoded->of = std::move(of);
+    decoded->transducer = std::move(transducer);
+    v.decoded = std::move(decoded);
+    return v;
+}
+
 }  // namespace derivable

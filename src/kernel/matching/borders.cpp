@@ -51,8 +51,8 @@ const std::vector<uint32_t>& Borders::tokens(const Crossing& c) {
     std::vector<uint32_t> tokens;
     const Trie& trie = vocabulary_.trie;
     runs_.each_node_below(
-        {c.behind}, *c.nodes, [](uint32_t) { return true; },
-        [&](uint32_t node, uint64_t, const Parses&) {
+        {c.behind}, trie, *c.nodes, Transducer::identity(), Transducer::kMain, [](uint32_t) { return true; },
+        [&](uint32_t node, const Runs::Decoded&) {
             tokens.insert(tokens.end(), trie.tokens.begin() + trie.token_begin[node], trie.tokens.begin() + trie.token_begin[node + 1]);
         });
     std::sort(tokens.begin(), tokens.end());

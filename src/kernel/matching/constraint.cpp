@@ -27,7 +27,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
       unique_items_(access_, stacks_, stepper_, limits_.max_liveness_steps),
       runs_(engine_, lexemes_, stepper_, unique_items_, *vocabulary_, limits_.lookahead),
       masks_(engine_, lexemes_, runs_, *vocabulary_, limits_.lookahead, limits_.cache_bytes, serial, limits_.accelerators),
-      text_ends_(engine_, runs_, *vocabulary_),
+      text_ends_(runs_),
       witnesses_(engine_, lexemes_, runs_, *vocabulary_, limits_.lookahead),
       budget_masks_(engine_, lexemes_, runs_, masks_, *vocabulary_, witnesses_) {
     Operation all(access_, Task::kUnbounded);

@@ -4,14 +4,16 @@
 // it as if it began there, and itself it is cut as if it stood alone. It may end wherever it is a text of its language; where it could go on, too,
 // there are two readings, and so two parses.
 //
+// It may also be encoded, as in a JSON string: then what it stands for is a text of the grammar.
+//
 // Here is what the grammar around sees of an inner one. matching/inner_constraint.hpp is what stands behind it.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
-#include "matching/witness.hpp"
 #include "parsing/productions.hpp"
 #include "support/byte_set.hpp"
 
@@ -35,7 +37,8 @@ class EmbeddedText {
     virtual bool may_end() const = 0;                    // it is a text of its language, and not empty
     virtual bool names_token() const = 0;                // some token may be taken
     virtual void allow(uint32_t* words) const = 0;       // adds the tokens with which it goes on and does not end
-    virtual Witness witness() const = 0;                 // of its end; null: none is known
+    // The rest of some text, as WitnessText::units; null: none is known.
+    virtual std::optional<std::vector<uint32_t>> rest() const = 0;
     virtual uint64_t context(int64_t hops) const = 0;    // as Matcher::context
 
     // Beginnings of tokens: nodes of the vocabulary's trie.

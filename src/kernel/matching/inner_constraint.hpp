@@ -8,7 +8,8 @@
 
 namespace derivable {
 
-// Of a constraint over the same vocabulary; its texts are lexemes of `symbol`. Others may use the constraint meanwhile.
+// The texts of a constraint over the same vocabulary, or over what that stands for (Decoded), as lexemes of `symbol`. Others may use the constraint
+// meanwhile.
 std::shared_ptr<EmbeddedLanguage> inner_language(std::shared_ptr<Constraint> inner, Symbol symbol);
 
 }  // namespace derivable

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "automata/transducer.hpp"
 #include "index/vocabulary.hpp"
 #include "matching/lexeme_bounds.hpp"
 #include "matching/lexemes.hpp"
@@ -92,11 +93,17 @@ class Runs {
     void judge_tokens(const Parses& parses, Judge&& judge, Visit&& visit);
     // A token ends here: parses whose bounds of lexemes it breaks are left out.
     void end_token(Parses& parses);
-    static constexpr uint32_t kRoot = ~0u;  // above all nodes of the vocabulary's trie
-    // Goes along what is below some nodes as far as the parses allow, and `wants(node)`. Calls visit(node, number of the parses behind it, these parses). Not
-    // with a lookahead.
+    static constexpr uint32_t kRoot = ~0u;  // above all nodes of a trie
+    // Where a text that is decoded stands: the number of the parses behind what was decoded, these parses, and the state of the transducer.
+    struct Decoded {
+        uint64_t number;
+        const Parses& parses;
+        Transducer::State state;
+    };
+    // Goes along what is below some nodes of a trie as far as the parses allow, and `wants(node)`; calls visit(node, where). Not with a lookahead.
     template <typename Wants, typename Visit>
-    void each_node_below(const Parses& parses, const std::vector<uint32_t>& roots, Wants&& wants, Visit&& visit);
+    void each_node_below(const Parses& parses, const Trie& trie, const std::vector<uint32_t>& roots, const Transducer& transducer,
+                         Transducer::State from, Wants&& wants, Visit&& visit);
 
   private:
     // One byte after the other.
@@ -200,35 +207,40 @@ void Runs::judge_tokens(const Parses& parses, Judge&& judge, Visit&& visit) {
 }
 
 template <typename Wants, typename Visit>
-void Runs::each_node_below(const Parses& parses, const std::vector<uint32_t>& roots, Wants&& wants, Visit&& visit) {
-    const Trie& trie = vocabulary_.trie;
+void Runs::each_node_below(const Parses& parses, const Trie& trie, const std::vector<uint32_t>& roots, const Transducer& transducer,
+                           Transducer::State from, Wants&& wants, Visit&& visit) {
     RunTable table;
     std::vector<uint32_t> path{table.place_of({parses})};
+    std::vector<Transducer::State> states{from};  // along it
     uint32_t times_forgotten = 0;
+    const auto step_all = [&](uint32_t place, std::string_view bytes) {
+        for (char c : bytes) {
+            if (place == RunTable::kNowhere) break;
+            place = table.step(place, uint8_t(c), false, [&](const Layers& before, Layers& to) {
+                to.resize(1);
+                step(before[0], uint8_t(c), to[0]);
+                return !to[0].empty();
+            });
+        }
+        return place;
+    };
     for (uint32_t root : roots) {
         const size_t above = root == kRoot ? 0 : size_t(trie.depth[root]) + 1;
         const uint32_t end = root == kRoot ? trie.size() : trie.end[root];
         for (uint32_t node = root + 1; node < end;) {  // kRoot + 1 is 0
             work(2);
             engine_.access.pass();
-            if (!wants(node)) {
-                node = trie.end[node];
-                continue;
-            }
-            path.resize(trie.depth[node] - above + 1);
+            const size_t depth = trie.depth[node] - above;
+            path.resize(depth + 1), states.resize(depth + 1);
             if (table.is_full()) table.forget(path), times_forgotten++;
-            const uint8_t byte = trie.byte[node];
-            const uint32_t place = table.step(path.back(), byte, false, [&](const Layers& from, Layers& to) {
-                to.resize(1);
-                step(from[0], byte, to[0]);
-                return !to[0].empty();
-            });
+            const Transducer::Step next = wants(node) ? transducer.step(states.back(), trie.byte[node]) : Transducer::Step();
+            const uint32_t place = next.next == Transducer::kNone ? RunTable::kNowhere : step_all(path.back(), transducer.output(next));
             if (place == RunTable::kNowhere) {
                 node = trie.end[node];
                 continue;
             }
-            path.push_back(place);
-            visit(node, pack(times_forgotten, place), table[place][0]);
+            path.push_back(place), states.push_back(next.next);
+            visit(node, Decoded{pack(times_forgotten, place), table[place][0], next.next});
             node++;
         }
     }

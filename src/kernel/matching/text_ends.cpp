@@ -1,7 +1,7 @@
 #include "matching/text_ends.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <string>
 
 #include "support/task.hpp"
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMostKnown = size_t(1) << 16;
 
-// Of parses that have written nothing that must differ, and are in no inner text; else null.
+// Of parses that have written nothing that must differ, and are in no inner text; else false.
 bool add_key(const Parses& parses, std::vector<uint32_t>& key) {
     for (const Parse& t : parses) {
         if (t.writing || t.embedded) return false;
@@ -22,35 +22,69 @@ bool add_key(const Parses& parses, std::vector<uint32_t>& key) {
 
 }  // namespace
 
-EmbeddedText::Nodes TextEnds::find(const Parses& parses, const ByteSet& before) {
-    Key key;
-    for (uint64_t word : before.words) key.push_back(uint32_t(word)), key.push_back(uint32_t(word >> 32));
-    if (!add_key(parses, key)) return walk(parses, before);
+TextEnds::Beginnings::Beginnings(const Trie& vocabulary, const Transducer& transducer, const ByteSet& before) {
+    uint64_t kinds = 0;
+    before.each([&](uint8_t byte) { kinds |= 1ULL << byte_kind(byte); });
+    const auto goes_on = [&](uint32_t node) {
+        for (uint32_t child = node + 1; child < vocabulary.end[node]; child = vocabulary.end[child])
+            if (before[vocabulary.byte[child]]) return true;
+        return false;
+    };
+    struct Place {
+        Transducer::State state;
+        size_t written;
+    };
+    std::vector<Place> path{{Transducer::kMain, 0}};
+    std::string written;
+    std::vector<std::string> texts;
+    std::vector<uint32_t> nodes;
+    for (uint32_t node = 0; node < vocabulary.size();) {
+        work(2);
+        path.resize(size_t(vocabulary.depth[node]) + 1);
+        written.resize(path.back().written);
+        const bool may_go_on = (vocabulary.below[node] & kinds) != 0;
+        const Transducer::Step step = may_go_on ? transducer.step(path.back().state, vocabulary.byte[node]) : Transducer::Step();
+        if (step.next == Transducer::kNone) {
+            node = vocabulary.end[node];
+            continue;
+        }
+        written += transducer.output(step);
+        path.push_back({step.next, written.size()});
+        if (transducer.may_end(step.next) && goes_on(node)) {
+            if (written.empty()) empty.push_back(node);
+            else texts.push_back(written), nodes.push_back(node);
+        }
+        node++;
+    }
+    std::vector<std::pair<std::string_view, uint32_t>> entries;
+    for (size_t i = 0; i < texts.size(); i++) entries.emplace_back(texts[i], nodes[i]);
+    trie = Trie::build(std::move(entries));
+}
+
+EmbeddedText::Nodes TextEnds::find(const Parses& parses, const Beginnings& beginnings) {
+    Key key{beginnings.number};
+    if (!add_key(parses, key)) return walk(parses, beginnings);
     if (const auto known = known_.find(key); known != known_.end()) return known->second;
-    EmbeddedText::Nodes found = walk(parses, before);
+    EmbeddedText::Nodes found = walk(parses, beginnings);
     if (known_.size() > kMostKnown) known_.clear();
     return known_[std::move(key)] = std::move(found);
 }
 
-EmbeddedText::Nodes TextEnds::walk(const Parses& parses, const ByteSet& before) {
-    const Trie& trie = vocabulary_.trie;
-    uint64_t kinds = 0;
-    before.each([&](uint8_t byte) { kinds |= 1ULL << byte_kind(byte); });
-    const auto goes_on = [&](uint32_t node) {
-        for (uint32_t child = node + 1; child < trie.end[node]; child = trie.end[child])
-            if (before[trie.byte[child]]) return true;
-        return false;
-    };
+EmbeddedText::Nodes TextEnds::walk(const Parses& parses, const Beginnings& beginnings) {
+    const Trie& trie = beginnings.trie;
     std::vector<uint32_t> nodes;
-    FlatMap<char> may_end;  // by place
+    if (!beginnings.empty.empty() && runs_.accepting(parses)) nodes = beginnings.empty;
+    FlatMap<char> may_end;  // by number of parses
     runs_.each_node_below(
-        parses, {Runs::kRoot}, [&](uint32_t node) { return (trie.below[node] & kinds) != 0; },
-        [&](uint32_t node, uint64_t place, const Parses& behind) {
-            if (!goes_on(node)) return;
-            char& known = may_end[place];
-            if (!known) known = runs_.accepting(behind) ? 1 : 2;
-            if (known == 1) nodes.push_back(node);
+        parses, trie, {Runs::kRoot}, Transducer::identity(), Transducer::kMain, [](uint32_t) { return true; },
+        [&](uint32_t node, const Runs::Decoded& behind) {
+            if (trie.token_begin[node] == trie.token_begin[node + 1]) return;
+            char& known = may_end[behind.number];
+            if (!known) known = runs_.accepting(behind.parses) ? 1 : 2;
+            if (known == 1)
+                nodes.insert(nodes.end(), trie.tokens.begin() + trie.token_begin[node], trie.tokens.begin() + trie.token_begin[node + 1]);
         });
+    std::sort(nodes.begin(), nodes.end());
     return interned(std::move(nodes));
 }
 

@@ -61,7 +61,8 @@ std::shared_ptr<Constraint> constraint(PyVocabulary& v, nb::handle plan, nb::han
     ConstraintSpec spec = read_plan(plan, references, v.vocabulary()->size(), policy);
     const std::shared_ptr<const Vocabulary> vocabulary = v.vocabulary();
     for (const auto& [symbol, inner] : languages) {
-        if (symbol == 0 || symbol > spec.terminals.size() || !inner || &inner->vocabulary() != vocabulary.get())
+        const Vocabulary* of = inner ? inner->vocabulary().decoded ? inner->vocabulary().decoded->of.get() : &inner->vocabulary() : nullptr;
+        if (symbol == 0 || symbol > spec.terminals.size() || of != vocabulary.get())
             throw BadGrammar("an inner language is of no terminal, or of another vocabulary", "This is a bug in the lowering.");
         spec.languages.push_back(inner_language(inner, symbol));
     }

@@ -1,15 +1,21 @@
 // Vocabularies, and the index that their scannerless grammars share.
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "python/bindings.hpp"
@@ -68,6 +74,38 @@ uint64_t PyVocabulary::shared_bytes() const {
 }
 
 void bind_vocabularies(nb::module_& m) {
+    using Edges = std::vector<std::vector<std::tuple<uint8_t, uint8_t, uint16_t, std::optional<nb::bytes>>>>;
+    nb::class_<Transducer>(m, "Transducer", "How a text is decoded, byte by byte.")
+        .def(
+            "__init__",
+            [](Transducer* self, const Edges& edges, const std::vector<bool>& may_end, uint16_t start) {
+                std::vector<std::vector<Transducer::Edge>> all;
+                for (const auto& of_state : edges) {
+                    all.emplace_back();
+                    for (const auto& [first, last, next, output] : of_state)
+                        all.back().push_back({first, last, next, output ? std::optional(std::string(view(*output))) : std::nullopt});
+                }
+                new (self) Transducer(all, {may_end.begin(), may_end.end()}, start);
+            },
+            nb::arg("edges"), nb::arg("may_end"), nb::arg("start"),
+            "`edges`: by state, (first byte, last byte, next state, what is written, or None for the byte itself). State 0 is where most of a text is "
+            "read.")
+        .def(
+            "decode",
+            [](const Transducer& t, nb::bytes text) -> std::optional<nb::bytes> {
+                std::string out;
+                const Transducer::State behind = t.run(t.start(), view(text), out);
+                if (behind == Transducer::kNone || !t.may_end(behind)) return std::nullopt;
+                return nb::bytes(out.data(), out.size());
+            },
+            nb::arg("text"), "What a text stands for; None: it cannot be decoded.")
+        .def(
+            "encode",
+            [](const Transducer& t, nb::bytes decoded) -> std::optional<nb::bytes> {
+                const std::optional<std::string> text = t.encode(t.start(), view(decoded));
+                return text ? std::optional(nb::bytes(text->data(), text->size())) : std::nullopt;
+            },
+            nb::arg("decoded"), "A shortest text that stands for this one; None: there is none.");
     nb::class_<PyVocabulary>(m, "Vocabulary", "Token bytes and their trie.")
         .def(
             "__init__",
@@ -105,6 +143,23 @@ void bind_vocabularies(nb::module_& m) {
                 return nb::bytes(out.data(), out.size());
             },
             "The tokens of text in the order of their bytes, as they are saved.")
+        .def(
+            "decoded",
+            [](const PyVocabulary& v, std::shared_ptr<const Transducer> transducer) {
+                Unlocked unlocked;
+                return new PyVocabulary(std::make_shared<Vocabulary>(Vocabulary::of_decoded(v.vocabulary(), std::move(transducer))));
+            },
+            nb::arg("transducer"), "The same tokens as what their bytes stand for.")
+        .def(
+            "tokens",
+            [](const PyVocabulary& v) {
+                nb::list all;
+                for (const std::string& token : v.vocabulary()->bytes)
+                    if (token.empty()) all.append(nb::none());
+                    else all.append(nb::bytes(token.data(), token.size()));
+                return all;
+            },
+            "Their bytes; None where one is no text.")
         .def_prop_ro("size", [](const PyVocabulary& v) { return v.vocabulary()->size(); })
         .def_prop_ro("shared_bytes", &PyVocabulary::shared_bytes, "Memory of the index that scannerless grammars share.")
         .def("set_shared_budget", &PyVocabulary::set_budget, nb::arg("size"), "Past so many bytes a new index is begun.")
