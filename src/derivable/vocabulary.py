@@ -436,17 +436,19 @@ class Vocabulary:
 
     def decoded(self, key: str) -> Vocabulary:
         """The same ids with what their bytes stand for in an encoding (a key of `derivable.encodings`); `None` for those
-        that stand for no whole text by themselves. Kept: what is compiled for it is compiled for all.
+        that stand for no whole text by themselves. Behind them are ids for what they are in the middle of a character's
+        spelling. Kept: what is compiled for it is compiled for all.
 
         Cost: that of a vocabulary of so many tokens, at the first call.
         """
         made: Vocabulary | None = self._decoded.get(key)
         if made is None:
             made = object.__new__(Vocabulary)
-            parts = ("_kind", "_eos_ids", "_size", "_special_ids", "_empty", "_strips_leading_space")
+            parts = ("_kind", "_eos_ids", "_special_ids", "_empty", "_strips_leading_space")
             made.__dict__ |= {part: self.__dict__[part] for part in parts}
             made._encoder = None
             kernel = self._kernel_vocabulary.decoded(encoding(key).transducer)
+            made._size = kernel.size
             made.tokens = tuple(kernel.tokens())
             made._kernel_vocabulary = made._with_index(kernel)
             made = self._decoded.setdefault(key, made)

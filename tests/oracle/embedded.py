@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from derivable.encodings import Encoding, encoding
 from derivable.expr import Embedded, Ref, Repeat, Special
 from derivable.grammar import Grammar, Terminal
 
@@ -24,7 +25,7 @@ class EmbeddedRecognizer:
     """Says whether a text is a member of `L`, for grammars with terminals that are `Embedded`."""
 
     def __init__(self, grammar: Grammar) -> None:
-        self.inner: dict[bytes, EmbeddedRecognizer] = {}
+        self.inner: dict[bytes, EmbeddedRecognizer | Decoded] = {}
         terminals: dict[str, Terminal] = {}
         rules = dict(grammar.rules)
         for name, terminal in grammar.terminals.items():
@@ -32,9 +33,11 @@ class EmbeddedRecognizer:
                 terminals[name] = terminal
                 continue
             mark = bytes([_FIRST_MARK + len(self.inner)])
-            inner = self.inner[mark] = EmbeddedRecognizer(Grammar.of(terminal.expr.grammar))
+            inner = EmbeddedRecognizer(Grammar.of(terminal.expr.grammar))
+            key = terminal.expr.encoding
+            self.inner[mark] = Decoded(inner, encoding(key)) if key else inner
             terminals[f"{name}_"] = replace(terminal, expr=Special(f"<{mark.decode('latin-1')}>"))
-            rules[name] = Repeat(Ref(f"{name}_"), 0 if inner.member(b"") else 1, 1)
+            rules[name] = Repeat(Ref(f"{name}_"), 0 if self.inner[mark].member(b"") else 1, 1)
         self.outer = Recognizer(replace(grammar, rules=rules, terminals=terminals))
         self._members: dict[bytes, bool] = {}
         self._around: dict[bytes, bool] = {}
@@ -62,3 +65,21 @@ class EmbeddedRecognizer:
             for rest in self._readings(text[end:]) if marks else ():
                 for mark in marks:
                     yield mark + rest
+
+
+class Decoded:
+    """Says whether a text, decoded, is a member of another language."""
+
+    def __init__(self, inner: EmbeddedRecognizer, how: Encoding) -> None:
+        self._inner, self._how = inner, how
+
+    def member(self, text: bytes) -> bool:
+        """What the text stands for is in the language."""
+        state, decoded = self._how.start, b""
+        for byte in text:
+            ways = [edge for edge in self._how.edges[state] if edge[0] <= byte <= edge[1]]
+            if not ways:
+                return False
+            [(_, _, state, written)] = ways
+            decoded += bytes([byte]) if written is None else written
+        return self._how.may_end[state] and self._inner.member(decoded)

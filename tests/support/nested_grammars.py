@@ -8,11 +8,12 @@ from itertools import product
 from families import LANGUAGES, LITERALS, NULLABLE, POLICIES, SHAPES
 from oracle import notation
 
+from derivable.encodings import Encoding
 from derivable.errors import DerivableError
 from derivable.expr import Embedded
 from derivable.grammar import Grammar, Terminal
 
-__all__ = ["LETTERS", "nested", "tokens"]
+__all__ = ["LETTERS", "nested", "random_encoding", "tokens"]
 
 LETTERS = b"abcd\n"
 """One of each kind that the terminals tell apart."""
@@ -47,18 +48,41 @@ def _plain(rng: random.Random) -> Grammar:
     return notation.grammar(rng.choice(list(SHAPES.values())), terminals, ignore=("W",) if ignored else (), lexing=policy)
 
 
-def nested(rng: random.Random, depth: int = 2) -> Grammar:
-    """A grammar with one inside, which may have one inside, too."""
+def random_encoding(rng: random.Random) -> Encoding:
+    """A transducer of a few states over the letters, which write themselves, some others, or nothing."""
+    states = rng.randint(1, 4)
+    edges = []
+    for state in range(states):
+        ways = []
+        for letter in LETTERS:
+            if rng.random() < (0.15 if state == 0 else 0.5):
+                continue
+            to = 0 if rng.random() < 0.5 else rng.randrange(states)
+            written = rng.choice([None, None, b"", rng.choice([b"a", b"b", b"c", b"ab", b"ca"])])
+            ways.append((letter, letter, to, written))
+        edges.append(tuple(ways))
+    may_end = (True, *(rng.random() < 0.3 for _ in range(states - 1)))
+    return Encoding(b"", b"", tuple(edges), may_end, rng.choice([0, 0, states - 1]))
+
+
+def nested(rng: random.Random, encodings: dict[str, Encoding], depth: int = 2) -> Grammar:
+    """A grammar with one inside, perhaps encoded, which may have one inside, too.
+
+    Args:
+        rng: of all choices.
+        encodings: those that there may be, by their keys.
+        depth: of grammars inside.
+    """
     while True:
         try:
-            inner = nested(rng, depth - 1) if depth > 1 and rng.random() < 0.3 else _plain(rng)
+            inner = nested(rng, encodings, depth - 1) if depth > 1 and rng.random() < 0.3 else _plain(rng)
             policy = rng.choice(POLICIES)
             x, y, _ = _languages(rng, policy)
             ignored = rng.choice(_IGNORED) if rng.random() < 0.4 else None
             terminals = {"X": x, **({} if ignored is None else {"W": ignored}), "Y": y, "R": '"r"'}
             shape = rng.choice(list(_AROUND.values()))
             made = notation.grammar(shape, terminals, ignore=("W",) if ignored else (), lexing=policy)
-            whole = {**made.terminals, "R": Terminal(Embedded(inner))}
+            whole = {**made.terminals, "R": Terminal(Embedded(inner, rng.choice(["", *encodings])))}
             return Grammar(made.rules, whole, made.start, made.ignore, made.lexing)
         except DerivableError:
             continue

@@ -34,6 +34,32 @@ Transducer::Transducer(const std::vector<std::vector<Edge>>& edges, std::vector<
             }
         }
     if (!fits) throw BadGrammar("a transducer is malformed", "Let each state have one step for a byte, to a state that exists.");
+    find_written();
+}
+
+// A least fixed point: what is written behind a step that writes nothing is written next.
+void Transducer::find_written() {
+    silent_ = may_end_;
+    written_.resize(num_states());
+    for (bool grew = true; grew;) {
+        grew = false;
+        for (State s = 0; s < num_states(); s++) {
+            const ByteSet before = written_[s];
+            const char was_silent = silent_[s];
+            for (const auto& [_, step] : ways_[s]) {
+                const std::string& output = outputs_[step.output];
+                if (!output.empty()) {
+                    written_[s].set(uint8_t(output[0]));
+                } else if (!may_end_[step.next]) {
+                    for (size_t w = 0; w < 4; w++) written_[s].words[w] |= written_[step.next].words[w];
+                    silent_[s] |= silent_[step.next];
+                } else {
+                    silent_[s] = 1;
+                }
+            }
+            grew = grew || before.words != written_[s].words || was_silent != silent_[s];
+        }
+    }
 }
 
 const Transducer& Transducer::identity() {

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "support/byte_set.hpp"
+
 namespace derivable {
 
 class Transducer {
@@ -44,12 +46,17 @@ class Transducer {
     std::optional<std::string> encode(State from, std::string_view decoded) const;
     // Where a state leads, each step once: of those that lead to one state and write the same, one byte.
     const std::vector<std::pair<uint8_t, Step>>& ways(State s) const { return ways_[s]; }
+    // The bytes that may be the next one written from a state on, before the text may end; whether it may without any.
+    std::pair<const ByteSet&, bool> next_written(State s) const { return {written_[s], bool(silent_[s])}; }
 
   private:
     std::vector<std::array<Step, 256>> steps_;
     std::vector<std::vector<std::pair<uint8_t, Step>>> ways_;
     std::vector<std::string> outputs_;
-    std::vector<char> may_end_;
+    void find_written();
+
+    std::vector<char> may_end_, silent_;
+    std::vector<ByteSet> written_;
     State start_;
 };
 

@@ -84,29 +84,65 @@ Vocabulary Vocabulary::from_tables(std::string_view lengths, std::string_view bl
     return v;
 }
 
+namespace {
+
+// Reads all tokens from a state on; what has no id of its own gets one.
+Decoded::Readings readings_from(Transducer::State from, const Vocabulary& of, const Transducer& transducer, std::vector<std::string>& bytes) {
+    Decoded::Readings all;
+    const auto add = [&](std::string text) {
+        if (text.empty()) return Decoded::kNothing;
+        bytes.push_back(std::move(text));
+        return uint32_t(bytes.size() - 1);
+    };
+    for (uint32_t token = 0; token < of.size(); token++) {
+        if (of.bytes[token].empty()) continue;
+        std::string text;
+        const Transducer::State behind = transducer.run(from, of.bytes[token], text);
+        if (behind == Transducer::kNone) continue;
+        if (behind == Transducer::kMain && !text.empty()) {
+            if (from == Transducer::kMain) bytes[token] = std::move(text);
+            else all.whole.emplace_back(add(std::move(text)), token);
+            continue;
+        }
+        Decoded::Unfinished u{token, add(text), uint32_t(bytes.size()), 0, behind};
+        if (!transducer.may_end(behind))
+            for (const auto& [_, step] : transducer.ways(behind))
+                if (transducer.may_end(step.next)) add(text + std::string(transducer.output(step)));
+        u.last = uint32_t(bytes.size());
+        all.unfinished.push_back(u);
+    }
+    return all;
+}
+
+}  // namespace
+
 Vocabulary Vocabulary::of_decoded(std::shared_ptr<const Vocabulary> of, std::shared_ptr<const Transducer> transducer) {
+    constexpr size_t kWorthwhile = 256, kMostReadings = 8;  // tokens that a state reads; states
     auto decoded = std::make_shared<Decoded>();
     Vocabulary v;
     v.eos = of->eos;
     v.bytes.resize(of->size());
-    std::vector<std::string> texts;  // of unfinished ones
-    std::vector<uint32_t> tokens;
-    for (uint32_t token = 0; token < of->size(); token++) {
-        if (of->bytes[token].empty()) continue;
-        std::string text;
-        const Transducer::State behind = transducer->run(Transducer::kMain, of->bytes[token], text);
-        if (behind == Transducer::kNone) continue;
-        if (behind == Transducer::kMain && !text.empty()) {
-            v.bytes[token] = std::move(text);
-        } else {
-            decoded->behind[token] = behind;
-            if (text.empty()) decoded->silent.push_back(token);
-            else texts.push_back(std::move(text)), tokens.push_back(token);
+    std::vector<Transducer::State> states{Transducer::kMain};
+    if (transducer->start() != Transducer::kMain) states.push_back(transducer->start());
+    for (size_t i = 0; i < states.size() && decoded->readings.size() < kMostReadings; i++) {
+        const size_t before = v.bytes.size();
+        Decoded::Readings found = readings_from(states[i], *of, *transducer, v.bytes);
+        if (i && found.whole.size() + found.unfinished.size() < kWorthwhile) {
+            v.bytes.resize(before);
+            continue;
         }
+        for (const Decoded::Unfinished& u : found.unfinished)
+            if (std::find(states.begin(), states.end(), u.behind) == states.end()) states.push_back(u.behind);
+        decoded->readings.emplace(states[i], std::move(found));
     }
-    std::vector<std::pair<std::string_view, uint32_t>> entries;
-    for (size_t i = 0; i < texts.size(); i++) entries.emplace_back(texts[i], tokens[i]);
-    decoded->unfinished = Trie::build(std::move(entries));
+    decoded->of_byte.fill(Decoded::kNothing);
+    for (uint32_t id = 0; id < v.bytes.size(); id++)
+        if (v.bytes[id].size() == 1) decoded->of_byte[uint8_t(v.bytes[id][0])] = id;
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        if (decoded->of_byte[byte] != Decoded::kNothing) continue;
+        decoded->of_byte[byte] = uint32_t(v.bytes.size());
+        v.bytes.emplace_back(1, char(byte));
+    }
     v.index();
     decoded->of = std::move(of);
     decoded->transducer = std::move(transducer);

@@ -1,6 +1,7 @@
 // What the kernel knows of a model's vocabulary.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -15,15 +16,24 @@ namespace derivable {
 
 struct Vocabulary;
 
-// The tokens of a vocabulary as what their bytes stand for: those of another one. Their ids stay.
+// The tokens of a vocabulary as what their bytes stand for, which are those of another one. A token keeps its id where it stands for a whole text read
+// from the main state of the transducer on. What else it may be has ids behind these.
 struct Decoded {
     std::shared_ptr<const Vocabulary> of;
     std::shared_ptr<const Transducer> transducer;
-    // Tokens behind which it is in another state than before them (Transducer::kMain): they stand for no text by themselves, and are no tokens of text
-    // here. By what they write; and the states behind them, by token.
-    Trie unfinished;
-    std::vector<uint32_t> silent;                // those of them that write nothing
-    std::unordered_map<uint32_t, uint16_t> behind;
+    static constexpr uint32_t kNothing = ~0u;
+    // A token that leaves the transducer in another state: what it writes (kNothing: nothing), and, where the text may not end there, the same with each
+    // way to go on by one byte to where it may.
+    struct Unfinished {
+        uint32_t token, text, first, last;
+        Transducer::State behind;
+    };
+    struct Readings {  // of tokens from one state on
+        std::vector<std::pair<uint32_t, uint32_t>> whole;  // id and token; of the main state none, for they are one
+        std::vector<Unfinished> unfinished;
+    };
+    std::unordered_map<Transducer::State, Readings> readings;  // from states that are worth it
+    std::array<uint32_t, 256> of_byte;                         // an id that is just this byte
 };
 
 // The vocabulary as the kernel sees it. Immutable, shared.
@@ -52,6 +62,7 @@ struct Vocabulary {
     static Vocabulary from_tables(std::string_view lengths, std::string_view blob, std::string_view order, std::vector<uint32_t> eos);
     // The vocabulary that this one is, decoded.
     static Vocabulary of_decoded(std::shared_ptr<const Vocabulary> of, std::shared_ptr<const Transducer> transducer);
+    uint32_t num_tokens() const { return decoded ? decoded->of->size() : size(); }  // the ids behind them are readings
     uint32_t size() const { return uint32_t(bytes.size()); }
     uint32_t words() const { return (size() + 31) / 32; }
 };

@@ -89,6 +89,7 @@ class Constraint : private SortFreed {
     // Between steps. Frees stack nodes if there are many; and all that can be made again, if there is too much of it.
     void collect_if_needed();
     void give_back();
+    uint32_t num_collections() const { return num_collections_; }  // numbers of stacks are others since
 
     // Operations of their own:
     bool can_begin();  // some token may come first

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -46,6 +48,11 @@ class InnerText final : public EmbeddedText {
 
   private:
     const Parses& parses() const { return place_->now->parses; }
+    static void add_tokens(const std::vector<uint32_t>& own, uint32_t num_tokens, uint32_t* words);
+    void add_readings(Constraint& inner, const Decoded::Readings& readings, const std::vector<uint32_t>& own, uint32_t* words) const;
+    std::vector<uint32_t> completed(Constraint& inner, const std::vector<const Decoded::Unfinished*>& open,
+                                    const std::vector<uint32_t>& own) const;
+    void allow_by_bytes(Constraint& inner, uint32_t* words) const;
     const std::shared_ptr<InnerLanguage> language_;
     Places::Place* const place_;
     const Transducer::State state_;
@@ -70,9 +77,9 @@ class InnerLanguage final : public EmbeddedLanguage, public std::enable_shared_f
     const Vocabulary& vocabulary() const { return decoded_ ? *decoded_->of : inner_->vocabulary(); }  // that is written in
     const Decoded* decoded() const { return decoded_; }                                                  // null: it stands for itself
     const Transducer& transducer() const { return transducer_; }
-    const TextEnds::Beginnings& beginnings(const ByteSet& before) {
-        auto& known = beginnings_[before.words];
-        if (!known) known = std::make_unique<TextEnds::Beginnings>(vocabulary().trie, transducer_, before);
+    const TextEnds::Beginnings& beginnings(Transducer::State from, const ByteSet& before) {
+        auto& known = beginnings_[{from, before.words}];
+        if (!known) known = std::make_unique<TextEnds::Beginnings>(vocabulary().trie, transducer_, from, before);
         return *known;
     }
     // An operation on the inner constraint, with what is left of the one around.
@@ -84,15 +91,25 @@ class InnerLanguage final : public EmbeddedLanguage, public std::enable_shared_f
         return act(*inner_, operation);
     }
     // The rest of what was begun to be decoded can be completed, and the parses take it.
-    bool can_complete(Constraint& inner, const Parses& parses, Transducer::State state, uint32_t depth = 0) {
-        constexpr uint32_t kDeepest = 64;  // bytes of what stands for a character
-        if (parses.empty() || depth > kDeepest) return false;
-        if (transducer_.may_end(state)) return true;
-        const auto& ways = transducer_.ways(state);
-        return std::any_of(ways.begin(), ways.end(), [&](const auto& way) {
-            Parses behind;
-            return step_all(inner, parses, transducer_.output(way.second), behind) && can_complete(inner, behind, way.second.next, depth + 1);
-        });
+    bool can_complete(Constraint& inner, const Parses& parses, Transducer::State from) {
+        if (parses.empty()) return false;
+        if (transducer_.may_end(from)) return true;
+        RunTable table;
+        std::vector<std::pair<uint32_t, Transducer::State>> places{{table.place_of({parses}), from}};
+        std::set<std::pair<uint32_t, Transducer::State>> seen{places[0]};
+        while (!places.empty()) {
+            const auto [place, state] = places.back();
+            places.pop_back();
+            for (const auto& [_, step] : transducer_.ways(state)) {
+                work(10);
+                Parses behind;
+                if (!step_all(inner, table[place][0], transducer_.output(step), behind)) continue;
+                if (transducer_.may_end(step.next)) return true;
+                const std::pair next{table.place_of({std::move(behind)}), step.next};
+                if (seen.insert(next).second) places.push_back(next);
+            }
+        }
+        return false;
     }
     static bool step_all(Constraint& inner, const Parses& from, std::string_view bytes, Parses& to) {
         Parses now;
@@ -120,6 +137,14 @@ class InnerLanguage final : public EmbeddedLanguage, public std::enable_shared_f
         });
         return found;
     }
+    // Tokens that are kept by where a text stands (InnerText::completed), as long as numbers of stacks stay what they are.
+    const std::vector<uint32_t>*& completed(const std::vector<uint32_t>& key) {
+        constexpr size_t kMost = size_t(1) << 16;
+        if (completed_.size() > kMost || std::exchange(num_collections_, inner_->num_collections()) != inner_->num_collections())
+            completed_.clear();
+        return completed_[key];
+    }
+    const std::vector<uint32_t>* note(std::vector<uint32_t> tokens) { return &lists_[lists_.intern(std::move(tokens))]; }
     void leave(Places::Place* place, const std::vector<uint32_t>& key) {
         inner_->places.leave(place);
         const auto known = texts_.find(key);
@@ -148,7 +173,10 @@ class InnerLanguage final : public EmbeddedLanguage, public std::enable_shared_f
     const Transducer& transducer_;
     Access* around_ = nullptr;
     std::unordered_map<std::vector<uint32_t>, std::weak_ptr<const InnerText>, WordsHash> texts_;  // that there are
-    std::map<std::array<uint64_t, 4>, std::unique_ptr<TextEnds::Beginnings>> beginnings_;         // by the bytes behind them
+    uint32_t num_collections_ = 0;
+    std::unordered_map<std::vector<uint32_t>, const std::vector<uint32_t>*, WordsHash> completed_;
+    Interner lists_;
+    std::map<std::pair<Transducer::State, std::array<uint64_t, 4>>, std::unique_ptr<TextEnds::Beginnings>> beginnings_;
 };
 
 EmbeddedRef InnerLanguage::begin() {
@@ -206,43 +234,86 @@ bool InnerText::names_token() const {
 }
 
 void InnerText::allow(uint32_t* words) const {
-    const auto add = [&](uint32_t token) { words[token >> 5] |= 1u << (token & 31); };
-    const auto add_all = [&](const Trie& trie, uint32_t node, auto may) {
-        for (uint32_t k = trie.token_begin[node]; k < trie.token_begin[node + 1]; k++)
-            if (may(trie.tokens[k])) add(trie.tokens[k]);
-    };
     language_->within([&](Constraint& inner, Operation&) {
-        std::map<std::pair<uint64_t, Transducer::State>, bool> known;  // by number of parses, and state
-        const auto may_stand = [&](const Runs::Decoded& at, Transducer::State state) {
-            if (language_->transducer().may_end(state)) return true;
-            const auto [answer, is_new] = known.try_emplace({at.number, state}, false);
-            if (is_new) answer->second = language_->can_complete(inner, at.parses, state);
-            return answer->second;
-        };
-        const auto wants_all = [](uint32_t) { return true; };
-        if (state_ != Transducer::kMain) {
-            const Trie& trie = language_->vocabulary().trie;
-            inner.runs().each_node_below(parses(), trie, {Runs::kRoot}, language_->transducer(), state_, wants_all,
-                                         [&](uint32_t node, const Runs::Decoded& at) {
-                                             add_all(trie, node, [&](uint32_t) { return may_stand(at, at.state); });
-                                         });
+        const Decoded* decoded = language_->decoded();
+        const Decoded::Readings* readings = nullptr;
+        if (decoded)
+            if (const auto found = decoded->readings.find(state_); found != decoded->readings.end()) readings = &found->second;
+        if (decoded && !readings) {
+            allow_by_bytes(inner, words);
             return true;
         }
         std::vector<uint32_t> own(inner.vocabulary().words());
         inner.masks().fill_without_end(parses(), own.data());
-        for (size_t w = 0; w < own.size(); w++) words[w] |= own[w];
-        const Decoded* decoded = language_->decoded();
-        if (!decoded) return true;
-        const Trie& trie = decoded->unfinished;
-        const Runs::Decoded here{~0ULL, parses(), state_};
-        for (uint32_t token : decoded->silent)
-            if (may_stand(here, decoded->behind.at(token))) add(token);
-        inner.runs().each_node_below(parses(), trie, {Runs::kRoot}, Transducer::identity(), Transducer::kMain, wants_all,
-                                     [&](uint32_t node, const Runs::Decoded& at) {
-                                         add_all(trie, node, [&](uint32_t token) { return may_stand(at, decoded->behind.at(token)); });
-                                     });
+        if (state_ == Transducer::kMain) add_tokens(own, language_->vocabulary().size(), words);
+        if (decoded) add_readings(inner, *readings, own, words);
         return true;
     });
+}
+
+void InnerText::add_tokens(const std::vector<uint32_t>& own, uint32_t num_tokens, uint32_t* words) {
+    const uint32_t whole = num_tokens / 32, rest = num_tokens % 32;
+    for (uint32_t w = 0; w < whole; w++) words[w] |= own[w];
+    if (rest) words[whole] |= own[whole] & ((1u << rest) - 1);
+}
+
+void InnerText::add_readings(Constraint& inner, const Decoded::Readings& readings, const std::vector<uint32_t>& own, uint32_t* words) const {
+    const auto is_allowed = [&](uint32_t id) { return own[id >> 5] >> (id & 31) & 1; };
+    const auto add = [&](uint32_t token) { words[token >> 5] |= 1u << (token & 31); };
+    for (const auto& [id, token] : readings.whole)
+        if (is_allowed(id)) add(token);
+    std::vector<const Decoded::Unfinished*> open;
+    for (const Decoded::Unfinished& u : readings.unfinished) {
+        if (u.text != Decoded::kNothing && !is_allowed(u.text)) continue;
+        bool may_stand = language_->transducer().may_end(u.behind);
+        for (uint32_t id = u.first; id < u.last && !may_stand; id++) may_stand = id != u.text && is_allowed(id);
+        if (may_stand) add(u.token);
+        else open.push_back(&u);
+    }
+    if (open.empty()) return;
+    const std::vector<uint32_t>*& known = language_->completed(key_);
+    if (!known) known = language_->note(completed(inner, open, own));
+    for (uint32_t token : *known) add(token);
+}
+
+// Those of some tokens whose last character has a spelling of more than one byte more.
+std::vector<uint32_t> InnerText::completed(Constraint& inner, const std::vector<const Decoded::Unfinished*>& open,
+                                           const std::vector<uint32_t>& own) const {
+    const Decoded& decoded = *language_->decoded();
+    // PERF: the mask knows which bytes may come. Where none does that `\u` can stand for, there is no way for 300 digits to be tried.
+    const auto may_write = [&](Transducer::State state) {
+        const auto [bytes, may_be_silent] = language_->transducer().next_written(state);
+        bool some = may_be_silent;
+        bytes.each([&](uint8_t byte) { some = some || own[decoded.of_byte[byte] >> 5] >> (decoded.of_byte[byte] & 31) & 1; });
+        return some;
+    };
+    std::vector<uint32_t> tokens;
+    for (const Decoded::Unfinished* u : open) {
+        const bool is_silent = u->text == Decoded::kNothing;
+        if (is_silent && !may_write(u->behind)) continue;
+        Parses behind;
+        language_->step_all(inner, parses(), is_silent ? std::string_view() : inner.vocabulary().bytes[u->text], behind);
+        if (language_->can_complete(inner, behind, u->behind)) tokens.push_back(u->token);
+    }
+    return tokens;
+}
+
+void InnerText::allow_by_bytes(Constraint& inner, uint32_t* words) const {
+    const Trie& trie = language_->vocabulary().trie;
+    std::map<std::pair<uint64_t, Transducer::State>, bool> known;  // by number of parses, and state
+    const auto may_stand = [&](const Runs::Decoded& at) {
+        if (language_->transducer().may_end(at.state)) return true;
+        const auto [answer, is_new] = known.try_emplace({at.number, at.state}, false);
+        if (is_new) answer->second = language_->can_complete(inner, at.parses, at.state);
+        return answer->second;
+    };
+    inner.runs().each_node_below(
+        parses(), trie, {Runs::kRoot}, language_->transducer(), state_, [](uint32_t) { return true; },
+        [&](uint32_t node, const Runs::Decoded& at) {
+            if (trie.token_begin[node] == trie.token_begin[node + 1] || !may_stand(at)) return;
+            for (uint32_t k = trie.token_begin[node]; k < trie.token_begin[node + 1]; k++)
+                words[trie.tokens[k] >> 5] |= 1u << (trie.tokens[k] & 31);
+        });
 }
 
 std::optional<std::vector<uint32_t>> InnerText::rest() const {
@@ -268,22 +339,8 @@ uint64_t InnerText::context(int64_t hops) const {
 }
 
 EmbeddedText::Nodes InnerText::ends(const ByteSet& before) const {
-    return language_->within([&](Constraint& inner, Operation&) -> Nodes {
-        if (state_ == Transducer::kMain) return inner.text_ends().find(parses(), language_->beginnings(before));
-        // PERF: few of these states are in the middle of a text, and fewer are asked twice.
-        const Trie& trie = language_->vocabulary().trie;
-        std::vector<uint32_t> nodes;
-        uint64_t kinds = 0;
-        before.each([&](uint8_t byte) { kinds |= 1ULL << byte_kind(byte); });
-        inner.runs().each_node_below(
-            parses(), trie, {Runs::kRoot}, language_->transducer(), state_, [&](uint32_t node) { return (trie.below[node] & kinds) != 0; },
-            [&](uint32_t node, const Runs::Decoded& at) {
-                bool goes_on = false;
-                for (uint32_t child = node + 1; child < trie.end[node] && !goes_on; child = trie.end[child])
-                    goes_on = before[trie.byte[child]];
-                if (goes_on && language_->transducer().may_end(at.state) && inner.runs().accepting(at.parses)) nodes.push_back(node);
-            });
-        return inner.text_ends().interned(std::move(nodes));
+    return language_->within([&](Constraint& inner, Operation&) {
+        return inner.text_ends().find(parses(), language_->beginnings(state_, before));
     });
 }
 

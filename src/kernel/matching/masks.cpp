@@ -73,10 +73,13 @@ void Masks::add_across(const Parse& t, std::vector<uint32_t>& words) {
 
 void Masks::fill_without_end(const Parses& parses, uint32_t* mask) {
     fill(parses, mask);
-    std::vector<uint32_t> named(vocabulary_.words());
-    for (const Parse& t : parses) fill_references(t, named);
+    std::vector<uint32_t> named;
+    if (!engine_.terminals.references().empty()) {
+        named.resize(vocabulary_.words());
+        for (const Parse& t : parses) fill_references(t, named);
+    }
     for (uint32_t token : vocabulary_.eos)
-        if (!(named[token >> 5] >> (token & 31) & 1)) mask[token >> 5] &= ~(1u << (token & 31));
+        if (named.empty() || !(named[token >> 5] >> (token & 31) & 1)) mask[token >> 5] &= ~(1u << (token & 31));
 }
 
 const PackedMask& Masks::within_bounds(const Parses& parses) {

@@ -22,7 +22,7 @@ bool add_key(const Parses& parses, std::vector<uint32_t>& key) {
 
 }  // namespace
 
-TextEnds::Beginnings::Beginnings(const Trie& vocabulary, const Transducer& transducer, const ByteSet& before) {
+TextEnds::Beginnings::Beginnings(const Trie& vocabulary, const Transducer& transducer, Transducer::State from, const ByteSet& before) {
     uint64_t kinds = 0;
     before.each([&](uint8_t byte) { kinds |= 1ULL << byte_kind(byte); });
     const auto goes_on = [&](uint32_t node) {
@@ -34,7 +34,7 @@ TextEnds::Beginnings::Beginnings(const Trie& vocabulary, const Transducer& trans
         Transducer::State state;
         size_t written;
     };
-    std::vector<Place> path{{Transducer::kMain, 0}};
+    std::vector<Place> path{{from, 0}};
     std::string written;
     std::vector<std::string> texts;
     std::vector<uint32_t> nodes;

@@ -21,8 +21,8 @@ class TextEnds {
 
     // Beginnings of tokens behind which one of some bytes comes, decoded: those of which the text can be an end, whatever it is.
     struct Beginnings {
-        // Of nodes of a vocabulary's trie, whose tokens are encoded so.
-        Beginnings(const Trie& vocabulary, const Transducer& transducer, const ByteSet& before);
+        // Of nodes of a vocabulary's trie, whose tokens are read from a state on.
+        Beginnings(const Trie& vocabulary, const Transducer& transducer, Transducer::State from, const ByteSet& before);
         Trie trie;                    // its tokens are those nodes
         std::vector<uint32_t> empty;  // nodes that write nothing
         const uint32_t number = next_number_++;
