@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from . import _kernel
 from .constraint import Constraint, token_ids
+from .encodings import encoding
 from .errors import ArgumentError, GrammarError, LimitError, VocabularyError, number
 from .expr import NOTHING, Embedded, Special
 from .grammar import Grammar
@@ -209,7 +210,11 @@ def _compile(
 ) -> Constraint:
     grammar_of_tokens = with_tokens(grammar, vocabulary.special_ids)
     inner = _compile_inner(grammar_of_tokens, vocabulary, lookahead, limits)
-    empty = [language for language, constraint in inner.items() if constraint.matcher().is_accepting]
+    empty = [
+        language
+        for language, constraint in inner.items()
+        if constraint.matcher().is_accepting and (not language.encoding or encoding(language.encoding).may_be_empty)
+    ]
     lowered = lower(grammar_of_tokens, limits, empty)
     references = []
     for symbol, named in lowered.references:

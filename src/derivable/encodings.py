@@ -58,6 +58,11 @@ class Encoding:
         """The kernel's."""
         return _kernel.Transducer(self.edges, self.may_end, self.start)
 
+    @property
+    def may_be_empty(self) -> bool:
+        """Nothing stands for the empty text."""
+        return self.may_end[self.start]
+
     def decode(self, written: bytes) -> bytes | None:
         """What a text between `begin` and `end` stands for; `None`: it is not written so."""
         return self.transducer.decode(written)

@@ -49,20 +49,18 @@ def _plain(rng: random.Random) -> Grammar:
 
 
 def random_encoding(rng: random.Random) -> Encoding:
-    """A transducer of a few states over the letters, which write themselves, some others, or nothing."""
-    states = rng.randint(1, 4)
-    edges = []
-    for state in range(states):
-        ways = []
-        for letter in LETTERS:
-            if rng.random() < (0.15 if state == 0 else 0.5):
-                continue
-            to = 0 if rng.random() < 0.5 else rng.randrange(states)
-            written = rng.choice([None, None, b"", rng.choice([b"a", b"b", b"c", b"ab", b"ca"])])
-            ways.append((letter, letter, to, written))
-        edges.append(tuple(ways))
-    may_end = (True, *(rng.random() < 0.3 for _ in range(states - 1)))
-    return Encoding(b"", b"", tuple(edges), may_end, rng.choice([0, 0, states - 1]))
+    """A transducer that can write every text of the letters: some stand for themselves, the others behind an escape."""
+    escape, *others = rng.sample(LETTERS, len(LETTERS))
+    raw = [letter for letter in others if rng.random() < 0.7]
+    rest = [letter for letter in LETTERS if letter not in raw]
+    codes = rng.sample(LETTERS, len(LETTERS))
+    long, after = 1, 2  # the state behind the escape; one that is as the first, and in which a text may not end
+    behind = {letter: after if rng.random() < 0.2 else 0 for letter in raw}
+    main = [(letter, letter, behind[letter], None) for letter in raw] + [(escape, escape, long, b"")]
+    main += [(o, o, 0, rng.choice([b"", b"ab", b"ca"])) for o in others if o not in raw and rng.random() < 0.5]
+    written = [bytes([letter]) for letter in rest] + [rng.choice([b"a", b"ba", b"cc"]) for _ in raw]
+    escaped = [(code, code, 0, text) for code, text in zip(codes, written)]
+    return Encoding(b"", b"", (tuple(main), tuple(escaped), tuple(main)), (True, False, False), rng.choice([0, 0, after]))
 
 
 def nested(rng: random.Random, encodings: dict[str, Encoding], depth: int = 2) -> Grammar:

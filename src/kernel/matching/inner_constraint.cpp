@@ -63,10 +63,10 @@ class InnerText final : public EmbeddedText {
 // SAFETY: guarded by the lock of the constraint around.
 class InnerLanguage final : public EmbeddedLanguage, public std::enable_shared_from_this<InnerLanguage> {
   public:
-    InnerLanguage(std::shared_ptr<Constraint> inner, Symbol symbol)
+    InnerLanguage(std::shared_ptr<Constraint> inner, const Vocabulary& around, Symbol symbol)
         : inner_(std::move(inner)),
           symbol_(symbol),
-          decoded_(inner_->vocabulary().decoded.get()),
+          decoded_(&inner_->vocabulary() == &around ? nullptr : inner_->vocabulary().decoded.get()),
           transducer_(decoded_ ? *decoded_->transducer : Transducer::identity()) {}
 
     Symbol symbol() const override { return symbol_; }
@@ -346,8 +346,13 @@ EmbeddedText::Nodes InnerText::ends(const ByteSet& before) const {
 
 }  // namespace
 
-std::shared_ptr<EmbeddedLanguage> inner_language(std::shared_ptr<Constraint> inner, Symbol symbol) {
-    return std::make_shared<InnerLanguage>(std::move(inner), symbol);
+bool is_inner_language(const Constraint& inner, const Vocabulary& around) {
+    const Vocabulary& own = inner.vocabulary();
+    return &own == &around || (own.decoded && own.decoded->of.get() == &around);
+}
+
+std::shared_ptr<EmbeddedLanguage> inner_language(std::shared_ptr<Constraint> inner, const Vocabulary& around, Symbol symbol) {
+    return std::make_shared<InnerLanguage>(std::move(inner), around, symbol);
 }
 
 }  // namespace derivable

@@ -8,8 +8,9 @@
 
 namespace derivable {
 
-// The texts of a constraint over the same vocabulary, or over what that stands for (Decoded), as lexemes of `symbol`. Others may use the constraint
-// meanwhile.
-std::shared_ptr<EmbeddedLanguage> inner_language(std::shared_ptr<Constraint> inner, Symbol symbol);
+// The constraint is over this vocabulary, or over what it stands for (Decoded).
+bool is_inner_language(const Constraint& inner, const Vocabulary& around);
+// Its texts, as they are written with this vocabulary, as lexemes of `symbol`. Others may use the constraint meanwhile.
+std::shared_ptr<EmbeddedLanguage> inner_language(std::shared_ptr<Constraint> inner, const Vocabulary& around, Symbol symbol);
 
 }  // namespace derivable

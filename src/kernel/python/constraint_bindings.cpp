@@ -61,10 +61,10 @@ std::shared_ptr<Constraint> constraint(PyVocabulary& v, nb::handle plan, nb::han
     ConstraintSpec spec = read_plan(plan, references, v.vocabulary()->size(), policy);
     const std::shared_ptr<const Vocabulary> vocabulary = v.vocabulary();
     for (const auto& [symbol, inner] : languages) {
-        const Vocabulary* of = inner ? inner->vocabulary().decoded ? inner->vocabulary().decoded->of.get() : &inner->vocabulary() : nullptr;
-        if (symbol == 0 || symbol > spec.terminals.size() || of != vocabulary.get())
+        const bool is_known = symbol != 0 && symbol <= spec.terminals.size() && inner;
+        if (!is_known || !is_inner_language(*inner, *vocabulary))
             throw BadGrammar("an inner language is of no terminal, or of another vocabulary", "This is a bug in the lowering.");
-        spec.languages.push_back(inner_language(inner, symbol));
+        spec.languages.push_back(inner_language(inner, *vocabulary, symbol));
     }
     spec.limits.accelerators = all_without(without);
     const bool shares = policy == Policy::kScannerless;
