@@ -122,7 +122,7 @@ class Combining(Rules):
             >>> m.allowed_tokens().tolist()
             [3]
         """
-        from .frontends.combine import encoded
+        from .frontends.encoded import encoded
 
         return self.of(encoded(self, encoding, spec=spec, columns=columns))
 

@@ -16,7 +16,7 @@ from .errors import ArgumentError, GrammarError, LimitError, VocabularyError, nu
 from .expr import NOTHING, Embedded, Special
 from .grammar import Grammar
 from .limits import Limits
-from .lowering import Lowered, lower, with_tokens
+from .lowering import InnerTexts, Lowered, lower, with_tokens
 from .rules import Rules
 from .support.arguments import LARGEST, instance, integer
 from .support.caches import cache
@@ -210,12 +210,7 @@ def _compile(
 ) -> Constraint:
     grammar_of_tokens = with_tokens(grammar, vocabulary.special_ids)
     inner = _compile_inner(grammar_of_tokens, vocabulary, lookahead, limits)
-    empty = [
-        language
-        for language, constraint in inner.items()
-        if constraint.matcher().is_accepting and (not language.encoding or encoding(language.encoding).may_be_empty)
-    ]
-    lowered = lower(grammar_of_tokens, limits, empty)
+    lowered = lower(grammar_of_tokens, limits, {language: _texts(language, each) for language, each in inner.items()})
     references = []
     for symbol, named in lowered.references:
         ids: list[str | int] = [*token_ids(named, vocabulary)] or [""]
@@ -246,6 +241,13 @@ def _compile_inner(
             cache.constraints[key] = constraint
         found[language] = constraint
     return found
+
+
+def _texts(language: Embedded, constraint: Constraint) -> InnerTexts:
+    matcher = constraint.matcher()
+    is_empty = matcher.is_accepting and (not language.encoding or encoding(language.encoding).may_be_empty)
+    ends = constraint.vocabulary.eos_ids
+    return InnerTexts(is_empty, bool(matcher.next_bytes()) or not set(matcher.allowed_tokens().tolist()) <= set(ends))
 
 
 def _refuse_unspellable(constraint: Constraint) -> None:

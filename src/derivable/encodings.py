@@ -1,7 +1,9 @@
 """How a text is written inside another one: as a JSON string, in XML, between quotes, on lines that are indented.
 
 An encoding is a small deterministic transducer, as data: it reads what is written and says what that stands for, byte by
-byte. `Grammar.encoded` uses them, and whoever writes a new one adds a function here.
+byte. `Grammar.encoded` uses them, and whoever writes a new one adds a function here. In each state it must be possible to
+write any text and to end there, for else a grammar might be led where it cannot go on. Where some characters cannot be
+written at all (`unwritable`), they are taken out of the grammar.
 
 What is written is the *practical* spelling by default, the one that serializers write; `spec` takes every spelling that
 the format has, as far as the function's docstring goes.
@@ -39,6 +41,7 @@ class Encoding:
         edges: by state; state 0 is where most of a text is read.
         may_end: whether the text may end in a state.
         start: the state before the text.
+        unwritable: characters that no text holds which is written so.
 
     Example:
         >>> encoding("json").decode(b'a\\\\n\\\\u00e9')
@@ -52,6 +55,7 @@ class Encoding:
     edges: tuple[tuple[Edge, ...], ...]
     may_end: tuple[bool, ...]
     start: int = _MAIN
+    unwritable: str = ""
 
     @cached_property
     def transducer(self) -> _kernel.Transducer:
@@ -159,8 +163,9 @@ class _Builder:
         written, behind = way
         self.spell(state, prefix, written, behind)
 
-    def made(self, begin: str, end: str, start: int = _MAIN) -> Encoding:
-        return Encoding(begin.encode(), end.encode(), tuple(map(tuple, self.edges)), tuple(self.ends), start)
+    def made(self, begin: str, end: str, start: int = _MAIN, unwritable: str = "") -> Encoding:
+        edges = tuple(map(tuple, self.edges))
+        return Encoding(begin.encode(), end.encode(), edges, tuple(self.ends), start, unwritable)
 
 
 def _hex(*, any_case: bool) -> list[tuple[str, int]]:
@@ -273,7 +278,7 @@ def _shell(spec: bool) -> Encoding:
     b.add(_MAIN, [(ord("'"), ord("'"), inside, b"")])
     b.spell(inside, "\\''", b"'")
     b.spell(inside, "\"'\"'", b"'")
-    return b.made("'", "'")
+    return b.made("'", "'", unwritable="\0")
 
 
 def _shell_double(spec: bool) -> Encoding:
@@ -289,15 +294,19 @@ def _shell_double(spec: bool) -> Encoding:
         for byte in range(1, 0x80):
             if chr(byte) not in special and byte != 10:
                 b.add(escape, [(byte, byte, _MAIN, bytes([ord("\\"), byte]))])
-    return b.made('"', '"')
+    return b.made('"', '"', unwritable="\0")
 
 
 _ENTITIES = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'"}
 
 
+_NOT_IN_XML = "".join(map(chr, range(0x20))).translate(dict.fromkeys(b"\t\n\r")) + "\ufffe\uffff"
+
+
 def _add_entities(b: _Builder, state: int, numbers: str) -> None:
     """Those that every document has, and some characters by their numbers, which would not be kept as they are."""
-    names = _ENTITIES | {f"&#{ord(char)};": char for char in numbers} | {f"&#x{ord(char):X};": char for char in numbers}
+    written = [(char, f"&#{form};") for char in numbers for form in (ord(char), f"x{ord(char):X}", f"x{ord(char):x}")]
+    names = _ENTITIES | {name: char for char, name in written}
     rests = {name[1:]: meaning for name, meaning in names.items()}
 
     def tree(rests: dict[str, str]) -> int:
@@ -312,22 +321,23 @@ def _add_entities(b: _Builder, state: int, numbers: str) -> None:
 
 
 def _xml(spec: bool) -> Encoding:
-    """Text between tags of XML. Of references by number only `&#13;`, since a carriage return would not be kept."""
+    """Text between tags of XML. Of references by number only those of quotation marks, which some write so, and of carriage
+    returns, which would not be kept."""
     b = _Builder()
     one, two = b.state(may_end=True), b.state(may_end=True)  # so many `]` stand before
     for state, more in ((_MAIN, one), (one, two), (two, two)):
         b.raw(state, "<&]>" if state == two else "<&]")
         b.add(state, [(9, 10, _MAIN, None), (ord("]"), ord("]"), more, None)])
-        _add_entities(b, state, "\r")
-    return b.made("", "")
+        _add_entities(b, state, "\r'\"")
+    return b.made("", "", unwritable=_NOT_IN_XML)
 
 
 def _xml_attribute(spec: bool) -> Encoding:
     """The value of an attribute of XML. White space but blanks is written by number, since it would not be kept."""
     b = _Builder()
     b.raw(_MAIN, '<&"')
-    _add_entities(b, _MAIN, "\t\n\r")
-    return b.made('"', '"')
+    _add_entities(b, _MAIN, "\t\n\r'\"")
+    return b.made('"', '"', unwritable=_NOT_IN_XML)
 
 
 def _indented(columns: int) -> Encoding:

@@ -52,13 +52,13 @@ def random_encoding(rng: random.Random) -> Encoding:
     """A transducer that can write every text of the letters: some stand for themselves, the others behind an escape."""
     escape, *others = rng.sample(LETTERS, len(LETTERS))
     raw = [letter for letter in others if rng.random() < 0.7]
-    rest = [letter for letter in LETTERS if letter not in raw]
     codes = rng.sample(LETTERS, len(LETTERS))
     long, after = 1, 2  # the state behind the escape; one that is as the first, and in which a text may not end
     behind = {letter: after if rng.random() < 0.2 else 0 for letter in raw}
+    rest = [letter for letter in LETTERS if behind.get(letter, after) == after]  # with which a text may end only so
     main = [(letter, letter, behind[letter], None) for letter in raw] + [(escape, escape, long, b"")]
     main += [(o, o, 0, rng.choice([b"", b"ab", b"ca"])) for o in others if o not in raw and rng.random() < 0.5]
-    written = [bytes([letter]) for letter in rest] + [rng.choice([b"a", b"ba", b"cc"]) for _ in raw]
+    written = [bytes([letter]) for letter in rest] + [rng.choice([b"a", b"ba", b"cc"]) for _ in LETTERS]
     escaped = [(code, code, 0, text) for code, text in zip(codes, written)]
     return Encoding(b"", b"", (tuple(main), tuple(escaped), tuple(main)), (True, False, False), rng.choice([0, 0, after]))
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import get_args
 
-from ..encodings import encoding, encodings_of
 from ..errors import GrammarError, UnsupportedFeatureError
 from ..expr import EMPTY, Alt, Bytes, Concat, Embedded, Expr, Members, Ref, Repeat, Sequences, Spelled, text
 from ..lowering.leaves import cut_into_leaves, names_only
@@ -24,10 +23,10 @@ __all__ = [
     "alternate",
     "bounds_of_repeat",
     "concatenate",
-    "encoded",
     "literal",
     "plain",
     "repeated",
+    "with_leaves",
     "with_literals_spelled",
 ]
 
@@ -133,11 +132,11 @@ class Joined:
             return Ref(names.get(leaf.name, leaf.name)) if isinstance(leaf, Ref) else leaf
 
         for name, expr in grammar.rules.items():
-            self.rules[names.get(name, name)] = _with_leaves(expr, renamed) if names else expr
+            self.rules[names.get(name, name)] = with_leaves(expr, renamed) if names else expr
         return Ref(names.get(grammar.start, grammar.start))
 
 
-def _with_leaves(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
+def with_leaves(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
     """The same rule with other leaves; of a name, another name."""
     if isinstance(expr, Sequences | Members):
 
@@ -186,7 +185,7 @@ def plain(grammar: Rules) -> Rules:
     rules = cut_into_leaves(grammar)
     joined.rules.update(dict.fromkeys(rules, EMPTY))
     for name, expr in rules.items():
-        joined.rules[name] = _with_leaves(expr, lambda leaf: leaf if isinstance(leaf, Ref) else joined.terminal(leaf))
+        joined.rules[name] = with_leaves(expr, lambda leaf: leaf if isinstance(leaf, Ref) else joined.terminal(leaf))
     return replace(grammar, rules=joined.rules, terminals=joined.terminals)
 
 
@@ -202,7 +201,7 @@ def _without_ignored(grammar: Rules) -> Rules:
         return after.get(leaf.name, leaf) if isinstance(leaf, Ref) else leaf
 
     for name, expr in grammar.rules.items():
-        joined.rules[name] = _with_leaves(expr, spaced)
+        joined.rules[name] = with_leaves(expr, spaced)
     return joined.grammar("start", Concat((ignored, spaced(Ref(grammar.start)))), grammar.source)
 
 
@@ -235,7 +234,7 @@ def with_literals_spelled(grammar: Rules, mode: SpecialTokens) -> Rules:
     for name, terminal in grammar.terminals.items():
         if name not in grammar.ignore:
             terminals[name] = replace(terminal, expr=spelled(terminal.expr))
-    rules = {name: _with_leaves(expr, named) for name, expr in grammar.rules.items()}
+    rules = {name: with_leaves(expr, named) for name, expr in grammar.rules.items()}
     return replace(grammar, rules=rules, terminals=terminals)
 
 
@@ -272,17 +271,6 @@ def repeated(operand: Rules | str, low: int, high: int | None) -> Rules:
     """See `Grammar.repeat`."""
     joined = Joined()
     return joined.grammar("repeat", repeat(joined.add(operand), *bounds_of_repeat(low, high)))
-
-
-def encoded(operand: Rules, name: str, *, spec: bool, columns: int | None) -> Rules:
-    """See `Grammar.encoded`."""
-    joined = Joined()
-    literals = []
-    for key in encodings_of(name, spec=spec, columns=columns):
-        quotes = encoding(key)
-        parts = [joined.terminal(Bytes(quote)) if quote else EMPTY for quote in (quotes.begin, quotes.end)]
-        literals.append(Concat((parts[0], joined.embed(operand, key), parts[1])))
-    return joined.grammar("encoded", alternation(literals))
 
 
 def bounds_of_repeat(low: object, high: object) -> tuple[int, int | None]:

@@ -11,7 +11,7 @@ symbols (`indentation`), and the end of the text those that it closes (`endings`
 """
 
 from .indentation import LoweredIndentation, matches_blank_lines
-from .numbering import Lowered, lower
+from .numbering import InnerTexts, Lowered, lower
 from .spelled import with_tokens
 
-__all__ = ["Lowered", "LoweredIndentation", "lower", "matches_blank_lines", "with_tokens"]
+__all__ = ["InnerTexts", "Lowered", "LoweredIndentation", "lower", "matches_blank_lines", "with_tokens"]

@@ -6,9 +6,10 @@ first: a JSON string written character by character becomes one automaton, and t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
+from types import MappingProxyType
+from typing import NamedTuple, NoReturn
 
 from .. import _kernel
 from ..automata import Recognizer, compile_expr, recognizer, without_empty
@@ -33,7 +34,7 @@ from .show import show
 from .tallies import Tallies, lower_tallies
 from .words import cut_out_words, words
 
-__all__ = ["Lowered", "lower"]
+__all__ = ["InnerTexts", "Lowered", "lower"]
 
 _PART, _OF_ONE = 64, 100
 """Terminals between two looks at the budget; what one of them costs here, in its units."""
@@ -73,29 +74,36 @@ class Lowered:
     languages: tuple[tuple[int, Embedded], ...] = ()
 
 
-def lower(grammar: Rules, limits: Limits, optional: Collection[Embedded] = ()) -> Lowered:
+class InnerTexts(NamedTuple):
+    """Which texts an inner language has: the empty one, others."""
+
+    empty: bool
+    others: bool
+
+
+def lower(grammar: Rules, limits: Limits, inner: Mapping[Embedded, InnerTexts] = MappingProxyType({})) -> Lowered:
     """Numbers, automata and productions of a grammar.
 
     Args:
         grammar: in which no literal stands for tokens any more (`with_tokens`).
         limits: bounds on its automata and symbols.
-        optional: the inner languages that have the empty text.
+        inner: which texts the languages inside it have.
 
     Raises:
         GrammarError: a terminal that can match nothing, an ignored terminal used in a rule, an empty language.
         LimitError: an automaton or the grammar itself grows past its bound.
     """
     try:
-        return _Lowering(grammar, limits, optional).run()
+        return _Lowering(grammar, limits, inner).run()
     except RecursionError:
         raise LimitError("max_depth", limits.max_depth + 1, limits.max_depth, "nesting of an expression") from None
 
 
 class _Lowering:
-    def __init__(self, grammar: Rules, limits: Limits, optional: Collection[Embedded]) -> None:
+    def __init__(self, grammar: Rules, limits: Limits, inner: Mapping[Embedded, InnerTexts]) -> None:
         self.grammar = grammar
         self.limits = limits
-        self.optional = optional
+        self.inner = inner
         self.languages: list[tuple[int, Embedded]] = []
         self.scannerless = grammar.lexing == "scannerless"
         # A terminal that means something is not folded into others.
@@ -222,8 +230,10 @@ class _Lowering:
             elif isinstance(expr, Special | Embedded):
                 self._refer(index, key, expr)
                 automata.append(compile_expr(NOTHING))
-                if expr in self.optional:
-                    optional[1 + index] = True
+                if isinstance(expr, Embedded):
+                    texts_of = self.inner.get(expr, InnerTexts(False, True))
+                    if texts_of.empty or not texts_of.others:
+                        optional[1 + index] = texts_of.others
                 continue
             elif not self.scannerless:
                 automata.append(self._without_empty(key, compile_expr(expr, leftmost_first=True, limits=limits)))

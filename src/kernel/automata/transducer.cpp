@@ -107,4 +107,11 @@ std::optional<std::string> Transducer::encode(State from, std::string_view decod
     return std::nullopt;
 }
 
+size_t Transducer::longest_spelling() const {
+    size_t longest = 1;
+    for (int c = 0; c < 0x80; c++)
+        if (const std::optional<std::string> text = encode(kMain, std::string(1, char(c)))) longest = std::max(longest, text->size());
+    return longest;
+}
+
 }  // namespace derivable

@@ -44,6 +44,8 @@ class Transducer {
     State run(State from, std::string_view text, std::string& out) const;
     // A shortest text that leads from a state to one where it may end and is decoded as `decoded`. Cost: O(bytes times edges).
     std::optional<std::string> encode(State from, std::string_view decoded) const;
+    // Bytes with which one that stands for itself elsewhere is written, at most.
+    size_t longest_spelling() const;
     // Where a state leads, each step once: of those that lead to one state and write the same, one byte.
     const std::vector<std::pair<uint8_t, Step>>& ways(State s) const { return ways_[s]; }
     // The bytes that may be the next one written from a state on, before the text may end; whether it may without any.

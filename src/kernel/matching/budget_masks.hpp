@@ -39,9 +39,10 @@ class BudgetMasks {
     // Whatever token the grammar allows, so many suffice, that one included, and this is known.
     bool suffices(const Parses& parses, uint64_t left) const;
     // So many of the next tokens can be any that the grammar allows (Slack).
-    uint64_t free_steps(const Parses& parses, uint64_t left) {
+    uint64_t free_steps(const Parses& parses, uint64_t left) { return slack().free_steps(parses, left); }
+    Slack& slack() {
         if (!slack_) engine_.access.take(), slack_ = std::make_unique<Slack>(engine_, lexemes_, witnesses_.ways());
-        return slack_->free_steps(parses, left);
+        return *slack_;
     }
     // Stack nodes are about to be freed.
     void forget_stacks() { needs_.clear(); }

@@ -40,6 +40,12 @@ class EmbeddedText {
     // The rest of some text, as WitnessText::units; null: none is known.
     virtual std::optional<std::vector<uint32_t>> rest() const = 0;
     virtual uint64_t context(int64_t hops) const = 0;    // as Matcher::context
+    // Tokens that suffice to end it, and by how many more any next token may raise that, at most (matching/slack.hpp); kNone: it is not known.
+    struct Slack {
+        static constexpr uint64_t kNone = ~0ULL;
+        uint64_t needed = kNone, per_token = kNone;
+    };
+    virtual Slack slack() const = 0;
 
     // Beginnings of tokens: nodes of the vocabulary's trie.
     using Nodes = std::shared_ptr<const std::vector<uint32_t>>;

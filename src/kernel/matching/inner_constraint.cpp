@@ -44,6 +44,7 @@ class InnerText final : public EmbeddedText {
     void allow(uint32_t* words) const override;
     std::optional<std::vector<uint32_t>> rest() const override;
     uint64_t context(int64_t hops) const override;
+    Slack slack() const override;
     Nodes ends(const ByteSet& before) const override;
 
   private:
@@ -336,6 +337,10 @@ uint64_t InnerText::context(int64_t hops) const {
     return language_->within([&](Constraint& inner, Operation&) {
         return mix(derivable::context(inner.access().lexer(), inner.terminals(), inner.stacks(), parses(), hops) ^ state_);
     });
+}
+
+EmbeddedText::Slack InnerText::slack() const {
+    return language_->within([&](Constraint& inner, Operation&) { return inner.budget_masks().slack().of(parses()); });
 }
 
 EmbeddedText::Nodes InnerText::ends(const ByteSet& before) const {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "costs/left_corners.hpp"
 #include "matching/lexemes.hpp"
 #include "matching/ways_on.hpp"
 
@@ -15,14 +16,20 @@ namespace derivable {
 
 class Slack {
   public:
-    static constexpr uint64_t kNone = ~0ULL;
+    static constexpr uint64_t kNone = EmbeddedText::Slack::kNone;
 
     Slack(const Engine& engine, Lexemes& lexemes, WaysOn& ways);
 
     // So many of the next tokens can be any that the grammar allows, if `left` may be taken in all. 0: it is not known that the next one can.
     uint64_t free_steps(const Parses& parses, uint64_t left);
+    // Tokens that suffice to end the text, and what a token may add to them.
+    EmbeddedText::Slack of(const Parses& parses);
 
   private:
+    void find_per_token();
+    // Of an inner text that begins, all in all.
+    uint64_t most_of_inner(const LeftCorners& corners) const;
+
     const Engine engine_;
     Lexemes& lexemes_;
     WaysOn& ways_;

@@ -74,16 +74,29 @@ std::vector<Cost> WaysOn::terminal_costs() {
         if (recognizer.awaits_table() || recognizer.is_empty()) continue;
         const LexState start = texts().start(terminals.to_lexer(s));
         const std::optional<std::string> text = start == kNoState ? std::nullopt : texts().shortest(start);
-        const uint32_t tokens = text ? fewest_tokens().of(*text) : FewestTokens::kNone;
+        const uint32_t tokens = text ? fewest_of(*text) : FewestTokens::kNone;
         if (tokens != FewestTokens::kNone) costs[s] = cost_of(tokens, text->size());
         else if (text) costs[s] = cost_of(uint32_t(text->size()), text->size());  // only together with others, if at all
     }
     for (const TokenReference& r : terminals.references())
         if (r.negated || !r.tokens.empty()) costs[r.symbol] = cost_of(1, 1);
+    for (const auto& language : terminals.languages())
+        if (const std::optional<Units> text = language->begin()->rest(); text && productions.is_used(language->symbol()))
+            costs[language->symbol()] = cost_of(uint32_t(text->size() * longest_spelling_), text->size());
     return costs;
 }
 
+// SAFETY: where it is encoded, no fewer than its bytes, for a token may write less than it does by itself.
+uint32_t WaysOn::fewest_of(const std::string& text) {
+    return longest_spelling_ == 1 ? fewest_tokens().of(text) : uint32_t(text.size() * longest_spelling_);
+}
+
 void WaysOn::add_texts(Boundary& b, Symbol symbol, size_t most, bool separated) {
+    for (const auto& language : engine_.terminals.languages()) {
+        if (language->symbol() != symbol) continue;
+        if (std::optional<Units> text = language->begin()->rest()) b.options.push_back({symbol, std::move(*text)});
+        return;
+    }
     const std::vector<TokenReference>& references = engine_.terminals.references();
     const auto named = std::find_if(references.begin(), references.end(), [&](const TokenReference& r) { return r.symbol == symbol; });
     if (named != references.end()) {

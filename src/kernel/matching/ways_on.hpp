@@ -48,6 +48,8 @@ class WaysOn {
     StackCosts& stacks() { return stacks_; }
     LexemeTexts& texts() { return engine_.spanner.rests().texts(); }
     const FewestTokens& fewest_tokens() { return engine_.spanner.rests().fewest_tokens(); }
+    // Bytes that one of the text takes, at most, where it is encoded.
+    size_t longest_spelling() const { return longest_spelling_; }
 
   private:
     void list_best(Boundary& b);
@@ -62,6 +64,9 @@ class WaysOn {
     const Engine engine_;
     Lexemes& lexemes_;
     const Vocabulary& vocabulary_;
+    // Tokens that spell a text; kNone: only together with others, if at all.
+    uint32_t fewest_of(const std::string& text);
+    const size_t longest_spelling_ = vocabulary_.decoded ? vocabulary_.decoded->transducer->longest_spelling() : 1;
     const SymbolCosts symbols_;
     StackCosts stacks_;
     std::unordered_map<uint32_t, Cost> keys_;  // by mark: of a member with that key, the least

@@ -44,6 +44,10 @@ std::vector<WitnessSearch::Start> WitnessSearch::starts(const Parses& from) {
     constexpr size_t kMost = 16;
     std::vector<Start> all;
     for (const Parse& t : from) {
+        if (t.embedded) {
+            add_inner_start(all, t);
+            continue;
+        }
         Lexer& lexer = engine_.access.lexer();
         if (lexer.is_fresh(t.lex)) {
             all.push_back({ways_.stacks().of(t.stack), {}, t.stack, t.environment, false});
@@ -76,6 +80,15 @@ void WitnessSearch::add_start(std::vector<Start>& all, const Parse& t, Symbol sy
     const Frontier stack = engine_.stacks.minimal(after.stack);
     const Cost rest = ways_.stacks().of(stack);
     if (rest < kNoCost) all.push_back({sum(own, rest), WitnessText::units_of(text), stack, after.environment, ways_.is_newline(symbol)});
+}
+
+void WitnessSearch::add_inner_start(std::vector<Start>& all, const Parse& t) {
+    std::optional<Units> text = t.embedded->rest();
+    const After after = lexemes_.after(t.embedded->symbol(), t.stack, t.environment);
+    if (!text || after.stack == kNoFrontier) return;
+    const Frontier stack = engine_.stacks.minimal(after.stack);
+    const Cost rest = ways_.stacks().of(stack), own = cost_of(uint32_t(text->size()), text->size());
+    if (rest < kNoCost) all.push_back({sum(own, rest), std::move(*text), stack, after.environment, false});
 }
 
 // A newline goes on to lines of other columns.
@@ -113,6 +126,10 @@ const Parse* WitnessSearch::meant(const Parses& parses, const WaysOn::Boundary& 
     const bool is_free = engine_.spanner.lexer.policy() == Policy::kScannerless;  // parses share their stacks
     for (const Parse& t : parses) {
         if (!is_free && t.stack != from.stack) continue;
+        if (t.embedded) {
+            if (t.embedded->symbol() == option.symbol) return &t;
+            continue;
+        }
         const std::vector<Lexer::Exit>& exits = engine_.access.lexer().exits(t.lex);
         if (std::any_of(exits.begin(), exits.end(), [&](const Lexer::Exit& e) { return e.terminal == terminal; })) return &t;
     }

@@ -42,6 +42,7 @@ class WitnessSearch {
     bool may_reach_end(Frontier stack);
     std::vector<Start> starts(const Parses& from);
     void add_start(std::vector<Start>& all, const Parse& t, Symbol symbol, const std::string& text);
+    void add_inner_start(std::vector<Start>& all, const Parse& t);
     void add_newlines(std::vector<Start>& all, const Parse& t, Symbol symbol);
     bool follow(const Units& units, Parses& parses);
     const Parse* meant(const Parses& parses, const WaysOn::Boundary& from, const WaysOn::Option& option);

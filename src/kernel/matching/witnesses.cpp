@@ -38,7 +38,7 @@ std::optional<Witnesses::Key> Witnesses::key_of(const Parses& parses) const {
     if (lookahead_ != kNoLookahead) return std::nullopt;
     std::vector<std::array<uint32_t, 3>> places;
     for (const Parse& t : parses) {
-        if (t.writing) return std::nullopt;
+        if (t.writing || t.embedded) return std::nullopt;
         places.push_back({t.lex.index(), t.stack.index(), t.environment});
     }
     std::sort(places.begin(), places.end());

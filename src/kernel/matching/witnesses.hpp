@@ -36,7 +36,8 @@ class Witnesses {
     Witness find(const Parses& parses);
     // Whether all is known by stacks: then so are witnesses of parses by at_boundary() and the rest of their lexemes.
     bool is_by_stacks() const {
-        return engine_.spanner.lexer.policy() == Policy::kScannerless && !engine_.terminals.has_distinct() && lookahead_ == kNoLookahead;
+        return engine_.spanner.lexer.policy() == Policy::kScannerless && !engine_.terminals.has_distinct() && !engine_.terminals.embeds() &&
+               lookahead_ == kNoLookahead;
     }
     // Behind a lexeme that has ended. Only where is_by_stacks().
     Witness at_boundary(Frontier stack, Environment environment);

@@ -1,0 +1,119 @@
+"""Texts that stand for the texts of a grammar: `Grammar.encoded`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..encodings import encoding, encodings_of
+from ..errors import UnsupportedFeatureError
+from ..expr import (
+    EMPTY,
+    NOTHING,
+    Alt,
+    And,
+    Bytes,
+    ByteSet,
+    Chars,
+    Concat,
+    Embedded,
+    Expr,
+    Graph,
+    Look,
+    Not,
+    Repeat,
+    Special,
+    Spelled,
+    star,
+)
+from ..rules import Rules
+from .build import Step, alternation, run
+from .combine import Joined, with_leaves
+
+__all__ = ["encoded"]
+
+
+def encoded(operand: Rules, name: str, *, spec: bool, columns: int | None) -> Rules:
+    """See `Grammar.encoded`."""
+    _refuse_tokens(operand)
+    joined = Joined()
+    literals: list[Expr] = []
+    for key in encodings_of(name, spec=spec, columns=columns):
+        how = encoding(key)
+        begin, end = (joined.terminal(Bytes(quote)) if quote else EMPTY for quote in (how.begin, how.end))
+        literals.append(Concat((begin, joined.embed(_without(operand, how.unwritable), key), end)))
+    return joined.grammar("encoded", alternation(literals))
+
+
+def _refuse_tokens(grammar: Rules) -> None:
+    for name, terminal in grammar.terminals.items():
+        if isinstance(terminal.expr, Special | Spelled):
+            raise UnsupportedFeatureError(
+                "tokens in an encoded text",
+                f"the terminal {name!r} is a token of the vocabulary, which stands for itself and for nothing else",
+                source=grammar.source,
+                hint="Name tokens outside of what is encoded.",
+            )
+        if isinstance(terminal.expr, Embedded):
+            _refuse_tokens(terminal.expr.grammar)
+
+
+def _without(grammar: Rules, characters: str) -> Rules:
+    """The texts that hold none of some characters. Under `longest` they are cut as before: what no text holds makes no
+    lexeme longer, and no look-ahead sees it."""
+    if not characters:
+        return grammar
+    codes = sorted(map(ord, characters))
+    writable = Chars.of(*[(code, code) for code in codes], negated=True)
+
+    def kept(expr: Expr) -> Expr:
+        return run(_kept(expr, characters, writable))
+
+    terminals = {name: replace(each, expr=kept(each.expr)) for name, each in grammar.terminals.items()}
+    rules = {name: with_leaves(expr, kept) for name, expr in grammar.rules.items()}
+    return replace(grammar, rules=rules, terminals=terminals)
+
+
+def _kept(expr: Expr, characters: str, writable: Chars) -> Step:
+    match expr:
+        case Chars(ranges):
+            return Chars(tuple(_apart(ranges, writable.ranges)))
+        case ByteSet(ranges):
+            bytes_kept = [(low, high) for low, high in writable.ranges if low < 0x80]
+            low_ones = [(low, min(high, 0x7F)) for low, high in bytes_kept] + [(0x80, 0xFF)]
+            return ByteSet(tuple(_apart(ranges, low_ones)))
+        case Bytes(value):
+            return NOTHING if any(char.encode() in value for char in characters) else expr
+        case Concat(items) | Alt(items) | And(items):
+            parts = []
+            for item in items:
+                parts.append((yield _kept(item, characters, writable)))
+            return type(expr)(tuple(parts))
+        case Repeat(item=item):
+            return replace(expr, item=(yield _kept(item, characters, writable)))
+        case Not():
+            return And((expr, star(writable)))
+        case Graph(edges, accepting):
+            low = [(0, 0xFF)]
+            for char in characters:
+                if ord(char) < 0x80:
+                    low = [part for pair in low for part in _cut(pair, ord(char))]
+            return Graph(
+                tuple([tuple([(*part, to) for a, b, to in each for part in _apart([(a, b)], low)]) for each in edges]),
+                accepting,
+            )
+        case Embedded(inner, key):
+            return expr if key else Embedded(_without(inner, characters), key)
+        case Look() | _:
+            return expr
+
+
+def _cut(pair: tuple[int, int], code: int) -> list[tuple[int, int]]:
+    low, high = pair
+    parts = [(low, min(high, code - 1)), (max(low, code + 1), high)]
+    return [(a, b) for a, b in parts if a <= b]
+
+
+def _apart(ranges: object, kept: object) -> list[tuple[int, int]]:
+    """What two lists of ranges have in common."""
+    both = [(max(a, c), min(b, d)) for a, b in ranges for c, d in kept]  # type: ignore[attr-defined]
+    return [(low, high) for low, high in both if low <= high]
