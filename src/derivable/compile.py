@@ -219,7 +219,8 @@ def _compile(
         lowered = replace(lowered, references=references)
     values: Values = "json" if grammar.reader is not None and grammar.reader.is_json else "text"
     plan = Plan(lowered, grammar.lexing, grammar.start, grammar.relaxed, limits, lookahead, values)
-    constraint = Constraint(plan, vocabulary, grammar, without, inner=inner)
+    languages = [(symbol, language.encoding, inner[language]) for symbol, language in lowered.languages]
+    constraint = Constraint(plan, vocabulary, grammar, without, languages)
     _refuse_unproductive(grammar, lowered, constraint._kernel.unproductive())
     return constraint
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from . import _kernel
 from .errors import ArtifactError, GrammarError, VocabularyError
-from .expr import Embedded, Special
+from .expr import Special
 from .grammar import Grammar
 from .index.monitoring import alive
 from .limits import Limits
@@ -19,7 +18,7 @@ from .matcher import CompiledGrammar, Matcher
 from .matchers import CanonicalMatcher, PrefetchingMatcher
 from .support.arguments import file_path, instance
 from .vocabulary import Vocabulary
-from .warm.ahead import Situations, fill, follow, literals_of, rehearse
+from .warm.ahead import Situations, fill, follow, literals_of, rehearse, wanted
 from .warm.artifact import Plan, packed, read, unpacked, write
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class Constraint(CompiledGrammar):
         vocabulary: Vocabulary,
         grammar: Grammar | None = None,
         without: tuple[str, ...] = (),
-        inner: Mapping[Embedded, Constraint] = MappingProxyType({}),
+        inner: Sequence[tuple[int, str, Constraint]] | None = None,
     ) -> None:
         instance("plan", plan, Plan, "made by compile() or Constraint.load()")
         instance("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
@@ -80,14 +79,14 @@ class Constraint(CompiledGrammar):
         ) = ()  # ahead of time, since the plan was made: what was visited
         self._stored: set[tuple[str, str]] = set()  # paths of stores that have it, and the keys there
         self._lowered = lowered = plan.lowered
+        self._inner = inner = _inner(plan, vocabulary) if inner is None else inner
         self._kernel = _kernel.Constraint(
             vocabulary._kernel_vocabulary,
             plan,
             [(symbol, token_ids(named, vocabulary), named.negated) for symbol, named in lowered.references],
-            [(symbol, inner[language]._kernel) for symbol, language in lowered.languages],
+            [(symbol, each._kernel) for symbol, _, each in inner],
             without,
         )
-        self._inner = inner
 
         alive[self._kernel.serial] = self
 
@@ -240,6 +239,11 @@ class Constraint(CompiledGrammar):
             progress: called with (situations done, situations known so far), or (texts done, texts).
             deadline: when to stop, on `time.perf_counter`'s clock.
         """
+        if self._inner:  # PERF: nearly all of such texts lies inside of them
+            for _, _, inner in self._inner:
+                if inner.grammar is not None and not inner._filled:
+                    inner._fill_ahead(wanted(True, inner.grammar.samples) or ahead, deadline=deadline)
+            return
         most = self._plan.limits.cache_bytes // 2
         named = (named for _, named in self._lowered.references if not named.negated)
         special = [resolve_token(each.token, self.vocabulary) for each in named]
@@ -271,6 +275,9 @@ class Constraint(CompiledGrammar):
             index = self._plan.index if visits is None else visits.saved(self._kernel)
             self._plan = replace(self._plan, index=index, splits=self._kernel.saved_splits())
             self._filled = ()
+        if self._inner:
+            languages = tuple([(symbol, key, each._to_save()) for symbol, key, each in self._inner])
+            self._plan = replace(self._plan, languages=languages)
         return self._plan
 
     def _sentences(self) -> Iterator[list[bytes | int]]:
@@ -293,6 +300,14 @@ class Constraint(CompiledGrammar):
 
     def __repr__(self) -> str:
         return f"<Constraint {self._plan.start!r} ({self._plan.lexing}) over {self.vocabulary!r}>"
+
+
+def _inner(plan: Plan, vocabulary: Vocabulary) -> list[tuple[int, str, Constraint]]:
+    """The languages inside a constraint that was saved."""
+    return [
+        (symbol, key, Constraint(each, vocabulary.decoded(key) if key else vocabulary)._with_index())
+        for symbol, key, each in plan.languages
+    ]
 
 
 def _unpickled(data: bytes, vocabulary: Vocabulary, limits: Limits, canonical: bool) -> Constraint:

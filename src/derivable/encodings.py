@@ -18,8 +18,9 @@ from os.path import commonprefix
 
 from . import _kernel
 from .errors import GrammarError
+from .support.arguments import integer
 
-__all__ = ["Encoding", "encoding", "encodings_of"]
+__all__ = ["Encoding", "encoding", "encodings_of", "is_encoding"]
 
 Edge = tuple[int, int, int, bytes | None]
 """First and last byte, the next state, and what is written (`None`: the byte itself)."""
@@ -401,6 +402,7 @@ _KINDS = {
 """Names that stand for several, any of which may be written."""
 
 _INDENTED, _SPEC = "indented", " spec"
+MOST_COLUMNS = 1000
 
 
 @cache
@@ -411,6 +413,14 @@ def encoding(key: str) -> Encoding:
     return _MAKERS[key.removesuffix(_SPEC)](key.endswith(_SPEC))
 
 
+def is_encoding(key: str) -> bool:
+    """There is an encoding of this key."""
+    if key.startswith(f"{_INDENTED} "):
+        columns = key.removeprefix(f"{_INDENTED} ")
+        return columns.isascii() and columns.isdecimal() and int(columns) <= MOST_COLUMNS
+    return key.removesuffix(_SPEC) in _MAKERS
+
+
 def encodings_of(name: str, *, spec: bool = False, columns: int | None = None) -> list[str]:
     """The keys of the encodings that a name stands for.
 
@@ -418,7 +428,7 @@ def encodings_of(name: str, *, spec: bool = False, columns: int | None = None) -
         GrammarError: there is none of that name.
     """
     if name == _INDENTED and columns is not None:
-        return [f"{_INDENTED} {columns}"]
+        return [f"{_INDENTED} {integer('columns', columns, 0, MOST_COLUMNS)}"]
     keys = _KINDS.get(name, (name,))
     if not all(key in _MAKERS for key in keys):
         known = ", ".join([*_KINDS, *(key for key in _MAKERS if not any(key in keys for keys in _KINDS.values()))])

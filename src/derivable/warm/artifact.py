@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 from .. import _kernel
 from .._kernel import CountingAutomaton, Dfa
 from ..automata import SMALL_RANGE, Recognizer, json_strings
+from ..encodings import is_encoding
 from ..errors import ArtifactError, LimitError
 from ..expr import JsonStrings, Special
 from ..grammar import Lexing
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["VERSION", "Plan", "Values", "packed", "read", "unpacked", "write"]
 
 _MAGIC = b"derivable constraint\n"
-VERSION = 20
+VERSION = 21
 _PREFIX = struct.Struct("<IQ")
 _LENGTH = struct.Struct("<Q")
 _WORD = 4
@@ -55,6 +56,7 @@ class Plan:
         index: situations visited ahead of time, with their masks, as the kernel writes them.
         splits: parser and lexer states, what tokens do in them, and what walks have settled, as the kernel writes them;
             empty under ``scannerless``, where they are the vocabulary's and not the constraint's.
+        languages: of the terminals that are other grammars, the symbol, how their texts are encoded, and the plan.
     """
 
     lowered: Lowered
@@ -66,6 +68,7 @@ class Plan:
     values: Values = "text"
     index: bytes = b""
     splits: bytes | memoryview = b""
+    languages: tuple[tuple[int, str, Plan], ...] = ()
 
 
 def write(plan: Plan, fingerprint: str, path: Path) -> None:
@@ -83,6 +86,7 @@ def write(plan: Plan, fingerprint: str, path: Path) -> None:
 def packed(plan: Plan, fingerprint: str) -> bytes:
     """What a file holds."""
     automata = [_saved(automaton) for automaton, _, _ in plan.lowered.terminals]
+    inner = [packed(each, fingerprint) for _, _, each in plan.languages]
     header = {
         "vocabulary": fingerprint,
         "lexing": plan.lexing,
@@ -114,12 +118,13 @@ def packed(plan: Plan, fingerprint: str) -> bytes:
         "tallies": plan.lowered.tallies,
         "index": len(plan.index),
         "splits": len(plan.splits),
+        "languages": [[symbol, key, len(saved)] for (symbol, key, _), saved in zip(plan.languages, inner)],
     }
     text = json.dumps(header, separators=(",", ":")).encode()
     # PERF: the kernel does not copy splits that lie as its words do.
     before = len(_MAGIC) + _PREFIX.size + _LENGTH.size + len(text) + sum(map(len, automata)) + len(plan.index)
     text += b" " * (-before % _WORD)
-    rest = b"".join([_LENGTH.pack(len(text)), text, *automata, plan.index, plan.splits])
+    rest = b"".join([_LENGTH.pack(len(text)), text, *automata, plan.index, plan.splits, *inner])
     return _MAGIC + _PREFIX.pack(VERSION, _kernel.checksum(rest)) + rest
 
 
@@ -147,7 +152,7 @@ def read(path: Path, fingerprint: str, limits: Limits) -> Plan:
     return unpacked(data, str(path), fingerprint, limits)
 
 
-def unpacked(data: bytes | mmap, path: str, fingerprint: str, limits: Limits) -> Plan:
+def unpacked(data: bytes | mmap | memoryview, path: str, fingerprint: str, limits: Limits) -> Plan:
     """The plan in the bytes of a file; `path` says where they come from. The plan's splits are a view of them.
 
     Raises:
@@ -167,14 +172,14 @@ def unpacked(data: bytes | mmap, path: str, fingerprint: str, limits: Limits) ->
         raise ArtifactError(f"{path}: the file is damaged (its checksum is wrong). Copy or save it again.")
     at = start + _LENGTH.size + _LENGTH.unpack_from(data, start)[0]
     try:
-        header = json.loads(data[start + _LENGTH.size : at])
+        header = json.loads(bytes(data[start + _LENGTH.size : at]))
         _check(header, _SHAPE, "the header")
         if header["vocabulary"] != fingerprint:
             raise ArtifactError(
                 f"{path}: it was saved for another vocabulary (fingerprint {header['vocabulary'][:12]!r}..., not "
                 f"{fingerprint[:12]}...). Load it with that vocabulary, or compile the grammar for this one."
             )
-        return _plan(header, memoryview(data)[at:], limits)
+        return _plan(header, memoryview(data)[at:], fingerprint, limits)
     except (ValueError, RecursionError) as error:
         raise ArtifactError(f"{path}: its header is malformed ({str(error)[:200]}). Save it again.") from error
 
@@ -219,6 +224,7 @@ _SHAPE: dict[str, Any] = {
     ),
     "index": _LONG,
     "splits": _LONG,
+    "languages": [(_COUNT, str, _LONG)],
 }
 """What a header holds: a type, a range of integers, a list of one shape, words, or places of given shapes (a tuple)."""
 
@@ -254,7 +260,7 @@ def _check(value: Any, shape: Any, where: str) -> None:
         _check(item, inner, name)
 
 
-def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
+def _plan(header: dict[str, Any], blobs: memoryview, fingerprint: str, limits: Limits) -> Plan:
     count = len(header["terminals"])
     size = count + len(header["nonterminal_names"]) + len(header["productions"])
     if size > limits.max_symbols:
@@ -307,8 +313,10 @@ def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
     if scannerless and header["splits"]:
         raise ValueError("splits: under 'scannerless' lexing they are not the constraint's")
     ends = at + header["index"]
-    if ends + header["splits"] != len(blobs):
+    behind = ends + header["splits"]
+    if behind + sum(length for _, _, length in header["languages"]) != len(blobs):
         raise ValueError("terminals, index, splits: the automata or the index are longer or shorter than it says")
+    languages = _languages(header["languages"], blobs[behind:], terminals, fingerprint, limits)
     lowered = Lowered(
         terminals=terminals,
         strings=strings,
@@ -332,8 +340,29 @@ def _plan(header: dict[str, Any], blobs: memoryview, limits: Limits) -> Plan:
         lookahead=header["lookahead"],
         values=header["values"],
         index=bytes(blobs[at:ends]),
-        splits=blobs[ends:],
+        splits=blobs[ends:behind],
+        languages=languages,
     )
+
+
+def _languages(
+    saved: list[tuple[int, str, int]],
+    blobs: memoryview,
+    terminals: list[tuple[Recognizer, int, bool]],
+    fingerprint: str,
+    limits: Limits,
+) -> tuple[tuple[int, str, Plan], ...]:
+    """The plans of the languages inside this one."""
+    languages = []
+    at = 0
+    for symbol, key, length in saved:
+        if not 0 < symbol <= len(terminals) or not terminals[symbol - 1][0].is_empty:
+            raise ValueError("languages: the automaton of one is another terminal's")
+        if key and not is_encoding(key):
+            raise ValueError(f"languages: there is no encoding {key!r:.40}")
+        languages.append((symbol, key, unpacked(blobs[at : at + length], "an inner language", fingerprint, limits)))
+        at += length
+    return tuple(languages)
 
 
 def _reference(tokens: list[str | int], negated: bool) -> Special:

@@ -145,9 +145,11 @@ void bind_vocabularies(nb::module_& m) {
             "The tokens of text in the order of their bytes, as they are saved.")
         .def(
             "decoded",
-            [](const PyVocabulary& v, std::shared_ptr<const Transducer> transducer) {
+            [](const PyVocabulary& v, const Transducer& transducer) {
+                // SAFETY: a copy, since Python owns this one: an index that refers to it is freed by a thread without its lock.
+                const auto own = std::make_shared<const Transducer>(transducer);
                 Unlocked unlocked;
-                return new PyVocabulary(std::make_shared<Vocabulary>(Vocabulary::of_decoded(v.vocabulary(), std::move(transducer))));
+                return new PyVocabulary(std::make_shared<Vocabulary>(Vocabulary::of_decoded(v.vocabulary(), own)));
             },
             nb::arg("transducer"), "The same tokens as what their bytes stand for.")
         .def(
