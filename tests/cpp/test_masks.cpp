@@ -124,7 +124,6 @@ TEST_CASE("masks are the same without any accelerator") {
         if (policy == Policy::kScannerless) {
             CHECK(used(Accelerator::kEndings));
             CHECK(used(Accelerator::kUnions));
-            CHECK(used(Accelerator::kResidualMasks));
         } else {
             CHECK(used(Accelerator::kStackTrie));
             CHECK(used(Accelerator::kResidualStates));

@@ -66,7 +66,7 @@ LANGUAGES = {
 TEXTS = {
     "schema": ['{"name": "note", "note": "if in', '{"is": "ret'],
     "texts": ['["number", "no', '["x'],
-    "keys": ['{"name": true, "n', '{"na'],
+    "keys": ['{"name": true, "names": false, "n', '{"na'],
     "distinct": ['["name", "note", "n', '["is", '],
     "classes": ['{"name": 1, "r', '{"in'],
     "codes": ['["', '["aaa'],

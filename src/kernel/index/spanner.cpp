@@ -22,7 +22,6 @@ Spanner::Spanner(std::shared_ptr<const Vocabulary> vocabulary, Policy policy, Ac
 }
 
 void Spanner::forget() {
-    num_forgotten_++;
     discarded.take(splits_);
     discarded.take(split_of_);
     discarded.take(repeated_);

@@ -125,7 +125,6 @@ class Spanner {
         std::atomic<int>& walks_;
     };
     void forget();
-    uint32_t num_forgotten() const { return num_forgotten_; }  // how often: residuals have other numbers since
     // Not under scannerless. Lexer states and splits as they are numbered, read by a spanner of the same vocabulary to which the same terminals
     // were added and that split nothing yet. Throws BadArtifact where something refers to what is not there; then the spanner is not to be used.
     using Sets = std::vector<std::shared_ptr<const TokenSet>>;
@@ -142,7 +141,6 @@ class Spanner {
 
   private:
     std::atomic<int> walks_{0}, explorers_{0};
-    uint32_t num_forgotten_ = 0;
     void number_splits(Numbers& numbers) const;
     void archive_sets(Archive& a, Numbers& numbers);
     void archive_splits(Archive& a, const Numbers& numbers);

@@ -43,7 +43,7 @@ struct Split {
         Indentations::Effect effect = Indentations::kNothing;  // of the bytes before it, if a newline lexeme ends
         std::vector<uint32_t> except;                          // tokens of the residual that this state does not let out
     };
-    uint32_t id = 0;  // of those of a spanner
+    uint32_t id = 0;  // of those of a spanner; no other one ever has it
     ResidualId residual;
     LexState state = kNoState;        // by which it is split
     const Split* previous = nullptr;  // of the same residual

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "support/hashing.hpp"
 #include "support/image.hpp"
 
 namespace derivable {

@@ -8,8 +8,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "support/hashing.hpp"
-
 namespace derivable {
 
 class ImageReader;
@@ -62,7 +60,6 @@ class TokenSet {
     bool operator==(const TokenSet& o) const {
         return ids_ == o.ids_ && num_words() == o.num_words() && std::equal(dense(), dense() + num_words(), o.dense());
     }
-    size_t hash() const { return lent_ ? WordsHash()({lent_, lent_ + num_lent_}) : WordsHash()(dense_.empty() ? ids_ : dense_); }
     // For sets of few tokens, side by side: a list of few, and more of them.
     bool is_short() const { return !is_dense() && ids_.size() <= kShort; }
     void append(const TokenSet& o) { ids_.insert(ids_.end(), o.ids_.begin(), o.ids_.end()), count_ += o.count_; }

@@ -1,7 +1,9 @@
 #include "index/vocabulary.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <map>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -86,33 +88,63 @@ Vocabulary Vocabulary::from_tables(std::string_view lengths, std::string_view bl
 
 namespace {
 
-// Reads all tokens from a state on; what has no id of its own gets one.
-Decoded::Readings readings_from(Transducer::State from, const Vocabulary& of, const Transducer& transducer, std::vector<std::string>& bytes) {
-    Decoded::Readings all;
-    const auto add = [&](std::string text) {
-        if (text.empty()) return Decoded::kNothing;
-        bytes.push_back(std::move(text));
-        return uint32_t(bytes.size() - 1);
-    };
-    for (uint32_t token = 0; token < of.size(); token++) {
-        if (of.bytes[token].empty()) continue;
-        std::string text;
-        const Transducer::State behind = transducer.run(from, of.bytes[token], text);
-        if (behind == Transducer::kNone) continue;
-        if (behind == Transducer::kMain && !text.empty()) {
-            if (from == Transducer::kMain) bytes[token] = std::move(text);
-            else all.whole.emplace_back(add(std::move(text)), token);
-            continue;
+// Characters of all kinds that grammars tell apart, mostly letters.
+constexpr std::array<std::string_view, 12> kSomeCharacters = {"a",      "\x01",   "\x7f",   "\u00e9", "\u03a9", "\u0429",
+                                                              "\u05d0", "\u3042", "\u4e00", "\uac00", "\u20ac", "\U0001f600"};
+
+// What tokens are that do not stand for a whole text, read from a state on; each text that has no id gets one.
+class Readings {
+  public:
+    Readings(const Vocabulary& of, const Transducer& transducer, std::vector<std::string>& bytes)
+        : of_(of),
+          transducer_(transducer),
+          bytes_(bytes) {}
+
+    Decoded::Readings from(Transducer::State from) {
+        Decoded::Readings all;
+        for (uint32_t token = 0; token < of_.size(); token++) {
+            if (of_.bytes[token].empty()) continue;
+            std::string text;
+            const Transducer::State behind = transducer_.run(from, of_.bytes[token], text);
+            if (behind == Transducer::kNone) continue;
+            if (behind != Transducer::kMain || text.empty()) {
+                const uint32_t id = this->id(text);
+                all.unfinished.push_back({token, id, completed(text, behind), behind});
+            } else if (from == Transducer::kMain) {
+                bytes_[token] = std::move(text);
+            } else {
+                all.whole.emplace_back(id(text), token);
+            }
         }
-        Decoded::Unfinished u{token, add(text), uint32_t(bytes.size()), 0, behind};
-        if (!transducer.may_end(behind))
-            for (const auto& [_, step] : transducer.ways(behind))
-                if (transducer.may_end(step.next)) add(text + std::string(transducer.output(step)));
-        u.last = uint32_t(bytes.size());
-        all.unfinished.push_back(u);
+        return all;
     }
-    return all;
-}
+
+  private:
+    uint32_t id(const std::string& text) {
+        if (text.empty()) return Decoded::kNothing;
+        const auto [known, is_new] = ids_.try_emplace(text, uint32_t(bytes_.size()));
+        if (is_new) bytes_.push_back(text);
+        return known->second;
+    }
+    // The ids of a text with characters behind it that can be written from a state on.
+    std::shared_ptr<const std::vector<uint32_t>> completed(const std::string& text, Transducer::State behind) {
+        if (transducer_.may_end(behind)) return nullptr;
+        std::shared_ptr<const std::vector<uint32_t>>& known = completed_[{text, behind}];
+        if (known) return known;
+        std::vector<uint32_t> all;
+        for (const auto& [_, step] : transducer_.ways(behind))
+            if (transducer_.may_end(step.next)) all.push_back(id(text + std::string(transducer_.output(step))));
+        for (std::string_view some : kSomeCharacters)
+            if (transducer_.encode(behind, some)) all.push_back(id(text + std::string(some)));
+        return known = std::make_shared<const std::vector<uint32_t>>(std::move(all));
+    }
+
+    const Vocabulary& of_;
+    const Transducer& transducer_;
+    std::vector<std::string>& bytes_;
+    std::unordered_map<std::string, uint32_t> ids_;
+    std::map<std::pair<std::string, Transducer::State>, std::shared_ptr<const std::vector<uint32_t>>> completed_;
+};
 
 }  // namespace
 
@@ -124,13 +156,18 @@ Vocabulary Vocabulary::of_decoded(std::shared_ptr<const Vocabulary> of, std::sha
     v.bytes.resize(of->size());
     std::vector<Transducer::State> states{Transducer::kMain};
     if (transducer->start() != Transducer::kMain) states.push_back(transducer->start());
-    for (size_t i = 0; i < states.size() && decoded->readings.size() < kMostReadings; i++) {
-        const size_t before = v.bytes.size();
-        Decoded::Readings found = readings_from(states[i], *of, *transducer, v.bytes);
-        if (i && found.whole.size() + found.unfinished.size() < kWorthwhile) {
-            v.bytes.resize(before);
-            continue;
+    const auto is_worthwhile = [&](Transducer::State from) {
+        size_t count = 0;
+        for (const std::string& token : of->bytes) {
+            std::string text;
+            count += !token.empty() && transducer->run(from, token, text) != Transducer::kNone;
         }
+        return count >= kWorthwhile;
+    };
+    Readings readings(*of, *transducer, v.bytes);
+    for (size_t i = 0; i < states.size() && decoded->readings.size() < kMostReadings; i++) {
+        if (i && !is_worthwhile(states[i])) continue;
+        Decoded::Readings found = readings.from(states[i]);
         for (const Decoded::Unfinished& u : found.unfinished)
             if (std::find(states.begin(), states.end(), u.behind) == states.end()) states.push_back(u.behind);
         decoded->readings.emplace(states[i], std::move(found));

@@ -22,10 +22,11 @@ struct Decoded {
     std::shared_ptr<const Vocabulary> of;
     std::shared_ptr<const Transducer> transducer;
     static constexpr uint32_t kNothing = ~0u;
-    // A token that leaves the transducer in another state: what it writes (kNothing: nothing), and, where the text may not end there, the same with each
-    // way to go on by one byte to where it may.
+    // A token that leaves the transducer in another state: what it writes (kNothing: nothing), and, where the text may not end there, the same with some
+    // characters that can complete it: all of those that one byte more does, and some others.
     struct Unfinished {
-        uint32_t token, text, first, last;
+        uint32_t token, text;
+        std::shared_ptr<const std::vector<uint32_t>> completed;
         Transducer::State behind;
     };
     struct Readings {  // of tokens from one state on

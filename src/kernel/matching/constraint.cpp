@@ -27,7 +27,7 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
       unique_items_(access_, stacks_, stepper_, limits_.max_liveness_steps),
       runs_(engine_, lexemes_, stepper_, unique_items_, *vocabulary_, limits_.lookahead),
       masks_(engine_, lexemes_, runs_, *vocabulary_, limits_.lookahead, limits_.cache_bytes, serial, limits_.accelerators),
-      text_ends_(runs_),
+      text_ends_(engine_, lexemes_, runs_),
       witnesses_(engine_, lexemes_, runs_, *vocabulary_, limits_.lookahead),
       budget_masks_(engine_, lexemes_, runs_, masks_, *vocabulary_, witnesses_) {
     Operation all(access_, Task::kUnbounded);
@@ -171,7 +171,6 @@ void Constraint::collect() {
     liveness_.forget_stacks();
     lexemes_.forget_stacks();
     masks_.forget_stacks();
-    text_ends_.forget_stacks();
     witnesses_.forget_stacks();
     budget_masks_.forget_stacks();
     const bool with_tallies = tallies.wants_collection();
@@ -209,6 +208,7 @@ void Constraint::give_back() {
     runs_.forget_halted();
     environments_.tallies.want_collection();
     collect();
+    text_ends_.forget();
     liveness_.forget_states();
     stacks_.forget_states();
     lexemes_.forget_states();

@@ -37,6 +37,7 @@ uint64_t context(Lexer& lexer, const Terminals& terminals, Stacks& stacks, const
         for (auto [terminal, state] : named_lexeme(lexer, terminals, t.lex)) lexeme.push_back(uint64_t(terminal) << 32 | state);
         std::sort(lexeme.begin(), lexeme.end());
         uint64_t hash = mixed(kSeed, lexeme);
+        if (t.embedded) hash = mixed(hash, t.embedded->context(hops));
         stacks.each_level(t.stack, hops, [&](const std::vector<NodeId>& level) {
             states.clear();
             for (NodeId n : level) {

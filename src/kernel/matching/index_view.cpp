@@ -160,7 +160,11 @@ std::vector<Explanation> explain(Constraint& c, const Parses& parses) {
             for (Symbol s : stacks.terminals(stacks.accepts(f)))
                 if (c.environments().tallies.allows(s, environment, false)) next.insert(s);
         };
-        if (lexer.is_fresh(t.lex)) {
+        if (t.embedded) {
+            e.lexeme.emplace_back(t.embedded->symbol(), 0);
+            const After after = c.lexemes().after(t.embedded->symbol(), t.stack, t.environment);
+            if (t.embedded->may_end() && after.stack != kNoFrontier) may_follow(after.stack, after.environment);
+        } else if (lexer.is_fresh(t.lex)) {
             may_follow(t.stack, t.environment);
         } else {
             for (auto [terminal, state] : lexer.describe(t.lex))

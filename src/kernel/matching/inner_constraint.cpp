@@ -266,9 +266,11 @@ void InnerText::add_readings(Constraint& inner, const Decoded::Readings& reading
     std::vector<const Decoded::Unfinished*> open;
     for (const Decoded::Unfinished& u : readings.unfinished) {
         if (u.text != Decoded::kNothing && !is_allowed(u.text)) continue;
-        bool may_stand = language_->transducer().may_end(u.behind);
-        for (uint32_t id = u.first; id < u.last && !may_stand; id++) may_stand = id != u.text && is_allowed(id);
-        if (may_stand) add(u.token);
+        const auto& completed = u.completed;  // none: it need not be
+        if (!completed || std::any_of(completed->begin(), completed->end(), [&](uint32_t id) {
+                return id == Decoded::kNothing || is_allowed(id);
+            }))
+            add(u.token);
         else open.push_back(&u);
     }
     if (open.empty()) return;

@@ -316,12 +316,8 @@ std::optional<Masks::Computed> Masks::walk(const Parse& t, const MaskCache::Endi
 Masks::Computed Masks::walk_members(const Parse& t, const MaskCache::Endings& endings) {
     engine_.access.take();
     const Spanner::Walk walk(engine_.spanner);
-    if (std::exchange(num_forgotten_, engine_.spanner.num_forgotten()) != engine_.spanner.num_forgotten()) {
-        residual_masks_.clear();
-        cache_.by_parts().clear();
-    }
-    const MemberWalk::Parts parts{engine_.access,  engine_.spanner, engine_.terminals, engine_.stacks, lexemes_,
-                                  residual_masks_, counters.walked, lookahead_,        accelerators_,  counters.uses};
+    const MemberWalk::Parts parts{engine_.access, engine_.spanner, engine_.terminals, engine_.stacks,
+                                  lexemes_,       counters.walked, lookahead_,        sorter_};
     MemberWalk::Union all = MemberWalk(parts).run(t, endings, vocabulary_.words());
     Computed made;
     made.reach = all.reach;
@@ -342,7 +338,7 @@ Masks::Computed Masks::walk_members(const Parse& t, const MaskCache::Endings& en
             TokenSet tokens = all.tokens(vocabulary_.words());
             if (end.value)
                 for (uint32_t e : vocabulary_.eos) tokens.add(e, vocabulary_.words());
-            residual_masks_.normalize(tokens);
+            tokens.normalize(sorter_);
             made.packed.emplace(tokens, vocabulary_.words());
             return made;
         }

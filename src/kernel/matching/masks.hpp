@@ -14,7 +14,6 @@
 #include "matching/borders.hpp"
 #include "matching/mask_cache.hpp"
 #include "matching/repeated_items.hpp"
-#include "matching/residual_masks.hpp"
 #include "matching/runs.hpp"
 #include "support/accelerators.hpp"
 
@@ -34,8 +33,8 @@ class Masks {
           serial_(serial),
           accelerators_(accelerators),
           cache_(engine.stacks, engine.environments),
-          residual_masks_(engine.stacks, engine.environments, vocabulary.words()),
-          borders_(engine, lexemes, runs, vocabulary) {}
+          borders_(engine, lexemes, runs, vocabulary),
+          sorter_(vocabulary.words()) {}
 
     // Writes the mask of the parses (end-of-sequence tokens included) into vocabulary.words() words; nothing if it is refused.
     void fill(const Parses& parses, uint32_t* mask);
@@ -56,7 +55,6 @@ class Masks {
     void forget() {
         cache_.clear();
         stack_trie_ = {};
-        residual_masks_.clear();
     }
     // What walks have settled, by the numbers that a spanner has written or read.
     void archive(Archive& a, Spanner::Numbers& numbers) {
@@ -65,7 +63,7 @@ class Masks {
     void forget_partials() { partials_.clear(); }
     // Stack nodes are about to be freed.
     void forget_stacks() { lone_.clear(), bounded_.clear(), borders_.forget_stacks(); }
-    uint64_t part_bytes() const { return stack_trie_.bytes() + residual_masks_.bytes(); }  // of what masks are put together from
+    uint64_t part_bytes() const { return stack_trie_.bytes(); }  // of what masks are put together from
     // Calls visit(parse) for the parses whose masks are half made.
     template <class Visit>
     void each_partial(Visit visit) const {
@@ -161,10 +159,9 @@ class Masks {
     const Accelerators accelerators_;
     const bool scannerless_ = engine_.spanner.lexer.policy() == Policy::kScannerless;
     MaskCache cache_;
-    StackTrie stack_trie_;          // under longest and basic
-    ResidualMasks residual_masks_;  // under scannerless
-    Borders borders_;               // where there are inner languages
-    uint32_t num_forgotten_ = 0;    // Spanner::num_forgotten, of the residuals that these are of
+    StackTrie stack_trie_;  // under longest and basic
+    Borders borders_;       // where there are inner languages
+    TokenSet::Sorter sorter_;
     std::deque<Partial> partials_;
     std::deque<Lone> lone_;  // the last masks that are not for the cache, for those who ask for the same
     struct Bounded {

@@ -271,6 +271,10 @@ std::string Matcher::situation(int64_t hops) {
         const Stacks& stacks = constraint_->stacks();
         for (const Parse& t : now()->parses) {
             std::vector<uint32_t>& words = parses.emplace_back(1, t.lex.index());
+            if (t.embedded) {
+                const uint64_t inner = t.embedded->context(hops);
+                words.insert(words.end(), {t.embedded->symbol(), uint32_t(inner), uint32_t(inner >> 32)});
+            }
             stacks.each_level(t.stack, hops, [&](const std::vector<NodeId>& level) {
                 std::set<LrState> states;
                 for (NodeId n : level) states.insert(stacks.state(n));

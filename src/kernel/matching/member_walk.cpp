@@ -7,8 +7,8 @@
 namespace derivable {
 
 namespace {
-constexpr size_t kUsual = 12;                      // parts
-constexpr uint32_t kSplit = ~0u, kExit = ~0u - 1;  // in a key, before the numbers of one
+constexpr size_t kUsual = 12;                                            // parts
+constexpr uint32_t kSplit = ~0u, kExit = ~0u - 1, kEndOfExit = ~0u - 2;  // in a key, before the numbers of one
 }  // namespace
 
 void MemberWalk::Union::or_into(uint32_t* words) const {
@@ -50,7 +50,7 @@ MemberWalk::Union MemberWalk::some() {
 }
 
 MemberWalk::Union MemberWalk::run(const Parse& parse, const MaskCache::Endings& endings, uint32_t num_words) {
-    bounds_.begin(p_.spanner.bytes() + p_.residual_masks.bytes());
+    bounds_.begin(p_.spanner.bytes());
     num_words_ = num_words;
     Union all = some();
     const Item start{Residuals::kWholeVocabulary, parse.lex, parse.stack, parse.environment, 0, 0};
@@ -70,7 +70,7 @@ void MemberWalk::visit(const Item& x, Union& all, GetAfter after) {
     work(10);
     p_.access.pass();
     p_.access.take();
-    bounds_.count(x.depth, p_.spanner.bytes() + p_.residual_masks.bytes());
+    bounds_.count(x.depth, p_.spanner.bytes());
     p_.walked++;
     const LexState members = lexer_.members(x.lex);
     auto visit_each = [&](const auto& singles) {
@@ -98,7 +98,7 @@ void MemberWalk::visit(const Item& x, Union& all, GetAfter after) {
 template <class GetAfter>
 void MemberWalk::visit(const Item& x, const Split& split, TerminalId of, Union& all, GetAfter after) {
     work(2 + split.inside.size() + split.exits.size());
-    all.key.push_back(kSplit), all.key.push_back(split.id);
+    if (!split.inside.empty()) all.key.push_back(kSplit), all.key.push_back(split.id);
     // Whatever token ends inside a lexeme can be completed (Split::Sureness::kSure).
     for (const Split::Inside& group : split.inside) all.parts.push_back({&group, nullptr, nullptr});
     for (size_t i = 0; i < split.exits.size(); i++) {
@@ -108,13 +108,19 @@ void MemberWalk::visit(const Item& x, const Split& split, TerminalId of, Union& 
         auto through = [&](const After& next) {
             all.reach |= next.reach;
             if (next.stack == kNoFrontier) return;
-            if (x.depth && e.except.empty()) return visit_behind(e.residual, next, ended, x.depth + 1, all);
-            const ResidualMasks::Known known = behind(e.residual, next, ended, x.depth + 1);
-            all.reach |= known.reach.below(next.above);
-            if (known.tokens->empty()) return;
+            if (e.except.empty()) return visit_behind(e.residual, next, ended, x.depth + 1, all);
+            Union behind = some();
+            visit_behind(e.residual, next, ended, x.depth + 1, behind);
+            all.reach |= behind.reach;
+            if (behind.parts.empty()) return;
             // SAFETY: with its split, for others may have been visited meanwhile, and what is taken out is the exit's own.
-            for (uint32_t word : {kExit, split.id, uint32_t(i), known.number}) all.key.push_back(word);
-            all.parts.push_back({nullptr, known.tokens, &e.except});
+            for (uint32_t word : {kExit, split.id, uint32_t(i)}) all.key.push_back(word);
+            all.key.insert(all.key.end(), behind.key.begin(), behind.key.end());
+            all.key.push_back(kEndOfExit);
+            TokenSet& tokens = all.sets.emplace_back(behind.tokens(num_words_));
+            tokens.normalize(p_.sorter);
+            work(1 + tokens.cost());
+            all.parts.push_back({nullptr, &tokens, &e.except});
         };
         for (Symbol symbol : p_.terminals.of(of == kOfExit ? e.terminal : of)) {
             if (p_.terminals.is_ignored(symbol)) through(p_.lexemes.after_ignored(x.stack, x.environment));
@@ -132,21 +138,6 @@ void MemberWalk::visit_behind(ResidualId residual, const After& after, uint64_t 
         visit({residual, start.value, after.stack, after.environment, ended, depth}, all,
               [&](Symbol symbol) { return p_.lexemes.after(symbol, after.stack, after.environment); });
     all.reach = before | all.reach.below(after.above);
-}
-
-ResidualMasks::Known MemberWalk::behind(ResidualId residual, const After& after, uint64_t ended, uint32_t depth) {
-    const bool is_for_keeping = p_.lookahead == kNoLookahead && p_.accelerators.has(Accelerator::kResidualMasks);
-    work(5);
-    if (is_for_keeping)
-        if (const auto known = p_.residual_masks.find(residual, after.stack, after.environment)) {
-            p_.uses[size_t(Accelerator::kResidualMasks)]++;
-            return *known;
-        }
-    Union all = some();
-    visit_behind(residual, {after.stack, after.environment, {}, 0}, ended, depth, all);
-    const auto number = p_.residual_masks.number(std::move(all.key), [&] { return all.tokens(num_words_); });
-    if (is_for_keeping) p_.residual_masks.keep(residual, after.stack, after.environment, number, all.reach);
-    return {p_.residual_masks.tokens(number), number, all.reach};
 }
 
 }  // namespace derivable

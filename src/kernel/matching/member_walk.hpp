@@ -1,17 +1,16 @@
-// A mask under scannerless: each member of a lexer state is split by itself, and what is behind its exits is known (ResidualMasks) or found out
-// in the same way, from the state before the next lexeme.
+// A mask under scannerless: each member of a lexer state is split by itself, and what is behind its exits is found out in the same way, from the
+// state before the next lexeme.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <vector>
 
 #include "matching/lexemes.hpp"
 #include "matching/mask_cache.hpp"
 #include "matching/operation.hpp"
-#include "matching/residual_masks.hpp"
 #include "matching/walk_bounds.hpp"
-#include "support/accelerators.hpp"
 
 namespace derivable {
 
@@ -24,11 +23,9 @@ class MemberWalk {
         const Terminals& terminals;
         Stacks& stacks;
         Lexemes& lexemes;
-        ResidualMasks& residual_masks;
         uint64_t& walked;
         uint64_t lookahead;
-        Accelerators accelerators;
-        AcceleratorUses& uses;
+        TokenSet::Sorter& sorter;
     };
     explicit MemberWalk(const Parts& parts) : p_(parts), lexer_(parts.spanner.lexer) {}
 
@@ -49,6 +46,7 @@ class MemberWalk {
             const std::vector<uint32_t>* except;
         };
         std::vector<Part> parts;
+        std::list<TokenSet> sets;  // that parts refer to
     };
     // While nothing of the spanner is forgotten (Spanner::Walk). `endings`: of the parse, if its mask is kept by them; then what it depends on is
     // told of their stacks. `num_words`: of a mask. Throws TooAmbiguous.
@@ -72,8 +70,6 @@ class MemberWalk {
     void visit(const Item& x, const Split& split, TerminalId of, Union& all, GetAfter after);
     // ... or what a residual allows behind an exit. What it depends on is told of the stack before that exit (After::above).
     void visit_behind(ResidualId residual, const After& after, uint64_t ended, uint32_t depth, Union& all);
-    // The same by itself, told of the stack behind the exit; known, or found out and kept.
-    ResidualMasks::Known behind(ResidualId residual, const After& after, uint64_t ended, uint32_t depth);
     static constexpr TerminalId kOfExit{};  // exits have terminals of their own
 
     const Parts p_;

@@ -1,4 +1,4 @@
-// Numbers by a root (a lexer state, or a residual), and by as much of the environment and of some stacks as they depend on.
+// Numbers by a root (a lexer state), and by as much of the environment and of some stacks as they depend on.
 //
 // A trie for each root. Its words are what is looked at of the environment, then words of stacks from their tops down, as far as some number of
 // that root has looked. A number stands where its own reach ends, so it is found after as many steps as it depends on words.
@@ -59,7 +59,6 @@ class ReachTrie {
     void clear();
 
     uint32_t num_nodes() const { return num_nodes_; }
-    size_t bytes() const { return nodes_.bytes(); }
     // Calls visit(root, values, keys, words of the longest of them) for each root.
     void each(const std::function<void(uint32_t, const std::vector<int32_t>&, uint64_t, uint64_t)>& visit) const;
 

@@ -1,8 +1,11 @@
 #include "matching/text_ends.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <tuple>
 
+#include "matching/mask_cache.hpp"
 #include "support/task.hpp"
 
 namespace derivable {
@@ -11,14 +14,74 @@ namespace {
 
 constexpr size_t kMostKnown = size_t(1) << 16;
 
-// Of parses that have written nothing that must differ, and are in no inner text; else false.
-bool add_key(const Parses& parses, std::vector<uint32_t>& key) {
-    for (const Parse& t : parses) {
-        if (t.writing || t.embedded) return false;
-        key.insert(key.end(), {t.lex.index(), t.stack.index(), t.environment});
+// As PlainMask, with another question: may the text end with what was read? What it depends on comes with it.
+class Walk {
+  public:
+    Walk(const Engine& engine, Lexemes& lexemes, const Trie& trie) : engine_(engine), lexemes_(lexemes), trie_(trie) {}
+
+    std::vector<uint32_t> run(const Parse& t, Reach& reach) {
+        visit({Runs::kRoot}, t, 0);
+        reach |= reach_;
+        return std::move(found_);
     }
-    return true;
-}
+
+  private:
+    using Nodes = std::vector<uint32_t>;
+    struct Split {
+        std::map<std::pair<LexState, Environment>, Nodes> inside;                  // tokens that end while the lexeme is in progress
+        std::map<std::tuple<TerminalId, Obligations, Environment>, Nodes> exits;  // nodes before which it has ended
+    };
+
+    void visit(const Nodes& nodes, const Parse& t, int above) {
+        Split split;
+        for (uint32_t node : nodes) walk(node, t.lex, t.environment, split);
+        for (const auto& [in_progress, tokens] : split.inside) {
+            const Answer<bool> end = lexemes_.may_end({in_progress.first, t.stack, in_progress.second});
+            reach_ |= end.reach.below(above);
+            if (end.value) found_.insert(found_.end(), tokens.begin(), tokens.end());
+        }
+        for (const auto& [exit, left] : split.exits) {
+            const auto [terminal, obligations, environment] = exit;
+            for (Symbol symbol : engine_.terminals.of(terminal)) {
+                const bool is_ignored = engine_.terminals.is_ignored(symbol);
+                if (is_ignored) go_on(lexemes_.after_ignored(t.stack, environment), obligations, left, above);
+                if (!is_ignored || engine_.spanner.lexer.policy() == Policy::kScannerless)
+                    go_on(lexemes_.after(symbol, t.stack, environment), obligations, left, above);
+            }
+        }
+    }
+
+    void go_on(const After& after, Obligations obligations, const Nodes& left, int above) {
+        reach_ |= after.reach.below(above);
+        if (after.stack == kNoFrontier) return;
+        const auto [set, looked] = engine_.stacks.accepted(after.stack);
+        const Answer<LexState> start = lexemes_.start(set, obligations, after.environment);
+        reach_ |= (looked | start.reach).below(above + after.above);
+        if (start.value != kNoState) visit(left, {start.value, after.stack, after.environment}, above + after.above);
+    }
+
+    void walk(uint32_t node, LexState state, Environment environment, Split& split) {
+        Lexer& lexer = engine_.access.lexer();
+        const uint32_t end = node == Runs::kRoot ? trie_.size() : trie_.end[node];
+        if (node + 1 == end) return;
+        for (const Lexer::Exit& e : lexer.exits(state)) split.exits[{e.terminal, e.obligations, environment}].push_back(node);
+        for (uint32_t child = node + 1; child < end; child = trie_.end[child]) {
+            work();
+            const LexState next = lexer.step(state, trie_.byte[child]);
+            if (next == kNoState) continue;
+            const Environment behind = lexemes_.environment_in(next, environment, trie_.byte[child]);
+            for (uint32_t k = trie_.token_begin[child]; k < trie_.token_begin[child + 1]; k++)
+                split.inside[{next, behind}].push_back(trie_.tokens[k]);
+            walk(child, next, behind, split);
+        }
+    }
+
+    const Engine& engine_;
+    Lexemes& lexemes_;
+    const Trie& trie_;
+    Nodes found_;
+    Reach reach_;
+};
 
 }  // namespace
 
@@ -62,15 +125,45 @@ TextEnds::Beginnings::Beginnings(const Trie& vocabulary, const Transducer& trans
 }
 
 EmbeddedText::Nodes TextEnds::find(const Parses& parses, const Beginnings& beginnings) {
-    Key key{beginnings.number};
-    if (!add_key(parses, key)) return walk(parses, beginnings);
-    if (const auto known = known_.find(key); known != known_.end()) return known->second;
-    EmbeddedText::Nodes found = walk(parses, beginnings);
-    if (known_.size() > kMostKnown) known_.clear();
-    return known_[std::move(key)] = std::move(found);
+    const bool is_plain =
+        !engine_.terminals.embeds() && std::none_of(parses.begin(), parses.end(), [](const Parse& t) { return bool(t.writing); });
+    if (!is_plain) return interned(by_bytes(parses, beginnings));
+    if (parses.size() == 1) return of_parse(parses[0], beginnings);
+    std::vector<uint32_t> all;
+    for (const Parse& t : parses) {
+        const EmbeddedText::Nodes some = of_parse(t, beginnings);
+        all.insert(all.end(), some->begin(), some->end());
+    }
+    return interned(std::move(all));
 }
 
-EmbeddedText::Nodes TextEnds::walk(const Parses& parses, const Beginnings& beginnings) {
+EmbeddedText::Nodes TextEnds::of_parse(const Parse& t, const Beginnings& beginnings) {
+    uint32_t& root = roots_[pack(beginnings.number, t.lex.index())];
+    if (!root) root = ++num_roots_;
+    const uint32_t id = root;
+    if (const ReachTrie::Root* known = known_.root(id); known && engine_.stacks.signature(t.stack, known->words, signature_)) {
+        const ReachTrie::Found found = known_.find(*known, t.environment, signature_, [] { return false; });
+        if (found.value >= 0) return lists_[size_t(found.value)];
+    }
+    Reach reach;
+    std::vector<uint32_t> nodes;
+    if (!beginnings.empty.empty()) {
+        const Answer<bool> end = lexemes_.may_end(t);
+        reach |= end.reach;
+        if (end.value) nodes = beginnings.empty;
+    }
+    const std::vector<uint32_t> further = Walk(engine_, lexemes_, beginnings.trie).run(t, reach);
+    nodes.insert(nodes.end(), further.begin(), further.end());
+    EmbeddedText::Nodes found = interned(std::move(nodes));
+    if (lists_.size() > kMostKnown) lists_.clear(), known_.clear();
+    if (reach.hops <= MaskCache::kMaxHops && engine_.stacks.signature(t.stack, uint32_t(reach.hops), signature_)) {
+        lists_.push_back(found);
+        known_.put(id, t.environment, known_.beside_of(t.environment, reach), uint32_t(reach.hops), signature_, int32_t(lists_.size() - 1));
+    }
+    return found;
+}
+
+std::vector<uint32_t> TextEnds::by_bytes(const Parses& parses, const Beginnings& beginnings) {
     const Trie& trie = beginnings.trie;
     std::vector<uint32_t> nodes;
     if (!beginnings.empty.empty() && runs_.accepting(parses)) nodes = beginnings.empty;
@@ -84,11 +177,12 @@ EmbeddedText::Nodes TextEnds::walk(const Parses& parses, const Beginnings& begin
             if (known == 1)
                 nodes.insert(nodes.end(), trie.tokens.begin() + trie.token_begin[node], trie.tokens.begin() + trie.token_begin[node + 1]);
         });
-    std::sort(nodes.begin(), nodes.end());
-    return interned(std::move(nodes));
+    return nodes;
 }
 
 EmbeddedText::Nodes TextEnds::interned(std::vector<uint32_t> nodes) {
+    std::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     if (interned_.size() > kMostKnown) interned_.clear();
     std::weak_ptr<const Key>& known = interned_[nodes];
     if (EmbeddedText::Nodes there = known.lock()) return there;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "matching/reach_trie.hpp"
 #include "matching/runs.hpp"
 #include "support/byte_set.hpp"
 #include "support/hashing.hpp"
@@ -17,7 +18,11 @@ namespace derivable {
 
 class TextEnds {
   public:
-    explicit TextEnds(Runs& runs) : runs_(runs) {}
+    TextEnds(const Engine& engine, Lexemes& lexemes, Runs& runs)
+        : engine_(engine),
+          lexemes_(lexemes),
+          runs_(runs),
+          known_(engine.environments) {}
 
     // Beginnings of tokens behind which one of some bytes comes, decoded: those of which the text can be an end, whatever it is.
     struct Beginnings {
@@ -30,18 +35,26 @@ class TextEnds {
       private:
         static inline std::atomic<uint32_t> next_number_{0};
     };
-    // Those nodes with which the text may end; ascending. Never null. Cost: where it is not known, a walk of the beginnings.
+    // Those nodes with which the text may end; ascending. Never null. Kept by what they depend on, as masks are. Cost: where it is not known, a walk of the
+    // beginnings.
     EmbeddedText::Nodes find(const Parses& parses, const Beginnings& beginnings);
-    EmbeddedText::Nodes interned(std::vector<uint32_t> nodes);
-    // Stack nodes are about to be freed.
-    void forget_stacks() { known_.clear(); }
+    // LR states are about to be numbered anew.
+    void forget() { known_.clear(), lists_.clear(); }
 
   private:
-    EmbeddedText::Nodes walk(const Parses& parses, const Beginnings& beginnings);
+    EmbeddedText::Nodes of_parse(const Parse& t, const Beginnings& beginnings);
+    std::vector<uint32_t> by_bytes(const Parses& parses, const Beginnings& beginnings);
+    EmbeddedText::Nodes interned(std::vector<uint32_t> nodes);
 
+    const Engine engine_;
+    Lexemes& lexemes_;
     Runs& runs_;
+    FlatMap<uint32_t> roots_;  // by beginnings and lexer state; and one
+    uint32_t num_roots_ = 0;
+    ReachTrie known_;  // of these: in lists_
+    std::vector<EmbeddedText::Nodes> lists_;
+    ReachTrie::Words signature_;
     using Key = std::vector<uint32_t>;
-    std::unordered_map<Key, EmbeddedText::Nodes, WordsHash> known_;          // by beginnings and parses
     std::unordered_map<Key, std::weak_ptr<const Key>, WordsHash> interned_;  // those that somebody has
 };
 

@@ -28,7 +28,6 @@ enum class Accelerator : uint8_t {
     kEndings,
     kUnions,
     kStackTrie,
-    kResidualMasks,
     // Masks by splits at all. Without them each is made the plain way.
     kSplits,
     kNumber  // of them
@@ -55,7 +54,6 @@ inline constexpr std::array<AcceleratorName, size_t(Accelerator::kNumber)> kAcce
     {Accelerator::kEndings, "endings", "finished masks, by the stacks behind the lexeme in progress"},
     {Accelerator::kUnions, "unions", "finished masks, by the parts that they are united of"},
     {Accelerator::kStackTrie, "stack_trie", "what walks have settled, by the upper part of the stack (longest and basic)"},
-    {Accelerator::kResidualMasks, "residual_masks", "what may follow behind a lexeme, by the stack there (scannerless)"},
     {Accelerator::kSplits, "splits", "tokens are sorted by what the lexer makes of them, once for each of its states"},
 }};
 
