@@ -201,6 +201,21 @@ def _javascript() -> Reference:
     return check
 
 
+def _postgresql() -> Reference:
+    parser = pytest.importorskip("pglast.parser", reason="pglast is not installed")
+
+    def check(text: bytes) -> bool:
+        if b"\x00" in text:  # where the parser, written in C, would stop reading
+            return False
+        try:
+            parser.parse_sql_json(text.decode("utf-8"))
+        except (UnicodeDecodeError, parser.ParseError):
+            return False
+        return True
+
+    return lambda texts: [check(text) for text in texts]
+
+
 REFERENCES: dict[str, Callable[[], Reference]] = {
     "json": _json,
     "xml": _xml,
@@ -209,5 +224,6 @@ REFERENCES: dict[str, Callable[[], Reference]] = {
     "go": _go,
     "c": _c,
     "sql": _sql,
+    "postgresql": _postgresql,
     "javascript": _javascript,
 }
