@@ -116,7 +116,7 @@ def test_real_programs(name: str) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", ["json", "java", "go", "sql"])
+@pytest.mark.parametrize("name", ["json", "java", "go", "sql", "postgresql"])
 def test_random_sentences_are_syntax(name: str) -> None:
     """What the rules derive, the language accepts. (Not so for `javascript` and `c`: `docs/library.md`.)"""
     reference = REFERENCES[name]()
@@ -127,7 +127,7 @@ def test_random_sentences_are_syntax(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["json", "java", "go", "sql", "python"])
+@pytest.mark.parametrize("name", ["json", "java", "go", "sql", "postgresql", "python"])
 def test_random_walks_are_syntax(name: str) -> None:
     """What the masks allow, the language's implementation accepts; and where the text may end, it says so, too.
 
@@ -146,7 +146,7 @@ def test_random_walks_are_syntax(name: str) -> None:
     assert [text.decode() for (text, said), ok in zip(pieces, verdicts) if ok != said] == []
 
 
-@pytest.mark.parametrize("name", ["c", "go", "java", "javascript", "python", "sql"])
+@pytest.mark.parametrize("name", ["c", "go", "java", "javascript", "postgresql", "python", "sql"])
 def test_masks_do_not_depend_on_masks_before(name: str) -> None:
     """What walks over other stacks have settled is what a walk over this one would find."""
     vocabulary = dv.Vocabulary.from_tokenizer_json(tokenizer_path())
