@@ -193,11 +193,10 @@ def test_no_comment_where_the_line_cannot_end() -> None:
 def test_keywords_of_postgresql_are_its_own() -> None:
     """The words that are no names, or names in some places only, are those of the parser."""
     keywords = pytest.importorskip("pglast.keywords", reason="pglast is not installed")
-    columns, functions = keywords.COL_NAME_KEYWORDS, keywords.TYPE_FUNC_NAME_KEYWORDS
-    for word in columns | functions | keywords.RESERVED_KEYWORDS | keywords.UNRESERVED_KEYWORDS:
-        is_column = word not in functions | keywords.RESERVED_KEYWORDS
-        assert accepts("postgresql", f"TABLE {word}".encode()) == is_column, word
-        assert accepts("postgresql", f"SELECT 1::{word}.t".encode()) == (word not in columns | keywords.RESERVED_KEYWORDS)
+    reserved, columns, types = keywords.RESERVED_KEYWORDS, keywords.COL_NAME_KEYWORDS, keywords.TYPE_FUNC_NAME_KEYWORDS
+    for word in reserved | columns | types | keywords.UNRESERVED_KEYWORDS:
+        assert accepts("postgresql", f"TABLE {word}".encode()) == (word not in reserved | types), word
+        assert accepts("postgresql", f"SELECT 1::{word}.t".encode()) == (word not in reserved | columns), word
         assert accepts("postgresql", f"SELECT a.{word} AS {word}".encode()), word
 
 

@@ -161,7 +161,7 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=2_000, help="bytes of a walk before it begins to close")
     parser.add_argument("--tokenizer", default="llama-3", help="a folder of shared/data/tokenizers")
     parser.add_argument("--seed", type=int, default=0, help="of the first walk")
-    parser.add_argument("--programs", help="whose tokens to follow (default: of the language; its snippets where there are none)")
+    parser.add_argument("--programs", help="whose tokens to follow (default: its own, or its snippets)")
     parser.add_argument("--show", type=int, default=5, help="so many differences")
     options = parser.parse_args()
     vocabulary = dv.Vocabulary.from_tokenizer_json(
