@@ -201,6 +201,23 @@ def _javascript() -> Reference:
     return check
 
 
+def _postgresql() -> Reference:
+    parser = pytest.importorskip("pglast.parser", reason="pglast is not installed")
+    if parser.get_postgresql_version()[0] != 18:
+        pytest.skip("pglast is not of PostgreSQL 18")
+
+    def check(text: bytes) -> bool:
+        if b"\x00" in text:  # where the parser, written in C, would stop reading
+            return False
+        try:
+            parser.parse_sql_json(text.decode("utf-8"))
+        except (UnicodeDecodeError, parser.ParseError):
+            return False
+        return True
+
+    return lambda texts: [check(text) for text in texts]
+
+
 REFERENCES: dict[str, Callable[[], Reference]] = {
     "json": _json,
     "xml": _xml,
@@ -209,5 +226,6 @@ REFERENCES: dict[str, Callable[[], Reference]] = {
     "go": _go,
     "c": _c,
     "sql": _sql,
+    "postgresql": _postgresql,
     "javascript": _javascript,
 }

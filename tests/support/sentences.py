@@ -54,7 +54,8 @@ class Sentences:
         """Texts that match a terminal: short random walks through its own mask."""
         if terminal in self.replaced:
             return self.replaced[terminal]
-        alone = dv.Grammar(rules={}, terminals=self.grammar.terminals, start=terminal, lexing=self.grammar.lexing)
+        only = {terminal: self.grammar.terminals[terminal]}
+        alone = dv.Grammar(rules={}, terminals=only, start=terminal, lexing=self.grammar.lexing)
         vocabulary = dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), None], eos=[256])
         constraint = dv.compile(alone, vocabulary)
         rng = random.Random(terminal)

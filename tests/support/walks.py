@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from minimise import minimise
+from paths import TESTDATA
 from references import REFERENCES, Reference
 from shared_data import program_texts, require_shared
 
@@ -160,16 +161,20 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=2_000, help="bytes of a walk before it begins to close")
     parser.add_argument("--tokenizer", default="llama-3", help="a folder of shared/data/tokenizers")
     parser.add_argument("--seed", type=int, default=0, help="of the first walk")
-    parser.add_argument("--programs", help="whose tokens to follow (default: of the language, where there are some)")
+    parser.add_argument("--programs", help="whose tokens to follow (default: its own, or its snippets)")
     parser.add_argument("--show", type=int, default=5, help="so many differences")
     options = parser.parse_args()
     vocabulary = dv.Vocabulary.from_tokenizer_json(
         require_shared("data", "tokenizers", options.tokenizer, "tokenizer.json")
     )
     named = options.programs or {"c": "cpp"}.get(options.language, options.language)
-    programs = program_texts(named) if require_shared("data", "programs").joinpath(f"{named}.jsonl").exists() else []
-    reference = REFERENCES[options.language]()
     grammar = dv.Grammar.builtin(options.language)
+    if require_shared("data", "programs").joinpath(f"{named}.jsonl").exists():
+        programs = program_texts(named)
+    else:
+        snippets = (TESTDATA / "library" / options.language / "accepted.txt").read_text(encoding="utf-8")
+        programs = [*grammar.samples, *snippets.split("\n%%%%\n")]
+    reference = REFERENCES[options.language]()
     walker = Walker(dv.compile(grammar, vocabulary), programs)
     by_bytes = dv.compile(grammar, dv.Vocabulary.from_bytes([*(bytes([b]) for b in range(256)), None], eos=[256]))
 

@@ -22,6 +22,7 @@ BUILTIN: dict[str, Lexing] = {
     "go": "longest",
     "c": "longest",
     "sql": "longest",
+    "postgresql": "longest",
     "javascript": "longest",
     "json": "longest",
     "python": "longest",
