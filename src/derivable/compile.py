@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from . import _kernel
 from .constraint import Constraint, token_ids
-from .errors import ArgumentError, GrammarError, LimitError, VocabularyError, number
+from .encodings import encoding
+from .errors import ArgumentError, GrammarError, LimitError, TokenRejectedError, VocabularyError, number
 from .expr import NOTHING, Embedded, Special
+from .frontends.languages import judge_with
 from .grammar import Grammar
 from .limits import Limits
 from .lowering import Lowered, lower, with_tokens
@@ -209,7 +211,7 @@ def _compile(
 ) -> Constraint:
     grammar_of_tokens = with_tokens(grammar, vocabulary.special_ids)
     inner = _compile_inner(grammar_of_tokens, vocabulary, lookahead, limits)
-    empty = [language for language, constraint in inner.items() if constraint.matcher().is_accepting]
+    empty = [language for language, constraint in inner.items() if _may_be_empty(language, constraint)]
     lowered = lower(grammar_of_tokens, limits, empty)
     references = []
     for symbol, named in lowered.references:
@@ -222,6 +224,12 @@ def _compile(
     constraint = Constraint(plan, vocabulary, grammar, without, inner=inner)
     _refuse_unproductive(grammar, lowered, constraint._kernel.unproductive())
     return constraint
+
+
+def _may_be_empty(language: Embedded, constraint: Constraint) -> bool:
+    """Whether the empty text stands for one of a language."""
+    written = encoding(language.encoding).decode(b"") if language.encoding else b""
+    return written is not None and constraint.matcher().is_accepting
 
 
 def _compile_inner(
@@ -241,6 +249,25 @@ def _compile_inner(
             cache.constraints[key] = constraint
         found[language] = constraint
     return found
+
+
+def _judge(grammar: Rules) -> Callable[[str], bool]:
+    """Whether single texts are in the language of a grammar."""
+    vocabulary = Vocabulary.from_bytes([*[bytes([byte]) for byte in range(256)], None], eos=[256])
+    constraint = _compile(Grammar.of(grammar), vocabulary, None, Limits())
+
+    def is_text(text: str) -> bool:
+        matcher = constraint.matcher()
+        try:
+            matcher.advance_bytes(text.encode())
+        except (TokenRejectedError, UnicodeEncodeError):
+            return False
+        return matcher.is_accepting
+
+    return is_text
+
+
+judge_with(_judge)
 
 
 def _refuse_unspellable(constraint: Constraint) -> None:

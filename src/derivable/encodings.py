@@ -9,6 +9,7 @@ the format has, as far as the function's docstring goes.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -17,7 +18,7 @@ from os.path import commonprefix
 from . import _kernel
 from .errors import GrammarError
 
-__all__ = ["Encoding", "encoding", "encodings_of"]
+__all__ = ["Encoding", "encoding", "encodings_of", "without"]
 
 Edge = tuple[int, int, int, bytes | None]
 """First and last byte, the next state, and what is written (`None`: the byte itself)."""
@@ -365,6 +366,51 @@ def _base64(spec: bool) -> Encoding:
     return b.made("", "")
 
 
+def _as_it_is(texts: Sequence[bytes]) -> Encoding:
+    """A text as it is that holds none of some texts."""
+    b = _Builder()
+    prefixes = dict.fromkeys([b""] + [text[:end] for text in texts for end in range(1, len(text))])
+    states = {prefix: b.state(may_end=True) if prefix else _MAIN for prefix in prefixes}
+    for prefix, state in states.items():
+        for byte in range(256):
+            read = prefix + bytes([byte])
+            if any(text in read for text in texts):
+                continue
+            while read not in states:
+                read = read[1:]
+            last = b.edges[state][-1] if b.edges[state] else (0, -2, -1, None)
+            if last[1] == byte - 1 and last[2] == states[read]:
+                b.edges[state][-1] = (last[0], byte, last[2], None)
+            else:
+                b.add(state, [(byte, byte, states[read], None)])
+    return b.made("", "")
+
+
+def _fenced(lines: bool) -> Encoding:
+    """A text as it is of which no line begins with three backticks, blanks aside; `lines`: its last line is ended."""
+    b = _Builder()
+    blanks, one, two, inside = [b.state(may_end=not lines) for _ in range(4)]
+    for state, tick, blank in (
+        (_MAIN, one, blanks),
+        (blanks, one, blanks),
+        (one, two, inside),
+        (inside, inside, inside),
+    ):
+        b.raw(state, "\t\n `", 0, inside)
+        b.add(state, [(10, 10, _MAIN, None), (ord("`"), ord("`"), tick, None)])
+        b.add(state, [(byte, byte, blank, None) for byte in b"\t "])
+    b.raw(two, "\n`", 0, inside)
+    b.add(two, [(10, 10, _MAIN, None)])
+    return b.made("", "")
+
+
+def _some() -> Encoding:
+    """A text as it is, but the empty one."""
+    b = _Builder()
+    b.raw(_MAIN, "", 0)
+    return b.made("", "", b.state([(0, 255, _MAIN, None)]))
+
+
 _MAKERS: dict[str, Callable[[bool], Encoding]] = {
     "json": _json,
     "xml": _xml,
@@ -385,7 +431,18 @@ _KINDS = {
 }
 """Names that stand for several, any of which may be written."""
 
-_INDENTED, _SPEC = "indented", " spec"
+_INDENTED, _SPEC, _WITHOUT = "indented", " spec", "without "
+_INSIDE: dict[str, Callable[[], Encoding]] = {
+    "some": _some,
+    "fenced": lambda: _fenced(False),
+    "fenced lines": lambda: _fenced(True),
+}
+"""What only grammars use that hold others."""
+
+
+def without(texts: Iterable[str]) -> str:
+    """The key of the encoding in which a text stands as it is, and holds none of some texts."""
+    return _WITHOUT + json.dumps([*dict.fromkeys(texts)])
 
 
 @cache
@@ -393,6 +450,10 @@ def encoding(key: str) -> Encoding:
     """The encoding of a key, as `encodings_of` gives them."""
     if key.startswith(f"{_INDENTED} "):
         return _indented(int(key.removeprefix(_INDENTED)))
+    if key.startswith(_WITHOUT):
+        return _as_it_is([text.encode() for text in json.loads(key.removeprefix(_WITHOUT))])
+    if key in _INSIDE:
+        return _INSIDE[key]()
     return _MAKERS[key.removesuffix(_SPEC)](key.endswith(_SPEC))
 
 

@@ -372,6 +372,7 @@ class Grammar(Combining):
         limits: Limits = Limits(),  # noqa: B008
         relax: Sequence[str] = (),
         profile: Literal["spec", "practical"] = "practical",
+        contents: Mapping[str, Rules | str] | Literal["builtin"] | None = None,
     ) -> Grammar:
         """The JSON texts of the values that a JSON Schema describes, as they are written. `docs/json_schema.md` has the
         details.
@@ -396,6 +397,9 @@ class Grammar(Combining):
             profile: `"practical"`: JSON as programs and people write it. Objects that list their keys have no others
                 unless the schema says so; strings and numbers are spelled as `json.dumps` does, with numbers of bounded
                 digits. `"spec"`: all that the specification allows (RFC 8259), in every spelling.
+            contents: what strings hold whose schema has a `contentMediaType`: grammars (or names of built-in ones) by
+                media type, or `"builtin"`: all that are built in, and JSON (`contentSchema`). Without it these keywords
+                are annotations.
 
         Cost: about 15 µs a property.
 
@@ -431,6 +435,7 @@ class Grammar(Combining):
             "key_order": key_order,
         }
         options |= {"formats": formats, "relax": tuple(relax), "profile": profile}
+        options["contents"] = _contents(contents)
 
         def make() -> Rules:
             return grammar_from_json_schema(schema, registry=registry, limits=limits, **options)
@@ -441,6 +446,15 @@ class Grammar(Combining):
         return (
             read() if registry is not None else remembered(("json", text_of(schema), limits, *options.values()), read)
         )
+
+
+def _contents(given: object) -> object:
+    """The option `contents`, checked; grammars that only mention JSON import nothing for it."""
+    if given is None:
+        return None
+    from .frontends.languages import Contents
+
+    return Contents.of(given)
 
 
 def _remembered(key: tuple[Any, ...], make: Callable[[], Rules]) -> Grammar:

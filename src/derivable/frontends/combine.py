@@ -29,6 +29,7 @@ __all__ = [
     "plain",
     "repeated",
     "with_literals_spelled",
+    "within",
 ]
 
 
@@ -283,6 +284,12 @@ def encoded(operand: Rules, name: str, *, spec: bool, columns: int | None) -> Ru
         parts = [joined.terminal(Bytes(quote)) if quote else EMPTY for quote in (quotes.begin, quotes.end)]
         literals.append(Concat((parts[0], joined.embed(operand, key), parts[1])))
     return joined.grammar("encoded", alternation(literals))
+
+
+def within(rules: Rules, key: str) -> Rules:
+    """What stands for the texts of a grammar in the encoding of a key, without quotation marks."""
+    joined = Joined()
+    return joined.grammar("encoded", joined.embed(rules, key))
 
 
 def bounds_of_repeat(low: object, high: object) -> tuple[int, int | None]:

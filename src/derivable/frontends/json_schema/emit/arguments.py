@@ -49,6 +49,7 @@ from ..reading.facts import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Facts,
 from ..reading.options import WRITTEN_SPACE
 from ..reading.styles import ArgumentStyle
 from ..reading.values import type_name
+from .contents import content_of, enforced_texts, raw_content
 from .members import Body
 from .objects import write_object
 from .writer import Writer
@@ -267,6 +268,10 @@ class _Elements:
         if name == "string" and not told and (facts.min_length or facts.max_length is not None):
             return self.of_length(facts.min_length, facts.max_length)
         found: list[tuple[str, ...]] = []
+        if facts.texts:
+            problem = "strings that hold text of a media type cannot be described where values are literals"
+            facts = facts.copy()
+            facts.texts = enforced_texts(self.writer.reader, facts.texts, problem)
         for symbol in self.writer.emit(facts, name):
             terminal = self.writer.terminals.get(symbol.name)
             if terminal is None:
@@ -358,6 +363,10 @@ class _Elements:
         if facts.values is not None:
             kept = [v for v in facts.values if not any(text in v for text in (end, *self.writer.options.excludes))]
             return Alt(tuple([Bytes(v.encode("utf-8", "surrogatepass")) for v in kept]))
+        content, facts = content_of(self.writer, facts)
+        if content is not None:
+            outside = [end, *self.writer.options.excludes]
+            return raw_content(self.writer, content, outside, facts.min_length == 1)
         parts: list[Expr] = [free_text([end, *self.writer.options.excludes])]
         for text, holds, sub in facts.texts:
             self.writer.reader.strings.check(text, sub, text[0])
