@@ -261,6 +261,7 @@ class Grammar(Combining):
         special_tokens: SpecialTokens = "token",
         limits: Limits = Limits(),  # noqa: B008
         relax: Sequence[str] | Mapping[str, Sequence[str]] = (),
+        contents: Mapping[str, Rules | str] | Literal["builtin"] | None = None,
     ) -> Grammar:
         """What a model may write when it may call functions, in the form that it was trained on.
 
@@ -280,6 +281,7 @@ class Grammar(Combining):
             limits: bounds; schemas are untrusted.
             relax: as in `from_json_schema`, for all tools, or for some by name: ``{"find": ["pattern"]}``. In `relaxed`
                 stands ``"find: pattern"``.
+            contents: what strings hold, by media type; see `from_json_schema`.
 
         Raises:
             GrammarError: an unknown model or choice, or something that is no tool.
@@ -312,6 +314,7 @@ class Grammar(Combining):
             limits=limits,
             profile=profile,
             relax=relax,
+            contents=_contents(contents),
         )
         return Grammar.of(made, ToolReader(tools, model, reasoning))
 

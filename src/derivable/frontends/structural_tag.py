@@ -32,9 +32,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
-from ..errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
+from ..errors import ArgumentError, GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
 from ..expr import ANY_TOKEN, EMPTY, Concat, Expr, Special, Spelled, optional, star
 from ..limits import Limits
 from ..rules import MOST_TOKENS, Rules, SpecialTokens
@@ -47,8 +47,11 @@ from .fields import Fields, refuse, token
 from .free_text import dispatch, text_without, token_dispatch
 from .json_schema import grammar_from_json_schema
 from .json_schema.reading.styles import STYLES
+from .languages import Contents, rules_of
 
 __all__ = ["grammar_from_structural_tag", "rules_of_schema"]
+
+_T = TypeVar("_T")
 
 _DEFAULTS = Limits()
 _DEEPEST = 2_000
@@ -202,10 +205,12 @@ class _Reader:
     def content(self, node: Fields, ends: _Ends) -> Expr:
         return self.format(node.get("content", dict), node.pointer("content"), ends)
 
-    def inside(self, make: Callable[[], Expr], at: str) -> Expr:
+    def inside(self, make: Callable[[], _T], at: str) -> _T:
         """What another front end makes of a field; its errors say where it stands."""
         try:
             return make()
+        except ArgumentError as error:
+            refuse(error.args[0].rstrip("."), at, "See docs/languages.md.")
         except UnsupportedFeatureError as error:
             inner = error.pointer or ""
             problem = error.problem.removesuffix(f" (at {inner or '#'})")
@@ -257,6 +262,8 @@ class _Reader:
             options["key_order"] = "any"
         if relax := node.texts("relax", []):
             options["relax"] = tuple(relax)
+        if (contents := node.get("contents", (str, Mapping), None)) is not None:
+            options["contents"] = self.inside(lambda: Contents.of(contents), node.pointer("contents"))
         return self.schema(node.get("json_schema", (dict, bool, str)), node.pointer("json_schema"), **options)
 
     def schema(self, schema: Any, at: str, **options: Any) -> Expr:

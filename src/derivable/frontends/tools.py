@@ -14,6 +14,7 @@ from ..limits import Limits
 from ..rules import Rules, SpecialTokens
 from .json_schema.reading.options import Profile
 from .json_schema.reading.sources import read_schema
+from .languages import Contents, collected
 from .structural_tag import grammar_from_structural_tag, rules_of_schema
 from .tool_families import Family, family_of
 
@@ -94,10 +95,16 @@ def grammar_from_tools(
     limits: Limits,
     profile: Profile,
     relax: Relax = (),
+    contents: object = None,
 ) -> Rules:
     """See `Grammar.from_tools`."""
     family = family_of(model)
-    known = read_tools(tools, limits, profile)
+    with collected() as languages:
+        known = read_tools(tools, limits, profile)
+    schemas: dict[str, Any] = {"profile": profile}
+    held = Contents.with_languages(Contents.of(contents), languages)
+    if held is not None:
+        schemas["contents"] = held
     choice, chosen = _chosen(known, tool_choice)
     if reasoning not in (True, False, "auto"):
         raise GrammarError(f"{reasoning!r:.80} is no way to reason", hint='Use True, False or "auto".')
@@ -108,14 +115,14 @@ def grammar_from_tools(
     wanted = choice if chosen else "none"
     key = _format(family, wanted, reasoning, single)
     arguments = {tool.name: _arguments(family, tool, _relaxed(relax, known, tool)) for tool in chosen}
-    checked = [_checked(tool, arguments[tool.name], special_tokens, limits, profile) for tool in chosen]
+    checked = [_checked(tool, arguments[tool.name], special_tokens, limits, schemas) for tool in chosen]
     format_ = _filled(family.formats[key], _places(family, known, arguments, single))
     before = family.reasoning.get(str(reasoning).lower())
     if before is not None:
         format_ = {"type": "sequence", "elements": [before, format_]}
     if reasoning_tokens is not None:
         format_ = _with_reasoning_tokens(format_, family, reasoning_tokens)
-    made = grammar_from_structural_tag(format_, special_tokens, limits=limits, schemas={"profile": profile})
+    made = grammar_from_structural_tag(format_, special_tokens, limits=limits, schemas=schemas)
     relaxed = [f"{tool.name}: {feature}" for tool, rules in zip(chosen, checked) for feature in rules.relaxed]
     object.__setattr__(made, "relaxed", tuple(relaxed))  # PERF: it was made here, and need not be checked again
     return made
@@ -133,14 +140,14 @@ def _relaxed(relax: Relax, tools: list[Tool], tool: Tool) -> list[str]:
 
 
 def _checked(
-    tool: Tool, arguments: Mapping[str, Any], special_tokens: SpecialTokens, limits: Limits, profile: Profile
+    tool: Tool, arguments: Mapping[str, Any], special_tokens: SpecialTokens, limits: Limits, schemas: Mapping[str, Any]
 ) -> Rules:
     """The rules of a tool's arguments, which the grammar is going to ask for again.
 
     Raises:
         GrammarError, LimitError: as `from_json_schema`, with the name of the tool.
     """
-    options: dict[str, Any] = {"profile": profile}
+    options = dict(schemas)
     if arguments["style"] != "json":
         options |= {"arguments": arguments["style"], "special_tokens": special_tokens}
     options |= {name: tuple(arguments[name]) for name in ("excludes", "relax") if name in arguments}
