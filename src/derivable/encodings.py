@@ -386,10 +386,10 @@ def _as_it_is(texts: Sequence[bytes]) -> Encoding:
     return b.made("", "")
 
 
-def _fenced(lines: bool) -> Encoding:
-    """A text as it is of which no line begins with three backticks, blanks aside; `lines`: its last line is ended."""
+def _fenced() -> Encoding:
+    """A text as it is of which no line begins with three backticks, blanks aside."""
     b = _Builder()
-    blanks, one, two, inside = [b.state(may_end=not lines) for _ in range(4)]
+    blanks, one, two, inside = [b.state(may_end=True) for _ in range(4)]
     for state, tick, blank in (
         (_MAIN, one, blanks),
         (blanks, one, blanks),
@@ -432,11 +432,7 @@ _KINDS = {
 """Names that stand for several, any of which may be written."""
 
 _INDENTED, _SPEC, _WITHOUT = "indented", " spec", "without "
-_INSIDE: dict[str, Callable[[], Encoding]] = {
-    "some": _some,
-    "fenced": lambda: _fenced(False),
-    "fenced lines": lambda: _fenced(True),
-}
+_INSIDE: dict[str, Callable[[], Encoding]] = {"some": _some, "fenced": _fenced}
 """What only grammars use that hold others."""
 
 

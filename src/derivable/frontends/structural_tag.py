@@ -10,7 +10,8 @@ The JSON forms are xgrammar's ("Structural Tag Usage", version 0.2.8) and the ol
 | format | texts |
 |---|---|
 | `const_string`, `regex` | this text; those that a pattern of ECMA-262 matches |
-| `grammar`, `json_schema` | as `Grammar.from_ebnf` and `Grammar.from_json_schema` read them |
+| `grammar` | as `Grammar.from_ebnf` reads it; or `lark`, as `from_lark` does; or a built-in `language` by its name |
+| `json_schema` | as `Grammar.from_json_schema` reads it, with `contents` by media type |
 | `any_text` | valid UTF-8 without `excludes`, at most `max_chars` characters, in at most `max_tokens` tokens |
 | `sequence`, `or`, `optional`, `plus`, `star`, `repeat` | as in any grammar |
 | `tag` | `begin`, `content`, one of the `end`s |
@@ -21,7 +22,8 @@ The JSON forms are xgrammar's ("Structural Tag Usage", version 0.2.8) and the ol
 What is free directly inside a `tag` does not contain the tag's ends either, as xgrammar has it: texts in `any_text` and
 `triggered_tags`, tokens in `exclude_token`, `any_tokens` and `token_triggered_tags`. The language is that of the parts
 put together, with every way to cut a text allowed; nothing is committed to early. Special tokens stand only where they
-are named. `any_order` keeps all a schema says but the order of keys.
+are named. `any_order` keeps all a schema says but the order of keys. The `encoding` of a `grammar` is one of
+`Grammar.encoded`; in Python, `grammar` may also be a `Grammar`.
 
 What cannot be enforced exactly is refused by name, with its place, and so is every field that is not known.
 """
@@ -40,7 +42,7 @@ from ..limits import Limits
 from ..rules import MOST_TOKENS, Rules, SpecialTokens
 from ..support.caches import remembered, text_of
 from .build import alternation, concatenation, recursion_room, repeat
-from .combine import Joined, bounds_of_repeat, literal
+from .combine import Joined, bounds_of_repeat, encoded, literal
 from .ebnf import grammar_from_ebnf
 from .ecma import ecma_regex
 from .fields import Fields, refuse, token
@@ -48,6 +50,7 @@ from .free_text import dispatch, text_without, token_dispatch
 from .json_schema import grammar_from_json_schema
 from .json_schema.reading.styles import STYLES
 from .languages import Contents, rules_of
+from .lark import grammar_from_lark
 
 __all__ = ["grammar_from_structural_tag", "rules_of_schema"]
 
@@ -57,6 +60,14 @@ _DEFAULTS = Limits()
 _DEEPEST = 2_000
 _FRAMES = 6
 """Python frames that one level of nesting takes at most."""
+
+
+_GRAMMARS: dict[str, Callable[[str, Limits], Rules]] = {
+    "grammar": lambda text, limits: grammar_from_ebnf(text, limits=limits),
+    "lark": lambda text, limits: grammar_from_lark(text, limits=limits),
+    "language": lambda name, limits: rules_of(name),
+}
+"""Fields of the format `grammar`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +154,7 @@ class _Reader:
         self.formats: dict[str, Callable[[Fields, _Ends], Expr]] = {
             "const_string": self.const_string,
             "regex": self.regex,
-            "grammar": self.ebnf,
+            "grammar": self.any_grammar,
             "json_schema": self.json_schema,
             "any_text": self.any_text,
             "sequence": self.sequence,
@@ -242,9 +253,20 @@ class _Reader:
         pattern, at = node.get("pattern", str), node.pointer("pattern")
         return self.inside(lambda: self.joined.terminal(ecma_regex(pattern, self.limits, source=pattern)), at)
 
-    def ebnf(self, node: Fields, ends: _Ends) -> Expr:
-        text, at = node.get("grammar", str), node.pointer("grammar")
-        return self.inside(lambda: self.joined.add(grammar_from_ebnf(text, limits=self.limits)), at)
+    def any_grammar(self, node: Fields, ends: _Ends) -> Expr:
+        given = [field for field in _GRAMMARS if field in node.value]
+        if len(given) != 1:
+            hint = f"Give one of {', '.join(_GRAMMARS)}."
+            refuse(f"a format 'grammar' has {len(given)} of its fields", node.at, hint)
+        (field,) = given
+        value = node.get(field, (str, Rules) if field == "grammar" else str)
+        encoding, spec = node.get("encoding", str, ""), self.schemas.get("profile") == "spec"
+
+        def made() -> Expr:
+            rules = value if isinstance(value, Rules) else _GRAMMARS[field](value, self.limits)
+            return self.joined.add(encoded(rules, encoding, spec=spec, columns=None) if encoding else rules)
+
+        return self.inside(made, node.pointer(field))
 
     def json_schema(self, node: Fields, ends: _Ends) -> Expr:
         style = node.get("style", str, "json")

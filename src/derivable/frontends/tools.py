@@ -15,6 +15,7 @@ from ..rules import Rules, SpecialTokens
 from .json_schema.reading.options import Profile
 from .json_schema.reading.sources import read_schema
 from .languages import Contents, collected
+from .reasoning import with_most_tokens
 from .structural_tag import grammar_from_structural_tag, rules_of_schema
 from .tool_families import Family, family_of
 
@@ -121,7 +122,8 @@ def grammar_from_tools(
     if before is not None:
         format_ = {"type": "sequence", "elements": [before, format_]}
     if reasoning_tokens is not None:
-        format_ = _with_reasoning_tokens(format_, family, reasoning_tokens)
+        marks = [segment for segment in family.segments if segment.kind == "reasoning"]
+        format_ = with_most_tokens(format_, marks, reasoning_tokens)
     made = grammar_from_structural_tag(format_, special_tokens, limits=limits, schemas=schemas)
     relaxed = [f"{tool.name}: {feature}" for tool, rules in zip(chosen, checked) for feature in rules.relaxed]
     object.__setattr__(made, "relaxed", tuple(relaxed))  # PERF: it was made here, and need not be checked again
@@ -169,23 +171,6 @@ def _checked(
         raise type(error)(f"{what}: {error.problem}", source=error.source, span=error.span, hint=error.hint) from None
     except LimitError as error:
         raise LimitError(error.limit, error.used, error.allowed, f"the arguments of {what}") from None
-
-
-def _with_reasoning_tokens(format_: Any, family: Family, most: int) -> Any:
-    """The texts between the family's marks of reasoning are bounded. Where a template has written the first mark
-    itself, the last one tells them."""
-    marks = [segment for segment in family.segments if segment.kind == "reasoning"]
-    within: Callable[[Any], Any] = lambda part: _with_reasoning_tokens(part, family, most)  # noqa: E731
-    if isinstance(format_, list):
-        return [within(part) for part in format_]
-    if not isinstance(format_, dict):
-        return format_
-    if format_.get("type") == "tag" and isinstance(format_["content"], dict):
-        begin, end = format_["begin"], format_["end"]
-        ends = end if isinstance(end, list) else [end]
-        if any(begin == mark.begin or (not begin and set(ends) <= {*mark.ends}) for mark in marks):
-            return {**format_, "content": {**format_["content"], "max_tokens": most}}
-    return {key: within(value) for key, value in format_.items()}
 
 
 def _format(family: Family, choice: str, reasoning: Reasoning, single: bool) -> str:
