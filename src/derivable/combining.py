@@ -115,8 +115,8 @@ class Combining(Rules):
 
         Example:
             >>> import derivable as dv
-            >>> lines = dv.Grammar.from_regex('a\n"b"')
-            >>> vocab = dv.Vocabulary.from_bytes([b'"a\\n', b'\\"', b'b', b'"', None], eos=[4])
+            >>> lines = dv.Grammar.from_regex('a\\n"b"')
+            >>> vocab = dv.Vocabulary.from_bytes([b'"a\\\\n', b'\\\\"', b'b', b'"', None], eos=[4])
             >>> m = dv.compile(lines.encoded("json"), vocab).matcher()
             >>> m.advance(0), m.advance(1), m.advance(2), m.advance(1)
             (None, None, None, None)
@@ -151,7 +151,7 @@ class Combining(Rules):
         Example:
             >>> import derivable as dv
             >>> grammar = dv.Grammar.fenced("python")
-            >>> words = [b"Look:\n", b"```py\n", b"x = ", b"1\n", b"```"]
+            >>> words = [b"Look:\\n", b"```py\\n", b"x = ", b"1\\n", b"```"]
             >>> m = dv.compile(grammar, dv.Vocabulary.from_bytes([*words, None], eos=[5])).matcher()
             >>> m.advance(0), m.advance(1), m.advance(2)
             (None, None, None)
@@ -188,11 +188,11 @@ class Combining(Rules):
         Example:
             >>> import derivable as dv
             >>> answer = dv.Grammar.from_regex("yes|no").after_reasoning("qwen-3")
-            >>> vocab = dv.Vocabulary.from_bytes([b"yes", b"<think>", b"Hm.", b"</think>", b"\n\n", None], eos=[5])
+            >>> vocab = dv.Vocabulary.from_bytes([b"yes", b"<think>", b"Hm.", b"</think>", b"\\n\\n", None], eos=[5])
             >>> m = dv.compile(answer, vocab).matcher()
             >>> m.allowed_tokens().tolist()
             [0, 1]
-            >>> m.advance_bytes(b"<think>Hm.</think>\n\n")
+            >>> m.advance_bytes(b"<think>Hm.</think>\\n\\n")
             >>> m.allowed_tokens().tolist()
             [0]
         """
