@@ -44,7 +44,9 @@ def _plain(rng: random.Random) -> Grammar:
     x, y, _ = _languages(rng, policy)
     ignored = rng.choice(_IGNORED) if rng.random() < 0.4 else None
     terminals = {"X": x, **({} if ignored is None else {"W": ignored}), "Y": y}
-    return notation.grammar(rng.choice(list(SHAPES.values())), terminals, ignore=("W",) if ignored else (), lexing=policy)
+    return notation.grammar(
+        rng.choice(list(SHAPES.values())), terminals, ignore=("W",) if ignored else (), lexing=policy
+    )
 
 
 def nested(rng: random.Random, depth: int = 2) -> Grammar:

@@ -31,7 +31,8 @@ __all__ = ["grammar_of_fences"]
 
 _FENCE, _LINE_FEED = Bytes(b"```"), Bytes(b"\n")
 _BLANKS = star(Alt((Bytes(b" "), Bytes(b"\t"))))
-_IN_LINE = Chars.of((10, 10), negated=True)
+_LINE_BREAK = Concat((optional(Bytes(b"\r")), _LINE_FEED))
+_IN_LINE = Chars.of((10, 10), (13, 13), negated=True)
 _PROSE = free_text(["```", "~~~"])
 _LINES = Alt((EMPTY, Concat((star(ANY_CHAR), _LINE_FEED))))
 """Whole lines."""
@@ -51,11 +52,11 @@ def grammar_of_fences(languages: object, others: bool, low: object, high: object
     fence = joined.rule("fence", alternation(parts))
     prose = joined.terminal(_PROSE, "prose")
     lines = joined.terminal(And((_PROSE, _LINES)), "lines of prose")
-    line_feed = joined.terminal(_LINE_FEED)
+    line_break = joined.terminal(_LINE_BREAK, "line break")
     low_bound, most = bounds_of_repeat(low, high)
     first: Expr = Concat((lines, fence))
-    more = repeat(Concat((line_feed, first)), max(low_bound - 1, 0), None if most is None else max(most - 1, 0))
-    some = concatenation([first, more, optional(Concat((line_feed, prose)))])
+    more = repeat(Concat((line_break, first)), max(low_bound - 1, 0), None if most is None else max(most - 1, 0))
+    some = concatenation([first, more, optional(Concat((line_break, prose)))])
     ways = [some] if low_bound else [prose] if most == 0 else [prose, some]
     return joined.grammar("text", alternation(ways))
 
@@ -87,12 +88,12 @@ def _languages(given: object) -> dict[tuple[str, ...], Rules]:
 
 
 def _fence(joined: Joined, names: tuple[str, ...], rules: Rules) -> Expr:
-    """A fence of one language, but for the line feed behind it."""
+    """A fence of one language, but for the line break behind it."""
     words = alternation([Bytes(name.encode()) for name in names])
-    opening = joined.terminal(Concat((_FENCE, words, _BLANKS, _LINE_FEED)), f"```{names[0]}")
+    opening = joined.terminal(Concat((_FENCE, words, _BLANKS, _LINE_BREAK)), f"```{names[0]}")
     code: Expr = joined.embed(rules, "fenced")
     if not always_ends_a_line(rules):
-        code = Concat((code, joined.terminal(_LINE_FEED)))
+        code = Concat((code, joined.terminal(_LINE_BREAK, "line break")))
     return Concat((opening, optional(code) if may_be_empty(rules) else code, _closing(joined)))
 
 
@@ -103,7 +104,7 @@ def _other_fence(joined: Joined, names: list[str]) -> Expr:
     blank = Alt((Bytes(b" "), Bytes(b"\t")))
     is_known = Concat((_BLANKS, known, optional(Concat((blank, star(_IN_LINE))))))
     info = And((Alt((EMPTY, word)), Not(is_known)))
-    opening = joined.terminal(Concat((_FENCE, info, _LINE_FEED)), "``` of another language")
+    opening = joined.terminal(Concat((_FENCE, info, _LINE_BREAK)), "``` of another language")
     code = joined.terminal(And((_NO_FENCE, _LINES)), "any code")
     return Concat((opening, code, _closing(joined)))
 
