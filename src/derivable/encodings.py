@@ -164,7 +164,9 @@ def _hex(*, any_case: bool) -> list[tuple[str, int]]:
     return digits + ([(char.upper(), value) for char, value in digits if char.isalpha()] if any_case else [])
 
 
-def _add_code_units(b: _Builder, state: int, allowed: Callable[[int], bool], *, any_case: bool) -> None:
+def _add_code_units(
+    b: _Builder, state: int, allowed: Callable[[int], bool], *, any_case: bool, pairs: bool = True
+) -> None:
     """`\\uXXXX` of characters, with pairs of surrogates for those past U+FFFF, behind a backslash.
 
     Args:
@@ -172,6 +174,7 @@ def _add_code_units(b: _Builder, state: int, allowed: Callable[[int], bool], *, 
         state: behind the backslash.
         allowed: which ASCII characters are written so; others are.
         any_case: of digits.
+        pairs: of surrogates, too.
     """
     digits = _hex(any_case=any_case)
     lasts = [b.last_byte(high, digits) for high in range(4)]
@@ -193,7 +196,7 @@ def _add_code_units(b: _Builder, state: int, allowed: Callable[[int], bool], *, 
     lows = [low(rest) for rest in range(4)]
 
     def leaf(number: int) -> _Way | None:
-        if 0xD800 <= number < 0xDC00:
+        if pairs and 0xD800 <= number < 0xDC00:
             return chr(0x10000 + (number - 0xD800 << 10)).encode()[:2], lows[number & 3]
         return (chr(number).encode(), _MAIN) if number < 0x80 and allowed(number) else None
 
@@ -204,7 +207,9 @@ def _add_code_units(b: _Builder, state: int, allowed: Callable[[int], bool], *, 
     b.escape(state, "u", b.digits([digits] * 4, leaf, but_last))
 
 
-def _quoted(quote: str, short: dict[str, str], *, spec: bool, hexes: bool, raw_controls: bool = False) -> Encoding:
+def _quoted(
+    quote: str, short: dict[str, str], *, spec: bool, hexes: bool, raw_controls: bool = False, pairs: bool = True
+) -> Encoding:
     """A literal between quotes, with a backslash before what stands for something else."""
     b = _Builder()
     escape = b.state()
@@ -217,7 +222,7 @@ def _quoted(quote: str, short: dict[str, str], *, spec: bool, hexes: bool, raw_c
     def by_number(code: int) -> bool:
         return spec or (code not in meant and not 0x20 <= code < 0x7F)
 
-    _add_code_units(b, escape, by_number, any_case=spec)
+    _add_code_units(b, escape, by_number, any_case=spec, pairs=pairs)
     if hexes:
         two = [_hex(any_case=spec)] * 2
         b.escape(escape, "x", b.digits(two, lambda code: (chr(code).encode(), _MAIN) if by_number(code) else None))
@@ -229,6 +234,12 @@ def _json(spec: bool) -> Encoding:
     lower case, as `json.dumps` does; others by their short escapes only."""
     short = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
     return _quoted('"', short, spec=spec, hexes=False)
+
+
+def _json_literal(spec: bool) -> Encoding:
+    """A JSON string that means the same to Python."""
+    short = {'"': '"', "\\": "\\", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+    return _quoted('"', short, spec=spec, hexes=False, pairs=False)
 
 
 _SHORT = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
@@ -432,7 +443,12 @@ _KINDS = {
 """Names that stand for several, any of which may be written."""
 
 _INDENTED, _SPEC, _WITHOUT = "indented", " spec", "without "
-_INSIDE: dict[str, Callable[[], Encoding]] = {"some": _some, "fenced": _fenced}
+_INSIDE: dict[str, Callable[[], Encoding]] = {
+    "some": _some,
+    "fenced": _fenced,
+    "json literal": lambda: _json_literal(False),
+    "json literal spec": lambda: _json_literal(True),
+}
 """What only grammars use that hold others."""
 
 

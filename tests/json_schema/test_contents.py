@@ -424,12 +424,24 @@ def test_tools(model: str, tool: Any, contents: Any) -> None:
         assert not accepts(constraint, FORMS[model] % "s = '''\n</parameter>\n'''")
 
 
-def test_tools_whose_arguments_are_literals() -> None:
-    with pytest.raises(dv.UnsupportedFeatureError, match=r"'run'.*literals") as raised:
-        dv.Grammar.from_tools([TOOL], "llama-4", contents="builtin")
-    assert raised.value.feature == "contentMediaType"
-    relaxed = dv.Grammar.from_tools([TOOL], "llama-4", contents="builtin", relax=["contentMediaType"])
-    assert relaxed.relaxed == ("run: contentMediaType",)
+LITERALS = {
+    "llama-4": "[run(code=%s)]",
+    "olmo-3": "<function_calls>\nrun(code=%s)\n</function_calls>",
+    "gemma-4": "<|tool_call>call:run{code:%s}<tool_call|>",
+}
+
+
+@pytest.mark.parametrize("model", LITERALS)
+def test_tools_whose_arguments_are_literals(model: str) -> None:
+    grammar = dv.Grammar.from_tools([run], model, tool_choice="required", special_tokens="text")
+    constraint = dv.compile(grammar, BYTES)
+    for text, ok in [*((text, True) for text in PROGRAMS), *((text, False) for text in NO_PROGRAMS)]:
+        literal = f'<|"|>{text}<|"|>' if model == "gemma-4" else json.dumps(text)
+        assert accepts(constraint, LITERALS[model] % literal) is ok, literal
+    quoted = LITERALS[model] % (
+        '<|"|>\'<|"|>\'<|"|>' if model == "gemma-4" else json.dumps("'a/😀'").replace("/", "\\/")
+    )
+    assert not accepts(constraint, quoted)
 
 
 def test_strings_without_some_texts() -> None:

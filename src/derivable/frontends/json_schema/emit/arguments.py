@@ -49,7 +49,7 @@ from ..reading.facts import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Facts,
 from ..reading.options import WRITTEN_SPACE
 from ..reading.styles import ArgumentStyle
 from ..reading.values import type_name
-from .contents import content_of, enforced_texts, raw_content
+from .contents import content_of, literal_of_content, raw_content
 from .members import Body
 from .objects import write_object
 from .writer import Writer
@@ -268,10 +268,13 @@ class _Elements:
         if name == "string" and not told and (facts.min_length or facts.max_length is not None):
             return self.of_length(facts.min_length, facts.max_length)
         found: list[tuple[str, ...]] = []
-        if facts.texts:
-            problem = "strings that hold text of a media type cannot be described where values are literals"
-            facts = facts.copy()
-            facts.texts = enforced_texts(self.writer.reader, facts.texts, problem)
+        content, facts = content_of(self.writer, facts) if facts.values is None else (None, facts)
+        if content is not None:
+            for quote, how in self.style.quotes:
+                text = literal_of_content(self.writer, content, quote, how, facts.min_length == 1)
+                if text is not None:
+                    found.append((self.text(quote), self._leaf(text, content.text[1]), self.text(quote)))
+            return found
         for symbol in self.writer.emit(facts, name):
             terminal = self.writer.terminals.get(symbol.name)
             if terminal is None:

@@ -14,7 +14,7 @@ from ..texts.json_text import json_string
 from ..texts.strings import CONTENT, Text
 from .writer import Writer
 
-__all__ = ["content_of", "enforced_texts", "raw_content", "string_of_content"]
+__all__ = ["content_of", "enforced_texts", "literal_of_content", "raw_content", "string_of_content"]
 
 _FEATURE = "contentMediaType"
 _Texts = tuple[tuple[Text, bool, Sub], ...]
@@ -87,6 +87,14 @@ def string_of_content(writer: Writer, content: Content, some: bool) -> Ref:
 def raw_content(writer: Writer, content: Content, outside: list[str], some: bool) -> Expr:
     """The text of a content as it is, as one that holds none of some texts."""
     return Embedded(_rules(writer, content, some), without(outside))
+
+
+def literal_of_content(writer: Writer, content: Content, quote: str, how: str, some: bool) -> Expr | None:
+    """What stands between quotation marks where values are literals; `None`: not all of it can be written so."""
+    if how == "raw":
+        return raw_content(writer, content, [quote], some)
+    escaped = "json literal" if writer.options.practical else "json literal spec"
+    return Embedded(_rules(writer, content, some), escaped) if how == "escaped" else None
 
 
 def _rules(writer: Writer, content: Content, some: bool) -> Rules:
