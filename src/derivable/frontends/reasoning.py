@@ -56,7 +56,7 @@ def after_reasoning(
     if max_tokens is not None and reasoning is False:
         hint = 'Give reasoning=True or "auto", too.'
         raise GrammarError(f"max_tokens={max_tokens}, but the text has no reasoning", hint=hint)
-    way = str(reasoning).lower()
+    way = "auto" if reasoning == "auto" else str(bool(reasoning)).lower()
     entry = _entries().get(plain_name(model))
     format_, segments = _of_family(model, way) if entry is None else _of_entry(entry, way)
     if max_tokens is not None:
