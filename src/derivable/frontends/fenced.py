@@ -8,10 +8,10 @@ ends it:
     print(1)
     ```
 
-What stands between is *code*: whole lines, of which none begins with three backticks, blanks before them aside. Code is
-held if it is in the language without its last line break; with it, where all texts of the language end with one. So a
-reader that ends a fence where Markdown ends it finds nothing else. The rest is *prose*, which holds neither three
-backticks nor three tildes in a row: a fence that is not held cannot stand there.
+What stands between is *code*: whole lines, of which none begins with three backticks, or with up to three blanks and
+them. Code is held if it is in the language without its last line break; with it, where all texts of the language end
+with one. So a reader that ends a fence where Markdown ends it finds nothing else. The rest is *prose*, which holds
+neither three backticks nor three tildes in a row: a fence that is not held cannot stand there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ..errors import GrammarError
-from ..expr import ANY_CHAR, EMPTY, Alt, And, Bytes, Chars, Concat, Expr, Not, Ref, optional, plus, star
+from ..expr import ANY_CHAR, EMPTY, Alt, And, Bytes, Chars, Concat, Expr, Not, Ref, Repeat, optional, plus, star
 from ..rules import Rules
 from .build import alternation, concatenation, repeat
 from .combine import Joined, bounds_of_repeat
@@ -36,7 +36,9 @@ _IN_LINE = Chars.of((10, 10), (13, 13), negated=True)
 _PROSE = free_text(["```", "~~~"])
 _LINES = Alt((EMPTY, Concat((star(ANY_CHAR), _LINE_FEED))))
 """Whole lines."""
-_NO_FENCE = Not(Concat((optional(Concat((star(ANY_CHAR), _LINE_FEED))), _BLANKS, _FENCE, star(ANY_CHAR))))
+_NO_FENCE = Not(
+    Concat((optional(Concat((star(ANY_CHAR), _LINE_FEED))), Repeat(Bytes(b" "), 0, 3), _FENCE, star(ANY_CHAR)))
+)
 """Text of which no line begins with a fence."""
 _ANY = "any"
 
