@@ -23,6 +23,7 @@ from ..expr import (
     Spelled,
     plus,
     star,
+    width,
 )
 from ..limits import Limits
 from ..lowering.leaves import names_only
@@ -57,7 +58,9 @@ def _empty_names(grammar: Rules) -> dict[str, bool]:
 def _has_empty(expr: Expr) -> bool:
     if isinstance(expr, Embedded):
         return may_be_empty(expr.grammar)
-    return not isinstance(expr, Special | Spelled) and not is_empty(And((expr, EMPTY)), _LIMITS)
+    if isinstance(expr, Special | Spelled) or width(expr)[0] > 0:
+        return False
+    return not is_empty(And((expr, EMPTY)), _LIMITS)
 
 
 def _nullable(expr: Expr, known: Mapping[str, bool]) -> bool:
