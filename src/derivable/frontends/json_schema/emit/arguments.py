@@ -268,13 +268,16 @@ class _Elements:
         if name == "string" and not told and (facts.min_length or facts.max_length is not None):
             return self.of_length(facts.min_length, facts.max_length)
         found: list[tuple[str, ...]] = []
-        content, facts = content_of(self.writer, facts) if facts.values is None else (None, facts)
-        if content is not None:
-            for quote, how in self.style.quotes:
-                text = literal_of_content(self.writer, content, quote, how, facts.min_length == 1)
-                if text is not None:
-                    found.append((self.text(quote), self._leaf(text, content.text[1]), self.text(quote)))
-            return found
+        if name == "string" and facts.texts and facts.values is None:
+            content, left = content_of(self.writer, facts)
+            if content is not None and left is not None:
+                for quote, how in self.style.quotes:
+                    text = literal_of_content(self.writer, content, quote, how, left.min_length == 1)
+                    if text is not None:
+                        found.append((self.text(quote), self._leaf(text, content.text[1]), self.text(quote)))
+            if content is not None or left is None:
+                return found
+            facts = left
         for symbol in self.writer.emit(facts, name):
             terminal = self.writer.terminals.get(symbol.name)
             if terminal is None:
@@ -366,10 +369,13 @@ class _Elements:
         if facts.values is not None:
             kept = [v for v in facts.values if not any(text in v for text in (end, *self.writer.options.excludes))]
             return Alt(tuple([Bytes(v.encode("utf-8", "surrogatepass")) for v in kept]))
-        content, facts = content_of(self.writer, facts)
+        content, left = content_of(self.writer, facts)
+        if left is None:
+            return NOTHING
         if content is not None:
             outside = [end, *self.writer.options.excludes]
-            return raw_content(self.writer, content, outside, facts.min_length == 1)
+            return raw_content(self.writer, content, outside, left.min_length == 1)
+        facts = left
         parts: list[Expr] = [free_text([end, *self.writer.options.excludes])]
         for text, holds, sub in facts.texts:
             self.writer.reader.strings.check(text, sub, text[0])

@@ -32,34 +32,40 @@ def enforced_texts(reader: Reader, texts: _Texts, problem: str) -> _Texts:
     return tuple([each for each in texts if each[0][0] != CONTENT])
 
 
-def content_of(writer: Writer, facts: Facts) -> tuple[Content | None, Facts]:
-    """What the strings of some facts hold; and the facts, without that where it is not to be enforced.
+def content_of(writer: Writer, facts: Facts) -> tuple[Content | None, Facts | None]:
+    """What the strings of some facts hold; and the facts, without that where it is not to be enforced. No facts: there
+    are no such strings.
 
     Raises:
         UnsupportedFeatureError: they must be something else, too, or must not hold it.
     """
     reader = writer.reader
-    found = {text: (must, sub) for text, must, sub in facts.texts if text[0] == CONTENT}
+    found = dict.fromkeys([(text, must) for text, must, _ in facts.texts if text[0] == CONTENT])
     if not found:
         return None, facts
+    if any((each, not must) in found for each, must in found):
+        return None, None
     texts = tuple([each for each in facts.texts if each[0][0] != CONTENT])
-    (text, (must, sub)), *more = found.items()
-    excluded = [v for v in facts.excluded if type(v) is str]
+    text = next(iter(found))[0]
+    holds = writer.context.validator.holds
+    excluded = [v for v in facts.excluded if type(v) is str and reader.contents.matches(text, v, holds)]
     rest = [t for t, sign, place in texts if not sign or reader.strings.texts(t, place, t[0]) != json_string()]
     problem = ""
-    if not must or any(not other for _, (other, _) in more):
+    if not all(must for _, must in found):
         problem = "the strings that do not hold text of a media type cannot be described"
-    elif more:
+    elif len(found) > 1:
         problem = "strings that hold text of two media types at once cannot be described"
     elif rest or facts.max_length is not None or facts.min_length > 1:
         what = rest[0][0] if rest else "maxLength" if facts.max_length is not None else "minLength"
         problem = f"strings that hold text of a media type cannot be described beside {what}"
-    elif any(reader.contents.matches(text, value, writer.context.validator.holds) for value in excluded):
+    elif any(excluded):
         problem = "strings that hold text of a media type but some cannot be described"
-    if not problem:
-        return reader.contents.by_text[text], facts
-    reader.unsupported(_FEATURE, problem, sub, _FEATURE)
     left = facts.copy()
+    if not problem:
+        left.min_length = max(facts.min_length, len(excluded) and 1)  # but the empty one
+        return reader.contents.by_text[text], left
+    place = next(sub for each, _, sub in facts.texts if each == text)
+    reader.unsupported(_FEATURE, problem, place, _FEATURE)
     left.texts = texts
     return None, left
 

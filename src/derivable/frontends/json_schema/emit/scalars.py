@@ -160,9 +160,12 @@ def _within(writer: Writer, facts: Facts, excluded: tuple[Decimal, ...], written
 def _string(writer: Writer, facts: Facts) -> Expr:
     excluded: tuple[str, ...] = ()
     if facts.texts:
-        content, facts = content_of(writer, facts)
+        content, left = content_of(writer, facts)
+        if left is None:
+            return NOTHING
         if content is not None:
-            return string_of_content(writer, content, facts.min_length == 1)
+            return string_of_content(writer, content, left.min_length == 1)
+        facts = left
     if facts.excluded:
         excluded = tuple(v for v in facts.excluded if type(v) is str)
     low, high, texts = facts.min_length, facts.max_length, facts.texts
