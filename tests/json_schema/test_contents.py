@@ -131,6 +131,22 @@ def test_json_in_json() -> None:
     assert valid(deeper, json.dumps(["x = 1"])) and not valid(deeper, json.dumps(["x = "]))
 
 
+def test_json_without_instances() -> None:
+    none = {"type": "string", "contentMediaType": "application/json", "contentSchema": {"enum": []}}
+    with pytest.raises(dv.GrammarError, match="no JSON value"):
+        dv.Grammar.from_json_schema(none, contents="builtin")
+    assert valid({"anyOf": [none, {"type": "integer"}]}, 1) and not valid({"anyOf": [none, {"type": "integer"}]}, "1")
+    tool = {"name": "f", "parameters": {"properties": {"a": {"anyOf": [none, {"type": "integer"}]}}, "required": ["a"]}}
+    for model, text in [
+        ("llama-4", "[f(a=%s)]"),
+        ("qwen-3", '<tool_call>\n{"name": "f", "arguments": {"a": %s}}\n</tool_call>'),
+    ]:
+        grammar = dv.Grammar.from_tools(
+            [tool], model, tool_choice="required", special_tokens="text", contents="builtin"
+        )
+        assert accepts(dv.compile(grammar, BYTES), text % "1") and not accepts(dv.compile(grammar, BYTES), text % '"1"')
+
+
 def test_json_that_holds_itself_is_refused() -> None:
     schema = {"type": "string", "contentMediaType": "application/json", "contentSchema": {"$ref": "#"}}
     assert refusal(schema).feature == "contentSchema"
@@ -175,6 +191,7 @@ def test_encodings_that_change_nothing_and_others() -> None:
         {"minLength": 2},
         {"pattern": "a"},
         {"format": "date"},
+        {"format": "regex"},
         {"not": {"const": "x"}},
         {"not": {"pattern": "a"}},
         {"allOf": [{"contentMediaType": "application/sql"}]},

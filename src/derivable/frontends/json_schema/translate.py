@@ -28,6 +28,10 @@ from .texts.practical import plainly
 __all__ = ["translate"]
 
 
+class _NoInstance(GrammarError):
+    """No value satisfies a goal."""
+
+
 def translate(schema: Json, source: str | None, options: Options, limits: Limits) -> Rules:
     """The rules of a schema; `source` is its text, if it was given as one."""
     try:
@@ -53,7 +57,7 @@ def _document(reader: Reader, source: str | None, goal: Goal, around: tuple[Goal
     writer = Symbols(Context(reader, Validator(reader, CHECKS), limits))
     inside = copy(reader)
     inside.options = replace(reader.options, arguments=None, excludes=())
-    writer.document_of = lambda inner: _document(inside, None, inner, (*around, goal))
+    writer.document_of = lambda inner: _inner_document(inside, inner, (*around, goal))
     try:
         return _rules(writer, source, goal)
     except RecursionError:
@@ -64,6 +68,14 @@ def _document(reader: Reader, source: str | None, goal: Goal, around: tuple[Goal
         vars(writer).clear()
         if not around:
             vars(reader).clear()
+
+
+def _inner_document(reader: Reader, goal: Goal, around: tuple[Goal, ...]) -> Rules | None:
+    """The JSON texts that a string holds; `None`: there is none."""
+    try:
+        return _document(reader, None, goal, around)
+    except _NoInstance:
+        return None
 
 
 def _rules(writer: Symbols, source: str | None, goal: Goal) -> Rules:
@@ -82,7 +94,7 @@ def _rules(writer: Symbols, source: str | None, goal: Goal) -> Rules:
     if writer.rules["root"] == NOTHING:
         if writer.left_out is not None:
             reader.unsupported(*writer.left_out)
-        raise GrammarError(
+        raise _NoInstance(
             "no JSON value satisfies this schema",
             hint="Some of its constraints contradict one another, or it recurses without an end.",
         )

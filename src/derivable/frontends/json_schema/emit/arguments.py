@@ -49,7 +49,7 @@ from ..reading.facts import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Facts,
 from ..reading.options import WRITTEN_SPACE
 from ..reading.styles import ArgumentStyle
 from ..reading.values import type_name
-from .contents import content_of, literal_of_content, raw_content
+from .contents import content_of, literals_of_content, raw_content
 from .members import Body
 from .objects import write_object
 from .writer import Writer
@@ -271,10 +271,8 @@ class _Elements:
         if name == "string" and facts.texts and facts.values is None:
             content, left = content_of(self.writer, facts)
             if content is not None and left is not None:
-                for quote, how in self.style.quotes:
-                    text = literal_of_content(self.writer, content, quote, how, left.min_length == 1)
-                    if text is not None:
-                        found.append((self.text(quote), self._leaf(text, content.text[1]), self.text(quote)))
+                for quote, text in literals_of_content(self.writer, content, self.style.quotes, left.min_length == 1):
+                    found.append((self.text(quote), self._leaf(text, content.text[1]), self.text(quote)))
             if content is not None or left is None:
                 return found
             facts = left
@@ -373,8 +371,7 @@ class _Elements:
         if left is None:
             return NOTHING
         if content is not None:
-            outside = [end, *self.writer.options.excludes]
-            return raw_content(self.writer, content, outside, left.min_length == 1)
+            return raw_content(self.writer, content, end, left.min_length == 1)
         facts = left
         parts: list[Expr] = [free_text([end, *self.writer.options.excludes])]
         for text, holds, sub in facts.texts:

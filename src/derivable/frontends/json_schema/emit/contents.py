@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ....encodings import without
-from ....expr import Bytes, Embedded, Expr, Ref, Sequences
+from ....expr import NOTHING, Bytes, Embedded, Expr, Ref, Sequences
 from ....rules import Rules
 from ...combine import encoded, within
 from ..reading.contents import Content
@@ -11,10 +13,11 @@ from ..reading.facts import Facts
 from ..reading.reader import Reader
 from ..reading.resources import Sub
 from ..texts.json_text import json_string
+from ..texts.regex_format import REGEX
 from ..texts.strings import CONTENT, Text
 from .writer import Writer
 
-__all__ = ["content_of", "enforced_texts", "literal_of_content", "raw_content", "string_of_content"]
+__all__ = ["content_of", "enforced_texts", "literals_of_content", "raw_content", "string_of_content"]
 
 _FEATURE = "contentMediaType"
 _Texts = tuple[tuple[Text, bool, Sub], ...]
@@ -49,7 +52,7 @@ def content_of(writer: Writer, facts: Facts) -> tuple[Content | None, Facts | No
     text = next(iter(found))[0]
     holds = writer.context.validator.holds
     excluded = [v for v in facts.excluded if type(v) is str and reader.contents.matches(text, v, holds)]
-    rest = [t for t, sign, place in texts if not sign or reader.strings.texts(t, place, t[0]) != json_string()]
+    rest = [t for t, sign, sub in texts if not sign or t == REGEX or _texts(reader, t, sub) != json_string()]
     problem = ""
     if not all(must for _, must in found):
         problem = "the strings that do not hold text of a media type cannot be described"
@@ -70,51 +73,68 @@ def content_of(writer: Writer, facts: Facts) -> tuple[Content | None, Facts | No
     return None, left
 
 
-def string_of_content(writer: Writer, content: Content, some: bool) -> Ref:
-    """The JSON strings of a content; `some`: without the empty one."""
+def _texts(reader: Reader, text: Text, sub: Sub) -> Expr:
+    return reader.strings.texts(text, sub, text[0])
+
+
+def string_of_content(writer: Writer, content: Content, some: bool) -> Expr:
+    """The JSON strings of a content, or `NOTHING`; `some`: without the empty one."""
     key = "content", content.text, some
-    found: Ref | None = writer.leaves.get(key)
+    found: Expr | None = writer.leaves.get(key)
     if found is None:
-        rules = _rules(writer, content, some)
-        name = f"JSON string of {content.text[1]}"
-        spelling = "json" if writer.options.practical else "json spec"
-        if writer.options.excludes:
-            whole = encoded(rules, "json", spec=not writer.options.practical, columns=None)
-            found = writer.leaf(key, name, Embedded(whole, without(writer.options.excludes)))
-        else:
-            quote = writer.leaf("quote", '"', Bytes(b'"')).name
-            inner = writer.leaf(("text", *key), content.text[1], Embedded(rules, spelling)).name
-            rule = writer.fresh(name)
-            writer.rules[rule] = Sequences((quote, inner, quote))
-            found = writer.leaves[key] = Ref(rule)
+        found = writer.leaves[key] = _string(writer, content, some, key)
     return found
 
 
-def raw_content(writer: Writer, content: Content, outside: list[str], some: bool) -> Expr:
-    """The text of a content as it is, as one that holds none of some texts."""
-    return Embedded(_rules(writer, content, some), without(outside))
+def _string(writer: Writer, content: Content, some: bool, key: tuple[object, ...]) -> Expr:
+    rules = _rules(writer, content, some)
+    if rules is None:
+        return NOTHING
+    spec, outside = not writer.options.practical, writer.options.excludes
+    if outside:
+        whole = encoded(rules, "json", spec=spec, columns=None)
+        return writer.leaf(("text", *key), content.text[1], Embedded(whole, without(outside)))
+    quote = writer.leaf("quote", '"', Bytes(b'"')).name
+    inner = writer.leaf(("text", *key), content.text[1], Embedded(rules, "json spec" if spec else "json")).name
+    rule = writer.fresh(f"string of {content.text[1]}")
+    writer.rules[rule] = Sequences((quote, inner, quote))
+    return Ref(rule)
 
 
-def literal_of_content(writer: Writer, content: Content, quote: str, how: str, some: bool) -> Expr | None:
-    """What stands between quotation marks where values are literals; `None`: not all of it can be written so."""
-    if how == "raw":
-        return raw_content(writer, content, [quote], some)
+def raw_content(writer: Writer, content: Content, outside: str, some: bool) -> Expr:
+    """The text of a content as it is, as one that does not hold a text, or what no string holds; or `NOTHING`."""
+    rules = _rules(writer, content, some)
+    return NOTHING if rules is None else Embedded(rules, without([outside, *writer.options.excludes]))
+
+
+def literals_of_content(
+    writer: Writer, content: Content, quotes: Sequence[tuple[str, str]], some: bool
+) -> list[tuple[str, Expr]]:
+    """Where values are literals: quotation marks, and what stands between them. Not those that would need escapes, and
+    have none."""
+    rules = _rules(writer, content, some)
     escaped = "json literal" if writer.options.practical else "json literal spec"
-    return Embedded(_rules(writer, content, some), escaped) if how == "escaped" else None
+    found: list[tuple[str, Expr]] = []
+    for quote, how in quotes if rules is not None else ():
+        if how == "raw":
+            found.append((quote, raw_content(writer, content, quote, some)))
+        elif how == "escaped":
+            found.append((quote, Embedded(rules, escaped)))
+    return found
 
 
-def _rules(writer: Writer, content: Content, some: bool) -> Rules:
-    """What a string holds, decoded."""
+def _rules(writer: Writer, content: Content, some: bool) -> Rules | None:
+    """What a string holds, decoded; `None`: there is no such text."""
     reader = writer.reader
     rules = content.grammar
     if rules is None:
         schema = content.schema
         rules = writer.document_of(() if schema is None else ((schema, True),))
+        if rules is None:
+            return None
     for feature in rules.relaxed:
         reader.relax(feature)
     reader.doubts.warnings.update(dict.fromkeys(rules.warnings))
     if content.is_base64:
         rules = encoded(rules, "base64", spec=False, columns=None)
-    if some:
-        rules = within(rules, "some")
-    return rules
+    return within(rules, "some") if some else rules

@@ -46,7 +46,7 @@ class Writer(ABC):
         self.distinct: tuple[str, ...] = ()  # terminals that open arrays of distinct items
         self.suspect = False  # a rule may have no text
         self.left_out: tuple[str, str, Sub | None, str] | None = None  # by the practical profile: it cannot be enforced
-        self.document_of: Callable[[Goal], Rules]  # the JSON texts of a goal, as another grammar; set by `translate`
+        self.document_of: Callable[[Goal], Rules | None]  # JSON texts, as another grammar, if there are any
         self._keys: dict[str, str] = {}
         self._marks: dict[str, tuple[str, ...]] = {}
         self._count = 0
