@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from .decoding.stream import Stream
     from .decoding.template import Template
     from .decoding.trace import Trace
+    from .frontends.languages import Language
     from .speculator import Speculator
     from .values.partial import MISSING, Partial
 
@@ -69,6 +70,7 @@ __all__ = [
     "GrammarError",
     "GrammarSyntaxError",
     "Indentation",
+    "Language",
     "Lexing",
     "LimitError",
     "Limits",
@@ -102,6 +104,7 @@ __all__ = [
 _LATER = {
     "Compiler": "compiler",
     "Generation": "decoding.generate",
+    "Language": "frontends.languages",
     "MISSING": "values.partial",
     "Partial": "values.partial",
     "Speculator": "speculator",

@@ -5,12 +5,13 @@ Together they are scannerless grammars; operands may be grammars of any front en
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from .limits import Limits
 from .rules import MOST_TOKENS, Lexing, Rules, SpecialTokens
-from .support.arguments import instance, integer
+from .support.arguments import instance, integer, texts
 from .values.reader import Reader
 
 if TYPE_CHECKING:
@@ -114,8 +115,8 @@ class Combining(Rules):
 
         Example:
             >>> import derivable as dv
-            >>> lines = dv.Grammar.from_regex('a\n"b"')
-            >>> vocab = dv.Vocabulary.from_bytes([b'"a\\n', b'\\"', b'b', b'"', None], eos=[4])
+            >>> lines = dv.Grammar.from_regex('a\\n"b"')
+            >>> vocab = dv.Vocabulary.from_bytes([b'"a\\\\n', b'\\\\"', b'b', b'"', None], eos=[4])
             >>> m = dv.compile(lines.encoded("json"), vocab).matcher()
             >>> m.advance(0), m.advance(1), m.advance(2), m.advance(1)
             (None, None, None, None)
@@ -125,6 +126,82 @@ class Combining(Rules):
         from .frontends.encoded import encoded
 
         return self.of(encoded(self, encoding, spec=spec, columns=columns))
+
+    @classmethod
+    def fenced(
+        cls,
+        languages: str | Sequence[str] | Mapping[str, Rules | str],
+        *,
+        others: bool = False,
+        min: int = 0,
+        max: int | None = None,
+    ) -> Self:
+        """Prose in Markdown with fences whose code is in the language that they name. docs/languages.md says more.
+
+        Args:
+            languages: the name of a built-in language, or several; grammars by the names that their fences have; or
+                `"any"`: all that are built in, and `others`.
+            others: fences that name another language, or none, may stand there, with any text.
+            min, max: how many fences there are.
+
+        Raises:
+            ArgumentError: something that is no grammar.
+            GrammarError: an unknown language, a name that no fence can have, or bounds that are none.
+
+        Example:
+            >>> import derivable as dv
+            >>> grammar = dv.Grammar.fenced("python")
+            >>> words = [b"Look:\\n", b"```py\\n", b"x = ", b"1\\n", b"```"]
+            >>> m = dv.compile(grammar, dv.Vocabulary.from_bytes([*words, None], eos=[5])).matcher()
+            >>> m.advance(0), m.advance(1), m.advance(2)
+            (None, None, None)
+            >>> m.allowed_tokens().tolist()  # the fence cannot end within a statement
+            [2, 3]
+        """
+        from .frontends.fenced import grammar_of_fences
+
+        instance("others", others, bool, "True or False")
+        return cls.of(grammar_of_fences(languages, others, min, max))
+
+    def after_reasoning(
+        self,
+        model: str,
+        *,
+        reasoning: bool | Literal["auto"] = "auto",
+        max_tokens: int | None = None,
+        special_tokens: SpecialTokens = "token",
+        limits: Limits = Limits(),  # noqa: B008
+    ) -> Self:
+        """This grammar behind the reasoning of a model, in the form that it was trained on.
+
+        Args:
+            model: whose form: `qwen-3`, `deepseek-r1`, `harmony`, `magistral`, ...; docs/languages.md lists them.
+            reasoning: `True`: the text begins with reasoning (within it, where the model's prompt has begun it);
+                `"auto"`: it may; `False`: only what else stands around an answer.
+            max_tokens: so many tokens the reasoning lies in at most, as `with_max_tokens` counts them.
+            special_tokens: what the marks around it mean; see `with_special_tokens`.
+            limits: bounds.
+
+        Raises:
+            GrammarError: no reasoning is known of the model; the message lists those of which it is.
+
+        Example:
+            >>> import derivable as dv
+            >>> answer = dv.Grammar.from_regex("yes|no").after_reasoning("qwen-3")
+            >>> vocab = dv.Vocabulary.from_bytes([b"yes", b"<think>", b"Hm.", b"</think>", b"\\n\\n", None], eos=[5])
+            >>> m = dv.compile(answer, vocab).matcher()
+            >>> m.allowed_tokens().tolist()
+            [0, 1]
+            >>> m.advance_bytes(b"<think>Hm.</think>\\n\\n")
+            >>> m.allowed_tokens().tolist()
+            [0]
+        """
+        from .frontends.reasoning import after_reasoning
+
+        texts(model=model, special_tokens=special_tokens)
+        instance("limits", limits, Limits, "Limits(...)")
+        most = None if max_tokens is None else integer("max_tokens", max_tokens, 0, MOST_TOKENS)
+        return self.of(after_reasoning(self, model, reasoning, most, special_tokens, limits))
 
     def with_lexing(self, lexing: Lexing) -> Self:
         """The same rules read under another lexing policy."""

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from . import _kernel
 from .constraint import Constraint, token_ids
 from .encodings import encoding
-from .errors import ArgumentError, GrammarError, LimitError, VocabularyError, number
+from .errors import ArgumentError, GrammarError, LimitError, TokenRejectedError, VocabularyError, number
 from .expr import NOTHING, Embedded, Special
+from .frontends.languages import judge_with
 from .grammar import Grammar
 from .limits import Limits
 from .lowering import InnerTexts, Lowered, lower, with_tokens
@@ -249,6 +250,25 @@ def _texts(language: Embedded, constraint: Constraint) -> InnerTexts:
     is_empty = matcher.is_accepting and (not language.encoding or encoding(language.encoding).may_be_empty)
     ends = constraint.vocabulary.eos_ids
     return InnerTexts(is_empty, bool(matcher.next_bytes()) or not set(matcher.allowed_tokens().tolist()) <= set(ends))
+
+
+def _judge(grammar: Rules) -> Callable[[str], bool]:
+    """Whether single texts are in the language of a grammar."""
+    vocabulary = Vocabulary.from_bytes([*[bytes([byte]) for byte in range(256)], None], eos=[256])
+    constraint = _compile(Grammar.of(grammar), vocabulary, None, Limits())
+
+    def is_text(text: str) -> bool:
+        matcher = constraint.matcher()
+        try:
+            matcher.advance_bytes(text.encode())
+        except (TokenRejectedError, UnicodeEncodeError):
+            return False
+        return matcher.is_accepting
+
+    return is_text
+
+
+judge_with(_judge)
 
 
 def _refuse_unspellable(constraint: Constraint) -> None:

@@ -11,6 +11,7 @@ the format has, as far as the function's docstring goes.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -20,7 +21,7 @@ from . import _kernel
 from .errors import GrammarError
 from .support.arguments import integer
 
-__all__ = ["Encoding", "encoding", "encodings_of", "is_encoding"]
+__all__ = ["Encoding", "encoding", "encodings_of", "is_encoding", "without"]
 
 Edge = tuple[int, int, int, bytes | None]
 """First and last byte, the next state, and what is written (`None`: the byte itself)."""
@@ -174,7 +175,9 @@ def _hex(*, any_case: bool) -> list[tuple[str, int]]:
     return digits + ([(char.upper(), value) for char, value in digits if char.isalpha()] if any_case else [])
 
 
-def _add_code_units(b: _Builder, state: int, allowed: Callable[[int], bool], *, any_case: bool) -> None:
+def _add_code_units(
+    b: _Builder, state: int, allowed: Callable[[int], bool], *, any_case: bool, pairs: bool = True
+) -> None:
     """`\\uXXXX` of characters, with pairs of surrogates for those past U+FFFF, behind a backslash.
 
     Args:
@@ -182,6 +185,7 @@ def _add_code_units(b: _Builder, state: int, allowed: Callable[[int], bool], *, 
         state: behind the backslash.
         allowed: which ASCII characters are written so; others are.
         any_case: of digits.
+        pairs: of surrogates, too.
     """
     digits = _hex(any_case=any_case)
     lasts = [b.last_byte(high, digits) for high in range(4)]
@@ -203,7 +207,7 @@ def _add_code_units(b: _Builder, state: int, allowed: Callable[[int], bool], *, 
     lows = [low(rest) for rest in range(4)]
 
     def leaf(number: int) -> _Way | None:
-        if 0xD800 <= number < 0xDC00:
+        if pairs and 0xD800 <= number < 0xDC00:
             return chr(0x10000 + (number - 0xD800 << 10)).encode()[:2], lows[number & 3]
         return (chr(number).encode(), _MAIN) if number < 0x80 and allowed(number) else None
 
@@ -214,7 +218,9 @@ def _add_code_units(b: _Builder, state: int, allowed: Callable[[int], bool], *, 
     b.escape(state, "u", b.digits([digits] * 4, leaf, but_last))
 
 
-def _quoted(quote: str, short: dict[str, str], *, spec: bool, hexes: bool, raw_controls: bool = False) -> Encoding:
+def _quoted(
+    quote: str, short: dict[str, str], *, spec: bool, hexes: bool, raw_controls: bool = False, pairs: bool = True
+) -> Encoding:
     """A literal between quotes, with a backslash before what stands for something else."""
     b = _Builder()
     escape = b.state()
@@ -227,7 +233,7 @@ def _quoted(quote: str, short: dict[str, str], *, spec: bool, hexes: bool, raw_c
     def by_number(code: int) -> bool:
         return spec or (code not in meant and not 0x20 <= code < 0x7F)
 
-    _add_code_units(b, escape, by_number, any_case=spec)
+    _add_code_units(b, escape, by_number, any_case=spec, pairs=pairs)
     if hexes:
         two = [_hex(any_case=spec)] * 2
         b.escape(escape, "x", b.digits(two, lambda code: (chr(code).encode(), _MAIN) if by_number(code) else None))
@@ -239,6 +245,12 @@ def _json(spec: bool) -> Encoding:
     lower case, as `json.dumps` does; others by their short escapes only."""
     short = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
     return _quoted('"', short, spec=spec, hexes=False)
+
+
+def _json_literal(spec: bool) -> Encoding:
+    """A JSON string that means the same to Python."""
+    short = {'"': '"', "\\": "\\", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+    return _quoted('"', short, spec=spec, hexes=False, pairs=False)
 
 
 _SHORT = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
@@ -381,6 +393,50 @@ def _base64(spec: bool) -> Encoding:
     return b.made("", "")
 
 
+def _as_it_is(texts: Sequence[bytes]) -> Encoding:
+    """A text as it is that holds none of some texts."""
+    b = _Builder()
+    prefixes = dict.fromkeys([b""] + [text[:end] for text in texts for end in range(1, len(text))])
+    states = {prefix: b.state(may_end=True) if prefix else _MAIN for prefix in prefixes}
+    for prefix, state in states.items():
+        for byte in range(256):
+            read = prefix + bytes([byte])
+            if any(text in read for text in texts):
+                continue
+            while read not in states:
+                read = read[1:]
+            last = b.edges[state][-1] if b.edges[state] else (0, -2, -1, None)
+            if last[1] == byte - 1 and last[2] == states[read]:
+                b.edges[state][-1] = (last[0], byte, last[2], None)
+            else:
+                b.add(state, [(byte, byte, states[read], None)])
+    return b.made("", "")
+
+
+def _fenced() -> Encoding:
+    """A text as it is of which no line begins with three backticks, up to three blanks before them aside.
+
+    PERF: what is masked in another state than 0 takes a thousand times as long, so that is the middle of a line.
+    """
+    b = _Builder()
+    blanks = [b.state(may_end=True) for _ in range(4)]  # so many of them are all of the line so far
+    one, two = b.state(may_end=True), b.state(may_end=True)
+    ways = [(state, {32: after, ord("`"): one}) for state, after in zip(blanks, [*blanks[1:], _MAIN])]
+    for state, others in [*ways, (one, {ord("`"): two}), (two, {}), (_MAIN, {})]:
+        b.raw(state, "\n `", 0)
+        b.add(state, [(10, 10, blanks[0], None), (32, 32, others.get(32, _MAIN), None)])
+        if state != two:
+            b.add(state, [(ord("`"), ord("`"), others.get(ord("`"), _MAIN), None)])
+    return b.made("", "", blanks[0])
+
+
+def _some() -> Encoding:
+    """A text as it is, but the empty one."""
+    b = _Builder()
+    b.raw(_MAIN, "", 0)
+    return b.made("", "", b.state([(0, 255, _MAIN, None)]))
+
+
 _MAKERS: dict[str, Callable[[bool], Encoding]] = {
     "json": _json,
     "xml": _xml,
@@ -401,8 +457,20 @@ _KINDS = {
 }
 """Names that stand for several, any of which may be written."""
 
-_INDENTED, _SPEC = "indented", " spec"
+_INDENTED, _SPEC, _WITHOUT = "indented", " spec", "without "
 MOST_COLUMNS = 1000
+_INSIDE: dict[str, Callable[[], Encoding]] = {
+    "some": _some,
+    "fenced": _fenced,
+    "json literal": lambda: _json_literal(False),
+    "json literal spec": lambda: _json_literal(True),
+}
+"""What only grammars use that hold others."""
+
+
+def without(texts: Iterable[str]) -> str:
+    """The key of the encoding in which a text stands as it is, and holds none of some texts."""
+    return _WITHOUT + json.dumps([*dict.fromkeys(texts)])
 
 
 @cache
@@ -410,6 +478,10 @@ def encoding(key: str) -> Encoding:
     """The encoding of a key, as `encodings_of` gives them."""
     if key.startswith(f"{_INDENTED} "):
         return _indented(int(key.removeprefix(_INDENTED)))
+    if key.startswith(_WITHOUT):
+        return _as_it_is([text.encode() for text in json.loads(key.removeprefix(_WITHOUT))])
+    if key in _INSIDE:
+        return _INSIDE[key]()
     return _MAKERS[key.removesuffix(_SPEC)](key.endswith(_SPEC))
 
 
@@ -418,7 +490,13 @@ def is_encoding(key: str) -> bool:
     if key.startswith(f"{_INDENTED} "):
         columns = key.removeprefix(f"{_INDENTED} ")
         return columns.isascii() and columns.isdecimal() and int(columns) <= MOST_COLUMNS
-    return key.removesuffix(_SPEC) in _MAKERS
+    if key.startswith(_WITHOUT):
+        try:
+            texts = json.loads(key.removeprefix(_WITHOUT))
+        except (ValueError, RecursionError):
+            return False
+        return isinstance(texts, list) and all(isinstance(text, str) and text for text in texts)
+    return key in _INSIDE or key.removesuffix(_SPEC) in _MAKERS
 
 
 def encodings_of(name: str, *, spec: bool = False, columns: int | None = None) -> list[str]:

@@ -261,6 +261,7 @@ class Grammar(Combining):
         special_tokens: SpecialTokens = "token",
         limits: Limits = Limits(),  # noqa: B008
         relax: Sequence[str] | Mapping[str, Sequence[str]] = (),
+        contents: Mapping[str, Rules | str] | Literal["builtin"] | None = None,
     ) -> Grammar:
         """What a model may write when it may call functions, in the form that it was trained on.
 
@@ -280,6 +281,7 @@ class Grammar(Combining):
             limits: bounds; schemas are untrusted.
             relax: as in `from_json_schema`, for all tools, or for some by name: ``{"find": ["pattern"]}``. In `relaxed`
                 stands ``"find: pattern"``.
+            contents: what strings hold, by media type; see `from_json_schema`.
 
         Raises:
             GrammarError: an unknown model or choice, or something that is no tool.
@@ -312,6 +314,7 @@ class Grammar(Combining):
             limits=limits,
             profile=profile,
             relax=relax,
+            contents=_contents(contents),
         )
         return Grammar.of(made, ToolReader(tools, model, reasoning))
 
@@ -372,6 +375,7 @@ class Grammar(Combining):
         limits: Limits = Limits(),  # noqa: B008
         relax: Sequence[str] = (),
         profile: Literal["spec", "practical"] = "practical",
+        contents: Mapping[str, Rules | str] | Literal["builtin"] | None = None,
     ) -> Grammar:
         """The JSON texts of the values that a JSON Schema describes, as they are written. `docs/json_schema.md` has the
         details.
@@ -396,6 +400,9 @@ class Grammar(Combining):
             profile: `"practical"`: JSON as programs and people write it. Objects that list their keys have no others
                 unless the schema says so; strings and numbers are spelled as `json.dumps` does, with numbers of bounded
                 digits. `"spec"`: all that the specification allows (RFC 8259), in every spelling.
+            contents: what strings hold whose schema has a `contentMediaType`: grammars (or names of built-in ones) by
+                media type, or `"builtin"`: all that are built in, and JSON (`contentSchema`). Without it these keywords
+                are annotations.
 
         Cost: about 15 µs a property.
 
@@ -431,6 +438,7 @@ class Grammar(Combining):
             "key_order": key_order,
         }
         options |= {"formats": formats, "relax": tuple(relax), "profile": profile}
+        options["contents"] = _contents(contents)
 
         def make() -> Rules:
             return grammar_from_json_schema(schema, registry=registry, limits=limits, **options)
@@ -441,6 +449,15 @@ class Grammar(Combining):
         return (
             read() if registry is not None else remembered(("json", text_of(schema), limits, *options.values()), read)
         )
+
+
+def _contents(given: object) -> object:
+    """The option `contents`, checked; grammars that only mention JSON import nothing for it."""
+    if given is None:
+        return None
+    from .frontends.languages import Contents
+
+    return Contents.of(given)
 
 
 def _remembered(key: tuple[Any, ...], make: Callable[[], Rules]) -> Grammar:

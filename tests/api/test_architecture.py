@@ -96,6 +96,7 @@ PUBLIC = [
     "GrammarError",
     "GrammarSyntaxError",
     "Indentation",
+    "Language",
     "Lexing",
     "LimitError",
     "Limits",

@@ -45,7 +45,9 @@ def _plain(rng: random.Random) -> Grammar:
     x, y, _ = _languages(rng, policy)
     ignored = rng.choice(_IGNORED) if rng.random() < 0.4 else None
     terminals = {"X": x, **({} if ignored is None else {"W": ignored}), "Y": y}
-    return notation.grammar(rng.choice(list(SHAPES.values())), terminals, ignore=("W",) if ignored else (), lexing=policy)
+    return notation.grammar(
+        rng.choice(list(SHAPES.values())), terminals, ignore=("W",) if ignored else (), lexing=policy
+    )
 
 
 def random_encoding(rng: random.Random) -> Encoding:
@@ -60,7 +62,9 @@ def random_encoding(rng: random.Random) -> Encoding:
     main += [(o, o, 0, rng.choice([b"", b"ab", b"ca"])) for o in others if o not in raw and rng.random() < 0.5]
     written = [bytes([letter]) for letter in rest] + [rng.choice([b"a", b"ba", b"cc"]) for _ in LETTERS]
     escaped = [(code, code, 0, text) for code, text in zip(codes, written)]
-    return Encoding(b"", b"", (tuple(main), tuple(escaped), tuple(main)), (True, False, False), rng.choice([0, 0, after]))
+    return Encoding(
+        b"", b"", (tuple(main), tuple(escaped), tuple(main)), (True, False, False), rng.choice([0, 0, after])
+    )
 
 
 def nested(rng: random.Random, encodings: dict[str, Encoding], depth: int = 2) -> Grammar:

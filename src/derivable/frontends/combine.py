@@ -28,6 +28,7 @@ __all__ = [
     "repeated",
     "with_leaves",
     "with_literals_spelled",
+    "within",
 ]
 
 

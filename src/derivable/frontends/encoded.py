@@ -29,7 +29,7 @@ from ..rules import Rules
 from .build import Step, alternation, run
 from .combine import Joined, with_leaves
 
-__all__ = ["encoded"]
+__all__ = ["encoded", "within"]
 
 
 def encoded(operand: Rules, name: str, *, spec: bool, columns: int | None) -> Rules:
@@ -42,6 +42,12 @@ def encoded(operand: Rules, name: str, *, spec: bool, columns: int | None) -> Ru
         begin, end = (joined.terminal(Bytes(quote)) if quote else EMPTY for quote in (how.begin, how.end))
         literals.append(Concat((begin, joined.embed(_without(operand, how.unwritable), key), end)))
     return joined.grammar("encoded", alternation(literals))
+
+
+def within(rules: Rules, key: str) -> Rules:
+    """What stands for the texts of a grammar in the encoding of a key, without quotation marks."""
+    joined = Joined()
+    return joined.grammar("encoded", joined.embed(_without(rules, encoding(key).unwritable), key))
 
 
 def _refuse_tokens(grammar: Rules) -> None:

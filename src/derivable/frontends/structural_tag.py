@@ -10,7 +10,8 @@ The JSON forms are xgrammar's ("Structural Tag Usage", version 0.2.8) and the ol
 | format | texts |
 |---|---|
 | `const_string`, `regex` | this text; those that a pattern of ECMA-262 matches |
-| `grammar`, `json_schema` | as `Grammar.from_ebnf` and `Grammar.from_json_schema` read them |
+| `grammar` | as `Grammar.from_ebnf` reads it; or `lark`, as `from_lark` does; or a built-in `language` by its name |
+| `json_schema` | as `Grammar.from_json_schema` reads it, with `contents` by media type |
 | `any_text` | valid UTF-8 without `excludes`, at most `max_chars` characters, in at most `max_tokens` tokens |
 | `sequence`, `or`, `optional`, `plus`, `star`, `repeat` | as in any grammar |
 | `tag` | `begin`, `content`, one of the `end`s |
@@ -21,7 +22,8 @@ The JSON forms are xgrammar's ("Structural Tag Usage", version 0.2.8) and the ol
 What is free directly inside a `tag` does not contain the tag's ends either, as xgrammar has it: texts in `any_text` and
 `triggered_tags`, tokens in `exclude_token`, `any_tokens` and `token_triggered_tags`. The language is that of the parts
 put together, with every way to cut a text allowed; nothing is committed to early. Special tokens stand only where they
-are named. `any_order` keeps all a schema says but the order of keys.
+are named. `any_order` keeps all a schema says but the order of keys. The `encoding` of a `grammar` is one of
+`Grammar.encoded`; in Python, `grammar` may also be a `Grammar`.
 
 What cannot be enforced exactly is refused by name, with its place, and so is every field that is not known.
 """
@@ -32,9 +34,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
-from ..errors import GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
+from ..errors import ArgumentError, GrammarError, GrammarSyntaxError, LimitError, UnsupportedFeatureError
 from ..expr import ANY_TOKEN, EMPTY, Concat, Expr, Special, Spelled, optional, star
 from ..limits import Limits
 from ..rules import MOST_TOKENS, Rules, SpecialTokens
@@ -43,17 +45,30 @@ from .build import alternation, concatenation, recursion_room, repeat
 from .combine import Joined, bounds_of_repeat, literal
 from .ebnf import grammar_from_ebnf
 from .ecma import ecma_regex
+from .encoded import encoded
 from .fields import Fields, refuse, token
 from .free_text import dispatch, text_without, token_dispatch
 from .json_schema import grammar_from_json_schema
 from .json_schema.reading.styles import STYLES
+from .languages import Contents, rules_of
+from .lark import grammar_from_lark
 
 __all__ = ["grammar_from_structural_tag", "rules_of_schema"]
+
+_T = TypeVar("_T")
 
 _DEFAULTS = Limits()
 _DEEPEST = 2_000
 _FRAMES = 6
 """Python frames that one level of nesting takes at most."""
+
+
+_GRAMMARS: dict[str, Callable[[str, Limits], Rules]] = {
+    "grammar": lambda text, limits: grammar_from_ebnf(text, limits=limits),
+    "lark": lambda text, limits: grammar_from_lark(text, limits=limits),
+    "language": lambda name, limits: rules_of(name),
+}
+"""Fields of the format `grammar`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +155,7 @@ class _Reader:
         self.formats: dict[str, Callable[[Fields, _Ends], Expr]] = {
             "const_string": self.const_string,
             "regex": self.regex,
-            "grammar": self.ebnf,
+            "grammar": self.any_grammar,
             "json_schema": self.json_schema,
             "any_text": self.any_text,
             "sequence": self.sequence,
@@ -202,10 +217,12 @@ class _Reader:
     def content(self, node: Fields, ends: _Ends) -> Expr:
         return self.format(node.get("content", dict), node.pointer("content"), ends)
 
-    def inside(self, make: Callable[[], Expr], at: str) -> Expr:
+    def inside(self, make: Callable[[], _T], at: str) -> _T:
         """What another front end makes of a field; its errors say where it stands."""
         try:
             return make()
+        except ArgumentError as error:
+            refuse(error.args[0].rstrip("."), at, "See docs/languages.md.")
         except UnsupportedFeatureError as error:
             inner = error.pointer or ""
             problem = error.problem.removesuffix(f" (at {inner or '#'})")
@@ -237,9 +254,20 @@ class _Reader:
         pattern, at = node.get("pattern", str), node.pointer("pattern")
         return self.inside(lambda: self.joined.terminal(ecma_regex(pattern, self.limits, source=pattern)), at)
 
-    def ebnf(self, node: Fields, ends: _Ends) -> Expr:
-        text, at = node.get("grammar", str), node.pointer("grammar")
-        return self.inside(lambda: self.joined.add(grammar_from_ebnf(text, limits=self.limits)), at)
+    def any_grammar(self, node: Fields, ends: _Ends) -> Expr:
+        given = [field for field in _GRAMMARS if field in node.value]
+        if len(given) != 1:
+            hint = f"Give one of {', '.join(_GRAMMARS)}."
+            refuse(f"a format 'grammar' has {len(given)} of its fields", node.at, hint)
+        (field,) = given
+        value = node.get(field, (str, Rules) if field == "grammar" else str)
+        encoding, spec = node.get("encoding", str, ""), self.schemas.get("profile") == "spec"
+
+        def made() -> Expr:
+            rules = value if isinstance(value, Rules) else _GRAMMARS[field](value, self.limits)
+            return self.joined.add(encoded(rules, encoding, spec=spec, columns=None) if encoding else rules)
+
+        return self.inside(made, node.pointer(field))
 
     def json_schema(self, node: Fields, ends: _Ends) -> Expr:
         style = node.get("style", str, "json")
@@ -257,6 +285,8 @@ class _Reader:
             options["key_order"] = "any"
         if relax := node.texts("relax", []):
             options["relax"] = tuple(relax)
+        if (contents := node.get("contents", (str, Mapping), None)) is not None:
+            options["contents"] = self.inside(lambda: Contents.of(contents), node.pointer("contents"))
         return self.schema(node.get("json_schema", (dict, bool, str)), node.pointer("json_schema"), **options)
 
     def schema(self, schema: Any, at: str, **options: Any) -> Expr:

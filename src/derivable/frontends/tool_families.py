@@ -31,7 +31,7 @@ from typing import Any, Literal
 
 from ..errors import GrammarError
 
-__all__ = ["Family", "Section", "Segment", "families", "family_of"]
+__all__ = ["Family", "Section", "Segment", "families", "family_of", "plain_name", "usual_reasoning"]
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _files() -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for path in sorted(files(__package__).joinpath("families").iterdir(), key=lambda path: path.name):
         data = json.loads(path.read_text(encoding="utf-8"))
-        found.update((_plain(model), data) for model in data["models"])
+        found.update((plain_name(model), data) for model in data["models"])
     return found
 
 
@@ -111,11 +111,11 @@ def family_of(model: str) -> Family:
     Raises:
         GrammarError: none is known; the message has those that are.
     """
-    data = _files().get(_plain(model)) if isinstance(model, str) else None
+    data = _files().get(plain_name(model)) if isinstance(model, str) else None
     if data is None:
         known = ", ".join(sorted({data["models"][0] for data in _files().values()}))
         raise GrammarError(f"no form of calls is known for the model {model!r:.80}", hint=f"Use one of {known}.")
-    return _named(_plain(data["models"][0]))
+    return _named(plain_name(data["models"][0]))
 
 
 @cache
@@ -123,7 +123,8 @@ def _named(model: str) -> Family:
     return _family(_files()[model])
 
 
-def _plain(model: str) -> str:
+def plain_name(model: str) -> str:
+    """The name of a model as it is looked up: lower case, and `-` for all but letters and digits."""
     return "".join(char if char.isalnum() else "-" for char in model.lower())
 
 
@@ -148,7 +149,7 @@ def _family(data: dict[str, Any]) -> Family:
         heads=tuple(data.get("heads", ())),
         triggers=triggers,
         formats=formats,
-        reasoning=data.get("reasoning", {} if thinks is None else _usual_reasoning(thinks)),
+        reasoning=data.get("reasoning", {} if thinks is None else usual_reasoning(thinks)),
         sections=tuple(
             [Section(s["begin"], s["separator"], _texts(s["end"]), tuple(s.get("calls", calls))) for s in listed]
         ),
@@ -186,7 +187,7 @@ def _section_tag(section: Mapping[str, Any], at: int) -> dict[str, Any]:
     return {"type": "tag", "begin": section["begin"], "content": content, "end": section["end"]}
 
 
-def _usual_reasoning(thinks: Mapping[str, str]) -> dict[str, Any]:
+def usual_reasoning(thinks: Mapping[str, str]) -> dict[str, Any]:
     """Thoughts before the text, which the prompt has begun (`true`), or which may be there (`auto`)."""
     without = {"type": "any_text", "excludes": [thinks["begin"], thinks["end"]]}
     behind = {"type": "regex", "pattern": thinks.get("behind", "")}

@@ -14,6 +14,8 @@ from ..limits import Limits
 from ..rules import Rules, SpecialTokens
 from .json_schema.reading.options import Profile
 from .json_schema.reading.sources import read_schema
+from .languages import Contents, collected
+from .reasoning import with_most_tokens
 from .structural_tag import grammar_from_structural_tag, rules_of_schema
 from .tool_families import Family, family_of
 
@@ -94,10 +96,16 @@ def grammar_from_tools(
     limits: Limits,
     profile: Profile,
     relax: Relax = (),
+    contents: object = None,
 ) -> Rules:
     """See `Grammar.from_tools`."""
     family = family_of(model)
-    known = read_tools(tools, limits, profile)
+    with collected() as languages:
+        known = read_tools(tools, limits, profile)
+    schemas: dict[str, Any] = {"profile": profile}
+    held = Contents.with_languages(Contents.of(contents), languages)
+    if held is not None:
+        schemas["contents"] = held
     choice, chosen = _chosen(known, tool_choice)
     if reasoning not in (True, False, "auto"):
         raise GrammarError(f"{reasoning!r:.80} is no way to reason", hint='Use True, False or "auto".')
@@ -108,14 +116,15 @@ def grammar_from_tools(
     wanted = choice if chosen else "none"
     key = _format(family, wanted, reasoning, single)
     arguments = {tool.name: _arguments(family, tool, _relaxed(relax, known, tool)) for tool in chosen}
-    checked = [_checked(tool, arguments[tool.name], special_tokens, limits, profile) for tool in chosen]
+    checked = [_checked(tool, arguments[tool.name], special_tokens, limits, schemas) for tool in chosen]
     format_ = _filled(family.formats[key], _places(family, known, arguments, single))
     before = family.reasoning.get(str(reasoning).lower())
     if before is not None:
         format_ = {"type": "sequence", "elements": [before, format_]}
     if reasoning_tokens is not None:
-        format_ = _with_reasoning_tokens(format_, family, reasoning_tokens)
-    made = grammar_from_structural_tag(format_, special_tokens, limits=limits, schemas={"profile": profile})
+        marks = [segment for segment in family.segments if segment.kind == "reasoning"]
+        format_ = with_most_tokens(format_, marks, reasoning_tokens)
+    made = grammar_from_structural_tag(format_, special_tokens, limits=limits, schemas=schemas)
     relaxed = [f"{tool.name}: {feature}" for tool, rules in zip(chosen, checked) for feature in rules.relaxed]
     object.__setattr__(made, "relaxed", tuple(relaxed))  # PERF: it was made here, and need not be checked again
     return made
@@ -133,14 +142,14 @@ def _relaxed(relax: Relax, tools: list[Tool], tool: Tool) -> list[str]:
 
 
 def _checked(
-    tool: Tool, arguments: Mapping[str, Any], special_tokens: SpecialTokens, limits: Limits, profile: Profile
+    tool: Tool, arguments: Mapping[str, Any], special_tokens: SpecialTokens, limits: Limits, schemas: Mapping[str, Any]
 ) -> Rules:
     """The rules of a tool's arguments, which the grammar is going to ask for again.
 
     Raises:
         GrammarError, LimitError: as `from_json_schema`, with the name of the tool.
     """
-    options: dict[str, Any] = {"profile": profile}
+    options = dict(schemas)
     if arguments["style"] != "json":
         options |= {"arguments": arguments["style"], "special_tokens": special_tokens}
     options |= {name: tuple(arguments[name]) for name in ("excludes", "relax") if name in arguments}
@@ -162,23 +171,6 @@ def _checked(
         raise type(error)(f"{what}: {error.problem}", source=error.source, span=error.span, hint=error.hint) from None
     except LimitError as error:
         raise LimitError(error.limit, error.used, error.allowed, f"the arguments of {what}") from None
-
-
-def _with_reasoning_tokens(format_: Any, family: Family, most: int) -> Any:
-    """The texts between the family's marks of reasoning are bounded. Where a template has written the first mark
-    itself, the last one tells them."""
-    marks = [segment for segment in family.segments if segment.kind == "reasoning"]
-    within: Callable[[Any], Any] = lambda part: _with_reasoning_tokens(part, family, most)  # noqa: E731
-    if isinstance(format_, list):
-        return [within(part) for part in format_]
-    if not isinstance(format_, dict):
-        return format_
-    if format_.get("type") == "tag" and isinstance(format_["content"], dict):
-        begin, end = format_["begin"], format_["end"]
-        ends = end if isinstance(end, list) else [end]
-        if any(begin == mark.begin or (not begin and set(ends) <= {*mark.ends}) for mark in marks):
-            return {**format_, "content": {**format_["content"], "max_tokens": most}}
-    return {key: within(value) for key, value in format_.items()}
 
 
 def _format(family: Family, choice: str, reasoning: Reasoning, single: bool) -> str:

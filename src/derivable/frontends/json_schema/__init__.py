@@ -19,6 +19,7 @@ from typing import Any
 from ...limits import Limits
 from ...rules import Rules, SpecialTokens
 from ...support.collector import without_collector
+from ..languages import Contents, collected
 from .reading.options import Draft, Formats, KeyOrder, Options, Profile, Whitespace
 from .reading.sources import read_schema
 from .translate import translate
@@ -42,6 +43,7 @@ def grammar_from_json_schema(
     arguments: str | None = None,
     excludes: tuple[str, ...] = (),
     special_tokens: SpecialTokens = "text",
+    contents: object = None,
 ) -> Rules:
     """See `Grammar.from_json_schema`.
 
@@ -50,8 +52,10 @@ def grammar_from_json_schema(
         excludes: texts that no string and no name of a member holds, as it is written.
         special_tokens: what the texts of that style mean that spell special tokens of the vocabulary.
     """
+    with collected() as languages:
+        value, source = read_schema(schema, limits, profile)
     options = Options.of(
-        draft, whitespace, separators, key_order, formats, registry, relax, arguments, excludes, profile, special_tokens
+        *(draft, whitespace, separators, key_order, formats, registry, relax, arguments, excludes, profile),
+        *(special_tokens, Contents.with_languages(Contents.of(contents), languages)),
     )
-    value, source = read_schema(schema, limits, profile)
     return translate(value, source, options, limits)

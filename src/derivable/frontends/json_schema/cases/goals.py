@@ -132,6 +132,7 @@ _PLAIN = frozenset(
     {
         *("type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
         *("minLength", "maxLength", "pattern", "format", "minItems", "maxItems"),
+        *("contentMediaType", "contentEncoding"),
         *("properties", "required", "additionalProperties", "items"),
     }
 )

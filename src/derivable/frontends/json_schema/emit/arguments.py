@@ -49,6 +49,7 @@ from ..reading.facts import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Facts,
 from ..reading.options import WRITTEN_SPACE
 from ..reading.styles import ArgumentStyle
 from ..reading.values import type_name
+from .contents import content_of, literals_of_content, raw_content
 from .members import Body
 from .objects import write_object
 from .writer import Writer
@@ -267,6 +268,14 @@ class _Elements:
         if name == "string" and not told and (facts.min_length or facts.max_length is not None):
             return self.of_length(facts.min_length, facts.max_length)
         found: list[tuple[str, ...]] = []
+        if name == "string" and facts.texts and facts.values is None:
+            content, left = content_of(self.writer, facts)
+            if content is not None and left is not None:
+                for quote, text in literals_of_content(self.writer, content, self.style.quotes, left.min_length == 1):
+                    found.append((self.text(quote), self._leaf(text, content.text[1]), self.text(quote)))
+            if content is not None or left is None:
+                return found
+            facts = left
         for symbol in self.writer.emit(facts, name):
             terminal = self.writer.terminals.get(symbol.name)
             if terminal is None:
@@ -358,6 +367,12 @@ class _Elements:
         if facts.values is not None:
             kept = [v for v in facts.values if not any(text in v for text in (end, *self.writer.options.excludes))]
             return Alt(tuple([Bytes(v.encode("utf-8", "surrogatepass")) for v in kept]))
+        content, left = content_of(self.writer, facts)
+        if left is None:
+            return NOTHING
+        if content is not None:
+            return raw_content(self.writer, content, end, left.min_length == 1)
+        facts = left
         parts: list[Expr] = [free_text([end, *self.writer.options.excludes])]
         for text, holds, sub in facts.texts:
             self.writer.reader.strings.check(text, sub, text[0])

@@ -15,6 +15,7 @@ from ..keywords.work import Context
 from ..reading.facts import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Facts, Goal
 from ..reading.values import canonical
 from ..texts.numbers import fraction
+from ..texts.strings import CONTENT
 
 __all__ = ["has_values"]
 
@@ -73,7 +74,7 @@ def _strings(context: Context, facts: Facts, wanted: int) -> bool:
     low, high = facts.min_length, facts.max_length
     if not facts.texts:
         return high is None or (high > 0 and wanted <= 1_000_000)
-    if not all(must for _, must, _ in facts.texts):
+    if not all(must and text[0] != CONTENT for text, must, _ in facts.texts):
         return False
     try:
         parts = [context.reader.strings.decoded(text) for text, _, _ in facts.texts]

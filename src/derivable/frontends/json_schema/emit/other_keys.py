@@ -16,6 +16,7 @@ from ..reading.facts import STRING, Facts, Goal, MemberRow, Some
 from ..reading.resources import Sub
 from ..texts.json_text import json_string, literal_string
 from ..texts.partitions import Signs, partition
+from .contents import enforced_texts
 from .scalars import enforced
 from .writer import Writer
 
@@ -149,8 +150,11 @@ def _names(writer: Writer, goal: Goal) -> Expr:
                 options.append(literal_string(*values))
         elif facts.types & STRING:
             excluded = tuple(v for v in facts.excluded if type(v) is str)
-            enforced(writer.reader, facts.texts, alone=False)
-            options.append(writer.reader.strings.terminal(facts.min_length, facts.max_length, facts.texts, excluded))
+            texts = enforced_texts(
+                writer.reader, facts.texts, "keys that hold text of a media type cannot be described"
+            )
+            enforced(writer.reader, texts, alone=False)
+            options.append(writer.reader.strings.terminal(facts.min_length, facts.max_length, texts, excluded))
     return options[0] if len(options) == 1 else Alt(tuple(options))
 
 

@@ -21,6 +21,7 @@ from ..texts.numbers import DIGITS, INTEGER, equal, exact, fraction, listed_numb
 from ..texts.numbers import NUMBER as ANY_NUMBER
 from ..texts.regex_format import REGEX, regex_rules
 from ..texts.strings import Text
+from .contents import content_of, string_of_content
 from .writer import Writer
 
 __all__ = ["LENGTHS", "PLAIN", "emit_scalars", "emit_values", "enforced", "plain", "plain_string"]
@@ -158,6 +159,13 @@ def _within(writer: Writer, facts: Facts, excluded: tuple[Decimal, ...], written
 
 def _string(writer: Writer, facts: Facts) -> Expr:
     excluded: tuple[str, ...] = ()
+    if facts.texts:
+        content, left = content_of(writer, facts)
+        if left is None:
+            return NOTHING
+        if content is not None:
+            return string_of_content(writer, content, left.min_length == 1)
+        facts = left
     if facts.excluded:
         excluded = tuple(v for v in facts.excluded if type(v) is str)
     low, high, texts = facts.min_length, facts.max_length, facts.texts

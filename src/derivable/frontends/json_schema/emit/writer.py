@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ....expr import EMPTY, Concat, Expr, Ref
-from ....rules import Terminal
+from ....rules import Rules, Terminal
 from ..keywords.work import Context
 from ..reading.facts import Facts, Goal
 from ..reading.resources import Sub
@@ -46,6 +46,7 @@ class Writer(ABC):
         self.distinct: tuple[str, ...] = ()  # terminals that open arrays of distinct items
         self.suspect = False  # a rule may have no text
         self.left_out: tuple[str, str, Sub | None, str] | None = None  # by the practical profile: it cannot be enforced
+        self.document_of: Callable[[Goal], Rules | None]  # JSON texts, as another grammar, if there are any
         self._keys: dict[str, str] = {}
         self._marks: dict[str, tuple[str, ...]] = {}
         self._count = 0

@@ -7,6 +7,7 @@ negated another, `fails_...`, with the ways in which it can fail. The latter are
 from __future__ import annotations
 
 from ..reading import check
+from ..reading.contents import BASE64
 from ..reading.facts import NUMBER, STRING, TYPES, Facts
 from ..reading.resources import Sub
 from ..reading.values import Json, canonical, is_integer, type_name
@@ -162,6 +163,17 @@ def format_(v: Json, sub: Sub, work: Work) -> None:
         work.facts.text(("format", v), True, sub)
 
 
+def content_media_type(v: Json, sub: Sub, work: Work) -> None:
+    content = work.reader.contents.of(sub)
+    if content is not None:
+        work.facts.text(content.text, True, sub)
+
+
+def content_encoding(v: Json, sub: Sub, work: Work) -> None:
+    if work.reader.contents.is_base64_alone(sub):
+        work.facts.text(BASE64, True, sub)
+
+
 def _textual(work: Work, *change: object) -> list[Option]:
     return [Option(changes=(change,))] if work.facts.types == STRING else []
 
@@ -185,6 +197,15 @@ def fails_format(v: Json, sub: Sub, work: Work) -> list[Option]:
     if not work.reader.enforces_format(v, sub):
         return []
     return _textual(work, Facts.text, ("format", v), False, sub)
+
+
+def fails_content_media_type(v: Json, sub: Sub, work: Work) -> list[Option]:
+    content = work.reader.contents.of(sub)
+    return [] if content is None else _textual(work, Facts.text, content.text, False, sub)
+
+
+def fails_content_encoding(v: Json, sub: Sub, work: Work) -> list[Option]:
+    return _textual(work, Facts.text, BASE64, False, sub) if work.reader.contents.is_base64_alone(sub) else []
 
 
 # What a single value says.
@@ -255,3 +276,14 @@ def holds_format(v: Json, value: Json, sub: Sub, seen: Evaluation) -> bool:
     if type(value) is not str or not seen.reader.enforces_format(v, sub):
         return True
     return seen.reader.strings.matches(("format", v), value, sub, "format")
+
+
+def holds_content_media_type(v: Json, value: Json, sub: Sub, seen: Evaluation) -> bool:
+    content = seen.reader.contents.of(sub) if type(value) is str else None
+    return content is None or seen.reader.contents.matches(content.text, value, seen.validator.holds)
+
+
+def holds_content_encoding(v: Json, value: Json, sub: Sub, seen: Evaluation) -> bool:
+    if type(value) is not str or not seen.reader.contents.is_base64_alone(sub):
+        return True
+    return seen.reader.strings.matches(BASE64, value, sub, "contentEncoding")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from ..reading import check
@@ -17,7 +18,7 @@ from . import scalars as _S
 from .validator import Holds
 from .work import Option, Work
 
-__all__ = ["CHECKS", "KEYWORDS", "VOCABULARY", "Keyword", "assert_keywords", "deny_keywords"]
+__all__ = ["CHECKS", "KEYWORDS", "VOCABULARY", "VOCABULARY_OF_CONTENTS", "Keyword", "assert_keywords", "deny_keywords"]
 
 _SINCE_6, _SINCE_7, _SINCE_2019 = (0, 6, 7, 2019, 2020), (0, 7, 2019, 2020), (0, 2019, 2020)
 _EVERY = (0, 3, 4, 6, 7, 2019, 2020)
@@ -68,6 +69,13 @@ KEYWORDS: dict[str, Keyword] = {
     "maxLength": Keyword(_EVERY, check.count, _S.max_length, _S.fails_max_length, _S.holds_max_length),
     "pattern": Keyword(_EVERY, check.string, _S.pattern, _S.fails_pattern, _S.holds_pattern),
     "format": Keyword(_EVERY, check.string, _S.format_, _S.fails_format, _S.holds_format),
+    "contentMediaType": Keyword(
+        _SINCE_7, check.string, _S.content_media_type, _S.fails_content_media_type, _S.holds_content_media_type
+    ),
+    "contentEncoding": Keyword(
+        _SINCE_7, check.string, _S.content_encoding, _S.fails_content_encoding, _S.holds_content_encoding
+    ),
+    "contentSchema": Keyword(_SINCE_2019, None, None, None, None),
     "prefixItems": Keyword((0, 2020), check.array, _A.prefix_items, _A.fails_prefix_items, _A.holds_prefix_items),
     "items": Keyword(_EVERY, None, _A.items, _A.fails_items, _A.holds_items),
     "additionalItems": Keyword((0, 3, 4, 6, 7, 2019), None, None, None, _A.holds_additional_items),
@@ -114,7 +122,10 @@ KEYWORDS: dict[str, Keyword] = {
     "else": Keyword(_SINCE_7, None, None, None, None),
 }
 
-VOCABULARY = Vocabulary(
+_CONTENT = frozenset({"contentMediaType", "contentEncoding", "contentSchema"})
+"""Keywords that are annotations where the caller says nothing of them."""
+
+VOCABULARY_OF_CONTENTS = Vocabulary(
     {draft: frozenset([k for k, row in KEYWORDS.items() if draft in row.drafts]) for draft in _EVERY},
     {keyword: row.shape for keyword, row in KEYWORDS.items() if row.shape is not None},
     {
@@ -128,6 +139,10 @@ VOCABULARY = Vocabulary(
         "definitions": (_EVERY, check.mapping),
     },
     ("extends", "disallow", "divisibleBy"),
+)
+VOCABULARY = replace(
+    VOCABULARY_OF_CONTENTS,
+    active={draft: keywords - _CONTENT for draft, keywords in VOCABULARY_OF_CONTENTS.active.items()},
 )
 CHECKS = {keyword: (row.holds, row.late) for keyword, row in KEYWORDS.items()}
 

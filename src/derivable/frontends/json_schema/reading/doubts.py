@@ -98,6 +98,11 @@ class Doubts:
         hint = f"Did you mean {near!r}?" if near else "Give a pattern instead; formats='strict' refuses such formats."
         self._note(sub, "format", f"the format {reprlib.repr(name)} is not known, and is not enforced.", hint)
 
+    def of_media_type(self, name: str, sub: Sub) -> None:
+        """Notes that there is no grammar for what a string holds."""
+        said = f"there is no grammar for the media type {reprlib.repr(name)}, and it is not enforced."
+        self._note(sub, "contentMediaType", said, "Give one in contents=.")
+
     def _of_another_draft(self, keyword: str, draft: int, sub: Sub) -> None:
         drafts = [name for number, name in _YEARS.items() if keyword in self._names.active[number]]
         theirs = " to ".join(dict.fromkeys((drafts[0], drafts[-1])))

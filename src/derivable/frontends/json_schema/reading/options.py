@@ -10,6 +10,7 @@ from ....errors import GrammarError
 from ....expr import EMPTY, Alt, Bytes, ByteSet, Concat, Expr, Repeat, optional, star
 from ....rules import SpecialTokens, Terminal
 from ...build import concatenation
+from ...languages import Contents
 
 __all__ = ["WRITTEN_SPACE", "Draft", "Formats", "KeyOrder", "Options", "Profile", "Style", "Whitespace"]
 
@@ -94,6 +95,7 @@ class Options:
     excludes: tuple[str, ...] = ()  # texts that no string holds, as it is written
     special_tokens: SpecialTokens = "text"  # what the texts of that style mean that spell some
     practical: bool = False  # see `texts/practical`
+    contents: Contents | None = None  # what strings hold, by media type
     closes: bool = False  # an object that lists its keys, and says nothing of others, has no others
 
     @staticmethod
@@ -109,6 +111,7 @@ class Options:
         excludes: tuple[str, ...] = (),
         profile: Profile = "practical",
         special_tokens: SpecialTokens = "text",
+        contents: Contents | None = None,
     ) -> Options:
         """Checked."""
         if draft is not None and draft not in NUMBERS:
@@ -133,5 +136,6 @@ class Options:
             *(number, style, key_order, formats, registry, tuple(relax), arguments, excludes),
             special_tokens=special_tokens,
             practical=practical,
+            contents=contents,
             closes=practical,
         )

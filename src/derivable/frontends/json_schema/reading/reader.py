@@ -9,6 +9,7 @@ from functools import cached_property
 from ....errors import UnsupportedFeatureError
 from ....limits import Limits
 from ..texts.formats import ANNOTATIONS, FORMATS
+from .contents import ContentsOfSchemas
 from .doubts import Doubts, Names
 from .facts import ALL, TYPES, Goal, MemberRow
 from .options import Options
@@ -63,6 +64,7 @@ class Reader:
         self.strings = Strings(limits)
         self.relaxed: list[str] = []
         self.doubts = Doubts(vocabulary.names)
+        self.contents = ContentsOfSchemas(self)
         self._targets: dict[int, Sub] = {}
         self._by_value: dict[int, Sub] = {}
         self._meanings: dict[int, tuple[int, object]] = {}

@@ -14,10 +14,13 @@ from .json_text import json_string, spelled
 from .patterns import pattern
 from .regex_format import REGEX, is_regex
 
-__all__ = ["Text", "decoded", "matches", "string", "texts"]
+__all__ = ["CONTENT", "Text", "decoded", "matches", "string", "texts"]
 
 Text = tuple[str, str]
-"""("pattern" or "format", its source)."""
+"""("pattern" or "format", its source); or `CONTENT` and a name."""
+
+CONTENT = "content"
+"""What is asked of a string that holds text of another language: no automaton says it."""
 
 
 @lru_cache(maxsize=4_096)
