@@ -107,7 +107,7 @@ class Combining(Rules):
         Args:
             encoding: the format. Of `shell`, `python` and `javascript` any kind of quotation marks is meant; one kind is
                 `python-long`, `shell-single` and so on.
-            spec: every spelling that the format has; otherwise those that serializers write. docs/lexing.md lists them.
+            spec: every spelling of the format; otherwise what serializers write. docs/lexing.md lists them.
             columns: of `indented`, how many blanks each line begins with.
 
         Raises:

@@ -59,7 +59,6 @@ __all__ = [
     "star",
     "text",
     "walk",
-    "width",
 ]
 
 
@@ -333,8 +332,8 @@ class Spelled:
 class Embedded:
     """The texts of another grammar but the empty one, cut into lexemes as if each stood alone; all of a `Terminal`.
 
-    `grammar`: the `Rules` of it, with a lexing policy, terminals and blocks of its own. `encoding`: what stands there is
-    encoded (a key of `derivable.encodings`), and it is what that stands for which is a text of the grammar.
+    `grammar`: the `Rules` of it, with a lexing policy, terminals and blocks of its own. `encoding`: a key of
+    `derivable.encodings`; then it is what the text stands for which is a text of the grammar.
     """
 
     grammar: Any
@@ -491,36 +490,3 @@ _WELL_FORMED: dict[type, Callable[[Any], bool]] = dict.fromkeys(Expr.__args__, l
 def is_regular(expr: Expr) -> bool:
     """No `Ref`, `Special`, `Spelled` or `Embedded` inside."""
     return not any(type(node) in _IRREGULAR for node in walk(expr))
-
-
-def width(expr: Expr) -> tuple[int, int | None]:
-    """The fewest and most characters (`None`: without bound) that an expression matches, as far as its shape tells."""
-    match expr:
-        case Chars(_):
-            return 1, 1
-        case Bytes(value):
-            try:
-                length = len(value.decode("utf-8", "surrogatepass"))
-            except UnicodeDecodeError:  # a piece of a character
-                return 0, None
-            return length, length
-        case Concat(items):
-            parts = [width(i) for i in items]
-            highs = [h for _, h in parts]
-            return sum(low for low, _ in parts), None if None in highs else sum(h for h in highs if h is not None)
-        case Alt(items) if items:
-            parts = [width(i) for i in items]
-            highs = [h for _, h in parts]
-            return min(low for low, _ in parts), None if None in highs else max(h for h in highs if h is not None)
-        case Repeat(item, low, high, _):
-            inner = width(item)
-            most = 0 if high == 0 else None if high is None or inner[1] is None else inner[1] * high
-            return inner[0] * low, most
-        case Look():
-            return 0, 0
-        case And(items):
-            parts = [width(i) for i in items]
-            bounded = [h for _, h in parts if h is not None]
-            return max(low for low, _ in parts), min(bounded) if bounded else None
-        case _:
-            return 0, None

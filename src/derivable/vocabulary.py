@@ -25,12 +25,13 @@ from derivable.encodings import encoding
 from derivable.errors import VocabularyError
 from derivable.support.arguments import LARGEST, file_path, instance, integer, items, texts
 from derivable.support.caches import cache
+from derivable.vocabularies.description import described
 from derivable.vocabularies.gguf import read_gguf
 from derivable.vocabularies.huggingface import canonical_pairs, read_tokenizer_json, read_transformers
 from derivable.vocabularies.libraries import read_llama_cpp, read_sentencepiece, read_tiktoken
 from derivable.vocabularies.saved import Saved, Tables, read, write
 from derivable.vocabularies.source import MAX_SIZE, Source, resolve_eos
-from derivable.vocabularies.spellings import Spellings, cannot_spell, ending, ids_and_lengths, is_utf8
+from derivable.vocabularies.spellings import Spellings, cannot_spell, ending, ids_and_lengths
 
 __all__ = ["Vocabulary"]
 
@@ -435,9 +436,9 @@ class Vocabulary:
         return self._tables.fingerprint(self._eos_ids)
 
     def decoded(self, key: str) -> Vocabulary:
-        """The same ids with what their bytes stand for in an encoding (a key of `derivable.encodings`); `None` for those
-        that stand for no whole text by themselves. Behind them are ids for what they are in the middle of a character's
-        spelling. Kept: what is compiled for it is compiled for all.
+        """The same ids with what their bytes stand for in an encoding (a key of `derivable.encodings`); `None` for
+        those that stand for no whole text by themselves. Behind them are ids for what they are in the middle of a
+        character's spelling. Kept: what is compiled for it is compiled for all.
 
         Cost: that of a vocabulary of so many tokens, at the first call.
         """
@@ -467,23 +468,7 @@ class Vocabulary:
 
         Cost: linear in the number of tokens, 0.1 s for 128,000.
         """
-        spelled = [token for token in self.tokens if token is not None]
-        distinct = set(spelled)
-        special = set(self._special_ids.values()) | set(self._eos_ids)
-        return {
-            "kind": self._kind,
-            "size": self.size,
-            "special": len(special),
-            "holes": sum(token is None for token in self.tokens) - len(special) - self._empty,
-            "empty": self._empty,
-            "invalid_utf8": sum(not is_utf8(token) for token in spelled),
-            "duplicates": len(spelled) - len(distinct),
-            "longest": max(spelled, key=len, default=b""),
-            "single_bytes": sum(len(token) == 1 for token in distinct),
-            "eos_ids": self._eos_ids,
-            "strips_leading_space": self._strips_leading_space,
-            "fingerprint": self.fingerprint,
-        }
+        return described(self, self._empty)
 
     @cached_property
     def _kernel_vocabulary(self) -> Any:

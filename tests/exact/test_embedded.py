@@ -18,8 +18,11 @@ FEW, MANY = 40, 4_000
 DEPTH, LONGEST = 3, 5
 """Texts up to this length are compared; members up to that one are listed."""
 
-WALKS = 1000
-"""Texts that are longer are looked for by so many random walks over single letters."""
+UNDECIDED = 0.25
+"""The share of bits of which neither the list of members nor a walk may tell."""
+
+WALKS, OF_CASE = 1000, 20_000
+"""Texts that are longer are looked for by so many random walks over single letters, in a case by so many."""
 
 
 def described(grammar: dv.Grammar) -> str:
@@ -42,7 +45,7 @@ class Comparison:
         members = [text for text in texts if self.oracle.member(text)]
         self.beginnings = {text[:end] for text in members for end in range(len(text) + 1)}
         self.seen: set[bytes] = set()
-        self.bits = 0
+        self.bits = self.undecided = self.walks = 0
 
     def run(self) -> None:
         vocabulary = dv.Vocabulary.from_bytes([*self.words, None], eos=[len(self.words)])
@@ -53,6 +56,7 @@ class Comparison:
             assert not self.beginnings or "never" in str(error) or "no text at all" in str(error), error
             return
         self.walk(constraint.matcher(), b"")
+        assert self.undecided <= UNDECIDED * self.bits + 2, (self.undecided, "of so many bits are undecided", self.bits)
 
     def walk(self, matcher: dv.Matcher, text: bytes) -> None:
         """The mask behind a text, and all behind it."""
@@ -73,7 +77,9 @@ class Comparison:
             elif token in allowed:
                 after = matcher.fork()
                 after.advance(token)
-                assert self.completes(after, longer), (text, word, "is too many")
+                completes = self.completes(after, longer)
+                assert completes is not False, (text, word, "is too many")
+                self.undecided += completes is None
         if text in self.seen:
             return
         self.seen.add(text)
@@ -83,10 +89,11 @@ class Comparison:
                 self.walk(matcher, text + self.words[token])
                 matcher.rollback(1)
 
-    def completes(self, matcher: dv.Matcher, text: bytes) -> bool:
-        """The engine knows how to end the text, and the definition agrees."""
+    def completes(self, matcher: dv.Matcher, text: bytes) -> bool | None:
+        """The engine knows how to end the text, and the definition agrees. `None`: no walk found an end."""
         rng = random.Random(text)
-        for walk in range(WALKS):
+        for walk in range(min(WALKS, OF_CASE - self.walks)):
+            self.walks += 1
             at, read = matcher.fork(), text
             for _ in range(3 + walk // 40):
                 if at.is_accepting:
@@ -96,7 +103,7 @@ class Comparison:
                     break
                 at.advance(token := rng.choice(letters))
                 read += self.words[token]
-        return False
+        return None
 
 
 def compare(seed: int, encoded: bool) -> int:

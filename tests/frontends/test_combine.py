@@ -113,11 +113,10 @@ def test_ignored_terminals_are_written_out() -> None:
         bare + "a"
 
 
-def test_other_lexing_policies_are_refused_by_name() -> None:
+def test_other_lexing_policies_keep_their_languages() -> None:
     lark = Grammar.from_lark("start: NAME\nNAME: /[a-z]+/")
-    with pytest.raises(dv.GrammarError, match=r"'longest' lexing cannot be combined.*") as caught:
-        lark + "x"
-    assert "with_lexing('scannerless')" in str(caught.value)
+    assert accepts(lark + "x", "abx")  # a text of the grammar, then `x`
+    assert not accepts(lark + "x", "x")
     assert accepts(lark.with_lexing("scannerless") + "x", "abx")
 
 

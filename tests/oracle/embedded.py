@@ -1,7 +1,7 @@
 """Languages inside languages, from the definition in docs/lexing.md.
 
-A text of an inner grammar cuts the text around it as a named token does. So a text is a member if some pieces of it, none
-of them empty, are members of the inner languages, and what is left, with a token in place of each piece, is one of the
+A text of an inner grammar cuts the text around it as a named token does. So a text is a member if some pieces of it,
+none of them empty, are members of the inner languages, and the rest, with a token in place of each piece, is one of the
 grammar around. Where an inner language has the empty text, its terminal may be left out.
 """
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from .._kernel import CountingAutomaton, Dfa
-from ..expr import Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Look, Repeat, children, walk, width
+from ..expr import Alt, And, Bytes, ByteSet, Chars, Concat, Expr, Look, Repeat, children, walk
+from .widths import width
 
 __all__ = ["counting_automaton", "without_many"]
 

@@ -28,7 +28,6 @@ __all__ = [
     "repeated",
     "with_leaves",
     "with_literals_spelled",
-    "within",
 ]
 
 

@@ -20,8 +20,9 @@ from lark.grammar import NonTerminal
 from lark.grammar import Terminal as LarkTerminal
 from lark.lexer import PatternStr
 
+from ..automata.widths import width
 from ..errors import DerivableError, GrammarError, LimitError
-from ..expr import NOTHING, Alt, Concat, Expr, Look, Ref, Repeat, refs, width
+from ..expr import NOTHING, Alt, Concat, Expr, Look, Ref, Repeat, refs
 from ..limits import Limits
 from ..lowering.counted import counted_walk
 from ..rules import Indentation, Lexing, Rules, Terminal

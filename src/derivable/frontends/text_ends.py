@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ..automata import is_empty
+from ..automata.widths import width
 from ..expr import (
     ANY_CHAR,
     EMPTY,
@@ -23,7 +24,6 @@ from ..expr import (
     Spelled,
     plus,
     star,
-    width,
 )
 from ..limits import Limits
 from ..lowering.leaves import names_only

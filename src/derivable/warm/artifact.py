@@ -304,12 +304,7 @@ def _plan(header: dict[str, Any], blobs: memoryview, fingerprint: str, limits: L
         assert automaton is not None
         terminals.append((automaton, rank, ignored))
         at += length
-    if columns := header["indentation"]:
-        newline, *brought = [terminals[symbol - 1][0] if 0 < symbol <= count else None for symbol in columns[:3]]
-        if newline is None or not matches_blank_lines(newline) or not all(dfa and dfa.is_empty for dfa in brought):
-            raise ValueError(
-                "indentation: the newline's automaton, or one of a terminal that columns bring, is another's"
-            )
+    _check_indentation(header["indentation"], terminals)
     if scannerless and header["splits"]:
         raise ValueError("splits: under 'scannerless' lexing they are not the constraint's")
     ends = at + header["index"]
@@ -343,6 +338,14 @@ def _plan(header: dict[str, Any], blobs: memoryview, fingerprint: str, limits: L
         splits=blobs[ends:behind],
         languages=languages,
     )
+
+
+def _check_indentation(columns: list[int] | None, terminals: list[tuple[Recognizer, int, bool]]) -> None:
+    if columns is None:
+        return
+    newline, *brought = [terminals[at - 1][0] if 0 < at <= len(terminals) else None for at in columns[:3]]
+    if newline is None or not matches_blank_lines(newline) or not all(dfa and dfa.is_empty for dfa in brought):
+        raise ValueError("indentation: the newline's automaton, or one of a terminal that columns bring, is another's")
 
 
 def _languages(

@@ -29,7 +29,7 @@ struct Decoded {
         std::shared_ptr<const std::vector<uint32_t>> completed;
         Transducer::State behind;
     };
-    struct Readings {  // of tokens from one state on
+    struct Readings {                                      // of tokens from one state on
         std::vector<std::pair<uint32_t, uint32_t>> whole;  // id and token; of the main state none, for they are one
         std::vector<Unfinished> unfinished;
     };

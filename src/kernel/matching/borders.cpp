@@ -159,8 +159,7 @@ class Borders::Search {
     void leave(const Parse& t, Symbol symbol, bool ignored, Obligations obligations, const Nodes& nodes) {
         Lexemes& lexemes = b_.lexemes_;
         if (b_.engine_.access.lexer().obligations_hold_at_end(obligations)) {
-            const After end =
-                ignored ? lexemes.after_ignored(t.stack, t.environment) : lexemes.after(symbol, t.stack, t.environment, true);
+            const After end = ignored ? lexemes.after_ignored(t.stack, t.environment) : lexemes.after(symbol, t.stack, t.environment, true);
             if (end.stack != kNoFrontier) begin(b_.engine_.stacks.minimal(end.stack), end.environment, nodes);
         }
         const After after = ignored ? lexemes.after_ignored(t.stack, t.environment) : lexemes.after(symbol, t.stack, t.environment);

@@ -39,7 +39,7 @@ class EmbeddedText {
     virtual void allow(uint32_t* words) const = 0;       // adds the tokens with which it goes on and does not end
     // The rest of some text, as WitnessText::units; null: none is known.
     virtual std::optional<std::vector<uint32_t>> rest() const = 0;
-    virtual uint64_t context(int64_t hops) const = 0;    // as Matcher::context
+    virtual uint64_t context(int64_t hops) const = 0;  // as Matcher::context
     // Tokens that suffice to end it, and by how many more any next token may raise that, at most (matching/slack.hpp); kNone: it is not known.
     struct Slack {
         static constexpr uint64_t kNone = ~0ULL;

@@ -76,7 +76,7 @@ class InnerLanguage final : public EmbeddedLanguage, public std::enable_shared_f
     void give_back() override;
 
     const Vocabulary& vocabulary() const { return decoded_ ? *decoded_->of : inner_->vocabulary(); }  // that is written in
-    const Decoded* decoded() const { return decoded_; }                                                  // null: it stands for itself
+    const Decoded* decoded() const { return decoded_; }                                               // null: it stands for itself
     const Transducer& transducer() const { return transducer_; }
     const TextEnds::Beginnings& beginnings(Transducer::State from, const ByteSet& before) {
         auto& known = beginnings_[{from, before.words}];
@@ -125,14 +125,19 @@ class InnerLanguage final : public EmbeddedLanguage, public std::enable_shared_f
     EmbeddedRef text(Operation& operation, const Parses& parses, Transducer::State state, bool is_begun) {
         if (!can_complete(*inner_, parses, state)) return nullptr;
         EmbeddedRef found;
+        std::vector<uint32_t> key;
+        // SAFETY: what belongs to a text is freed by the constraint around; its place is the inner one's, and is used again.
         operation.without_counting([&] {
-            std::vector<uint32_t> key = key_of(parses, state, is_begun);
+            key = key_of(parses, state, is_begun);
+            if (const auto known = texts_.find(key); known != texts_.end()) found = known->second.lock();
+        });
+        if (found) return found;
+        Places::Place* place = inner_->places.add(inner_->moments);
+        const Moment* now = inner_->moments.add(nullptr, {parses});
+        now->references++;
+        place->now = now;
+        operation.without_counting([&] {
             std::weak_ptr<const InnerText>& known = texts_[key];
-            if ((found = known.lock())) return;
-            Places::Place* place = inner_->places.add(inner_->moments);
-            const Moment* now = inner_->moments.add(nullptr, {parses});
-            now->references++;
-            place->now = now;
             const auto made = std::make_shared<const InnerText>(shared_from_this(), place, state, is_begun, std::move(key));
             known = made, found = made;
         });
@@ -181,8 +186,7 @@ class InnerLanguage final : public EmbeddedLanguage, public std::enable_shared_f
 };
 
 EmbeddedRef InnerLanguage::begin() {
-    return within(
-        [&](Constraint& inner, Operation& operation) { return text(operation, inner.initial(), transducer_.start(), false); });
+    return within([&](Constraint& inner, Operation& operation) { return text(operation, inner.initial(), transducer_.start(), false); });
 }
 
 void InnerLanguage::give_back() {
@@ -258,7 +262,8 @@ void InnerText::add_tokens(const std::vector<uint32_t>& own, uint32_t num_tokens
     if (rest) words[whole] |= own[whole] & ((1u << rest) - 1);
 }
 
-void InnerText::add_readings(Constraint& inner, const Decoded::Readings& readings, const std::vector<uint32_t>& own, uint32_t* words) const {
+void InnerText::add_readings(Constraint& inner, const Decoded::Readings& readings, const std::vector<uint32_t>& own,
+                             uint32_t* words) const {
     const auto is_allowed = [&](uint32_t id) { return own[id >> 5] >> (id & 31) & 1; };
     const auto add = [&](uint32_t token) { words[token >> 5] |= 1u << (token & 31); };
     for (const auto& [id, token] : readings.whole)
@@ -267,9 +272,8 @@ void InnerText::add_readings(Constraint& inner, const Decoded::Readings& reading
     for (const Decoded::Unfinished& u : readings.unfinished) {
         if (u.text != Decoded::kNothing && !is_allowed(u.text)) continue;
         const auto& completed = u.completed;  // none: it need not be
-        if (!completed || std::any_of(completed->begin(), completed->end(), [&](uint32_t id) {
-                return id == Decoded::kNothing || is_allowed(id);
-            }))
+        if (!completed ||
+            std::any_of(completed->begin(), completed->end(), [&](uint32_t id) { return id == Decoded::kNothing || is_allowed(id); }))
             add(u.token);
         else open.push_back(&u);
     }
@@ -346,9 +350,8 @@ EmbeddedText::Slack InnerText::slack() const {
 }
 
 EmbeddedText::Nodes InnerText::ends(const ByteSet& before) const {
-    return language_->within([&](Constraint& inner, Operation&) {
-        return inner.text_ends().find(parses(), language_->beginnings(state_, before));
-    });
+    return language_->within(
+        [&](Constraint& inner, Operation&) { return inner.text_ends().find(parses(), language_->beginnings(state_, before)); });
 }
 
 }  // namespace

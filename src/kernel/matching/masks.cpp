@@ -48,7 +48,8 @@ void Masks::fill(const Parses& parses, uint32_t* mask) {
 }
 
 void Masks::fill_across(const Parses& parses, uint32_t* mask) {
-    const bool is_slow = lookahead_ != kNoLookahead || std::any_of(parses.begin(), parses.end(), [](const Parse& t) { return bool(t.writing); });
+    const bool is_slow =
+        lookahead_ != kNoLookahead || std::any_of(parses.begin(), parses.end(), [](const Parse& t) { return bool(t.writing); });
     if (is_slow) return within_bounds(parses).write(mask);
     std::vector<uint32_t> words(vocabulary_.words());
     for (const Parse& t : parses) add_across(t, words);

@@ -34,8 +34,7 @@ void Slack::find_per_token() {
         rest_ = std::max(rest_, outline.longest_rest * ways_.longest_spelling());
         const Cost growth = engine_.terminals.is_ignored(s) ? 0 : corners.growth(s);
         if (growth >= kNoCost || rest_ >= kNone / 4) return;
-        const uint64_t more =
-            separated_ * tokens_of(growth) + kLexeme + (engine_.environments.tallies.opens(s) ? per_object_ : 0) + inner;
+        const uint64_t more = separated_ * tokens_of(growth) + kLexeme + (engine_.environments.tallies.opens(s) ? per_object_ : 0) + inner;
         for (int b = 0; b < 256; b++) {
             if (outline.first[uint8_t(b)]) first[size_t(b)] = std::max(first[size_t(b)], more);
             if (outline.last[uint8_t(b)]) last.set(uint8_t(b));

@@ -28,7 +28,7 @@ class Walk {
   private:
     using Nodes = std::vector<uint32_t>;
     struct Split {
-        std::map<std::pair<LexState, Environment>, Nodes> inside;                  // tokens that end while the lexeme is in progress
+        std::map<std::pair<LexState, Environment>, Nodes> inside;                 // tokens that end while the lexeme is in progress
         std::map<std::tuple<TerminalId, Obligations, Environment>, Nodes> exits;  // nodes before which it has ended
     };
 

@@ -81,10 +81,11 @@ std::shared_ptr<Constraint> constraint(PyVocabulary& v, nb::handle plan, nb::han
 void bind_constraints(nb::module_& m) {
     m.def("accelerators", &accelerator_names, "What only makes masks faster, and can be left out: (name, what it is).");
     nb::class_<Constraint>(m, "Constraint", "A grammar compiled for a vocabulary. Thread-safe.")
-        .def(nb::new_(&constraint), nb::arg("vocabulary"), nb::arg("plan"), nb::arg("references"),
-             nb::arg("languages"), nb::arg("without") = std::vector<std::string>(),
+        .def(nb::new_(&constraint), nb::arg("vocabulary"), nb::arg("plan"), nb::arg("references"), nb::arg("languages"),
+             nb::arg("without") = std::vector<std::string>(),
              "`plan`: what a grammar was lowered to, with limits. `references`: (terminal symbol, token ids, negated) of terminals that "
-             "are tokens. `languages`: (terminal symbol, constraint) of those whose lexemes are texts of another one. `without`: names of accelerators that are left out.")
+             "are tokens. `languages`: (terminal symbol, constraint) of those whose lexemes are texts of another one. `without`: names of "
+             "accelerators that are left out.")
         .def_ro("serial", &Constraint::serial, "Its number in this process.")
         .def("uses", &accelerator_uses,
              "How often each accelerator has spared something, by its name; those of splits in all that share its index.")

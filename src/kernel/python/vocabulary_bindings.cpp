@@ -73,7 +73,9 @@ uint64_t PyVocabulary::shared_bytes() const {
     return all;
 }
 
-void bind_vocabularies(nb::module_& m) {
+namespace {
+
+void bind_transducers(nb::module_& m) {
     using Edges = std::vector<std::vector<std::tuple<uint8_t, uint8_t, uint16_t, std::optional<nb::bytes>>>>;
     nb::class_<Transducer>(m, "Transducer", "How a text is decoded, byte by byte.")
         .def(
@@ -88,7 +90,8 @@ void bind_vocabularies(nb::module_& m) {
                 new (self) Transducer(all, {may_end.begin(), may_end.end()}, start);
             },
             nb::arg("edges"), nb::arg("may_end"), nb::arg("start"),
-            "`edges`: by state, (first byte, last byte, next state, what is written, or None for the byte itself). State 0 is where most of a text is "
+            "`edges`: by state, (first byte, last byte, next state, what is written, or None for the byte itself). State 0 is where most "
+            "of a text is "
             "read.")
         .def(
             "decode",
@@ -106,6 +109,12 @@ void bind_vocabularies(nb::module_& m) {
                 return text ? std::optional(nb::bytes(text->data(), text->size())) : std::nullopt;
             },
             nb::arg("decoded"), "A shortest text that stands for this one; None: there is none.");
+}
+
+}  // namespace
+
+void bind_vocabularies(nb::module_& m) {
+    bind_transducers(m);
     nb::class_<PyVocabulary>(m, "Vocabulary", "Token bytes and their trie.")
         .def(
             "__init__",

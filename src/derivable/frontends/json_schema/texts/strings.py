@@ -6,8 +6,9 @@ from functools import lru_cache
 
 from ...._kernel import Dfa
 from ....automata import compile_expr, is_empty, string_values
+from ....automata.widths import width
 from ....errors import LimitError
-from ....expr import NOTHING, Alt, And, Chars, Expr, JsonStrings, Look, Not, star, walk, width
+from ....expr import NOTHING, Alt, And, Chars, Expr, JsonStrings, Look, Not, star, walk
 from ....limits import Limits
 from .formats import format_expr
 from .json_text import json_string, spelled
