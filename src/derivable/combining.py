@@ -105,8 +105,8 @@ class Combining(Rules):
         The grammar sees what is meant: names, line breaks and columns are those of the decoded text. Encodings nest.
 
         Args:
-            encoding: the format. Of `shell`, `python` and `javascript` any kind of quotation marks is meant; one kind is
-                `python-long`, `shell-single` and so on.
+            encoding: the format. Of `shell`, `python` and `javascript` any kind of quotation marks is meant; one kind
+                is `python-long`, `shell-single` and so on.
             spec: every spelling of the format; otherwise what serializers write. docs/lexing.md lists them.
             columns: of `indented`, how many blanks each line begins with.
 

@@ -31,7 +31,7 @@ from derivable.vocabularies.huggingface import canonical_pairs, read_tokenizer_j
 from derivable.vocabularies.libraries import read_llama_cpp, read_sentencepiece, read_tiktoken
 from derivable.vocabularies.saved import Saved, Tables, read, write
 from derivable.vocabularies.source import MAX_SIZE, Source, resolve_eos
-from derivable.vocabularies.spellings import Spellings, cannot_spell, ending, ids_and_lengths
+from derivable.vocabularies.spellings import Spellings, cannot_spell, canonical, ids_and_lengths
 
 __all__ = ["Vocabulary"]
 
@@ -39,10 +39,6 @@ _LONGEST = 0xFFFF
 """Bytes of the longest token that the kernel's trie can hold."""
 
 _SPLITS = 1024  # that are remembered
-
-# Put before a text so that what follows is encoded without the space that SentencePiece adds at the start. The first
-# that leaves a token boundary before the text is used; a newline is a token of its own in nearly every vocabulary.
-_LEADS = ("", "\n", ".", "(", "0")
 
 
 class Vocabulary:
@@ -356,11 +352,8 @@ class Vocabulary:
             raise VocabularyError(
                 f"the text holds a lone surrogate at offset {error.start}, which has no UTF-8. Remove or replace it."
             ) from error
-        for lead in _LEADS:
-            ids = ending(self._encoder(lead + text), data, self.tokens)
-            if ids is not None:
-                return ids
-        return self.encode_bytes_greedy(data)
+        ids = canonical(self._encoder, text, data, self.tokens)
+        return self.encode_bytes_greedy(data) if ids is None else ids
 
     def encode_bytes_greedy(self, data: bytes) -> list[int]:
         """Tokens that spell `data`, each as long as it can be while the rest can still be spelled.
@@ -442,18 +435,17 @@ class Vocabulary:
 
         Cost: that of a vocabulary of so many tokens, at the first call.
         """
-        made: Vocabulary | None = self._decoded.get(key)
-        if made is None:
+        texts(key=key)
+        if key not in self._decoded:
             made = object.__new__(Vocabulary)
-            parts = ("_kind", "_eos_ids", "_special_ids", "_empty", "_strips_leading_space")
-            made.__dict__ |= {part: self.__dict__[part] for part in parts}
-            made._encoder = None
-            kernel = self._kernel_vocabulary.decoded(encoding(key).transducer)
-            made._size = kernel.size
-            made.tokens = tuple(kernel.tokens())
-            made._kernel_vocabulary = made._with_index(kernel)
-            made = self._decoded.setdefault(key, made)
-        return made
+            kernel = made._kernel_vocabulary = made._with_index(
+                self._kernel_vocabulary.decoded(encoding(key).transducer)
+            )
+            made._size, made.tokens, made._encoder = kernel.size, tuple(kernel.tokens()), None
+            for part in ("_kind", "_eos_ids", "_special_ids", "_empty", "_strips_leading_space"):
+                setattr(made, part, getattr(self, part))
+            self._decoded.setdefault(key, made)
+        return self._decoded[key]
 
     _decoded = cached_property(lambda _: dict[str, "Vocabulary"]())
 

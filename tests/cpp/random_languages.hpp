@@ -150,7 +150,7 @@ struct RandomGrammar {
         limits.accelerators = accelerators;
         auto spanner = std::make_shared<Spanner>(vocabulary, policy, accelerators);
         return std::make_shared<Constraint>(vocabulary, spanner,
-                                            ConstraintSpec{std::move(specs), {}, {}, {}, {}, std::move(rules), limits, {}});
+                                            ConstraintSpec{std::move(specs), {}, {}, {}, {}, {}, std::move(rules), limits, {}});
     }
 };
 

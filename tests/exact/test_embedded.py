@@ -18,7 +18,7 @@ FEW, MANY = 40, 4_000
 DEPTH, LONGEST = 3, 5
 """Texts up to this length are compared; members up to that one are listed."""
 
-UNDECIDED = 0.25
+UNDECIDED = 0.4
 """The share of bits of which neither the list of members nor a walk may tell."""
 
 WALKS, OF_CASE = 1000, 20_000

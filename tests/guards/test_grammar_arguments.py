@@ -161,6 +161,7 @@ VOCABULARIES: dict[str, tuple[Call, list[Any]]] = {
     "token_bytes": (VOCABULARY.token_bytes, [*NO_INTEGERS, -1, 4, 2**70, 10**5000]),
     "decode": (VOCABULARY.decode, [None, 5, "ab", ["a"], [1.5], [True], [-1], [2**70], [None]]),
     "encode": (VOCABULARY.encode, NO_TEXTS),
+    "decoded": (VOCABULARY.decoded, [*NO_TEXTS, "x", "indented x", "without x"]),
     "encode_bytes_greedy": (VOCABULARY.encode_bytes_greedy, [None, 5, "ab", [97], b"x", object()]),
     "encode_forced": (VOCABULARY.encode_forced, [None, 5, "ab", [97], b"x", object()]),
     "split_forced-data": (lambda x: VOCABULARY.split_forced(x, b"a"), [None, 5, "ab", [97]]),

@@ -62,7 +62,13 @@ def without(texts: Iterable[str]) -> str:
 
 @cache
 def encoding(key: str) -> Encoding:
-    """The encoding of a key, as `encodings_of` gives them."""
+    """The encoding of a key, as `encodings_of` gives them.
+
+    Raises:
+        GrammarError: there is none.
+    """
+    if not is_encoding(key):
+        raise GrammarError(f"there is no encoding {key!r:.80}", hint="Use a key that encodings_of() gives.")
     if key.startswith(f"{_INDENTED} "):
         return indented(int(key.removeprefix(_INDENTED)))
     if key.startswith(_WITHOUT):

@@ -34,6 +34,7 @@ class Encoding:
         unwritable: characters that no text holds which is written so.
 
     Example:
+        >>> from derivable.encodings import encoding
         >>> encoding("json").decode(b'a\\\\n\\\\u00e9')
         b'a\\n\\xc3\\xa9'
         >>> encoding("json").encode(b'say "a"')

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
-__all__ = ["Spellings", "cannot_spell", "ending", "ids_and_lengths", "is_utf8"]
+__all__ = ["Spellings", "cannot_spell", "canonical", "ending", "ids_and_lengths", "is_utf8"]
+
+# Put before a text so that what follows is encoded without the space that SentencePiece adds at the start. The first
+# that leaves a token boundary before the text is used; a newline is a token of its own in nearly every vocabulary.
+_LEADS = ("", "\n", ".", "(", "0")
 
 
 class Spellings:
@@ -87,6 +91,14 @@ def cannot_spell(data: bytes, ids: Mapping[bytes, int], lengths: Mapping[int, Se
         f"no sequence of tokens spells the bytes: at best they reach offset {offset}, "
         f"{data[offset : offset + 16]!r}. Use a vocabulary that has these bytes, or another text."
     )
+
+
+def canonical(
+    encoder: Callable[[str], list[int]], text: str, data: bytes, tokens: Sequence[bytes | None]
+) -> list[int] | None:
+    """The ids that a tokenizer gives for a text, whose bytes these are, within a longer one; `None`: none spell it."""
+    found = (ending(encoder(lead + text), data, tokens) for lead in _LEADS)
+    return next((ids for ids in found if ids is not None), None)
 
 
 def ending(ids: list[int], data: bytes, tokens: Sequence[bytes | None]) -> list[int] | None:

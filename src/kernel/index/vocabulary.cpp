@@ -100,20 +100,25 @@ class Readings {
           transducer_(transducer),
           bytes_(bytes) {}
 
+    std::vector<Transducer::State> states{Transducer::kMain};  // that tokens lead to
+    // The main state is the first one.
     Decoded::Readings from(Transducer::State from) {
         Decoded::Readings all;
+        all.same.assign(of_.words(), 0);
         for (uint32_t token = 0; token < of_.size(); token++) {
             if (of_.bytes[token].empty()) continue;
             std::string text;
             const Transducer::State behind = transducer_.run(from, of_.bytes[token], text);
             if (behind == Transducer::kNone) continue;
-            if (behind != Transducer::kMain || text.empty()) {
+            if (std::find(states.begin(), states.end(), behind) == states.end()) states.push_back(behind);
+            if (text.empty() || !transducer_.may_end(behind)) {
                 const uint32_t id = this->id(text);
                 all.unfinished.push_back({token, id, completed(text, behind), behind});
-            } else if (from == Transducer::kMain) {
-                bytes_[token] = std::move(text);
+            } else if (from == Transducer::kMain || bytes_[token] == text) {
+                if (from == Transducer::kMain) ids_.try_emplace(text, token), bytes_[token] = std::move(text);
+                all.same[token >> 5] |= 1u << (token & 31);
             } else {
-                all.whole.emplace_back(id(text), token);
+                all.others.emplace_back(id(text), token);
             }
         }
         return all;
@@ -136,7 +141,20 @@ class Readings {
             if (transducer_.may_end(step.next)) all.push_back(id(text + std::string(transducer_.output(step))));
         for (std::string_view some : kSomeCharacters)
             if (transducer_.encode(behind, some)) all.push_back(id(text + std::string(some)));
+        if (all.empty()) add_ends(text, behind, all);
         return known = std::make_shared<const std::vector<uint32_t>>(std::move(all));
+    }
+
+    // In the middle of a character: some of those that it may be.
+    void add_ends(const std::string& text, Transducer::State behind, std::vector<uint32_t>& all) {
+        constexpr size_t kMost = 64, kMostPlaces = 4096;
+        std::vector<std::pair<std::string, Transducer::State>> places{{text, behind}};
+        for (size_t i = 0; i < places.size() && places.size() < kMostPlaces && all.size() < kMost; i++)
+            for (const auto& [_, step] : transducer_.ways(places[i].second)) {
+                std::string longer = places[i].first + std::string(transducer_.output(step));
+                if (transducer_.may_end(step.next)) all.push_back(id(longer));
+                else places.emplace_back(std::move(longer), step.next);
+            }
     }
 
     const Vocabulary& of_;
@@ -149,13 +167,11 @@ class Readings {
 }  // namespace
 
 Vocabulary Vocabulary::of_decoded(std::shared_ptr<const Vocabulary> of, std::shared_ptr<const Transducer> transducer) {
-    constexpr size_t kWorthwhile = 256, kMostReadings = 8;  // tokens that a state reads; states
+    constexpr size_t kWorthwhile = 4, kMostReadings = 8;  // tokens that a state reads; states
     auto decoded = std::make_shared<Decoded>();
     Vocabulary v;
     v.eos = of->eos;
     v.bytes.resize(of->size());
-    std::vector<Transducer::State> states{Transducer::kMain};
-    if (transducer->start() != Transducer::kMain) states.push_back(transducer->start());
     const auto is_worthwhile = [&](Transducer::State from) {
         size_t count = 0;
         for (const std::string& token : of->bytes) {
@@ -165,12 +181,10 @@ Vocabulary Vocabulary::of_decoded(std::shared_ptr<const Vocabulary> of, std::sha
         return count >= kWorthwhile;
     };
     Readings readings(*of, *transducer, v.bytes);
-    for (size_t i = 0; i < states.size() && decoded->readings.size() < kMostReadings; i++) {
-        if (i && !is_worthwhile(states[i])) continue;
-        Decoded::Readings found = readings.from(states[i]);
-        for (const Decoded::Unfinished& u : found.unfinished)
-            if (std::find(states.begin(), states.end(), u.behind) == states.end()) states.push_back(u.behind);
-        decoded->readings.emplace(states[i], std::move(found));
+    if (transducer->start() != Transducer::kMain) readings.states.push_back(transducer->start());
+    for (size_t i = 0; i < readings.states.size() && decoded->readings.size() < kMostReadings; i++) {
+        const Transducer::State from = readings.states[i];
+        if (!i || is_worthwhile(from)) decoded->readings.emplace(from, readings.from(from));
     }
     decoded->of_byte.fill(Decoded::kNothing);
     for (uint32_t id = 0; id < v.bytes.size(); id++)

@@ -16,21 +16,22 @@ namespace derivable {
 
 struct Vocabulary;
 
-// The tokens of a vocabulary as what their bytes stand for, which are those of another one. A token keeps its id where it stands for a whole text read
-// from the main state of the transducer on. What else it may be has ids behind these.
+// The tokens of a vocabulary as what their bytes stand for, which are those of another one. A token keeps its id where it is read from the main state of the
+// transducer on, and the text may end behind it. What else it may be has ids behind these; equal texts have one.
 struct Decoded {
     std::shared_ptr<const Vocabulary> of;
     std::shared_ptr<const Transducer> transducer;
     static constexpr uint32_t kNothing = ~0u;
-    // A token that leaves the transducer in another state: what it writes (kNothing: nothing), and, where the text may not end there, the same with some
-    // characters that can complete it: all of those that one byte more does, and some others.
+    // A token behind which the text may not end: what it writes (kNothing: nothing), and the same with some characters that can complete it: all of those that
+    // one byte more does, and some others.
     struct Unfinished {
         uint32_t token, text;
         std::shared_ptr<const std::vector<uint32_t>> completed;
         Transducer::State behind;
     };
-    struct Readings {                                      // of tokens from one state on
-        std::vector<std::pair<uint32_t, uint32_t>> whole;  // id and token; of the main state none, for they are one
+    struct Readings {                                       // of tokens from one state on
+        std::vector<uint32_t> same;                         // a mask: of those that are read so from the main state on, too
+        std::vector<std::pair<uint32_t, uint32_t>> others;  // id and token
         std::vector<Unfinished> unfinished;
     };
     std::unordered_map<Transducer::State, Readings> readings;  // from states that are worth it

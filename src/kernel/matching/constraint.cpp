@@ -171,6 +171,7 @@ void Constraint::collect() {
     liveness_.forget_stacks();
     lexemes_.forget_stacks();
     masks_.forget_stacks();
+    text_ends_.forget_stacks();
     witnesses_.forget_stacks();
     budget_masks_.forget_stacks();
     const bool with_tallies = tallies.wants_collection();

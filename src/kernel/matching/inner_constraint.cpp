@@ -49,7 +49,6 @@ class InnerText final : public EmbeddedText {
 
   private:
     const Parses& parses() const { return place_->now->parses; }
-    static void add_tokens(const std::vector<uint32_t>& own, uint32_t num_tokens, uint32_t* words);
     void add_readings(Constraint& inner, const Decoded::Readings& readings, const std::vector<uint32_t>& own, uint32_t* words) const;
     std::vector<uint32_t> completed(Constraint& inner, const std::vector<const Decoded::Unfinished*>& open,
                                     const std::vector<uint32_t>& own) const;
@@ -250,23 +249,19 @@ void InnerText::allow(uint32_t* words) const {
         }
         std::vector<uint32_t> own(inner.vocabulary().words());
         inner.masks().fill_without_end(parses(), own.data());
-        if (state_ == Transducer::kMain) add_tokens(own, language_->vocabulary().size(), words);
-        if (decoded) add_readings(inner, *readings, own, words);
+        if (!decoded)
+            for (size_t w = 0; w < own.size(); w++) words[w] |= own[w];
+        else add_readings(inner, *readings, own, words);
         return true;
     });
-}
-
-void InnerText::add_tokens(const std::vector<uint32_t>& own, uint32_t num_tokens, uint32_t* words) {
-    const uint32_t whole = num_tokens / 32, rest = num_tokens % 32;
-    for (uint32_t w = 0; w < whole; w++) words[w] |= own[w];
-    if (rest) words[whole] |= own[whole] & ((1u << rest) - 1);
 }
 
 void InnerText::add_readings(Constraint& inner, const Decoded::Readings& readings, const std::vector<uint32_t>& own,
                              uint32_t* words) const {
     const auto is_allowed = [&](uint32_t id) { return own[id >> 5] >> (id & 31) & 1; };
     const auto add = [&](uint32_t token) { words[token >> 5] |= 1u << (token & 31); };
-    for (const auto& [id, token] : readings.whole)
+    for (size_t w = 0; w < readings.same.size(); w++) words[w] |= own[w] & readings.same[w];
+    for (const auto& [id, token] : readings.others)
         if (is_allowed(id)) add(token);
     std::vector<const Decoded::Unfinished*> open;
     for (const Decoded::Unfinished& u : readings.unfinished) {

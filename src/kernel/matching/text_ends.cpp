@@ -145,6 +145,8 @@ EmbeddedText::Nodes TextEnds::of_parse(const Parse& t, const Beginnings& beginni
         const ReachTrie::Found found = known_.find(*known, t.environment, signature_, [] { return false; });
         if (found.value >= 0) return lists_[size_t(found.value)];
     }
+    Key whole{id, t.stack.index(), t.environment};
+    if (const auto known = deep_.find(whole); known != deep_.end()) return known->second;
     Reach reach;
     std::vector<uint32_t> nodes;
     if (!beginnings.empty.empty()) {
@@ -159,6 +161,9 @@ EmbeddedText::Nodes TextEnds::of_parse(const Parse& t, const Beginnings& beginni
     if (reach.hops <= MaskCache::kMaxHops && engine_.stacks.signature(t.stack, uint32_t(reach.hops), signature_)) {
         lists_.push_back(found);
         known_.put(id, t.environment, known_.beside_of(t.environment, reach), uint32_t(reach.hops), signature_, int32_t(lists_.size() - 1));
+    } else {
+        if (deep_.size() > kMostKnown) deep_.clear();
+        deep_[std::move(whole)] = found;
     }
     return found;
 }
