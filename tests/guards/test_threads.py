@@ -114,6 +114,19 @@ def test_matchers_of_one_constraint(lexing: str) -> None:
         del constraint
 
 
+def test_a_language_inside_several() -> None:
+    """Constraints around one that they share, each in threads of its own."""
+    inner = dv.Grammar.from_lark('start: (NAME "=" NUMBER ";")+\nNAME: /[a-z]+/\nNUMBER: /[0-9]+/\n%ignore " "')
+    around = [inner.encoded("json"), "x" + inner.encoded("json") + "y", inner + "|", (inner | "-").repeat(1, 3) + "|"]
+    texts = [b'"ab = 1; c=2;"', b'x"ab = 1; c=2;"y', b"ab = 1; c=2;|", b"ab=1;c = 2;|"]
+    shared = vocabulary()
+    alone = [masks(dv.compile(grammar, vocabulary()), text) for grammar, text in zip(around, texts)]
+    constraints = [dv.compile(grammar, shared) for grammar in around]
+    with ThreadPoolExecutor(4) as pool:
+        jobs = [pool.submit(masks, constraints[i % 4], texts[i % 4]) for i in range(24)]
+    assert [job.result() for job in jobs] == [alone[i % 4] for i in range(24)]
+
+
 def test_others_run_beside_long_calls_only() -> None:
     """A known mask and an advance keep the interpreter's lock; a text of a megabyte lets it go.
 
