@@ -144,6 +144,8 @@ def compile(
         constraint.prefetches |= prefetch
     except MemoryError:
         raise LimitError("memory of the machine", 1, 0, "compiling a grammar") from None
+    except RecursionError:
+        raise LimitError("max_depth", limits.max_depth + 1, limits.max_depth, "languages inside others") from None
     return constraint.canonically() if canonical else constraint
 
 
@@ -204,6 +206,8 @@ def constraint_of(
             return _compile(grammar, vocabulary, lookahead, limits, without)
     except MemoryError:
         raise LimitError("memory of the machine", 1, 0, "compiling a grammar") from None
+    except RecursionError:
+        raise LimitError("max_depth", limits.max_depth + 1, limits.max_depth, "languages inside others") from None
 
 
 def _compile(

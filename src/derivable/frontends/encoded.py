@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..encodings import encoding, encodings_of
-from ..errors import UnsupportedFeatureError
+from ..errors import LimitError, UnsupportedFeatureError
 from ..expr import (
     EMPTY,
     NOTHING,
@@ -31,6 +31,8 @@ from .combine import Joined, with_leaves
 
 __all__ = ["encoded", "within"]
 
+_DEEPEST = 64
+
 
 def encoded(operand: Rules, name: str, *, spec: bool, columns: int | None) -> Rules:
     """See `Grammar.encoded`."""
@@ -50,7 +52,9 @@ def within(rules: Rules, key: str) -> Rules:
     return joined.grammar("encoded", joined.embed(_without(rules, encoding(key).unwritable), key))
 
 
-def _refuse_tokens(grammar: Rules) -> None:
+def _refuse_tokens(grammar: Rules, depth: int = 1) -> None:
+    if depth > _DEEPEST:
+        raise LimitError("max_depth", depth, _DEEPEST, "languages that are encoded inside one another")
     for name, terminal in grammar.terminals.items():
         if isinstance(terminal.expr, Special | Spelled):
             raise UnsupportedFeatureError(
@@ -60,7 +64,7 @@ def _refuse_tokens(grammar: Rules) -> None:
                 hint="Name tokens outside of what is encoded.",
             )
         if isinstance(terminal.expr, Embedded):
-            _refuse_tokens(terminal.expr.grammar)
+            _refuse_tokens(terminal.expr.grammar, depth + 1)
 
 
 def _without(grammar: Rules, characters: str) -> Rules:
