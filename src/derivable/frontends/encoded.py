@@ -24,6 +24,7 @@ from ..expr import (
     Special,
     Spelled,
     star,
+    walk,
 )
 from ..rules import Rules
 from .build import Step, alternation, run
@@ -55,16 +56,16 @@ def within(rules: Rules, key: str) -> Rules:
 def _refuse_tokens(grammar: Rules, depth: int = 1) -> None:
     if depth > _DEEPEST:
         raise LimitError("max_depth", depth, _DEEPEST, "languages that are encoded inside one another")
-    for name, terminal in grammar.terminals.items():
-        if isinstance(terminal.expr, Special | Spelled):
+    for name, expr in [*grammar.rules.items(), *((name, each.expr) for name, each in grammar.terminals.items())]:
+        if any(isinstance(part, Special | Spelled) for part in walk(expr)):
             raise UnsupportedFeatureError(
                 "tokens in an encoded text",
-                f"the terminal {name!r} is a token of the vocabulary, which stands for itself and for nothing else",
+                f"{name!r} names a token of the vocabulary, which stands for itself and for nothing else",
                 source=grammar.source,
                 hint="Name tokens outside of what is encoded.",
             )
-        if isinstance(terminal.expr, Embedded):
-            _refuse_tokens(terminal.expr.grammar, depth + 1)
+        if isinstance(expr, Embedded):
+            _refuse_tokens(expr.grammar, depth + 1)
 
 
 def _without(grammar: Rules, characters: str) -> Rules:
