@@ -1,4 +1,4 @@
-"""Encodings against the programs that read them: `json`, `ast`, `shlex` and a shell, XML's parser, `base64`, `textwrap`."""
+"""Encodings against what reads them: `json`, `ast`, `shlex` and a shell, a parser of XML, `base64`, `textwrap`."""
 
 from __future__ import annotations
 
