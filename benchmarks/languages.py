@@ -11,6 +11,7 @@ Needs the shared data (`DERIVABLE_SHARED`, or ../shared beside the repository).
 
 from __future__ import annotations
 
+import ast
 import json
 import time
 from collections.abc import Callable
@@ -24,6 +25,14 @@ from rich.progress import track
 import derivable as dv
 
 PYTHON = dv.Grammar.builtin("python")
+
+
+def is_python(code: str) -> bool:
+    try:
+        ast.parse(code)
+    except SyntaxError:
+        return False
+    return True
 
 
 def fenced(code: str) -> str:
@@ -71,8 +80,8 @@ def main(
     if shared is None:
         console.print("shared data not found: set DERIVABLE_SHARED, or put it at ../shared; nothing measured")
         return
-    lines = (shared / "data" / "programs" / "python.jsonl").read_text(encoding="utf-8").splitlines()[:count]
-    programs = [json.loads(line)["text"] for line in lines]
+    lines = (shared / "data" / "programs" / "python.jsonl").read_text(encoding="utf-8").splitlines()
+    programs = list(filter(is_python, (json.loads(line)["text"] for line in lines)))[:count]
     vocabulary = dv.Vocabulary.from_tokenizer_json(shared / "data" / "tokenizers" / tokenizer)
     bitmask = dv.allocate_bitmask(1, vocabulary.size)
     rows: list[list[str]] = []

@@ -59,8 +59,8 @@ class BudgetMasks {
     Masks& masks_;
     const Vocabulary& vocabulary_;
     Witnesses& witnesses_;
-    std::unique_ptr<Slack> slack_;                                   // if it was asked for
-    std::unordered_map<Witnesses::Key, uint64_t, WordsHash> needs_;  // by place: the most that a token and what follows it take
+    std::unique_ptr<Slack> slack_;                                              // if it was asked for
+    std::unordered_map<Witnesses::Key, uint64_t, Witnesses::Key::Hash> needs_;  // by place: the most that a token and what follows it take
 };
 
 }  // namespace derivable

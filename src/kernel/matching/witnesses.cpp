@@ -36,14 +36,16 @@ void Witnesses::forget_stacks() {
 // What was written of distinct items is no part of a key, and with a lookahead not all that bytes lead to can be had by tokens.
 std::optional<Witnesses::Key> Witnesses::key_of(const Parses& parses) const {
     if (lookahead_ != kNoLookahead) return std::nullopt;
-    std::vector<std::array<uint32_t, 3>> places;
+    Key key;
+    std::vector<std::array<uint32_t, 5>> places;
     for (const Parse& t : parses) {
-        if (t.writing || t.embedded) return std::nullopt;
-        places.push_back({t.lex.index(), t.stack.index(), t.environment});
+        if (t.writing) return std::nullopt;
+        const auto text = uint64_t(reinterpret_cast<uintptr_t>(t.embedded.get()));
+        places.push_back({t.lex.index(), t.stack.index(), t.environment, uint32_t(text), uint32_t(text >> 32)});
+        if (t.embedded) key.texts.push_back(t.embedded);
     }
     std::sort(places.begin(), places.end());
-    Key key;
-    for (const std::array<uint32_t, 3>& place : places) key.insert(key.end(), place.begin(), place.end());
+    for (const auto& place : places) key.words.insert(key.words.end(), place.begin(), place.end());
     return key;
 }
 

@@ -59,7 +59,15 @@ class Witnesses {
     void forget_stacks();
 
     // For WitnessSearch: places by their parses. Null: not known.
-    using Key = std::vector<uint32_t>;
+    struct Key {
+        std::vector<uint32_t> words;
+        std::vector<EmbeddedRef> texts;  // SAFETY: their addresses are among the words
+        bool operator==(const Key& o) const { return words == o.words; }
+        bool operator<(const Key& o) const { return words < o.words; }
+        struct Hash {
+            size_t operator()(const Key& key) const { return WordsHash()(key.words); }
+        };
+    };
     std::optional<Key> key_of(const Parses& parses) const;
     const Witness* known(const Key& key) const;
     // Of units behind which `rest` stands, if it is there; `borders`: where lexemes begin, if tokens must not span any. Null: no tokens spell it.
@@ -76,7 +84,7 @@ class Witnesses {
     const Vocabulary& vocabulary_;
     const uint64_t lookahead_;
     std::unique_ptr<WaysOn> ways_;
-    std::unordered_map<Key, Witness, WordsHash> known_;
+    std::unordered_map<Key, Witness, Key::Hash> known_;
     FlatMap<Witness> by_boundary_;  // by stack and environment
     size_t num_boundaries_ = 0;
 };
