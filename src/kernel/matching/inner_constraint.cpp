@@ -273,6 +273,12 @@ void InnerText::add_readings(Constraint& inner, const Decoded::Readings& reading
         else open.push_back(&u);
     }
     if (open.empty()) return;
+    // SAFETY: not by addresses, of which there may be others behind a text.
+    const bool is_for_keeping = std::none_of(parses().begin(), parses().end(), [](const Parse& t) { return t.writing || t.embedded; });
+    if (!is_for_keeping) {
+        for (uint32_t token : completed(inner, open, own)) add(token);
+        return;
+    }
     const std::vector<uint32_t>*& known = language_->completed(key_);
     if (!known) known = language_->note(completed(inner, open, own));
     for (uint32_t token : *known) add(token);
