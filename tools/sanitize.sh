@@ -27,5 +27,5 @@ else
     run_instrumented tests/kernel/test_kernel.py tests/kernel/test_counting_automaton.py tests/api/test_matcher.py \
         tests/guards/test_limits.py tests/api/test_warm.py tests/json_schema/test_key_order.py
     run_instrumented tests/exact/test_exact.py -k "family and (0 or 7)"
-    run_instrumented tests/exact/test_embedded.py -m "not slow" -k "True-1 or False-1"
+    run_instrumented tests/exact/test_embedded.py -k "True-1 or False-1"
 fi

@@ -10,6 +10,7 @@ from oracle.embedded import EmbeddedRecognizer
 
 import derivable as dv
 from derivable import encodings
+from derivable.expr import Embedded
 from derivable.lowering.show import show
 
 FEW, MANY = 40, 4_000
@@ -134,3 +135,60 @@ def test_random_grammars_in_one_another(seed: int, encoded: bool) -> None:
 def test_many_random_grammars_in_one_another(encoded: bool) -> None:
     bits = sum(compare(seed, encoded) for seed in range(FEW, FEW + MANY))
     assert bits > 500_000
+
+
+INNER = dv.Grammar.from_lark(
+    'start: (NAME "=" (NUMBER | "(" start ")") ";")+\nNAME: /[a-z]+/\nNUMBER: /[0-9]+/\n%ignore " "'
+)
+WORDS = [b"ab", b"=1;", b"; ", b'"}', b'{"a', b'": ', b";\\n", b'="', b");", b"=(", b"12"]
+
+
+def some_vocabulary() -> dv.Vocabulary:
+    return dv.Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), *WORDS, None], eos=[256 + len(WORDS)])
+
+
+def around() -> dict[str, dv.Grammar]:
+    return {
+        "json": '{"a": ' + INNER.encoded("json") + "}",
+        "plain": "<" + INNER + ">",
+        "longest": dv.Grammar.from_lark(
+            'start: "let" NAME INNER "end"\nNAME: /[a-z]+/\n%ignore " "\n%declare INNER',
+            declared={"INNER": dv.Terminal(Embedded(INNER))},
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", ["json", "plain", "longest"])
+@pytest.mark.parametrize("most", [24, 40, 90])
+def test_budgets_reach_into_inner_texts(name: str, most: int) -> None:
+    """Every text ends within its tokens, and is one of the grammar."""
+    constraint = dv.compile(around()[name], some_vocabulary())
+    for seed in range(4):
+        rng, matcher, tokens = random.Random(seed), constraint.matcher(max_tokens=most), []
+        while not matcher.is_finished:
+            allowed = matcher.allowed_tokens().tolist()
+            assert matcher.least_tokens is not None and matcher.least_tokens <= most - len(tokens)
+            tokens.append(rng.choice(allowed))
+            matcher.advance(tokens[-1])
+        assert len(tokens) <= most
+        again = constraint.matcher()
+        for token in tokens:
+            again.advance(token)
+        assert again.is_finished
+
+
+@pytest.mark.parametrize("name", ["json", "plain", "longest"])
+def test_saved_constraints_hold_inner_ones(name: str) -> None:
+    constraint = dv.compile(around()[name], some_vocabulary(), ahead_of_time=True)
+    loaded = dv.Constraint.from_bytes(constraint.to_bytes(), constraint.vocabulary)
+    rng, one, other = random.Random(1), constraint.matcher(), loaded.matcher()
+    for _ in range(40):
+        allowed = one.allowed_tokens().tolist()
+        assert allowed == other.allowed_tokens().tolist()
+        token = rng.choice(allowed)
+        if token == len(constraint.vocabulary.tokens) - 1:
+            break
+        one.advance(token)
+        other.advance(token)
+        assert one.explain(token).reason == other.explain(token).reason
+    assert one.is_accepting == other.is_accepting
