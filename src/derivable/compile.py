@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -128,7 +129,7 @@ def compile(
     begun = time.perf_counter()
     key = (id(grammar), id(vocabulary), lookahead, limits)  # a constraint keeps both alive
     constraint: Constraint | None = cache.constraints.get(key)
-    try:
+    with _within_the_machine(limits):
         with _kernel.Budget(timeout, limits.max_bytes):
             if constraint is None:
                 constraint = entry.find() if entry else None
@@ -142,11 +143,18 @@ def compile(
         if entry:
             entry.keep(constraint)
         constraint.prefetches |= prefetch
+    return constraint.canonically() if canonical else constraint
+
+
+@contextmanager
+def _within_the_machine(limits: Limits) -> Iterator[None]:
+    """What the machine refuses is an error that says so."""
+    try:
+        yield
     except MemoryError:
         raise LimitError("memory of the machine", 1, 0, "compiling a grammar") from None
     except RecursionError:
         raise LimitError("max_depth", limits.max_depth + 1, limits.max_depth, "languages inside others") from None
-    return constraint.canonically() if canonical else constraint
 
 
 class _Entry:
@@ -201,13 +209,8 @@ def constraint_of(
     Raises:
         GrammarError, LimitError, VocabularyError: as `compile`, but for that.
     """
-    try:
-        with _kernel.Budget(None, limits.max_bytes):
-            return _compile(grammar, vocabulary, lookahead, limits, without)
-    except MemoryError:
-        raise LimitError("memory of the machine", 1, 0, "compiling a grammar") from None
-    except RecursionError:
-        raise LimitError("max_depth", limits.max_depth + 1, limits.max_depth, "languages inside others") from None
+    with _within_the_machine(limits), _kernel.Budget(None, limits.max_bytes):
+        return _compile(grammar, vocabulary, lookahead, limits, without)
 
 
 def _compile(

@@ -19,7 +19,6 @@ Way = tuple[bytes, int]
 
 MAIN = 0
 _HEX = "0123456789abcdef"
-_SURROGATES = range(0xD800, 0xE000)
 
 
 @dataclass(frozen=True)
@@ -165,5 +164,6 @@ def _common(texts: list[bytes]) -> bytes:
 
 
 def hex_digits(*, any_case: bool) -> list[tuple[str, int]]:
+    """Hexadecimal digits and their values, for a level of `Builder.digits`; `any_case`: those in upper case, too."""
     digits = [(char, value) for value, char in enumerate(_HEX)]
     return digits + ([(char.upper(), value) for char, value in digits if char.isalpha()] if any_case else [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from ..encodings import encoding, encodings_of
@@ -18,7 +19,6 @@ from ..expr import (
     Embedded,
     Expr,
     Graph,
-    Look,
     Not,
     Repeat,
     Special,
@@ -87,11 +87,11 @@ def _without(grammar: Rules, characters: str) -> Rules:
 def _kept(expr: Expr, characters: str, writable: Chars) -> Step:
     match expr:
         case Chars(ranges):
-            return Chars(tuple(_apart(ranges, writable.ranges)))
+            return Chars(tuple(_common(ranges, writable.ranges)))
         case ByteSet(ranges):
             bytes_kept = [(low, high) for low, high in writable.ranges if low < 0x80]
             low_ones = [(low, min(high, 0x7F)) for low, high in bytes_kept] + [(0x80, 0xFF)]
-            return ByteSet(tuple(_apart(ranges, low_ones)))
+            return ByteSet(tuple(_common(ranges, low_ones)))
         case Bytes(value):
             return NOTHING if any(char.encode() in value for char in characters) else expr
         case Concat(items) | Alt(items) | And(items):
@@ -109,12 +109,12 @@ def _kept(expr: Expr, characters: str, writable: Chars) -> Step:
                 if ord(char) < 0x80:
                     low = [part for pair in low for part in _cut(pair, ord(char))]
             return Graph(
-                tuple([tuple([(*part, to) for a, b, to in each for part in _apart([(a, b)], low)]) for each in edges]),
+                tuple([tuple([(*part, to) for a, b, to in each for part in _common([(a, b)], low)]) for each in edges]),
                 accepting,
             )
         case Embedded(inner, key):
             return expr if key else Embedded(_without(inner, characters), key)
-        case Look() | _:
+        case _:  # look-around, too: see _without
             return expr
 
 
@@ -124,7 +124,7 @@ def _cut(pair: tuple[int, int], code: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in parts if a <= b]
 
 
-def _apart(ranges: object, kept: object) -> list[tuple[int, int]]:
+def _common(ranges: Iterable[tuple[int, int]], kept: Collection[tuple[int, int]]) -> list[tuple[int, int]]:
     """What two lists of ranges have in common."""
-    both = [(max(a, c), min(b, d)) for a, b in ranges for c, d in kept]  # type: ignore[attr-defined]
+    both = [(max(a, c), min(b, d)) for a, b in ranges for c, d in kept]
     return [(low, high) for low, high in both if low <= high]

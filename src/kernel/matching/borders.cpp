@@ -11,17 +11,11 @@ namespace derivable {
 namespace {
 constexpr size_t kMostKnown = size_t(1) << 14;
 constexpr uint64_t kFar = 1u << 30;
-
-void add_address(std::vector<uint32_t>& key, const void* address) {
-    const auto word = uint64_t(reinterpret_cast<uintptr_t>(address));
-    key.push_back(uint32_t(word)), key.push_back(uint32_t(word >> 32));
-}
 }  // namespace
 
 Borders::Place Borders::place_of(const Parse& t) {
-    Place place{t.lex.index(), t.stack.index(), t.environment};
-    add_address(place, t.embedded.get());
-    return place;
+    const auto embedded = address_words(t.embedded.get());
+    return {t.lex.index(), t.stack.index(), t.environment, embedded[0], embedded[1]};
 }
 
 const ByteSet& Borders::next_bytes(const Parse& t) {
@@ -29,6 +23,7 @@ const ByteSet& Borders::next_bytes(const Parse& t) {
     if (const auto known = next_bytes_.find(place); known != next_bytes_.end()) return known->second;
     ByteSet bytes;
     bytes.words = runs_.next_bytes({t});
+    if (next_bytes_.size() > kMostKnown) next_bytes_.clear();
     return next_bytes_[std::move(place)] = bytes;
 }
 
@@ -46,7 +41,7 @@ std::vector<Borders::Crossing> Borders::out_of(const Parse& t) {
 
 const std::vector<uint32_t>& Borders::tokens(const Crossing& c) {
     Place place = place_of(c.behind);
-    add_address(place, c.nodes.get());
+    for (uint32_t word : address_words(c.nodes.get())) place.push_back(word);
     if (const auto known = tokens_.find(place); known != tokens_.end()) return known->second.tokens;
     std::vector<uint32_t> tokens;
     const Trie& trie = vocabulary_.trie;
@@ -97,18 +92,13 @@ void Borders::find_distances() {
     }
 }
 
-uint64_t Borders::distance(Symbol terminal) {
-    if (distances_.empty()) find_distances();
-    return distances_[terminal];
-}
-
 uint64_t Borders::distance(Frontier stack) {
     uint64_t least = kFar;
     for (Symbol s : engine_.stacks.terminals(engine_.stacks.accepts(stack))) {
         if (s == kEnd) continue;
         const auto& languages = engine_.terminals.languages();
         const bool is_inner = std::any_of(languages.begin(), languages.end(), [&](const auto& l) { return l->symbol() == s; });
-        least = std::min(least, is_inner ? 0 : distance(s) + lengths_[s]);
+        least = std::min(least, is_inner ? 0 : distances_[s] + lengths_[s]);
     }
     return least;
 }
@@ -192,7 +182,7 @@ class Borders::Search {
         uint64_t needed = kFar;  // bytes behind the lexeme
         for (LexState single : lexer.singles(lexer.members(state)))
             for (Symbol symbol : b_.engine_.terminals.of(lexer.terminal_of(single)))
-                needed = std::min(needed, b_.engine_.terminals.is_ignored(symbol) ? ignored : b_.distance(symbol));
+                needed = std::min(needed, b_.engine_.terminals.is_ignored(symbol) ? ignored : b_.distances_[symbol]);
         if (height(node) <= needed) return;
         for (const Lexer::Exit& e : lexer.exits(state)) ended[{e.terminal, e.obligations, environment}].push_back(node);
         const uint32_t end = node == Runs::kRoot ? trie_.size() : trie_.end[node];

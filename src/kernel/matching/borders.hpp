@@ -34,7 +34,7 @@ class Borders {
         EmbeddedText::Nodes nodes;  // null: where the token begins
     };
     std::vector<Crossing> of(const Parse& t) { return t.embedded ? out_of(t) : into(t); }
-    // Calls visit(token) for the tokens that go on behind one, of those with nodes.
+    // Those that begin with one of its nodes and go on behind the border; ascending. Valid until the next call.
     const std::vector<uint32_t>& tokens(const Crossing& c);
     // Stack nodes are about to be freed.
     void forget_stacks() { into_.clear(), next_bytes_.clear(), tokens_.clear(); }
@@ -43,8 +43,7 @@ class Borders {
     std::vector<Crossing> out_of(const Parse& t);
     const std::vector<Crossing>& into(const Parse& t);
     class Search;
-    // Bytes that a text takes, at least, from the end of this terminal's lexeme to where an inner text begins; from a stack on.
-    uint64_t distance(Symbol terminal);
+    // Bytes that a text takes, at least, from a stack on to where an inner text begins.
     uint64_t distance(Frontier stack);
     void find_distances();
     const ByteSet& next_bytes(const Parse& t);
@@ -54,8 +53,9 @@ class Borders {
     Runs& runs_;
     const Vocabulary& vocabulary_;
     Adjacency adjacency_;
-    std::vector<uint64_t> distances_, lengths_;  // by terminal; empty until they are asked for
-    using Place = std::vector<uint32_t>;         // a parse that has written nothing
+    // By terminal, at least: bytes from the end of its lexeme to where an inner text begins, and those of the lexeme. Empty until they are asked for.
+    std::vector<uint64_t> distances_, lengths_;
+    using Place = std::vector<uint32_t>;  // a parse that has written nothing
     static Place place_of(const Parse& t);
     std::unordered_map<Place, std::vector<Crossing>, WordsHash> into_;
     std::unordered_map<Place, ByteSet, WordsHash> next_bytes_;

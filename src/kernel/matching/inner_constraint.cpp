@@ -161,10 +161,8 @@ class InnerLanguage final : public EmbeddedLanguage, public std::enable_shared_f
     static std::vector<uint32_t> key_of(const Parses& parses, Transducer::State state, bool is_begun) {
         std::vector<std::array<uint32_t, 8>> all;
         for (const Parse& t : parses) {
-            const auto writing = uint64_t(reinterpret_cast<uintptr_t>(t.writing.get()));
-            const auto embedded = uint64_t(reinterpret_cast<uintptr_t>(t.embedded.get()));
-            all.push_back({t.lex.index(), t.stack.index(), t.environment, t.tokens, uint32_t(writing), uint32_t(writing >> 32),
-                           uint32_t(embedded), uint32_t(embedded >> 32)});
+            const auto writing = address_words(t.writing.get()), embedded = address_words(t.embedded.get());
+            all.push_back({t.lex.index(), t.stack.index(), t.environment, t.tokens, writing[0], writing[1], embedded[0], embedded[1]});
         }
         std::sort(all.begin(), all.end());
         std::vector<uint32_t> key{state, is_begun};

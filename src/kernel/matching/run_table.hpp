@@ -31,10 +31,9 @@ class RunTable {
         for (const Parses& parses : layers) {
             key.push_back(uint32_t(parses.size()));
             for (const Parse& t : parses) {
-                const auto writing = uint64_t(reinterpret_cast<uintptr_t>(t.writing.get()));
-                const auto embedded = uint64_t(reinterpret_cast<uintptr_t>(t.embedded.get()));
-                key.insert(key.end(), {t.lex.index(), t.stack.index(), t.environment, t.ground.index(), t.tokens, uint32_t(writing),
-                                       uint32_t(writing >> 32), uint32_t(embedded), uint32_t(embedded >> 32)});
+                const auto writing = address_words(t.writing.get()), embedded = address_words(t.embedded.get());
+                key.insert(key.end(), {t.lex.index(), t.stack.index(), t.environment, t.ground.index(), t.tokens, writing[0], writing[1],
+                                       embedded[0], embedded[1]});
             }
         }
         const uint32_t place = ids_.intern(key);

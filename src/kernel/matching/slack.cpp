@@ -47,7 +47,7 @@ void Slack::find_per_token() {
 uint64_t Slack::most_of_inner(const LeftCorners& corners) const {
     uint64_t most = 0;
     for (const auto& language : engine_.terminals.languages()) {
-        if (engine_.stacks.lr().productions().is_used(language->symbol()) == false) continue;
+        if (!engine_.stacks.lr().productions().is_used(language->symbol())) continue;
         const EmbeddedText::Slack slack = language->begin()->slack();
         const Cost growth = corners.growth(language->symbol());
         if (slack.per_token == kNone || growth >= kNoCost) return kNone;

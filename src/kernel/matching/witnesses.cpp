@@ -40,8 +40,8 @@ std::optional<Witnesses::Key> Witnesses::key_of(const Parses& parses) const {
     std::vector<std::array<uint32_t, 5>> places;
     for (const Parse& t : parses) {
         if (t.writing) return std::nullopt;
-        const auto text = uint64_t(reinterpret_cast<uintptr_t>(t.embedded.get()));
-        places.push_back({t.lex.index(), t.stack.index(), t.environment, uint32_t(text), uint32_t(text >> 32)});
+        const auto text = address_words(t.embedded.get());
+        places.push_back({t.lex.index(), t.stack.index(), t.environment, text[0], text[1]});
         if (t.embedded) key.texts.push_back(t.embedded);
     }
     std::sort(places.begin(), places.end());

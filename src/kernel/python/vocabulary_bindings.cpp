@@ -91,8 +91,7 @@ void bind_transducers(nb::module_& m) {
             },
             nb::arg("edges"), nb::arg("may_end"), nb::arg("start"),
             "`edges`: by state, (first byte, last byte, next state, what is written, or None for the byte itself). State 0 is where most "
-            "of a text is "
-            "read.")
+            "of a text is read.")
         .def(
             "decode",
             [](const Transducer& t, nb::bytes text) -> std::optional<nb::bytes> {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -33,6 +34,12 @@ uint64_t pack(Id<Tag> high, Low low) {
 template <class Tag>
 uint64_t pack(uint32_t high, Id<Tag> low) {
     return pack(high, low.index());
+}
+
+// As words of a key. SAFETY: whoever keeps the key keeps what is there, or else something else may be there one day.
+inline std::array<uint32_t, 2> address_words(const void* address) {
+    const auto word = uint64_t(reinterpret_cast<uintptr_t>(address));
+    return {uint32_t(word), uint32_t(word >> 32)};
 }
 
 struct MixHash {
