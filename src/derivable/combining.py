@@ -1,6 +1,7 @@
 """Grammars made of grammars: put together, one after the other, one or the other, again and again; or read otherwise.
 
-Together they are scannerless grammars; operands may be grammars of any front end, or literal text.
+Together they are scannerless grammars. Operands may be grammars of any front end, or literal text; one under another
+lexing policy becomes a terminal, whose texts are cut into lexemes by themselves (docs/lexing.md).
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ class Combining(Rules):
         """One operand after the other; also `a + b`. A `str` is that text. Cost: the number of rules.
 
         Raises:
-            GrammarError: an operand is under `longest` or `basic` lexing, where the parts would not keep their
-                languages; `with_lexing("scannerless")` reads it as a plain context-free grammar.
+            GrammarError: an operand is neither a grammar nor a text.
+            UnsupportedFeatureError: a scannerless operand ignores terminals, and has text without a name in its rules.
 
         Example:
             >>> import derivable as dv
@@ -59,7 +60,8 @@ class Combining(Rules):
         """Any one of the operands; also `a | b`.
 
         Raises:
-            GrammarError: no operands, or one under another lexing policy (see `concatenate`).
+            GrammarError: no operands, or one that is neither a grammar nor a text.
+            UnsupportedFeatureError: as `concatenate`.
 
         Example:
             >>> import derivable as dv
@@ -74,7 +76,8 @@ class Combining(Rules):
         """This grammar at least `min` and at most `max` times, one after the other (`None`: without bound).
 
         Raises:
-            GrammarError: the bounds are not numbers in ascending order, or another lexing policy (see `concatenate`).
+            GrammarError: the bounds are not numbers in ascending order.
+            UnsupportedFeatureError: as `concatenate`.
 
         Example:
             >>> import derivable as dv
@@ -112,6 +115,8 @@ class Combining(Rules):
 
         Raises:
             GrammarError: there is no such encoding.
+            LimitError: more than 64 languages are inside one another.
+            UnsupportedFeatureError: the grammar names a token, which stands for nothing but itself.
 
         Example:
             >>> import derivable as dv

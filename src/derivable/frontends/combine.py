@@ -52,7 +52,7 @@ class Joined:
         """The expression that stands for an operand: a grammar, or literal text.
 
         Raises:
-            GrammarError: neither, a text that is not Unicode, or a grammar under another lexing policy.
+            GrammarError: neither, or a text that is not Unicode.
             UnsupportedFeatureError: ignored terminals beside text without a name.
         """
         if isinstance(operand, str):
@@ -166,8 +166,8 @@ def plain(grammar: Rules) -> Rules:
     """The same language as a scannerless grammar that ignores nothing and whose rules hold names only."""
     if grammar.lexing != "scannerless":
         raise GrammarError(
-            f"a grammar under {grammar.lexing!r} lexing cannot be combined with others: where one part ends would "
-            "depend on the terminals of the next",
+            f"a grammar under {grammar.lexing!r} lexing cannot be written as a scannerless one: where its lexemes end "
+            "depends on what could follow",
             source=grammar.source,
             hint="Read it scannerless (any segmentation): grammar.with_lexing('scannerless').",
         )
