@@ -72,6 +72,23 @@ class Combining(Rules):
 
         return cls.of(alternate(operands))
 
+    def capture(self, name: str) -> Self:
+        """The same texts; where one stands in a text, it is known by this name: `Generation.captures`,
+        `Constraint.captures`.
+
+        A captured rule of a Lark grammar, or a group `(?P<name>...)`, does the same within one.
+
+        Example:
+            >>> import derivable as dv
+            >>> code = dv.Grammar.builtin("json").capture("code")
+            >>> fenced = "```json\\n" + code + "\\n```"
+            >>> vocab = dv.Vocabulary.from_bytes([bytes([byte]) for byte in range(128)] + [None], eos=[128])
+            >>> dv.compile(fenced, vocab).captures("```json\\n[1, 2]\\n```")["code"]
+            '[1, 2]'
+        """
+        texts(name=name)
+        return replace(self, captures={**self.captures, self.start: name})
+
     def repeat(self, min: int = 0, max: int | None = None) -> Self:
         """This grammar at least `min` and at most `max` times, one after the other (`None`: without bound).
 

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 from . import _kernel
 from .constraint import Constraint, token_ids
-from .encodings import encoding
 from .errors import ArgumentError, GrammarError, LimitError, TokenRejectedError, VocabularyError, number
 from .expr import NOTHING, Embedded, Special
 from .frontends.languages import judge_with
 from .grammar import Grammar
 from .limits import Limits
-from .lowering import InnerTexts, Lowered, lower, with_tokens
+from .lowering import Lowered, lower, with_tokens
 from .rules import Rules
 from .support.arguments import LARGEST, instance, integer
 from .support.caches import cache
@@ -218,7 +217,8 @@ def _compile(
 ) -> Constraint:
     grammar_of_tokens = with_tokens(grammar, vocabulary.special_ids)
     inner = _compile_inner(grammar_of_tokens, vocabulary, lookahead, limits)
-    lowered = lower(grammar_of_tokens, limits, {language: _texts(language, each) for language, each in inner.items()})
+    texts = {language: each.inner_texts(language.encoding) for language, each in inner.items()}
+    lowered = lower(grammar_of_tokens, limits, texts)
     references = []
     for symbol, named in lowered.references:
         ids: list[str | int] = [*token_ids(named, vocabulary)] or [""]
@@ -242,21 +242,21 @@ def _compile_inner(
         language = terminal.expr
         if not isinstance(language, Embedded) or language in found:
             continue
-        key = (language, id(vocabulary), lookahead, limits)
+        bare = _without_captures(language)
+        key = (bare, id(vocabulary), lookahead, limits)
         constraint: Constraint | None = cache.constraints.get(key)
         if constraint is None:
             written = vocabulary.decoded(language.encoding) if language.encoding else vocabulary
-            constraint = _compile(Grammar.of(language.grammar), written, lookahead, limits)
+            constraint = _compile(Grammar.of(bare.grammar), written, lookahead, limits)
             cache.constraints[key] = constraint
         found[language] = constraint
     return found
 
 
-def _texts(language: Embedded, constraint: Constraint) -> InnerTexts:
-    matcher = constraint.matcher()
-    is_empty = matcher.is_accepting and (not language.encoding or encoding(language.encoding).may_be_empty)
-    ends = constraint.vocabulary.eos_ids
-    return InnerTexts(is_empty, bool(matcher.next_bytes()) or not set(matcher.allowed_tokens().tolist()) <= set(ends))
+def _without_captures(language: Embedded) -> Embedded:
+    """Grammars that differ in what is captured are one to the kernel."""
+    rules = language.grammar
+    return Embedded(replace(rules, captures={}), language.encoding) if rules.captures else language
 
 
 def _judge(grammar: Rules) -> Callable[[str], bool]:

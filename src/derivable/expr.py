@@ -164,9 +164,13 @@ class Numbers:
 
 @node
 class Concat:
-    """All items, one after the other. `Concat(())` is the empty string."""
+    """All items, one after the other. `Concat(())` is the empty string.
+
+    `alias`: what a rule's node in a tree is called where this is the alternative that was taken.
+    """
 
     items: tuple[Expr, ...]
+    alias: str = field(default="", compare=False)
 
 
 @node
@@ -186,12 +190,16 @@ class Alt:
 
 @node
 class Repeat:
-    """`item` at least `min` and at most `max` times (`None`: without bound); `lazy` prefers fewer."""
+    """`item` at least `min` and at most `max` times (`None`: without bound); `lazy` prefers fewer.
+
+    `absent`: so many `None` stand in a tree where there is no item.
+    """
 
     item: Expr
     min: int
     max: int | None
     lazy: bool = False
+    absent: int = field(default=0, compare=False)
 
 
 @node
@@ -230,10 +238,14 @@ class Graph:
 
 @node
 class Ref:
-    """A rule or terminal of the grammar, by name. `span` points into the source for error messages."""
+    """A rule or terminal of the grammar, by name. `span` points into the source for error messages.
+
+    `is_kept`: a terminal's text stands in trees.
+    """
 
     name: str
     span: tuple[int, int] | None = field(default=None, compare=False)
+    is_kept: bool = field(default=True, compare=False)
 
 
 @node

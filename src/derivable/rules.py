@@ -18,6 +18,7 @@ __all__ = [
     "Lexing",
     "Membership",
     "Rules",
+    "Shape",
     "SpecialTokens",
     "Tally",
     "Terminal",
@@ -165,6 +166,21 @@ class Tally:
     members: Membership | None = None
 
 
+@node
+class Shape:
+    """What a rule is in trees.
+
+    Attributes:
+        name: of its nodes, unless the alternative has an alias; empty: its children stand where it would.
+        is_only_child: a node with one child is that child.
+        priority: where a text can be read in several ways, the higher is tried first.
+    """
+
+    name: str
+    is_only_child: bool = False
+    priority: int = 0
+
+
 @dataclass(frozen=True, repr=False)
 class Rules:
     """What a `Grammar` holds, and says of itself; checked when it is made."""
@@ -183,6 +199,8 @@ class Rules:
     samples: tuple[str, ...] = ()
     reader: Reader | None = field(default=None, repr=False, compare=False)
     warnings: tuple[GrammarWarning, ...] = field(default=(), repr=False, compare=False)
+    shapes: Mapping[str, Shape] = field(default_factory=dict, repr=False)
+    captures: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         instance("start", self.start, str, "the name of a rule")
@@ -249,12 +267,15 @@ class Rules:
         tallied: Mapping[str, Tally] | None = None,
         in_order: bool = False,
         warnings: tuple[GrammarWarning, ...] = (),
+        shapes: Mapping[str, Shape] | None = None,
+        captures: Mapping[str, str] | None = None,
     ) -> Rules:
         """A scannerless grammar whose names its maker vouches for: it is not searched for unknown ones."""
         made = object.__new__(Rules)
         fields = {"rules": rules, "terminals": terminals, "start": start, "ignore": (), "lexing": "scannerless"}
         made.__dict__.update(fields, source=source, relaxed=relaxed, distinct=distinct)
         made.__dict__.update(tallied=tallied or {}, in_order=in_order, warnings=warnings)
+        made.__dict__.update(shapes=shapes or {}, captures=captures or {})
         return made
 
     def __repr__(self) -> str:

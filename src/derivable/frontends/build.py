@@ -7,16 +7,17 @@ where their order cannot be observed.
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from ..expr import EMPTY, NOTHING, Alt, Bytes, Chars, Concat, Expr, Look, Repeat
+from ..support import steps
+from ..support.steps import run
 
 __all__ = ["Step", "alternation", "characters", "concatenation", "look", "recursion_room", "repeat", "run"]
 
-Step = Generator[Any, Expr, Expr]
-"""Builds one expression: yields the steps for its parts, is sent their expressions, returns its own."""
+Step = steps.Step[Expr]
+"""Builds one expression."""
 
 
 def concatenation(items: Iterable[Expr]) -> Expr:
@@ -104,22 +105,6 @@ def _one_character(expr: Expr) -> tuple[tuple[int, int], ...] | None:
             return ((ord(char), ord(char)),) if len(char) == 1 else None
         case _:
             return None
-
-
-def run(step: Step) -> Expr:
-    """The expression that `step` builds. Nesting costs list items and not Python frames."""
-    stack = [step]
-    answer: Expr | None = None
-    while True:
-        try:
-            stack.append(next(stack[-1]) if answer is None else stack[-1].send(answer))
-            answer = None
-        except StopIteration as done:
-            answer = done.value
-            stack.pop()
-            if not stack:
-                assert answer is not None
-                return answer
 
 
 @contextmanager

@@ -7,7 +7,7 @@ would compete with those of the next), so such operands are refused by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -15,7 +15,7 @@ from ..errors import GrammarError, UnsupportedFeatureError
 from ..expr import EMPTY, Alt, Bytes, Concat, Embedded, Expr, Members, Ref, Repeat, Sequences, Spelled, text
 from ..lowering.leaves import cut_into_leaves, names_only
 from ..lowering.show import show
-from ..rules import GrammarWarning, Rules, SpecialTokens, Tally, Terminal
+from ..rules import GrammarWarning, Rules, Shape, SpecialTokens, Tally, Terminal
 from .build import Step, alternation, concatenation, repeat, run
 
 __all__ = [
@@ -45,6 +45,8 @@ class Joined:
         self.tallied: dict[str, Tally] = {}
         self.in_order = False
         self.warnings: dict[GrammarWarning, None] = {}
+        self.shapes: dict[str, Shape] = {}
+        self.captures: dict[str, str] = {}
         self._starts: dict[int, tuple[Rules, Ref]] = {}
         self._numbers: dict[str, int] = {}
 
@@ -56,7 +58,7 @@ class Joined:
             UnsupportedFeatureError: ignored terminals beside text without a name.
         """
         if isinstance(operand, str):
-            return self.terminal(literal(operand)) if operand else EMPTY
+            return Ref(self.terminal(literal(operand)).name, is_kept=False) if operand else EMPTY
         if not isinstance(operand, Rules):
             raise GrammarError(
                 f"{operand!r:.80} cannot be part of a grammar", hint="Use a Grammar, or a str for literal text."
@@ -85,10 +87,11 @@ class Joined:
     def grammar(self, name: str, expr: Expr, source: str | None = None) -> Rules:
         """The grammar that derives `expr`."""
         start = self.rule(name, expr).name
+        self.shapes[start] = Shape("")
         relaxed, distinct = tuple(self.relaxed), tuple(self.distinct)
         return Rules.of_known_names(
             *(self.rules, self.terminals, start, source, relaxed, distinct, self.tallied, self.in_order),
-            warnings=tuple(self.warnings),
+            *(tuple(self.warnings), self.shapes, self.captures),
         )
 
     def _fresh(self, name: str) -> str:
@@ -111,7 +114,9 @@ class Joined:
         self.warnings.update(dict.fromkeys(grammar.warnings))
         names: dict[str, str] = {}
         for name, terminal in grammar.terminals.items():
-            if self.terminals.get(name) != terminal or self.tallied.get(name) != grammar.tallied.get(name):
+            here, there = (self.tallied, self.captures), (grammar.tallied, grammar.captures)
+            is_same = all(one.get(name) == other.get(name) for one, other in zip(here, there))
+            if self.terminals.get(name) != terminal or not is_same:
                 fresh = self._fresh(name)
                 self.terminals[fresh] = terminal
                 if fresh != name:
@@ -129,11 +134,20 @@ class Joined:
                 self.rules[names[name]] = EMPTY
 
         def renamed(leaf: Expr) -> Expr:
-            return Ref(names.get(leaf.name, leaf.name)) if isinstance(leaf, Ref) else leaf
+            return Ref(names.get(leaf.name, leaf.name), is_kept=leaf.is_kept) if isinstance(leaf, Ref) else leaf
 
         for name, expr in grammar.rules.items():
             self.rules[names.get(name, name)] = with_leaves(expr, renamed) if names else expr
+        self._add_shapes(grammar, names)
         return Ref(names.get(grammar.start, grammar.start))
+
+
+    def _add_shapes(self, grammar: Rules, names: Mapping[str, str]) -> None:
+        for name, new in names.items():
+            if name in grammar.rules:
+                self.shapes[new] = Shape(name)
+        self.shapes.update({names.get(name, name): shape for name, shape in grammar.shapes.items()})
+        self.captures.update({names.get(name, name): capture for name, capture in grammar.captures.items()})
 
 
 def with_leaves(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
@@ -155,7 +169,7 @@ def _mapped(expr: Expr, leaf: Callable[[Expr], Expr]) -> Step:
             new = []
             for item in items:
                 new.append((yield _mapped(item, leaf)))
-            return type(expr)(tuple(new))
+            return Concat(tuple(new), expr.alias) if isinstance(expr, Concat) else Alt(tuple(new))
         case Repeat(item=item):
             return replace(expr, item=(yield _mapped(item, leaf)))
         case _:
@@ -182,10 +196,14 @@ def plain(grammar: Rules) -> Rules:
         )
     joined = Joined()
     joined.terminals.update(grammar.terminals)
-    rules = cut_into_leaves(grammar)
+    rules = cut_into_leaves(grammar, grammar.captures)
     joined.rules.update(dict.fromkeys(rules, EMPTY))
+
+    def named(leaf: Expr) -> Expr:
+        return leaf if isinstance(leaf, Ref) else replace(joined.terminal(leaf), is_kept=not isinstance(leaf, Bytes))
+
     for name, expr in rules.items():
-        joined.rules[name] = with_leaves(expr, lambda leaf: leaf if isinstance(leaf, Ref) else joined.terminal(leaf))
+        joined.rules[name] = with_leaves(expr, named)
     return replace(grammar, rules=joined.rules, terminals=joined.terminals)
 
 
@@ -194,15 +212,20 @@ def _without_ignored(grammar: Rules) -> Rules:
     joined = Joined()
     joined.rules.update(grammar.rules)
     joined.terminals.update(grammar.terminals)
-    ignored = joined.rule("ignored", Repeat(alternation(map(Ref, grammar.ignore)), 0, None))
+    joined.shapes.update(grammar.shapes)
+    joined.captures.update(grammar.captures)
+    ignored = joined.rule("ignored", Repeat(alternation(Ref(name, is_kept=False) for name in grammar.ignore), 0, None))
     after = {name: joined.rule(name, Concat((Ref(name), ignored))) for name in grammar.terminals}
+    joined.shapes.update({ref.name: Shape("") for ref in (ignored, *after.values())})
 
     def spaced(leaf: Expr) -> Expr:
         return after.get(leaf.name, leaf) if isinstance(leaf, Ref) else leaf
 
     for name, expr in grammar.rules.items():
         joined.rules[name] = with_leaves(expr, spaced)
-    return joined.grammar("start", Concat((ignored, spaced(Ref(grammar.start)))), grammar.source)
+    made = joined.grammar("start", Concat((ignored, spaced(Ref(grammar.start)))), grammar.source)
+    joined.shapes[made.start] = Shape("")
+    return made
 
 
 def with_literals_spelled(grammar: Rules, mode: SpecialTokens) -> Rules:

@@ -2,8 +2,8 @@
 
 Lark's loader does what its language asks for: imports, `%extend`, `%override`, templates, names for anonymous
 terminals, joining terminals into patterns. It is stopped before it turns repeats into recursive rules, so `x ~ 0..1000`
-stays one node. What only shapes Lark's parse trees (`?rule`, `!rule`, `_rule`, aliases, which tokens are filtered)
-does not touch the language; rule priorities choose between parses and do not either.
+stays one node. What only shapes trees (`?rule`, `!rule`, `_rule`, aliases, `[x]`, which tokens are filtered; rule priorities,
+which choose between parses) does not touch the language: it is kept beside it for `derivable.trees`.
 
 Terminals stand in Lark's order: imported ones, then those defined, then the anonymous ones in order of appearance.
 Those that no rule reachable from the start uses, and that are not ignored, are left out, as Lark does; rules likewise.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lark import Tree
@@ -25,7 +26,7 @@ from ..errors import DerivableError, GrammarError, LimitError
 from ..expr import NOTHING, Alt, Concat, Expr, Look, Ref, Repeat, refs
 from ..limits import Limits
 from ..lowering.counted import counted_walk
-from ..rules import Indentation, Lexing, Rules, Terminal
+from ..rules import Indentation, Lexing, Rules, Shape, Terminal
 from ..support.collector import without_collector
 from .build import Step, alternation, concatenation, recursion_room, repeat, run
 from .lark_source import Loaded, Source, load
@@ -34,6 +35,8 @@ from .regex import parse_regex
 __all__ = ["grammar_from_lark"]
 
 _DEFAULTS = Limits()
+_MANY = 50
+"""Times from which on Lark writes a repeat as a rule of its own, whose name it leaves out of trees."""
 _FLAGS = {"i": re.I, "m": re.M, "s": re.S, "l": re.L, "u": re.U, "x": re.X}
 
 
@@ -125,7 +128,13 @@ def grammar_from_lark(
         lexing=lexing,
         source=text,
         indentation=indentation,
+        shapes={name: _shape(name, loaded.options[name]) for name in rules},
     )
+
+
+def _shape(name: str, options: Any) -> Shape:
+    shown = "" if name.startswith("_") else str(options.template_source or name)
+    return Shape(shown, bool(options.expand1), int(options.priority or 0))
 
 
 _BLOCKS = {"_INDENT", "_DEDENT"}
@@ -164,7 +173,8 @@ def _reachable(loaded: Loaded, start: str, source: Source, lost: frozenset[str] 
                 span=source.find(name),
                 hint="Define it in the grammar.",
             )
-        found[name] = run(_expression(trees[name], loaded.names, lost, source))
+        read = _Reading(loaded.names, lost, source, bool(loaded.options[name].keep_all_tokens))
+        found[name] = run(read.expression(trees[name]))
         todo += [ref.name for ref in refs(found[name]) if ref.name in trees]
     return {name: found[name] for name in trees if name in found}
 
@@ -228,33 +238,76 @@ def _refuse_empty_match(name: str, expr: Expr, source: Source) -> None:
         )
 
 
-def _expression(tree: Any, names: Mapping[str, str], lost: frozenset[str], source: Source) -> Step:
-    """A rule's right-hand side, its terminals already named and its templates applied."""
-    if isinstance(tree, NonTerminal | LarkTerminal):
-        name = names.get(tree.name, str(tree.name))
-        return NOTHING if name in lost else Ref(name, source.find(name))
-    assert isinstance(tree, Tree), tree
-    children: list[Any] = tree.children
-    match str(tree.data):
-        case "expansions":
-            alternatives = []
-            for child in children:
-                alternatives.append((yield _expression(child, names, lost, source)))
-            return alternation(alternatives)
-        case "expansion":
-            items = []
-            for child in children:
-                items.append((yield _expression(child, names, lost, source)))
-            return concatenation(items)
-        case "alias" | "value":  # an alias names a node of Lark's parse tree
-            return (yield _expression(children[0], names, lost, source))
-        case "maybe":
-            return repeat((yield _expression(children[0], names, lost, source)), 0, 1)
-        case "expr":
-            low, high = source.bounds(children[1:])
-            return repeat((yield _expression(children[0], names, lost, source)), low, high)
-        case other:
-            raise AssertionError(f"unknown node {other!r} in a Lark grammar")
+@dataclass(frozen=True)
+class _Reading:
+    """A rule's right-hand side, its terminals already named and its templates applied, as an expression.
+
+    Attributes:
+        names: what Lark's made-up names stand for.
+        lost: terminals that never come.
+        source: the grammar.
+        keeps_all: trees keep all tokens of the rule.
+    """
+
+    names: Mapping[str, str]
+    lost: frozenset[str]
+    source: Source
+    keeps_all: bool
+
+    def expression(self, tree: Any) -> Step:
+        if isinstance(tree, NonTerminal | LarkTerminal):
+            name = self.names.get(tree.name, str(tree.name))
+            return NOTHING if name in self.lost else Ref(name, self.source.find(name), self._is_kept(tree))
+        assert isinstance(tree, Tree), tree
+        children: list[Any] = tree.children
+        match str(tree.data):
+            case "expansions":
+                alternatives = []
+                for child in children:
+                    alternatives.append((yield self.expression(child)))
+                return alternation(alternatives)
+            case "expansion":
+                items = []
+                for child in children:
+                    items.append((yield self.expression(child)))
+                return concatenation(items)
+            case "value":
+                return (yield self.expression(children[0]))
+            case "alias":
+                item = yield self.expression(children[0])
+                if len(children) < 2 or children[1] is None or item == NOTHING:
+                    return item
+                items = list(item.items) if isinstance(item, Concat) and not item.alias else [item]
+                return Concat(tuple(items), str(children[1].name))
+            case "maybe":
+                item = repeat((yield self.expression(children[0])), 0, 1)
+                return replace(item, absent=self._size(children[0])) if isinstance(item, Repeat) else item
+            case "expr":
+                low, high = self.source.bounds(children[1:])
+                return repeat((yield self.expression(children[0])), low, high)
+            case other:
+                raise AssertionError(f"unknown node {other!r} in a Lark grammar")
+
+    def _is_kept(self, symbol: Any) -> bool:
+        """A symbol of its own in trees: a rule, or a token."""
+        if isinstance(symbol, NonTerminal):
+            return not symbol.name.startswith("_")
+        return self.keeps_all or not symbol.filter_out
+
+    def _size(self, tree: Any) -> int:
+        """The places that `[...]` leaves open where nothing stands, as Lark counts them."""
+        if not isinstance(tree, Tree):
+            return int(self._is_kept(tree))
+        match str(tree.data):
+            case "expansions":
+                return max(map(self._size, tree.children))
+            case "expr":
+                high = self.source.bounds(tree.children[1:])[1]
+                return 0 if high is None or high >= _MANY else high * self._size(tree.children[0])
+            case "expansion":
+                return sum(map(self._size, tree.children))
+            case _:
+                return self._size(tree.children[0])
 
 
 def _terminal(name: str, pattern: Any, priority: int, source: Source, limits: Limits) -> Terminal:

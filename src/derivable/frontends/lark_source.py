@@ -75,12 +75,14 @@ class Loaded:
         terminals: name to pattern (`None` if only declared) and priority, in Lark's order.
         ignored: names of terminals.
         names: what stands for the names that Lark makes up (`__ANON_0`, `__IGNORE_0`): the text of the terminal.
+        options: of each rule, how it shapes trees (`lark.grammar.RuleOptions`).
     """
 
     rules: dict[str, Any]
     terminals: dict[str, tuple[Any, int]]
     ignored: list[str]
     names: dict[str, str]
+    options: dict[str, Any]
 
 
 class Source:
@@ -446,13 +448,14 @@ def load(source: Source, import_paths: Sequence[str]) -> Loaded:
     anonymous.term_set |= declared
     templates = _lark.ApplyTemplates(rule_definitions)
     rules: dict[str, Any] = {}
-    for name, params, tree, _ in rule_definitions:
+    options: dict[str, Any] = {}
+    for name, params, tree, of_rule in rule_definitions:
         if name.count("{") > source.limits.max_depth:
             raise LimitError("max_depth", name.count("{"), source.limits.max_depth, "templates of a Lark grammar")
         if len(rules) > source.limits.max_symbols:
             raise LimitError("max_symbols", len(rules), source.limits.max_symbols, "rules of a Lark grammar")
         if not params:
-            rules[str(name)] = tree
+            rules[str(name)], options[str(name)] = tree, of_rule
             if tree is not None:
                 _replace(tree, {"literal": literals.transform, "range": literals.transform, "value": _only_child})
                 _replace(tree, {"pattern": anonymous.transform, "template_usage": templates.transform})
@@ -465,6 +468,7 @@ def load(source: Source, import_paths: Sequence[str]) -> Loaded:
         {names.get(name, name): patterns.get(name, (None, 0)) for name in order},
         [names.get(name, str(name)) for name in grammar.ignore],
         names,
+        options,
     )
 
 

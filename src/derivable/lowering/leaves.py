@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from itertools import groupby
 
 from .. import _kernel
@@ -32,7 +32,7 @@ from ..rules import Rules
 from .counted import counted_walk
 from .recursion import without_recursion
 
-__all__ = ["cut_into_leaves", "names_only", "regular_bodies"]
+__all__ = ["cut_into_leaves", "largest_runs", "names_only", "regular_bodies"]
 
 _MAX_FOLDED_NODES = 400
 """Expression nodes, counted repeats multiplied out, up to which a regular rule becomes a terminal."""
@@ -47,12 +47,13 @@ def names_only(grammar: Rules) -> bool:
     return _kernel.names_only(grammar.rules.values())
 
 
-def cut_into_leaves(grammar: Rules) -> Mapping[str, Expr]:
+def cut_into_leaves(grammar: Rules, kept: Container[str] = ()) -> Mapping[str, Expr]:
     """Replaces every reference to a small regular rule by that rule, and makes every regular part one leaf.
 
     Bottom up: a rule is regular if all it refers to is regular, and itself at one end only. Nothing is folded over
     a place where an ignored terminal could stand, nor out of a terminal with look-around, which sees its own text only.
-    Rules that hold nothing but names were cut into terminals by whoever wrote them, and stay as they are.
+    Rules that hold nothing but names were cut into terminals by whoever wrote them, and stay as they are; and so do
+    the rules and terminals that are `kept`.
     """
     if names_only(grammar):
         return grammar.rules
@@ -60,10 +61,15 @@ def cut_into_leaves(grammar: Rules) -> Mapping[str, Expr]:
     pieces = {name: _pieces(expr, bool(grammar.ignore)) for name, expr in grammar.rules.items() if name not in whole}
     if grammar.ignore:
         return whole | pieces
-    bodies, costs = _bodies(grammar, pieces, grammar.rules, _MAX_FOLDED_NODES)
+    bodies, costs = _bodies(grammar, pieces, grammar.rules, _MAX_FOLDED_NODES, kept)
     return whole | {
         name: _leaf(bodies[name]) if name in bodies else _mark(expr, bodies, costs) for name, expr in pieces.items()
     }
+
+
+def largest_runs(expr: Expr) -> Expr:
+    """A rule in which every largest run that names nothing is one leaf."""
+    return _pieces(expr, True)
 
 
 def regular_bodies(grammar: Rules, names: Iterable[str]) -> Mapping[str, Expr]:
@@ -73,7 +79,7 @@ def regular_bodies(grammar: Rules, names: Iterable[str]) -> Mapping[str, Expr]:
 
 
 def _bodies(
-    grammar: Rules, pieces: Mapping[str, Expr], roots: Iterable[str], most: int | None
+    grammar: Rules, pieces: Mapping[str, Expr], roots: Iterable[str], most: int | None, kept: Container[str] = ()
 ) -> tuple[dict[str, Expr], dict[str, int]]:
     """Terminals, and the regular ones of some rules and what these name, expanded, if they cost at most so much; and
     what each costs."""
@@ -81,8 +87,8 @@ def _bodies(
     bodies: dict[str, Expr] = {}
     costs: dict[str, int] = {}
     for name, terminal in grammar.terminals.items():
-        bounded = terminal.max_tokens is not None
-        if not bounded and not _looks(terminal.expr) and not isinstance(terminal.expr, Special | Spelled | Embedded):
+        stays = terminal.max_tokens is not None or name in kept
+        if not stays and not _looks(terminal.expr) and not isinstance(terminal.expr, Special | Spelled | Embedded):
             bodies[name], costs[name] = terminal.expr, 1  # a terminal stays what it is, whatever its size
     unfit = grammar.rules.keys() - pieces.keys()
     for root in roots:
@@ -94,7 +100,7 @@ def _bodies(
                 open_rules.discard(name)
                 expr = pieces[name]
                 cost = _cost(expr, costs)
-                if name in unfit or (most is not None and cost > most) or not _is_foldable(expr, bodies):
+                if name in unfit or name in kept or (most is not None and cost > most) or not _is_foldable(expr, bodies):
                     unfit.add(name)
                 else:
                     bodies[name], costs[name] = _substitute(expr, bodies), cost

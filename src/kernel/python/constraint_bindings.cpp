@@ -119,6 +119,10 @@ void bind_constraints(nb::module_& m) {
                 return nb::bytes(out.data(), out.size());
             },
             "Lexer states and splits, for a plan's `splits`; empty under scannerless.")
+        .def("lexemes", &lexemes, nb::arg("bytes"), nb::arg("tokens"), nb::arg("is_whole"),
+             "All ways to cut a text (src/kernel/matching/lexeme_graph.hpp): where their borders lie, and the lexemes between them as "
+             "(from, "
+             "to, symbol or 0, change of blocks). `bytes`: 256 is a token without any. `tokens`: (begin, length, id).")
         .def("index_view", &index_view, "What the index holds: a dict (src/kernel/matching/index_view.hpp).")
         .def("stats", [](Constraint& c) {
             Stats s;

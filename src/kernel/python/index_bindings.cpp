@@ -1,12 +1,15 @@
 #include "python/index_bindings.hpp"
 
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "matching/lexeme_graph.hpp"
 #include "python/interpreter.hpp"
 
 namespace nb = nanobind;
@@ -47,6 +50,28 @@ nb::object unfolded(Matcher& matcher, uint64_t most) {
     nb::list out;
     for (const SpanView& s : *spans) out.append(nb::make_tuple(s.parent, s.terminal, s.ignored, s.tokens, s.refused, s.hops));
     return out;
+}
+
+nb::object lexemes(Constraint& constraint, const std::vector<uint16_t>& bytes,
+                   const std::vector<std::tuple<uint32_t, uint32_t, uint32_t>>& tokens, bool is_whole) {
+    TokenizedText text{bytes, {}};
+    uint32_t at = 0;
+    for (const auto& [begin, length, id] : tokens) {
+        if (begin < at || length == 0 || length > bytes.size() || begin > bytes.size() - length || id >= constraint.vocabulary().size())
+            throw nb::value_error("tokens lie in the text one after the other, and in the vocabulary");
+        text.tokens.push_back({begin, length, id});
+        at = begin + length;
+    }
+    for (uint16_t byte : bytes)
+        if (byte > TokenizedText::kNoByte) throw nb::value_error("a byte is a number below 256, and 256 a token without bytes");
+    LexemeGraph graph;
+    {
+        Unlocked unlocked;
+        graph = lexeme_graph(constraint, text, is_whole);
+    }
+    nb::list edges;
+    for (const LexemeGraph::Edge& e : graph.edges) edges.append(nb::make_tuple(e.from, e.to, e.symbol, e.blocks));
+    return nb::make_tuple(nb::cast(graph.borders), edges);
 }
 
 }  // namespace derivable

@@ -1,0 +1,262 @@
+"""Texts of a grammar as trees, and what of them is captured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from lark import Token, Tree
+
+from .. import _kernel
+from ..encodings import encoding
+from ..errors import MatcherError
+from ..expr import Embedded, Special
+from ..limits import Limits
+from ..lowering import InnerTexts, lower, with_tokens
+from ..rules import Rules
+from ..support import steps
+from ..vocabulary import Vocabulary
+from ..warm.artifact import Plan
+from .bodies import Bodies
+from .chart import Chart
+from .cut import cut
+from .derivation import Derived, derive
+from .lexemes import Lexeme, lexemes_of
+from .written import Written
+
+__all__ = ["Captures", "Inner", "Trees"]
+
+
+class Inner(NamedTuple):
+    """A language inside another one.
+
+    Attributes:
+        kernel: its constraint.
+        texts: which texts it has.
+        trees: how its texts are read, by a grammar of it.
+    """
+
+    kernel: _kernel.Constraint
+    texts: InnerTexts
+    trees: Callable[[Rules], Trees]
+
+
+class Captures(Mapping[str, str]):
+    """What stands in the captured parts of a text, by name: the last of several, as in `re`.
+
+    Example:
+        >>> captures = Captures([("word", "a"), ("word", "b")])
+        >>> captures["word"], captures.all("word"), dict(captures)
+        ('b', ['a', 'b'], {'word': 'b'})
+    """
+
+    def __init__(self, found: Sequence[tuple[str, str]] = ()) -> None:
+        self._found = list(found)
+        self._last = dict(self._found)
+
+    def all(self, name: str) -> list[str]:
+        """All of one name, in the order in which they end."""
+        return [text for other, text in self._found if other == name]
+
+    def __getitem__(self, name: str) -> str:
+        return self._last[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._last)
+
+    def __len__(self) -> int:
+        return len(self._last)
+
+    def __repr__(self) -> str:
+        return f"Captures({self._found!r})"
+
+
+@dataclass(slots=True)
+class _Node:
+    """What became of a rule: children of the node around it, and which units of the text it covers."""
+
+    children: list[Any] = field(default_factory=list)
+    begin: int = -1
+    end: int = -1
+
+    def cover(self, begin: int, end: int) -> None:
+        if begin < 0:
+            return
+        self.begin = begin if self.begin < 0 else self.begin
+        self.end = end
+
+
+class Trees:
+    """Reads texts by one grammar.
+
+    Cost: making it, as compiling the grammar does; then for each byte some microseconds.
+    """
+
+    def __init__(
+        self,
+        grammar: Rules,
+        vocabulary: Vocabulary,
+        limits: Limits,
+        inner: Mapping[Embedded, Inner],
+        ids: Callable[[Special], list[int]],
+    ) -> None:
+        """
+        Args:
+            grammar: the rules.
+            vocabulary: in which special tokens are named.
+            limits: bounds.
+            inner: the languages inside it.
+            ids: the tokens that a terminal names.
+        """
+        self._whole, self._vocabulary, self._limits, self._inner = grammar, vocabulary, limits, inner
+        spelled = with_tokens(grammar, vocabulary.special_ids)
+        self._joined = grammar.terminals.keys() & spelled.rules.keys()  # literals that have become several tokens
+        self._cut = cut(spelled)
+        lowered = lower(self._cut, limits, {language: each.texts for language, each in inner.items()})
+        self._names = ["", *lowered.terminal_names]
+        self._indentation = lowered.indentation
+        self._tokens = {each for _, named in lowered.references for each in ids(named)}
+        plan = Plan(lowered, grammar.lexing, grammar.start, (), limits, None, "text")
+        self._kernel = _kernel.Constraint(
+            vocabulary._kernel_vocabulary,
+            plan,
+            [(symbol, ids(named), named.negated) for symbol, named in lowered.references],
+            [(symbol, inner[language].kernel) for symbol, language in lowered.languages],
+        )
+        symbols = {name: number for number, name in enumerate(self._names) if name}
+        made_optional = {name[1:-2] for name in lowered.nonterminal_names if name.endswith("?>")}
+        self._bodies = Bodies(self._cut, symbols, made_optional & symbols.keys(), limits.max_symbols)
+
+    def written(self, text: str | bytes | Sequence[int]) -> Written:
+        """A text, in which names of special tokens stand for those that the grammar names; or tokens."""
+        if not isinstance(text, str | bytes):
+            return Written.of_tokens(text, self._vocabulary)
+        special = self._vocabulary.special_ids
+        return Written.of_text(text, {name: each for name, each in special.items() if each in self._tokens})
+
+    def tree(self, written: Written) -> Tree[Any]:
+        """The tree of a whole text.
+
+        Raises:
+            LimitError: it is too ambiguous.
+            MatcherError: it is not in the language.
+        """
+        derived = self._derive(written, is_whole=True)
+        node: _Node = steps.run(_Reader(self, written, []).node(derived, is_root=True))
+        (tree,) = node.children
+        return tree  # type: ignore[no-any-return]
+
+    def captures(self, written: Written, *, is_whole: bool = False) -> Captures:
+        """What is captured in a text, or in the beginning of one: of parts that are complete, whatever follows.
+
+        Raises:
+            LimitError, MatcherError: as `tree`.
+        """
+        found: list[tuple[str, str]] = []
+        if self.has_captures:
+            self._read_captures(written, found, is_whole)
+        return Captures(found)
+
+    @property
+    def has_captures(self) -> bool:
+        """Something is captured in its texts."""
+        return bool(self._whole.captures) or any(
+            each.trees(language.grammar).has_captures for language, each in self._inner.items()
+        )
+
+    def _read_captures(self, written: Written, found: list[tuple[str, str]], is_whole: bool) -> None:
+        derived = self._derive(written, is_whole=is_whole)
+        steps.run(_Reader(self, written, found).node(derived, is_root=True))
+
+    def _derive(self, written: Written, *, is_whole: bool) -> Derived:
+        lexemes = lexemes_of(
+            self._kernel, written.units, written.tokens, is_whole=is_whole, indentation=self._indentation
+        )
+        if lexemes is not None:
+            chart = Chart(self._bodies, lexemes, is_whole, self._limits.max_step_work)
+            root = self._bodies.start, 0
+            ends = [at for at, ends in enumerate(lexemes.ends) if ends and root in chart.columns[at].complete]
+            derived = derive(chart, ends if is_whole else [len(lexemes.following)])
+            if derived is not None:
+                return derived
+        what = "a text" if is_whole else "the beginning of a text"
+        raise MatcherError(
+            f"{written.text(0, len(written.units))[:60]!r} is not {what} of the grammar. `derivable check` shows where "
+            "it leaves it."
+        )
+
+
+class _Reader:
+    """Reads one derivation."""
+
+    def __init__(self, trees: Trees, written: Written, found: list[tuple[str, str]]) -> None:
+        self.trees, self.written, self.found = trees, written, found
+        self.bodies = trees._bodies
+
+    def node(self, derived: Derived, is_root: bool = False) -> steps.Step[_Node]:
+        name, shape = self.bodies.names[derived.rule], self.bodies.shapes[derived.rule]
+        made, alias = _Node(), ""
+        for way, part in derived.parts:
+            for action in way.actions:
+                if isinstance(action, str):
+                    alias = action
+                else:
+                    made.children += [None] * action
+            if isinstance(part, Lexeme):
+                made.cover(part.begin, part.end) if part.end > part.begin else None
+                child = self.leaf(part, way.is_kept)
+                made.children += child if way.is_kept else []
+            elif part is not None:
+                inside = yield self.node(part)
+                made.cover(inside.begin, inside.end)
+                made.children += inside.children
+        if derived.is_complete and name in self.trees._whole.captures:
+            self.found.append((self.trees._whole.captures[name], self.text(made)))
+        if name in self.trees._joined:
+            made.children = [self.token(name, max(0, made.begin), max(0, made.end))]
+        elif is_root and (alias or shape.name or len(made.children) != 1 or not isinstance(made.children[0], Tree)):
+            made.children = [self.tree(alias or shape.name or name.split("#")[0], made)]
+        elif shape.name and not (shape.is_only_child and not alias and len(made.children) == 1) and not is_root:
+            made.children = [self.tree(alias or shape.name, made)]
+        return made
+
+    def tree(self, name: str, made: _Node) -> Tree[Any]:
+        if made.begin < 0:
+            return Tree(name, made.children)
+        return Tree(name, made.children, self.written.meta(made.begin, made.end))
+
+    def text(self, made: _Node) -> str:
+        return "" if made.begin < 0 else self.written.text(made.begin, made.end)
+
+    def token(self, name: str, begin: int, end: int) -> Token:
+        start, line, column = self.written.place(begin)
+        last, end_line, end_column = self.written.place(end)
+        return Token(name, self.written.text(begin, end), start, line, column, end_line, end_column, last)
+
+    def leaf(self, lexeme: Lexeme, is_kept: bool) -> list[Any]:
+        """A terminal: a token, or what stands in the other language."""
+        name = self.trees._names[lexeme.terminal]
+        terminal = self.trees._cut.terminals.get(name)
+        if lexeme.is_whole and name in self.trees._whole.captures:
+            self.found.append((self.trees._whole.captures[name], self.written.text(lexeme.begin, lexeme.end)))
+        if terminal is not None and isinstance(terminal.expr, Embedded):
+            return self.inside(terminal.expr, lexeme)
+        return [self.token(name, lexeme.begin, lexeme.end)] if is_kept else []
+
+    def inside(self, language: Embedded, lexeme: Lexeme) -> list[Any]:
+        trees = self.trees._inner[language].trees(language.grammar)
+        part = self.written.part(lexeme.begin, lexeme.end)
+        if language.encoding:
+            data = part.data(0, len(part.units))
+            decoded = None if data is None else encoding(language.encoding).decode(data)
+            if decoded is None:
+                return [self.token(language.encoding, lexeme.begin, lexeme.end)] if lexeme.is_whole else []
+            part = Written.of_text(decoded, {})
+        if not lexeme.is_whole:
+            if trees.has_captures:
+                trees._read_captures(part, self.found, False)
+            return []
+        derived = trees._derive(part, is_whole=True)
+        node: _Node = steps.run(_Reader(trees, part, self.found).node(derived, is_root=True))
+        return node.children
